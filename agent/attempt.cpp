@@ -1,0 +1,151 @@
+#include "agent/attempt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/transport/http_write.hpp"
+
+namespace karmad {
+namespace {
+
+/// Arms `stop` for a step that may take `longest`, and never longer than the query has.
+void allow(Stop& stop, TimePoint now, Micros longest, Why why, TimePoint deadline) {
+  if (now + longest <= deadline) {
+    stop.at(now + longest, why);
+  } else {
+    stop.at(deadline, Why::deadline);
+  }
+}
+
+/// The agent is told how long we shall wait for it.
+void write_head(std::string& head, const AttemptOrder& order, std::string_view host, Micros left) {
+  std::array<char, 24> digits;
+  const auto ms = std::max<std::int64_t>(1, left.count() / 1000);
+  const auto* end = fmt::format_to(digits.data(), "{}", ms);
+  std::array<Field, kMaxExtra + 1> extra;
+  extra[0] = {"X-Timeout-Ms", {digits.data(), static_cast<std::size_t>(end - digits.data())}};
+  std::ranges::copy(order.extra, extra.begin() + 1);
+  write_request_head(
+      head, {.method = order.method,
+             .target = order.target,
+             .host = host.starts_with('/') ? "localhost" : host,
+             .content_type = order.content_type,
+             .content_length =
+                 order.body ? std::optional<std::uint64_t>(order.body->size()) : std::nullopt,
+             .extra = {extra.data(), order.extra.size() + 1},
+             .passed_on = order.passed_on});
+}
+
+}  // namespace
+
+Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop) {
+  AttemptEnd end;
+  const auto began = Loop::now();
+  auto now = began;
+  // A kept connection may have been closed by the agent just now. That is nobody's fault: the
+  // request goes out once more, on a new one (SS-018).
+  for (auto from = Pool::From::idle;; from = Pool::From::fresh) {
+    if (pool.idle() == 0 || from == Pool::From::fresh)
+      allow(stop, now, order.connect_timeout, Why::connect_timeout, order.deadline);
+    auto taken = co_await pool.take(from, stop);
+    if (taken && !taken->reused) now = Loop::now();
+    if (!taken) {
+      end.outcome = taken.error().outcome;
+      end.why = std::move(taken.error().why);
+      break;
+    }
+    end.connect = taken->connect;
+    auto connection = std::move(taken->connection);
+    if (taken->reused && !order.repeatable && !connection->looks_alive()) {
+      connection->close();
+      end.stale = true;
+      continue;
+    }
+    allow(stop, now, order.query_timeout, Why::query_timeout, order.deadline);
+
+    end.reply.bytes = loop.buffers.take();
+    ExchangeEnd exchanged;
+    {
+      Buffer head(loop.buffers);
+      write_head(
+          *head, order, pool.agent().name,
+          std::min(order.query_timeout, std::chrono::duration_cast<Micros>(order.deadline - now)));
+      exchanged = co_await exchange(loop, *connection, {*head, order.body.value_or("")},
+                                    order.method == "HEAD", order.max_reply, stop, end.reply);
+    }
+    end.sent = true;
+    end.outcome = exchanged.outcome;
+    end.why = std::move(exchanged.why);
+    if (exchanged.keep_connection) {
+      pool.give(std::move(connection));
+    } else {
+      connection->close();
+    }
+    const bool stale = taken->reused && !exchanged.any_bytes &&
+                       (end.outcome == Outcome::closed_early || end.outcome == Outcome::broken);
+    end.stale = end.stale || stale;
+    if (stale && !order.repeatable) {
+      end.outcome = Outcome::own_trouble;
+      end.why = "closed a kept connection while the update was sent; it may have taken effect";
+    }
+    if (!stale || !order.repeatable) break;
+    loop.buffers.give(std::move(end.reply.bytes));
+    now = Loop::now();
+  }
+  stop.disarm();
+  const auto ended = Loop::now();
+  end.out_of_time = stop.why() == Why::deadline;
+  end.took = std::chrono::duration_cast<Micros>(ended - began);
+  co_return end;
+}
+
+namespace {
+
+/// Everything that is known of the agent, whoever asked it.
+void record(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end,
+            const Event& event) {
+  const auto leads_to = consequence(end.outcome);
+  auto& vitals = agent.vitals;
+  agent.history.add(worker, now, event);
+  if (end.outcome != Outcome::cancelled) {
+    vitals.last_query.store((now - end.took).time_since_epoch().count(), std::memory_order_relaxed);
+    vitals.last_answer.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  if (leads_to.success) {
+    vitals.answered.store(true, std::memory_order_relaxed);
+    // Looked at first: writing a line that all workers read costs more.
+    if (vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0)
+      vitals.errors_in_a_row.store(0, std::memory_order_relaxed);
+  }
+  if (leads_to.error) {
+    vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    agent.last_error(end.why);
+  }
+}
+
+}  // namespace
+
+void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now,
+            const AttemptEnd& end) {
+  const auto leads_to = consequence(end.outcome);
+  const Event event{.counter = leads_to.counter, .took = end.took, .connect = end.connect};
+  record(*mirror.agent, worker, now, end, event);
+  mirror.tally.add(worker, event);
+  if (leads_to.success || end.outcome == Outcome::answered_with_warning)
+    mirror.latency.add(worker, now, end.took);
+  // Cut off by the query's own deadline: not the mirror's error, but it was not fast either.
+  if (leads_to.slow || (end.out_of_time && end.sent))
+    mirror.latency.add(worker, now, std::max(end.took, failure_floor));
+}
+
+void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end) {
+  const auto leads_to = consequence(end.outcome);
+  if (leads_to.success)
+    agent.vitals.ping_trip.store((end.took - end.connect.value_or(Micros{})).count(),
+                                 std::memory_order_relaxed);
+  record(agent, worker, now, end,
+         {.counter = leads_to.counter, .ping = true, .took = end.took, .connect = end.connect});
+}
+
+}  // namespace karmad

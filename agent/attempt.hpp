@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/mirror_set.hpp"
+#include "agent/transport/exchange.hpp"
+#include "agent/transport/http_head.hpp"
+
+namespace karmad {
+
+inline constexpr std::size_t kMaxExtra = 4;
+
+/// What one try sends, and how long it may take.
+struct AttemptOrder {
+  std::string_view method;
+  std::string_view target;
+  std::string_view content_type;
+  std::optional<std::string_view> body;  ///< none for requests that have no content
+  std::span<const Field> extra;          ///< further fields; at most kMaxExtra
+  const Head* passed_on = nullptr;       ///< a head whose end-to-end fields travel along
+  bool repeatable = true;  ///< may be sent again on a new connection when a kept one was stale
+  Micros connect_timeout{};
+  Micros query_timeout{};
+  TimePoint deadline{};  ///< of the whole query
+  std::size_t max_reply = 0;
+};
+
+struct AttemptEnd {
+  Outcome outcome = Outcome::cancelled;  ///< `answered`: a whole reply, not yet judged
+  std::string why;
+  Reply reply;
+  Micros took{};
+  std::optional<Micros> connect;  ///< how long connecting took, when it had to
+  bool out_of_time = false;       ///< broken off by the deadline of the whole query
+  bool stale = false;             ///< a kept connection turned out to be closed
+  bool sent = false;              ///< at least a part of the request may have reached the agent
+};
+
+/// One try of one request at one agent: a connection, the exchange, its end. Broken off by `stop`.
+Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop);
+
+/// Enters the end of an attempt, judged by then, into everything that is known of the mirror and
+/// its agent.
+void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now,
+            const AttemptEnd& end);
+
+/// The same for a ping: it counts for the agent alone, and never as latency.
+void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end);
+
+}  // namespace karmad

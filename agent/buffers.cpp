@@ -1,0 +1,32 @@
+#include "agent/buffers.hpp"
+
+#include <utility>
+
+namespace karmad {
+
+std::string Buffers::take(std::size_t room) {
+  auto& list = (room > kSmall || small_.empty()) && !large_.empty() ? large_ : small_;
+  std::string buffer;
+  if (!list.empty()) {
+    buffer = std::move(list.back());
+    list.pop_back();
+  }
+  buffer.reserve(room > kSmall ? room : kSmall);
+  return buffer;
+}
+
+void Buffers::give(std::string&& buffer) {
+  auto returned = std::move(buffer);  // assigning an empty string would leave the memory with it
+  if (returned.capacity() < kSmall || returned.capacity() > keep_up_to_) return;
+  auto& list = returned.capacity() <= 2 * kSmall ? small_ : large_;
+  if (list.size() == kKept) return;
+  returned.clear();
+  if (list.capacity() == 0) list.reserve(kKept);
+  list.push_back(std::move(returned));
+}
+
+void resize_for_reading(std::string& bytes, std::size_t size) {
+  bytes.resize_and_overwrite(size, [](char*, std::size_t n) { return n; });
+}
+
+}  // namespace karmad

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace karmad {
+
+/// Byte buffers of one worker, used again. Not thread-safe. What grew beyond `keep_up_to` is freed
+/// when it comes back, so one huge reply does not stay in memory.
+class Buffers {
+ public:
+  explicit Buffers(std::size_t keep_up_to) : keep_up_to_(keep_up_to) {}
+
+  /// An empty buffer, with room for at least `room` bytes.
+  std::string take(std::size_t room = 0);
+  void give(std::string&& buffer);
+
+ private:
+  static constexpr std::size_t kSmall = 16 << 10;
+  static constexpr std::size_t kKept = 64;
+
+  std::size_t keep_up_to_;
+  std::vector<std::string> small_;
+  std::vector<std::string> large_;
+};
+
+/// A buffer that goes back to its worker by itself.
+class Buffer {
+ public:
+  explicit Buffer(Buffers& home, std::size_t room = 0) : home_(&home), bytes_(home.take(room)) {}
+  Buffer(Buffer&& other) noexcept : home_(other.home_), bytes_(std::move(other.bytes_)) {
+    other.bytes_.clear();
+  }
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(home_, other.home_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Buffer() { home_->give(std::move(bytes_)); }
+
+  std::string& operator*() { return bytes_; }
+  const std::string& operator*() const { return bytes_; }
+  std::string* operator->() { return &bytes_; }
+  const std::string* operator->() const { return &bytes_; }
+
+ private:
+  Buffers* home_;
+  std::string bytes_;
+};
+
+/// Makes `bytes` `size` long without filling what is new: it is about to be read into.
+void resize_for_reading(std::string& bytes, std::size_t size);
+
+}  // namespace karmad

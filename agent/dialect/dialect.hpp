@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/outcome.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// A client's request as a dialect sees it. The views live as long as the query.
+struct ClientRequest {
+  std::string_view method;
+  std::string_view path;   ///< as received, without the query string
+  std::string_view query;  ///< what follows `?`
+  std::string_view content_type;
+  std::string_view body;
+};
+
+/// Why a client cannot get an answer, in words it can act on, with the HTTP status that says so.
+struct ClientError {
+  int status = 400;
+  std::string reason;
+};
+
+/// What a query may set for itself.
+struct QueryOptions {
+  std::optional<Micros> agent_query_timeout;
+  std::optional<unsigned> retry_count;  ///< per mirror, as a table's agent_retry_count
+  std::optional<Micros> retry_delay;
+};
+
+/// What the balancer must know of a query to route and to repeat it.
+struct Parsed {
+  std::string table;
+  std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
+  std::size_t table_end = 0;
+  bool read = true;  ///< may run twice
+  QueryOptions options;
+};
+
+/// The request an agent gets. The views are into the client's request or into `write`'s buffer.
+struct AgentRequest {
+  std::string_view method;
+  std::string_view target;
+  std::string_view content_type;
+  std::string_view body;
+};
+
+/// What an agent said: the views live as long as its reply buffer.
+struct AgentReply {
+  int status = 0;
+  std::string_view content_type;
+  std::string_view body;
+};
+
+struct Judgement {
+  Outcome outcome = Outcome::wrong_reply;
+  std::string message;  ///< why, when it is neither answered nor silent
+};
+
+/// One shard's part in a merge; `body` is empty when the shard failed.
+struct ShardReply {
+  std::string_view body;
+};
+
+/// What the balancer adds to a merged answer.
+struct MergeNotes {
+  Micros took{};
+  bool timed_out = false;      ///< a shard ran into a time-out
+  std::string_view warning{};  ///< plain text; empty: none
+};
+
+/// The plan of one query over several shards. It refers to the request it was made from.
+class FanOut {
+ public:
+  virtual ~FanOut() = default;
+
+  /// Writes the body every mirror that calls the table `tables` gets (offset 0, sort keys added …).
+  virtual void write(std::span<const std::string> tables, std::string& body) const = 0;
+
+  struct BadReply {
+    std::size_t shard = 0;
+    std::string reason;
+  };
+  /// Merges what the shards said, in their order, appending the answer's body to `out`. Finds the
+  /// replies it cannot understand: then `out` is as before and the shard is named. May be called
+  /// again with that shard's reply replaced or emptied.
+  virtual std::optional<BadReply> merge(std::span<const ShardReply> replies,
+                                        const MergeNotes& notes, std::string& out) const = 0;
+};
+
+struct DialectSettings {
+  Collation collation = Collation::libc_ci;
+  unsigned max_json_depth = 128;
+};
+
+/// The language of a backend: pure functions on bytes, safe to call from any worker.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+
+  /// Which table is asked, whether the query may run twice, and its own options.
+  virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
+
+  /// How the query is put to `shards` > 1 shards, or why it cannot be merged.
+  virtual std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
+                                                                      const Parsed& parsed,
+                                                                      std::size_t shards) const = 0;
+
+  /// The request for a mirror that calls the table `tables`. Without `plan` the client's own
+  /// request with nothing changed but the table's name. `buffer` is cleared and may hold parts.
+  virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+                             std::span<const std::string> tables, std::string& buffer) const = 0;
+
+  /// What a complete reply means. `merged`: its parts will be merged, so its shape is checked too.
+  virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
+
+  /// An error body in this language, appended to `out`.
+  virtual void refuse(int status, std::string_view reason, std::string& out) const = 0;
+};
+
+}  // namespace karmad

@@ -1,0 +1,16 @@
+#include "agent/dialect/dialects.hpp"
+
+#include "agent/dialect/manticore_json/manticore_json.hpp"
+#include "agent/dialect/manticore_sql/manticore_sql.hpp"
+
+namespace karmad {
+
+std::unique_ptr<Dialect> make_manticore_json(DialectSettings settings) {
+  return std::make_unique<ManticoreJson>(settings);
+}
+
+std::unique_ptr<Dialect> make_manticore_sql(DialectSettings settings) {
+  return std::make_unique<ManticoreSql>(settings);
+}
+
+}  // namespace karmad

@@ -1,0 +1,189 @@
+#include "agent/dialect/manticore_json/json_cursor.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace karmad {
+
+namespace {
+
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+#if defined(__SSE2__)
+/// The first of 16 bytes that `wanted` marks; steps by 16 while there are as many.
+template <class Wanted>
+const char* skip_blocks(const char* at, const char* end, Wanted wanted) {
+  while (end - at >= 16) {
+    const auto block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(wanted(block)));
+    if (found != 0) return at + std::countr_zero(found);
+    at += 16;
+  }
+  return at;
+}
+#endif
+
+/// The next `"` or `\`.
+const char* find_string_mark(const char* at, const char* end) {
+#if defined(__SSE2__)
+  at = skip_blocks(at, end, [](__m128i block) {
+    return _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                        _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+  });
+#endif
+  while (at != end && *at != '"' && *at != '\\') ++at;
+  return at;
+}
+
+/// The next bracket, brace or `"`.
+const char* find_structure(const char* at, const char* end) {
+#if defined(__SSE2__)
+  at = skip_blocks(at, end, [](__m128i block) {
+    // `[` and `{`, `]` and `}` differ in bit 5 only.
+    const auto folded = _mm_or_si128(block, _mm_set1_epi8(0x20));
+    return _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                        _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
+                                     _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))));
+  });
+#endif
+  while (at != end && *at != '"' && (*at | 0x20) != '{' && (*at | 0x20) != '}') ++at;
+  return at;
+}
+
+/// From behind an opening quote to behind the closing one; null when there is none.
+const char* after_string(const char* at, const char* end) {
+  for (;;) {
+    at = find_string_mark(at, end);
+    if (at == end) return nullptr;
+    if (*at == '"') return at + 1;
+    if (end - at < 2) return nullptr;
+    at += 2;
+  }
+}
+
+/// From an opening bracket to behind its partner; null when they do not match.
+const char* after_nested(const char* at, const char* end) {
+  std::array<std::uint64_t, kMaxSkippedDepth / 64> braces;  // one bit per level: `{` or `[`
+  std::size_t depth = 0;
+  for (; at != end; at = find_structure(at, end)) {
+    switch (*at) {
+      case '"':
+        at = after_string(at + 1, end);
+        if (at == nullptr) return nullptr;
+        break;
+      case '{':
+      case '[': {
+        if (depth == kMaxSkippedDepth) return nullptr;
+        const auto bit = std::uint64_t{1} << (depth % 64);
+        auto& word = braces[depth / 64];
+        word = *at == '{' ? word | bit : word & ~bit;
+        ++depth;
+        ++at;
+        break;
+      }
+      default: {
+        --depth;
+        const bool brace = ((braces[depth / 64] >> (depth % 64)) & 1) != 0;
+        if (brace != (*at == '}')) return nullptr;
+        ++at;
+        if (depth == 0) return at;
+      }
+    }
+  }
+  return nullptr;
+}
+
+bool is_scalar_byte(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '+' || c == '.' ||
+         c == 'E';
+}
+
+bool is_scalar(std::string_view text) {
+  const char first = text.front();
+  if (first == '-' || (first >= '0' && first <= '9')) return true;
+  return text == "true" || text == "false" || text == "null";
+}
+
+}  // namespace
+
+void skip_space(JsonCursor& json) {
+  while (json.at != json.end && is_space(*json.at)) ++json.at;
+}
+
+bool take(JsonCursor& json, char wanted) {
+  skip_space(json);
+  if (json.done() || *json.at != wanted) return false;
+  ++json.at;
+  return true;
+}
+
+std::optional<std::string_view> take_string(JsonCursor& json) {
+  if (!take(json, '"')) return std::nullopt;
+  const auto* const after = after_string(json.at, json.end);
+  if (after == nullptr) return std::nullopt;
+  const std::string_view text(json.at, static_cast<std::size_t>(after - 1 - json.at));
+  json.at = after;
+  return text;
+}
+
+std::optional<std::string_view> take_value(JsonCursor& json) {
+  skip_space(json);
+  if (json.done()) return std::nullopt;
+  const auto* const begin = json.at;
+  const auto* after = begin;
+  if (*begin == '"') {
+    after = after_string(begin + 1, json.end);
+  } else if (*begin == '{' || *begin == '[') {
+    after = after_nested(begin, json.end);
+  } else {
+    while (after != json.end && is_scalar_byte(*after)) ++after;
+    if (after == begin || !is_scalar({begin, static_cast<std::size_t>(after - begin)}))
+      return std::nullopt;
+  }
+  if (after == nullptr) return std::nullopt;
+  json.at = after;
+  return std::string_view(begin, static_cast<std::size_t>(after - begin));
+}
+
+std::optional<std::string_view> JsonMembers::next() {
+  if (state_ == Closed || state_ == Failed) return std::nullopt;
+  if (take(json_, '}')) {
+    state_ = Closed;
+    return std::nullopt;
+  }
+  if (state_ == Later && !take(json_, ',')) {
+    state_ = Failed;
+    return std::nullopt;
+  }
+  const auto key = take_string(json_);
+  if (!key || !take(json_, ':')) {
+    state_ = Failed;
+    return std::nullopt;
+  }
+  state_ = Later;
+  return key;
+}
+
+bool JsonElements::next() {
+  if (state_ == Closed || state_ == Failed) return false;
+  if (take(json_, ']')) {
+    state_ = Closed;
+    return false;
+  }
+  if (state_ == Later && !take(json_, ',')) {
+    state_ = Failed;
+    return false;
+  }
+  state_ = Later;
+  return true;
+}
+
+}  // namespace karmad

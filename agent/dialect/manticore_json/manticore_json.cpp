@@ -1,0 +1,105 @@
+#include "agent/dialect/manticore_json/manticore_json.hpp"
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/judge.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_json/request.hpp"
+#include "agent/dialect/manticore_json/search_plan.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// What an answer passed through says before its hits: a warning or an error. Nothing else of it is
+/// read, and what cannot be read is not held against it.
+struct Preface {
+  bool warning = false;
+  bool error = false;
+};
+
+Preface preface_of(std::string_view body) {
+  Preface preface;
+  JsonCursor json(body);
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    if (*key == "hits") break;
+    const auto value = take_value(json);
+    if (!value) break;
+    preface.warning |= *key == "warning";
+    preface.error |= *key == "error" && !reason_in(*value).empty();
+  }
+  return preface;
+}
+
+bool asks_for(std::span<const std::string> tables, std::string_view table) {
+  return tables.size() == 1 && tables.front() == table;
+}
+
+}  // namespace
+
+std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& request) const {
+  auto read = read_search_request(request.body, settings_.max_json_depth);
+  if (!read) return std::unexpected(std::move(read.error()));
+  const auto at = read->table_span();
+  return Parsed{.table = std::move(read->table),
+                .table_begin = at.begin,
+                .table_end = at.end,
+                .read = true,
+                .options = read->options};
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
+    const ClientRequest& request, const Parsed&, std::size_t) const {
+  // Read a second time: a query to one shard, the common case, need not carry what is found here.
+  auto read = read_search_request(request.body, settings_.max_json_depth);
+  if (!read) return std::unexpected(std::move(read.error()));
+  return SearchPlan::make(request.body, *read, settings_.collation);
+}
+
+AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed,
+                                  const FanOut* plan, std::span<const std::string> tables,
+                                  std::string& buffer) const {
+  buffer.clear();
+  AgentRequest written{request.method, request.path, request.content_type, request.body};
+  if (!request.query.empty()) {
+    buffer.append(request.path).append("?").append(request.query);
+  }
+  const auto target_size = buffer.size();
+  if (plan != nullptr) {
+    plan->write(tables, buffer);
+  } else if (!asks_for(tables, parsed.table)) {
+    buffer.append(request.body.substr(0, parsed.table_begin));
+    append_tables(buffer, tables);
+    buffer.append(request.body.substr(parsed.table_end));
+  }
+  const std::string_view all(buffer);
+  if (target_size != 0) written.target = all.substr(0, target_size);
+  if (all.size() != target_size) written.body = all.substr(target_size);
+  return written;
+}
+
+Judgement ManticoreJson::judge(const AgentReply& reply, bool merged) const {
+  auto judged = judge_reply(reply);
+  if (judged.outcome != Outcome::answered) return judged;
+  const auto preface = preface_of(reply.body);
+  if (preface.error) {
+    const auto error = agent_error_text(reply.body);
+    return judgement(
+        blame_of(error) == Blame::client ? Outcome::client_mistake : Outcome::agent_error, error);
+  }
+  if (merged) {
+    const auto head = read_reply(reply.body, ReadTail::no);
+    if (!head)
+      return judgement(Outcome::wrong_reply, "the answer is no search result: " + head.error());
+  }
+  if (preface.warning) judged.outcome = Outcome::answered_with_warning;
+  return judged;
+}
+
+void ManticoreJson::refuse(int, std::string_view reason, std::string& out) const {
+  out += "{\"error\":";
+  append_json_quoted(out, reason);
+  out += '}';
+}
+
+}  // namespace karmad

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// The search server's JSON over HTTP: POST /search and /json/search.
+class ManticoreJson final : public Dialect {
+ public:
+  explicit ManticoreJson(DialectSettings settings) : settings_(settings) {}
+
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
+  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              std::size_t shards) const override;
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+                     std::span<const std::string> tables, std::string& buffer) const override;
+  Judgement judge(const AgentReply& reply, bool merged) const override;
+  void refuse(int status, std::string_view reason, std::string& out) const override;
+
+ private:
+  DialectSettings settings_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,269 @@
+#include "agent/dialect/manticore_json/merge_hits.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "agent/dialect/manticore_json/sort_value.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// One shard on its way through its hits: the hit at its head.
+struct Lane {
+  JsonCursor rest;
+  bool started = false;
+  MergedHit hit;
+  std::string_view id;  ///< its bytes; empty: the hit has none (a group)
+};
+
+enum class Advance { hit, end, malformed };
+
+/// Ids met so far. One block of memory, sized for all that can come.
+class SeenIds {
+ public:
+  explicit SeenIds(std::size_t most) : slots_(std::bit_ceil(most * 2 + 2)) {}
+
+  /// False when it was there already.
+  bool insert(std::string_view id) {
+    const auto mask = slots_.size() - 1;
+    for (auto at = std::hash<std::string_view>{}(id)&mask;; at = (at + 1) & mask) {
+      if (slots_[at].empty()) {
+        slots_[at] = id;
+        return true;
+      }
+      if (slots_[at] == id) return false;
+    }
+  }
+
+ private:
+  std::vector<std::string_view> slots_;
+};
+
+class Merge {
+ public:
+  Merge(std::span<const JsonCursor> hits, const HitOrder& order)
+      : order_(order), lanes_(hits.size()), values_(hits.size() * order.keys.size()) {
+    for (std::size_t s = 0; s < hits.size(); ++s) lanes_[s].rest = hits[s];
+    heap_.reserve(hits.size());
+  }
+
+  std::expected<MergedHits, FanOut::BadReply> run(std::size_t offset, std::size_t limit) {
+    MergedHits merged;
+    const auto wanted = offset + limit;
+    if (limit == 0) return merged;
+    const auto before = [this](std::uint32_t a, std::uint32_t b) { return comes_after(a, b); };
+    for (std::uint32_t s = 0; s < lanes_.size(); ++s) {
+      if (lanes_[s].rest.at == nullptr) continue;
+      const auto step = advance(s);
+      if (step == Advance::malformed) return malformed(s);
+      if (step == Advance::hit) heap_.push_back(s);
+    }
+    std::ranges::make_heap(heap_, before);
+    SeenIds seen(std::min(wanted, most_hits()));
+    merged.page.reserve(std::min(limit, most_hits()));
+    for (std::size_t walked = 0; walked < wanted && !heap_.empty();) {
+      const auto s = heap_.front();
+      const auto& lane = lanes_[s];
+      if (!lane.id.empty() && !seen.insert(lane.id)) {
+        ++merged.duplicates;
+      } else {
+        if (walked >= offset) merged.page.push_back(lane.hit);
+        ++walked;
+      }
+      switch (advance(s)) {
+        case Advance::malformed:
+          return malformed(s);
+        case Advance::hit:
+          sink();
+          break;
+        case Advance::end:
+          heap_.front() = heap_.back();
+          heap_.pop_back();
+          sink();
+      }
+    }
+    return merged;
+  }
+
+ private:
+  static std::unexpected<FanOut::BadReply> malformed(std::size_t shard) {
+    return std::unexpected(FanOut::BadReply{shard, "a hit is malformed"});
+  }
+
+  /// No hit is shorter than `{},`: bounds what is set aside by what the shards can have sent.
+  std::size_t most_hits() const {
+    std::size_t bytes = 0;
+    for (const auto& lane : lanes_)
+      bytes += static_cast<std::size_t>(lane.rest.end - lane.rest.at) + lane.hit.bytes.size();
+    return bytes / 3 + lanes_.size();
+  }
+
+  SortValue* values_of(std::size_t shard) { return values_.data() + shard * order_.keys.size(); }
+  const SortValue* values_of(std::size_t shard) const {
+    return values_.data() + shard * order_.keys.size();
+  }
+
+  /// Brings the next hit of a shard to its head and reads what it is ordered by.
+  Advance advance(std::size_t shard) {
+    auto& lane = lanes_[shard];
+    auto& json = lane.rest;
+    if (take(json, lane.started ? ']' : '[')) {
+      if (lane.started) return Advance::end;
+      lane.started = true;
+      if (take(json, ']')) return Advance::end;
+    } else if (!lane.started || !take(json, ',')) {
+      return Advance::malformed;
+    }
+    skip_space(json);
+    return read_hit(shard) ? Advance::hit : Advance::malformed;
+  }
+
+  bool read_hit(std::size_t shard) {
+    auto& lane = lanes_[shard];
+    auto* const values = values_of(shard);
+    const auto& keys = order_.keys;
+    const auto* const begin = lane.rest.at;
+    lane.id = {};
+    lane.hit.source = {};
+    for (std::size_t k = 0; k < keys.size(); ++k) values[k].kind = SortValue::Kind::missing;
+
+    JsonMembers members(lane.rest);
+    while (const auto key = members.next()) {
+      const auto value = take_value(lane.rest);
+      if (!value) return false;
+      if (*key == "_id") {
+        lane.id = *value;
+        read_key(SortKey::By::id, *value, values);
+      } else if (*key == "_score") {
+        read_key(SortKey::By::score, *value, values);
+      } else if (*key == "_source") {
+        lane.hit.source = *value;
+      }
+    }
+    if (!members.complete()) return false;
+    lane.hit.bytes = {begin, static_cast<std::size_t>(lane.rest.at - begin)};
+    return read_attributes(lane.hit.source, values);
+  }
+
+  void read_key(SortKey::By by, std::string_view value, SortValue* values) const {
+    for (std::size_t k = 0; k < order_.keys.size(); ++k)
+      if (order_.keys[k].by == by) values[k] = sort_value(value);
+  }
+
+  /// Fills the keys that are attributes. A member given twice counts once, the last time.
+  bool read_attributes(std::string_view source, SortValue* values) const {
+    const auto& keys = order_.keys;
+    const auto is_attribute = [](const SortKey& key) { return key.by == SortKey::By::attribute; };
+    auto left = std::ranges::count_if(keys, is_attribute);
+    if (left == 0 || source.empty()) return true;
+    JsonCursor json(source);
+    JsonMembers members(json);
+    while (const auto name = members.next()) {
+      const auto value = take_value(json);
+      if (!value) return false;
+      for (std::size_t k = 0; k < keys.size(); ++k)
+        if (is_attribute(keys[k]) && same_attribute(keys[k].attribute, *name))
+          values[k] = sort_value(*value);
+    }
+    if (!members.complete()) return false;
+    for (std::size_t k = 0; k < keys.size(); ++k)
+      if (is_attribute(keys[k]) && values[k].kind == SortValue::Kind::missing)
+        values[k] = nested_value(source, keys[k].attribute);
+    return true;
+  }
+
+  /// The value of `meta.color` where the answer has `{"meta":{"color":…}}`.
+  static SortValue nested_value(std::string_view object, std::string_view path) {
+    const auto dot = path.find('.');
+    if (dot == path.npos || !is_object(object)) return {};
+    const auto rest = path.substr(dot + 1);
+    JsonCursor json(object);
+    JsonMembers members(json);
+    while (const auto name = members.next()) {
+      const auto value = take_value(json);
+      if (!value) return {};
+      if (!same_attribute(*name, path.substr(0, dot))) continue;
+      if (rest.find('.') != rest.npos) return nested_value(*value, rest);
+      return member_value(*value, rest);
+    }
+    return {};
+  }
+
+  static SortValue member_value(std::string_view object, std::string_view wanted) {
+    JsonCursor json(object);
+    JsonMembers members(json);
+    while (const auto name = members.next()) {
+      const auto value = take_value(json);
+      if (!value) return {};
+      if (same_attribute(*name, wanted)) return sort_value(*value);
+    }
+    return {};
+  }
+
+  /// Whether the head of shard `a` stands behind that of shard `b` in the answer.
+  bool comes_after(std::uint32_t a, std::uint32_t b) const {
+    const auto* const x = values_of(a);
+    const auto* const y = values_of(b);
+    for (std::size_t k = 0; k < order_.keys.size(); ++k) {
+      const auto compared = compare(x[k], y[k], order_.collation);
+      if (compared != 0) return (compared > 0) != order_.keys[k].descending;
+    }
+    const bool same = !lanes_[a].id.empty() && lanes_[a].id == lanes_[b].id;
+    return same ? a < b : a > b;  // of two copies the last shard's comes first and stays
+  }
+
+  /// Restores the heap after its head changed.
+  void sink() {
+    for (std::size_t at = 0;;) {
+      auto first = at;
+      for (const auto child : {2 * at + 1, 2 * at + 2})
+        if (child < heap_.size() && comes_after(heap_[first], heap_[child])) first = child;
+      if (first == at) return;
+      std::swap(heap_[at], heap_[first]);
+      at = first;
+    }
+  }
+
+  const HitOrder& order_;
+  std::vector<Lane> lanes_;
+  std::vector<SortValue> values_;    // lane by lane, one per sort key
+  std::vector<std::uint32_t> heap_;  // lanes with a hit at their head, best first
+};
+
+}  // namespace
+
+std::expected<MergedHits, FanOut::BadReply> merge_hits(std::span<const JsonCursor> hits,
+                                                       const HitOrder& order, std::size_t offset,
+                                                       std::size_t limit) {
+  return Merge(hits, order).run(offset, limit);
+}
+
+void append_hit(std::string& out, const MergedHit& hit, const SourcePlan& source) {
+  if (source.hidden.empty() || !is_object(hit.source)) {
+    out += hit.bytes;
+    return;
+  }
+  const auto before = static_cast<std::size_t>(hit.source.data() - hit.bytes.data());
+  out += hit.bytes.substr(0, before);
+  out += '{';
+  bool first = true;
+  JsonCursor json(hit.source);
+  JsonMembers members(json);
+  while (const auto name = members.next()) {
+    const auto value = take_value(json);
+    if (!value) break;  // never: the members were walked when the hit was read
+    if (source.hides(*name)) continue;
+    if (!first) out += ',';
+    first = false;
+    out += '"';
+    out += *name;
+    out += "\":";
+    out += *value;
+  }
+  out += '}';
+  out += hit.bytes.substr(before + hit.source.size());
+}
+
+}  // namespace karmad

@@ -1,0 +1,134 @@
+#include "agent/dialect/manticore_json/metrics_merge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "agent/dialect/manticore_json/sort_value.hpp"
+
+namespace karmad {
+
+namespace {
+
+__extension__ typedef __int128 Wide;  // sums of 64-bit integers of many shards
+
+bool is_number(std::string_view value) {
+  return !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
+}
+
+std::size_t decimals_of(std::string_view value) {
+  const auto point = value.find('.');
+  if (point == value.npos) return 0;
+  const auto end = value.find_first_not_of("0123456789", point + 1);
+  return std::min(end, value.size()) - point - 1;
+}
+
+bool has_exponent(std::string_view value) {
+  return value.find_first_of("eE") != value.npos;
+}
+
+/// A real number as the shards would write it.
+std::string written(long double value, std::size_t decimals, bool exponent) {
+  if (!std::isfinite(value)) return "null";
+  if (exponent) return fmt::format("{}", static_cast<double>(value));
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+struct Sum {
+  bool exact = true;
+  Wide whole = 0;
+  long double real = 0;
+  std::size_t decimals = 0;
+  bool exponent = false;
+
+  void add(std::string_view text) {
+    const auto number = json_number(text);
+    real += as_real(number);
+    decimals = std::max(decimals, decimals_of(text));
+    exponent |= has_exponent(text);
+    exact &= number.integer;
+    if (number.integer)
+      whole += number.negative ? -static_cast<Wide>(number.magnitude)
+                               : static_cast<Wide>(number.magnitude);
+  }
+  std::string text() const {
+    return exact ? fmt::format("{}", whole) : written(real, decimals, exponent);
+  }
+};
+
+/// How many values a shard's mean was taken over.
+long double values_behind(long double mean, long double sum, const Measured& shard) {
+  const auto documents = static_cast<long double>(shard.documents);
+  const auto half_a_digit = 0.5L * std::pow(10.0L, -static_cast<int>(decimals_of(shard.value)));
+  const auto half_a_sum = 0.5L * std::pow(10.0L, -static_cast<int>(decimals_of(shard.sum)));
+  const auto tolerance = documents * half_a_digit + half_a_sum + std::fabs(sum) * 1e-6L;
+  if (std::fabs(mean * documents - sum) <= tolerance || mean == 0) return documents;
+  return std::max(1.0L, std::round(sum / mean));
+}
+
+std::string mean_of(std::span<const Measured> shards) {
+  long double sum = 0;
+  long double values = 0;
+  std::size_t decimals = 0;
+  bool exponent = false;
+  for (const auto& shard : shards) {
+    if (!is_number(shard.value) || !is_number(shard.sum) || shard.documents == 0) continue;
+    const auto shard_sum = as_real(json_number(shard.sum));
+    sum += shard_sum;
+    values += values_behind(as_real(json_number(shard.value)), shard_sum, shard);
+    decimals = std::max(decimals, decimals_of(shard.value));
+    exponent |= has_exponent(shard.value);
+  }
+  return values == 0 ? std::string() : written(sum / values, decimals, exponent);
+}
+
+std::string extreme_of(std::span<const Measured> shards, bool largest) {
+  const Measured* best = nullptr;
+  for (const auto& shard : shards) {
+    if (!is_number(shard.value) || shard.documents == 0) continue;
+    if (best == nullptr) {
+      best = &shard;
+      continue;
+    }
+    const auto order = compare(json_number(shard.value), json_number(best->value));
+    if (largest ? order > 0 : order < 0) best = &shard;
+  }
+  return best == nullptr ? std::string() : std::string(best->value);
+}
+
+std::string sum_of(std::span<const Measured> shards) {
+  Sum sum;
+  bool any = false;
+  for (const auto& shard : shards) {
+    if (!is_number(shard.value)) continue;
+    sum.add(shard.value);
+    any = true;
+  }
+  return any ? sum.text() : std::string();
+}
+
+}  // namespace
+
+std::string merge_metric(Merging merging, std::span<const Measured> shards) {
+  std::string value;
+  switch (merging) {
+    case Merging::smallest:
+    case Merging::largest:
+      value = extreme_of(shards, merging == Merging::largest);
+      break;
+    case Merging::mean:
+      value = mean_of(shards);
+      break;
+    default:
+      value = sum_of(shards);
+  }
+  if (!value.empty()) return value;
+  // Nobody found anything: whatever the server says then.
+  for (const auto& shard : shards)
+    if (!shard.value.empty()) return std::string(shard.value);
+  return "null";
+}
+
+}  // namespace karmad

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include <cassert>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// Builds the tree of a small part of a request, which was validated (and its depth bounded) as a
+/// whole before.
+inline void parse_part(std::string_view text, rapidjson::Document& part) {
+  part.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                  text.size());
+  assert(!part.HasParseError());
+}
+
+inline std::string_view text_of(const rapidjson::Value& value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+inline std::unexpected<ClientError> refused(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+}  // namespace karmad

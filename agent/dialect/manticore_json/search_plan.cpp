@@ -1,0 +1,271 @@
+#include "agent/dialect/manticore_json/search_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "agent/dialect/manticore_json/aggregation_merge.hpp"
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/merge_hits.hpp"
+#include "agent/dialect/manticore_json/parse_part.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
+
+namespace karmad {
+
+namespace {
+
+// The search server's own defaults.
+constexpr std::uint64_t kDefaultLimit = 20;
+constexpr std::uint64_t kDefaultMaxMatches = 1000;
+/// The server keeps its counts in 32 bits.
+constexpr std::uint64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
+
+/// Replacements in the client's body, which otherwise stays as it is.
+class Edits {
+ public:
+  Edits(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
+
+  /// Replaces the value of a property, or adds it.
+  void set(Property property, std::string value) {
+    const auto span = request_[property];
+    if (span.found())
+      edits_.push_back({span, std::move(value)});
+    else
+      edits_.push_back({{request_.closing_brace, request_.closing_brace},
+                        fmt::format(",\"{}\":{}", name(property), value)});
+  }
+  void set(Property property, std::uint64_t value) { set(property, std::to_string(value)); }
+  void set_if_given(Property property, std::uint64_t value) {
+    if (request_[property].found()) set(property, value);
+  }
+
+  /// The body with all replacements made, cut in two where the table's name belongs.
+  void apply(std::string& before_table, std::string& after_table) {
+    edits_.push_back({request_.table_span(), {}});
+    std::ranges::stable_sort(edits_, {}, [](const Edit& edit) { return edit.at.begin; });
+    auto* out = &before_table;
+    std::size_t copied = 0;
+    for (const auto& edit : edits_) {
+      out->append(body_, copied, edit.at.begin - copied);
+      out->append(edit.text);
+      copied = edit.at.end;
+      if (edit.at.begin == request_.table_span().begin) out = &after_table;
+    }
+    out->append(body_, copied);
+  }
+
+ private:
+  struct Edit {
+    ByteRange at;
+    std::string text;
+  };
+  std::string_view body_;
+  const SearchRequest& request_;
+  std::vector<Edit> edits_;
+};
+
+struct Window {
+  std::uint64_t offset = 0;
+  std::uint64_t limit = kDefaultLimit;
+  std::optional<std::uint64_t> max_matches;
+};
+
+std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
+                                                                  const SearchRequest& request,
+                                                                  Property property) {
+  const auto span = request[property];
+  if (!span.found()) return std::nullopt;
+  const auto text = span.in(body);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value > kLargestCount)
+    return refused(
+        fmt::format("\"{}\" must be an integer from 0 to {}", name(property), kLargestCount));
+  return value;
+}
+
+/// A count that has two names.
+std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
+                                                                  const SearchRequest& request,
+                                                                  Property one, Property other) {
+  const auto a = count_of(body, request, one);
+  if (!a) return a;
+  const auto b = count_of(body, request, other);
+  if (!b) return b;
+  if (*a && *b && **a != **b)
+    return refused(
+        fmt::format("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
+  return *a ? *a : *b;
+}
+
+std::expected<Window, ClientError> window_of(std::string_view body, const SearchRequest& request) {
+  Window window;
+  const auto limit = count_of(body, request, Property::limit, Property::size);
+  if (!limit) return std::unexpected(limit.error());
+  const auto offset = count_of(body, request, Property::offset, Property::from);
+  if (!offset) return std::unexpected(offset.error());
+  const auto max_matches = count_of(body, request, Property::max_matches);
+  if (!max_matches) return std::unexpected(max_matches.error());
+  window.limit = limit->value_or(kDefaultLimit);
+  window.offset = offset->value_or(0);
+  window.max_matches = *max_matches;
+  return window;
+}
+
+bool is_off(std::string_view value) {
+  return value == "false" || value == "null" || value == "0" || value == "\"\"";
+}
+
+/// Properties whose answers are per shard and cannot be put together.
+std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
+  constexpr Property on_one_shard_only[] = {Property::scroll, Property::profile, Property::plan,
+                                            Property::knn,    Property::hybrid,  Property::join};
+  for (const auto property : on_one_shard_only)
+    if (const auto span = request[property]; span.found() && !is_off(span.in(body)))
+      return ClientError{400, fmt::format("\"{}\" cannot be merged: the table has several shards",
+                                          name(property))};
+  if (request.scroll_option.found() && !is_off(request.scroll_option.in(body)))
+    return ClientError{400, "options.scroll cannot be merged: the table has several shards"};
+  if (request[Property::aggregations].found())
+    return ClientError{400, "\"aggregations\" is not a property of a search; write \"aggs\""};
+  return std::nullopt;
+}
+
+bool asks_for_scores(const std::vector<SortKey>& keys) {
+  return std::ranges::any_of(keys, [](const auto& key) { return key.by == SortKey::By::score; });
+}
+
+/// What all shards together say besides hits and aggregations.
+struct Totals {
+  std::uint64_t total = 0;
+  bool lower_bound = false;
+  bool timed_out = false;
+};
+
+void append_warning(std::string& out, std::string_view notes, std::span<const ReplyHead> heads) {
+  bool open = false;
+  const auto add = [&](std::string_view text) {
+    out += open ? ";\\n" : ",\"warning\":{\"reason\":\"";
+    open = true;
+    append_json_escaped(out, text);
+  };
+  if (!notes.empty()) add(notes);
+  for (std::size_t s = 0; s < heads.size(); ++s)
+    if (!heads[s].warning.empty())
+      add(fmt::format("shard {}: {}", s + 1, json_unescaped(heads[s].warning)));
+  if (open) out += "\"}";
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(std::string_view body,
+                                                                     const SearchRequest& request,
+                                                                     Collation collation) {
+  if (auto refusal = unmergeable(body, request)) return std::unexpected(std::move(*refusal));
+  const auto window = window_of(body, request);
+  if (!window) return std::unexpected(window.error());
+  auto keys = plan_sort(request[Property::sort].in(body));
+  if (!keys) return std::unexpected(keys.error());
+  auto source = plan_source(request[Property::source].in(body), *keys);
+  if (!source) return std::unexpected(source.error());
+  auto aggregations = plan_aggregations(request[Property::aggs].in(body));
+  if (!aggregations) return std::unexpected(aggregations.error());
+
+  const auto most = window->max_matches.value_or(kDefaultMaxMatches);
+  const auto page_end = std::min(window->offset + window->limit, most);
+  auto plan = std::make_unique<SearchPlan>();
+  plan->collation_ = collation;
+  plan->offset_ = std::min(window->offset, page_end);
+  plan->limit_ = page_end - plan->offset_;
+
+  // The shards give what stands before the page too, for it may end up behind it. Nobody needs it
+  // when the page is empty.
+  auto asked = plan->limit_ == 0 ? 0 : page_end;
+  Edits edits(body, request);
+  if (asked != 0) {
+    edits.set(Property::sort, write_sort(*keys));
+    if (asks_for_scores(*keys)) edits.set(Property::track_scores, "true");
+    if (source->rewritten) edits.set(Property::source, *source->rewritten);
+  }
+  if (!aggregations->empty()) {
+    edits.set(Property::aggs, aggregations->rewritten);
+    // Without hits and with one aggregation the server counts groups instead of documents; one hit
+    // that nobody will see keeps hits.total what it says.
+    asked = std::max<std::uint64_t>(asked, 1);
+  }
+  const auto kept = std::max<std::uint64_t>({most, asked, aggregations->most_buckets});
+  if (kept > most || window->max_matches) edits.set(Property::max_matches, kept);
+  const bool sized = request[Property::size].found() && !request[Property::limit].found();
+  edits.set(sized ? Property::size : Property::limit, asked);
+  if (!sized) edits.set_if_given(Property::size, asked);
+  edits.set_if_given(Property::offset, 0);
+  edits.set_if_given(Property::from, 0);
+  edits.apply(plan->before_table_, plan->after_table_);
+
+  plan->keys_ = std::move(*keys);
+  plan->source_ = std::move(*source);
+  plan->aggregations_ = std::move(*aggregations);
+  return plan;
+}
+
+void SearchPlan::write(std::span<const std::string> tables, std::string& body) const {
+  body += before_table_;
+  append_tables(body, tables);
+  body += after_table_;
+}
+
+std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
+                                                  const MergeNotes& notes, std::string& out) const {
+  const auto tail = aggregations_.empty() ? ReadTail::no : ReadTail::yes;
+  std::vector<ReplyHead> heads(replies.size());
+  std::vector<JsonCursor> hits(replies.size());
+  Totals totals{.timed_out = notes.timed_out};
+  for (std::size_t s = 0; s < replies.size(); ++s) {
+    if (replies[s].body.empty()) continue;
+    auto head = read_reply(replies[s].body, tail);
+    if (!head) return BadReply{s, std::move(head.error())};
+    totals.total += head->total;
+    totals.lower_bound |= head->total_is_lower_bound;
+    totals.timed_out |= head->timed_out;
+    hits[s] = head->hits;
+    heads[s] = *head;
+  }
+  const auto merged = merge_hits(hits, {keys_, collation_}, offset_, limit_);
+  if (!merged) return merged.error();
+  totals.total -= std::min(totals.total, merged->duplicates);
+
+  const auto before = out.size();
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(notes.took).count();
+  fmt::format_to(std::back_inserter(out), "{{\"took\":{},\"timed_out\":{}", took, totals.timed_out);
+  append_warning(out, notes.warning, heads);
+  fmt::format_to(std::back_inserter(out),
+                 ",\"hits\":{{\"total\":{},\"total_relation\":\"{}\",\"hits\":[", totals.total,
+                 totals.lower_bound ? "gte" : "eq");
+  for (const auto& hit : merged->page) {
+    if (&hit != &merged->page.front()) out += ',';
+    append_hit(out, hit, source_);
+  }
+  out += "]}";
+  if (!aggregations_.empty()) {
+    if (auto bad = merge_aggregations(aggregations_, heads, collation_, out)) {
+      out.resize(before);
+      return bad;
+    }
+  }
+  out += '}';
+  return std::nullopt;
+}
+
+void append_tables(std::string& out, std::span<const std::string> tables) {
+  out += '"';
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (i != 0) out += ',';
+    append_json_escaped(out, tables[i]);
+  }
+  out += '"';
+}
+
+}  // namespace karmad

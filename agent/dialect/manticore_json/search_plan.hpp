@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_json/aggregation_plan.hpp"
+#include "agent/dialect/manticore_json/request.hpp"
+#include "agent/dialect/manticore_json/sort_plan.hpp"
+#include "agent/dialect/manticore_json/source_plan.hpp"
+
+namespace karmad {
+
+/// One page of a search over several shards: what each shard is asked, and how the page is made
+/// from what they answer.
+class SearchPlan final : public FanOut {
+ public:
+  /// Refuses (400) what cannot be merged, with the reason.
+  static std::expected<std::unique_ptr<FanOut>, ClientError> make(std::string_view body,
+                                                                  const SearchRequest& request,
+                                                                  Collation collation);
+
+  void write(std::span<const std::string> tables, std::string& body) const override;
+  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
+                                std::string& out) const override;
+
+ private:
+  std::string before_table_;  // a shard's request up to the table's name
+  std::string after_table_;   // and behind it
+  std::size_t offset_ = 0;
+  std::size_t limit_ = 0;  // of the page, cut to max_matches
+  std::vector<SortKey> keys_;
+  SourcePlan source_;
+  AggregationPlan aggregations_;
+  Collation collation_ = Collation::libc_ci;
+};
+
+/// Appends the table names of a mirror as one JSON string: several are joined with commas.
+void append_tables(std::string& out, std::span<const std::string> tables);
+
+}  // namespace karmad

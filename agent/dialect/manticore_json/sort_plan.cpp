@@ -1,0 +1,129 @@
+#include "agent/dialect/manticore_json/sort_plan.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/parse_part.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Keys = std::vector<SortKey>;
+
+/// Far more than a server sorts by; bounds the work per hit.
+constexpr std::size_t kMostKeys = 16;
+
+std::expected<bool, ClientError> is_descending(std::string_view attribute,
+                                               const rapidjson::Value& order) {
+  if (order.IsString()) {
+    if (text_of(order) == "asc") return false;
+    if (text_of(order) == "desc") return true;
+  }
+  return refused(
+      fmt::format("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute));
+}
+
+SortKey key_named(std::string_view attribute) {
+  // Best first is what everybody means by a score; everything else ascends by default.
+  if (attribute == "_score") return {SortKey::By::score, true, {}};
+  if (same_attribute(attribute, "id") || attribute == "_id") return {SortKey::By::id, false, {}};
+  return {SortKey::By::attribute, false, std::string(attribute)};
+}
+
+std::expected<SortKey, ClientError> key_of(std::string_view attribute,
+                                           const rapidjson::Value* how) {
+  if (attribute.empty()) return refused("a sort key has no name");
+  if (attribute == "_random")
+    return refused("sorting by _random cannot be merged: the table has several shards");
+  if (attribute == "_geo_distance")
+    return refused(
+        "sorting by _geo_distance cannot be merged: the table has several shards; "
+        "sort by an expression that computes the distance");
+  if (attribute == "_script") return refused("sorting by _script is not supported");
+  auto key = key_named(attribute);
+  if (how == nullptr) return key;
+  if (how->IsObject()) {
+    if (how->HasMember("mode"))
+      return refused(
+          fmt::format("\"mode\" of sort key \"{}\" cannot be merged: the table has "
+                      "several shards",
+                      attribute));
+    const auto order = how->FindMember("order");
+    if (order == how->MemberEnd()) return key;
+    how = &order->value;
+  }
+  const auto descending = is_descending(attribute, *how);
+  if (!descending) return std::unexpected(descending.error());
+  key.descending = *descending;
+  return key;
+}
+
+/// Adds the keys of `"attr"` or of every member of `{"attr": …}`.
+std::expected<void, ClientError> add_keys(const rapidjson::Value& item, Keys& keys) {
+  if (item.IsString()) {
+    auto key = key_of(text_of(item), nullptr);
+    if (!key) return std::unexpected(key.error());
+    keys.push_back(std::move(*key));
+    return {};
+  }
+  if (!item.IsObject()) return refused("a sort key must be a string or an object");
+  for (const auto& member : item.GetObject()) {
+    auto key = key_of(text_of(member.name), &member.value);
+    if (!key) return std::unexpected(key.error());
+    keys.push_back(std::move(*key));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool same_attribute(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  };
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (lower(a[i]) != lower(b[i])) return false;
+  return true;
+}
+
+std::expected<Keys, ClientError> plan_sort(std::string_view text) {
+  Keys given;
+  if (!text.empty()) {
+    rapidjson::Document sort;
+    parse_part(text, sort);
+    if (sort.IsArray()) {
+      for (const auto& item : sort.GetArray())
+        if (const auto added = add_keys(item, given); !added) return std::unexpected(added.error());
+    } else if (const auto added = add_keys(sort, given); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  if (given.size() > kMostKeys) return refused(fmt::format("more than {} sort keys", kMostKeys));
+  if (given.empty()) given.push_back(key_named("_score"));
+
+  Keys keys;
+  for (auto& key : given) {
+    const bool last = key.by == SortKey::By::id;
+    keys.push_back(std::move(key));
+    if (last) return keys;
+  }
+  keys.push_back(key_named("id"));
+  return keys;
+}
+
+std::string write_sort(const Keys& keys) {
+  std::string text = "[";
+  for (const auto& key : keys) {
+    if (text.size() > 1) text += ',';
+    text += '{';
+    append_json_quoted(text, key.by == SortKey::By::score ? "_score"
+                             : key.by == SortKey::By::id  ? "id"
+                                                          : std::string_view(key.attribute));
+    text += key.descending ? ":\"desc\"}" : ":\"asc\"}";
+  }
+  return text + ']';
+}
+
+}  // namespace karmad

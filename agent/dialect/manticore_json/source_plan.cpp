@@ -1,0 +1,155 @@
+#include "agent/dialect/manticore_json/source_plan.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/parse_part.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Patterns = std::vector<std::string>;
+
+/// What a client selects: nothing in `includes` means everything.
+struct Selection {
+  bool none = false;
+  Patterns includes;
+  Patterns excludes;
+};
+
+std::expected<Patterns, ClientError> patterns_of(const rapidjson::Value& list, const char* what) {
+  if (list.IsString()) return Patterns{std::string(text_of(list))};
+  if (!list.IsArray()) return refused(std::string(what) + " must be an array of strings");
+  Patterns patterns;
+  for (const auto& item : list.GetArray()) {
+    if (!item.IsString()) return refused(std::string(what) + " must be an array of strings");
+    patterns.emplace_back(text_of(item));
+  }
+  return patterns;
+}
+
+std::expected<Selection, ClientError> selection_of(const rapidjson::Value& source) {
+  Selection selection;
+  if (source.IsBool()) {
+    selection.none = !source.GetBool();
+    return selection;
+  }
+  if (source.IsString()) {
+    if (source.GetStringLength() != 0) selection.includes.emplace_back(text_of(source));
+    return selection;
+  }
+  if (source.IsArray()) {
+    auto includes = patterns_of(source, "\"_source\"");
+    if (!includes) return std::unexpected(includes.error());
+    selection.includes = std::move(*includes);
+    return selection;
+  }
+  if (!source.IsObject()) return refused("\"_source\" must be a string, an array or an object");
+  for (const auto& member : source.GetObject()) {
+    const auto key = text_of(member.name);
+    if (key == "includes" || key == "include") {
+      auto includes = patterns_of(member.value, "\"_source\".\"includes\"");
+      if (!includes) return std::unexpected(includes.error());
+      selection.includes = std::move(*includes);
+    } else if (key == "excludes" || key == "exclude") {
+      auto excludes = patterns_of(member.value, "\"_source\".\"excludes\"");
+      if (!excludes) return std::unexpected(excludes.error());
+      selection.excludes = std::move(*excludes);
+    }
+  }
+  return selection;
+}
+
+bool any_matches(const Patterns& patterns, std::string_view member) {
+  return std::ranges::any_of(patterns, [&](const auto& p) { return source_matches(p, member); });
+}
+
+void append_list(std::string& out, const Patterns& patterns) {
+  out += '[';
+  for (const auto& pattern : patterns) {
+    if (&pattern != &patterns.front()) out += ',';
+    append_json_quoted(out, pattern);
+  }
+  out += ']';
+}
+
+std::string write_selection(const Selection& selection) {
+  std::string text;
+  if (selection.excludes.empty()) {
+    append_list(text, selection.includes);
+    return text;
+  }
+  text += "{\"includes\":";
+  append_list(text, selection.includes);
+  text += ",\"excludes\":";
+  append_list(text, selection.excludes);
+  return text + '}';
+}
+
+/// Lifts the exclusions that hit `attribute`; the splice applies them instead.
+bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns& hidden) {
+  const auto lifted = std::ranges::stable_partition(
+      selection.excludes, [&](const auto& pattern) { return !source_matches(pattern, attribute); });
+  const bool any = !lifted.empty();
+  hidden.insert(hidden.end(), lifted.begin(), lifted.end());
+  selection.excludes.erase(lifted.begin(), lifted.end());
+  return any;
+}
+
+}  // namespace
+
+bool source_matches(std::string_view pattern, std::string_view member) {
+  std::size_t p = 0;
+  std::size_t m = 0;
+  auto star = pattern.npos;  // where to come back to when what follows a `*` does not fit
+  std::size_t star_member = 0;
+  while (m < member.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_member = m;
+    } else if (p < pattern.size() &&
+               (pattern[p] == '?' || same_attribute(pattern.substr(p, 1), member.substr(m, 1)))) {
+      ++p;
+      ++m;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      m = ++star_member;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool SourcePlan::hides(std::string_view member) const {
+  return any_matches(hidden, member);
+}
+
+std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
+                                                   const std::vector<SortKey>& keys) {
+  SourcePlan plan;
+  if (text.empty()) return plan;
+  rapidjson::Document source;
+  parse_part(text, source);
+  auto selection = selection_of(source);
+  if (!selection) return std::unexpected(selection.error());
+
+  bool changed = false;
+  for (const auto& key : keys) {
+    if (key.by != SortKey::By::attribute) continue;
+    const bool everything = selection->includes.empty() && !selection->none;
+    if (!everything && !any_matches(selection->includes, key.attribute)) {
+      plan.hidden.push_back(key.attribute);
+      selection->includes.push_back(key.attribute);
+      selection->none = false;
+      changed = true;
+    }
+    if (lift_exclusions(*selection, key.attribute, plan.hidden)) changed = true;
+  }
+  if (changed) plan.rewritten = write_selection(*selection);
+  return plan;
+}
+
+}  // namespace karmad

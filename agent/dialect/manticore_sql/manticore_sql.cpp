@@ -1,0 +1,142 @@
+#include "agent/dialect/manticore_sql/manticore_sql.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dialect/manticore_json/json_cursor.hpp"
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/judge.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_sql/select.hpp"
+#include "agent/dialect/manticore_sql/statement.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The statement with the mirror's names for the table.
+std::string renamed(std::string_view statement, const Parsed& parsed,
+                    std::span<const std::string> tables) {
+  std::string out(statement.substr(0, parsed.table_begin));
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (i != 0) out += ',';
+    // A name that needs backquotes has them here too.
+    const bool plain =
+        tables[i].find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+    out.append(plain ? "" : "`").append(tables[i]).append(plain ? "" : "`");
+  }
+  out += statement.substr(parsed.table_end);
+  return out;
+}
+
+/// `whole` with the bytes of `part`, a view into it, replaced.
+void append_replaced(std::string& out, std::string_view whole, std::string_view part,
+                     std::string_view by) {
+  const auto begin = static_cast<std::size_t>(part.data() - whole.data());
+  out.append(whole.substr(0, begin)).append(by).append(whole.substr(begin + part.size()));
+}
+
+bool is_filled(std::string_view value) {
+  return is_string(value) && value.size() > 2;
+}
+
+/// What the members of an answer, or of a result set, say beside rows.
+void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value) return;
+    if (*key == "error" && error.empty()) error = reason_in(*value);
+    if (*key == "warning") warning |= is_filled(*value) || is_object(*value);
+  }
+}
+
+}  // namespace
+
+std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
+  const auto statement = statement_of(request);
+  if (!statement) return std::unexpected(statement.error());
+  auto select = read_select(*statement);
+  if (!select) return std::unexpected(std::move(select.error()));
+  return Parsed{.table = std::move(select->table),
+                .table_begin = select->table_begin,
+                .table_end = select->table_end,
+                .read = true,
+                .options = select->options};
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
+    const ClientRequest&, const Parsed& parsed, std::size_t shards) const {
+  return std::unexpected(
+      ClientError{501, fmt::format("SELECT over the {} shards of table {} is not supported; "
+                                   "POST the query to /search, whose answers are merged",
+                                   shards, parsed.table)});
+}
+
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, const FanOut*,
+                                 std::span<const std::string> tables, std::string& buffer) const {
+  using In = StatementPlace::In;
+  buffer.clear();
+  AgentRequest written{request.method, request.path, request.content_type, request.body};
+  const auto place = place_of_statement(request);
+  const bool in_url = place && (place->in == In::url || place->in == In::url_query);
+
+  std::string statement;  // as it stands in the request, renamed and encoded again
+  if (place && tables.size() == 1 && tables.front() == parsed.table) {
+    statement = place->encoded;
+  } else if (place && place->in == In::body) {
+    statement = renamed(place->encoded, parsed, tables);
+  } else if (place) {
+    append_url_encoded(statement, renamed(url_decoded(place->encoded), parsed, tables));
+  }
+
+  if (!request.query.empty()) {
+    buffer.append(request.path).append("?");
+    if (in_url)
+      append_replaced(buffer, request.query, place->encoded, statement);
+    else
+      buffer.append(request.query);
+  }
+  const auto target_size = buffer.size();
+  if (place && !in_url) append_replaced(buffer, request.body, place->encoded, statement);
+  const std::string_view all(buffer);
+  if (target_size != 0) written.target = all.substr(0, target_size);
+  if (place && !in_url) written.body = all.substr(target_size);
+  return written;
+}
+
+Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
+  if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
+    return {Outcome::answered, {}};  // the table /cli draws
+  auto judged = judge_reply(reply);
+  if (judged.outcome != Outcome::answered) return judged;
+  std::string_view error;
+  bool warning = false;
+  JsonCursor json(reply.body);
+  skip_space(json);
+  if (!json.done() && *json.at == '[') {
+    JsonElements sets(json);
+    while (sets.next()) {
+      const auto* const before = json.at;
+      read_members(json, error, warning);
+      if (json.at == before) break;  // no object: nothing more to be learnt
+    }
+  } else {
+    read_members(json, error, warning);
+  }
+  if (!error.empty()) {
+    const auto text = json_unescaped(error);
+    return judgement(
+        blame_of(text) == Blame::client ? Outcome::client_mistake : Outcome::agent_error, text);
+  }
+  if (warning) judged.outcome = Outcome::answered_with_warning;
+  return judged;
+}
+
+void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {
+  out += "{\"error\":";
+  append_json_quoted(out, reason);
+  out += '}';
+}
+
+}  // namespace karmad

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// The search server's SQL over HTTP: SELECT on /sql, /cli and /cli_json, passed to a table with
+/// one shard. Other statements are not for agents (`is_select` tells).
+class ManticoreSql final : public Dialect {
+ public:
+  explicit ManticoreSql(DialectSettings settings) : settings_(settings) {}
+
+  /// `table_begin`, `table_end` count in the decoded statement (`statement_of`), not in the body.
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
+  /// Always 501: rows of several shards are not merged.
+  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              std::size_t shards) const override;
+  /// The statement with the table renamed goes where the client's stood: body, form or URL.
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+                     std::span<const std::string> tables, std::string& buffer) const override;
+  Judgement judge(const AgentReply& reply, bool merged) const override;
+  void refuse(int status, std::string_view reason, std::string& out) const override;
+
+ private:
+  DialectSettings settings_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,139 @@
+#include "agent/dialect/manticore_sql/select.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <optional>
+
+#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Kind = SqlToken::Kind;
+
+// As in the JSON dialect: the server's bound, and a day.
+constexpr unsigned kMaxRetryCount = 8;
+constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
+
+std::unexpected<ClientError> no(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// Walks the tokens of a SELECT once.
+class Reader {
+ public:
+  explicit Reader(std::string_view statement) : tokens_(statement) { step(); }
+
+  std::expected<Select, ClientError> run() {
+    if (!token_.is_word("select")) return no("only SELECT is passed to the agents");
+    step();
+    if (auto refusal = skip_to_from()) return std::unexpected(std::move(*refusal));
+    if (auto refusal = read_table()) return std::unexpected(std::move(*refusal));
+    if (auto refusal = read_rest()) return std::unexpected(std::move(*refusal));
+    return std::move(select_);
+  }
+
+ private:
+  using Refusal = std::optional<ClientError>;
+  static Refusal refuse(std::string reason) { return ClientError{400, std::move(reason)}; }
+
+  void step() { token_ = tokens_.next(); }
+
+  /// What no part of a statement to one table may hold.
+  Refusal trouble_at_token() const {
+    if (token_.kind == Kind::unfinished)
+      return refuse(fmt::format("a quote or comment opened at offset {} does not end", token_.at));
+    if (token_.is_word("select")) return refuse("a SELECT within a SELECT is not supported");
+    return std::nullopt;
+  }
+
+  Refusal skip_to_from() {
+    for (int depth = 0; token_.kind != Kind::end; step()) {
+      if (auto trouble = trouble_at_token()) return trouble;
+      if (token_.is_sign(';')) break;
+      if (token_.is_sign('(')) ++depth;
+      if (token_.is_sign(')')) --depth;
+      if (depth == 0 && token_.is_word("from")) {
+        step();
+        return std::nullopt;
+      }
+    }
+    return refuse("the SELECT has no FROM");
+  }
+
+  Refusal read_table() {
+    if (token_.is_sign('(')) return refuse("a SELECT within a SELECT is not supported");
+    if (auto trouble = trouble_at_token()) return trouble;
+    if (!token_.names_table()) return refuse("FROM names no table");
+    auto name = token_.text;
+    if (token_.kind == Kind::name) name = name.substr(1, name.size() - 2);
+    if (name.empty()) return refuse("FROM names no table");
+    select_.table = name;
+    select_.table_begin = token_.at;
+    select_.table_end = token_.at + token_.text.size();
+    step();
+    if (token_.is_sign(','))
+      return refuse("several tables in FROM; ask one, or define a distributed table over them");
+    return std::nullopt;
+  }
+
+  Refusal read_rest() {
+    for (SqlToken before; token_.kind != Kind::end; before = token_, step()) {
+      if (auto trouble = trouble_at_token()) return trouble;
+      if (token_.is_word("join")) return refuse("JOIN is not supported");
+      if (token_.is_sign(';')) {
+        step();
+        if (token_.kind != Kind::end) return refuse("several statements; send them one by one");
+        return std::nullopt;
+      }
+      if (token_.is_word("retry_count") || token_.is_word("agent_query_timeout") ||
+          token_.is_word("retry_delay")) {
+        if (!before.is_word("option") && !before.is_sign(',')) continue;
+        if (auto refusal = read_option()) return refusal;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// `name = number`; anything else is left to the agent.
+  Refusal read_option() {
+    const auto option = token_;
+    step();
+    if (!token_.is_sign('=')) return std::nullopt;
+    step();
+    std::uint64_t value = 0;
+    const auto* const end = token_.text.data() + token_.text.size();
+    const auto read = std::from_chars(token_.text.data(), end, value);
+    if (token_.kind != Kind::word || read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    auto& options = select_.options;
+    if (option.is_word("retry_count")) {
+      if (value > kMaxRetryCount)
+        return refuse(fmt::format("retry_count must be an integer from 0 to {}", kMaxRetryCount));
+      options.retry_count = static_cast<unsigned>(value);
+      return std::nullopt;
+    }
+    const bool timeout = option.is_word("agent_query_timeout");
+    if (value > kMaxMillis || (timeout && value == 0))
+      return refuse(fmt::format("{} must be an integer from {} to {} (milliseconds)",
+                                timeout ? "agent_query_timeout" : "retry_delay", timeout ? 1 : 0,
+                                kMaxMillis));
+    (timeout ? options.agent_query_timeout : options.retry_delay) =
+        std::chrono::milliseconds(value);
+    return std::nullopt;
+  }
+
+  SqlTokens tokens_;
+  SqlToken token_;
+  Select select_;
+};
+
+}  // namespace
+
+std::expected<Select, ClientError> read_select(std::string_view statement) {
+  return Reader(statement).run();
+}
+
+}  // namespace karmad

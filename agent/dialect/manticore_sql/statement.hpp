@@ -1,0 +1,38 @@
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// Where in a request the statement stands.
+struct StatementPlace {
+  enum class In : unsigned char {
+    body,        ///< the body is the statement
+    body_query,  ///< `query=` of an urlencoded body
+    url_query,   ///< `?query=` of the URL
+    url,         ///< the whole query string (`GET /cli_json?statement`)
+  };
+  In in = In::body;
+  std::string_view encoded;  ///< the statement's bytes as they stand there
+};
+
+/// Finds the statement of a request to /sql, /cli or /cli_json; 400 when there is none.
+std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request);
+
+/// The statement of a request to /sql, /cli or /cli_json, decoded; 400 when there is none.
+std::expected<std::string, ClientError> statement_of(const ClientRequest& request);
+
+/// Whether the statement is a SELECT (after white space and comments).
+bool is_select(std::string_view statement);
+
+/// `%41+b` to `A b`. A broken escape stays as it is.
+std::string url_decoded(std::string_view text);
+
+/// Appends `text` with everything but letters, digits and `-._~` escaped.
+void append_url_encoded(std::string& out, std::string_view text);
+
+}  // namespace karmad

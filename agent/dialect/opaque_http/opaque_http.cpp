@@ -1,0 +1,89 @@
+#include "agent/dialect/opaque_http/opaque_http.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+
+namespace karmad {
+namespace {
+
+bool covered(const std::vector<std::string>& patterns, std::string_view path) {
+  return std::ranges::any_of(patterns, [path](std::string_view pattern) {
+    if (!pattern.ends_with('*')) return pattern == path;
+    pattern.remove_suffix(1);
+    return path.starts_with(pattern);
+  });
+}
+
+class OpaqueHttp final : public Dialect {
+ public:
+  explicit OpaqueHttp(OpaqueRoute route) : route_(std::move(route)) {}
+
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+    Parsed parsed;
+    parsed.table = route_.table;
+    parsed.read = request.method == "GET" || request.method == "HEAD" ||
+                  (request.method == "POST" && covered(route_.reads, request.path));
+    return parsed;
+  }
+
+  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest&, const Parsed&,
+                                                              std::size_t) const override {
+    return std::unexpected(ClientError{501, "a table of dialect http has one shard"});
+  }
+
+  AgentRequest write(const ClientRequest& request, const Parsed&, const FanOut*,
+                     std::span<const std::string>, std::string& buffer) const override {
+    buffer.clear();
+    if (route_.path) {
+      // Exactly one slash where the replaced prefix and the rest meet.
+      const auto cut = std::min(route_.route.size(), request.path.size());
+      const auto rest = request.path.substr(cut);
+      buffer.append(*route_.path);
+      if (buffer.ends_with('/') && rest.starts_with('/')) buffer.pop_back();
+      if (!buffer.ends_with('/') && !rest.empty() && !rest.starts_with('/')) buffer.push_back('/');
+      buffer.append(rest);
+      if (buffer.empty()) buffer.push_back('/');
+    } else {
+      buffer.append(request.path);
+    }
+    if (!request.query.empty()) {
+      buffer.push_back('?');
+      buffer.append(request.query);
+    }
+    return {request.method, buffer, request.content_type, request.body};
+  }
+
+  Judgement judge(const AgentReply& reply, bool) const override {
+    if (reply.status >= 500 || reply.status == 429)
+      return {Outcome::agent_error, fmt::format("answered with status {}", reply.status)};
+    if (reply.status >= 400)
+      return {Outcome::client_mistake, fmt::format("answered with status {}", reply.status)};
+    return {Outcome::answered, {}};
+  }
+
+  void refuse(int status, std::string_view reason, std::string& out) const override {
+    out.append("{\"error\":");
+    append_json_quoted(out, reason);
+    fmt::format_to(std::back_inserter(out), ",\"status\":{}}}", status);
+  }
+
+ private:
+  OpaqueRoute route_;
+};
+
+}  // namespace
+
+bool route_covers(std::string_view route, std::string_view path) {
+  if (!path.starts_with(route)) return false;
+  return route.ends_with('/') || path.size() == route.size() || path[route.size()] == '/';
+}
+
+std::unique_ptr<Dialect> make_opaque_http(OpaqueRoute route) {
+  return std::make_unique<OpaqueHttp>(std::move(route));
+}
+
+}  // namespace karmad

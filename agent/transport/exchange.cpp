@@ -1,0 +1,230 @@
+#include "agent/transport/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/transport/http_head.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kReplyHead = 64 << 10;  // head of a reply, at most
+constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
+constexpr unsigned kInterim = 8;              // 1xx answers before the real one
+
+/// Reads one reply. Every step returns false when `end` says why it is over.
+class ReplyReader {
+ public:
+  ReplyReader(Loop& loop, Connection& connection, bool to_head, std::size_t max_reply, Stop& stop,
+              Reply& reply)
+      : loop_(loop),
+        connection_(connection),
+        to_head_(to_head),
+        max_reply_(max_reply),
+        stop_(stop),
+        reply_(reply) {}
+
+  Task<ExchangeEnd> run() {
+    bool whole = co_await head();
+    if (whole) whole = co_await body();
+    end_.keep_connection = whole && keep_alive_ && !extra_;
+    co_return std::move(end_);
+  }
+
+ private:
+  bool fail(Outcome outcome, std::string why) {
+    end_.outcome = outcome;
+    end_.why = std::move(why);
+    return false;
+  }
+
+  bool read_failed(const error_code& error) {
+    switch (stop_.why()) {
+      case Why::none:
+        break;
+      case Why::query_timeout:
+        return fail(Outcome::query_timeout, "query timed out");
+      case Why::connect_timeout:
+        return fail(Outcome::connect_timeout, "connect timed out");
+      case Why::deadline:
+        return fail(Outcome::cancelled, "the query's time was over");
+      case Why::cancelled:
+        return fail(Outcome::cancelled, "cancelled");
+    }
+    if (error == asio::error::eof)
+      return fail(Outcome::closed_early, end_.any_bytes
+                                             ? "closed the connection within its answer"
+                                             : "closed the connection without an answer");
+    return fail(Outcome::broken, error.message());
+  }
+
+  Task<bool> head() {
+    for (unsigned interim = 0; interim < kInterim;) {
+      const auto got = co_await connection_.read();
+      if (got.error) co_return read_failed(got.error);
+      end_.any_bytes = true;
+      reply_.bytes.append(connection_.first.data(), got.size);
+      for (;;) {
+        auto& head = loop_.response_head;
+        const auto state =
+            parse_response_head(reply_.bytes, {kReplyHead, kMaxFields}, to_head_, head);
+        if (!state)
+          co_return fail(Outcome::wrong_reply,
+                         "answered with something that is not HTTP: " + state.error().reason);
+        if (*state == HeadState::incomplete) break;
+        if (head.status >= 200) {
+          reply_.status = head.status;
+          reply_.head_size = head.size;
+          framing_ = head.framing;
+          content_length_ = head.content_length;
+          keep_alive_ = head.keep_alive;
+          if (const auto type = head.find("Content-Type"); !type.empty()) {
+            reply_.type_begin = static_cast<std::size_t>(type.data() - reply_.bytes.data());
+            reply_.type_size = type.size();
+          }
+          co_return true;
+        }
+        reply_.bytes.erase(0, head.size);
+        ++interim;
+      }
+      connection_.read_first();
+    }
+    co_return fail(Outcome::wrong_reply, "sent one interim answer after the other");
+  }
+
+  Task<bool> body() {
+    switch (framing_) {
+      case Framing::none:
+        return without_body();
+      case Framing::length:
+        return with_length();
+      case Framing::chunked:
+        return in_chunks();
+      default:
+        return until_close();
+    }
+  }
+
+  Task<bool> without_body() {
+    ends_at(reply_.head_size);
+    co_return true;
+  }
+
+  bool too_large(std::uint64_t size) {
+    return fail(Outcome::wrong_reply,
+                fmt::format("its answer of {} bytes is larger than max_packet_size ({})", size,
+                            max_reply_));
+  }
+
+  void ends_at(std::size_t size) {
+    extra_ = reply_.bytes.size() > size;
+    reply_.bytes.resize(size);
+  }
+
+  /// Reads at most `room` more bytes to the end of `bytes`; nothing at the end of the stream.
+  Task<Stream::Read> more(std::string& bytes, std::size_t room) {
+    const auto have = bytes.size();
+    resize_for_reading(bytes, have + room);
+    auto got = connection_.read_now(bytes.data() + have, room);
+    if (got.error == asio::error::would_block) {
+      connection_.start_read(bytes.data() + have, room);
+      got = co_await connection_.read();
+    }
+    bytes.resize(have + got.size);
+    co_return got;
+  }
+
+  Task<bool> with_length() {
+    if (content_length_ > max_reply_) co_return too_large(content_length_);
+    const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
+    while (reply_.bytes.size() < whole) {
+      const auto missing = whole - reply_.bytes.size();
+      const auto got =
+          co_await more(reply_.bytes, std::min(missing, std::max(reply_.bytes.size(), kStep)));
+      if (got.error) co_return read_failed(got.error);
+    }
+    ends_at(whole);
+    co_return true;
+  }
+
+  Task<bool> in_chunks() {
+    reply_.chunked = true;
+    reply_.decoded = loop_.buffers.take();
+    ChunkedBody body(max_reply_);
+    Buffer piece(loop_.buffers);
+    piece->assign(reply_.bytes, reply_.head_size);
+    reply_.bytes.resize(reply_.head_size);
+    for (;;) {
+      const auto used = body.put(*piece, reply_.decoded);
+      if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
+      piece->erase(0, *used);
+      if (body.done()) break;
+      const auto got = co_await more(*piece, piece->capacity() - piece->size());
+      if (got.error) co_return read_failed(got.error);
+    }
+    extra_ = !piece->empty();
+    co_return true;
+  }
+
+  Task<bool> until_close() {
+    keep_alive_ = false;
+    for (;;) {
+      if (reply_.bytes.size() - reply_.head_size > max_reply_)
+        co_return too_large(reply_.bytes.size() - reply_.head_size);
+      const auto got = co_await more(reply_.bytes, std::max(reply_.bytes.size(), kStep / 4));
+      if (got.error == asio::error::eof) co_return true;
+      if (got.error) co_return read_failed(got.error);
+    }
+  }
+
+  Loop& loop_;
+  Connection& connection_;
+  bool to_head_;
+  std::size_t max_reply_;
+  Stop& stop_;
+  Reply& reply_;
+  Framing framing_ = Framing::none;
+  std::uint64_t content_length_ = 0;
+  bool keep_alive_ = false;
+  ExchangeEnd end_;
+  bool extra_ = false;
+};
+
+/// A request that goes out while its reply is read already: each side may wait for the other one to
+/// read, so neither direction waits for the other's end.
+struct Sending {
+  error_code error;
+  bool under_way = false;
+  Signal ended{};
+};
+
+Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending) {
+  sending.error = co_await connection.write(request);
+  sending.under_way = false;
+  sending.ended.notify();
+}
+
+}  // namespace
+
+Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
+                           std::size_t max_reply, Stop& stop, Reply& reply) {
+  const Stop::Guard guard(stop, &connection,
+                          [](void* whom) { static_cast<Connection*>(whom)->close(); });
+  // A failed write is not the end: the agent may have answered before it read everything.
+  Sending sending{.error = connection.write_now(request)};
+  if (sending.error == asio::error::would_block) {
+    sending.under_way = true;
+    spawn(send_rest(connection, request, sending));
+  }
+  ReplyReader reader(loop, connection, to_head, max_reply, stop, reply);
+  auto end = co_await reader.run();
+  if (sending.under_way) {
+    connection.close();
+    co_await sending.ended;
+  }
+  if (sending.error) end.keep_connection = false;
+  co_return end;
+}
+
+}  // namespace karmad

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+
+#include "agent/outcome.hpp"
+#include "agent/transport/pool.hpp"
+
+namespace karmad {
+
+/// An agent's reply as it was received. Views into it are valid until it is moved or goes.
+struct Reply {
+  std::string bytes;    ///< the head, and the body unless it was chunked
+  std::string decoded;  ///< a chunked body
+  std::size_t head_size = 0;
+  bool chunked = false;
+  int status = 0;
+  std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
+  std::size_t type_size = 0;
+
+  std::string_view head() const { return std::string_view(bytes).substr(0, head_size); }
+  std::string_view body() const {
+    return chunked ? std::string_view(decoded) : std::string_view(bytes).substr(head_size);
+  }
+  std::string_view content_type() const {
+    return std::string_view(bytes).substr(type_begin, type_size);
+  }
+};
+
+struct ExchangeEnd {
+  Outcome outcome = Outcome::answered;  ///< answered: the reply is complete
+  std::string why;
+  bool any_bytes = false;        ///< something of a reply was seen
+  bool keep_connection = false;  ///< it may carry another exchange
+};
+
+/// Sends a request and reads the reply to its end, on a connection whose first read is outstanding.
+/// Bounded by `max_reply` bytes and by `stop`. `to_head`: the request is a HEAD.
+Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
+                           std::size_t max_reply, Stop& stop, Reply& reply);
+
+}  // namespace karmad

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace karmad {
+
+/// One header field; both parts are views into the bytes the head was parsed from.
+struct Field {
+  std::string_view name;
+  std::string_view value;
+};
+
+inline constexpr std::size_t kMaxFields = 128;
+
+/// What a message's framing says about its body.
+enum class Framing : std::uint8_t { none, length, chunked, until_close };
+
+/// The parts both kinds of head share. Views live as long as the bytes.
+struct Head {
+  unsigned minor_version = 1;  ///< HTTP/1.0 or HTTP/1.1
+  std::array<Field, kMaxFields> fields;
+  std::size_t field_count = 0;
+  std::size_t size = 0;  ///< bytes of the head with its empty line (and leading empty lines)
+  Framing framing = Framing::none;
+  std::uint64_t content_length = 0;  ///< what Content-Length said, also of a body that is not sent
+  bool keep_alive = true;
+  bool connection_names_fields = false;  ///< Connection says more than `close` and `keep-alive`
+
+  std::span<const Field> all() const { return {fields.data(), field_count}; }
+  /// The first field of that name (case-insensitive), or empty.
+  std::string_view find(std::string_view name) const;
+};
+
+struct RequestHead : Head {
+  std::string_view method;
+  std::string_view target;  ///< as received
+  std::string_view path;    ///< of the target, without scheme, host and query string; never empty
+  std::string_view query;   ///< after `?`
+  bool expect_continue = false;  ///< the client waits for 100 before it sends the body
+};
+
+struct ResponseHead : Head {
+  int status = 0;
+  std::string_view reason;
+};
+
+struct HeadLimits {
+  std::size_t size = 16 << 10;
+  std::size_t fields = 100;  ///< at most kMaxFields
+};
+
+/// Why a message is refused: the HTTP status for it and what was wrong. Where the next message
+/// would begin is then unknown: the connection has to be closed.
+struct HeadError {
+  int status = 400;  ///< 400, 413, 414, 417, 431, 501, 505 to a client; an agent's head: 502
+  std::string reason;
+};
+
+enum class HeadState : std::uint8_t { complete, incomplete };
+
+/// Parses the head of a request at the beginning of `bytes`, strictly by RFC 9112;
+/// docs/decisions/002-http-heads.md lists what is refused. `incomplete`: call again with these
+/// bytes and more. Bad syntax is found with its first bad byte, what fields say is judged when the
+/// head is complete; an error stays one with more bytes. `head` means something only when
+/// `complete`. Allocates for an error only; 0.5 to 1 ns per byte, each time from the start.
+std::expected<HeadState, HeadError> parse_request_head(std::string_view bytes,
+                                                       const HeadLimits& limits, RequestHead& head);
+
+/// The same for an agent's answer. `to_head`: the request was a HEAD, so there is no body. 1xx
+/// heads are returned as they are (framing none); the caller skips them. Every error is a 502.
+std::expected<HeadState, HeadError> parse_response_head(std::string_view bytes,
+                                                        const HeadLimits& limits, bool to_head,
+                                                        ResponseHead& head);
+
+/// True for a field that must not travel on: the hop-by-hop ones of RFC 9110 section 7.6.1, the
+/// framing, Expect, and whatever the head's Connection fields name.
+bool is_hop_by_hop(const Head& head, std::string_view name);
+
+/// Takes a chunked body apart as its bytes arrive.
+class ChunkedBody {
+ public:
+  /// At most `body_limit` bytes of content; extensions and trailers of a bounded size.
+  explicit ChunkedBody(std::size_t body_limit) : content_left_(body_limit) {}
+
+  /// Consumes from `bytes`, appending content to `out`. Returns how many bytes were used; `done()`
+  /// tells whether the body, its trailer included, is complete. After an error: not to be used.
+  std::expected<std::size_t, HeadError> put(std::string_view bytes, std::string& out);
+  bool done() const { return at_ == At::done; }
+
+ private:
+  enum class At : std::uint8_t {
+    size_begin,
+    size,
+    size_blank,  // between the size and the `;` of an extension
+    extension,
+    size_lf,
+    content,
+    content_cr,
+    content_lf,
+    trailer_begin,
+    trailer_name,
+    trailer_value,
+    trailer_lf,
+    last_lf,
+    done,
+  };
+
+  std::optional<HeadError> step(char c);
+  std::optional<HeadError> step_size(char c);
+  std::optional<HeadError> step_trailer(char c);
+  std::optional<HeadError> size_complete();
+
+  At at_ = At::size_begin;
+  unsigned digits_ = 0;
+  std::uint64_t chunk_ = 0;  // announced, then: what is left of it
+  std::size_t content_left_;
+  std::size_t extension_ = 0;   // bytes of this chunk's extension
+  std::size_t extensions_ = 0;  // of all
+  std::size_t trailer_ = 0;
+  std::size_t trailers_ = 0;  // fields
+};
+
+}  // namespace karmad

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace karmad::wire {
+
+/// The sets of bytes HTTP/1.1 is made of, as bits: one look-up answers for all of them.
+enum ByteSet : std::uint8_t {
+  kTokenByte = 1,   ///< tchar, RFC 9110 section 5.6.2
+  kValueByte = 2,   ///< in a field's value: tab, space, visible ASCII, 0x80 and up
+  kTargetByte = 4,  ///< in a request target: visible ASCII but `#`
+  kHostByte = 8,    ///< in a name or IPv4 address of a Host, RFC 3986 section 3.2.2, but `,`
+  kDigitByte = 16,
+  kHexByte = 32,
+};
+
+inline constexpr std::array<std::uint8_t, 256> kByteSets = [] {
+  constexpr std::string_view token_marks = "!#$%&'*+-.^_`|~";
+  constexpr std::string_view host_marks = "-._~%!$&'()*+;=";
+  std::array<std::uint8_t, 256> sets{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto c = static_cast<char>(byte);
+    const bool digit = c >= '0' && c <= '9';
+    const bool hex = digit || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    const bool alnum = digit || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool visible = byte > 0x20 && byte < 0x7f;
+    unsigned set = 0;
+    if (alnum || token_marks.find(c) != token_marks.npos) set |= kTokenByte;
+    if (visible || byte >= 0x80 || c == ' ' || c == '\t') set |= kValueByte;
+    if (visible && c != '#') set |= kTargetByte;
+    if (alnum || host_marks.find(c) != host_marks.npos) set |= kHostByte;
+    if (digit) set |= kDigitByte;
+    if (hex) set |= kHexByte;
+    sets[byte] = static_cast<std::uint8_t>(set);
+  }
+  return sets;
+}();
+
+constexpr bool in_set(char c, ByteSet set) {
+  return (kByteSets[static_cast<unsigned char>(c)] & set) != 0;
+}
+
+constexpr bool all_in(std::string_view text, ByteSet set) {
+  for (const char c : text)
+    if (!in_set(c, set)) return false;
+  return true;
+}
+
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+constexpr std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+/// Equal but for the case of ASCII letters.
+constexpr bool same_word(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (lower(a[i]) != lower(b[i])) return false;
+  return true;
+}
+
+/// Calls `each` with every element of a comma separated list; empty elements are skipped.
+template <class Each>
+constexpr void for_each_element(std::string_view list, Each each) {
+  while (!list.empty()) {
+    const auto comma = std::min(list.find(','), list.size());
+    if (const auto element = trimmed(list.substr(0, comma)); !element.empty()) each(element);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+}
+
+}  // namespace karmad::wire

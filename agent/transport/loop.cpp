@@ -1,0 +1,51 @@
+#include "agent/transport/loop.hpp"
+
+namespace karmad {
+
+Loop::Loop(unsigned number, std::size_t buffer_keep_up_to, std::uint64_t seed)
+    : io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
+      index(number),
+      buffers(buffer_keep_up_to),
+      random(seed),
+      timer_(io.get_executor()) {}
+
+TimePoint Loop::now() {
+  return TimePoint{
+      std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch())};
+}
+
+void Loop::arm(Deadline& deadline, TimePoint at) {
+  deadlines_.arm(deadline, at);
+  if (!ticking_) start_tick();
+}
+
+void Loop::start_tick() {
+  ticking_ = true;
+  timer_.expires_after(Deadlines::kTick);
+  timer_.async_wait([this](boost::system::error_code error) {
+    ticking_ = false;
+    if (error) return;
+    deadlines_.tick(now());
+    if (!deadlines_.empty() && !ticking_) start_tick();
+  });
+}
+
+namespace {
+
+struct Alarm final : Deadline {
+  Signal signal;
+  void expired() override { signal.notify(); }
+};
+
+}  // namespace
+
+Task<void> sleep(Loop& loop, TimePoint until, Stop& stop) {
+  if (stop.requested()) co_return;
+  Alarm alarm;
+  loop.arm(alarm, until);
+  const Stop::Guard guard(stop, &alarm,
+                          [](void* whom) { static_cast<Alarm*>(whom)->signal.notify(); });
+  co_await alarm.signal;
+}
+
+}  // namespace karmad

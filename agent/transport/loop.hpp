@@ -1,0 +1,96 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "agent/buffers.hpp"
+#include "agent/transport/deadlines.hpp"
+#include "agent/transport/http_head.hpp"
+#include "agent/transport/task.hpp"
+#include "strategies/random_source.hpp"
+
+namespace karmad {
+
+namespace asio = boost::asio;
+using Executor = asio::io_context::executor_type;
+
+/// What one worker's coroutines share: an event loop, its deadlines, buffers and chance. Everything
+/// in it belongs to the thread that runs `io`; other threads may only `post` to it.
+class Loop {
+ public:
+  Loop(unsigned index, std::size_t buffer_keep_up_to, std::uint64_t seed);
+
+  /// Reads the clock (19 ns).
+  static TimePoint now();
+
+  /// Arms `deadline`; the tick runs as long as anything is armed.
+  void arm(Deadline& deadline, TimePoint at);
+
+  asio::io_context io;
+  const unsigned index;
+  Buffers buffers;
+  SeededRandom random;
+  ResponseHead response_head;  ///< where a reply's head is parsed into; not kept over a wait
+
+ private:
+  void start_tick();
+
+  Deadlines deadlines_;
+  asio::basic_waitable_timer<std::chrono::steady_clock,
+                             asio::wait_traits<std::chrono::steady_clock>, Executor>
+      timer_;
+  bool ticking_ = false;
+};
+
+/// Why something that waits is told to stop.
+enum class Why : std::uint8_t { none, connect_timeout, query_timeout, deadline, cancelled };
+
+/// The means to end a wait early: by a deadline of its own or by a call. Whoever is about to wait
+/// says how that wait is broken off; the first reason stays.
+class Stop final : public Deadline {
+ public:
+  explicit Stop(Loop& loop) : loop_(loop) {}
+
+  /// From now on the wait ends at `at`, for that reason.
+  void at(TimePoint at, Why why) {
+    armed_for_ = why;
+    loop_.arm(*this, at);
+  }
+  void request(Why why) {
+    if (why_ != Why::none) return;
+    why_ = why;
+    disarm();
+    if (break_off_ != nullptr) break_off_(whom_);
+  }
+  Why why() const { return why_; }
+  bool requested() const { return why_ != Why::none; }
+
+  /// `break_off(whom)` will be called when a stop is requested, until the guard goes.
+  class Guard {
+   public:
+    Guard(Stop& stop, void* whom, void (*break_off)(void*)) : stop_(stop) {
+      stop.whom_ = whom;
+      stop.break_off_ = break_off;
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() { stop_.break_off_ = nullptr; }
+
+   private:
+    Stop& stop_;
+  };
+
+ private:
+  void expired() override { request(armed_for_); }
+
+  Loop& loop_;
+  Why why_ = Why::none;
+  Why armed_for_ = Why::none;
+  void* whom_ = nullptr;
+  void (*break_off_)(void*) = nullptr;
+};
+
+/// Waits until `until`, or until a stop is requested.
+Task<void> sleep(Loop& loop, TimePoint until, Stop& stop);
+
+}  // namespace karmad

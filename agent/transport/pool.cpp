@@ -1,0 +1,152 @@
+#include "agent/transport/pool.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+
+namespace karmad {
+
+Connection::Connection(Socket socket, Pool& pool)
+    : Stream(std::move(socket)), pool_(pool), flight_(pool.agent_->vitals.connections) {}
+
+Connection::~Connection() {
+  --pool_.local_;
+}
+
+bool Connection::looks_alive() {
+  char byte = 0;
+  const auto n = ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+void Connection::unexpected() {
+  if (in_use_) {
+    // The agent answers, or closes, before it has the whole request: the rest need not be sent.
+    error_code ignored;
+    socket().cancel(ignored);
+    return;
+  }
+  // Closed by the agent, or it speaks without being asked: of no use any more.
+  close();
+  std::erase(pool_.idle_, this);
+}
+
+void Pool::give(ConnectionPtr connection) {
+  if (idle_.size() >= keep_ || !connection->open()) return connection->close();
+  connection->in_use_ = false;
+  connection->read_first();
+  idle_.push_back(std::move(connection));
+}
+
+void Pool::clear() {
+  for (auto& connection : std::exchange(idle_, {})) connection->close();
+}
+
+Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop) {
+  using Result = std::expected<Taken, NoConnection>;
+  if (from == From::idle && !idle_.empty()) {
+    auto connection = std::move(idle_.back());
+    idle_.pop_back();
+    connection->in_use_ = true;
+    co_return Result(Taken{.connection = std::move(connection), .reused = true});
+  }
+  co_return co_await connect(stop);
+}
+
+namespace {
+
+struct Connect {
+  Socket& socket;
+  const Endpoint& endpoint;
+  error_code error{};
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) {
+    socket.async_connect(endpoint, [this, caller](error_code e) {
+      error = e;
+      caller.resume();
+    });
+  }
+  void await_resume() const noexcept {}
+};
+
+NoConnection stopped(Why why) {
+  switch (why) {
+    case Why::connect_timeout:
+      return {Outcome::connect_timeout, "connect timed out"};
+    case Why::query_timeout:
+      return {Outcome::query_timeout, "query timed out"};
+    case Why::deadline:
+      return {Outcome::cancelled, "the query's time was over while connecting"};
+    default:
+      return {Outcome::cancelled, "cancelled"};
+  }
+}
+
+/// Running out of descriptors or memory for sockets is our trouble, not the agent's.
+bool is_ours(const error_code& error) {
+  using boost::system::errc::errc_t;
+  return error == errc_t::too_many_files_open || error == errc_t::too_many_files_open_in_system ||
+         error == errc_t::no_buffer_space || error == errc_t::not_enough_memory ||
+         error == errc_t::address_not_available;
+}
+
+}  // namespace
+
+Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
+  using Result = std::expected<Taken, NoConnection>;
+  struct Opening {  // counts as open from here on
+    Pool& pool;
+    bool became_connection = false;
+    ~Opening() {
+      if (!became_connection) --pool.local_;
+    }
+  };
+  ++local_;
+  Opening opening{*this};
+
+  auto endpoints = agent_->endpoints();
+  if (!endpoints || agent_->look_up_again(look_up_)) {
+    auto found = co_await resolve(loop_, agent_->address, stop);
+    if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));
+    if (found) {
+      agent_->endpoints(*std::move(found));
+      endpoints = agent_->endpoints();
+    } else if (!endpoints) {
+      co_return Result(std::unexpected(NoConnection{Outcome::connect_failed, found.error()}));
+    }
+  }
+
+  const auto began = Loop::now();
+  error_code error = asio::error::host_not_found;
+  for (const auto& endpoint : *endpoints) {
+    if (stop.requested()) break;
+    Socket socket(loop_.io.get_executor());
+    socket.open(endpoint.protocol(), error);
+    if (error) continue;
+    socket.non_blocking(true, error);
+    const bool tcp = endpoint.protocol().family() != AF_UNIX;
+    if (tcp) socket.set_option(asio::ip::tcp::no_delay(true), error);
+    Connect connecting{socket, endpoint};
+    {
+      const Stop::Guard guard(stop, &socket, [](void* whom) {
+        error_code ignored;
+        static_cast<Socket*>(whom)->close(ignored);
+      });
+      co_await connecting;
+    }
+    error = connecting.error;
+    if (error || stop.requested()) continue;
+    opening.became_connection = true;
+    const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
+    ConnectionPtr connection(new Connection(std::move(socket), *this));
+    connection->read_first();
+    co_return Result(Taken{.connection = std::move(connection), .connect = took});
+  }
+  if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));
+  co_return Result(std::unexpected(NoConnection{
+      is_ours(error) ? Outcome::own_trouble : Outcome::connect_failed, error.message()}));
+}
+
+}  // namespace karmad

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <expected>
+#include <optional>
+#include <vector>
+
+#include "agent/agent.hpp"
+#include "agent/outcome.hpp"
+#include "agent/transport/stream.hpp"
+
+namespace karmad {
+
+class Pool;
+
+/// A connection to an agent. While it is idle its next read is outstanding, so that it notices when
+/// the agent closes it.
+class Connection final : public Stream {
+ public:
+  Connection(Socket socket, Pool& pool);
+  ~Connection() override;
+
+  /// Where the first bytes of a reply land; big enough for most heads.
+  std::array<char, 2048> first;
+
+  void read_first() { start_read(first.data(), first.size()); }
+
+  /// Whether the agent has closed it or said something unasked; one system call. For requests that
+  /// must not be sent twice: others just try.
+  bool looks_alive();
+
+ private:
+  friend class Pool;
+  void unexpected() override;
+  Pool& pool_;
+  Flight flight_;
+  bool in_use_ = true;
+};
+using ConnectionPtr = boost::intrusive_ptr<Connection>;
+
+/// Why there is no connection.
+struct NoConnection {
+  Outcome outcome = Outcome::connect_failed;
+  std::string why;
+};
+
+/// The connections of one worker to one agent. Idle ones are used last in, first out; at most
+/// `keep` of them are kept.
+class Pool {
+ public:
+  Pool(Loop& loop, std::shared_ptr<Agent> agent, unsigned keep, LookUp look_up)
+      : loop_(loop), agent_(std::move(agent)), keep_(keep), look_up_(look_up) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  struct Taken {
+    ConnectionPtr connection;
+    bool reused = false;
+    std::optional<Micros> connect;  ///< how long connecting took
+  };
+  enum class From { idle, fresh };
+
+  /// A connection with its first read outstanding: an idle one if there is and it may be, else a
+  /// new one. Ends early when a stop is requested.
+  Task<std::expected<Taken, NoConnection>> take(From from, Stop& stop);
+
+  /// Takes a connection back whose reply was read to the end and which stays open.
+  void give(ConnectionPtr connection);
+
+  /// Closes what is idle.
+  void clear();
+
+  void keep(unsigned most) { keep_ = most; }
+  Agent& agent() { return *agent_; }
+  std::size_t idle() const { return idle_.size(); }
+  /// Nothing is open, being opened, or still to be told that it was closed.
+  bool unused() const { return local_ == 0; }
+
+ private:
+  friend class Connection;
+  Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
+
+  Loop& loop_;
+  std::shared_ptr<Agent> agent_;
+  unsigned keep_;
+  LookUp look_up_;
+  std::vector<ConnectionPtr> idle_;
+  unsigned local_ = 0;  ///< open or being opened by this worker
+};
+
+}  // namespace karmad

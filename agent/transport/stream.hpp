@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "agent/transport/loop.hpp"
+
+namespace karmad {
+
+using boost::system::error_code;
+using Protocol = asio::generic::stream_protocol;  // TCP and unix sockets alike
+using Socket = asio::basic_stream_socket<Protocol, Executor>;
+using Endpoint = Protocol::endpoint;
+
+/// Bytes that wait to be sent, in at most two pieces (a head and a body).
+struct Outgoing {
+  std::string_view head;
+  std::string_view body;
+
+  bool empty() const { return head.empty() && body.empty(); }
+  void consume(std::size_t sent);
+  std::array<asio::const_buffer, 2> buffers() const;
+};
+
+/// A connected socket on which one read may be outstanding while nobody waits for it: on a client's
+/// connection it notices that the client left, on a pooled one that the agent closed, and in both
+/// cases it is the read that the next message needs anyway. Counted references, one thread.
+class Stream {
+ public:
+  explicit Stream(Socket socket) : socket_(std::move(socket)) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  struct Read {
+    error_code error;
+    std::size_t size = 0;
+  };
+
+  /// Begins a read into memory that stays until it has ended. None may be outstanding.
+  void start_read(char* into, std::size_t room);
+  bool reading() const { return reading_; }
+  /// Reads what is there, without waiting. None may be outstanding.
+  Read read_now(char* into, std::size_t room);
+
+  /// `co_await stream.read()`: the end of the read that was begun.
+  auto read() {
+    struct Awaiter {
+      Stream& stream;
+      bool await_ready() const noexcept { return !stream.reading_; }
+      void await_suspend(std::coroutine_handle<> caller) noexcept { stream.reader_ = caller; }
+      Read await_resume() const noexcept { return stream.last_; }
+    };
+    return Awaiter{*this};
+  }
+
+  /// Sends what can be sent without waiting and takes it off `out`.
+  error_code write_now(Outgoing& out);
+  /// Sends the rest, waiting for the other side as long as the socket is open.
+  Task<error_code> write(Outgoing out);
+
+  /// Ends everything outstanding with an error. May be called again.
+  void close();
+  bool open() const { return socket_.is_open(); }
+  Socket& socket() { return socket_; }
+
+ protected:
+  /// A read ended while nobody waited for it; `last()` tells how.
+  virtual void unexpected() {}
+  const Read& last() const { return last_; }
+
+ private:
+  friend void intrusive_ptr_add_ref(Stream* stream) { ++stream->references_; }
+  friend void intrusive_ptr_release(Stream* stream) {
+    if (--stream->references_ == 0) delete stream;
+  }
+  void read_ended(error_code error, std::size_t size);
+
+  Socket socket_;
+  unsigned references_ = 0;
+  bool reading_ = false;
+  Read last_;
+  std::coroutine_handle<> reader_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace karmad {
+
+/// Coroutine frames of one thread, kept for the next coroutine of about the same size, so that the
+/// steady state allocates nothing. A frame lives and dies on one thread.
+class Frames {
+ public:
+  static void* take(std::size_t size);
+  static void give(void* frame, std::size_t size) noexcept;
+};
+
+template <class T>
+class Task;
+
+namespace detail {
+
+struct PromiseBase {
+  std::coroutine_handle<> continuation;
+
+  static void* operator new(std::size_t size) { return Frames::take(size); }
+  static void operator delete(void* frame, std::size_t size) noexcept { Frames::give(frame, size); }
+
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  struct Final {
+    bool await_ready() noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) noexcept {
+      const auto next = self.promise().continuation;
+      return next ? next : std::noop_coroutine();
+    }
+    void await_resume() noexcept {}
+  };
+  Final final_suspend() noexcept { return {}; }
+  /// Nothing here throws but lack of memory, and that ends the process (architecture.md 7).
+  void unhandled_exception() noexcept { std::terminate(); }
+};
+
+template <class T>
+struct Promise : PromiseBase {
+  std::optional<T> value;
+  Task<T> get_return_object();
+  template <class U>
+  void return_value(U&& result) {
+    value.emplace(std::forward<U>(result));
+  }
+  T take() { return std::move(*value); }
+};
+
+template <>
+struct Promise<void> : PromiseBase {
+  Task<void> get_return_object();
+  void return_void() noexcept {}
+  void take() noexcept {}
+};
+
+}  // namespace detail
+
+/// A coroutine that starts when it is awaited and continues its caller when it ends; if it never
+/// suspends the caller never does either. Everything happens on the thread that awaits. Why not
+/// Asio's awaitable: docs/decisions/003-tasks.md.
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = detail::Promise<T>;
+
+  explicit Task(std::coroutine_handle<promise_type> self) : self_(self) {}
+  Task(Task&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
+  Task& operator=(Task&&) = delete;
+  ~Task() {
+    if (self_) self_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> caller) {
+    self_.resume();
+    if (self_.done()) return false;
+    self_.promise().continuation = caller;
+    return true;
+  }
+  T await_resume() { return self_.promise().take(); }
+
+ private:
+  std::coroutine_handle<promise_type> self_;
+};
+
+namespace detail {
+template <class T>
+Task<T> Promise<T>::get_return_object() {
+  return Task<T>{std::coroutine_handle<Promise<T>>::from_promise(*this)};
+}
+inline Task<void> Promise<void>::get_return_object() {
+  return Task<void>{std::coroutine_handle<Promise<void>>::from_promise(*this)};
+}
+
+struct Detached {
+  struct promise_type {
+    static void* operator new(std::size_t size) { return Frames::take(size); }
+    static void operator delete(void* frame, std::size_t size) noexcept {
+      Frames::give(frame, size);
+    }
+    Detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+}  // namespace detail
+
+/// Runs a task that nobody waits for. Whoever spawns has to see to it that what the task refers to
+/// outlives it.
+inline void spawn(Task<void> task) {
+  [](Task<void> own) -> detail::Detached { co_await std::move(own); }(std::move(task));
+}
+
+/// A place where one coroutine of this thread waits until another part of it says go.
+class Signal {
+ public:
+  /// Continues the waiter, if there is one, before it returns.
+  void notify() {
+    if (waiter_) std::exchange(waiter_, nullptr).resume();
+  }
+  bool awaited() const { return static_cast<bool>(waiter_); }
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) noexcept { waiter_ = caller; }
+  void await_resume() noexcept {}
+
+ private:
+  std::coroutine_handle<> waiter_;
+};
+
+}  // namespace karmad

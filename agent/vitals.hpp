@@ -1,0 +1,37 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace karmad {
+
+/// What all workers share about an agent: relaxed atomics on a line of their own. Nobody waits on
+/// them and nothing is ordered by them; a reader may be one attempt behind.
+struct alignas(64) Vitals {
+  std::atomic<std::uint32_t> in_flight{0};
+  std::atomic<std::uint32_t> errors_in_a_row{0};
+  std::atomic<std::uint32_t> connections{0};  ///< open ones, of all workers
+  std::atomic<bool> answered{false};          ///< has answered a ping or a query cleanly, ever
+  std::atomic<std::int64_t> last_query{0};    ///< µs on the master's clock; 0: never
+  std::atomic<std::int64_t> last_answer{0};
+  std::atomic<std::int64_t> ping_trip{0};  ///< µs of the last answered ping; 0: none
+};
+
+/// Counts one of something for as long as it lives; moving it hands it over.
+class Flight {
+ public:
+  explicit Flight(std::atomic<std::uint32_t>& count) : count_(&count) {
+    count.fetch_add(1, std::memory_order_relaxed);
+  }
+  Flight(Flight&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  Flight& operator=(Flight&&) = delete;
+  ~Flight() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint32_t>* count_;
+};
+
+}  // namespace karmad

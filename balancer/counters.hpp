@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "agent/owned.hpp"
+
+namespace karmad {
+
+/// What a worker counts; names and help are in kCountText, in the same order.
+enum class Count : std::uint8_t {
+  connections,
+  connections_refused,
+  requests,
+  bad_requests,
+  slow_clients,
+  clients_left,
+  queries,
+  dist_queries,
+  queries_failed,
+  client_mistakes,
+  answers_partial,
+  attempts,
+  retries,
+  stale_connections,
+  merge_rejected,
+  blackhole_sent,
+  blackhole_dropped,
+  bytes_in,
+  bytes_out,
+};
+inline constexpr std::size_t kCounts = 19;
+
+struct CountText {
+  std::string_view name;
+  std::string_view help;
+};
+inline constexpr std::array<CountText, kCounts> kCountText{{
+    {"connections", "client connections accepted"},
+    {"maxed_out", "client connections refused because max_connections was reached"},
+    {"requests", "client requests with a complete head"},
+    {"bad_requests", "client requests refused before they became a query (4xx, 5xx of ours)"},
+    {"slow_clients", "connections ended because the client was too slow (408 or closed)"},
+    {"clients_left", "queries whose client left before the answer"},
+    {"queries", "queries put to agents"},
+    {"dist_queries", "queries put to more than one shard"},
+    {"queries_failed", "queries without an answer, whatever the reason"},
+    {"client_mistakes", "queries an agent refused as the client's mistake, passed on"},
+    {"answers_partial", "answers in which a shard is missing"},
+    {"agent_attempts", "attempts at agents, retries included"},
+    {"agent_retry", "attempts after the first of a shard's part of a query"},
+    {"stale_connections", "kept connections found closed by the agent when they were used"},
+    {"merge_rejected", "replies found to be broken only when they were merged"},
+    {"blackhole_sent", "copies sent to blackhole agents"},
+    {"blackhole_dropped", "copies not sent because too many were on their way"},
+    {"bytes_in", "bytes of client requests"},
+    {"bytes_out", "bytes of answers to clients"},
+}};
+
+/// One worker's counters: written by it alone, read by anybody.
+class Counters {
+ public:
+  void add(Count count, std::uint64_t n = 1) noexcept {
+    cells_[static_cast<std::size_t>(count)].add(n);
+  }
+  std::uint64_t operator[](std::size_t i) const { return cells_[i].get(); }
+
+ private:
+  alignas(64) std::array<Owned<std::uint64_t>, kCounts> cells_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,173 @@
+#include "balancer/dispatch/dispatch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balancer/dispatch/blackhole.hpp"
+#include "balancer/dispatch/shard_query.hpp"
+
+namespace karmad {
+namespace {
+
+/// One query over the shards of its table, from the first attempt to the answer.
+class Dispatch {
+ public:
+  Dispatch(Query& query, const Table& table, const Dialect& dialect, const Parsed& parsed)
+      : query_(query), order_{table, dialect, parsed, nullptr} {}
+
+  Task<Answer> run() {
+    query_.worker.counters.add(Count::queries);
+    auto answer = co_await ask_and_merge();
+    for (auto& part : parts_) settle(query_, part);
+    co_return answer;
+  }
+
+ private:
+  Task<Answer> ask_and_merge() {
+    const auto& shards = order_.table.shards;
+    if (shards.size() > 1) {
+      auto plan = order_.dialect.fan_out(query_.request, order_.parsed, shards.size());
+      if (!plan) {
+        query_.worker.counters.add(Count::bad_requests);
+        co_return error(plan.error().status, plan.error().reason);
+      }
+      plan_ = *std::move(plan);
+      order_.plan = plan_.get();
+      query_.worker.counters.add(Count::dist_queries);
+    }
+    send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
+    parts_.resize(shards.size());
+    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].shard = shards[i].get();
+    co_await ask_all();
+    if (query_.client_left) co_return Answer{};
+    if (auto* part = refusing_part()) co_return pass_on(*part);
+    if (plan_) co_return co_await merged();
+    co_return single();
+  }
+
+  Task<void> ask_all() {
+    if (parts_.size() == 1) {
+      co_await ask_shard(query_, order_, parts_.front());
+      co_return;
+    }
+    std::size_t running = parts_.size();
+    Signal all_done;
+    for (auto& part : parts_) spawn(ask_one(part, running, all_done));
+    if (running > 0) co_await all_done;
+  }
+
+  Task<void> ask_one(ShardPart& part, std::size_t& running, Signal& all_done) {
+    co_await ask_shard(query_, order_, part);
+    if (part.outcome == Outcome::client_mistake && !refused_) {
+      refused_ = true;
+      query_.stop();  // nobody else would accept it
+    }
+    if (--running == 0) all_done.notify();
+  }
+
+  ShardPart* refusing_part() {
+    const auto found = std::ranges::find(parts_, Outcome::client_mistake, &ShardPart::outcome);
+    return found == parts_.end() ? nullptr : &*found;
+  }
+
+  Answer pass_on(ShardPart& part) {
+    if (part.outcome == Outcome::client_mistake) query_.worker.counters.add(Count::client_mistakes);
+    Answer answer;
+    answer.status = part.reply.status;
+    answer.reply = std::move(part.reply);
+    answer.content_type = answer.reply->content_type();
+    answer.pass_fields = order_.table.opaque != nullptr;
+    return answer;
+  }
+
+  Answer single() {
+    auto& part = parts_.front();
+    // Whoever stands in front of an unknown server wants its own words, also when they are 503.
+    if (part.answered() || (order_.table.opaque && part.outcome == Outcome::agent_error))
+      return pass_on(part);
+    return failed(part.timed_out ? 504 : 502, reasons());
+  }
+
+  Task<Answer> merged() {
+    for (;;) {
+      const auto missing = std::ranges::count_if(parts_, std::not_fn(&ShardPart::answered));
+      const bool timed_out = std::ranges::any_of(
+          parts_, [](const auto& part) { return !part.answered() && part.timed_out; });
+      const auto partial = query_.partial_results.value_or(order_.table.partial_results);
+      if (missing == std::ssize(parts_)) co_return failed(timed_out ? 504 : 502, reasons());
+      if (missing > 0 && partial == PartialResults::deny)
+        co_return failed(timed_out ? 504 : 503,
+                         fmt::format("partial results are denied and {} of {} shards have no "
+                                     "answer: {}",
+                                     missing, parts_.size(), reasons()));
+      std::vector<ShardReply> replies;
+      replies.reserve(parts_.size());
+      for (const auto& part : parts_)
+        replies.push_back({part.answered() ? part.reply.body() : std::string_view()});
+      Answer answer;
+      answer.body = query_.worker.loop.buffers.take();
+      const auto warning = missing > 0 ? reasons() : std::string();
+      const auto bad =
+          plan_->merge(replies,
+                       {.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
+                        .timed_out = timed_out,
+                        .warning = warning},
+                       answer.body);
+      if (!bad) {
+        if (missing > 0) query_.worker.counters.add(Count::answers_partial);
+        co_return answer;
+      }
+      // Found only now that it is broken: the shard gets another chance on another mirror.
+      auto& part = parts_[bad->shard];
+      const bool again = reject(query_, order_, part, bad->reason);
+      if (again) co_await ask_shard(query_, order_, part);
+      if (query_.client_left) co_return Answer{};
+      if (part.outcome == Outcome::client_mistake) co_return pass_on(part);
+    }
+  }
+
+  Answer failed(int status, std::string_view reason) {
+    query_.worker.counters.add(Count::queries_failed);
+    return error(status, reason);
+  }
+
+  Answer error(int status, std::string_view reason) {
+    Answer answer;
+    answer.status = status;
+    order_.dialect.refuse(status, reason, answer.body);
+    return answer;
+  }
+
+  /// Every shard without an answer, every mirror that was tried, and why.
+  std::string reasons() const {
+    std::string text;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto& part = parts_[i];
+      if (part.answered()) continue;
+      if (!text.empty()) text += ";\n";
+      fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", order_.table.name, i + 1);
+      if (part.failed.empty()) text += "not asked, the query was over";
+      for (std::size_t t = 0; t < part.failed.size(); ++t)
+        fmt::format_to(std::back_inserter(text), "{}agent {}: {}", t == 0 ? "" : ", ",
+                       part.failed[t].mirror->agent->name, part.failed[t].why);
+    }
+    return text;
+  }
+
+  Query& query_;
+  ShardOrder order_;
+  std::unique_ptr<FanOut> plan_;
+  std::vector<ShardPart> parts_;
+  bool refused_ = false;
+};
+
+}  // namespace
+
+Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect,
+                      const Parsed& parsed) {
+  Dispatch run(query, table, dialect, parsed);
+  co_return co_await run.run();
+}
+
+}  // namespace karmad

@@ -1,0 +1,209 @@
+#include "balancer/endpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_sql/statement.hpp"
+#include "balancer/dispatch/dispatch.hpp"
+#include "balancer/readiness.hpp"
+#include "balancer/status/agent_status.hpp"
+#include "balancer/status/agents_json.hpp"
+#include "balancer/status/collect.hpp"
+#include "balancer/status/render.hpp"
+#include "balancer/status/statements.hpp"
+
+namespace karmad {
+
+Answer refusal(int status, std::string_view reason) {
+  Answer answer;
+  answer.status = status;
+  answer.body.append("{\"error\":");
+  append_json_quoted(answer.body, reason);
+  answer.body.push_back('}');
+  return answer;
+}
+
+namespace {
+
+enum class What : std::uint8_t { banner, healthy, ready, agents, search, sql, cli_json, cli };
+
+struct Known {
+  std::string_view path;
+  What endpoint;
+  std::string_view methods;  ///< as the field Allow lists them
+};
+
+/// Everything karmad answers itself or understands. What is not here may be the route of a table of
+/// dialect `http`; else it is unknown.
+constexpr std::array<Known, 9> kEndpoints{{
+    {"/", What::banner, "GET, HEAD"},
+    {"/healthz", What::healthy, "GET, HEAD"},
+    {"/readyz", What::ready, "GET, HEAD"},
+    {"/agents", What::agents, "GET, HEAD"},
+    {"/search", What::search, "POST"},
+    {"/json/search", What::search, "POST"},
+    {"/sql", What::sql, "GET, POST"},
+    {"/cli_json", What::cli_json, "GET, POST"},
+    {"/cli", What::cli, "GET, POST"},
+}};
+
+bool allows(std::string_view methods, std::string_view method) {
+  for (std::size_t at = 0; at < methods.size();) {
+    const auto end = std::min(methods.find(", ", at), methods.size());
+    if (methods.substr(at, end - at) == method) return true;
+    at = end + 2;
+  }
+  return false;
+}
+
+Answer text_json(int status, std::string body) {
+  Answer answer;
+  answer.status = status;
+  answer.body = std::move(body);
+  return answer;
+}
+
+Answer banner() {
+  return text_json(200, fmt::format(R"({{"name":"karmad","version":{{"number":"{}"}},)"
+                                    R"("tagline":"one mirror of every shard"}})",
+                                    KARMAD_VERSION));
+}
+
+/// What could not become a query.
+Answer bad_request(Query& query, int status, std::string_view reason) {
+  query.worker.counters.add(Count::bad_requests);
+  return refusal(status, reason);
+}
+Answer bad_request(Query& query, const ClientError& error) {
+  return bad_request(query, error.status, error.reason);
+}
+
+Task<Answer> search(Query& query) {
+  const auto& dialect = *query.topology->json;
+  const auto parsed = dialect.parse(query.request);
+  if (!parsed) co_return bad_request(query, parsed.error());
+  const auto* table = query.topology->find(parsed->table);
+  if (table == nullptr || table->opaque)
+    co_return bad_request(query, 404,
+                          fmt::format("unknown table '{}' in search request; SHOW TABLES lists "
+                                      "those there are",
+                                      parsed->table));
+  co_return co_await dispatch(query, *table, dialect, *parsed);
+}
+
+Answer status(const Query& query, const StatusStatement& statement, What endpoint) {
+  const auto result = answer(statement, collect(query.worker));
+  if (!result) return refusal(404, result.error());
+  Answer told;
+  if (endpoint == What::cli) {
+    told.content_type = "text/plain; charset=UTF-8";
+    append_text(told.body, *result);
+  } else {
+    append_raw(told.body, {&*result, 1});
+  }
+  return told;
+}
+
+Task<Answer> sql(Query& query, What endpoint) {
+  const auto text = statement_of(query.request);
+  if (!text) co_return bad_request(query, text.error());
+  const auto statement = parse_statement(*text);
+  if (const auto* ours = std::get_if<StatusStatement>(&statement))
+    co_return status(query, *ours, endpoint);
+  if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
+    co_return bad_request(query, 400, unknown->reason);
+  const auto& dialect = *query.topology->sql;
+  const auto parsed = dialect.parse(query.request);
+  if (!parsed) co_return bad_request(query, parsed.error());
+  const auto* table = query.topology->find(parsed->table);
+  if (table == nullptr || table->opaque)
+    co_return refusal(
+        404, fmt::format("unknown table '{}'; SHOW TABLES lists those there are", parsed->table));
+  co_return co_await dispatch(query, *table, dialect, *parsed);
+}
+
+Task<Answer> own(Query& query, What endpoint) {
+  switch (endpoint) {
+    case What::banner:
+      co_return banner();
+    case What::healthy:
+      co_return text_json(200, R"({"status":"ok"})");
+    case What::ready: {
+      auto [ready, body] = readiness(*query.topology, query.worker.process);
+      co_return text_json(ready ? 200 : 503, std::move(body));
+    }
+    case What::agents: {
+      Answer told;
+      append_agents_json(told.body, collect(query.worker));
+      co_return told;
+    }
+    case What::search:
+      co_return co_await search(query);
+    case What::sql:
+    case What::cli_json:
+    case What::cli:
+      co_return co_await sql(query, endpoint);
+  }
+  co_return refusal(404, "unknown");
+}
+
+/// A path that climbs could leave what the route was meant to open.
+bool climbs(std::string_view path) {
+  for (std::size_t at = 0; at < path.size();) {
+    const auto end = std::min(path.find('/', at), path.size());
+    auto segment = path.substr(at, end - at);
+    std::size_t dots = 0;
+    for (; !segment.empty(); ++dots) {
+      if (segment.starts_with('.')) {
+        segment.remove_prefix(1);
+      } else if (segment.starts_with("%2e") || segment.starts_with("%2E")) {
+        segment.remove_prefix(3);
+      } else {
+        break;
+      }
+    }
+    if (segment.empty() && (dots == 1 || dots == 2)) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+Task<Answer> pass_through(Query& query, const Table& table) {
+  if (climbs(query.request.path))
+    co_return bad_request(query, 400, "a path with . or .. as a segment is not passed on");
+  const auto parsed = table.opaque->parse(query.request);
+  co_return co_await dispatch(query, table, *table.opaque, *parsed);
+}
+
+}  // namespace
+
+bool is_own_path(std::string_view path) {
+  return path != "/" && std::ranges::find(kEndpoints, path, &Known::path) != kEndpoints.end();
+}
+
+Task<Answer> answer(Query& query) {
+  if (const auto wanted = query.head.find("X-Partial-Results");
+      !wanted.empty() && !query.partial_results) {
+    co_return bad_request(query, 400, "X-Partial-Results is either allow or deny");
+  }
+  const auto* found = std::ranges::find(kEndpoints, query.request.path, &Known::path);
+  const bool given_away =
+      found != kEndpoints.end() && found->endpoint == What::banner && query.topology->route("/");
+  if (found != kEndpoints.end() && !given_away) {
+    if (allows(found->methods, query.request.method))
+      co_return co_await own(query, found->endpoint);
+    auto no = bad_request(
+        query, 405,
+        fmt::format("{} answers {}, not {}", found->path, found->methods, query.request.method));
+    no.allow = found->methods;
+    co_return no;
+  }
+  if (const auto* table = query.topology->route(query.request.path))
+    co_return co_await pass_through(query, *table);
+  co_return bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path));
+}
+
+}  // namespace karmad

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "balancer/query.hpp"
+
+namespace karmad {
+
+/// Answers any request: our own endpoints, searches, SQL, and what goes through to opaque servers.
+/// The table of endpoints stands in endpoints.cpp.
+Task<Answer> answer(Query& query);
+
+/// True for a path that karmad answers or understands itself: a route of that name is never asked.
+/// `/` is not among them; it gives way to a route.
+bool is_own_path(std::string_view path);
+
+}  // namespace karmad

@@ -1,0 +1,196 @@
+#include "balancer/ingress/acceptor.hpp"
+
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "agent/transport/http_write.hpp"
+#include "balancer/ingress/session.hpp"
+
+namespace karmad {
+namespace {
+
+std::string failure(const char* what) {
+  return fmt::format("{}: {}", what, std::strerror(errno));
+}
+
+/// One listening socket. `shared`: others will listen on the same port.
+std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared, int backlog) {
+  const int family = endpoint.protocol().family();
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return std::unexpected(failure("socket"));
+  const int on = 1;
+  if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (shared) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
+      ::listen(fd, backlog) != 0) {
+    auto why = std::string(std::strerror(errno));
+    ::close(fd);
+    return std::unexpected(std::move(why));
+  }
+  return fd;
+}
+
+/// A socket file that nobody listens on any more is in the way; one in use is not ours to remove.
+void remove_stale(const Address& address, const Endpoint& endpoint) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  if (::connect(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 &&
+      errno == ECONNREFUSED)
+    ::unlink(address.unix_path.c_str());
+  ::close(fd);
+}
+
+std::expected<Endpoint, std::string> endpoint_of(const Address& address) {
+  if (address.host.empty() || address.host == "*")
+    if (!address.is_unix())
+      return Endpoint(asio::ip::tcp::endpoint(asio::ip::tcp::v4(), address.port));
+  auto found = resolve_now(address);
+  if (!found) return std::unexpected(found.error());
+  return found->front();
+}
+
+std::uint16_t port_of(int fd) {
+  Endpoint bound;
+  auto size = static_cast<socklen_t>(bound.capacity());
+  ::getsockname(fd, bound.data(), &size);
+  bound.resize(size);
+  const auto* any = bound.data();
+  if (any->sa_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(any)->sin_port);
+  return ntohs(reinterpret_cast<const sockaddr_in6*>(any)->sin6_port);
+}
+
+std::string peer_name(const Endpoint& peer) {
+  const auto* any = peer.data();
+  if (any->sa_family == AF_INET || any->sa_family == AF_INET6) {
+    asio::ip::tcp::endpoint tcp;
+    std::memcpy(tcp.data(), peer.data(), std::min(peer.size(), tcp.capacity()));
+    return tcp.address().to_string();
+  }
+  return {};
+}
+
+struct Accept {
+  asio::basic_socket_acceptor<Protocol, Executor>& acceptor;
+  Socket& socket;
+  Endpoint& peer;
+  error_code error{};
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) {
+    acceptor.async_accept(socket, peer, [this, caller](error_code e) {
+      error = e;
+      caller.resume();
+    });
+  }
+  void await_resume() const noexcept {}
+};
+
+/// Tells a client that there is no room, as cheaply as possible.
+void turn_away(Socket& socket) {
+  static const std::string answer = [] {
+    const auto refused = refusal(429, "too many connections (max_connections)");
+    const Field retry{"Retry-After", "1"};
+    std::string out;
+    write_response_head(out, {.status = 429,
+                              .content_type = refused.content_type,
+                              .content_length = refused.body.size(),
+                              .keep_alive = false,
+                              .extra = {&retry, 1}});
+    return out + refused.body;
+  }();
+  error_code ignored;
+  // What lies there unread would turn the close into a reset, and the answer might be lost.
+  std::array<char, 4096> unread;
+  socket.read_some(asio::buffer(unread), ignored);
+  socket.write_some(asio::buffer(answer), ignored);
+  socket.shutdown(Socket::shutdown_send, ignored);
+}
+
+}  // namespace
+
+std::expected<std::vector<Listening>, std::string> open_listeners(Address& address,
+                                                                  unsigned workers, int backlog) {
+  auto endpoint = endpoint_of(address);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  std::vector<Listening> all;
+  const auto protocol = endpoint->protocol();
+  if (address.is_unix()) {
+    remove_stale(address, *endpoint);
+    const auto fd = listen_at(*endpoint, false, backlog);
+    if (!fd) return std::unexpected(fd.error());
+    all.push_back({*fd, protocol});
+    while (all.size() < workers) all.push_back({::dup(*fd), protocol});
+    return all;
+  }
+  if (const auto probe = listen_at(*endpoint, false, backlog)) {
+    ::close(*probe);
+  } else {
+    return std::unexpected(probe.error());
+  }
+  while (all.size() < workers) {
+    const auto fd = listen_at(*endpoint, true, backlog);
+    if (!fd) return std::unexpected(fd.error());
+    all.push_back({*fd, protocol});
+    if (address.port == 0) {
+      address.port = port_of(*fd);
+      endpoint = endpoint_of(address);
+    }
+  }
+  return all;
+}
+
+Acceptor::Acceptor(Worker& worker, const Listening& listening)
+    : worker_(worker),
+      acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
+      pause_(worker.loop) {}
+
+void Acceptor::start() {
+  spawn(run());
+}
+
+void Acceptor::stop() {
+  error_code ignored;
+  acceptor_.close(ignored);
+  pause_.request(Why::cancelled);
+}
+
+Task<void> Acceptor::run() {
+  bool trouble = false;
+  while (acceptor_.is_open()) {
+    Socket socket(worker_.loop.io.get_executor());
+    Endpoint peer;
+    Accept accept{acceptor_, socket, peer};
+    co_await accept;
+    if (accept.error == asio::error::operation_aborted) break;
+    if (accept.error) {
+      // Out of descriptors, most likely: what is open goes on, new ones wait a little.
+      if (!trouble) spdlog::warn("accept: {}", accept.error.message());
+      trouble = true;
+      co_await sleep(worker_.loop, Loop::now() + 100ms, pause_);
+      continue;
+    }
+    trouble = false;
+    worker_.counters.add(Count::connections);
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    const auto most = worker_.process.max_connections;
+    if (worker_.process.connections.load(std::memory_order_relaxed) >= most) {
+      worker_.counters.add(Count::connections_refused);
+      turn_away(socket);
+      continue;
+    }
+    if (peer.protocol().family() != AF_UNIX)
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    boost::intrusive_ptr<Session> session(new Session(worker_, std::move(socket), peer_name(peer)));
+    session->start();
+  }
+}
+
+}  // namespace karmad

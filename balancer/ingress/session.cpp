@@ -1,0 +1,325 @@
+#include "balancer/ingress/session.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "agent/transport/http_write.hpp"
+#include "balancer/endpoints.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kPerTimeout = 64 << 10;  // bytes of a body that must move per network_timeout
+constexpr std::size_t kLinger = 1 << 20;       // what is read of a refused body, at most
+
+/// An empty line behind a request is not the beginning of another one (RFC 9112 section 2.2); those
+/// before a request are the parser's.
+void skip_empty_line(std::string& in) {
+  if (in == "\r\n") in.clear();
+}
+
+}  // namespace
+
+Session::Session(Worker& worker, Socket socket, std::string client)
+    : Stream(std::move(socket)),
+      worker_(worker),
+      settings_(worker.topology()),
+      client_(std::move(client)) {
+  worker_.process.connections.fetch_add(1, std::memory_order_relaxed);
+  worker_.began(*this);
+}
+
+Session::~Session() {
+  worker_.process.connections.fetch_sub(1, std::memory_order_relaxed);
+  worker_.ended(*this);
+}
+
+void Session::start() {
+  spawn([](boost::intrusive_ptr<Session> self) -> Task<void> {
+    co_await self->run();
+    self->close();
+  }(this));
+}
+
+void Session::drain() {
+  ending_ = true;
+  if (phase_ == Phase::idle) close();
+}
+
+void Session::abandon() {
+  ending_ = true;
+  close();
+  if (query_ == nullptr) return;
+  query_->client_left = true;
+  query_->stop();
+}
+
+/// A read ended while a query runs.
+void Session::unexpected() {
+  if (!last().error) {
+    unread_ = true;  // the next request; it waits its turn
+    return;
+  }
+  if (query_ == nullptr || query_->client_left) return;
+  worker_.counters.add(Count::clients_left);
+  query_->client_left = true;
+  query_->stop();
+}
+
+void Session::too_slow() {
+  timed_out_ = true;
+  if (phase_ != Phase::idle && phase_ != Phase::lingering)
+    worker_.counters.add(Count::slow_clients);
+  if (phase_ == Phase::reading) {
+    error_code ignored;
+    socket().cancel(ignored);  // it is told why
+  } else {
+    close();
+  }
+}
+
+void Session::allow(Phase phase, Micros longest) {
+  phase_ = phase;
+  worker_.loop.arm(clock_, Loop::now() + longest);
+}
+
+/// Appends what comes next to `in`; false when nothing more comes.
+Task<bool> Session::more(std::string& in) {
+  if (!unread_ && !reading()) start_read(first_.data(), first_.size());
+  const auto got = co_await read();
+  unread_ = false;
+  if (got.error) co_return false;
+  in.append(first_.data(), got.size);
+  co_return true;
+}
+
+Task<void> Session::run() {
+  while (open() && !ending_) {
+    settings_ = worker_.topology();
+    allow(Phase::idle, used_ ? settings().client_timeout.value : settings().network_timeout.value);
+    // Nothing is held while nothing comes.
+    if (!unread_ && !reading()) start_read(first_.data(), first_.size());
+    const auto got = co_await read();
+    if (got.error) co_return;
+    unread_ = true;
+    Buffer in(worker_.loop.buffers);
+    const bool some = co_await more(*in);
+    if (!some) co_return;
+    used_ = true;
+    skip_empty_line(*in);
+    while (!in->empty()) {
+      allow(Phase::reading, settings().network_timeout.value);
+      const bool stays = co_await serve(*in);
+      if (!stays || ending_ || !open()) co_return;
+      skip_empty_line(*in);
+    }
+  }
+}
+
+/// One request and its answer; takes it off `in`. False: the connection is over.
+Task<bool> Session::serve(std::string& in) {
+  struct Lease {
+    Worker& worker;
+    std::unique_ptr<RequestHead> head = worker.take_head();
+    ~Lease() { worker.give_head(std::move(head)); }
+  } lease{worker_};
+  auto& head = *lease.head;
+  std::string chunks;
+  std::string_view body;
+  if (!co_await read_request(in, head, chunks, body)) co_return false;
+
+  const auto size = head.framing == Framing::length
+                        ? head.size + static_cast<std::size_t>(head.content_length)
+                        : head.size;
+  worker_.counters.add(Count::requests);
+  worker_.counters.add(Count::bytes_in, head.size + body.size());
+  // While the answer is made the next read is outstanding: it tells when the client leaves.
+  if (in.size() == size && !unread_ && !reading()) start_read(first_.data(), first_.size());
+  phase_ = Phase::answering;
+  clock_.disarm();
+  Query query(worker_, head, body, client_);
+  query_ = &query;
+  auto answer = co_await karmad::answer(query);
+  query_ = nullptr;
+  if (query.client_left || !open()) co_return false;
+  const bool stays = co_await send_answer(answer, &head);
+  worker_.loop.buffers.give(std::move(answer.body));
+  if (answer.reply) {
+    worker_.loop.buffers.give(std::move(answer.reply->bytes));
+    worker_.loop.buffers.give(std::move(answer.reply->decoded));
+  }
+  in.erase(0, size);
+  co_return stays;
+}
+
+Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string& chunks,
+                                 std::string_view& body) {
+  const HeadLimits limits{settings().max_header_size.value, settings().max_header_count.value};
+  for (;;) {
+    const auto state = parse_request_head(in, limits, head);
+    if (!state) co_return co_await refuse(state.error().status, state.error().reason);
+    if (*state == HeadState::complete) break;
+    if (!co_await more(in)) {
+      if (!timed_out_) co_return false;
+      co_return co_await refuse(408, "the head of the request did not come in time");
+    }
+  }
+  const auto most = settings().max_packet_size.value;
+  if (head.framing == Framing::none) co_return true;
+  if (head.framing == Framing::length && head.content_length > most)
+    co_return co_await refuse(413, fmt::format("the request's body of {} bytes is larger than "
+                                               "max_packet_size ({})",
+                                               head.content_length, most));
+  const auto body_here = in.size() - head.size;
+  if (head.expect_continue && body_here == 0) {
+    const bool told = co_await send({"HTTP/1.1 100 Continue\r\n\r\n", {}});
+    if (!told) co_return false;
+  }
+  if (head.framing == Framing::chunked) {
+    if (!co_await read_chunks(in, head, chunks)) co_return false;
+    body = chunks;
+    co_return true;
+  }
+  const auto whole = head.size + static_cast<std::size_t>(head.content_length);
+  if (in.size() < whole) {
+    auto due = in.size() + kPerTimeout;
+    while (in.size() < whole) {
+      // Straight to its place, in steps that grow with what has come.
+      if (unread_ || reading()) {
+        if (!co_await more(in)) break;
+        continue;
+      }
+      const auto have = in.size();
+      const auto room = std::min(whole - have, std::max(have, kPerTimeout));
+      resize_for_reading(in, have + room);
+      auto got = read_now(in.data() + have, room);
+      if (got.error == asio::error::would_block) {
+        start_read(in.data() + have, room);
+        got = co_await read();
+      }
+      in.resize(have + got.size);
+      if (got.error) break;
+      if (in.size() >= due) {
+        due = in.size() + kPerTimeout;
+        allow(Phase::reading, settings().network_timeout.value);
+      }
+    }
+    if (in.size() < whole) {
+      if (!timed_out_) co_return false;
+      co_return co_await refuse(408, "the body of the request did not come in time");
+    }
+    // The bytes may have moved.
+    if (!parse_request_head(in, limits, head)) co_return false;
+  }
+  body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
+  co_return true;
+}
+
+/// Takes a chunked body apart; what follows it stays behind the head in `in`.
+Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string& chunks) {
+  ChunkedBody decoder(settings().max_packet_size.value);
+  Buffer rest(worker_.loop.buffers);
+  rest->assign(in, head.size);
+  in.resize(head.size);
+  auto due = kPerTimeout;
+  for (;;) {
+    const auto used = decoder.put(*rest, chunks);
+    if (!used) co_return co_await refuse(used.error().status, used.error().reason);
+    rest->erase(0, *used);
+    if (decoder.done()) break;
+    if (!co_await more(*rest)) {
+      if (!timed_out_) co_return false;
+      co_return co_await refuse(408, "the body of the request did not come in time");
+    }
+    if (chunks.size() >= due) {
+      due = chunks.size() + kPerTimeout;
+      allow(Phase::reading, settings().network_timeout.value);
+    }
+  }
+  in += *rest;
+  const HeadLimits limits{settings().max_header_size.value, settings().max_header_count.value};
+  co_return parse_request_head(in, limits, head).has_value();
+}
+
+/// What the client does not take at once goes out in pieces, each with a network_timeout of its
+/// own: a client may read slowly, but it must read.
+Task<bool> Session::send(Outgoing out) {
+  auto error = write_now(out);
+  while (error == asio::error::would_block) {
+    const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
+    allow(Phase::writing, settings().network_timeout.value);
+    error = co_await write(piece);
+    if (error) break;
+    out.consume(piece.head.size() + piece.body.size());
+    error = write_now(out);
+  }
+  co_return !error;
+}
+
+Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
+  const bool stays = head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
+  const auto content = answer.content();
+  std::array<Field, 2> extra;
+  std::size_t extras = 0;
+  std::string seconds;
+  if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
+  if (answer.retry_after) {
+    seconds = fmt::format("{}", *answer.retry_after);
+    extra[extras++] = {"Retry-After", seconds};
+  }
+  std::unique_ptr<ResponseHead> passed_on;
+  if (answer.pass_fields) {
+    passed_on = std::make_unique<ResponseHead>();
+    if (!parse_response_head(answer.reply->head(), {64 << 10, kMaxFields}, false, *passed_on))
+      passed_on.reset();
+  }
+  const bool bare = answer.status == 204 || answer.status == 304;
+  const bool to_head = head != nullptr && head->method == "HEAD";
+  std::optional<std::uint64_t> length = content.size();
+  if (bare) length.reset();
+  // What an agent said of the length of a body that is not sent travels on (RFC 9110 section 8.6).
+  if (passed_on && (answer.status == 304 || to_head)) {
+    length.reset();
+    if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
+  }
+  Buffer out(worker_.loop.buffers);
+  write_response_head(
+      *out, {.status = answer.status,
+             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
+             .content_length = length,
+             .keep_alive = stays,
+             .client_minor_version = head != nullptr ? head->minor_version : 1,
+             .extra = {extra.data(), extras},
+             .passed_on = passed_on.get()});
+  const Outgoing outgoing{*out, to_head || bare ? std::string_view() : content};
+  worker_.counters.add(Count::bytes_out, outgoing.head.size() + outgoing.body.size());
+  const bool sent = co_await send(outgoing);
+  co_return sent&& stays;
+}
+
+/// Says why, and ends the connection: nobody knows where the next request begins.
+Task<bool> Session::refuse(int status, std::string_view reason) {
+  worker_.counters.add(Count::bad_requests);
+  const auto answer = refusal(status, reason);
+  const bool sent = co_await send_answer(answer, nullptr);
+  if (open() || sent) co_await linger();
+  co_return false;
+}
+
+/// Reads what the client still sends, for a moment: closing at once would reset the connection, and
+/// the answer might never be read.
+Task<void> Session::linger() {
+  error_code error;
+  socket().shutdown(Socket::shutdown_send, error);
+  if (error) co_return;
+  allow(Phase::lingering, std::min(settings().network_timeout.value, Micros(1s)));
+  Buffer ignored(worker_.loop.buffers);
+  for (std::size_t total = 0; total < kLinger && open();) {
+    ignored->clear();
+    if (!co_await more(*ignored)) break;
+    total += ignored->size();
+  }
+}
+
+}  // namespace karmad

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "balancer/query.hpp"
+
+namespace karmad {
+
+/// One client connection: reads requests, has them answered one after the other, writes the
+/// answers in order. While a query runs the next read is outstanding: it notices a client that
+/// leaves. An idle session holds its first-read buffer and nothing else.
+class Session final : public Stream {
+ public:
+  Session(Worker& worker, Socket socket, std::string client);
+  ~Session() override;
+
+  void start();
+  /// Ends now when idle, else after the answer in the making.
+  void drain();
+  /// Ends at once.
+  void abandon();
+
+  std::size_t place = 0;  ///< the worker's, to find it again
+
+ private:
+  enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
+
+  struct Clock final : Deadline {
+    explicit Clock(Session& of) : session(of) {}
+    void expired() override { session.too_slow(); }
+    Session& session;
+  };
+
+  Task<void> run();
+  Task<bool> serve(std::string& in);
+  Task<bool> read_request(std::string& in, RequestHead& head, std::string& chunks,
+                          std::string_view& body);
+  Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
+  Task<bool> more(std::string& in);
+  Task<bool> send(Outgoing out);
+  Task<bool> send_answer(const Answer& answer, const RequestHead* head);
+  Task<bool> refuse(int status, std::string_view reason);
+  Task<void> linger();
+
+  void unexpected() override;
+  void too_slow();
+  void allow(Phase phase, Micros longest);
+  const InstanceSettings& settings() const { return settings_->settings; }
+
+  Worker& worker_;
+  std::shared_ptr<const Topology> settings_;  ///< those of the request at hand
+  std::string client_;
+  Clock clock_{*this};
+  Query* query_ = nullptr;
+  Phase phase_ = Phase::idle;
+  bool unread_ = false;  ///< `first_` holds bytes that came while nobody waited
+  bool timed_out_ = false;
+  bool ending_ = false;
+  bool used_ = false;  ///< had a request before
+  std::array<char, 1024> first_;
+};
+
+}  // namespace karmad

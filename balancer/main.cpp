@@ -1,0 +1,91 @@
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "balancer/server.hpp"
+#include "config/dump.hpp"
+#include "config/load.hpp"
+
+namespace {
+
+using namespace karmad;
+
+constexpr int kUsage = 2;
+constexpr int kConfig = 78;  // EX_CONFIG
+
+int report(const Problems& problems) {
+  for (const auto& problem : problems) std::cerr << text(problem) << '\n';
+  std::cerr << problems.size() << (problems.size() == 1 ? " problem" : " problems")
+            << " in the configuration\n";
+  return kConfig;
+}
+
+/// What only the balancer can judge: strategies, dialects.
+void judge(const Settings& settings, Problems& problems) {
+  AgentRegistry registry(1, settings.searchd.ha_period_karma.value);
+  Topology::build(settings, registry, 1, nullptr, problems);
+}
+
+void start_log(LogLevel level) {
+  auto log = spdlog::stderr_color_mt("karmad");
+  log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+  constexpr std::array levels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                              spdlog::level::err};
+  log->set_level(levels[static_cast<std::size_t>(level)]);
+  spdlog::set_default_logger(std::move(log));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "karmad: sends each search query to one mirror of every shard and merges the answers.\n"
+      "Reads a sphinx-style configuration; runs in the foreground and logs to standard error."};
+  app.footer(
+      "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
+      "HUP reads the configuration again (a broken one changes nothing).\n"
+      "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
+      "configuration.\n"
+      "Example: karmad --config demo/karmad.conf, then\n"
+      "  curl -s localhost:9308/search -d '{\"table\":\"products\",\"query\":{\"match_all\":{}}}'");
+  std::string path;
+  bool check = false;
+  bool dump_config = false;
+  app.add_option("-c,--config", path, "the configuration file")->required();
+  app.add_flag("--check", check, "read and judge the configuration, report all problems, and end");
+  app.add_flag("--dump-config", dump_config,
+               "print the effective configuration, with the place each value came from, and end");
+  app.set_version_flag("-V,--version", "karmad " KARMAD_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+
+  auto loaded = load(path);
+  if (loaded.settings && (check || dump_config)) judge(*loaded.settings, loaded.problems);
+  if (!loaded.settings || !loaded.problems.empty()) return report(loaded.problems);
+  if (check) {
+    for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';
+    std::cout << path << ": no problems\n";
+    return 0;
+  }
+  if (dump_config) {
+    std::cout << dump(*loaded.settings);
+    return 0;
+  }
+  start_log(loaded.settings->searchd.log_level.value);
+  Server server(path, *std::move(loaded.settings));
+  Problems problems;
+  if (const auto failure = server.open(problems)) {
+    if (!problems.empty()) return report(problems);
+    std::cerr << "karmad: " << failure->why << '\n';
+    return failure->exit_code;
+  }
+  return server.run();
+}

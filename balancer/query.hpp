@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/attempt.hpp"
+#include "agent/dialect/dialect.hpp"
+#include "balancer/worker.hpp"
+
+namespace karmad {
+
+/// A client's request on its way through the balancer, from its complete arrival to its answer. It
+/// lives in the session; everything that refers to it ends before it does.
+struct Query {
+  Query(Worker& on, const RequestHead& request_head, std::string_view request_body,
+        std::string_view from);
+
+  Worker& worker;
+  std::shared_ptr<const Topology> topology;
+  ClientRequest request;
+  /// The head the request came with; its fields travel on where the dialect is opaque.
+  const RequestHead& head;
+  std::string_view client;  ///< the peer's address
+  TimePoint began;
+  TimePoint deadline;  ///< fixed here, never extended
+  std::optional<PartialResults> partial_results;
+
+  /// The waits of this query that have to end when its client leaves.
+  std::vector<Stop*> stops;
+  bool stopped = false;      ///< no more attempts
+  bool client_left = false;  ///< and nobody to answer
+  void stop() {
+    stopped = true;
+    for (auto* stop : std::vector(stops)) stop->request(Why::cancelled);
+  }
+};
+
+/// A wait that ends when its query is stopped.
+class QueryStop {
+ public:
+  explicit QueryStop(Query& query) : query_(query), stop_(query.worker.loop) {
+    query_.stops.push_back(&stop_);
+    if (query_.stopped) stop_.request(Why::cancelled);
+  }
+  QueryStop(const QueryStop&) = delete;
+  QueryStop& operator=(const QueryStop&) = delete;
+  ~QueryStop() { std::erase(query_.stops, &stop_); }
+  operator Stop&() { return stop_; }  // NOLINT: it is one
+
+ private:
+  Query& query_;
+  Stop stop_;
+};
+
+/// What a client is told. The body is `body`, or that of a reply that is passed on.
+struct Answer {
+  int status = 200;
+  std::string_view content_type = "application/json; charset=UTF-8";
+  std::string body;
+  std::string_view allow;               ///< the field Allow, with a 405
+  std::optional<unsigned> retry_after;  ///< seconds
+  std::optional<Reply> reply;           ///< an agent's answer, passed on
+  bool pass_fields = false;             ///< with its end-to-end fields
+
+  std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
+};
+
+/// An error of ours, in the shape the search server gives its own.
+Answer refusal(int status, std::string_view reason);
+
+}  // namespace karmad

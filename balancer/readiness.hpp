@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "balancer/worker.hpp"
+
+namespace karmad {
+
+/// Whether queries can be answered: not draining, and every shard of every table has a mirror that
+/// answered and is not dead. The body names what is missing.
+std::pair<bool, std::string> readiness(const Topology& topology, const Process& process);
+
+/// Answered at least once (unless nothing pings) and not dead (HA-022).
+bool live(const Agent& agent, const InstanceSettings& settings);
+
+}  // namespace karmad

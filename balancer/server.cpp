@@ -1,0 +1,246 @@
+#include "balancer/server.hpp"
+
+#include <sched.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <random>
+
+#include "config/load.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr int kRuntime = 1;
+constexpr int kSystem = 71;  // EX_OSERR
+constexpr Micros kUpkeep = 100ms;
+
+unsigned cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
+
+/// Connections are descriptors; the soft limit is often far below what the process may have.
+rlim_t raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+/// Clients must never take the descriptors that connections to agents need.
+std::uint32_t most_clients(unsigned wanted, rlim_t files) {
+  const auto possible = static_cast<std::uint32_t>(
+      std::min<rlim_t>(files - files / 4, std::numeric_limits<std::int32_t>::max()));
+  return wanted == 0 ? possible : std::min<std::uint32_t>(wanted, possible);
+}
+
+PingSettings ping_settings(const InstanceSettings& settings) {
+  const auto interval = settings.ha_ping_interval.value;
+  return {.interval = interval,
+          .timeout = settings.ping_timeout ? settings.ping_timeout->value
+                                           : std::max(interval, Micros(500ms)),
+          .path = settings.ping_path.value};
+}
+
+void log_notices(const Settings& settings) {
+  for (const auto& notice : settings.notices) spdlog::warn("{}", text(notice));
+}
+
+/// What a running process cannot change stays as it is, and is said at every reload that wants it.
+void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
+  const auto say = [](std::string_view name, bool same) {
+    if (!same) spdlog::warn("reload: {} takes effect at the next start", name);
+  };
+  say("listen",
+      std::ranges::equal(now.listen, next.listen, {}, &Listen::address, &Listen::address));
+  next.listen = now.listen;
+  const auto keep = [&](std::string_view name, auto setting) {
+    say(name, (now.*setting).value == (next.*setting).value);
+    next.*setting = now.*setting;
+  };
+  keep("workers", &InstanceSettings::workers);
+  keep("ha_period_karma", &InstanceSettings::ha_period_karma);
+  keep("hostname_lookup", &InstanceSettings::hostname_lookup);
+  keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
+  keep("max_connections", &InstanceSettings::max_connections);
+}
+
+}  // namespace
+
+Server::Server(std::string config_path, Settings settings)
+    : config_path_(std::move(config_path)),
+      settings_(std::move(settings)),
+      workers_wanted_(settings_.searchd.workers.value == 0 ? cores()
+                                                           : settings_.searchd.workers.value),
+      registry_(std::make_unique<AgentRegistry>(workers_wanted_,
+                                                settings_.searchd.ha_period_karma.value)) {}
+
+Server::~Server() = default;
+
+void Server::look_up_names(const Topology& topology) {
+  for (const auto& agent : topology.agents) {
+    if (agent->endpoints()) continue;
+    if (auto found = resolve_now(agent->address)) {
+      agent->endpoints(*std::move(found));
+    } else {
+      // It is tried again at every connection attempt.
+      spdlog::warn("agent {}: {}", agent->name, found.error());
+      agent->last_error(found.error());
+    }
+  }
+}
+
+std::optional<StartFailure> Server::open(Problems& problems) {
+  process_.max_connections =
+      most_clients(settings_.searchd.max_connections.value, raise_file_limit());
+  log_notices(settings_);
+  topology_ = Topology::build(settings_, *registry_, workers_wanted_, nullptr, problems);
+  if (!topology_) return StartFailure{78, "the configuration has errors"};
+  look_up_names(*topology_);
+
+  process_.started = Loop::now();
+  const auto seed = std::random_device{}();
+  spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
+  workers_.resize(workers_wanted_);
+  for (unsigned i = 0; i < workers_wanted_; ++i)
+    workers_[i] = std::make_unique<Worker>(i, seed + i, process_, topology_,
+                                           std::span<const std::unique_ptr<Worker>>(workers_));
+  acceptors_.resize(workers_wanted_);
+  for (const auto& listen : settings_.searchd.listen) {
+    auto address = listen.address;
+    auto opened = open_listeners(address, workers_wanted_,
+                                 static_cast<int>(settings_.searchd.listen_backlog.value));
+    if (!opened)
+      return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
+                                               text(address), text(listen.at), opened.error())};
+    for (unsigned i = 0; i < workers_wanted_; ++i)
+      acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], (*opened)[i]));
+    spdlog::info("listening on {}", text(address));
+  }
+  return std::nullopt;
+}
+
+/// What nobody asks for in particular: weights once a period, rates and floors ten times a second.
+Task<void> Server::upkeep() {
+  auto& worker = *workers_.front();
+  while (!upkeep_->requested()) {
+    for (const auto& table : worker.topology()->tables)
+      for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
+    co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
+  }
+}
+
+void Server::ping_as(const Topology& topology) {
+  std::erase_if(pingers_, [](const auto& pinger) { return pinger->stopped(); });
+  for (auto& pinger : pingers_) pinger->stop();
+  if (topology.settings.ha_ping_interval.value == Micros{0}) return;
+  for (const auto& agent : topology.pinged_agents) {
+    pingers_.push_back(std::make_unique<Pinger>(workers_.front()->loop, agent,
+                                                ping_settings(topology.settings),
+                                                topology.settings.hostname_lookup.value));
+    pingers_.back()->start();
+  }
+}
+
+int Server::run() {
+  auto& first = *workers_.front();
+  upkeep_ = std::make_unique<Stop>(first.loop);
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    workers_[i]->on_drain = [this, i] {
+      for (auto& acceptor : acceptors_[i]) acceptor->stop();
+      if (i != 0) return;
+      upkeep_->request(Why::cancelled);
+      for (auto& pinger : pingers_) pinger->stop();
+    };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    threads.emplace_back([this, i] {
+      for (auto& acceptor : acceptors_[i]) acceptor->start();
+      if (i == 0) {
+        ping_as(*workers_.front()->topology());
+        spawn(upkeep());
+      }
+      workers_[i]->run();
+    });
+  on_signal();
+  auto waiter = std::thread([this, &threads] {
+    for (auto& thread : threads) thread.join();
+    asio::post(main_, [this] { main_.stop(); });
+  });
+  main_.run();
+  waiter.join();
+  spdlog::info("stopped");
+  return 0;
+}
+
+void Server::on_signal() {
+  signals_.async_wait([this](error_code error, int number) {
+    if (error) return;
+    if (number == SIGHUP) {
+      reload();
+    } else if (stopping_) {
+      spdlog::warn("told to stop again: stopping at once");
+      spdlog::default_logger()->flush();
+      std::_Exit(kRuntime);
+    } else {
+      stop();
+    }
+    on_signal();
+  });
+}
+
+void Server::stop() {
+  stopping_ = true;
+  const auto longest = topology_->settings.shutdown_timeout.value;
+  spdlog::info("stopping; what is under way may take {} ms more", longest.count() / 1000);
+  process_.draining.store(true, std::memory_order_relaxed);
+  for (auto& worker : workers_) worker->post([&w = *worker] { w.drain(); });
+  patience_.expires_after(longest);
+  patience_.async_wait([this](error_code error) {
+    if (error) return;
+    spdlog::warn("shutdown_timeout is over: cutting off what is still under way");
+    for (auto& worker : workers_) worker->post([&w = *worker] { w.abandon(); });
+    patience_.expires_after(1s);
+    patience_.async_wait([](error_code cancelled) {
+      if (cancelled) return;
+      spdlog::error(
+          "something does not end (a name that is being looked up?): ending all the same");
+      spdlog::default_logger()->flush();
+      std::_Exit(kRuntime);
+    });
+  });
+}
+
+void Server::reload() {
+  spdlog::info("reading {} again", config_path_);
+  auto loaded = load(config_path_);
+  if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
+  std::shared_ptr<const Topology> next;
+  if (loaded.settings)
+    next = Topology::build(*loaded.settings, *registry_, workers_wanted_, topology_.get(),
+                           loaded.problems);
+  if (!next) {
+    for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
+    spdlog::error("reload: the configuration has errors; the old one stays");
+    return;
+  }
+  log_notices(*loaded.settings);
+  settings_ = *std::move(loaded.settings);
+  // Names are looked up again with the next connection; what they led to serves until then.
+  for (const auto& agent : next->agents) agent->look_up_soon();
+  topology_ = next;
+  for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
+  workers_.front()->post([this, next] {
+    if (!workers_.front()->draining()) ping_as(*next);
+  });
+  spdlog::info("reload: done, {} tables", next->tables.size());
+}
+
+}  // namespace karmad

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <boost/asio/signal_set.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/ping.hpp"
+#include "balancer/ingress/acceptor.hpp"
+#include "balancer/worker.hpp"
+
+namespace karmad {
+
+/// What keeps a server from starting: the process's exit code and why.
+struct StartFailure {
+  int exit_code = 1;
+  std::string why;
+};
+
+/// The whole tree of objects: workers with their threads, listeners, pingers, the topology; and the
+/// signals that stop it (TERM, INT) or have it read its configuration again (HUP).
+class Server {
+ public:
+  Server(std::string config_path, Settings settings);
+  ~Server();
+
+  /// Opens everything that can fail. Problems of the configuration that only this room sees go to
+  /// `problems`.
+  std::optional<StartFailure> open(Problems& problems);
+
+  /// Serves until it is told to stop and the last answer was given; returns the exit code.
+  int run();
+
+ private:
+  void on_signal();
+  void stop();
+  void reload();
+  void look_up_names(const Topology& topology);
+  Task<void> upkeep();
+  void ping_as(const Topology& topology);
+
+  std::string config_path_;
+  Settings settings_;
+  unsigned workers_wanted_;
+  Process process_;
+  std::unique_ptr<AgentRegistry> registry_;
+  std::shared_ptr<const Topology> topology_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
+  std::vector<std::unique_ptr<Pinger>> pingers_;                   ///< worker 0's
+  std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
+  asio::io_context main_;
+  asio::signal_set signals_{main_, SIGTERM, SIGINT, SIGHUP};
+  asio::steady_timer patience_{main_};
+  bool stopping_ = false;
+};
+
+}  // namespace karmad

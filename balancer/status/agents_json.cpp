@@ -1,0 +1,173 @@
+#include "balancer/status/agents_json.hpp"
+
+#include "balancer/status/json_text.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/writer.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace karmad {
+namespace {
+
+/// The document while it is written: names and values as the functions below need them.
+class Document {
+ public:
+  explicit Document(std::string& out) : sink_(out), writer_(sink_) {}
+
+  template <class Body>
+  void object(Body body) {
+    writer_.StartObject();
+    body();
+    writer_.EndObject();
+  }
+  template <class Body>
+  void object(std::string_view key, Body body) {
+    name(key);
+    object(body);
+  }
+  template <class Items, class Body>
+  void array(std::string_view key, const Items& items, Body body) {
+    name(key);
+    writer_.StartArray();
+    for (const auto& item : items) body(item);
+    writer_.EndArray();
+  }
+
+  void text(std::string_view value) { writer_.String(clean_utf8(value)); }
+  void text(std::string_view key, std::string_view value) {
+    name(key);
+    text(value);
+  }
+  void count(std::string_view key, std::uint64_t value) {
+    name(key);
+    writer_.Uint64(value);
+  }
+  void flag(std::string_view key, bool value) {
+    name(key);
+    writer_.Bool(value);
+  }
+  /// Four decimals: a hundredth of a percent.
+  void share(std::string_view key, double value) {
+    name(key);
+    writer_.Double(std::round(value * 1e4) / 1e4);
+  }
+  void milliseconds(std::string_view key, std::optional<Micros> value) { time(key, value, 1e3); }
+  void seconds(std::string_view key, std::optional<Micros> value) { time(key, value, 1e6); }
+
+ private:
+  void name(std::string_view key) {
+    writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
+  }
+  void time(std::string_view key, std::optional<Micros> value, double unit) {
+    name(key);
+    if (value)
+      writer_.Double(static_cast<double>(value->count()) / unit);
+    else
+      writer_.Null();
+  }
+
+  StringSink sink_;
+  rapidjson::Writer<StringSink> writer_;
+};
+
+void write_totals(Document& out, const Totals& totals) {
+  for (std::size_t i = 0; i < kCounters; ++i)
+    out.count(name(static_cast<Counter>(i)), totals.counts[i]);
+  out.count("queries", totals.queries);
+  out.milliseconds("query_ms_mean", mean_query_time(totals));
+  out.count("connect_count", totals.connects);
+  out.milliseconds("connect_ms_mean", mean_connect_time(totals));
+  const bool connected = totals.connects > 0;
+  out.milliseconds("connect_ms_max", connected ? std::optional{totals.connect_max} : std::nullopt);
+}
+
+std::string_view state(const MirrorStatus& mirror, const AgentStatus& agent) {
+  if (mirror.blackhole) return "blackhole";  // nobody looks at what it answers
+  if (!agent.last_answer) return "unknown";
+  if (!agent.alive) return "dead";
+  return agent.errors_in_a_row > 0 ? "failing" : "alive";
+}
+
+void write_agent(Document& out, const AgentStatus& agent) {
+  out.count("errors_in_a_row", agent.errors_in_a_row);
+  out.text("last_error", agent.last_error);
+  out.flag("pinged", agent.pinged);
+  out.milliseconds("ping_ms", agent.ping_trip);
+  out.count("in_flight", agent.in_flight);
+  out.count("open_connections", agent.open_connections);
+  out.seconds("last_query_s", agent.last_query);
+  out.seconds("last_answer_s", agent.last_answer);
+  out.object("latency_ms", [&] {
+    out.milliseconds("mean", mean_query_time(agent.periods.front()));
+    out.milliseconds("p50", agent.latency.p50);
+    out.milliseconds("p95", agent.latency.p95);
+    out.milliseconds("p99", agent.latency.p99);
+  });
+  out.object("periods", [&] {
+    for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
+      out.object(fmt::format("{}", kShownPeriods[i]), [&] { write_totals(out, agent.periods[i]); });
+  });
+}
+
+void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
+                  const MirrorStatus& mirror) {
+  out.object([&] {
+    out.count("mirror", number);
+    const AgentStatus& agent = snapshot.agents[mirror.agent];
+    out.text("address", agent.address);
+    out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
+    out.text("state", state(mirror, agent));
+    out.share("weight", mirror.weight);
+    out.share("probability", mirror.probability);
+    out.flag("persistent", mirror.persistent);
+    out.flag("blackhole", mirror.blackhole);
+    write_agent(out, agent);
+    out.object("since_start", [&] {
+      out.count("attempts", mirror.attempts);
+      write_totals(out, mirror.since_start);
+    });
+  });
+}
+
+/// Shards are numbered on from `number`.
+void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
+                  const std::vector<ShardStatus>& shards, std::size_t number) {
+  out.array(key, shards, [&](const ShardStatus& shard) {
+    out.object([&] {
+      out.count("shard", ++number);
+      out.text("strategy", shard.strategy);
+      std::size_t mirrors = 0;
+      out.array("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {
+        write_mirror(out, snapshot, ++mirrors, mirror);
+      });
+    });
+  });
+}
+
+}  // namespace
+
+void append_agents_json(std::string& out, const Snapshot& snapshot) {
+  Document document(out);
+  document.object([&] {
+    document.text("version", snapshot.process.version);
+    document.seconds("uptime_s", snapshot.process.uptime);
+    document.seconds("period_s", snapshot.period);
+    document.count("stored_periods", snapshot.stored_periods);
+    document.array("tables", snapshot.tables, [&](const TableStatus& table) {
+      document.object([&] {
+        document.text("name", table.name);
+        document.text("dialect", table.dialect);
+        write_shards(document, snapshot, "shards", table.shards, 0);
+        write_shards(document, snapshot, "blackholes", table.blackholes, table.shards.size());
+      });
+    });
+  });
+}
+
+}  // namespace karmad

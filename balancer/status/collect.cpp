@@ -1,0 +1,124 @@
+#include "balancer/status/collect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balancer/readiness.hpp"
+
+namespace karmad {
+namespace {
+
+std::optional<Micros> since(TimePoint now, std::int64_t then) {
+  if (then == 0) return std::nullopt;
+  return std::max(Micros{0}, now.time_since_epoch() - Micros{then});
+}
+
+AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint now) {
+  const auto& vitals = agent.vitals;
+  const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
+  AgentStatus status;
+  status.address = agent.name;
+  status.pinged = topology.settings.ha_ping_interval.value > Micros{0} &&
+                  std::ranges::any_of(topology.pinged_agents,
+                                      [&](const auto& other) { return other.get() == &agent; });
+  status.has_pool = true;
+  status.need_resolve =
+      agent.named() && topology.settings.hostname_lookup.value == LookUp::on_request;
+  status.alive = live(agent, topology.settings);
+  status.errors_in_a_row = read(vitals.errors_in_a_row);
+  status.last_error = agent.last_error();
+  status.last_query = since(now, read(vitals.last_query));
+  status.last_answer = since(now, read(vitals.last_answer));
+  if (const auto asked = read(vitals.last_query), told = read(vitals.last_answer);
+      told != 0 && told >= asked)
+    status.last_period = Micros{told - asked};
+  if (const auto trip = read(vitals.ping_trip); trip != 0) status.ping_trip = Micros{trip};
+  status.in_flight = read(vitals.in_flight);
+  status.open_connections = read(vitals.connections);
+  for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
+    status.periods[i] = agent.history.over(kShownPeriods[i], now);
+  status.latency = agent.history.quantiles(now);
+  return status;
+}
+
+class Collector {
+ public:
+  Collector(const Topology& topology, TimePoint now) : topology_(topology) {
+    for (const auto& agent : topology.agents)
+      snapshot_.agents.push_back(status_of(*agent, topology, now));
+  }
+
+  Snapshot run() {
+    for (const auto& table : topology_.tables) {
+      TableStatus status{.name = table->name, .dialect = table->dialect_name};
+      for (const auto& shard : table->shards) status.shards.push_back(shard_status(*shard));
+      for (const auto& blackhole : table->blackholes)
+        status.blackholes.push_back({.mirrors = {{.agent = place_of(*blackhole.agent),
+                                                  .tables = blackhole.tables,
+                                                  .blackhole = true}}});
+      snapshot_.tables.push_back(std::move(status));
+    }
+    return std::move(snapshot_);
+  }
+
+ private:
+  std::size_t place_of(const Agent& agent) {
+    const auto found = std::ranges::find_if(
+        topology_.agents, [&](const auto& other) { return other.get() == &agent; });
+    const auto place = static_cast<std::size_t>(found - topology_.agents.begin());
+    ++snapshot_.agents[place].references;
+    return place;
+  }
+
+  ShardStatus shard_status(const Shard& shard) {
+    const auto& set = *shard.mirrors;
+    ShardStatus status{.strategy = set.strategy_name()};
+    const auto shares = set.shares();
+    double karma = 0;
+    for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma();
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      const auto& mirror = set[i];
+      status.mirrors.push_back({.agent = place_of(*mirror.agent),
+                                .tables = mirror.tables,
+                                .weight = karma > 0 ? mirror.karma() / karma : 0,
+                                .probability = shares[i],
+                                .persistent = shard.persistent,
+                                .attempts = mirror.attempts.load(std::memory_order_relaxed),
+                                .since_start = mirror.tally.totals()});
+    }
+    return status;
+  }
+
+  const Topology& topology_;
+  Snapshot snapshot_;
+};
+
+}  // namespace
+
+Snapshot collect(const Worker& worker) {
+  const auto topology = worker.topology();
+  const auto now = Loop::now();
+  auto snapshot = Collector(*topology, now).run();
+  snapshot.period = topology->settings.ha_period_karma.value;
+  auto& process = snapshot.process;
+  process.uptime = std::chrono::duration_cast<Micros>(now - worker.process.started);
+  process.version = KARMAD_VERSION;
+  process.workers = static_cast<unsigned>(worker.all.size());
+  for (std::size_t i = 0; i < kCounts; ++i) {
+    std::uint64_t sum = 0;
+    for (const auto& each : worker.all) sum += each->counters[i];
+    if (i == static_cast<std::size_t>(Count::connections)) {
+      process.connections = sum;
+      continue;
+    }
+    process.counters.push_back(
+        {std::string(kCountText[i].name), std::string(kCountText[i].help), fmt::format("{}", sum)});
+  }
+  process.counters.push_back(
+      {"connections_open", "client connections open now",
+       fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});
+  return snapshot;
+}
+
+}  // namespace karmad

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/history.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// The numbers of periods the status tells about (HA-024).
+inline constexpr std::array<unsigned, 3> kShownPeriods{1, 5, 15};
+
+/// One agent, as everybody who uses it sees it.
+struct AgentStatus {
+  std::string address;      ///< `host:port` or the socket's path
+  unsigned references = 0;  ///< mirror entries, over all tables, that are at this address
+  bool pinged = false;
+  bool has_pool = false;      ///< its idle connections are kept
+  bool need_resolve = false;  ///< its name is looked up at every request
+  bool alive = true;          ///< not dead (HA-022)
+  std::uint32_t errors_in_a_row = 0;
+  std::string last_error;             ///< empty: none so far
+  std::optional<Micros> last_query;   ///< how long ago something was sent, pings included
+  std::optional<Micros> last_answer;  ///< how long ago an attempt or ping ended
+  std::optional<Micros> last_period;  ///< from that sending to that end
+  std::optional<Micros> ping_trip;    ///< of the last answered ping
+  std::uint32_t in_flight = 0;
+  std::uint32_t open_connections = 0;
+  std::array<Totals, kShownPeriods.size()> periods;  ///< as History::over
+  Quantiles latency;                                 ///< as History::quantiles
+};
+
+/// One mirror of one shard.
+struct MirrorStatus {
+  std::size_t agent = 0;  ///< position in Snapshot::agents
+  std::vector<std::string> tables;
+  double weight = 0;       ///< karma, as its part of the set's: 0 to 1
+  double probability = 0;  ///< with which its strategy would take it now: 0 to 1
+  bool persistent = false;
+  bool blackhole = false;
+  std::uint64_t attempts = 0;  ///< begun since the start, whatever became of them
+  Totals since_start;
+};
+
+struct ShardStatus {
+  std::string strategy;
+  std::vector<MirrorStatus> mirrors;
+};
+
+struct TableStatus {
+  std::string name;
+  std::string dialect;
+  std::vector<ShardStatus> shards;
+  std::vector<ShardStatus> blackholes;
+};
+
+/// One number of the process: its name, its value as it is shown, and what it means.
+struct CounterRow {
+  std::string name;
+  std::string help;
+  std::string value;
+};
+
+struct ProcessStatus {
+  Micros uptime{};
+  std::string version;
+  unsigned workers = 0;
+  std::uint64_t connections = 0;  ///< of clients, accepted since the start
+  std::vector<CounterRow> counters;
+};
+
+/// Everything the status can tell, at one moment. Plain values: nothing here is connected to what
+/// it was read from.
+struct Snapshot {
+  Micros period{};
+  unsigned stored_periods = kStoredPeriods;
+  ProcessStatus process;
+  std::vector<AgentStatus> agents;
+  std::vector<TableStatus> tables;
+};
+
+}  // namespace karmad

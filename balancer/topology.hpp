@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/mirror_set.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// Every agent that anything refers to, by its address: two tables that name the same host share
+/// its statistics. Used by the thread that builds topologies.
+class AgentRegistry {
+ public:
+  AgentRegistry(unsigned workers, Micros period) : workers_(workers), period_(period) {}
+  std::shared_ptr<Agent> at(const Address& address);
+
+ private:
+  unsigned workers_;
+  Micros period_;
+  std::map<Address, std::weak_ptr<Agent>> agents_;
+  std::size_t next_id_ = 0;
+};
+
+/// One part of a table: its mirrors, and the settings of its agent line.
+struct Shard {
+  std::unique_ptr<MirrorSet> mirrors;
+  std::optional<unsigned> retry_count;  ///< absolute (HA-026)
+  bool persistent = false;
+  std::string identity;  ///< what a reload compares: the same means the same mirrors
+};
+
+/// An agent that gets a copy of every query and is not listened to.
+struct Blackhole {
+  std::shared_ptr<Agent> agent;
+  std::vector<std::string> tables;
+};
+
+struct Table {
+  std::string name;
+  std::string dialect_name;
+  std::unique_ptr<Dialect> opaque;  ///< dialect `http`; else the topology's dialects answer
+  std::string route;
+  Micros connect_timeout{};
+  Micros query_timeout{};
+  std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
+  PartialResults partial_results{};
+  std::vector<std::shared_ptr<Shard>> shards;
+  std::vector<Blackhole> blackholes;
+};
+
+/// Tables to shards to mirror sets, with the settings they were made from. Never changes once it is
+/// built; workers hold it as long as a query needs it.
+class Topology {
+ public:
+  /// Judges what only this room can (strategies, dialects, routes); nullptr when that found a
+  /// problem. Mirror sets that did not change since `previous` are taken over with their weights.
+  static std::shared_ptr<const Topology> build(const Settings& settings, AgentRegistry& registry,
+                                               unsigned workers, const Topology* previous,
+                                               Problems& problems);
+
+  const Table* find(std::string_view name) const;
+  /// The table of dialect `http` with the longest route that covers the path.
+  const Table* route(std::string_view path) const;
+
+  InstanceSettings settings;
+  std::unique_ptr<Dialect> json;
+  std::unique_ptr<Dialect> sql;
+  std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
+  std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
+  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are not only blackholes
+
+ private:
+  std::map<std::string, const Table*, std::less<>> by_name_;
+  std::vector<const Table*> routes_;  ///< longest first
+};
+
+}  // namespace karmad

@@ -1,0 +1,99 @@
+#include "balancer/worker.hpp"
+
+#include <algorithm>
+
+#include "balancer/ingress/session.hpp"
+
+namespace karmad {
+
+namespace {
+
+bool in_use(const Topology& topology, const Agent& agent) {
+  return std::ranges::any_of(topology.agents,
+                             [&](const auto& other) { return other.get() == &agent; });
+}
+
+}  // namespace
+
+unsigned Worker::keep() const {
+  const auto& set = (*topology_)->settings.persistent_connections_limit;
+  const auto limit = set ? set->value : 100u;  // X-17, SD-025
+  const auto workers = static_cast<unsigned>(std::max<std::size_t>(all.size(), 1));
+  return (limit + workers - 1) / workers;
+}
+
+Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
+               std::shared_ptr<const Topology> topology,
+               std::span<const std::unique_ptr<Worker>> workers)
+    : loop(index, topology->settings.buffer_keep_up_to.value, seed),
+      process(the_process),
+      all(workers),
+      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))),
+      work_(loop.io.get_executor()) {}
+
+Worker::~Worker() = default;
+
+void Worker::topology(std::shared_ptr<const Topology> next) {
+  topology_ = std::make_shared<std::shared_ptr<const Topology>>(std::move(next));
+  // An agent may be gone, and kept connections cost little to renew.
+  for (auto* pools : {&pools_, &blackhole_pools_})
+    for (auto& pool : *pools) {
+      if (!pool) continue;
+      pool->keep(keep());
+      pool->clear();
+      if (pool->unused() && !in_use(**topology_, pool->agent())) pool.reset();
+    }
+}
+
+std::unique_ptr<RequestHead> Worker::take_head() {
+  if (heads_.empty()) return std::make_unique<RequestHead>();
+  auto head = std::move(heads_.back());
+  heads_.pop_back();
+  return head;
+}
+
+Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent) {
+  if (agent->id >= pools.size()) pools.resize(agent->id + 1);
+  auto& pool = pools[agent->id];
+  if (!pool) {
+    pool =
+        std::make_unique<Pool>(loop, agent, keep(), (*topology_)->settings.hostname_lookup.value);
+  }
+  return *pool;
+}
+
+void Worker::began(Session& session) {
+  session.place = sessions_.size();
+  sessions_.push_back(&session);
+}
+
+void Worker::ended(Session& session) {
+  sessions_.back()->place = session.place;
+  std::swap(sessions_[session.place], sessions_.back());
+  sessions_.pop_back();
+  finish_if_empty();
+}
+
+void Worker::drain() {
+  if (draining_) return;
+  draining_ = true;
+  if (on_drain) on_drain();
+  for (auto* session : std::vector(sessions_)) session->drain();
+  finish_if_empty();
+}
+
+void Worker::abandon() {
+  drain();
+  for (auto* session : std::vector(sessions_)) session->abandon();
+}
+
+void Worker::finish_if_empty() {
+  if (!draining_ || !sessions_.empty()) return;
+  for (auto* copy : std::vector(copies)) copy->request(Why::cancelled);
+  for (auto* pools : {&pools_, &blackhole_pools_})
+    for (auto& pool : *pools)
+      if (pool) pool->clear();
+  work_.reset();
+}
+
+}  // namespace karmad

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "agent/transport/http_head.hpp"
+#include "agent/transport/pool.hpp"
+#include "balancer/counters.hpp"
+#include "balancer/topology.hpp"
+
+namespace karmad {
+
+class Session;
+
+/// What the whole process knows and every worker may read.
+struct Process {
+  std::uint32_t max_connections = 0;          ///< what `max_connections` comes to
+  std::atomic<std::uint32_t> connections{0};  ///< client connections open now
+  std::atomic<bool> draining{false};
+  TimePoint started{};
+};
+
+/// A thread's share of the balancer: its loop, its connections to agents, its sessions and its
+/// counters. A query lives and dies on one worker. Everything but `post` and the counters belongs
+/// to its thread.
+class Worker {
+ public:
+  Worker(unsigned index, std::uint64_t seed, Process& process,
+         std::shared_ptr<const Topology> topology, std::span<const std::unique_ptr<Worker>> all);
+  ~Worker();
+
+  /// Runs until it was drained and the last session has ended.
+  void run() { loop.io.run(); }
+
+  /// Calls `job` on this worker; from any thread.
+  template <class Job>
+  void post(Job job) {
+    asio::post(loop.io, std::move(job));
+  }
+
+  /// The configuration a query begins with; it keeps it to its end.
+  std::shared_ptr<const Topology> topology() const { return {topology_, topology_->get()}; }
+  void topology(std::shared_ptr<const Topology> next);
+
+  Pool& pool(const std::shared_ptr<Agent>& agent) { return pool(pools_, agent); }
+  Pool& blackhole_pool(const std::shared_ptr<Agent>& agent) {
+    return pool(blackhole_pools_, agent);
+  }
+
+  /// A head for one request's time; idle connections have none.
+  std::unique_ptr<RequestHead> take_head();
+  void give_head(std::unique_ptr<RequestHead> head) {
+    if (heads_.size() < kHeads) heads_.push_back(std::move(head));
+  }
+
+  void began(Session& session);
+  void ended(Session& session);
+  /// No new work: idle sessions end, the others after their answer.
+  void drain();
+  /// Everything ends now.
+  void abandon();
+  bool draining() const { return draining_; }
+  std::size_t sessions() const { return sessions_.size(); }
+
+  Loop loop;
+  Process& process;
+  Counters counters;
+  const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
+  std::vector<Stop*> copies;       ///< the ends of what is on its way to blackholes
+  std::size_t copies_size = 0;     ///< bytes of it
+  std::function<void()> on_drain;  ///< what else has to end (acceptors, pingers)
+
+ private:
+  void finish_if_empty();
+  /// How many idle connections to an agent this worker keeps: its part of the limit, at least one.
+  unsigned keep() const;
+
+  /// The topology's own counter is shared by all workers; this one is counted here alone.
+  std::shared_ptr<std::shared_ptr<const Topology>> topology_;
+  static constexpr std::size_t kHeads = 64;
+  using Pools = std::vector<std::unique_ptr<Pool>>;  // by Agent::id
+  Pool& pool(Pools& pools, const std::shared_ptr<Agent>& agent);
+
+  Pools pools_;
+  Pools blackhole_pools_;
+  std::vector<std::unique_ptr<RequestHead>> heads_;
+  std::vector<Session*> sessions_;
+  asio::executor_work_guard<Executor> work_;
+  bool draining_ = false;
+};
+
+}  // namespace karmad

@@ -1,0 +1,94 @@
+// How long does it take to make one page of the answers of several shards? Only the merge: no
+// parsing of the request, no network. Targets: 2 x 20 hits 6 us, 8 x 20 10 us, 32 x 20 20 us,
+// 32 x 1000 400 us.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/dialects.hpp"
+
+namespace {
+std::size_t allocations = 0;
+}
+
+// Not inlined: g++ would then see free() at work on what new returned.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace karmad {
+namespace {
+
+/// Blocks of memory a merge may ask for, however many hits it looks at.
+constexpr std::size_t kMostAllocations = 8;
+
+/// The answer of a shard: `hits` hits of about 216 bytes, best score first.
+std::string shard_answer(unsigned shard, unsigned shards, unsigned hits) {
+  std::mt19937 random(shard);
+  std::string body =
+      R"({"took":1,"timed_out":false,"hits":{"total":4711,"total_relation":"eq","hits":[)";
+  for (unsigned i = 0; i < hits; ++i)
+    body += fmt::format(
+        R"({}{{"_id":{},"_score":{},"_source":{{"title":"fast mirror master laptop","body":"battery lamp blue blue phone engine cable camera table desk camera","price":{},"brand":"globex","tags":[2,4,6],"meta":{{"color":"blue","n":{}}},"ts":1700007200}}}})",
+        i == 0 ? "" : ",", 1'000'000 + i * shards + shard, 100'000 - 3 * i - random() % 3,
+        random() % 500, i);
+  return body + "]}}";
+}
+
+void merge(benchmark::State& state, std::string_view more) {
+  const auto shards = static_cast<unsigned>(state.range(0));
+  const auto hits = static_cast<unsigned>(state.range(1));
+  const auto dialect = make_manticore_json({});
+  const auto body = fmt::format(R"({{"table":"t","limit":{}{}}})", hits, more);
+  const ClientRequest request{"POST", "/search", "", "application/json", body};
+  const auto parsed = dialect->parse(request);
+  const auto plan = dialect->fan_out(request, *parsed, shards);
+  std::vector<std::string> answers;
+  std::vector<ShardReply> replies;
+  for (unsigned s = 0; s < shards; ++s) answers.push_back(shard_answer(s, shards, hits));
+  for (const auto& answer : answers) replies.push_back({answer});
+  std::string out;
+  if ((*plan)->merge(replies, {}, out)) state.SkipWithError("not merged");
+  const auto before = allocations;
+  for (auto _ : state) {
+    out.clear();
+    (*plan)->merge(replies, {}, out);
+    benchmark::DoNotOptimize(out.data());
+  }
+  const auto each = (allocations - before) / static_cast<std::size_t>(state.iterations());
+  if (each > kMostAllocations) state.SkipWithError("a merge allocates for its hits");
+  state.counters["allocations"] = static_cast<double>(each);
+  state.counters["input KB"] = static_cast<double>(answers.front().size() * shards) / 1024;
+}
+
+BENCHMARK_CAPTURE(merge, by_score, "")
+    ->ArgsProduct({{2, 8, 32}, {20, 1000}})
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(merge, by_two_attributes, R"(,"sort":[{"n":"asc"},{"price":"desc"}])")
+    ->ArgsProduct({{2, 8, 32}, {20}})
+    ->Unit(benchmark::kMicrosecond);
+
+void parse(benchmark::State& state) {
+  const auto dialect = make_manticore_json({});
+  const std::string body =
+      R"({"table":"products","query":{"bool":{"must":[{"match":{"title":"mirror"}}],"filter":[{"range":{"price":{"gte":100,"lt":110}}}]}},"limit":3,"_source":["price","brand"]})";
+  const ClientRequest request{"POST", "/search", "", "application/json", body};
+  for (auto _ : state) benchmark::DoNotOptimize(dialect->parse(request));
+}
+BENCHMARK(parse);
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,246 @@
+#include "config/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "config/values.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr unsigned kSensibleRetries = 8;    // the search server recommends no more
+constexpr Micros kSensibleRetryDelay = 1s;  // likewise
+
+/// What may stand in a request line: a slash, then visible ASCII without a fragment.
+bool is_target(std::string_view text) {
+  return text.starts_with('/') && std::all_of(text.begin(), text.end(), [](char c) {
+           return c > 0x20 && c < 0x7f && c != '#';
+         });
+}
+
+bool is_path(std::string_view text) {
+  return is_target(text) && text.find('?') == std::string_view::npos;
+}
+
+class Checker {
+ public:
+  Checker(const Settings& settings, Problems& problems, Problems& notices)
+      : settings_(settings), searchd_(settings.searchd), problems_(problems), notices_(notices) {}
+
+  void run() {
+    check_bounds(searchd_keys(), searchd_);
+    check_listen();
+    check_instance();
+    for (const auto& table : settings_.tables) check_table(table);
+    check_routes();
+  }
+
+ private:
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+  void notice(const Place& at, std::string message) {
+    notices_.push_back({at, std::move(message)});
+  }
+
+  template <class Owner>
+  void check_bounds(std::span<const Key<Owner>> keys, const Owner& owner) {
+    for (const auto& key : keys)
+      if (key.alias_of.empty())
+        std::visit([&](const auto field) { check_field(key, owner, field); }, key.field);
+  }
+
+  template <class Owner, class Other>
+  void check_field(const Key<Owner>&, const Owner&, Other) {}
+  template <class Owner, class T>
+  void check_field(const Key<Owner>& key, const Owner& owner, Located<T> Owner::*field) {
+    check_value(key, owner.*field);
+  }
+  template <class Owner, class T>
+  void check_field(const Key<Owner>& key, const Owner& owner,
+                   std::optional<Located<T>> Owner::*field) {
+    if (owner.*field) check_value(key, *(owner.*field));
+  }
+
+  template <class Owner, class T>
+  void check_value(const Key<Owner>& key, const Located<T>& setting) {
+    const auto size = measure(setting.value);
+    if (!size || (*size == 0 && key.bounds.zero)) return;
+    const auto say = [&](std::string_view comparison, std::int64_t bound) {
+      problem(setting.at, fmt::format("{} is {} than {}: {}", key.name, comparison, spell<T>(bound),
+                                      value_text(setting.value)));
+    };
+    constexpr bool is_time = std::is_same_v<T, Micros>;
+    if (*size < key.bounds.lowest) say(is_time ? "shorter" : "smaller", key.bounds.lowest);
+    if (*size > key.bounds.highest) say(is_time ? "longer" : "larger", key.bounds.highest);
+  }
+
+  template <class T>
+  static std::string spell(std::int64_t bound) {
+    if constexpr (std::is_same_v<T, Micros>)
+      return Micros{bound} == Micros{1s} ? "one second" : time_text(Micros{bound});
+    else if constexpr (std::is_integral_v<T>)
+      return value_text(static_cast<T>(bound));
+    else
+      return {};
+  }
+
+  void check_listen() {
+    std::map<Address, Place> seen;
+    const auto everywhere = [](const Address& address) {
+      return address.host.empty() || address.host == "*" || address.host == "0.0.0.0";
+    };
+    for (const auto& listen : searchd_.listen) {
+      if (!listen.address.is_unix() && listen.address.port == 0) continue;  // each gets its own
+      for (const auto& [address, at] : seen) {
+        const bool same_port =
+            !address.is_unix() && !listen.address.is_unix() && address.port == listen.address.port;
+        if (address != listen.address &&
+            !(same_port && (everywhere(address) || everywhere(listen.address))))
+          continue;
+        problem(listen.at, fmt::format("{} is taken already by the listen in {}",
+                                       text(listen.address), text(at)));
+        break;
+      }
+      seen.emplace(listen.address, listen.at);
+    }
+  }
+
+  void check_instance() {
+    const auto& s = searchd_;
+    if (!is_target(s.ping_path.value))
+      problem(s.ping_path.at,
+              fmt::format("ping_path is not the path of a URL: {}", in_quotes(s.ping_path.value)));
+    if (s.agent_retry_delay.value > kSensibleRetryDelay)
+      notice(s.agent_retry_delay.at, fmt::format("agent_retry_delay is longer than one second: {}",
+                                                 time_text(s.agent_retry_delay.value)));
+    if (s.agent_retry_count) check_retries(s.agent_retry_count->value, s.agent_retry_count->at);
+    check_timeouts(s.agent_connect_timeout, s.agent_query_timeout);
+    if (s.ping_timeout && s.ha_ping_interval.value > 0us &&
+        s.ping_timeout->value > s.ha_ping_interval.value)
+      notice(s.ping_timeout->at,
+             fmt::format("ping_timeout ({}) is longer than ha_ping_interval ({})",
+                         time_text(s.ping_timeout->value), time_text(s.ha_ping_interval.value)));
+    if (s.ha_ping_interval.value > s.ha_period_karma.value)
+      notice(s.ha_ping_interval.at,
+             fmt::format("ha_ping_interval ({}) is longer than ha_period_karma ({})",
+                         time_text(s.ha_ping_interval.value), time_text(s.ha_period_karma.value)));
+    if (s.max_header_size.value > s.max_packet_size.value)
+      notice(s.max_header_size.at,
+             fmt::format("max_header_size ({}) is larger than "
+                         "max_packet_size ({})",
+                         size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
+  }
+
+  void check_retries(unsigned count, const Place& at) {
+    if (count > kSensibleRetries)
+      notice(at, fmt::format("{} retries: more than {} are hardly ever of use", count,
+                             kSensibleRetries));
+  }
+
+  void check_timeouts(const Located<Micros>& connect, const Located<Micros>& query) {
+    const auto whole = searchd_.request_timeout.value;
+    for (const auto& [name, timeout] :
+         {std::pair("agent_connect_timeout", connect), std::pair("agent_query_timeout", query)})
+      if (timeout.value > whole)
+        notice(timeout.at.line != 0 ? timeout.at : searchd_.request_timeout.at,
+               fmt::format("{} ({}) can never be reached: request_timeout ends the whole "
+                           "request after {}",
+                           name, time_text(timeout.value), time_text(whole)));
+  }
+
+  void check_table(const TableSettings& table) {
+    check_bounds(table_keys(), table);
+    if (table.shards.empty())
+      problem(table.at, fmt::format("table {} has no agent that answers", in_quotes(table.name)));
+    for (const auto* lines : {&table.shards, &table.blackholes})
+      for (const auto& shard : *lines) check_shard(shard);
+    const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
+    if (table.ha_strategy && !table.shards.empty() &&
+        std::none_of(table.shards.begin(), table.shards.end(), has_mirrors))
+      notice(table.ha_strategy->at,
+             fmt::format("ha_strategy has nothing to choose from: no shard of table {} has mirrors",
+                         in_quotes(table.name)));
+    if (table.agent_retry_count)
+      check_retries(table.agent_retry_count->value, table.agent_retry_count->at);
+    if (table.agent_connect_timeout || table.agent_query_timeout)
+      check_timeouts(table.agent_connect_timeout.value_or(searchd_.agent_connect_timeout),
+                     table.agent_query_timeout.value_or(searchd_.agent_query_timeout));
+    check_dialect(table);
+  }
+
+  void check_shard(const ShardSettings& shard) {
+    if (shard.mirrors.size() > kMostMirrors)
+      problem(shard.mirrors[kMostMirrors].at,
+              fmt::format("a line has at most {} mirrors, this one has {}", kMostMirrors,
+                          shard.mirrors.size()));
+    std::set<std::pair<Address, std::vector<std::string>>> seen;
+    for (const auto& mirror : shard.mirrors)
+      if (!seen.emplace(mirror.address, mirror.tables).second)
+        notice(mirror.at, fmt::format("{} is a mirror of this line already", text(mirror.address)));
+    if (shard.ha_strategy && shard.mirrors.size() == 1)
+      notice(shard.ha_strategy->at,
+             "ha_strategy has nothing to choose from: the line has one agent");
+    if (shard.retry_count) check_retries(*shard.retry_count, shard.at);
+    const auto& limit = searchd_.persistent_connections_limit;
+    if (shard.persistent && limit && limit->value == 0)
+      notice(shard.at, "no connection is kept: persistent_connections_limit is 0");
+  }
+
+  void check_dialect(const TableSettings& table) {
+    const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
+    if (table.dialect.value != "http") {
+      if (has_route) problem(table.route.at, "route needs dialect = http");
+      if (!table.reads.empty()) problem(table.reads_at, "reads needs dialect = http");
+      if (table.path && !has_route)
+        notice(table.path->at, "path is ignored: it means something with dialect = http only");
+      return;
+    }
+    if (table.shards.size() > 1)
+      problem(table.shards[1].at,
+              fmt::format("dialect = http cannot merge: table {} must have one shard, not {}",
+                          in_quotes(table.name), table.shards.size()));
+    if (!has_route)
+      problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is http",
+                                    in_quotes(table.name)));
+    else
+      check_path("route", table.route.value, table.route.at);
+    if (table.path) check_path("path", table.path->value, table.path->at);
+    for (const auto& read : table.reads) check_path("reads", read, table.reads_at);
+  }
+
+  void check_path(std::string_view key, const std::string& path, const Place& at) {
+    if (!is_path(path))
+      problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+  }
+
+  void check_routes() {
+    std::map<std::string, Place> seen;
+    for (const auto& table : settings_.tables) {
+      if (table.dialect.value != "http" || table.route.value.empty()) continue;
+      auto route = table.route.value;
+      while (route.size() > 1 && route.ends_with('/')) route.pop_back();
+      const auto [old, is_new] = seen.emplace(route, table.route.at);
+      if (!is_new)
+        problem(table.route.at, fmt::format("the route {} is taken already, in {}",
+                                            in_quotes(table.route.value), text(old->second)));
+    }
+  }
+
+  const Settings& settings_;
+  const InstanceSettings& searchd_;
+  Problems& problems_;
+  Problems& notices_;
+};
+
+}  // namespace
+
+void check(const Settings& settings, Problems& problems, Problems& notices) {
+  Checker(settings, problems, notices).run();
+}
+
+}  // namespace karmad

@@ -1,0 +1,93 @@
+#include "config/dump.hpp"
+
+#include <fmt/format.h>
+
+#include "config/values.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// Characters that are syntax, made ordinary.
+std::string escaped(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '#' || c == '{' || c == '}' || c == '$') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+template <class Owner>
+class SectionDumper {
+ public:
+  SectionDumper(const Owner& owner, std::string& out) : owner_(owner), out_(out) {}
+
+  void dump_all(std::span<const Key<Owner>> keys) {
+    for (const auto& key : keys)
+      if (key.alias_of.empty()) std::visit([&](const auto field) { dump(field, key); }, key.field);
+  }
+
+ private:
+  void line(std::string_view key, std::string_view value, const Place& at) {
+    out_ += fmt::format("  {} = {}  # {}\n", key, escaped(value), text(at));
+  }
+  void unset(const Key<Owner>& key) {
+    out_ += fmt::format("  # {} is unset: {}\n", key.name, key.unset);
+  }
+
+  void dump(std::monostate, const Key<Owner>&) {
+    out_ += "  type = distributed\n";  // the only key without a field
+  }
+
+  void dump(std::vector<Listen> Owner::*field, const Key<Owner>& key) {
+    for (const auto& listen : owner_.*field) line(key.name, text(listen.address), listen.at);
+  }
+
+  /// The shards of agent and agent_persistent are one list: agent writes all, in their order.
+  void dump(std::vector<ShardSettings> Owner::*field, const Key<Owner>& key) {
+    if (key.name == "agent_persistent") return;
+    for (const auto& shard : owner_.*field) line(key.name, text(shard), shard.at);
+  }
+
+  void dump(std::vector<std::string> Owner::*field, const Key<Owner>& key) {
+    if constexpr (std::is_same_v<Owner, TableSettings>) {
+      if (!(owner_.*field).empty())
+        line(key.name, fmt::format("{}", fmt::join(owner_.*field, ", ")), owner_.reads_at);
+    }
+  }
+
+  template <class T>
+  void dump(Located<T> Owner::*field, const Key<Owner>& key) {
+    const auto& setting = owner_.*field;
+    auto value = value_text(setting.value, key.bounds);
+    if (value.empty() && setting.at.line == 0) return unset(key);
+    line(key.name, value, setting.at);
+  }
+
+  template <class T>
+  void dump(std::optional<Located<T>> Owner::*field, const Key<Owner>& key) {
+    const auto& setting = owner_.*field;
+    if (!setting) return unset(key);
+    line(key.name, value_text(setting->value, key.bounds), setting->at);
+  }
+
+  const Owner& owner_;
+  std::string& out_;
+};
+
+}  // namespace
+
+std::string dump(const Settings& settings) {
+  std::string out = "searchd {\n";
+  SectionDumper<InstanceSettings>(settings.searchd, out).dump_all(searchd_keys());
+  out += "}\n";
+  for (const auto& table : settings.tables) {
+    out += fmt::format("\ntable {} {{  # {}\n", table.name, text(table.at));
+    SectionDumper<TableSettings>(table, out).dump_all(table_keys());
+    out += "}\n";
+  }
+  return out;
+}
+
+}  // namespace karmad

@@ -1,0 +1,229 @@
+#include "config/keys.hpp"
+
+#include <array>
+
+namespace karmad {
+
+namespace {
+
+constexpr Bounds times(Micros bare, Micros lowest, Micros highest) {
+  return {.lowest = lowest.count(), .highest = highest.count(), .bare = bare};
+}
+constexpr Bounds times_or_zero(Micros bare, Micros lowest, Micros highest) {
+  auto bounds = times(bare, lowest, highest);
+  bounds.zero = true;
+  return bounds;
+}
+constexpr Bounds counts(std::int64_t lowest, std::int64_t highest,
+                        std::string_view zero_word = {}) {
+  return {.lowest = lowest, .highest = highest, .zero_word = zero_word};
+}
+
+constexpr std::int64_t kKilo = 1 << 10;
+constexpr std::int64_t kMega = 1 << 20;
+constexpr std::int64_t kGiga = 1 << 30;
+constexpr auto kDay = Micros{24h};
+
+// How Sphinx 2 was told to handle its requests.
+constexpr std::array<std::string_view, 5> kSphinxWorkers{"threads", "thread_pool", "prefork",
+                                                         "fork", "none"};
+
+using I = InstanceSettings;
+using T = TableSettings;
+
+constexpr std::array kSearchdKeys{
+    Key<I>{"listen",
+           &I::listen,
+           "Where clients come in: `[host:]port[:http]` or the path of a unix socket. May be "
+           "repeated. No host or `*`: every address; port 0: any free one. Lines for the search "
+           "server's other protocols are ignored.",
+           {},
+           "127.0.0.1:9308"},
+    Key<I>{"workers",
+           &I::workers,
+           "Threads that serve queries. `auto`: one per usable core.",
+           counts(0, 1024, "auto"),
+           {},
+           {},
+           kSphinxWorkers},
+    Key<I>{
+        "ha_strategy", &I::ha_strategy,
+        "How a mirror is chosen: `random`, `roundrobin`, `nodeads` or `noerrors`. A table and an "
+        "agent line may choose differently."},
+    Key<I>{"ha_period_karma", &I::ha_period_karma,
+           "Length of one block of a mirror's history; weights change once per block.",
+           times(1s, 1s, kDay)},
+    Key<I>{"ha_ping_interval", &I::ha_ping_interval,
+           "An agent that gave no answer for this long is pinged. 0: no pings.",
+           times_or_zero(1ms, 10ms, 1h)},
+    Key<I>{"ping_timeout", &I::ping_timeout, "How long a ping may take.", times(1ms, 1ms, 1h),
+           "`ha_ping_interval`, at least 500ms"},
+    Key<I>{"ping_path", &I::ping_path, "What a ping asks for with GET; any 2xx means alive."},
+    Key<I>{"karma_compound", &I::karma_compound,
+           "1: new weights grow out of the old ones. 0: out of the last block's latencies alone."},
+    Key<I>{"dead_after", &I::dead_after,
+           "Errors in a row that `nodeads` still tolerates; one more and the mirror is dead.",
+           counts(0, 1000)},
+    Key<I>{"agent_connect_timeout", &I::agent_connect_timeout,
+           "How long connecting to an agent may take.", times(1ms, 1ms, 1h)},
+    Key<I>{"agent_query_timeout", &I::agent_query_timeout,
+           "How long an agent may take to answer one attempt, once connected.",
+           times(1ms, 1ms, 1h)},
+    Key<I>{"agent_retry_count", &I::agent_retry_count,
+           "Further attempts after a failure, times the number of mirrors.",
+           counts(0, kMostRetries), "one retry of a read, on another mirror"},
+    Key<I>{"mirror_retry_count",
+           &I::agent_retry_count,
+           "The same as `agent_retry_count`, and wins over it.",
+           counts(0, kMostRetries),
+           {},
+           "agent_retry_count"},
+    Key<I>{"agent_retry_delay", &I::agent_retry_delay,
+           "Pause before a retry, only when every mirror was tried.", times(1ms, 0s, 1h)},
+    Key<I>{"request_timeout", &I::request_timeout,
+           "Deadline of a whole request, retries included; the client may shorten it with the "
+           "header `X-Timeout-Ms`.",
+           times(1ms, 1ms, kDay)},
+    Key<I>{"persistent_connections_limit", &I::persistent_connections_limit,
+           "Idle connections kept per agent. 0: none is kept.", counts(0, 100'000), "100"},
+    Key<I>{"hostname_lookup", &I::hostname_lookup,
+           "When the names of agents become addresses: once, or again for requests."},
+    Key<I>{"partial_results", &I::partial_results,
+           "Whether an answer that lacks shards is given (with a warning) or refused."},
+    Key<I>{"collation_server",
+           &I::collation,
+           "The same as `collation`, which wins over it.",
+           {},
+           {},
+           "collation"},
+    Key<I>{"collation", &I::collation,
+           "How strings of different shards are ordered in a merge; must be that of the agents."},
+    Key<I>{"client_timeout", &I::client_timeout,
+           "How long a kept connection of a client may be idle.", times(1s, 1ms, 7 * kDay)},
+    Key<I>{"read_timeout",
+           &I::network_timeout,
+           "The same as `network_timeout`, which wins over it.",
+           times(1s, 1ms, kDay),
+           {},
+           "network_timeout"},
+    Key<I>{"network_timeout", &I::network_timeout,
+           "How long a client may pause in the middle of a request or an answer.",
+           times(1s, 1ms, kDay)},
+    Key<I>{"max_packet_size", &I::max_packet_size,
+           "Largest body of a request and largest answer of an agent.", counts(kKilo, 4 * kGiga)},
+    Key<I>{"max_header_size", &I::max_header_size, "Largest head of a request.",
+           counts(kKilo, kMega)},
+    Key<I>{"max_header_count", &I::max_header_count, "Most header fields of a request.",
+           counts(1, 128)},
+    Key<I>{"max_connections", &I::max_connections,
+           "Most connections of clients at a time. 0: as many as the limit on open files allows.",
+           counts(0, 10'000'000)},
+    Key<I>{"max_json_depth", &I::max_json_depth, "Deepest nesting of JSON that is read.",
+           counts(8, 1000)},
+    Key<I>{"buffer_keep_up_to", &I::buffer_keep_up_to,
+           "A buffer that grew beyond this is freed instead of kept for the next query.",
+           counts(4 * kKilo, kGiga)},
+    Key<I>{"listen_backlog", &I::listen_backlog, "Connections that may wait to be accepted.",
+           counts(1, 65535)},
+    Key<I>{"shutdown_timeout", &I::shutdown_timeout,
+           "How long running queries may take to end after TERM or INT. 0: end at once.",
+           times(1s, 0s, kDay)},
+    Key<I>{"log_level", &I::log_level, "The least important messages that are logged."},
+};
+
+constexpr std::array kTableKeys{
+    Key<T>{"type",
+           std::monostate{},
+           "`distributed`; tables of other types are ignored.",
+           {},
+           "required"},
+    Key<T>{"agent",
+           &T::shards,
+           "One shard: its mirrors and options. One line per shard.",
+           {},
+           "at least one line of `agent` or `agent_persistent`"},
+    Key<T>{"agent_persistent",
+           &T::shards,
+           "The same; its shards follow those of `agent`. All connections are kept anyway.",
+           {},
+           "none"},
+    Key<T>{"agent_blackhole",
+           &T::blackholes,
+           "Agents that get a copy of each query and whose answers are dropped.",
+           {},
+           "none"},
+    Key<T>{"dialect", &T::dialect,
+           "The language of the agents: `manticore`, or `http` for a table with one shard whose "
+           "requests pass through unread."},
+    Key<T>{"route",
+           &T::route,
+           "Dialect `http`: requests whose path begins with this belong to the table.",
+           {},
+           "required with dialect `http`"},
+    Key<T>{"path",
+           &T::path,
+           "Dialect `http`: what replaces `route` in the path.",
+           {},
+           "`route` stays"},
+    Key<T>{"reads",
+           &T::reads,
+           "Dialect `http`: paths (separated by commas, `*` at the end for anything) where a POST "
+           "only reads and may be retried. GET and HEAD always may.",
+           {},
+           "none"},
+    Key<T>{"ha_strategy",
+           &T::ha_strategy,
+           "As in `searchd`, for this table.",
+           {},
+           "that of `searchd`"},
+    Key<T>{"agent_connect_timeout", &T::agent_connect_timeout, "As in `searchd`, for this table.",
+           times(1ms, 1ms, 1h), "that of `searchd`"},
+    Key<T>{"agent_query_timeout", &T::agent_query_timeout, "As in `searchd`, for this table.",
+           times(1ms, 1ms, 1h), "that of `searchd`"},
+    Key<T>{"agent_retry_count", &T::agent_retry_count, "As in `searchd`, for this table.",
+           counts(0, kMostRetries), "that of `searchd`"},
+    Key<T>{"mirror_retry_count",
+           &T::agent_retry_count,
+           "The same as `agent_retry_count`, and wins over it.",
+           counts(0, kMostRetries),
+           {},
+           "agent_retry_count"},
+    Key<T>{"partial_results",
+           &T::partial_results,
+           "As in `searchd`, for this table.",
+           {},
+           "that of `searchd`"},
+};
+
+constexpr std::array<std::string_view, 2> kPartialResults{"allow", "deny"};
+constexpr std::array<std::string_view, 3> kCollations{"libc_ci", "libc_cs", "binary"};
+constexpr std::array<std::string_view, 2> kLookUps{"at_load", "request"};
+constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
+
+}  // namespace
+
+std::span<const Key<InstanceSettings>> searchd_keys() {
+  return kSearchdKeys;
+}
+std::span<const Key<TableSettings>> table_keys() {
+  return kTableKeys;
+}
+
+template <>
+std::span<const std::string_view> words<PartialResults>() {
+  return kPartialResults;
+}
+template <>
+std::span<const std::string_view> words<Collation>() {
+  return kCollations;
+}
+template <>
+std::span<const std::string_view> words<LookUp>() {
+  return kLookUps;
+}
+template <>
+std::span<const std::string_view> words<LogLevel>() {
+  return kLogLevels;
+}
+
+}  // namespace karmad

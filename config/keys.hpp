@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/agent_line.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// What a number may be; micros, bytes or a count. `bare` is the unit of a time without suffix.
+struct Bounds {
+  std::int64_t lowest = 0;
+  std::int64_t highest = std::numeric_limits<std::int64_t>::max();
+  Micros bare{1};
+  bool zero = false;           ///< 0 is allowed although it is below `lowest`
+  std::string_view zero_word;  ///< may be written for 0
+};
+
+/// The member of `Owner` that a key sets. monostate: the reader handles the key itself.
+template <class Owner, class... Values>
+using FieldOf =
+    std::variant<std::monostate, std::vector<Listen> Owner::*, std::vector<ShardSettings> Owner::*,
+                 std::vector<std::string> Owner::*, Located<Values> Owner::*...,
+                 std::optional<Located<Values>> Owner::*...>;
+template <class Owner>
+using Field = FieldOf<Owner, Micros, unsigned, std::size_t, bool, std::string, PartialResults,
+                      Collation, LookUp, LogLevel>;
+
+/// One key of the configuration: the one row from which it is read, checked, dumped and documented.
+/// A row further down wins over one above it that sets the same field.
+template <class Owner>
+struct Key {
+  std::string_view name;
+  Field<Owner> field;
+  std::string_view meaning;
+  Bounds bounds{};
+  std::string_view unset{};     ///< what holds when an optional field or a list is not set
+  std::string_view alias_of{};  ///< the key that is dumped instead
+  /// Values with which the search server's files set this key, and which mean nothing here.
+  std::span<const std::string_view> foreign{};
+};
+
+/// The keys of `searchd`, in the order of the documentation.
+std::span<const Key<InstanceSettings>> searchd_keys();
+/// The keys of a distributed table.
+std::span<const Key<TableSettings>> table_keys();
+
+/// The words of an enum, in the order of its values.
+template <class Enum>
+std::span<const std::string_view> words();
+template <>
+std::span<const std::string_view> words<PartialResults>();
+template <>
+std::span<const std::string_view> words<Collation>();
+template <>
+std::span<const std::string_view> words<LookUp>();
+template <>
+std::span<const std::string_view> words<LogLevel>();
+
+template <class Owner>
+bool is_list(const Key<Owner>& key) {
+  return std::holds_alternative<std::vector<Listen> Owner::*>(key.field) ||
+         std::holds_alternative<std::vector<ShardSettings> Owner::*>(key.field) ||
+         std::holds_alternative<std::vector<std::string> Owner::*>(key.field);
+}
+
+}  // namespace karmad

@@ -1,0 +1,121 @@
+#include "config/listen_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "config/address.hpp"
+#include "config/closest.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kProtocols{"http",   "https",    "mysql",       "mysql41",
+                                                     "sphinx", "sphinxse", "replication", "buddy"};
+
+/// A part of the line between colons.
+struct Field {
+  std::string_view text;
+  std::size_t offset;
+};
+
+/// Splits at colons, but not inside the brackets of a leading IPv6 address.
+std::vector<Field> fields_of(std::string_view line) {
+  std::vector<Field> fields;
+  std::size_t begin = 0;
+  const auto bracket = line.starts_with('[') ? line.find(']') : 0;
+  auto colon = line.find(':', bracket == std::string_view::npos ? line.size() : bracket);
+  for (; colon != std::string_view::npos; colon = line.find(':', begin)) {
+    fields.push_back({line.substr(begin, colon - begin), begin});
+    begin = colon + 1;
+  }
+  fields.push_back({line.substr(begin), begin});
+  return fields;
+}
+
+/// Without `_vip` and `_readonly`, which say who may come in; that is not ours to decide.
+std::string without_suffixes(std::string word) {
+  for (const std::string_view suffix : {"_vip", "_readonly", "_vip"})
+    if (word.ends_with(suffix)) word.resize(word.size() - suffix.size());
+  return word;
+}
+
+bool is_protocol_field(const Field& field) {
+  return !field.text.empty() && field.text[0] >= 'A' &&
+         std::find(kProtocols.begin(), kProtocols.end(), without_suffixes(lower(field.text))) !=
+             kProtocols.end();
+}
+
+}  // namespace
+
+std::optional<Listen> parse_listen(const Passage& line, Problems& problems, Problems& notices) {
+  const auto problem = [&](std::size_t offset, std::string message) {
+    problems.push_back({line.place(offset), std::move(message)});
+    return std::nullopt;
+  };
+  auto fields = fields_of(line.text());
+  if (fields.size() > 1 && is_protocol_field(fields.back())) {
+    const auto field = fields.back();
+    const auto word = lower(field.text);
+    const auto protocol = without_suffixes(word);
+    fields.pop_back();
+    if (protocol == "https")
+      return problem(field.offset,
+                     "https is refused: there is no TLS here yet; listen with http and let a proxy "
+                     "in front do the TLS");
+    if (protocol != "http") {
+      notices.push_back({line.place(0), fmt::format("listen = {} is ignored: {} is not spoken here",
+                                                    line.text(), protocol)});
+      return std::nullopt;
+    }
+    if (word != protocol)
+      notices.push_back({line.place(field.offset),
+                         fmt::format("{} means http here: the suffix is ignored", word)});
+  }
+
+  Listen listen;
+  listen.address.host = "*";
+  listen.address.port = kDefaultPort;
+  listen.at = line.place(0);
+  if (line.text().starts_with('/')) {
+    auto path = parse_unix_path(fields[0].text);
+    if (!path) return problem(path.error().offset, path.error().why);
+    if (fields.size() > 1)
+      return problem(fields[1].offset,
+                     fmt::format("unknown protocol {}{}", in_quotes(fields[1].text),
+                                 suggestion(lower(fields[1].text), kProtocols)));
+    listen.address.host.clear();
+    listen.address.port = 0;
+    listen.address.unix_path = std::move(*path);
+    return listen;
+  }
+  if (fields.size() > 2 && fields[0].text.empty())
+    return problem(0, "an IPv6 address stands in brackets, as in [::1]:9308");
+  if (!is_number(fields[0].text)) {
+    const auto& first = fields[0];
+    if (first.text != "*") {
+      auto host = parse_host(first.text);
+      if (!host) return problem(first.offset + host.error().offset, host.error().why);
+      listen.address.host = std::move(*host);
+    }
+    fields.erase(fields.begin());
+  }
+  if (!fields.empty()) {
+    const auto& field = fields[0];
+    if (!is_number(field.text) && !field.text.empty() && field.text[0] >= 'A')
+      return problem(field.offset, fmt::format("unknown protocol {}{}", in_quotes(field.text),
+                                               suggestion(lower(field.text), kProtocols)));
+    const auto port = parse_port(field.text);
+    if (!port) return problem(field.offset + port.error().offset, port.error().why);
+    listen.address.port = *port;
+  }
+  if (fields.size() > 1)
+    return problem(fields[1].offset, fmt::format("unknown protocol {}{}", in_quotes(fields[1].text),
+                                                 suggestion(lower(fields[1].text), kProtocols)));
+  return listen;
+}
+
+}  // namespace karmad

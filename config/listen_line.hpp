@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+
+#include "config/passage.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// Reads `[host:]port[:protocol]` or `/path[:protocol]`. Ours are lines without a protocol and
+/// `http`; those of the search server's other protocols give a notice, `https` is a problem.
+std::optional<Listen> parse_listen(const Passage& line, Problems& problems, Problems& notices);
+
+}  // namespace karmad

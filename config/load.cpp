@@ -1,0 +1,47 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "config/check.hpp"
+#include "config/parse.hpp"
+#include "config/read.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// By file in the order in which they first have a problem, then by place; twins removed.
+void put_in_order(Problems& problems) {
+  std::map<std::string, std::size_t> files;
+  for (const auto& problem : problems) files.emplace(problem.at.file, files.size());
+  const auto key = [&](const Problem& problem) {
+    return std::tuple(files.at(problem.at.file), problem.at.line, problem.at.column);
+  };
+  std::stable_sort(problems.begin(), problems.end(),
+                   [&](const Problem& a, const Problem& b) { return key(a) < key(b); });
+  const auto twins = std::unique(
+      problems.begin(), problems.end(),
+      [](const Problem& a, const Problem& b) { return a.at == b.at && a.message == b.message; });
+  problems.erase(twins, problems.end());
+}
+
+}  // namespace
+
+Loaded load(const std::string& path, const Surroundings& surroundings) {
+  Loaded loaded;
+  const auto tree = parse(path, surroundings, repeats, loaded.problems);
+  auto settings = read(tree, loaded.problems);
+  check(settings, loaded.problems, settings.notices);
+  put_in_order(loaded.problems);
+  put_in_order(settings.notices);
+  if (loaded.problems.size() > kEnoughProblems) {
+    loaded.problems.erase(loaded.problems.begin() + kEnoughProblems, loaded.problems.end());
+    loaded.problems.emplace_back().message = "there are more problems, which are not listed";
+  }
+  if (loaded.problems.empty()) loaded.settings = std::move(settings);
+  return loaded;
+}
+
+}  // namespace karmad

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "config/sections.hpp"
+
+namespace karmad {
+
+/// True for a key of the search server's own configuration that means nothing here: local tables,
+/// storage, logs, threads. Such keys are ignored with a notice, so that its files load.
+bool is_ignored_peer_key(SectionKind kind, std::string_view key);
+
+}  // namespace karmad

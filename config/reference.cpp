@@ -1,0 +1,97 @@
+#include "config/reference.hpp"
+
+#include <fmt/format.h>
+
+#include "config/values.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// A row's cells that depend on the type of the field.
+struct Cells {
+  std::string value;
+  std::string range;
+  std::string fallback;
+};
+
+template <class T>
+Cells cells_of(const Bounds& bounds) {
+  constexpr bool is_number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+  Cells cells;
+  if constexpr (std::is_same_v<T, Micros>)
+    cells.value = fmt::format("time; a bare number: {}", time_text(bounds.bare).substr(1));
+  else if constexpr (std::is_same_v<T, bool>)
+    cells.value = "0 or 1";
+  else if constexpr (std::is_same_v<T, std::string>)
+    cells.value = "text";
+  else if constexpr (std::is_enum_v<T>)
+    cells.value = fmt::format("`{}`", fmt::join(words<T>(), "`, `"));
+  else
+    cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
+  if (!bounds.zero_word.empty()) cells.value += fmt::format(" or `{}`", bounds.zero_word);
+  const auto spell = [](std::int64_t bound) {
+    if constexpr (std::is_same_v<T, Micros>)
+      return time_text(Micros{bound});
+    else if constexpr (is_number)
+      return value_text(static_cast<T>(bound));
+    else
+      return std::string();
+  };
+  if (is_number || std::is_same_v<T, Micros>)
+    cells.range = fmt::format("{}{} … {}", bounds.zero ? "0, " : "", spell(bounds.lowest),
+                              spell(bounds.highest));
+  return cells;
+}
+
+template <class Owner>
+struct CellsOf {
+  const Key<Owner>& key;
+  const Owner& defaults;
+
+  Cells operator()(std::monostate) const { return {"word", "", std::string(key.unset)}; }
+  Cells operator()(std::vector<Listen> Owner::*) const {
+    return {"list of addresses", "", fmt::format("`{}`", key.unset)};
+  }
+  Cells operator()(std::vector<ShardSettings> Owner::*) const {
+    return {"list of agent lines", "1 … 64 mirrors", std::string(key.unset)};
+  }
+  Cells operator()(std::vector<std::string> Owner::*) const {
+    return {"list of paths", "", std::string(key.unset)};
+  }
+  template <class T>
+  Cells operator()(Located<T> Owner::*field) const {
+    auto cells = cells_of<T>(key.bounds);
+    const auto value = value_text((defaults.*field).value, key.bounds);
+    cells.fallback = value.empty() ? std::string(key.unset) : fmt::format("`{}`", value);
+    return cells;
+  }
+  template <class T>
+  Cells operator()(std::optional<Located<T>> Owner::*) const {
+    auto cells = cells_of<T>(key.bounds);
+    cells.fallback = key.unset;
+    return cells;
+  }
+};
+
+template <class Owner>
+std::string table_of(std::span<const Key<Owner>> keys) {
+  std::string out = "| key | value | default | range | meaning |\n|---|---|---|---|---|\n";
+  const Owner defaults;
+  for (const auto& key : keys) {
+    auto cells = std::visit(CellsOf<Owner>{key, defaults}, key.field);
+    if (!key.alias_of.empty()) cells.fallback = fmt::format("see `{}`", key.alias_of);
+    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, cells.value, cells.fallback,
+                       cells.range, key.meaning);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string reference() {
+  return fmt::format("### In `searchd`\n\n{}\n### In a distributed table\n\n{}",
+                     table_of(searchd_keys()), table_of(table_keys()));
+}
+
+}  // namespace karmad

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/located.hpp"
+
+namespace karmad {
+
+using Micros = std::chrono::microseconds;
+using namespace std::chrono_literals;
+
+/// An end of a stream: host and port, or the path of a unix socket (then host is empty).
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string unix_path;
+
+  bool is_unix() const { return !unix_path.empty(); }
+  auto operator<=>(const Address&) const = default;
+};
+
+/// `host:port`, `[v6]:port` or the path.
+std::string text(const Address& address);
+
+/// One `listen` line that is ours (HTTP); `*` or no host listens on every address.
+struct Listen {
+  Address address;
+  Place at;
+};
+
+/// One mirror of an agent line. `tables` are its own names of the table, never empty.
+struct MirrorSettings {
+  Address address;
+  std::vector<std::string> tables;
+  Place at;
+};
+
+/// One agent line: a shard, and the mirrors that hold it.
+struct ShardSettings {
+  std::vector<MirrorSettings> mirrors;
+  std::optional<Located<std::string>> ha_strategy;
+  /// Absolute number of retries; overrides the table's count, which is per mirror.
+  std::optional<unsigned> retry_count;
+  bool persistent = false;
+  bool blackhole = false;
+  std::string line;  ///< as written
+  Place at;
+};
+
+enum class PartialResults : std::uint8_t { allow, deny };
+enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
+enum class LookUp : std::uint8_t { at_load, on_request };
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+
+/// A distributed table. What is empty falls back to the instance's value.
+struct TableSettings {
+  std::string name;
+  Place at;
+  Located<std::string> dialect{"manticore", {}};  ///< judged when the topology is built
+  Located<std::string> route;                     ///< dialect `http`: the prefix it answers, `/x`
+  std::optional<Located<std::string>> path;       ///< dialect `http`: what replaces the prefix
+  std::vector<std::string> reads;                 ///< dialect `http`: paths that may be retried
+  Place reads_at;
+  std::optional<Located<std::string>> ha_strategy;
+  std::optional<Located<Micros>> agent_connect_timeout;
+  std::optional<Located<Micros>> agent_query_timeout;
+  std::optional<Located<unsigned>> agent_retry_count;  ///< also set by `mirror_retry_count`
+  std::optional<Located<PartialResults>> partial_results;
+  std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
+  std::vector<ShardSettings> blackholes;
+};
+
+/// Everything in `searchd`; defaults live here and nowhere else.
+struct InstanceSettings {
+  std::vector<Listen> listen;        ///< never empty once read: 127.0.0.1:9308 by default
+  Located<unsigned> workers{0, {}};  ///< 0: one per core the process may use
+
+  Located<std::string> ha_strategy{"random", {}};
+  Located<Micros> ha_period_karma{60s, {}};
+  Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
+  std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
+  Located<std::string> ping_path{"/", {}};
+  Located<bool> karma_compound{true, {}};
+  Located<unsigned> dead_after{3, {}};  ///< errors in a row that are still tolerated (HA-022)
+
+  Located<Micros> agent_connect_timeout{1s, {}};
+  Located<Micros> agent_query_timeout{3s, {}};
+  std::optional<Located<unsigned>> agent_retry_count;  ///< unset: one retry of a read (X-15)
+  Located<Micros> agent_retry_delay{500ms, {}};
+  Located<Micros> request_timeout{10s, {}};
+  std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
+  Located<LookUp> hostname_lookup{LookUp::at_load, {}};
+  Located<PartialResults> partial_results{PartialResults::allow, {}};
+  Located<Collation> collation{Collation::libc_ci, {}};
+
+  Located<Micros> client_timeout{300s, {}};
+  Located<Micros> network_timeout{5s, {}};
+  Located<std::size_t> max_packet_size{128u << 20, {}};
+  Located<std::size_t> max_header_size{16u << 10, {}};
+  Located<unsigned> max_header_count{100, {}};
+  Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
+  Located<unsigned> max_json_depth{128, {}};
+  Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
+  Located<unsigned> listen_backlog{511, {}};
+  Located<Micros> shutdown_timeout{60s, {}};
+  Located<LogLevel> log_level{LogLevel::info, {}};
+};
+
+/// A configuration that has been read and checked.
+struct Settings {
+  InstanceSettings searchd;
+  std::vector<TableSettings> tables;
+  /// What was understood and does not concern us, or was put right; to be logged once.
+  Problems notices;
+};
+
+}  // namespace karmad

@@ -1,0 +1,54 @@
+#include "config/surroundings.hpp"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace karmad {
+
+namespace {
+
+std::expected<std::string, std::string> read_file(const std::string& path, std::size_t at_most) {
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rbe"));
+  if (!file) return std::unexpected(std::string(std::strerror(errno)));
+  std::string text;
+  std::array<char, 16384> block;
+  while (const auto got = std::fread(block.data(), 1, block.size(), file.get())) {
+    text.append(block.data(), got);
+    if (text.size() > at_most)
+      return std::unexpected(fmt::format("it is larger than {} bytes", at_most));
+  }
+  if (std::ferror(file.get()) != 0) return std::unexpected(std::string(std::strerror(errno)));
+  return text;
+}
+
+std::vector<std::string> matches(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return paths;
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+Surroundings real_surroundings() {
+  return {read_file, matches, variable};
+}
+
+}  // namespace karmad

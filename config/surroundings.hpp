@@ -1,0 +1,26 @@
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace karmad {
+
+/// What reading a configuration needs from the world. Tests hand in values.
+struct Surroundings {
+  /// The whole file, or why it cannot be read. More than `at_most` bytes are an error.
+  std::function<std::expected<std::string, std::string>(const std::string& path,
+                                                        std::size_t at_most)>
+      read_file;
+  /// The paths that match a shell pattern, in any order; none is no error.
+  std::function<std::vector<std::string>(const std::string& pattern)> glob;
+  /// An environment variable.
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+};
+
+/// The file system and the environment of this process. Not while another thread calls setenv.
+Surroundings real_surroundings();
+
+}  // namespace karmad

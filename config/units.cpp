@@ -1,0 +1,135 @@
+#include "config/units.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "config/passage.hpp"
+
+namespace karmad {
+
+namespace {
+
+struct Unit {
+  std::string_view suffix;
+  std::uint64_t factor;
+};
+
+// Micros per unit; from the shortest.
+constexpr std::array<Unit, 7> kTimes{{{"us", 1},
+                                      {"ms", 1'000},
+                                      {"s", 1'000'000},
+                                      {"m", 60'000'000},
+                                      {"h", 3'600'000'000},
+                                      {"d", 86'400'000'000},
+                                      {"w", 604'800'000'000}}};
+
+constexpr std::array<Unit, 8> kSizes{{{"k", 1ULL << 10},
+                                      {"m", 1ULL << 20},
+                                      {"g", 1ULL << 30},
+                                      {"t", 1ULL << 40},
+                                      {"kib", 1ULL << 10},
+                                      {"mib", 1ULL << 20},
+                                      {"gib", 1ULL << 30},
+                                      {"tib", 1ULL << 40}}};
+
+struct Number {
+  std::uint64_t value;
+  std::size_t end;  // offset of what follows the digits
+};
+
+std::unexpected<Unfit> unfit(std::size_t offset, std::string why) {
+  return std::unexpected(Unfit{offset, std::move(why)});
+}
+
+std::expected<Number, Unfit> parse_digits(std::string_view text) {
+  if (text.empty()) return unfit(0, "a value is missing");
+  if (text[0] == '-') return unfit(0, fmt::format("{} must not be negative", in_quotes(text)));
+  Number number{};
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
+  number.end = static_cast<std::size_t>(stop - text.data());
+  if (error == std::errc::result_out_of_range)
+    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  if (error != std::errc{})
+    return unfit(0, fmt::format("{} does not begin with a whole number", in_quotes(text)));
+  return number;
+}
+
+/// The number times the factor its suffix stands for, at most `largest`.
+template <std::size_t n>
+std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
+                                                    const std::array<Unit, n>& units,
+                                                    std::string_view unit_words, std::uint64_t bare,
+                                                    std::uint64_t largest) {
+  const auto number = parse_digits(text);
+  if (!number) return std::unexpected(number.error());
+  const auto suffix = text.substr(number->end);
+  auto factor = suffix.empty() ? bare : 0;
+  for (const auto& unit : units)
+    if (lower(suffix) == unit.suffix) factor = unit.factor;
+  if (factor == 0) {
+    if (suffix[0] == '.' || suffix[0] == ',')
+      return unfit(number->end, fmt::format("{} has a fraction; write a whole number of a smaller "
+                                            "unit",
+                                            in_quotes(text)));
+    if (suffix[0] == ' ' || suffix[0] == '\t')
+      return unfit(number->end, fmt::format("{} has a blank between number and unit; write '{}{}'",
+                                            in_quotes(text), number->value, trimmed(suffix)));
+    return unfit(number->end,
+                 fmt::format("{} has an unknown unit; known are {}", in_quotes(text), unit_words));
+  }
+  if (number->value > largest / factor)
+    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  return number->value * factor;
+}
+
+}  // namespace
+
+std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit) {
+  const auto micros = parse_with_unit(text, kTimes, "us, ms, s, m, h, d, w",
+                                      static_cast<std::uint64_t>(bare_unit.count()),
+                                      std::numeric_limits<Micros::rep>::max());
+  if (!micros) return std::unexpected(micros.error());
+  return Micros{static_cast<Micros::rep>(*micros)};
+}
+
+std::expected<std::uint64_t, Unfit> parse_size(std::string_view text) {
+  return parse_with_unit(text, kSizes, "k, m, g, t (powers of 1024)", 1,
+                         std::numeric_limits<std::int64_t>::max());
+}
+
+std::expected<std::uint64_t, Unfit> parse_count(std::string_view text) {
+  const auto number = parse_digits(text);
+  if (!number) return std::unexpected(number.error());
+  if (number->end != text.size())
+    return unfit(number->end, fmt::format("{} is not a whole number", in_quotes(text)));
+  return number->value;
+}
+
+std::expected<bool, Unfit> parse_switch(std::string_view text) {
+  if (text == "1") return true;
+  if (text == "0") return false;
+  return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
+}
+
+std::string time_text(Micros time) {
+  const auto micros = static_cast<std::uint64_t>(time.count());
+  if (micros == 0) return "0";
+  const Unit* longest = &kTimes.front();
+  for (const auto& unit : kTimes)
+    if (micros % unit.factor == 0) longest = &unit;
+  return fmt::format("{}{}", micros / longest->factor, longest->suffix);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes == 0) return "0";
+  const Unit* largest = nullptr;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (bytes % kSizes[i].factor == 0) largest = &kSizes[i];
+  return largest == nullptr ? fmt::format("{}", bytes)
+                            : fmt::format("{}{}", bytes / largest->factor, largest->suffix);
+}
+
+}  // namespace karmad

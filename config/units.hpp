@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// Why a text is not a value, and at which of its characters that shows.
+struct Unfit {
+  std::size_t offset = 0;
+  std::string why;
+};
+
+/// `15ms`, `3s`, `2m`: a whole number and one of us, ms, s, m, h, d, w in any case, nothing
+/// between. A bare number counts in `bare_unit`.
+std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit);
+
+/// `4096`, `64k`, `8MiB`: a whole number, alone or with k, m, g, t (powers of 1024, also kib …).
+std::expected<std::uint64_t, Unfit> parse_size(std::string_view text);
+
+/// A whole number, not negative.
+std::expected<std::uint64_t, Unfit> parse_count(std::string_view text);
+
+/// `0` or `1`.
+std::expected<bool, Unfit> parse_switch(std::string_view text);
+
+/// The shortest text that parse_time reads as this, whatever its bare unit: `1m`, `1500ms`, `0`.
+std::string time_text(Micros time);
+
+/// The shortest text that parse_size reads as this: `128m`, `4097`.
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace karmad

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "config/closest.hpp"
+#include "config/keys.hpp"
+#include "config/units.hpp"
+
+namespace karmad {
+
+/// One of the enum's words, in any case.
+template <class Enum>
+std::expected<Enum, Unfit> parse_word(std::string_view text) {
+  const auto known = words<Enum>();
+  const auto word = lower(text);
+  const auto found = std::find(known.begin(), known.end(), word);
+  if (found != known.end()) return static_cast<Enum>(found - known.begin());
+  return std::unexpected(Unfit{0, fmt::format("{} is not one of {}{}", in_quotes(text),
+                                              fmt::join(known, ", "), suggestion(word, known))});
+}
+
+/// Reads a value of the type the setting has. Only what the type cannot hold is refused here; the
+/// bounds are checked later, by check().
+template <class T>
+std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds) {
+  if (text.empty()) return std::unexpected(Unfit{0, "a value is missing"});
+  if (!bounds.zero_word.empty() && lower(text) == bounds.zero_word) return T{};
+  if constexpr (std::is_same_v<T, Micros>) {
+    return parse_time(text, bounds.bare);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return parse_switch(text);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return std::string(text);
+  } else if constexpr (std::is_enum_v<T>) {
+    return parse_word<T>(text);
+  } else {
+    const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
+    if (!number) return std::unexpected(number.error());
+    if (*number > std::numeric_limits<T>::max())
+      return std::unexpected(Unfit{0, fmt::format("{} is too large", in_quotes(text))});
+    return static_cast<T>(*number);
+  }
+}
+
+/// The text that parse_value reads as this value.
+template <class T>
+std::string value_text(const T& value, const Bounds& bounds = {}) {
+  if constexpr (std::is_same_v<T, Micros>) {
+    return time_text(value);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return value ? "1" : "0";
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::string(words<T>()[static_cast<std::size_t>(value)]);
+  } else {
+    if (value == 0 && !bounds.zero_word.empty()) return std::string(bounds.zero_word);
+    return std::is_same_v<T, std::size_t> ? size_text(value) : fmt::format("{}", value);
+  }
+}
+
+/// A number as the bounds count it; nothing for a type that has no bounds.
+template <class T>
+std::optional<std::int64_t> measure(const T& value) {
+  if constexpr (std::is_same_v<T, Micros>)
+    return value.count();
+  else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    return static_cast<std::int64_t>(value);
+  else
+    return std::nullopt;
+}
+
+}  // namespace karmad

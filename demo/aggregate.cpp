@@ -1,0 +1,293 @@
+#include "demo/aggregate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+
+#include "demo/dates.hpp"
+#include "demo/text.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Kind = Aggregation::Kind;
+using Found = std::span<const std::uint32_t>;
+using Key = std::vector<Literal>;
+
+struct KeyOrder {
+  bool operator()(const Key& a, const Key& b) const {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (const auto order = compare(view(a[i]), view(b[i])); order != 0) return order < 0;
+    return false;
+  }
+};
+
+struct Bucket {
+  Key key;
+  std::size_t count = 0;
+};
+
+double number(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return std::nan("");
+}
+
+Literal bucket_key(const Grouping& grouping, const Value& value) {
+  if (grouping.kind == Grouping::Kind::terms) return owned(value);
+  const auto x = number(value);
+  if (std::isnan(x)) return {};
+  if (grouping.calendar != Calendar::none)
+    return start_of(grouping.calendar, static_cast<std::int64_t>(x));
+  const auto key =
+      std::floor((x - grouping.offset) / grouping.interval) * grouping.interval + grouping.offset;
+  const bool whole = grouping.kind == Grouping::Kind::date_histogram ||
+                     (grouping.whole && std::holds_alternative<std::int64_t>(value));
+  if (whole) return static_cast<std::int64_t>(key);
+  return key;
+}
+
+/// The keys of a document: one for each combination of its values.
+std::vector<Key> keys_of(const Document& document, std::span<const Grouping> groupings) {
+  std::vector<Key> out(1);
+  for (const auto& grouping : groupings) {
+    std::vector<Key> longer;
+    for (const auto& value : values_of(document, grouping.column)) {
+      auto part = bucket_key(grouping, value);
+      if (part.index() == 0) continue;
+      for (const auto& key : out) longer.push_back(key), longer.back().push_back(part);
+    }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+/// Spellings that the collation holds for equal share a bucket, which shows the one that is first
+/// in byte order (the peer: the one seen first).
+std::vector<Bucket> group(const Index& index, Found found, std::span<const Grouping> groupings) {
+  std::map<Key, Bucket, KeyOrder> buckets;
+  for (const auto position : found) {
+    for (auto& key : keys_of(index.documents()[position], groupings)) {
+      auto& bucket = buckets[key];
+      if (bucket.count++ == 0 || key < bucket.key) bucket.key = key;
+    }
+  }
+  std::vector<Bucket> out;
+  for (auto& [key, bucket] : buckets) out.push_back(std::move(bucket));
+  return out;
+}
+
+void append_count(std::string& out, std::size_t count) {
+  fmt::format_to(std::back_inserter(out), "\"doc_count\":{}}}", count);
+}
+
+void append_buckets(std::string& out, const std::vector<Bucket>& buckets, bool dates, bool keyed) {
+  out += keyed ? "{\"buckets\":{" : "{\"buckets\":[";
+  for (const auto& bucket : buckets) {
+    if (&bucket != buckets.data()) out += ',';
+    std::string key;
+    append_json(key, view(bucket.key[0]));
+    const auto* seconds = std::get_if<std::int64_t>(&bucket.key[0]);
+    const auto text =
+        dates && seconds != nullptr ? json_string(date_text(*seconds)) : std::string{};
+    if (keyed) out += (!text.empty() ? text : key[0] == '"' ? key : json_string(key)) + ":";
+    out += "{\"key\":" + key + ",";
+    if (!text.empty()) out += "\"key_as_string\":" + text + ",";
+    append_count(out, bucket.count);
+  }
+  out += keyed ? "}}" : "]}";
+}
+
+void sort_buckets(std::vector<Bucket>& buckets, const std::vector<BucketOrder>& orders) {
+  std::stable_sort(buckets.begin(), buckets.end(), [&](const Bucket& a, const Bucket& b) {
+    for (const auto& order : orders) {
+      int difference = 0;
+      if (order.by_count) {
+        difference = a.count == b.count ? 0 : a.count < b.count ? -1 : 1;
+      } else {
+        difference = compare(view(a.key[0]), view(b.key[0]));
+      }
+      if (difference != 0) return order.descending ? difference > 0 : difference < 0;
+    }
+    return false;
+  });
+}
+
+void terms(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
+  auto buckets = group(index, found, {&aggregation.grouping, 1});
+  const bool is_terms = aggregation.kind == Kind::terms;
+  auto order = aggregation.order;
+  if (order.empty() && is_terms) order.push_back({.by_count = true, .descending = true});
+  sort_buckets(buckets, order);
+  if (is_terms && buckets.size() > aggregation.size) buckets.resize(aggregation.size);
+  const bool dates = aggregation.kind == Kind::date_histogram;
+  append_buckets(out, buckets, dates, aggregation.keyed && !is_terms);
+}
+
+void append_composite_key(std::string& out, const Key& key, const std::vector<Grouping>& sources) {
+  out += '{';
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (i > 0) out += ',';
+    append_quoted(out, sources[i].name);
+    out += ':';
+    append_json(out, view(key[i]));
+  }
+  out += '}';
+}
+
+int compare_keys(const Key& a, const Key& b, const std::vector<Grouping>& sources) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto order = compare(view(a[i]), view(b[i]));
+    if (order != 0) return sources[i].descending ? -order : order;
+  }
+  return 0;
+}
+
+void composite(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
+  const auto& sources = aggregation.sources;
+  auto buckets = group(index, found, sources);
+  std::stable_sort(buckets.begin(), buckets.end(), [&](const Bucket& a, const Bucket& b) {
+    return compare_keys(a.key, b.key, sources) < 0;
+  });
+  if (!aggregation.after.empty())
+    std::erase_if(buckets, [&](const Bucket& bucket) {
+      return compare_keys(bucket.key, aggregation.after, sources) <= 0;
+    });
+  if (buckets.size() > aggregation.size) buckets.resize(aggregation.size);
+
+  out += '{';
+  if (!buckets.empty()) {
+    out += "\"after_key\":";
+    append_composite_key(out, buckets.back().key, sources);
+    out += ',';
+  }
+  out += "\"buckets\":[";
+  for (const auto& bucket : buckets) {
+    if (&bucket != buckets.data()) out += ',';
+    out += "{\"key\":";
+    append_composite_key(out, bucket.key, sources);
+    out += ',';
+    append_count(out, bucket.count);
+  }
+  out += "]}";
+}
+
+std::size_t count_within(const RangeBucket& range, const Column& column, const Index& index,
+                         Found found) {
+  std::size_t out = 0;
+  for (const auto position : found) {
+    const auto values = values_of(index.documents()[position], column);
+    out += std::any_of(values.begin(), values.end(), [&](const Value& value) {
+      const auto x = number(value);
+      return !std::isnan(x) && (!range.from || x >= *range.from) && (!range.to || x < *range.to);
+    });
+  }
+  return out;
+}
+
+void ranges(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
+  out += aggregation.keyed ? "{\"buckets\":{" : "{\"buckets\":[";
+  for (const auto& range : aggregation.ranges) {
+    if (&range != aggregation.ranges.data()) out += ',';
+    if (aggregation.keyed) {
+      out += json_string(range.key) + ":{";
+    } else {
+      out += "{\"key\":" + json_string(range.key) + ",";
+    }
+    if (range.from) out += "\"from\":" + range.from_text + ",";
+    if (range.to) out += "\"to\":" + range.to_text + ",";
+    append_count(out, count_within(range, aggregation.column, index, found));
+  }
+  out += aggregation.keyed ? "}}" : "]}";
+}
+
+std::vector<Value> all_values(const Column& column, const Index& index, Found found) {
+  std::vector<Value> out;
+  for (const auto position : found)
+    for (auto& value : values_of(index.documents()[position], column)) out.push_back(value);
+  return out;
+}
+
+void metric(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
+  const auto values = all_values(aggregation.column, index, found);
+  const auto less = [](const Value& a, const Value& b) { return compare(a, b) < 0; };
+  const bool whole = std::all_of(values.begin(), values.end(), [](const Value& value) {
+    return std::holds_alternative<std::int64_t>(value);
+  });
+  double sum = 0;
+  std::int64_t whole_sum = 0;
+  for (const auto& value : values) {
+    if (const auto* exact = std::get_if<std::int64_t>(&value)) whole_sum += *exact;
+    if (const auto x = number(value); !std::isnan(x)) sum += x;
+  }
+  out += "{\"value\":";
+  if (aggregation.kind == Kind::sum) {
+    append_json(out, whole ? Value{whole_sum} : Value{sum});
+  } else if (values.empty()) {
+    out += "null";
+  } else if (aggregation.kind == Kind::min) {
+    append_json(out, *std::min_element(values.begin(), values.end(), less));
+  } else if (aggregation.kind == Kind::max) {
+    append_json(out, *std::max_element(values.begin(), values.end(), less));
+  } else {
+    fmt::format_to(std::back_inserter(out), "{:.8f}", sum / static_cast<double>(values.size()));
+  }
+  out += '}';
+}
+
+void percentiles(std::string& out, const Aggregation& aggregation, const Index& index,
+                 Found found) {
+  std::vector<double> values;
+  for (const auto& value : all_values(aggregation.column, index, found))
+    if (const auto x = number(value); !std::isnan(x)) values.push_back(x);
+  std::sort(values.begin(), values.end());
+  out += "{\"values\":[";
+  for (const auto& percent : aggregation.percents) {
+    if (&percent != aggregation.percents.data()) out += ',';
+    if (values.empty()) {
+      fmt::format_to(std::back_inserter(out), "{{\"key\":{},\"value\":null}}", percent);
+      continue;
+    }
+    const auto place =
+        std::clamp(percent, 0.0, 100.0) / 100 * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const auto above = std::min(below + 1, values.size() - 1);
+    const auto share = place - static_cast<double>(below);
+    const auto value = values[below] * (1 - share) + values[above] * share;
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"key\":{},\"value\":{:g},\"value_as_string\":\"{:g}\"}}", percent, value,
+                   value);
+  }
+  out += "]}";
+}
+
+}  // namespace
+
+void aggregate(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
+  switch (aggregation.kind) {
+    case Kind::terms:
+    case Kind::histogram:
+    case Kind::date_histogram:
+      return terms(out, aggregation, index, found);
+    case Kind::composite:
+      return composite(out, aggregation, index, found);
+    case Kind::range:
+    case Kind::date_range:
+      return ranges(out, aggregation, index, found);
+    case Kind::min:
+    case Kind::max:
+    case Kind::sum:
+    case Kind::avg:
+      return metric(out, aggregation, index, found);
+    case Kind::percentiles:
+      return percentiles(out, aggregation, index, found);
+    case Kind::unknown:
+      out += "{\"buckets\":[]}";
+  }
+}
+
+}  // namespace karmad

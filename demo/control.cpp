@@ -1,0 +1,125 @@
+#include "demo/control.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "demo/text.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kKeptBody = 2000;
+
+/// A JSON value as the text it would have in a query string.
+std::string plain(const rapidjson::Value& json) {
+  if (json.IsString()) return {json.GetString(), json.GetStringLength()};
+  if (json.IsBool()) return json.GetBool() ? "1" : "0";
+  if (json.IsInt64()) return fmt::to_string(json.GetInt64());
+  if (json.IsNumber()) return fmt::to_string(json.GetDouble());
+  return "?";
+}
+
+using Changes = std::vector<std::pair<std::string, std::string>>;
+
+Changes from_query(std::string_view query) {
+  Changes out;
+  while (!query.empty()) {
+    const auto pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    if (pair.empty()) continue;
+    const auto equals = std::min(pair.find('='), pair.size());
+    out.emplace_back(url_decoded(pair.substr(0, equals)),
+                     equals == pair.size() ? "" : url_decoded(pair.substr(equals + 1)));
+  }
+  return out;
+}
+
+std::optional<Changes> from_json(std::string_view body) {
+  Changes out;
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
+  if (json.HasParseError() || !json.IsObject()) return std::nullopt;
+  for (const auto& member : json.GetObject())
+    out.emplace_back(std::string(member.name.GetString(), member.name.GetStringLength()),
+                     plain(member.value));
+  return out;
+}
+
+}  // namespace
+
+Switches Control::current(Clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  return current_locked(now);
+}
+
+Switches Control::current_locked(Clock::time_point now) const {
+  if (switches_.for_seconds > 0 &&
+      now - set_at_ >= std::chrono::duration<double>(switches_.for_seconds))
+    return {};
+  return switches_;
+}
+
+Control::Changed Control::answer(std::string_view parameters, std::string_view body,
+                                 bool last_way_in, Clock::time_point now) {
+  auto changes = from_query(parameters);
+  if (!body.empty()) {
+    const auto more = from_json(body);
+    if (!more) return {error_answer(400, "the body should be a JSON object of switches"), false};
+    changes.insert(changes.end(), more->begin(), more->end());
+  }
+  std::stable_partition(changes.begin(), changes.end(),
+                        [](const auto& change) { return change.first == "reset"; });
+
+  const std::lock_guard lock(mutex_);
+  auto wanted = current_locked(now);
+  for (const auto& [name, value] : changes)
+    if (const auto problem = change(wanted, name, value))
+      return {error_answer(400, *problem), false};
+  if (last_way_in && wanted.mode == Mode::refuse && wanted.for_seconds <= 0)
+    return {error_answer(400, "mode=refuse needs for=SECONDS or a control port of its own"), false};
+  if (!changes.empty()) {
+    switches_ = wanted;
+    set_at_ = now;
+  }
+  return {{200, write(now), {}}, !changes.empty()};
+}
+
+Fate Control::decide(Purpose purpose, const Seen& seen, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  ++requests_[static_cast<std::size_t>(purpose)];
+  if (purpose != Purpose::ping) {
+    last_timeout_ = seen.timeout_ms;
+    last_target_ = seen.target;
+    last_body_ = seen.body.substr(0, kKeptBody);
+  }
+  const auto fate = karmad::decide(current_locked(now), purpose, now - set_at_, dice_);
+  if (fate.mode != Mode::ok || fate.error || fate.overloaded) ++disturbed_;
+  return fate;
+}
+
+void Control::connection_opened() {
+  const std::lock_guard lock(mutex_);
+  ++opened_;
+  ++open_;
+}
+
+void Control::connection_closed() {
+  const std::lock_guard lock(mutex_);
+  --open_;
+}
+
+std::string Control::write(Clock::time_point now) const {
+  return fmt::format(
+      R"({{{},"switches":{},"requests":{{"search":{},"sql":{},"ping":{},"other":{},"disturbed":{}}},)"
+      R"("connections":{{"accepted":{},"open":{}}},"last":{{"timeout_ms":{},"target":{},"body":{}}}}})",
+      description_, write_switches(current_locked(now)), requests_[0], requests_[1], requests_[2],
+      requests_[3], disturbed_, opened_, open_, json_string(last_timeout_),
+      json_string(last_target_), json_string(last_body_));
+}
+
+}  // namespace karmad

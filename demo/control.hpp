@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "demo/switches.hpp"
+
+namespace karmad {
+
+/// What the agent knows of a request when it decides on it.
+struct Seen {
+  std::string_view target;
+  std::string_view timeout_ms;  ///< X-Timeout-Ms, empty when there is none
+  std::string_view body;
+};
+
+/// The switches and the counters of a running agent. Any thread may call everything.
+class Control {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Control(std::string description, std::uint64_t seed)
+      : description_(std::move(description)), dice_(seed) {}
+
+  /// The switches in force at `now`: those set, or none when their time is over.
+  Switches current(Clock::time_point now) const;
+
+  struct Changed {
+    HttpAnswer answer;
+    bool changed = false;
+  };
+  /// Answers a request for `/control`: `parameters` is its query string, `body` empty or a JSON
+  /// object. With `last_way_in` a refusal without an end is denied.
+  Changed answer(std::string_view parameters, std::string_view body, bool last_way_in,
+                 Clock::time_point now);
+
+  /// Counts a request and decides its fate.
+  Fate decide(Purpose purpose, const Seen& seen, Clock::time_point now);
+
+  void connection_opened();
+  void connection_closed();
+
+ private:
+  Switches current_locked(Clock::time_point now) const;
+  std::string write(Clock::time_point now) const;
+
+  const std::string description_;  ///< JSON members that name the agent
+  mutable std::mutex mutex_;
+  Dice dice_;
+  Switches switches_;
+  Clock::time_point set_at_{};
+  std::array<std::uint64_t, 4> requests_{};  ///< by purpose
+  std::uint64_t disturbed_ = 0;              ///< requests met by a mode, an error or a refusal
+  std::uint64_t opened_ = 0;
+  std::uint64_t open_ = 0;
+  std::string last_target_, last_timeout_, last_body_;
+};
+
+}  // namespace karmad

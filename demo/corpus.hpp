@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "demo/document.hpp"
+
+namespace karmad {
+
+/// Invents the catalogue: always the same `size` documents, ascending by id. About one id in
+/// sixteen is above 2^53 (neighbours that a double cannot tell apart). Prices, ratings, brands and
+/// time stamps repeat often; some texts hold quotes, backslashes, brackets and letters beyond
+/// ASCII.
+std::vector<Document> invent_corpus(std::size_t size);
+
+/// Which of `of` parts holds the document `id`. The parts are not equally large.
+std::size_t part_of(std::uint64_t id, std::size_t of);
+
+}  // namespace karmad

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demo/index.hpp"
+
+namespace karmad {
+
+struct HttpRequest {
+  std::string method;
+  std::string path;   ///< without the query string
+  std::string query;  ///< what follows `?`
+  std::string body;
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string body;
+  std::string allow;  ///< the methods that would do, with status 405
+};
+
+/// What a request is, for the counters and for switches that spare some.
+enum class Purpose : std::uint8_t { search, sql, ping, other };
+Purpose purpose_of(std::string_view path);
+
+/// The search server without its sockets: a request in, an answer out. Safe from any thread.
+class Engine {
+ public:
+  Engine(Index index, std::vector<std::string> tables)
+      : index_(std::move(index)), tables_(std::move(tables)) {}
+
+  HttpAnswer answer(const HttpRequest& request) const;
+  const Index& index() const { return index_; }
+
+ private:
+  HttpAnswer search(std::string_view body) const;
+  HttpAnswer sql(const HttpRequest& request) const;
+  HttpAnswer statement(std::string_view text, bool raw) const;
+
+  Index index_;
+  std::vector<std::string> tables_;
+};
+
+HttpAnswer error_answer(int status, std::string_view text);
+
+/// The decoded value of `name` in `a=1&b=2`; empty when it is not there.
+std::string parameter(std::string_view query, std::string_view name);
+
+}  // namespace karmad

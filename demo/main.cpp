@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <cstdio>
+#include <thread>
+
+#include "demo/corpus.hpp"
+#include "demo/server.hpp"
+#include "demo/text.hpp"
+
+namespace {
+
+using namespace karmad;
+
+struct Arguments {
+  std::string listen = "127.0.0.1:9321";
+  std::string control;
+  std::string shard = "0/1";
+  std::vector<std::string> tables{"products"};
+  std::string name;
+  std::size_t documents = 4000;
+  std::size_t threads = 2;
+  std::uint64_t seed = 1;
+};
+
+// As sysexits.h and the master have it.
+constexpr int kUsage = 2;
+constexpr int kSystem = 71;
+
+std::optional<asio::ip::tcp::endpoint> read_address(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  auto host = text.substr(0, colon);
+  const auto digits = text.substr(colon + 1);
+  if (host == "localhost") host = "127.0.0.1";
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto port = number_of<std::uint16_t>(digits);
+  if (!port) return std::nullopt;
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(std::string(host), error);
+  if (error) return std::nullopt;
+  return asio::ip::tcp::endpoint{address, *port};
+}
+
+std::optional<Part> read_part(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto number = number_of<std::size_t>(text.substr(0, slash));
+  const auto of = number_of<std::size_t>(text.substr(slash + 1));
+  if (!number || !of || *number >= *of) return std::nullopt;
+  return Part{*number, *of};
+}
+
+std::string switches_footer() {
+  std::string out = "\nSwitches (GET or POST /control?name=value&…, or POST a JSON object):\n";
+  for (const auto& help : switch_help())
+    out += fmt::format("  {:16} {}\n                   {}\n", help.name, help.meaning, help.value);
+  return out;
+}
+
+template <class Endpoint>
+std::string shown(const Endpoint& endpoint) {
+  const auto address = endpoint.address();
+  return fmt::format(fmt::runtime(address.is_v6() ? "[{}]:{}" : "{}:{}"), address.to_string(),
+                     endpoint.port());
+}
+
+/// Runs until a signal ends it.
+int serve(const Arguments& arguments, Part part, const Server::Options& options) {
+  const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
+  const Engine engine{Index{invent_corpus(arguments.documents), part}, arguments.tables};
+  Control control{fmt::format(R"("name":{},"shard":"{}","documents":{})", json_string(name),
+                              arguments.shard, engine.index().documents().size()),
+                  arguments.seed};
+  Shared shared{engine, control, name};
+  asio::io_context io{static_cast<int>(arguments.threads)};
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&](auto, auto) { io.stop(); });
+
+  Server server{io, shared, options};
+  if (const auto side = server.control_endpoint()) fmt::print("control on {}\n", shown(*side));
+  fmt::print("listening on {}\n", shown(server.endpoint()));
+  std::fflush(stdout);
+
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < arguments.threads; ++i) others.emplace_back([&] { io.run(); });
+  io.run();
+  others.clear();
+  return 0;
+}
+
+int usage(std::string_view problem) {
+  fmt::print(stderr, "karmad-demo-agent: {}\n", problem);
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  Arguments arguments;
+  CLI::App app{"A small search server over an invented catalogue, to try and to test karmad with.",
+               "karmad-demo-agent"};
+  app.add_option("--listen", arguments.listen, "address and port; port 0: any, it is printed")
+      ->capture_default_str();
+  app.add_option("--control", arguments.control,
+                 "another address and port for /control, which the switches never touch");
+  app.add_option("--shard", arguments.shard, "number/of: the part of the catalogue to hold")
+      ->capture_default_str();
+  app.add_option("--table", arguments.tables, "a table's name; may be repeated")
+      ->capture_default_str();
+  app.add_option("--name", arguments.name, "shown in X-Demo-Agent (default: the address)");
+  app.add_option("--documents", arguments.documents, "size of the whole catalogue")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--seed", arguments.seed, "of latencies and rates")->capture_default_str();
+  app.set_version_flag("--version", "karmad-demo-agent " KARMAD_VERSION);
+  app.footer(switches_footer());
+  try {
+    app.parse(count, values);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+
+  const auto part = read_part(arguments.shard);
+  if (!part) return usage("--shard should be like 0/2, not '" + arguments.shard + "'");
+  Server::Options options;
+  const auto listen = read_address(arguments.listen);
+  if (!listen)
+    return usage("--listen should be like 127.0.0.1:9321, not '" + arguments.listen + "'");
+  options.listen = *listen;
+  if (!arguments.control.empty()) {
+    options.control = read_address(arguments.control);
+    if (!options.control)
+      return usage("--control should be like 127.0.0.1:9421, not '" + arguments.control + "'");
+  }
+  try {
+    return serve(arguments, *part, options);
+  } catch (const boost::system::system_error& error) {
+    fmt::print(stderr, "karmad-demo-agent: cannot listen on {} (--listen, --control): {}\n",
+               arguments.listen, error.code().message());
+    return kSystem;
+  }
+}

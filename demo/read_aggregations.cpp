@@ -1,0 +1,293 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "demo/dates.hpp"
+#include "demo/read_request.hpp"
+#include "demo/text.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Kind = Aggregation::Kind;
+
+constexpr std::array<std::pair<std::string_view, Kind>, 11> kKinds{{
+    {"terms", Kind::terms},
+    {"histogram", Kind::histogram},
+    {"date_histogram", Kind::date_histogram},
+    {"range", Kind::range},
+    {"date_range", Kind::date_range},
+    {"composite", Kind::composite},
+    {"min", Kind::min},
+    {"max", Kind::max},
+    {"sum", Kind::sum},
+    {"avg", Kind::avg},
+    {"percentiles", Kind::percentiles},
+}};
+
+const Json* member(const Json& json, const char* name) {
+  const auto found = json.FindMember(name);
+  return found == json.MemberEnd() ? nullptr : &found->value;
+}
+
+double read_number(const Json& json, const char* name, double otherwise, Reading& reading) {
+  const auto* value = member(json, name);
+  if (value == nullptr) return otherwise;
+  if (value->IsNumber()) return value->GetDouble();
+  reading.complaint.say(400, fmt::format("\"{}\" property value should be numeric", name));
+  return otherwise;
+}
+
+std::size_t read_size(const Json& json, std::size_t otherwise, Reading& reading) {
+  const auto* value = member(json, "size");
+  if (value == nullptr) return otherwise;
+  if (value->IsUint()) return value->GetUint();
+  reading.complaint.say(400, "\"size\" property value should be an integer");
+  return otherwise;
+}
+
+Column read_field(const Json& json, Reading& reading) {
+  const auto* field = member(json, "field");
+  if (field == nullptr || !field->IsString()) {
+    reading.complaint.say(400, "\"field\" property missing");
+    return {};
+  }
+  auto found = column_named(text_of(*field));
+  if (!found)
+    reading.complaint.say(500, fmt::format("table {}: group-by attribute '{}' not found",
+                                           reading.table, text_of(*field)));
+  return found.value_or(Column{});
+}
+
+std::string_view read_word(const Json& json, const char* name) {
+  const auto* value = member(json, name);
+  return value != nullptr && value->IsString() ? text_of(*value) : std::string_view{};
+}
+
+Grouping read_grouping(Kind kind, const Json& json, Reading& reading) {
+  Grouping out;
+  out.column = read_field(json, reading);
+  out.descending = folded(read_word(json, "order")) == "desc";
+  if (kind == Kind::histogram) {
+    out.kind = Grouping::Kind::histogram;
+    out.interval = read_number(json, "interval", 0, reading);
+    out.offset = read_number(json, "offset", 0, reading);
+    out.whole = out.interval == std::floor(out.interval) && out.offset == std::floor(out.offset);
+    if (out.interval <= 0) reading.complaint.say(400, "\"interval\" should be positive");
+  } else if (kind == Kind::date_histogram) {
+    out.kind = Grouping::Kind::date_histogram;
+    auto step = read_word(json, "calendar_interval");
+    if (step.empty()) step = read_word(json, "fixed_interval");
+    if (step.empty()) step = read_word(json, "interval");
+    const auto read = read_step(step);
+    out.calendar = read.calendar;
+    out.interval = read.seconds;
+    if (read.calendar == Calendar::none && read.seconds <= 0)
+      reading.complaint.say(400, fmt::format("unknown interval '{}'", step));
+  }
+  return out;
+}
+
+std::string shown(double number) {
+  if (number == std::floor(number)) return fmt::format("{:.0f}", number);
+  return fmt::format("{:.6f}", number);
+}
+
+/// One end of a range: a number, or for dates a text that names a day.
+std::optional<double> read_end(const Json* value, bool date, std::string& text, Reading& reading) {
+  if (value == nullptr || value->IsNull()) return std::nullopt;
+  if (value->IsNumber()) {
+    const auto number = value->GetDouble();
+    text = date ? json_string(date_text(static_cast<std::int64_t>(number))) : shown(number);
+    return number;
+  }
+  if (date && value->IsString()) {
+    if (const auto seconds = read_date(text_of(*value))) {
+      text = json_string(date_text(*seconds));
+      return static_cast<double>(*seconds);
+    }
+  }
+  reading.complaint.say(400, "ends of \"ranges\" should be numeric");
+  return std::nullopt;
+}
+
+std::string range_key(const RangeBucket& range) {
+  const auto bare = [](const std::string& text) {
+    if (text.empty()) return std::string("*");
+    return text.front() == '"' ? text.substr(1, text.size() - 2) : text;
+  };
+  return bare(range.from_text) + "-" + bare(range.to_text);
+}
+
+std::vector<RangeBucket> read_ranges(const Json& json, bool date, Reading& reading) {
+  std::vector<RangeBucket> out;
+  const auto* ranges = member(json, "ranges");
+  if (ranges == nullptr || !ranges->IsArray() || ranges->Empty()) {
+    reading.complaint.say(400, "\"ranges\" property missing");
+    return out;
+  }
+  for (const auto& item : ranges->GetArray()) {
+    if (!item.IsObject()) {
+      reading.complaint.say(400, "\"ranges\" should hold objects");
+      continue;
+    }
+    RangeBucket range;
+    range.from = read_end(member(item, "from"), date, range.from_text, reading);
+    range.to = read_end(member(item, "to"), date, range.to_text, reading);
+    const auto key = read_word(item, "key");
+    range.key = key.empty() ? range_key(range) : std::string(key);
+    out.push_back(std::move(range));
+  }
+  return out;
+}
+
+void read_composite(const Json& json, Aggregation& out, Reading& reading) {
+  out.size = read_size(json, 10, reading);
+  const auto* sources = member(json, "sources");
+  if (sources == nullptr || !sources->IsArray() || sources->Empty()) {
+    reading.complaint.say(400, "\"sources\" property missing");
+    return;
+  }
+  for (const auto& item : sources->GetArray()) {
+    if (!item.IsObject() || item.MemberCount() != 1 || !item.MemberBegin()->value.IsObject() ||
+        item.MemberBegin()->value.MemberCount() != 1 ||
+        !item.MemberBegin()->value.MemberBegin()->value.IsObject()) {
+      reading.complaint.say(400, "a source should be an object with one name and one kind");
+      return;
+    }
+    const auto& inner = *item.MemberBegin()->value.MemberBegin();
+    const auto kind = text_of(inner.name);
+    if (kind != "terms" && kind != "histogram" && kind != "date_histogram") {
+      reading.complaint.say(400, fmt::format("unknown source kind '{}'", kind));
+      return;
+    }
+    auto grouping = read_grouping(kind == "terms"       ? Kind::terms
+                                  : kind == "histogram" ? Kind::histogram
+                                                        : Kind::date_histogram,
+                                  inner.value, reading);
+    grouping.name = text_of(item.MemberBegin()->name);
+    out.sources.push_back(std::move(grouping));
+  }
+  const auto* after = member(json, "after");
+  if (after == nullptr) return;
+  for (const auto& source : out.sources) {
+    const auto* value = after->IsObject() ? member(*after, source.name.c_str()) : nullptr;
+    out.after.push_back(value != nullptr ? literal_of(*value) : Literal{});
+    if (out.after.back().index() == 0)
+      reading.complaint.say(400, fmt::format("\"after\" lacks a value for '{}'", source.name));
+  }
+}
+
+BucketOrder read_order(std::string_view key, const Json& direction, const Column& column,
+                       Reading& reading) {
+  std::string_view word;
+  if (direction.IsString()) word = text_of(direction);
+  if (direction.IsObject()) word = read_word(direction, "order");
+  BucketOrder out;
+  out.by_count = key == "count(*)" || key == "_count";
+  out.descending = folded(word) == "desc";
+  if (!out.by_count && key != "_key" && key != "key" && key != column.name)
+    reading.complaint.say(
+        500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, key));
+  return out;
+}
+
+void read_orders(const Json& json, Aggregation& out, Reading& reading) {
+  if (json.IsArray()) {
+    for (const auto& item : json.GetArray()) read_orders(item, out, reading);
+  } else if (json.IsObject()) {
+    for (const auto& item : json.GetObject())
+      out.order.push_back(read_order(text_of(item.name), item.value, out.grouping.column, reading));
+  } else if (json.IsString()) {
+    out.order.push_back(read_order(text_of(json), Json{}, out.grouping.column, reading));
+  } else {
+    reading.complaint.say(400, "\"sort\" property value should be an array or an object");
+  }
+}
+
+void read_body(const Json& json, Aggregation& out, Reading& reading) {
+  const auto* keyed = member(json, "keyed");
+  out.keyed = keyed != nullptr && keyed->IsBool() && keyed->GetBool();
+  switch (out.kind) {
+    case Kind::terms:
+      out.size = read_size(json, out.size, reading);
+      [[fallthrough]];
+    case Kind::histogram:
+    case Kind::date_histogram:
+      out.grouping = read_grouping(out.kind, json, reading);
+      if (const auto* order = member(json, "order"); order != nullptr && !order->IsString())
+        read_orders(*order, out, reading);
+      break;
+    case Kind::range:
+    case Kind::date_range:
+      out.column = read_field(json, reading);
+      out.ranges = read_ranges(json, out.kind == Kind::date_range, reading);
+      break;
+    case Kind::composite:
+      read_composite(json, out, reading);
+      break;
+    case Kind::percentiles:
+    case Kind::min:
+    case Kind::max:
+    case Kind::sum:
+    case Kind::avg:
+      out.column = read_field(json, reading);
+      if (const auto* percents = member(json, "percents");
+          percents != nullptr && percents->IsArray()) {
+        out.percents.clear();
+        for (const auto& percent : percents->GetArray())
+          out.percents.push_back(percent.IsNumber() ? percent.GetDouble() : 0);
+      }
+      break;
+    case Kind::unknown:
+      break;
+  }
+}
+
+Aggregation read_aggregation(const Json::Member& from, Reading& reading) {
+  Aggregation out;
+  out.name = text_of(from.name);
+  if (!from.value.IsObject() || from.value.ObjectEmpty()) {
+    reading.complaint.say(400, fmt::format("\"aggs\" bucket '{}' should be an object", out.name));
+    return out;
+  }
+  const Json* sort = nullptr;
+  for (const auto& item : from.value.GetObject()) {
+    const auto word = text_of(item.name);
+    if (word == "aggs" || word == "aggregations") {
+      reading.complaint.say(400, "nested \"aggs\" is not supported");
+    } else if (word == "sort" || word == "order") {
+      sort = &item.value;
+    } else if (const auto* kind =
+                   std::find_if(kKinds.begin(), kKinds.end(),
+                                [&](const auto& known) { return known.first == word; });
+               kind != kKinds.end()) {
+      out.kind = kind->second;
+      if (item.value.IsObject()) {
+        read_body(item.value, out, reading);
+      } else {
+        reading.complaint.say(400, fmt::format("\"{}\" should be an object", word));
+      }
+    }
+  }
+  if (sort != nullptr) read_orders(*sort, out, reading);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Aggregation> read_aggregations(const Json& json, Reading& reading) {
+  std::vector<Aggregation> out;
+  if (!json.IsObject()) {
+    reading.complaint.say(400, "\"aggs\" property value should be an object");
+    return out;
+  }
+  for (const auto& item : json.GetObject()) out.push_back(read_aggregation(item, reading));
+  return out;
+}
+
+}  // namespace karmad

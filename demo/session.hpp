@@ -1,0 +1,67 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "demo/control.hpp"
+#include "demo/engine.hpp"
+#include "demo/wire.hpp"
+
+namespace karmad {
+
+namespace asio = boost::asio;
+
+/// What sessions share; outlives them.
+struct Shared {
+  const Engine& engine;
+  Control& control;
+  std::string name;
+  bool separate_control = false;           ///< there is a control port of its own
+  std::function<void()> switches_changed;  ///< called after the answer has been sent
+};
+
+/// One connection: requests in, answers out, in order. Runs on its stream's executor, a strand.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  enum class Kind : std::uint8_t { ordinary, control_only };
+
+  Session(boost::beast::tcp_stream stream, Shared& shared, Kind kind);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void start();
+  /// Closes the connection, from any thread.
+  void close();
+
+ private:
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  asio::awaitable<void> run();
+  /// Reads one request; false at the connection's end, or after a refusal of what came.
+  asio::awaitable<bool> read(Parser& parser);
+  /// Answers one request; false when the connection is over.
+  asio::awaitable<bool> respond(const Parser::value_type& message);
+  asio::awaitable<bool> respond_control(const HttpRequest& request, const WireOptions& options);
+  asio::awaitable<bool> send(Delivery delivery);
+  asio::awaitable<void> send_endless(std::string head);
+  asio::awaitable<void> wait(Millis time);
+  /// Reads and forgets until the other side is gone or the time set has passed.
+  asio::awaitable<void> swallow();
+  asio::awaitable<void> refuse(int status, std::string_view why);
+  void shut();
+
+  boost::beast::tcp_stream stream_;
+  boost::beast::flat_buffer buffer_;
+  Shared& shared_;
+  const Kind kind_;
+};
+
+}  // namespace karmad

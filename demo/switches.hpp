@@ -1,0 +1,86 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "demo/dice.hpp"
+#include "demo/engine.hpp"
+
+namespace karmad {
+
+using Millis = std::chrono::duration<double, std::milli>;
+
+/// What the agent does with a request, or with its listening socket.
+enum class Mode : std::uint8_t {
+  ok,
+  chunked,       ///< a right answer in chunks
+  refuse,        ///< no listening socket, all connections closed
+  blackhole,     ///< reads and never answers
+  reset,         ///< a TCP reset instead of an answer
+  close_before,  ///< closes instead of answering
+  close_within,  ///< closes in the middle of the body
+  close_after,   ///< answers, then closes without having said so
+  not_http,      ///< bytes that are no HTTP
+  not_json,      ///< 200 with a page of HTML
+  wrong_json,    ///< 200 with JSON of another shape
+  truncated,     ///< half the JSON, with the right length for half
+  short_body,    ///< announces more bytes than come, then stays silent
+  long_body,     ///< announces fewer bytes than come
+  huge,          ///< an endless string inside the JSON, 256 MiB
+  garbage,       ///< one of the wrong ones above, drawn for each request
+};
+std::string_view name_of(Mode mode);
+
+struct Latency {
+  enum class Kind : std::uint8_t { none, fixed, exponential, uniform };
+  Kind kind = Kind::none;
+  double first = 0;   ///< ms: the fixed value, the mean, or the least
+  double second = 0;  ///< ms: the largest
+};
+
+/// What can be changed while the agent runs; a value.
+struct Switches {
+  Mode mode = Mode::ok;
+  double mode_rate = 1;  ///< share of the requests that `mode` meets
+  Latency latency;
+  Millis stall_length{};  ///< every `stall_every` nothing is answered for so long
+  Millis stall_every{};
+  double error_rate = 0;  ///< share of the requests answered with a 500
+  double overload = 0;    ///< share of the requests refused
+  int overload_status = 503;
+  int retry_after = 1;     ///< seconds, in a refusal; negative: not said
+  bool pings = true;       ///< pings (GET /, GET /healthz) suffer like searches
+  double for_seconds = 0;  ///< then all is as before; 0: no end
+};
+
+/// A switch as --help and docs/demo.md show it.
+struct SwitchHelp {
+  std::string_view name;
+  std::string_view value;
+  std::string_view meaning;
+};
+std::span<const SwitchHelp> switch_help();
+
+/// Changes one switch, `reset` all of them. Returns what is wrong with the name or the value.
+std::optional<std::string> change(Switches& switches, std::string_view name,
+                                  std::string_view value);
+
+/// The switches as a JSON object.
+std::string write_switches(const Switches& switches);
+
+/// What happens to one request.
+struct Fate {
+  Mode mode = Mode::ok;
+  bool error = false;
+  bool overloaded = false;
+  Millis wait{};
+};
+
+/// Decides a request's fate; `since` is the time since the switches were set.
+Fate decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice);
+
+}  // namespace karmad

@@ -1,0 +1,81 @@
+# shellcheck shell=bash disable=SC2034
+# The Debian packages the project needs, and installing the missing ones. To be sourced by bash.
+# docs/decisions/001-dependencies.md says why each is there.
+
+build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
+  libcli11-dev libjemalloc-dev)
+demo_packages=(curl)
+test_packages=(libgtest-dev curl groonga-bin)
+bench_packages=(libbenchmark-dev)
+format_packages=(clang-format-14)
+tidy_packages=(clang-tidy-19)
+
+# missing_packages NAME… : those of them that are not installed, one per line.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      printf '%s\n' "$package"
+  done
+}
+
+# removed_by OUTPUT : the packages that a simulated apt-get said it would remove.
+removed_by() { awk '$1 == "Remv" || $1 == "Purg" {print $2}' <<<"$1" | sort -u | tr '\n' ' '; }
+
+simulate_install() { LC_ALL=C apt-get install -s --no-install-recommends "$@" 2>&1 </dev/null; }
+
+# Says for each package alone what it would remove, or why apt does not want it.
+explain_refusal() {
+  local package answer removed
+  for package in "$@"; do
+    if ! answer=$(simulate_install "$package"); then
+      printf '  %s: %s\n' "$package" "$(grep -m1 -E '^E:|Depends:' <<<"$answer" || echo 'apt-get failed')"
+    else
+      removed=$(removed_by "$answer")
+      [[ -z $removed ]] || printf '  %s would remove: %s\n' "$package" "${removed% }"
+    fi
+  done
+}
+
+# install_packages NAME… : installs those that are missing and says which. Uses sudo only when not
+# root. Never removes a package: says what conflicts and returns 1 with nothing changed.
+install_packages() {
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "error: no apt-get here; this needs Debian 12. To use what is installed: --no-install" >&2
+    return 1
+  fi
+  local missing=() answer
+  mapfile -t missing < <(missing_packages "$@" | sort -u)
+  ((${#missing[@]})) || return 0
+  echo "Missing Debian packages: ${missing[*]}"
+
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+  if ((EUID != 0)) && command -v sudo >/dev/null; then apt=(sudo "${apt[@]}"); fi
+
+  if ! answer=$(simulate_install "${missing[@]}"); then
+    echo "Refreshing the package lists (apt-get update)"
+    "${apt[@]}" update </dev/null || echo "warning: apt-get update failed; trying with what is known" >&2
+    answer=$(simulate_install "${missing[@]}") || {
+      echo "error: apt-get cannot install these packages:" >&2
+      explain_refusal "${missing[@]}" >&2
+      return 1
+    }
+  fi
+  if [[ -n $(removed_by "$answer") ]]; then
+    echo "error: installing would remove packages, so nothing was changed:" >&2
+    explain_refusal "${missing[@]}" >&2
+    echo "Remove them yourself if nothing needs them, or use a container." >&2
+    return 1
+  fi
+  if ((EUID != 0)) && [[ ${apt[0]} != sudo ]]; then
+    echo "error: installing needs root, and there is no sudo. As root, run:" >&2
+    echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+    return 1
+  fi
+
+  echo "Installing: ${missing[*]}"
+  apt+=(-y --no-install-recommends --no-remove)
+  "${apt[@]}" install "${missing[@]}" </dev/null && return 0
+  echo "Trying once more with fresh package lists"
+  "${apt[@]}" update </dev/null && "${apt[@]}" install "${missing[@]}" </dev/null
+}

@@ -1,0 +1,239 @@
+#!/bin/bash
+# Builds karmad and runs it in front of a real search cluster on this machine: 2 shards with 3
+# mirrors each. Everything stops with Ctrl-C; files are left only below build/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/packages.sh
+
+usage="usage: scripts/quickstart.sh [OPTION…]
+  --port N        port of the master (9308, or KARMAD_PORT); 0: it and the agents take free ones
+  --agents N      first of the six agents' ports (9321, or KARMAD_AGENTS)
+  --no-install    do not install missing packages
+  --no-build      use the programs as they are
+  --programs DIR  where they are (build/release)
+  --check         try what is suggested to you once, then stop; status 0 if all of it worked"
+port=${KARMAD_PORT:-9308}
+first_agent=${KARMAD_AGENTS:-9321}
+programs=build/release
+install=yes build=yes check=no
+while (($#)); do
+  case $1 in
+    --port) port=${2:?$usage}; shift ;;
+    --agents) first_agent=${2:?$usage}; shift ;;
+    --programs) programs=${2:?$usage}; shift ;;
+    --no-install) install=no ;;
+    --no-build) build=no ;;
+    --check) check=yes ;;
+    -h | --help) echo "$usage"; exit 0 ;;
+    *) echo "$usage" >&2; exit 2 ;;
+  esac
+  shift
+done
+readonly mirrors=3 shards=2 table=products
+readonly agents=$((mirrors * shards))
+readonly patience=${KARMAD_PATIENCE:-30} # seconds until ready, and until all have stopped
+
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+in_use() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# Takes ports in a row that nobody uses, below those the kernel hands out.
+take_free_ports() {
+  local number free=no
+  while [[ $free == no ]]; do
+    port=$((10000 + RANDOM % 2000 * 10))
+    free=yes
+    for ((number = port; number <= port + agents; ++number)); do
+      if in_use "$number"; then free=no; fi
+    done
+  done
+  first_agent=$((port + 1))
+}
+[[ $port != 0 ]] || take_free_ports
+
+for number in "$port" "$first_agent"; do
+  if [[ ! $number =~ ^[1-9][0-9]{0,4}$ ]] || ((number > 65535)); then
+    fail "not a port: $number"
+  fi
+done
+((first_agent + agents - 1 <= 65535)) || fail "no room for $agents ports from $first_agent"
+((port < first_agent || port >= first_agent + agents)) || fail "port $port is both master and agent"
+
+logs=build/quickstart-$port
+master=127.0.0.1:$port
+
+# --- children ---------------------------------------------------------------------------------
+
+declare -A name_of=() # of each process we started and have not seen end
+declare -A pid_of=()
+
+# start NAME PROGRAM ARGUMENT… : a child whose output goes to a log. Should this script be killed
+# the hard way, the kernel stops the child in its place.
+start() {
+  local name=$1 together=()
+  shift
+  command -v setpriv >/dev/null && together=(setpriv --pdeathsig TERM --)
+  "${together[@]}" "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  pid_of[$name]=$!
+  name_of[$!]=$name
+}
+
+tell_all() { ((${#name_of[@]} == 0)) || kill -"$1" "${!name_of[@]}" 2>/dev/null || true; }
+
+# Finds a child that has ended since the last time: `ended` is its name, `ended_with` its status.
+next_ended() {
+  local pid
+  for pid in "${!name_of[@]}"; do
+    kill -0 "$pid" 2>/dev/null && continue
+    ended=${name_of[$pid]}
+    ended_with=0
+    wait "$pid" 2>/dev/null || ended_with=$?
+    unset "name_of[$pid]"
+    return 0
+  done
+  return 1
+}
+
+stop_all() {
+  local status=$?
+  [[ -z ${complaints:-} ]] || exec 2>&"$complaints"
+  trap '' INT TERM HUP
+  trap - EXIT
+  tell_all TERM
+  tell_all CONT # one that was frozen hears the other signal only now
+  local until=$((SECONDS + patience))
+  while ((${#name_of[@]} > 0 && SECONDS < until)); do
+    next_ended || sleep 0.1
+  done
+  if ((${#name_of[@]} > 0)); then
+    echo "Still running after $patience s, killed: ${name_of[*]}" >&2
+    tell_all KILL
+  fi
+  wait 2>/dev/null || true
+  exit "$status"
+}
+
+show_log() {
+  printf '%s\n' "--- the end of $logs/$1.log" >&2
+  tail -n 20 "$logs/$1.log" >&2
+}
+
+# Ends the script when a child has ended: which, how, and what it had to say.
+all_must_live() {
+  next_ended || return 0
+  show_log "$ended"
+  fail "$ended ended with status $ended_with"
+}
+
+# --- install, build, start --------------------------------------------------------------------
+
+[[ $install == no ]] || install_packages "${build_packages[@]}" "${demo_packages[@]}"
+if [[ $build == yes ]]; then
+  cmake --preset release -DKARMAD_TESTS=OFF
+  cmake --build --preset release -j "$(nproc)" --target karmad karmad-demo-agent
+fi
+for program in karmad karmad-demo-agent; do
+  [[ -x $programs/$program ]] || fail "$programs/$program is not there"
+done
+
+for number in "$port" $(seq "$first_agent" $((first_agent + agents - 1))); do
+  if in_use "$number"; then
+    fail "port $number is in use; choose others with --port and --agents"
+  fi
+done
+
+mkdir -p "$logs"
+trap stop_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 129' HUP
+
+for ((i = 0; i < agents; ++i)); do
+  shard=$((i / mirrors))
+  start "s${shard}m$((i % mirrors + 1))" "$programs/karmad-demo-agent" \
+    --listen "127.0.0.1:$((first_agent + i))" --table "$table" --shard "$shard/$shards" \
+    --name "s${shard}m$((i % mirrors + 1))"
+  export "KARMAD_AGENT_$((i + 1))=$((first_agent + i))"
+done
+export KARMAD_PORT=$port
+start karmad "$programs/karmad" --config demo/karmad.conf
+
+answer=
+until=$((SECONDS + patience))
+until answer=$(curl -s --max-time 1 -w '\n%{http_code}' "http://$master/readyz") &&
+  [[ ${answer##*$'\n'} == 200 ]]; do
+  all_must_live
+  if ((SECONDS >= until)); then
+    for name in "${!pid_of[@]}"; do show_log "$name"; done
+    fail "not ready within $patience s; GET /readyz said: ${answer:-nothing}"
+  fi
+  sleep 0.2
+done
+all_must_live # whoever answered, it must have been ours
+
+# --- what to try ------------------------------------------------------------------------------
+
+search="curl -s http://$master/search -d '{\"table\":\"$table\",\"query\":{\"match\":{\"*\":\"steel kettle\"}},\"limit\":3}'"
+status="curl -s http://$master/cli -d 'SHOW AGENT STATUS'"
+victim=s0m1
+kill_one="kill -9 ${pid_of[$victim]}; $search"
+
+# try WANTED COMMAND : runs it; its answer must contain WANTED.
+try() {
+  local said
+  said=$(bash -c "$2" 2>&1) || fail "failed: $2"$'\n'"$said"
+  [[ $said == *"$1"* ]] || fail "no '$1' in the answer to: $2"$'\n'"$said"
+  echo "ok: $2"
+}
+
+if [[ $check == yes ]]; then
+  try '"hits"' "$search"
+  try "$first_agent" "$status"
+  try '"hits"' "$kill_one"
+  until=$((SECONDS + patience))
+  until next_ended; do
+    ((SECONDS < until)) || fail "$victim is still there"
+    sleep 0.1
+  done
+  if [[ $ended != "$victim" ]]; then
+    show_log "$ended"
+    fail "$ended ended with status $ended_with"
+  fi
+  all_must_live
+  rm -r "$logs"
+  exit 0
+fi
+
+echo
+echo "Ready. The master: http://$master (pid ${pid_of[karmad]}), config demo/karmad.conf"
+for ((i = 0; i < agents; ++i)); do
+  name=s$((i / mirrors))m$((i % mirrors + 1))
+  echo "  shard $((i / mirrors)), mirror $name: http://127.0.0.1:$((first_agent + i)) (pid ${pid_of[$name]})"
+done
+cat <<END
+Logs: $logs/
+
+Try, in another terminal:
+
+  # a search over both shards
+  $search
+
+  # how each mirror has been doing
+  $status
+
+  # kill a mirror: the next answer is as good
+  $kill_one
+
+Ctrl-C stops all of it.
+END
+
+exec {complaints}>&2 2>/dev/null # bash would say in its own words that a child was killed
+while ((${#name_of[@]} > 0)); do
+  next_ended || { sleep 0.5; continue; }
+  if [[ $ended == karmad ]]; then
+    exec 2>&"$complaints"
+    show_log karmad
+    fail "karmad ended with status $ended_with"
+  fi
+  echo "$ended ended with status $ended_with; the master goes on without it"
+done

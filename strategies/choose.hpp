@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "strategies/candidates.hpp"
+#include "strategies/mirror_view.hpp"
+#include "strategies/random_source.hpp"
+
+namespace karmad {
+
+/// The probability of each mirror by its position; 0 for those that cannot be chosen.
+using Shares = std::array<double, Candidates::kMost>;
+
+/// What a weight counts for in a draw: a negative one or NaN for nothing.
+constexpr double usable(double weight) {
+  return weight > 0 ? weight : 0;
+}
+
+/// Whether weights of this sum can be drawn by; if not, everybody has the same chance.
+constexpr bool drawable(double total) {
+  return total > 0 && total <= std::numeric_limits<double>::max();
+}
+
+/// Any of `from`, each with the same probability. `from` is not empty.
+inline std::size_t uniform(Candidates from, RandomSource& random) {
+  return from.nth(random.below(from.size()));
+}
+
+/// The first of the running `sums` that is above `drawn`; when rounding drew the very end, the last
+/// that is above its predecessor. Counts instead of searching: a search would guess its branches
+/// wrong as often as the draw is random.
+inline std::size_t position_in(std::span<const double> sums, double drawn) {
+  std::size_t position = 0;
+  for (auto sum : sums) position += static_cast<std::size_t>((sum <= drawn) & (sum < sums.back()));
+  return position;
+}
+
+/// One of `from` (not empty), with a probability in proportion to its karma. Who has no weight is
+/// never chosen, but when nobody has one, or the sum is infinite, everybody has the same chance.
+/// Allocates nothing.
+inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, RandomSource& random) {
+  // Running sums start anew every eight mirrors, so that the additions of the blocks overlap; one
+  // sum of 64 would wait for every addition.
+  constexpr std::size_t kBlock = 8;
+  std::array<double, Candidates::kMost> sums;
+  for (std::size_t i = 0; i < mirrors.size(); ++i) sums[i] = usable(mirrors[i].karma);
+  for (auto mirror : Candidates::first(mirrors.size()) - from) sums[mirror] = 0;
+  std::array<double, Candidates::kMost / kBlock> ends;
+  std::size_t blocks = 0;
+  double total = 0;
+  for (std::size_t start = 0; start < mirrors.size(); start += kBlock) {
+    const auto end = std::min(start + kBlock, mirrors.size());
+    double sum = 0;
+    for (auto mirror = start; mirror < end; ++mirror) {
+      sum += sums[mirror];
+      sums[mirror] = sum;
+    }
+    total += sum;
+    ends[blocks++] = total;
+  }
+  if (!drawable(total)) return uniform(from, random);
+
+  auto drawn = random.uniform() * total;
+  const auto block = position_in({ends.data(), blocks}, drawn);
+  if (block > 0) drawn -= ends[block - 1];
+  const auto start = block * kBlock;
+  const auto length = std::min(kBlock, mirrors.size() - start);
+  return start + position_in({sums.data() + start, length}, drawn);
+}
+
+/// The probabilities of `uniform`.
+inline Shares uniform_shares(Candidates from) {
+  Shares shares{};
+  for (auto mirror : from) shares[mirror] = 1.0 / static_cast<double>(from.size());
+  return shares;
+}
+
+/// The probabilities of `weighted_by_karma`.
+inline Shares karma_shares(MirrorViews mirrors, Candidates from) {
+  double total = 0;
+  for (auto mirror : from) total += usable(mirrors[mirror].karma);
+  if (!drawable(total)) return uniform_shares(from);
+  Shares shares{};
+  for (auto mirror : from) shares[mirror] = usable(mirrors[mirror].karma) / total;
+  return shares;
+}
+
+}  // namespace karmad

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+namespace karmad {
+
+/// How a mirror has done in the window of HA-010, as `noerrors` compares it (HA-023): shares of all
+/// outcomes, 0 when tolerated. A mirror without a clean answer or ping in the window is worse than
+/// any rate: infinite.
+struct ErrorRates {
+  static constexpr float kNoSuccess = std::numeric_limits<float>::infinity();
+
+  float critical = kNoSuccess;
+  float errors = kNoSuccess;  ///< critical outcomes and warnings; never below `critical`
+
+  constexpr bool had_success() const { return critical < kNoSuccess; }
+  constexpr auto operator<=>(const ErrorRates&) const = default;
+};
+
+/// Rates that are not above this count as none (HA-023).
+inline constexpr double kToleratedRate = 0.03;
+
+/// Makes the rates from the counters of a window, pings included. `critical` is the sum of the
+/// seven kinds of failure: query timeouts, connect timeouts, connect failures, network errors,
+/// wrong queries, wrong replies, unexpected closings.
+constexpr ErrorRates error_rates(std::uint64_t successes, std::uint64_t warnings,
+                                 std::uint64_t critical) {
+  if (successes == 0) return {};
+  const auto all = static_cast<double>(successes + warnings + critical);
+  const auto rate = [all](std::uint64_t count) {
+    const auto share = static_cast<double>(count) / all;
+    return share <= kToleratedRate ? 0.0F : static_cast<float>(share);
+  };
+  return {rate(critical), rate(critical + warnings)};
+}
+
+}  // namespace karmad

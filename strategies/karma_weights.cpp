@@ -1,0 +1,103 @@
+#include "strategies/karma_weights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+
+#include "strategies/candidates.hpp"
+#include "strategies/choose.hpp"
+
+namespace karmad {
+namespace {
+
+/// Below this part of an even share a weight has to be explained by the last period. Ten times: far
+/// enough from the differences compounding is meant to keep (HA-006's example goes to a fifth).
+constexpr double kStarved = 0.1;
+/// How much slower than the others a mirror may be and still start over. Twice: one that lost its
+/// traffic has cold caches, and only traffic warms them.
+constexpr double kComparable = 2;
+
+using Means = std::span<const std::optional<Micros>>;
+
+/// Answers per microsecond.
+double speed(Micros mean) {
+  return 1.0 / static_cast<double>(std::max(mean, Micros{1}).count());
+}
+
+Candidates measured_ones(Means means) {
+  Candidates measured;
+  for (std::size_t i = 0; i < means.size(); ++i)
+    if (means[i]) measured.insert(i);
+  return measured;
+}
+
+double sum(std::span<const double> weights, Candidates of) {
+  double total = 0;
+  for (auto mirror : of) total += weights[mirror];
+  return total;
+}
+
+void scale_to(double share, std::span<double> weights, Candidates of) {
+  const auto factor = share / sum(weights, of);
+  for (auto mirror : of) weights[mirror] *= factor;
+}
+
+void make_sum_one(std::span<double> weights) {
+  const auto all = Candidates::first(weights.size());
+  const auto even = 1.0 / static_cast<double>(weights.size());
+  for (auto& weight : weights)
+    if (!drawable(weight)) weight = even;
+  scale_to(1, weights, all);
+}
+
+/// Step 4: lets starved mirrors that are about as fast as the others start over.
+void start_over(std::span<double> weights, Means means, Candidates measured) {
+  const auto starved_below = kStarved / static_cast<double>(weights.size());
+  Candidates starved;
+  for (auto mirror : measured)
+    if (weights[mirror] < starved_below) starved.insert(mirror);
+  const auto others = measured - starved;
+  if (starved.empty() || others.empty()) return;
+
+  double answers = 0;
+  for (auto mirror : others) answers += weights[mirror] * speed(*means[mirror]);
+  const auto share = sum(weights, others);
+  const auto usual_speed = answers / share;
+  for (auto mirror : starved)
+    if (speed(*means[mirror]) * kComparable >= usual_speed)
+      weights[mirror] = share / static_cast<double>(others.size());
+}
+
+}  // namespace
+
+void next_weights(std::span<double> weights, Means means, const KarmaRules& rules) {
+  assert(weights.size() == means.size());
+  const auto measured = measured_ones(means);
+  if (measured.empty()) return;
+  make_sum_one(weights);
+  const auto share = sum(weights, measured);
+
+  if (rules.compound) start_over(weights, means, measured);
+  for (auto mirror : measured)
+    weights[mirror] = (rules.compound ? weights[mirror] : 1.0) * speed(*means[mirror]);
+  scale_to(share, weights, measured);
+
+  const auto least = rules.floor / static_cast<double>(weights.size());
+  for (auto mirror : measured) weights[mirror] = std::max(weights[mirror], least);
+  scale_to(share, weights, measured);
+}
+
+Micros failure_floor(Means means) {
+  assert(means.size() <= Candidates::kMost);
+  std::array<Micros, Candidates::kMost> known;
+  std::size_t count = 0;
+  for (const auto& mean : means)
+    if (mean) known[count++] = *mean;
+  if (count == 0) return Micros{0};
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  std::nth_element(known.begin(), middle, known.begin() + static_cast<std::ptrdiff_t>(count));
+  return *middle;
+}
+
+}  // namespace karmad

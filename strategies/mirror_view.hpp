@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "strategies/error_rates.hpp"
+
+namespace karmad {
+
+/// One mirror at the moment of a pick. Plain numbers: no socket, no lock, no clock behind them.
+struct MirrorView {
+  std::uint32_t errors_in_a_row = 0;
+  double karma = 1.0;  ///< only its proportion to the other mirrors' karma matters
+  ErrorRates rates{};
+};
+
+/// The mirrors of one set in the order of the configuration line; at most Candidates::kMost.
+using MirrorViews = std::span<const MirrorView>;
+
+}  // namespace karmad

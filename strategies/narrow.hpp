@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "strategies/candidates.hpp"
+#include "strategies/mirror_view.hpp"
+
+namespace karmad {
+
+/// Keeps the mirrors that satisfy `wanted`, or all when none does: a worse mirror beats none.
+template <class Wanted>
+Candidates prefer(Candidates from, Wanted wanted) {
+  const auto kept = from.where(wanted);
+  return kept.empty() ? from : kept;
+}
+
+/// Keeps the mirrors with the lowest `key`; several when it is the same.
+template <class Key>
+Candidates lowest(Candidates from, Key key) {
+  if (from.empty()) return from;
+  auto least = key(from.nth(0));
+  Candidates kept;
+  for (auto mirror : from) {
+    const auto value = key(mirror);
+    if (least < value) continue;
+    if (value < least) {
+      least = value;
+      kept = {};
+    }
+    kept.insert(mirror);
+  }
+  return kept;
+}
+
+/// Keeps the mirrors with at most `tolerated` errors in a row; when all have more, those with the
+/// fewest (HA-007, HA-022).
+inline Candidates prefer_alive(MirrorViews mirrors, Candidates from, std::uint32_t tolerated) {
+  const auto alive = from.where([&](auto m) { return mirrors[m].errors_in_a_row <= tolerated; });
+  if (!alive.empty()) return alive;
+  return lowest(from, [&](auto m) { return mirrors[m].errors_in_a_row; });
+}
+
+/// Whether `noerrors` has anything to compare: somebody had a success in the window (HA-023).
+inline bool anybody_succeeded(MirrorViews mirrors, Candidates from) {
+  for (auto mirror : from)
+    if (mirrors[mirror].rates.had_success()) return true;
+  return false;
+}
+
+/// Keeps the mirrors with the lowest rate of critical outcomes, and of these those with the lowest
+/// rate of errors and warnings (HA-008, HA-023). Without a success a rate is infinite: such a
+/// mirror is passed over, and when nobody had one everybody stays.
+inline Candidates prefer_fewest_errors(MirrorViews mirrors, Candidates from) {
+  // The usual case, and nothing is lower.
+  const auto clean = from.where([&](auto m) { return mirrors[m].rates.errors <= 0; });
+  if (!clean.empty()) return clean;
+  return lowest(from, [&](auto m) { return mirrors[m].rates; });
+}
+
+}  // namespace karmad

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "strategies/strategy.hpp"
+
+namespace karmad {
+
+/// Every mirror with the same probability; health is not looked at (HA-003).
+class Random final : public Strategy {
+ public:
+  std::size_t choose(MirrorViews, Candidates from, RandomSource& random) const override {
+    return uniform(from, random);
+  }
+  Shares shares(MirrorViews, Candidates from) const override { return uniform_shares(from); }
+};
+
+}  // namespace karmad

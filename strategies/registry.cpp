@@ -1,0 +1,46 @@
+#include "strategies/registry.hpp"
+
+#include <array>
+
+#include "strategies/nodeads.hpp"
+#include "strategies/noerrors.hpp"
+#include "strategies/random.hpp"
+#include "strategies/roundrobin.hpp"
+
+namespace karmad {
+namespace {
+
+using Made = std::unique_ptr<Strategy>;
+
+struct Entry {
+  std::string_view name;
+  Made (*make)(const StrategySettings&);
+};
+
+constexpr std::array kEntries{
+    Entry{"random", [](const auto&) -> Made { return std::make_unique<Random>(); }},
+    Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); }},
+    Entry{"nodeads",
+          [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.tolerated_errors); }},
+    Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
+};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kEntries.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kEntries[i].name;
+  return names;
+}();
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategySettings& settings) {
+  for (const auto& entry : kEntries)
+    if (entry.name == name) return entry.make(settings);
+  return nullptr;
+}
+
+std::span<const std::string_view> strategy_names() {
+  return kNames;
+}
+
+}  // namespace karmad

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "strategies/strategy.hpp"
+
+namespace karmad {
+
+struct StrategySettings {
+  unsigned tolerated_errors = 3;  ///< errors in a row before a mirror is dead (HA-022)
+};
+
+/// The strategy of that name (HA-002), for one mirror set; nullptr when there is none.
+std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategySettings& settings);
+
+/// Every name make_strategy knows; the first is the default (HA-002).
+std::span<const std::string_view> strategy_names();
+
+}  // namespace karmad

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+
+namespace karmad {
+
+using Micros = std::chrono::microseconds;
+
+/// The clock whose readings are passed around. It has no now(): whoever decides is told the time.
+struct MasterClock {
+  using duration = Micros;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<MasterClock>;
+  static constexpr bool is_steady = true;
+};
+using TimePoint = MasterClock::time_point;
+
+}  // namespace karmad

@@ -1,0 +1,114 @@
+#include <cstring>
+#include <random>
+
+#include "tests/agent/dialect/search_support.hpp"
+
+namespace karmad {
+namespace {
+
+/// Bytes in a block of exactly their size, so that a sanitizer sees a look beyond the end.
+class Exact {
+ public:
+  explicit Exact(const std::string& text)
+      : bytes_(std::make_unique<char[]>(text.size())), size_(text.size()) {
+    std::memcpy(bytes_.get(), text.data(), size_);
+  }
+  std::string_view view() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+  std::size_t size_;
+};
+
+std::string mutated(std::string text, std::mt19937& random) {
+  constexpr std::string_view likely = "{}[]\",:\\0129-.eEtfn \xFF\x00u";
+  for (auto n = random() % 4; n > 0 && !text.empty(); --n) {
+    const auto at = random() % text.size();
+    switch (random() % 5) {
+      case 0:
+        text[at] = likely[random() % likely.size()];
+        break;
+      case 1:
+        text.insert(at, 1, likely[random() % likely.size()]);
+        break;
+      case 2:
+        text.erase(at, 1 + random() % 5);
+        break;
+      case 3:
+        text.insert(random() % text.size(), text.substr(at, random() % 30));
+        break;
+      default:
+        if (random() % 4 == 0) text.resize(at);
+    }
+  }
+  return text;
+}
+
+TEST(MutatedReplies, AreMergedOrRefusedAndNeverCrash) {
+  const Searching searching;
+  const std::string body =
+      R"x({"table":"t","limit":4,"offset":1,"sort":[{"brand":"desc"},{"meta.n":"asc"},"_score"],"_source":{"excludes":["b*"]},"aggs":{"b":{"terms":{"field":"brand"}},"a":{"avg":{"field":"p"}},"r":{"range":{"field":"p","ranges":[{"to":1},{"from":1}]}},"h":{"histogram":{"field":"p","interval":2,"keyed":true}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}]}},"m":{"min":{"field":"p"}},"s":{"sum":{"field":"p"}}}})x";
+  const std::string reply = answer(
+      3,
+      R"({"_id":7,"_score":3,"_source":{"brand":"z\u00e9\"","meta":{"n":1.5},"p":[1,2]},"highlight":{"t":["<b>x</b>"]}},{"_id":"a","_score":2,"_source":{"brand":"b","meta.n":18446744073709551615}},{"_id":9,"_score":1,"_source":{"brand":null}})",
+      R"(,"aggregations":{"b":{"buckets":[{"key":"z","doc_count":2},{"key":"b","doc_count":1}]},"a":{"value":1.50000000},"_karmad_sum_0":{"value":4.5},"r":{"buckets":[{"key":"*-1","to":1,"doc_count":1},{"key":"1-*","from":1,"doc_count":2}]},"h":{"buckets":{"0":{"key":0,"doc_count":1},"2":{"key":2,"doc_count":2}}},"c":{"after_key":{"x":2},"buckets":[{"key":{"x":1},"doc_count":1},{"key":{"x":2},"doc_count":2}]},"m":{"value":1},"s":{"value":4.5}})");
+  const auto request = Searching::post(body);
+  const auto parsed = searching.dialect().parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = searching.dialect().fan_out(request, *parsed, 3);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string out;
+  const ShardReply unharmed[] = {{reply}};
+  ASSERT_FALSE((*plan)->merge(unharmed, {}, out)) << (*plan)->merge(unharmed, {}, out)->reason;
+  std::mt19937 random(1);
+  std::size_t merged = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const Exact one(mutated(reply, random));
+    const Exact two(mutated(reply, random));
+    const ShardReply replies[] = {{one.view()}, {}, {two.view()}};
+    out.clear();
+    const auto bad = (*plan)->merge(replies, {}, out);
+    if (!bad) {
+      ++merged;
+      ASSERT_TRUE(out.starts_with("{\"took\":") && out.ends_with("}}"));
+    } else {
+      ASSERT_TRUE(bad->shard == 0 || bad->shard == 2);
+      ASSERT_TRUE(out.empty());
+    }
+    searching.dialect().judge({200, "application/json", one.view()}, round % 2 == 0);
+    searching.dialect().judge({500, "application/json", two.view()}, false);
+  }
+  EXPECT_GT(merged, 1000u);
+  EXPECT_LT(merged, 19'000u);
+}
+
+TEST(MutatedRequests, AreReadOrRefusedAndNeverCrash) {
+  const auto json = make_manticore_json({});
+  const auto sql = make_manticore_sql({});
+  const std::string bodies[] = {
+      R"({"table":"t","limit":4,"offset":1,"sort":[{"brand":{"order":"desc"}},"_score"],"_source":{"includes":["a*"],"excludes":["b?"]},"options":{"retry_count":3,"retry_delay":5},"aggs":{"b":{"terms":{"field":"brand","size":3},"sort":{"brand":"asc"}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}]}}}})",
+      "select a, 'b\\'c', `d` /* e */ from `t` where x=1 -- y\n option retry_count=3, "
+      "agent_query_timeout=4;"};
+  const std::vector<std::string> tables{"s1", "s2"};
+  std::mt19937 random(2);
+  std::string buffer;
+  std::size_t read = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const Exact body(mutated(bodies[round % 2], random));
+    const auto& dialect = round % 2 == 0 ? *json : *sql;
+    const ClientRequest request{"POST", "/search", "", "", body.view()};
+    const auto parsed = dialect.parse(request);
+    if (!parsed) {
+      ASSERT_FALSE(parsed.error().reason.empty());
+      continue;
+    }
+    ++read;
+    dialect.write(request, *parsed, nullptr, tables, buffer);
+    const auto plan = dialect.fan_out(request, *parsed, 2);
+    if (plan) dialect.write(request, *parsed, plan->get(), tables, buffer);
+  }
+  EXPECT_GT(read, 1000u);
+}
+
+}  // namespace
+}  // namespace karmad

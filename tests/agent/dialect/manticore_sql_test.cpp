@@ -1,0 +1,177 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "agent/dialect/dialects.hpp"
+#include "agent/dialect/manticore_sql/statement.hpp"
+
+namespace karmad {
+namespace {
+
+const std::unique_ptr<Dialect> kSql = make_manticore_sql({});
+
+ClientRequest plain(std::string_view statement) {
+  return {"POST", "/sql", "mode=raw", "text/plain", statement};
+}
+
+AgentRequest written(const ClientRequest& request, std::string& buffer,
+                     std::vector<std::string> tables = {"s1"}) {
+  const auto parsed = kSql->parse(request);
+  EXPECT_TRUE(parsed);
+  if (!parsed) return {};
+  return kSql->write(request, *parsed, nullptr, tables, buffer);
+}
+
+TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
+  const struct {
+    ClientRequest request;
+    std::string_view statement;
+  } cases[] = {
+      {{"POST", "/sql", "", "text/plain", "select 1+1 from t"}, "select 1+1 from t"},
+      {{"POST", "/sql", "", "application/x-www-form-urlencoded", "query=select%20a+from%20t"},
+       "select a from t"},
+      {{"POST", "/sql", "", "application/x-www-form-urlencoded", "mode=raw&query=show%20tables"},
+       "show tables"},
+      {{"POST", "/sql", "", "application/x-www-form-urlencoded", "select a from t"},
+       "select a from t"},
+      {{"GET", "/sql", "mode=raw&query=select%20id%20from%20t", "", ""}, "select id from t"},
+      {{"GET", "/cli_json", "show%20agent%20status", "", ""}, "show agent status"},
+      {{"POST", "/cli", "", "", "show tables"}, "show tables"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(statement_of(c.request), c.statement);
+  for (const auto& request :
+       {ClientRequest{"GET", "/sql", "", "", ""}, ClientRequest{"GET", "/sql", "query=", "", ""},
+        ClientRequest{"POST", "/cli_json", "", "", " \n"},
+        ClientRequest{"POST", "/sql", "", "", "query=%20"}})
+    EXPECT_EQ(statement_of(request).error().status, 400);
+}
+
+TEST(SqlStatement, IsASelectBehindSpaceAndComments) {
+  EXPECT_TRUE(is_select("  /* x */ -- y\n SeLeCt 1"));
+  for (const auto* no : {"", "show tables", "selects", "'select'", "/* select", "(select 1)"})
+    EXPECT_FALSE(is_select(no)) << no;
+}
+
+TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
+  const struct {
+    std::string_view statement, table, bytes;
+  } cases[] = {
+      {"select * from products", "products", "products"},
+      {"select * FROM `my table` where id=1;", "my table", "`my table`"},
+      {"select 'from x', \"a\\\" from y\", `from` /* from z */ from t limit 1", "t", "t"},
+      {"select count(*) c, if(a, b, c) from t group by price having c > 5 facet brand", "t", "t"},
+      {"select id from t where match('a; b') -- c; select\n option ranker=none ; ", "t", "t"},
+      {"select id # from a\n from t where title='\xC3\xA9'", "t", "t"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = kSql->parse(plain(c.statement));
+    ASSERT_TRUE(parsed) << c.statement << parsed.error().reason;
+    EXPECT_EQ(parsed->table, c.table);
+    EXPECT_EQ(c.statement.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
+              c.bytes);
+    EXPECT_TRUE(parsed->read);
+  }
+}
+
+TEST(SqlSelect, ReadsItsPlainOptions) {
+  const auto parsed = kSql->parse(
+      plain("select retry_count, id from t where retry_count=99 "
+            "option ranker=none, retry_count=3, agent_query_timeout = 400, retry_delay=0"));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->options.retry_count, 3u);
+  EXPECT_EQ(parsed->options.agent_query_timeout, 400ms);
+  EXPECT_EQ(parsed->options.retry_delay, 0ms);
+}
+
+TEST(SqlSelect, IsRefusedWithTheReason) {
+  const struct {
+    std::string_view statement, reason;
+  } cases[] = {
+      {"show tables", "only SELECT"},
+      {"select 1", "has no FROM"},
+      {"select 1; from t", "has no FROM"},
+      {"select * from", "names no table"},
+      {"select * from ``", "names no table"},
+      {"select * from 't'", "names no table"},
+      {"select * from a, b", "several tables"},
+      {"select * from a inner join b on a.x=b.x", "JOIN"},
+      {"select * from (select * from t) x", "SELECT within a SELECT"},
+      {"select * from t where id in (select id from u)", "SELECT within a SELECT"},
+      {"select * from t; show meta", "several statements"},
+      {"select * from t where a='x", "does not end"},
+      {"select * from t /* x", "does not end"},
+      {"select * from t option retry_count=9", "from 0 to 8"},
+      {"select * from t option agent_query_timeout=0", "from 1 to"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = kSql->parse(plain(c.statement));
+    ASSERT_FALSE(parsed) << c.statement;
+    EXPECT_EQ(parsed.error().status, 400);
+    EXPECT_NE(parsed.error().reason.find(c.reason), std::string::npos) << parsed.error().reason;
+  }
+}
+
+TEST(SqlSelect, OverSeveralShardsIsRefusedForNow) {
+  const auto request = plain("select * from t");
+  const auto parsed = kSql->parse(request);
+  const auto plan = kSql->fan_out(request, *parsed, 2);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().status, 501);
+  EXPECT_NE(plan.error().reason.find("2 shards of table t"), std::string::npos);
+}
+
+TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
+  std::string buffer = "old";
+  const auto body = written(plain("select a from `t` where b='t'"), buffer, {"s1", "s-2"});
+  EXPECT_EQ(body.body, "select a from s1,`s-2` where b='t'");
+  EXPECT_EQ(body.target, "/sql?mode=raw");
+
+  const auto form = written({"POST", "/sql", "", "application/x-www-form-urlencoded",
+                             "mode=raw&query=select%20a%20from%20t%3B&x=1"},
+                            buffer);
+  EXPECT_EQ(form.body, "mode=raw&query=select%20a%20from%20s1%3B&x=1");
+  EXPECT_EQ(form.target, "/sql");
+
+  const auto url = written({"GET", "/sql", "mode=raw&query=select+a+from+t&x=1", "", ""}, buffer);
+  EXPECT_EQ(url.target, "/sql?mode=raw&query=select%20a%20from%20s1&x=1");
+  EXPECT_EQ(url.body, "");
+  EXPECT_EQ(url.method, "GET");
+
+  const auto cli = written({"GET", "/cli_json", "select%20a%20from%20t", "", ""}, buffer);
+  EXPECT_EQ(cli.target, "/cli_json?select%20a%20from%20s1");
+
+  const auto same = written({"GET", "/sql", "query=select+a+from+t", "", ""}, buffer, {"t"});
+  EXPECT_EQ(same.target, "/sql?query=select+a+from+t");
+}
+
+TEST(SqlJudgement, KnowsRawResultsSearchResultsAndErrors) {
+  const auto outcome = [](int status, std::string_view body) {
+    return kSql->judge({status, "application/json; charset=UTF-8", body}, false).outcome;
+  };
+  EXPECT_EQ(
+      outcome(200,
+              "[{\n\"columns\":[],\n\"data\":[],\n\"total\":0,\"error\":\"\",\"warning\":\"\"\n}]"),
+      Outcome::answered);
+  EXPECT_EQ(outcome(200,
+                    "[{\"data\":[],\"error\":\"\",\"warning\":\"\"},{\"data\":[],\"error\":\"\","
+                    "\"warning\":\"slow\"}]"),
+            Outcome::answered_with_warning);
+  EXPECT_EQ(outcome(200, R"({"took":0,"warning":{"reason":"x"},"hits":{}})"),
+            Outcome::answered_with_warning);
+  EXPECT_EQ(outcome(200, R"({"took":0,"hits":{"total":0,"hits":[]}})"), Outcome::answered);
+  EXPECT_EQ(outcome(200, R"([{"total":0,"error":"P01: syntax error","warning":""}])"),
+            Outcome::client_mistake);
+  EXPECT_EQ(kSql->judge({200, "text/plain", "+---+"}, false).outcome, Outcome::answered);
+  EXPECT_EQ(outcome(501, R"({"error":"only SELECT queries are supported"})"),
+            Outcome::client_mistake);
+  EXPECT_EQ(outcome(200, "[7]"), Outcome::answered);
+  EXPECT_EQ(outcome(200, "+---+"), Outcome::wrong_reply);
+  EXPECT_EQ(outcome(500, R"({"error":"P01: syntax error, unexpected '('"})"),
+            Outcome::client_mistake);
+  EXPECT_EQ(outcome(500, R"({"error":"unknown local table(s) 's1' in search request"})"),
+            Outcome::agent_error);
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,228 @@
+#include "tests/agent/dialect/search_support.hpp"
+
+namespace karmad {
+namespace {
+
+std::string asked_aggs(std::string_view aggs) {
+  const auto asked =
+      Searching().asked(R"({"table":"t","limit":0,"aggs":)" + std::string(aggs) + "}");
+  const auto at = asked.find("\"aggs\":");
+  return at == asked.npos ? asked : asked.substr(at + 7, asked.size() - at - 8);
+}
+
+/// The merged `aggregations` of shards that found `documents` each.
+std::string merged_aggs(std::string_view aggs, std::vector<std::string> answers,
+                        std::vector<int> documents = {}, DialectSettings settings = {}) {
+  documents.resize(answers.size(), 100);
+  for (std::size_t s = 0; s < answers.size(); ++s)
+    if (!answers[s].empty())
+      answers[s] = answer(documents[s], "{\"_id\":1}", ",\"aggregations\":" + answers[s]);
+  const auto merged = Searching(settings).merged(
+      R"({"table":"t","limit":0,"aggs":)" + std::string(aggs) + "}", answers);
+  const auto at = merged.find("\"aggregations\":");
+  return at == merged.npos ? merged : merged.substr(at + 15, merged.size() - at - 16);
+}
+
+TEST(AggregationPlan, AsksForOneHitSoThatTheTotalCountsDocuments) {
+  // The server counts groups when there are no hits and one aggregation.
+  const auto asked =
+      Searching().asked(R"({"table":"t","limit":0,"aggs":{"m":{"max":{"field":"p"}}}})");
+  EXPECT_EQ(asked, R"({"table":"s","limit":1,"aggs":{"m":{"max":{"field":"p"}}}})");
+  EXPECT_EQ(Searching().merged(R"({"table":"t","limit":0,"aggs":{"m":{"max":{"field":"p"}}}})",
+                               {answer(3, R"({"_id":1})", R"(,"aggregations":{"m":{"value":7}})"),
+                                answer(4, R"({"_id":2})", R"(,"aggregations":{"m":{"value":9}})")}),
+            whole(7, "", R"(,"aggregations":{"m":{"value":9}})"));
+}
+
+TEST(AggregationPlan, AsksForMoreBucketsThanWantedInASpelledOutOrder) {
+  const struct {
+    std::string_view aggs, asked;
+  } cases[] = {
+      {R"({"b":{"terms":{"field":"brand"}}})",
+       R"x({"b":{"terms":{"field":"brand","size":200},"sort":[{"count(*)":{"order":"desc"}},{"brand":{"order":"asc"}}]}})x"},
+      {R"x({"b":{"terms":{"field":"brand","size":2000},"sort":[{"count(*)":{"order":"asc"}}]}})x",
+       R"x({"b":{"terms":{"field":"brand","size":2000},"sort":[{"count(*)":{"order":"asc"}},{"brand":{"order":"asc"}}]}})x"},
+      {R"({"b":{"terms":{"field":"brand","size":3},"sort":[{"brand":{"order":"desc"}}]}})",
+       R"({"b":{"terms":{"field":"brand","size":3},"sort":[{"brand":{"order":"desc"}}]}})"},
+      {R"({"b":{"terms":{"field":"brand","size":50,"order":{"_count":"desc"}}}})",
+       R"x({"b":{"terms":{"field":"brand","size":500},"sort":[{"count(*)":{"order":"desc"}},{"brand":{"order":"asc"}}]}})x"},
+      {R"({"a":{"avg":{"field":"p"}}})",
+       R"({"a":{"avg":{"field":"p"}},"_karmad_sum_0":{"sum":{"field":"p"}}})"},
+      {R"({"c":{"composite":{"sources":[{"p":{"terms":{"field":"p"}}}]}}})",
+       R"({"c":{"composite":{"sources":[{"p":{"terms":{"field":"p"}}}],"size":200}}})"},
+      {R"({"h":{"histogram":{"field":"p","interval":0.5}}})",
+       R"({"h":{"histogram":{"field":"p","interval":0.5}}})"},
+  };
+  for (const auto& c : cases) {
+    auto asked = asked_aggs(c.aggs);
+    if (const auto more = asked.find(",\"max_matches\""); more != asked.npos) asked.resize(more);
+    EXPECT_EQ(asked, c.asked);
+  }
+}
+
+TEST(AggregationPlan, RaisesMaxMatchesToTheBucketsItAsksFor) {
+  const auto asked = [](std::string_view size, std::string_view more) {
+    return Searching().asked(R"({"table":"t","limit":0,"aggs":{"b":{"terms":{"field":"p","size":)" +
+                             std::string(size) + "}}}" + std::string(more) + "}");
+  };
+  EXPECT_EQ(asked("5", "").find("max_matches"), std::string::npos);
+  EXPECT_NE(asked("5000", "").find("\"max_matches\":5000"), std::string::npos);
+  EXPECT_NE(asked("50", ",\"max_matches\":7").find("\"max_matches\":500"), std::string::npos);
+}
+
+TEST(AggregationPlan, RefusesWhatCannotBeMergedWithTheReason) {
+  const struct {
+    std::string_view aggs, reason;
+  } cases[] = {
+      {R"([])", "must be an object"},
+      {R"({"a":7})", "must be an object"},
+      {R"({"a":{}})", "has no kind"},
+      {R"({"a":{"terms":{"field":"b"},"aggs":{}}})", "nested"},
+      {R"({"a":{"percentiles":{"field":"b"}}})", "percentiles cannot be merged"},
+      {R"({"a":{"percentile_ranks":{"field":"b"}}})", "cannot be merged"},
+      {R"({"a":{"cardinality":{"field":"b"}}})", "cardinality cannot be merged"},
+      {R"({"a":{"mad":{"field":"b"}}})", "cannot be merged"},
+      {R"({"a":{"significant_terms":{"field":"b"}}})", "cannot be merged"},
+      {R"({"a":{"count":{"field":"b"}}})", "count is not known"},
+      {R"({"a":{"terms":{"field":"b"},"max":{"field":"b"}}})", "max is not known"},
+      {R"({"a":{"terms":{}}})", "has no field"},
+      {R"({"a":{"terms":{"field":"b","size":0}}})", "positive integer"},
+      {R"({"a":{"terms":{"field":"b"},"sort":["rating"]}})", "not by \"rating\""},
+      {R"({"a":{"terms":{"field":"b"},"sort":[{"b":"up"}]}})", "\"asc\" or \"desc\""},
+      {R"({"a":{"range":{"field":"b"}}})", "has no ranges"},
+      {R"({"a":{"composite":{"sources":[]}}})", "has no sources"},
+      {R"({"a":{"composite":{"sources":[7]}}})", "a source must be"},
+      {R"({"a":{"min":{"field":"b"}},"a":{"min":{"field":"b"}}})", "given twice"},
+  };
+  for (const auto& c : cases) {
+    const auto asked = asked_aggs(c.aggs);
+    EXPECT_TRUE(asked.starts_with("refused: ")) << c.aggs;
+    EXPECT_NE(asked.find(c.reason), std::string::npos) << asked;
+  }
+}
+
+TEST(MergedMetric, IsThatOfTheWhole) {
+  const std::string_view aggs =
+      R"({"mn":{"min":{"field":"p"}},"mx":{"max":{"field":"p"}},"sm":{"sum":{"field":"p"}}})";
+  EXPECT_EQ(
+      merged_aggs(aggs, {R"({"mn":{"value":1.50},"mx":{"value":9},"sm":{"value":4}})",
+                         R"({"mn":{"value":-2},"mx":{"value":9.000001},"sm":{"value":2.25}})"}),
+      R"({"mn":{"value":-2},"mx":{"value":9.000001},"sm":{"value":6.25}})");
+}
+
+TEST(MergedMetric, SumsIntegersBeyondSixtyFourBitsExactly) {
+  EXPECT_EQ(merged_aggs(R"({"s":{"sum":{"field":"p"}}})",
+                        {R"({"s":{"value":18446744073709551615}})", R"({"s":{"value":2}})"}),
+            R"({"s":{"value":18446744073709551617}})");
+}
+
+TEST(MergedMetric, WeighsMeansByTheNumberOfValuesBehindThem) {
+  const std::string_view aggs = R"({"a":{"avg":{"field":"p"}}})";
+  const auto shard = [](std::string_view mean, std::string_view sum) {
+    return R"({"a":{"value":)" + std::string(mean) + R"(},"_karmad_sum_0":{"value":)" +
+           std::string(sum) + "}}";
+  };
+  EXPECT_EQ(
+      merged_aggs(aggs, {shard("10.00000000", "1000"), shard("20.00000000", "6000")}, {100, 300}),
+      R"({"a":{"value":17.50000000}})");
+  // Only 50 of 100 documents have the value: the sum betrays it.
+  EXPECT_EQ(merged_aggs(aggs, {shard("10.000000", "500"), shard("20.000000", "6000")}, {100, 300}),
+            R"({"a":{"value":18.571429}})");
+  // A shard that found nothing has no say, whatever it writes.
+  EXPECT_EQ(merged_aggs(aggs, {shard("0.000000", "0"), shard("20.000000", "200")}, {0, 10}),
+            R"({"a":{"value":20.000000}})");
+  EXPECT_EQ(merged_aggs(aggs, {shard("null", "0"), shard("null", "0")}, {0, 0}),
+            R"({"a":{"value":null}})");
+}
+
+TEST(MergedTerms, AddUpAndAreOrderedByCountThenKey) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"b":{"terms":{"field":"brand","size":3}}})",
+          {R"({"b":{"buckets":[{"key":"globex","doc_count":60},{"key":"acme","doc_count":40}]}})",
+           R"({"b":{"buckets":[{"key":"zeta","doc_count":70},{"key":"acme","doc_count":20},{"key":"beta","doc_count":5}]}})"}),
+      R"({"b":{"buckets":[{"key":"zeta","doc_count":70},{"key":"acme","doc_count":60},{"key":"globex","doc_count":60}]}})");
+}
+
+TEST(MergedTerms, FollowTheRequestsOrder) {
+  const std::vector<std::string> answers{
+      R"({"b":{"buckets":[{"key":9,"doc_count":1},{"key":100,"doc_count":4}]}})",
+      R"({"b":{"buckets":[{"key":9,"doc_count":1},{"key":10,"doc_count":1}]}})"};
+  EXPECT_EQ(
+      merged_aggs(R"({"b":{"terms":{"field":"p"},"sort":[{"p":{"order":"desc"}}]}})", answers),
+      R"({"b":{"buckets":[{"key":100,"doc_count":4},{"key":10,"doc_count":1},{"key":9,"doc_count":2}]}})");
+  EXPECT_EQ(merged_aggs(R"x({"b":{"terms":{"field":"p","size":2},"sort":[{"count(*)":"asc"}]}})x",
+                        answers),
+            R"({"b":{"buckets":[{"key":10,"doc_count":1},{"key":9,"doc_count":2}]}})");
+}
+
+TEST(MergedTerms, HoldSpellingsForOneKeyThatTheCollationHoldsForEqual) {
+  const std::string_view aggs = R"({"b":{"terms":{"field":"brand"}}})";
+  const std::vector<std::string> answers{R"({"b":{"buckets":[{"key":"acme","doc_count":2}]}})",
+                                         R"({"b":{"buckets":[{"key":"Acme","doc_count":3}]}})"};
+  EXPECT_EQ(merged_aggs(aggs, answers), R"({"b":{"buckets":[{"key":"Acme","doc_count":5}]}})");
+  EXPECT_EQ(merged_aggs(aggs, answers, {}, {.collation = Collation::libc_cs}),
+            R"({"b":{"buckets":[{"key":"Acme","doc_count":3},{"key":"acme","doc_count":2}]}})");
+}
+
+TEST(MergedRanges, KeepTheRequestsOrderAlsoWhereAShardLeavesSomeOut) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"r":{"range":{"field":"p","ranges":[{"to":100},{"from":100,"to":300},{"from":300}]}}})",
+          {R"({"r":{"buckets":[{"key":"300-*","from":300,"doc_count":1}]}})",
+           R"({"r":{"buckets":[{"key":"*-100","to":100,"doc_count":2},{"key":"100-300","from":100,"to":300,"doc_count":0},{"key":"300-*","from":300,"doc_count":5}]}})"}),
+      R"({"r":{"buckets":[{"key":"*-100","to":100,"doc_count":2},{"key":"100-300","from":100,"to":300,"doc_count":0},{"key":"300-*","from":300,"doc_count":6}]}})");
+}
+
+TEST(MergedHistogram, IsOrderedByItsKeysAndKeepsEmptyBuckets) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"h":{"histogram":{"field":"p","interval":250}}})",
+          {R"({"h":{"buckets":[{"key":0,"doc_count":0},{"key":1000,"doc_count":3}]}})",
+           R"({"h":{"buckets":[{"key":-250,"doc_count":1},{"key":0,"doc_count":0},{"key":500,"doc_count":2}]}})"}),
+      R"({"h":{"buckets":[{"key":-250,"doc_count":1},{"key":0,"doc_count":0},{"key":500,"doc_count":2},{"key":1000,"doc_count":3}]}})");
+}
+
+TEST(MergedHistogram, MayBeKeyed) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"h":{"date_histogram":{"field":"ts","calendar_interval":"day","keyed":true}}})",
+          {R"({"h":{"buckets":{"2024-01-02":{"key":1704153600,"key_as_string":"2024-01-02","doc_count":1}}}})",
+           R"({"h":{"buckets":{"2024-01-01":{"key":1704067200,"doc_count":4},"2024-01-02":{"key":1704153600,"doc_count":2}}}})"}),
+      R"({"h":{"buckets":{"2024-01-01":{"key":1704067200,"doc_count":4},"2024-01-02":{"key":1704153600,"key_as_string":"2024-01-02","doc_count":3}}}})");
+  EXPECT_EQ(merged_aggs(R"({"r":{"range":{"field":"p","keyed":true,"ranges":[{"to":1}]}}})",
+                        {R"({"r":{"buckets":{"*-1":{"doc_count":1}}}})",
+                         R"({"r":{"buckets":{"*-1":{"doc_count":4}}}})"}),
+            R"({"r":{"buckets":{"*-1":{"doc_count":5}}}})");
+}
+
+TEST(MergedComposite, IsCutToItsSizeAndTellsWhereToGoOn) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"c":{"composite":{"size":3,"sources":[{"b":{"terms":{"field":"brand"}}},{"y":{"terms":{"field":"year","order":"desc"}}}]}}})",
+          {R"({"c":{"after_key":{"b":"b","y":1},"buckets":[{"key":{"b":"a","y":2},"doc_count":1},{"key":{"b":"b","y":1},"doc_count":2}]}})",
+           R"({"c":{"after_key":{"b":"c","y":1},"buckets":[{"key":{"b":"a","y":3},"doc_count":5},{"key":{"b":"a","y":2},"doc_count":4},{"key":{"b":"c","y":1},"doc_count":9}]}})"}),
+      R"({"c":{"after_key":{"b":"b","y":1},"buckets":[{"key":{"b":"a","y":3},"doc_count":5},{"key":{"b":"a","y":2},"doc_count":5},{"key":{"b":"b","y":1},"doc_count":2}]}})");
+  EXPECT_EQ(merged_aggs(R"({"c":{"composite":{"sources":[{"b":{"terms":{"field":"b"}}}]}}})",
+                        {R"({"c":{"buckets":[]}})", R"({"c":{"buckets":[]}})"}),
+            R"({"c":{"buckets":[]}})");
+}
+
+TEST(MergedAggregations, AreMadeOfTheShardsThatAnswered) {
+  EXPECT_EQ(merged_aggs(R"({"m":{"max":{"field":"p"}}})", {"", R"({"m":{"value":4}})"}),
+            R"({"m":{"value":4}})");
+}
+
+TEST(MergedAggregations, NameTheShardTheyCannotUnderstand) {
+  const std::string good = R"({"b":{"buckets":[]}})";
+  for (const auto* bad :
+       {R"({})", R"({"b":7})", R"({"b":{"buckets":[7]}})", R"({"b":{"buckets":[{"key":1}]}})",
+        R"({"b":{"buckets":[{"doc_count":1}]}})", R"({"b":{"buckets":[{"key":1,"doc_count":-1}]}})",
+        R"({"b":{"buckets":[{"key":1,"doc_count":1] }})"})
+    EXPECT_TRUE(
+        merged_aggs(R"({"b":{"terms":{"field":"x"}}})", {good, bad}).starts_with("bad shard 1: "))
+        << bad;
+}
+
+}  // namespace
+}  // namespace karmad

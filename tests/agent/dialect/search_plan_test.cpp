@@ -1,0 +1,125 @@
+#include "tests/agent/dialect/search_support.hpp"
+
+namespace karmad {
+namespace {
+
+TEST(SearchPlan, AsksEveryShardForThePageFromTheStart) {
+  const struct {
+    std::string_view request, asked;
+  } cases[] = {
+      {R"({"table":"t"})",
+       R"({"table":"s","sort":[{"_score":"desc"},{"id":"asc"}],"track_scores":true,"limit":20})"},
+      {R"({"table":"t","limit":5,"offset":10,"sort":["id"]})",
+       R"({"table":"s","limit":15,"offset":0,"sort":[{"id":"asc"}]})"},
+      {R"({"sort":["id"],"size":5,"from":10,"index":"t"})",
+       R"({"sort":[{"id":"asc"}],"size":15,"from":0,"index":"s"})"},
+      {R"({"table":"t","limit":5,"offset":998,"sort":["id"]})",
+       R"({"table":"s","limit":1000,"offset":0,"sort":[{"id":"asc"}]})"},
+      // A page beyond max_matches is empty: nobody is asked for hits.
+      {R"({"table":"t","limit":5,"offset":1000,"sort":["id"]})",
+       R"({"table":"s","limit":0,"offset":0,"sort":["id"]})"},
+      {R"({"table":"t","limit":5,"max_matches":7,"offset":4,"sort":["id"]})",
+       R"({"table":"s","limit":7,"max_matches":7,"offset":0,"sort":[{"id":"asc"}]})"},
+      {R"({"table":"t","limit":10,"offset":5000,"max_matches":6000,"sort":["id"]})",
+       R"({"table":"s","limit":5010,"offset":0,"max_matches":6000,"sort":[{"id":"asc"}]})"},
+      {R"({"table":"t","limit":0})", R"({"table":"s","limit":0})"},
+      // What is not understood is passed along.
+      {R"({"blah":{"x":[1]},"table":"t","highlight":{},"sort":["id"],"limit":1,"cutoff":5})",
+       R"({"blah":{"x":[1]},"table":"s","highlight":{},"sort":[{"id":"asc"}],"limit":1,"cutoff":5})"},
+      {R"({"table":"t","limit":1,"sort":["id"],"options":{"scroll":false},"profile":false})",
+       R"({"table":"s","limit":1,"sort":[{"id":"asc"}],"options":{"scroll":false},"profile":false})"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Searching().asked(c.request), c.asked);
+}
+
+TEST(SearchPlan, EndsTheOrderWithTheIdSoThatPagesAreStable) {
+  const struct {
+    std::string_view sort, asked;
+  } cases[] = {
+      {R"("price")", R"([{"price":"asc"},{"id":"asc"}])"},
+      {R"(["_score","price"])", R"([{"_score":"desc"},{"price":"asc"},{"id":"asc"}])"},
+      {R"([{"price":"desc"},{"id":"desc"}])", R"([{"price":"desc"},{"id":"desc"}])"},
+      {R"([{"id":"desc"},"price"])", R"([{"id":"desc"}])"},
+      {R"({"price":{"order":"desc"}})", R"([{"price":"desc"},{"id":"asc"}])"},
+      {R"({"price":"asc","brand":"desc"})", R"([{"price":"asc"},{"brand":"desc"},{"id":"asc"}])"},
+      {R"([{"_score":"asc"}])", R"([{"_score":"asc"},{"id":"asc"}])"},
+      {R"([{"price":{}}])", R"([{"price":"asc"},{"id":"asc"}])"},
+      {R"([])", R"([{"_score":"desc"},{"id":"asc"}])"},
+  };
+  for (const auto& c : cases) {
+    const auto asked = Searching().asked(R"({"table":"t","limit":1,"track_scores":true,"sort":)" +
+                                         std::string(c.sort) + "}");
+    EXPECT_EQ(asked,
+              R"({"table":"s","limit":1,"track_scores":true,"sort":)" + std::string(c.asked) + "}");
+  }
+}
+
+TEST(SearchPlan, HasTheSortAttributesReturned) {
+  const struct {
+    std::string_view source, asked;
+  } cases[] = {
+      {R"("brand")", R"(["brand","price"])"},
+      {R"("*")", R"("*")"},
+      {R"("")", R"("")"},
+      {R"("pr*")", R"("pr*")"},
+      {R"([])", R"([])"},  // the server takes an empty list for everything
+      {R"(["brand","PRICE"])", R"(["brand","PRICE"])"},
+      {R"(["brand"])", R"(["brand","price"])"},
+      {R"(false)", R"(["price"])"},
+      {R"(true)", R"(true)"},
+      {R"({"includes":["b*"]})", R"(["b*","price"])"},
+      {R"({"excludes":["body"]})", R"({"excludes":["body"]})"},
+      {R"({"excludes":["body","pr*"]})", R"({"includes":[],"excludes":["body"]})"},
+      {R"({"excludes":["price"]})", R"([])"},
+      {R"({"includes":["brand"],"excludes":["x","?rice"]})",
+       R"({"includes":["brand","price"],"excludes":["x"]})"},
+  };
+  for (const auto& c : cases) {
+    const auto asked = Searching().asked(R"({"table":"t","limit":1,"sort":["price"],"_source":)" +
+                                         std::string(c.source) + "}");
+    EXPECT_EQ(asked, R"({"table":"s","limit":1,"sort":[{"price":"asc"},{"id":"asc"}],"_source":)" +
+                         std::string(c.asked) + "}");
+  }
+}
+
+TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
+  const struct {
+    std::string_view body, reason;
+  } cases[] = {
+      {R"({"table":"t","sort":"_random"})", "_random cannot be merged"},
+      {R"({"table":"t","sort":[{"_geo_distance":{}}]})", "_geo_distance cannot be merged"},
+      {R"({"table":"t","sort":[{"tags":{"order":"asc","mode":"min"}}]})", "\"mode\""},
+      {R"({"table":"t","sort":[{"price":"up"}]})", "must be \"asc\" or \"desc\""},
+      {R"({"table":"t","sort":[7]})", "must be a string or an object"},
+      {R"({"table":"t","limit":"x"})", "\"limit\" must be an integer"},
+      {R"({"table":"t","limit":-1})", "\"limit\" must be an integer"},
+      {R"({"table":"t","limit":1.5})", "\"limit\" must be an integer"},
+      {R"({"table":"t","offset":99999999999})", "\"offset\" must be an integer"},
+      {R"({"table":"t","limit":1,"size":2})", "mean the same and differ"},
+      {R"({"table":"t","limit":1,"limit":1})", "given twice"},
+      {R"({"table":"t","scroll":"abc"})", "\"scroll\" cannot be merged"},
+      {R"({"table":"t","options":{"scroll":true}})", "options.scroll cannot be merged"},
+      {R"({"table":"t","profile":true})", "\"profile\" cannot be merged"},
+      {R"({"table":"t","plan":1})", "\"plan\" cannot be merged"},
+      {R"({"table":"t","knn":{}})", "\"knn\" cannot be merged"},
+      {R"({"table":"t","hybrid":{}})", "\"hybrid\" cannot be merged"},
+      {R"({"table":"t","join":[]})", "\"join\" cannot be merged"},
+      {R"({"table":"t","_source":7})", "\"_source\" must be"},
+      {R"({"table":"t","_source":[7]})", "must be an array of strings"},
+      {R"({"table":"t","aggregations":{}})", "write \"aggs\""},
+  };
+  for (const auto& c : cases) {
+    const auto asked = Searching().asked(c.body);
+    EXPECT_TRUE(asked.starts_with("refused: ")) << c.body;
+    EXPECT_NE(asked.find(c.reason), std::string::npos) << asked;
+  }
+}
+
+TEST(SearchPlan, PassesOnOneShardWhatItRefusesOnSeveral) {
+  for (const auto* body : {R"({"table":"t","scroll":"abc"})", R"({"table":"t","sort":"_random"})",
+                           R"({"table":"t","plan":1})"})
+    EXPECT_TRUE(Searching().parse(body)) << body;
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "tests/agent/dialect/search_support.hpp"
+
+namespace karmad {
+namespace {
+
+TEST(SearchRequest, NamesTheTableAndTheBytesThatSayIt) {
+  const std::string_view body = R"({"query":{"table":"no"}, "table" : "pro\u0064ucts" ,"limit":3})";
+  const auto parsed = Searching().parse(body);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->table, "products");
+  EXPECT_EQ(body.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
+            R"("pro\u0064ucts")");
+  EXPECT_TRUE(parsed->read);
+}
+
+TEST(SearchRequest, TakesIndexForTable) {
+  EXPECT_EQ(Searching().parse(R"({"index":"products"})")->table, "products");
+}
+
+TEST(SearchRequest, ReadsTheOptionsAQueryMaySetForItself) {
+  const auto parsed = Searching().parse(
+      R"({"table":"t","options":{"x":{"retry_count":99},"retry_count":8,"agent_query_timeout":400,
+          "retry_delay":0},"retry_count":77})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->options.retry_count, 8u);
+  EXPECT_EQ(parsed->options.agent_query_timeout, 400ms);
+  EXPECT_EQ(parsed->options.retry_delay, 0ms);
+  EXPECT_EQ(Searching().parse(R"({"table":"t"})")->options.retry_count, std::nullopt);
+}
+
+TEST(SearchRequest, IsRefusedWithTheReason) {
+  const struct {
+    std::string_view body, reason;
+  } cases[] = {
+      {R"({"table":"products",)", "the request is not JSON"},
+      {R"({"table":"t"} x)", "the request is not JSON"},
+      {R"({"table":"t","a":1e999})", "the request is not JSON"},
+      {"{\"table\":\"t\xFF\"}", "the request is not JSON"},
+      {"", "the request is not JSON"},
+      {R"(["table"])", "the request must be a JSON object"},
+      {R"({"query":{"match_all":{}}})", "\"table\" is missing"},
+      {R"({"table":7})", "\"table\" must be a string"},
+      {R"({"index":["a"]})", "\"index\" must be a string"},
+      {R"({"table":""})", "\"table\" is empty"},
+      {R"({"table":"a,b"})", "several tables"},
+      {R"({"table":"_all"})", "\"_all\" is not supported"},
+      {R"({"table":"a","index":"a"})", "both given"},
+      {R"({"table":"a","table":"b"})", "\"table\" is given twice"},
+      {R"({"table":"t","options":{"retry_count":9}})", "an integer from 0 to 8"},
+      {R"({"table":"t","options":{"retry_count":-1}})", "an integer from 0 to 8"},
+      {R"({"table":"t","options":{"retry_count":"2"}})", "an integer from 0 to 8"},
+      {R"({"table":"t","options":{"retry_count":[2]}})", "an integer from 0 to 8"},
+      {R"({"table":"t","options":{"agent_query_timeout":0}})", "an integer from 1 to"},
+      {R"({"table":"t","options":{"retry_delay":1.5}})", "an integer from 0 to"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = Searching().parse(c.body);
+    ASSERT_FALSE(parsed) << c.body;
+    EXPECT_EQ(parsed.error().status, 400);
+    EXPECT_NE(parsed.error().reason.find(c.reason), std::string::npos) << parsed.error().reason;
+  }
+}
+
+TEST(SearchRequest, SaysWhereTheJsonBreaks) {
+  EXPECT_EQ(
+      Searching().parse(R"({"table":"products" "x"})").error().reason,
+      "the request is not JSON: Missing a comma or '}' after an object member. At offset 20.");
+}
+
+TEST(SearchRequest, AZeroByteIsNotTheEnd) {
+  using namespace std::string_view_literals;
+  EXPECT_FALSE(Searching().parse("{\"table\":\"t\"}\0garbage"sv));
+}
+
+TEST(SearchRequest, NestsAsDeepAsAllowedAndNoDeeper) {
+  const auto nested = [](std::size_t depth) {
+    return R"({"table":"t","q":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  const Searching ten({.max_json_depth = 10});
+  EXPECT_TRUE(ten.parse(nested(9)));
+  EXPECT_EQ(ten.parse(nested(10)).error().reason,
+            "the request nests deeper than max_json_depth = 10 at offset 26");
+}
+
+TEST(SearchRequest, AHundredThousandOpenBracketsAreAnErrorAndNoCrash) {
+  EXPECT_FALSE(Searching().parse(std::string(100'000, '[')));
+  EXPECT_FALSE(Searching().parse(R"({"table":"t","q":)" + std::string(100'000, '[')));
+  const Searching deep({.max_json_depth = 1'000'000});
+  EXPECT_FALSE(deep.parse(R"({"table":"t","aggs":)" + std::string(100'000, '[') +
+                          std::string(100'000, ']') + "}"));
+  EXPECT_FALSE(deep.parse(R"({"table":"t","q":)" + std::string(100'000, '[')));
+}
+
+TEST(OneShard, GetsTheClientsOwnBytesWhenTheTableIsCalledTheSame) {
+  const Searching searching;
+  const std::string body = R"({"table":"t","limit":3})";
+  const auto request = Searching::post(body);
+  const auto parsed = searching.dialect().parse(request);
+  std::string buffer;
+  const std::vector<std::string> tables{"t"};
+  const auto written = searching.dialect().write(request, *parsed, nullptr, tables, buffer);
+  EXPECT_EQ(written.body.data(), body.data()) << "not copied";
+  EXPECT_EQ(written.target, "/search");
+  EXPECT_EQ(written.method, "POST");
+}
+
+TEST(OneShard, GetsItsOwnTableNamesAndNothingElseChanged) {
+  const Searching searching;
+  auto request = Searching::post(R"( {"limit": 3, "table" : "t", "profile":true } )");
+  request.query = "pretty";
+  const auto parsed = searching.dialect().parse(request);
+  std::string buffer = "what was there";
+  const std::vector<std::string> tables{"t1", "delta\"1"};
+  const auto written = searching.dialect().write(request, *parsed, nullptr, tables, buffer);
+  EXPECT_EQ(written.body, R"( {"limit": 3, "table" : "t1,delta\"1", "profile":true } )");
+  EXPECT_EQ(written.target, "/search?pretty");
+}
+
+}  // namespace
+}  // namespace karmad

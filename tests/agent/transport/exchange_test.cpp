@@ -1,0 +1,238 @@
+#include "agent/transport/exchange.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/agent/transport/agent_at.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+using Then = Reaction::Then;
+using enum Outcome;
+
+constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+
+struct Exchanged {
+  ExchangeEnd end;
+  Reply reply;
+};
+
+class Exchanges : public testing::Test {
+ protected:
+  Exchanged exchanged(Outgoing request = {kGet, {}}, bool to_head = false, Stop* stop = nullptr) {
+    Exchanged result;
+    Stop never(at.loop);
+    auto connection = at.connection(Pool::From::fresh);
+    result.end = result_of(at.loop, exchange(at.loop, *connection, request, to_head, kMost,
+                                             stop != nullptr ? *stop : never, result.reply));
+    connection->close();
+    return result;
+  }
+
+  static constexpr std::size_t kMost = 1000;
+  FakeMirror mirror{[](const std::string&) { return json("{}"); }};
+  AgentAt at{mirror.port()};
+};
+
+TEST_F(Exchanges, EndAsTheReplyDeserves) {
+  const std::string big(kMost + 1, 'x');
+  const struct {
+    std::string name;
+    Reaction reaction;
+    Outcome outcome;
+    std::string_view body;
+    bool keep = false;
+    bool any_bytes = true;
+  } cases[] = {
+      {"a length", {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"}, answered, "abc", true},
+      {"byte by byte",
+       {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Then::stay, 1},
+       answered,
+       "abc",
+       true},
+      {"no body", {"HTTP/1.1 204 X\r\n\r\n"}, answered, "", true},
+      {"length 0", {"HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n"}, answered, "", true},
+      {"chunks",
+       {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2;x\r\nbc\r\n0\r\nT: "
+        "u\r\n\r\n"},
+       answered,
+       "abc",
+       true},
+      {"chunks, byte by byte",
+       {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+        Then::stay, 1},
+       answered,
+       "abc",
+       true},
+      {"until the end", {"HTTP/1.1 200 X\r\n\r\nabc", Then::close}, answered, "abc"},
+      {"until the end, empty", {"HTTP/1.1 200 X\r\n\r\n", Then::close}, answered, ""},
+      {"close",
+       {"HTTP/1.1 200 X\r\nConnection: close\r\nContent-Length: 1\r\n\r\na"},
+       answered,
+       "a"},
+      {"1.0", {"HTTP/1.0 200 X\r\nContent-Length: 1\r\n\r\na"}, answered, "a"},
+      {"1.0 that stays",
+       {"HTTP/1.0 200 X\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\na"},
+       answered,
+       "a",
+       true},
+      {"too long", {"HTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\nabc"}, answered, "a"},
+      {"more behind chunks",
+       {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\nHTTP"},
+       answered,
+       "a"},
+      {"interim",
+       {"HTTP/1.1 100 X\r\n\r\nHTTP/1.1 103 X\r\nA: b\r\n\r\nHTTP/1.1 200 X\r\n"
+        "Content-Length: 1\r\n\r\na"},
+       answered,
+       "a",
+       true},
+      {"the most",
+       {fmt::format("HTTP/1.1 200 X\r\nContent-Length: {}\r\n\r\n{}", kMost, big.substr(1))},
+       answered,
+       std::string_view(big).substr(1),
+       true},
+      {"an error is an answer",
+       {"HTTP/1.1 500 X\r\nContent-Length: 1\r\n\r\na"},
+       answered,
+       "a",
+       true},
+
+      {"too much announced",
+       {fmt::format("HTTP/1.1 200 X\r\nContent-Length: {}\r\n\r\n", kMost + 1)},
+       wrong_reply,
+       ""},
+      {"too much in chunks",
+       {fmt::format("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                    big.size(), big)},
+       wrong_reply,
+       ""},
+      {"too much until the end", {"HTTP/1.1 200 X\r\n\r\n" + big, Then::close}, wrong_reply, ""},
+      {"garbage", {"garbage"}, wrong_reply, ""},
+      {"bad chunks",
+       {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"},
+       wrong_reply,
+       ""},
+      {"endless head", {"HTTP/1.1 200 X\r\nA: " + std::string(70'000, 'a')}, wrong_reply, ""},
+
+      {"nothing", {"", Then::close}, closed_early, "", false, false},
+      {"nothing, reset", {"", Then::reset}, broken, "", false, false},
+      {"half a head", {"HTTP/1.1 2", Then::close}, closed_early, ""},
+      {"half a body",
+       {"HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\nab", Then::close},
+       closed_early,
+       ""},
+      {"half a chunk",
+       {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", Then::close},
+       closed_early,
+       ""},
+      {"interim alone", {"HTTP/1.1 100 X\r\n\r\n", Then::close}, closed_early, ""},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    mirror.react([c](const std::string&) { return c.reaction; });
+    const auto [end, reply] = exchanged();
+    EXPECT_EQ(end.outcome, c.outcome) << end.why;
+    EXPECT_EQ(end.any_bytes, c.any_bytes);
+    EXPECT_EQ(end.keep_connection, c.keep);
+    EXPECT_EQ(end.why.empty(), c.outcome == answered) << end.why;
+    if (c.outcome == answered) {
+      EXPECT_EQ(reply.body(), c.body);
+    }
+  }
+}
+
+TEST_F(Exchanges, ReadNoBodyAfterHead) {
+  mirror.react([](const std::string&) {
+    return Reaction{"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\nContent-Type: a/b\r\n\r\n"};
+  });
+  const auto [end, reply] = exchanged({"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n", {}}, true);
+  EXPECT_EQ(end.outcome, answered);
+  EXPECT_TRUE(end.keep_connection);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body(), "");
+  EXPECT_EQ(reply.content_type(), "a/b");
+}
+
+TEST_F(Exchanges, FollowOneAnotherOnAConnection) {
+  mirror.react([](const std::string& request) { return json(request.substr(5, 1)); });
+  for (int i = 0; i < 5; ++i) {
+    Stop stop(at.loop);
+    Reply reply;
+    auto connection = at.connection();
+    const auto request = fmt::format("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", i);
+    const auto end = result_of(
+        at.loop, exchange(at.loop, *connection, {request, {}}, false, kMost, stop, reply));
+    ASSERT_EQ(end.outcome, answered) << end.why;
+    EXPECT_EQ(reply.body(), fmt::format("{}", i));
+    ASSERT_TRUE(end.keep_connection);
+    at.pool.give(std::move(connection));
+  }
+  EXPECT_EQ(mirror.connections(), 1u);
+}
+
+TEST_F(Exchanges, AreBrokenOffAtAnyPointWithTheReasonThatWasGiven) {
+  const struct {
+    Why why;
+    Outcome outcome;
+  } reasons[] = {
+      {Why::query_timeout, query_timeout}, {Why::deadline, cancelled}, {Why::cancelled, cancelled}};
+  for (const auto* sent :
+       {"", "HTTP/1.1 2", "HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nab",
+        "HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", "HTTP/1.1 200 X\r\n\r\nab"})
+    for (const auto& reason : reasons) {
+      SCOPED_TRACE(sent);
+      mirror.react([sent](const std::string&) { return Reaction{sent, Then::hang}; });
+      Stop stop(at.loop);
+      stop.at(Loop::now() + std::chrono::milliseconds(20), reason.why);
+      const auto [end, reply] = exchanged({kGet, {}}, false, &stop);
+      EXPECT_EQ(end.outcome, reason.outcome);
+      EXPECT_FALSE(end.why.empty());
+      EXPECT_FALSE(end.keep_connection);
+    }
+}
+
+/// 16 MB do not fit into the buffers of two sockets: the request is on its way for long.
+class LargeRequests : public Exchanges {
+ protected:
+  const std::string body = std::string(16'000'000, 'x');
+  const std::string head =
+      fmt::format("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.size());
+};
+
+TEST_F(LargeRequests, ArriveWhole) {
+  const auto [end, reply] = exchanged({head, body});
+  EXPECT_EQ(end.outcome, answered) << end.why;
+  EXPECT_TRUE(end.keep_connection);
+  ASSERT_EQ(mirror.requests(), 1u);
+  EXPECT_TRUE(mirror.seen().front() == head + body);
+}
+
+TEST_F(LargeRequests, ThatAreAnsweredBeforeTheyWereReadAreAnswered) {
+  mirror.react_to_heads();
+  for (const auto then : {Then::stay, Then::close}) {
+    mirror.react([then](const std::string&) {
+      return Reaction{"HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", then};
+    });
+    const auto [end, reply] = exchanged({head, body});
+    EXPECT_EQ(end.outcome, answered) << end.why;
+    EXPECT_EQ(reply.status, 413);
+    EXPECT_EQ(reply.body(), "no");
+    EXPECT_FALSE(end.keep_connection && then == Then::close);
+  }
+}
+
+TEST_F(LargeRequests, AreBrokenOffWhileTheReplyIsMissing) {
+  mirror.react_to_heads();
+  mirror.react([](const std::string&) { return Reaction{"HTTP/1.1 1", Then::hang}; });
+  Stop stop(at.loop);
+  stop.at(Loop::now() + std::chrono::milliseconds(20), Why::query_timeout);
+  const auto [end, reply] = exchanged({head, body}, false, &stop);
+  EXPECT_EQ(end.outcome, query_timeout);
+  EXPECT_FALSE(end.keep_connection);
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,152 @@
+#include "agent/transport/pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/agent/transport/agent_at.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+using From = Pool::From;
+
+class Pools : public testing::Test {
+ protected:
+  FakeMirror mirror{[](const std::string&) { return json("{}"); }};
+  AgentAt at{mirror.port()};
+};
+
+TEST_F(Pools, OpenAConnectionWhenNoneIsIdleAndSayHowLongThatTook) {
+  Stop stop(at.loop);
+  const auto taken = at.take(From::idle, stop);
+  ASSERT_TRUE(taken);
+  EXPECT_FALSE(taken->reused);
+  EXPECT_TRUE(taken->connect);
+  EXPECT_TRUE(taken->connection->reading());  // it would notice that the agent closes
+  EXPECT_EQ(at.open(), 1u);
+  EXPECT_FALSE(at.pool.unused());
+  taken->connection->close();
+}
+
+TEST_F(Pools, GiveTheYoungestIdleConnectionFirst) {
+  auto first = at.connection();
+  auto second = at.connection();
+  const auto *one = first.get(), *two = second.get();
+  at.pool.give(std::move(first));
+  at.pool.give(std::move(second));
+  EXPECT_EQ(at.pool.idle(), 2u);
+  Stop stop(at.loop);
+  const auto taken = at.take(From::idle, stop);
+  EXPECT_TRUE(taken->reused);
+  EXPECT_FALSE(taken->connect);
+  EXPECT_EQ(taken->connection.get(), two);
+  const auto last = at.connection();
+  EXPECT_EQ(last.get(), one);
+  EXPECT_EQ(at.open(), 2u);
+  last->close();
+  taken->connection->close();
+}
+
+TEST_F(Pools, OpenANewOneWhenAskedToThoughOthersAreIdle) {
+  at.pool.give(at.connection());
+  Stop stop(at.loop);
+  const auto taken = at.take(From::fresh, stop);
+  EXPECT_FALSE(taken->reused);
+  EXPECT_EQ(at.pool.idle(), 1u);
+  EXPECT_EQ(at.open(), 2u);
+  taken->connection->close();
+}
+
+TEST_F(Pools, KeepNoMoreIdleConnectionsThanTheyMay) {
+  for (const unsigned keep : {0u, 2u}) {
+    at.pool.clear();
+    at.pool.keep(keep);
+    std::vector<ConnectionPtr> taken;
+    for (int i = 0; i < 4; ++i) taken.push_back(at.connection(From::fresh));
+    for (auto& connection : taken) at.pool.give(std::move(connection));
+    EXPECT_EQ(at.pool.idle(), keep);
+    taken.clear();
+    EXPECT_TRUE(turn_until(at.loop, [&] { return at.open() == keep; }));
+  }
+}
+
+TEST_F(Pools, ForgetAnIdleConnectionThatTheAgentClosed) {
+  at.pool.give(at.connection());
+  at.pool.give(at.connection(From::fresh));
+  ASSERT_EQ(at.pool.idle(), 2u);
+  ASSERT_TRUE(eventually([&] { return mirror.open_connections() == 2; }));
+  mirror.close_all();
+  EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.idle() == 0; }));
+  EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.unused() && at.open() == 0; }));
+}
+
+TEST_F(Pools, AConnectionKnowsThatTheAgentClosedItBeforeTheLoopDoes) {
+  auto connection = at.connection();
+  EXPECT_TRUE(connection->looks_alive());
+  ASSERT_TRUE(eventually([&] { return mirror.open_connections() == 1; }));
+  mirror.close_all();
+  EXPECT_TRUE(eventually([&] { return !connection->looks_alive(); }));
+  connection->close();
+}
+
+TEST_F(Pools, DoNotTakeBackWhatIsClosed) {
+  auto connection = at.connection();
+  connection->close();
+  at.pool.give(std::move(connection));
+  EXPECT_EQ(at.pool.idle(), 0u);
+  EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.unused(); }));
+}
+
+TEST(PoolWithoutAnAgent, SaysThatConnectingFailedAndWhy) {
+  ClosedPort nobody;
+  AgentAt at(nobody.port());
+  Stop stop(at.loop);
+  const auto taken = at.take(From::idle, stop);
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().outcome, Outcome::connect_failed);
+  EXPECT_EQ(taken.error().why, "Connection refused");
+  EXPECT_TRUE(at.pool.unused());
+  EXPECT_EQ(at.open(), 0u);
+}
+
+TEST(PoolWithoutAnAgent, EndsConnectingForWhateverReasonItIsTold) {
+  FullPort full;
+  AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
+  const struct {
+    Why why;
+    Outcome outcome;
+  } cases[] = {{Why::connect_timeout, Outcome::connect_timeout},
+               {Why::query_timeout, Outcome::query_timeout},
+               {Why::deadline, Outcome::cancelled},
+               {Why::cancelled, Outcome::cancelled}};
+  for (const auto& c : cases) {
+    Stop stop(at.loop);
+    stop.at(Loop::now() + std::chrono::milliseconds(20), c.why);
+    const auto taken = at.take(From::idle, stop);
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(taken.error().outcome, c.outcome);
+    EXPECT_FALSE(taken.error().why.empty());
+    EXPECT_TRUE(at.pool.unused());
+  }
+}
+
+TEST(PoolOfAName, LooksItUp) {
+  FakeMirror mirror([](const std::string&) { return json("{}"); });
+  Loop loop(0, 1 << 20, 1);
+  auto agent = std::make_shared<Agent>(
+      Address{.host = "localhost", .port = static_cast<std::uint16_t>(mirror.port())}, 0, 1,
+      std::chrono::seconds(60));
+  EXPECT_EQ(agent->endpoints(), nullptr);
+  Pool pool(loop, agent, 10, LookUp::at_load);
+  {
+    Stop stop(loop);
+    const auto taken = result_of(loop, pool.take(From::idle, stop));
+    ASSERT_TRUE(taken) << taken.error().why;
+    EXPECT_NE(agent->endpoints(), nullptr);
+    taken->connection->close();
+  }
+  EXPECT_TRUE(turn_until(loop, [&] { return pool.unused(); }));
+}
+
+}  // namespace
+}  // namespace karmad::test

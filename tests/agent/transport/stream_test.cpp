@@ -1,0 +1,177 @@
+#include "agent/transport/stream.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/error.hpp>
+
+#include "tests/agent/transport/on_loop.hpp"
+
+namespace karmad::test {
+namespace {
+
+struct Noting final : Stream {
+  using Stream::Stream;
+  void unexpected() override {
+    ++surprises;
+    how = last();
+  }
+  int surprises = 0;
+  Read how;
+};
+
+class Streams : public testing::Test {
+ protected:
+  Streams() {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
+    socket.non_blocking(true);
+    stream = new Noting(std::move(socket));
+    other = ends[1];
+  }
+  ~Streams() override {
+    stream->close();
+    loop.io.restart();
+    loop.io.poll();
+    if (other >= 0) ::close(other);
+  }
+  void say(std::string_view text) const {
+    EXPECT_EQ(::write(other, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void leave() { ::close(std::exchange(other, -1)); }
+  static Task<Stream::Read> read(Stream& from) { co_return co_await from.read(); }
+
+  Loop loop{0, 1 << 20, 1};
+  boost::intrusive_ptr<Noting> stream;
+  int other = -1;
+  std::array<char, 16> into{};
+};
+
+TEST(Outgoing, ForgetsWhatWasSentAcrossItsTwoParts) {
+  const struct {
+    std::size_t sent;
+    std::string_view head;
+    std::string_view body;
+  } cases[] = {{0, "abc", "defg"}, {1, "bc", "defg"}, {3, "", "defg"}, {5, "", "fg"}, {7, "", ""}};
+  for (const auto& c : cases) {
+    Outgoing out{"abc", "defg"};
+    out.consume(c.sent);
+    EXPECT_EQ(out.head, c.head);
+    EXPECT_EQ(out.body, c.body);
+    EXPECT_EQ(out.empty(), c.head.empty() && c.body.empty());
+    EXPECT_EQ(asio::buffer_size(out.buffers()), 7 - c.sent);
+  }
+}
+
+TEST_F(Streams, AReadThatWasBegunIsPickedUpLater) {
+  stream->start_read(into.data(), into.size());
+  EXPECT_TRUE(stream->reading());
+  say("hello");
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  EXPECT_EQ(stream->surprises, 1);
+  const auto got = result_of(loop, read(*stream));  // nothing has to be waited for
+  EXPECT_EQ(std::string_view(into.data(), got.size), "hello");
+  EXPECT_FALSE(got.error);
+}
+
+TEST_F(Streams, WhoWaitsForAReadIsNoSurprise) {
+  stream->start_read(into.data(), into.size());
+  std::optional<Stream::Read> got;
+  spawn([](Stream& from, std::optional<Stream::Read>& result) -> Task<void> {
+    result = co_await from.read();
+  }(*stream, got));
+  EXPECT_FALSE(got);
+  say("hi");
+  ASSERT_TRUE(turn_until(loop, [&] { return got.has_value(); }));
+  EXPECT_EQ(got->size, 2u);
+  EXPECT_EQ(stream->surprises, 0);
+}
+
+TEST_F(Streams, NoticeThatTheOtherSideLeftWhileNobodyWaits) {
+  stream->start_read(into.data(), into.size());
+  leave();
+  ASSERT_TRUE(turn_until(loop, [&] { return stream->surprises == 1; }));
+  EXPECT_EQ(stream->how.error, asio::error::eof);
+}
+
+TEST_F(Streams, CloseEndsWhatIsOutstandingAndMayBeRepeated) {
+  stream->start_read(into.data(), into.size());
+  stream->close();
+  stream->close();
+  EXPECT_FALSE(stream->open());
+  const auto got = result_of(loop, read(*stream));
+  EXPECT_EQ(got.error, asio::error::operation_aborted);
+}
+
+TEST_F(Streams, LiveUntilTheirLastOperationHasEnded) {
+  stream->start_read(into.data(), into.size());
+  auto* bare = stream.get();
+  stream.reset();
+  EXPECT_TRUE(bare->reading());  // the read holds it
+  bare->close();
+  stream = bare;
+  ASSERT_TRUE(turn_until(loop, [&] { return !bare->reading(); }));
+}
+
+TEST_F(Streams, ReadNowTakesWhatIsThereAndDoesNotWait) {
+  EXPECT_EQ(stream->read_now(into.data(), into.size()).error, asio::error::would_block);
+  say("abc");
+  EXPECT_EQ(stream->read_now(into.data(), 2).size, 2u);
+  EXPECT_EQ(stream->read_now(into.data(), 16).size, 1u);
+  leave();
+  EXPECT_EQ(stream->read_now(into.data(), 16).error, asio::error::eof);
+}
+
+TEST_F(Streams, WriteWaitsUntilTheOtherSideHasTakenEverything) {
+  const std::string head = "head";
+  std::string body(4 << 20, 'x');
+  body.back() = 'y';
+  Outgoing out{head, body};
+  EXPECT_EQ(stream->write_now(out), asio::error::would_block);
+  EXPECT_LT(out.body.size(), body.size());  // a part of it is gone, the rest is left
+  std::optional<error_code> end;
+  spawn([](Stream& to, Outgoing what, std::optional<error_code>& result) -> Task<void> {
+    result = co_await to.write(what);
+  }(*stream, out, end));
+  EXPECT_FALSE(end);
+  std::string got;
+  std::array<char, 65536> piece;
+  ASSERT_TRUE(turn_until(loop, [&] {
+    for (auto n = ::read(other, piece.data(), piece.size()); n > 0;
+         n = ::read(other, piece.data(), piece.size()))
+      got.append(piece.data(), static_cast<std::size_t>(n));
+    return end && got.size() == head.size() + body.size();
+  }));
+  EXPECT_FALSE(*end);
+  EXPECT_TRUE(got == head + body);
+}
+
+TEST_F(Streams, AWriteEndsWithAnErrorWhenTheOtherSideLeavesOrItIsClosed) {
+  for (const bool leaves : {false, true}) {
+    const std::string body(8 << 20, 'x');
+    std::optional<error_code> end;
+    spawn([](Stream& to, Outgoing what, std::optional<error_code>& result) -> Task<void> {
+      result = co_await to.write(what);
+    }(*stream, {{}, body}, end));
+    EXPECT_FALSE(end);
+    if (leaves) {
+      leave();
+    } else {
+      stream->close();
+    }
+    ASSERT_TRUE(turn_until(loop, [&] { return end.has_value(); }));
+    EXPECT_TRUE(*end);
+    if (leaves) break;
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    ::close(std::exchange(other, ends[1]));
+    Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
+    socket.non_blocking(true);
+    stream = new Noting(std::move(socket));
+  }
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,114 @@
+#include "balancer/status/agents_json.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <rapidjson/pointer.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <string>
+
+#include "tests/balancer/status/sample.hpp"
+
+namespace karmad {
+namespace {
+
+std::string document(const Snapshot& snapshot) {
+  std::string out;
+  append_agents_json(out, snapshot);
+  return out;
+}
+
+/// The value at a JSON pointer, as JSON.
+std::string at(const rapidjson::Document& document, const std::string& pointer) {
+  const auto* value = rapidjson::Pointer(pointer).Get(document);
+  if (value == nullptr) return "(nothing)";
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  value->Accept(writer);
+  return buffer.GetString();
+}
+
+TEST(AgentsJson, TellsAllOfAMirror) {
+  rapidjson::Document parsed;
+  parsed.Parse(document(sample_snapshot()));
+  ASSERT_FALSE(parsed.HasParseError());
+  const std::string mirror = "/tables/0/shards/0/mirrors/0";
+  const std::string totals =
+      R"("query_timeouts":0,"connect_timeouts":0,"connect_failures":0,"network_errors":0,)"
+      R"("wrong_query":0,"wrong_replies":0,"unexpected_closings":0,"warnings":0,)"
+      R"("succeeded_queries":7,"queries":4,"query_ms_mean":1.542,"connect_count":3,)"
+      R"("connect_ms_mean":0.304,"connect_ms_max":0.885})";
+  EXPECT_EQ(at(parsed, mirror),
+            R"({"mirror":1,"address":"127.0.0.1:9321","tables":["s1"],"state":"alive",)"
+            R"("weight":0.6667,"probability":1.0,"persistent":false,"blackhole":false,)"
+            R"("errors_in_a_row":0,"last_error":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
+            R"("open_connections":3,"last_query_s":0.17,"last_answer_s":0.165,)"
+            R"("latency_ms":{"mean":1.542,"p50":1.4,"p95":2.0,"p99":2.04},)"
+            R"("periods":{"1":{)" +
+                totals + R"(,"5":{)" + totals + R"(,"15":{)" + totals +
+                R"(},"since_start":{"attempts":7,)" + totals + "}");
+}
+
+TEST(AgentsJson, GoesByTableShardAndMirror) {
+  rapidjson::Document parsed;
+  parsed.Parse(document(sample_snapshot()));
+  ASSERT_FALSE(parsed.HasParseError());
+  const std::pair<std::string, std::string> cases[] = {
+      {"/version", "\"0.1.0\""},
+      {"/uptime_s", "3723.5"},
+      {"/period_s", "60.0"},
+      {"/stored_periods", "15"},
+      {"/tables/0/name", "\"products\""},
+      {"/tables/0/dialect", "\"manticore\""},
+      {"/tables/0/shards/0/shard", "1"},
+      {"/tables/0/shards/0/strategy", "\"nodeads\""},
+      {"/tables/0/shards/0/mirrors/1/mirror", "2"},
+      {"/tables/0/shards/0/mirrors/1/tables", R"(["s1","s1b"])"},
+      {"/tables/0/shards/0/mirrors/1/state", "\"dead\""},
+      {"/tables/0/shards/0/mirrors/1/probability", "0.0"},
+      {"/tables/0/shards/0/mirrors/1/last_error", "\"connection refused\""},
+      {"/tables/0/shards/0/mirrors/1/ping_ms", "null"},
+      {"/tables/0/shards/0/mirrors/1/latency_ms",
+       R"({"mean":null,"p50":null,"p95":null,"p99":null})"},
+      {"/tables/0/shards/0/mirrors/1/periods/5/connect_failures", "11"},
+      {"/tables/0/shards/0/mirrors/1/periods/5/connect_ms_max", "null"},
+      {"/tables/0/shards/0/mirrors/1/since_start/attempts", "11"},
+      {"/tables/0/shards/1/shard", "2"},
+      {"/tables/0/shards/1/mirrors/0/persistent", "true"},
+      {"/tables/0/blackholes/0/shard", "3"},
+      {"/tables/0/blackholes/0/mirrors/0/state", "\"blackhole\""},
+      {"/tables/1/shards", "[]"},
+  };
+  for (const auto& [pointer, expected] : cases) EXPECT_EQ(at(parsed, pointer), expected) << pointer;
+}
+
+TEST(AgentsJson, TellsHowAMirrorIs) {
+  auto snapshot = sample_snapshot();
+  const auto state = [&] {
+    rapidjson::Document parsed;
+    parsed.Parse(document(snapshot));
+    return at(parsed, "/tables/0/shards/0/mirrors/1/state");
+  };
+  auto& agent = snapshot.agents[1];
+  EXPECT_EQ(state(), "\"dead\"");
+  agent.alive = true;
+  EXPECT_EQ(state(), "\"failing\"");
+  agent.errors_in_a_row = 0;
+  EXPECT_EQ(state(), "\"alive\"");
+  agent.last_answer.reset();
+  EXPECT_EQ(state(), "\"unknown\"");
+}
+
+TEST(AgentsJson, StaysJsonWhateverAnAgentSaid) {
+  auto snapshot = sample_snapshot();
+  snapshot.agents[0].last_error = std::string("\"\\\x00\xff\xc3(", 6);
+  rapidjson::Document parsed;
+  parsed.Parse<rapidjson::kParseValidateEncodingFlag>(document(snapshot));
+  ASSERT_FALSE(parsed.HasParseError());
+  EXPECT_EQ(at(parsed, "/tables/0/shards/0/mirrors/0/last_error"),
+            "\"\\\"\\\\\\u0000\xEF\xBF\xBD\xEF\xBF\xBD(\"");
+}
+
+}  // namespace
+}  // namespace karmad

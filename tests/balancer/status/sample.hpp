@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+
+#include "balancer/status/snapshot.hpp"
+
+namespace karmad {
+
+/// Two agents; the table `products` has a shard with both as mirrors, one with the second alone,
+/// and a black hole. The first agent works, the second has refused eleven connections in a row.
+inline Snapshot sample_snapshot() {
+  using namespace std::chrono_literals;
+  Totals good{.queries = 4, .query_time = 6170us, .connects = 3, .connect_time = 912us};
+  good.counts[static_cast<std::size_t>(Counter::succeeded_queries)] = 7;
+  good.connect_max = 885us;
+  Totals bad;
+  bad.counts[static_cast<std::size_t>(Counter::connect_failures)] = 11;
+
+  AgentStatus first{.address = "127.0.0.1:9321", .references = 2, .pinged = true};
+  first.has_pool = true;
+  first.last_query = 170ms;
+  first.last_answer = 165ms;
+  first.last_period = 937us;
+  first.ping_trip = 958us;
+  first.in_flight = 1;
+  first.open_connections = 3;
+  first.periods = {good, good, good};
+  first.latency = {.p50 = 1400us, .p95 = 2ms, .p99 = 2040us};
+
+  AgentStatus second{.address = "127.0.0.1:9322", .references = 2, .pinged = true};
+  second.alive = false;
+  second.errors_in_a_row = 11;
+  second.last_error = "connection refused";
+  second.last_query = 330ms;
+  second.last_answer = 330ms;
+  second.last_period = 75us;
+  second.periods = {bad, bad, bad};
+
+  const MirrorStatus on_first{.agent = 0,
+                              .tables = {"s1"},
+                              .weight = 2.0 / 3,
+                              .probability = 1,
+                              .attempts = 7,
+                              .since_start = good};
+  MirrorStatus on_second{
+      .agent = 1, .tables = {"s1", "s1b"}, .weight = 1.0 / 3, .attempts = 11, .since_start = bad};
+  MirrorStatus lone = on_second;
+  lone.tables = {"s2"};
+  lone.weight = lone.probability = 1;
+  lone.persistent = true;
+  MirrorStatus hole{.agent = 0, .tables = {"copy"}, .blackhole = true};
+
+  TableStatus products{.name = "products", .dialect = "manticore"};
+  products.shards = {{"nodeads", {on_first, on_second}}, {"random", {lone}}};
+  products.blackholes = {{"random", {hole}}};
+
+  Snapshot snapshot{.period = 60s};
+  snapshot.process = {.uptime = 3723500ms,
+                      .version = "0.1.0",
+                      .workers = 2,
+                      .connections = 73,
+                      .counters = {{"queries", "Queries of clients.", "38"}}};
+  snapshot.agents = {first, second};
+  snapshot.tables = {products, {.name = "empty", .dialect = "http"}};
+  return snapshot;
+}
+
+}  // namespace karmad

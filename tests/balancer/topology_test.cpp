@@ -1,0 +1,175 @@
+#include "balancer/topology.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr Micros kPeriod = std::chrono::seconds(60);
+
+/// Topologies made of configurations, one after the other, as at a start and its reloads.
+struct Built {
+  AgentRegistry registry{2, kPeriod};
+  Problems problems;
+  std::shared_ptr<const Topology> now;
+
+  std::shared_ptr<const Topology> build(const std::string& text) {
+    auto loaded = load_text(text);
+    for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
+    if (!loaded.settings) return nullptr;
+    problems.clear();
+    auto next = Topology::build(*loaded.settings, registry, 2, now.get(), problems);
+    if (next) now = next;
+    return next;
+  }
+};
+
+std::string table(const std::string& name, const std::string& lines) {
+  return "table " + name + " {\n type = distributed\n" + lines + "\n}\n";
+}
+std::string opaque(const std::string& name, const std::string& route) {
+  return table(name, " dialect = http\n route = " + route + "\n agent = h:80");
+}
+
+TEST(Topology, HoldsTablesShardsAndMirrorsInTheOrderOfTheFile) {
+  Built built;
+  const auto topology = built.build(table("one", " agent = a:1|b:2:x\n agent = c:3:y,z") +
+                                    table("two", " agent = b:2:w\n agent_blackhole = d:4"));
+  ASSERT_TRUE(topology);
+  ASSERT_EQ(topology->tables.size(), 2u);
+  const auto& one = *topology->find("one");
+  ASSERT_EQ(one.shards.size(), 2u);
+  const auto& mirrors = *one.shards[0]->mirrors;
+  ASSERT_EQ(mirrors.size(), 2u);
+  EXPECT_EQ(mirrors[0].agent->name, "a:1");
+  EXPECT_EQ(mirrors[1].tables, std::vector<std::string>{"x"});
+  EXPECT_EQ((*one.shards[1]->mirrors)[0].tables, (std::vector<std::string>{"y", "z"}));
+  EXPECT_EQ(topology->agents.size(), 4u);
+  EXPECT_EQ(topology->pinged_agents.size(), 3u);  // a blackhole is not asked how it does
+  EXPECT_EQ(topology->find("two")->blackholes.front().agent->name, "d:4");
+  EXPECT_EQ(topology->find("three"), nullptr);
+  EXPECT_EQ(topology->find("ONE"), nullptr);
+}
+
+TEST(Topology, TablesThatNameTheSameHostShareItsStatistics) {
+  Built built;
+  const auto topology = built.build(table("one", " agent = a:1|b:2:x") +
+                                    table("two", " agent = a:1:y\n agent = a:2:y"));
+  ASSERT_TRUE(topology);
+  const auto agent = [&](const char* name, std::size_t shard) {
+    return (*topology->find(name)->shards[shard]->mirrors)[0].agent;
+  };
+  EXPECT_EQ(agent("one", 0), agent("two", 0));
+  EXPECT_NE(agent("one", 0), agent("two", 1));
+}
+
+TEST(Topology, TheMostParticularSettingWins) {  // HA-026
+  Built built;
+  const auto topology = built.build(
+      "searchd {\n agent_query_timeout = 1s\n agent_connect_timeout = 2s\n"
+      " ha_strategy = nodeads\n agent_retry_count = 4\n partial_results = deny\n}\n" +
+      table("one",
+            " agent = a:1|b:1:x [ha_strategy=noerrors, retry_count=7]\n agent = c:1|d:1:x\n"
+            " ha_strategy = roundrobin\n agent_query_timeout = 3s\n agent_retry_count = 5\n"
+            " partial_results = allow") +
+      table("two", " agent = a:1|b:1:x"));
+  ASSERT_TRUE(topology);
+  const auto& one = *topology->find("one");
+  EXPECT_EQ(one.query_timeout, std::chrono::seconds(3));
+  EXPECT_EQ(one.connect_timeout, std::chrono::seconds(2));
+  EXPECT_EQ(one.retry_count, 5u);
+  EXPECT_EQ(one.partial_results, PartialResults::allow);
+  EXPECT_EQ(one.shards[0]->mirrors->strategy_name(), "noerrors");
+  EXPECT_EQ(one.shards[0]->retry_count, 7u);
+  EXPECT_EQ(one.shards[1]->mirrors->strategy_name(), "roundrobin");
+  EXPECT_FALSE(one.shards[1]->retry_count);
+  const auto& two = *topology->find("two");
+  EXPECT_EQ(two.query_timeout, std::chrono::seconds(1));
+  EXPECT_EQ(two.retry_count, 4u);
+  EXPECT_EQ(two.partial_results, PartialResults::deny);
+  EXPECT_EQ(two.shards[0]->mirrors->strategy_name(), "nodeads");
+}
+
+TEST(Topology, TheLongestRouteThatCoversAPathIsItsTables) {
+  Built built;
+  const auto topology = built.build(opaque("short", "/x") + opaque("all", "/") +
+                                    opaque("long", "/x/y") + table("plain", " agent = a:1:x"));
+  ASSERT_TRUE(topology);
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"/x", "short"},    {"/x/z", "short"}, {"/x/y", "long"}, {"/x/y/z", "long"},
+      {"/x/yz", "short"}, {"/xy", "all"},    {"/", "all"},     {"/plain", "all"}};
+  for (const auto& [path, name] : cases) {
+    ASSERT_NE(topology->route(path), nullptr) << path;
+    EXPECT_EQ(topology->route(path)->name, name) << path;
+  }
+  EXPECT_EQ(Built().build(opaque("short", "/x"))->route("/y"), nullptr);
+}
+
+TEST(Topology, FindsAllProblemsThatOnlyItCanSee) {
+  Built built;
+  EXPECT_EQ(built.build("searchd {\n ha_strategy = nodead\n}\n" +
+                        table("one", " agent = a:1|b:1:x [ha_strategy=best]\n dialect = smtp") +
+                        opaque("two", "/search")),
+            nullptr);
+  std::string all;
+  for (const auto& problem : built.problems) all += text(problem) + "\n";
+  for (const auto* what : {"'nodead' is unknown", "'best' is unknown", "dialect 'smtp' is unknown",
+                           "karmad answers '/search' itself"})
+    EXPECT_NE(all.find(what), std::string::npos) << what << "\n" << all;
+}
+
+TEST(Reload, MirrorSetsThatDidNotChangeStayAndOthersAreMadeAnew) {
+  Built built;
+  const auto before = built.build(table("t", " agent = a:1|b:1:x\n agent = c:1|d:1:x"));
+  ASSERT_TRUE(before);
+  const auto set = [](const auto& topology, std::size_t shard) {
+    return topology->find("t")->shards[shard]->mirrors.get();
+  };
+  // Another line in front and another time-out: the sets are the same, whatever their number.
+  const auto moved =
+      built.build(table("t", " agent = e:1|f:1:x\n agent = a:1|b:1:x\n agent_query_timeout = 1s"));
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(set(moved, 1), set(before, 0));
+  EXPECT_NE(set(moved, 0), set(before, 1));
+  for (const auto& changed :
+       {table("t", " agent = a:1|b:1:y"), table("t", " agent = a:1|b:1:x\n ha_strategy = noerrors"),
+        "searchd {\n karma_compound = 0\n}\n" + table("t", " agent = a:1|b:1:x")}) {
+    const auto other = built.build(changed);
+    ASSERT_TRUE(other) << changed;
+    EXPECT_NE(set(other, 0), set(before, 0)) << changed;
+  }
+}
+
+TEST(Reload, AgentsKeepTheirStatisticsAsLongAsAnybodyNamesThem) {
+  Built built;
+  auto first = built.build(table("one", " agent = a:1:x\n agent = b:1:x"));
+  const auto* a = first->agents[0].get();
+  first->agents[0]->vitals.errors_in_a_row = 7;
+  const auto id = a->id;
+  auto second = built.build(table("two", " agent = c:1|a:1:y"));
+  EXPECT_EQ(second->agents[1].get(), a);
+  EXPECT_EQ(second->agents[1]->vitals.errors_in_a_row, 7u);
+  first.reset();
+  second.reset();
+  built.build(table("two", " agent = c:1:y"));  // nobody names it any more
+  const auto again = built.build(table("two", " agent = a:1:y"));
+  EXPECT_EQ(again->agents[0]->vitals.errors_in_a_row, 0u);
+  EXPECT_NE(again->agents[0]->id, id);  // its pools are not those of before
+}
+
+TEST(Reload, OneWithProblemsLeavesWhatIsThere) {
+  Built built;
+  const auto before = built.build(table("t", " agent = a:1|b:1:x"));
+  before->agents[0]->vitals.errors_in_a_row = 3;
+  EXPECT_EQ(built.build(table("t", " agent = a:1|b:1:x\n ha_strategy = nosuch")), nullptr);
+  EXPECT_EQ(built.now, before);
+  const auto after = built.build(table("t", " agent = a:1|b:1:x"));
+  EXPECT_EQ(after->tables[0]->shards[0]->mirrors.get(),
+            before->tables[0]->shards[0]->mirrors.get());
+  EXPECT_EQ(after->agents[0]->vitals.errors_in_a_row, 3u);
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,172 @@
+#include "config/agent_line.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "config/expand.hpp"
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+struct Read {
+  std::optional<ShardSettings> shard;
+  Lines problems;
+  Lines notices;
+};
+
+Read read_line(const Passage& line) {
+  Problems problems;
+  Problems notices;
+  auto shard = parse_agent_line(line, "own", problems, notices);
+  return {std::move(shard), lines(problems), lines(notices)};
+}
+Read read_line(std::string_view line) {
+  return read_line(passage(line));
+}
+
+TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
+  struct {
+    const char* line;
+    const char* meaning;
+  } const cases[] = {
+      {"h:9312:t", "h:9312:t"},
+      {"h:9312", "h:9312:own"},
+      {"h", "h:9308:own"},
+      {"h:t", "h:9308:t"},
+      {"127.0.0.1:t", "127.0.0.1:9308:t"},
+      {"h:2024logs", "h:9308:2024logs"},
+      {"h:9312:t1,t2 , t3", "h:9312:t1,t2,t3"},
+      {"H.Example:1:T", "h.example:1:T"},
+      {"my_host-1.x:1", "my_host-1.x:1:own"},
+      {"[::1]:9312:t", "[::1]:9312:t"},
+      {"[::1]", "[::1]:9308:own"},
+      {"[::1]:t", "[::1]:9308:t"},
+      {"[2001:DB8:0:0::1]:1:t", "[2001:db8::1]:1:t"},
+      {"[fe80::1%eth0]:1:t", "[fe80::1%eth0]:1:t"},
+      {"/run/a.sock:t", "/run/a.sock:t"},
+      {"/run/a.sock", "/run/a.sock:own"},
+      {"a:1|b:2|c:3:t", "a:1:t|b:2:t|c:3:t"},
+      {"a:1:t1|b:2", "a:1:t1|b:2:own"},
+      {"a:1|b:2:x,y|c:3|d:4:z", "a:1:x,y|b:2:x,y|c:3:z|d:4:z"},
+      {"a:1    | b:2:t", "a:1:t|b:2:t"},
+      {"[::1]:1|[::2]:2:t[blackhole=0]", "[::1]:1:t|[::2]:2:t"},
+      {"a:1|/run/s|[::1]:2:t", "a:1:t|/run/s:t|[::1]:2:t"},
+      {"a:1:t[conn=pconn]", "a:1:t [conn=persistent]"},
+      {"a:1:t [conn=persistent, ha_strategy=noerrors, retry_count=10]",
+       "a:1:t [conn=persistent, ha_strategy=noerrors, retry_count=10]"},
+      {"a:1|b:2:t [ HA_Strategy = NoDeads ]", "a:1:t|b:2:t [ha_strategy=nodeads]"},
+      {"a:1:t []", "a:1:t"},
+      {"a:1[retry_count=0]", "a:1:own [retry_count=0]"},
+  };
+  for (const auto& c : cases) {
+    const auto read = read_line(c.line);
+    EXPECT_EQ(read.problems, Lines{}) << c.line;
+    ASSERT_TRUE(read.shard) << c.line;
+    EXPECT_EQ(text(*read.shard), c.meaning);
+    EXPECT_EQ(text(*read_line(c.meaning).shard), c.meaning) << "reads back";
+  }
+}
+
+TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
+  struct {
+    const char* line;
+    const char* problem;
+  } const cases[] = {
+      {"", "c:1:1: the line names no agent; it needs host:port:table"},
+      {"[conn=pconn]", "c:1:1: the line names no agent; it needs host:port:table"},
+      {"127.0.0.1:70000:t", "c:1:11: port 70000 is larger than 65535"},
+      {"h:0:t", "c:1:3: an agent cannot have port 0"},
+      {"a:1|h:99999999999999999999:t", "c:1:7: '99999999999999999999' is too large"},
+      {"300.1.1.1:1:t", "c:1:1: '300.1.1.1' is neither a host name nor an IPv4 address"},
+      {"9312:t", "c:1:1: '9312' is neither a host name nor an IPv4 address"},
+      {"ho st:1", "c:1:3: ' ' cannot be part of a host name"},
+      {":9312:t", "c:1:1: a host is missing"},
+      {"::1:9312", "c:1:1: an IPv6 address stands in brackets, as in [::1]:9308:table"},
+      {"a:1|fe80::1:9312", "c:1:5: an IPv6 address stands in brackets, as in [::1]:9308:table"},
+      {"[::1:9312:t", "c:1:1: the '[' of an IPv6 address has no ']'"},
+      {"[::g]:9312:t", "c:1:2: '::g' is not an IPv6 address"},
+      {"[::1]9312", "c:1:6: expected ':' after the host, found '9'"},
+      {"h:1:", "c:1:5: the name of a table is missing"},
+      {"h:1:a,,b", "c:1:7: the name of a table is missing"},
+      {"h:1:a b", "c:1:6: a blank inside the name of a table; several tables are separated by ','"},
+      {"h:1:a:b", "c:1:6: no ':' can follow the table 'a'; a mirror is host:port:table"},
+      {"h:93o8:t", "c:1:7: no ':' can follow the table '93o8'; a mirror is host:port:table"},
+      {"h:1:a/b", "c:1:5: 'a/b' is not the name of a table"},
+      {"/run/a b:t", "c:1:7: ' ' cannot be part of a socket's path"},
+      {"h:1:t [foo=1]",
+       "c:1:8: unknown option 'foo'; known are conn, ha_strategy, blackhole, retry_count"},
+      {"h:1:t [retry_cuont=1]",
+       "c:1:8: unknown option 'retry_cuont'; did you mean 'retry_count'?; known are conn, "
+       "ha_strategy, blackhole, retry_count"},
+      {"h:1:t [ha_strategy=random retry_count=10]",
+       "c:1:26: a comma is needed between two options"},
+      {"h:1:t [conn]", "c:1:8: the option 'conn' is not of the form name=value"},
+      {"h:1:t [conn=]", "c:1:13: the option conn has no value"},
+      {"h:1:t [conn=fast]", "c:1:13: conn is persistent or pconn, not 'fast'"},
+      {"h:1:t [blackhole=yes]", "c:1:18: 'yes' is neither 0 nor 1"},
+      {"h:1:t [retry_count=-1]", "c:1:20: '-1' must not be negative"},
+      {"h:1:t [retry_count=101]", "c:1:20: retry_count is larger than 100"},
+      {"h:1:t [conn=pconn,]", "c:1:19: an option is missing here"},
+      {"h:1:t [blackhole=0,blackhole=1]", "c:1:20: the option blackhole is given twice"},
+      {"h:1:t [conn=pconn", "c:1:7: the '[' of the options has no ']'"},
+      {"h:1:t [conn=pconn] x", "c:1:20: nothing can follow the options, found 'x'"},
+      {"h:1:t[conn=pconn]|g:1:t",
+       "c:1:6: options stand once, at the end of the line, and hold for all its mirrors"},
+  };
+  for (const auto& c : cases) {
+    const auto read = read_line(c.line);
+    EXPECT_EQ(read.problems, Lines{c.problem}) << c.line;
+    EXPECT_FALSE(read.shard) << c.line;
+  }
+}
+
+TEST(AgentLine, ReportsTheMistakesOfAllMirrors) {
+  EXPECT_EQ(read_line("a:70000|b:1|c:1:x y [foo=1, bar=2]").problems.size(), 4U);
+}
+
+TEST(AgentLine, FindsTheLineAndColumnBehindContinuationLines) {
+  Problems problems;
+  const auto line = expand("c", "a:1 \\\n  | b:70000:t", world({}).environment, 1000, problems);
+  EXPECT_EQ(read_line(line).problems, Lines{"c:2:7: port 70000 is larger than 65535"});
+}
+
+TEST(AgentLine, SkipsEmptyPiecesAndDefaultsPortsWithANotice) {
+  const auto read = read_line("a:1||b|");
+  ASSERT_TRUE(read.shard);
+  EXPECT_EQ(text(*read.shard), "a:1:own|b:9308:own");
+  EXPECT_EQ(read.notices, (Lines{"c:1:5: nothing stands between two '|'; skipped",
+                                 "c:1:6: 'b' is given no port; 9308 is taken",
+                                 "c:1:8: nothing stands between two '|'; skipped"}));
+}
+
+TEST(AgentLine, KnowsThePlacesOfMirrorsAndOptionsAndTheLineAsWritten) {
+  const auto read = read_line("a:1 | b:2:t [ha_strategy=random]");
+  ASSERT_TRUE(read.shard);
+  EXPECT_EQ(read.shard->line, "a:1 | b:2:t [ha_strategy=random]");
+  EXPECT_EQ(read.shard->mirrors[1].at, (Place{"c", 1, 7}));
+  EXPECT_EQ(read.shard->ha_strategy->at, (Place{"c", 1, 26}));
+}
+
+TEST(AgentLine, LetsOptionsWinOverDefaults) {
+  Problems problems;
+  Problems notices;
+  const ShardSettings blackhole{.blackhole = true};
+  EXPECT_TRUE(parse_agent_line(passage("a:1"), "own", problems, notices, blackhole)->blackhole);
+  EXPECT_FALSE(parse_agent_line(passage("a:1[blackhole=0]"), "own", problems, notices, blackhole)
+                   ->blackhole);
+}
+
+TEST(AgentLine, SurvivesEverySingleChangedCharacter) {
+  const std::string good = "a:1:t|[::1]:2|/run/s:u,v [conn=pconn, retry_count=2]";
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (const char c : std::string_view("[]|:,=/ \x01\xff")) {
+      auto line = good;
+      line[at] = c;
+      const auto read = read_line(line);
+      EXPECT_EQ(read.shard.has_value(), read.problems.empty()) << line;
+    }
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,197 @@
+#include "config/check.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+std::string searchd(std::string_view body) {
+  return "searchd {\n" + std::string(body) + "\n}\n";
+}
+
+TEST(Check, HoldsNumbersToTheirBounds) {
+  struct {
+    const char* line;
+    const char* problem;  // empty: allowed
+  } const cases[] = {
+      {"ha_period_karma = 0", "c:2:19: ha_period_karma is shorter than one second: 0"},
+      {"ha_period_karma = 500ms", "c:2:19: ha_period_karma is shorter than one second: 500ms"},
+      {"ha_period_karma = 1", ""},
+      {"ha_period_karma = 2d", "c:2:19: ha_period_karma is longer than 1d: 2d"},
+      {"ha_ping_interval = 0", ""},  // HA-012: no pings
+      {"ha_ping_interval = 1", "c:2:20: ha_ping_interval is shorter than 10ms: 1ms"},
+      {"ping_timeout = 0", "c:2:16: ping_timeout is shorter than 1ms: 0"},
+      {"agent_connect_timeout = 0", "c:2:25: agent_connect_timeout is shorter than 1ms: 0"},
+      {"agent_query_timeout = 0", "c:2:23: agent_query_timeout is shorter than 1ms: 0"},
+      {"agent_retry_count = 101", "c:2:21: agent_retry_count is larger than 100: 101"},
+      {"agent_retry_delay = 0", ""},
+      {"request_timeout = 0", "c:2:19: request_timeout is shorter than 1ms: 0"},
+      {"max_header_count = 0", "c:2:20: max_header_count is smaller than 1: 0"},
+      {"max_header_count = 128", ""},
+      {"max_header_count = 129", "c:2:20: max_header_count is larger than 128: 129"},
+      {"max_packet_size = 1023", "c:2:19: max_packet_size is smaller than 1k: 1023"},
+      {"max_packet_size = 5g", "c:2:19: max_packet_size is larger than 4g: 5g"},
+      {"workers = 0", ""},
+      {"workers = auto", ""},
+      {"workers = 1025", "c:2:11: workers is larger than 1024: 1025"},
+      {"max_connections = 0", ""},
+      {"listen_backlog = 0", "c:2:18: listen_backlog is smaller than 1: 0"},
+      {"shutdown_timeout = 0", ""},
+      {"client_timeout = 0", "c:2:18: client_timeout is shorter than 1ms: 0"},
+      {"ping_path = healthz", "c:2:13: ping_path is not the path of a URL: 'healthz'"},
+      {"ping_path = /a b", "c:2:13: ping_path is not the path of a URL: '/a b'"},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(problems_of(searchd(c.line)), *c.problem == '\0' ? Lines{} : Lines{c.problem})
+        << c.line;
+}
+
+TEST(Check, HoldsATablesNumbersToTheSameBounds) {
+  EXPECT_EQ(problems_of(table(" agent = a:1\n agent_query_timeout = 0\n agent_retry_count = 101")),
+            (Lines{"c:4:24: agent_query_timeout is shorter than 1ms: 0",
+                   "c:5:22: agent_retry_count is larger than 100: 101"}));
+}
+
+TEST(Check, ReportsAllProblemsInOneGoInTheOrderOfTheFile) {
+  EXPECT_EQ(problems_of(searchd("ha_period_karma = 0\nfoo_bar_x = 1\nping_timeout = x") +
+                        table(" agent = a:70000\n agent = b:1")),
+            (Lines{"c:2:19: ha_period_karma is shorter than one second: 0",
+                   "c:3:1: unknown key 'foo_bar_x'",
+                   "c:4:16: ping_timeout: 'x' does not begin with a whole number",
+                   "c:8:12: port 70000 is larger than 65535"}));
+}
+
+TEST(Check, RefusesTheSameListenTwice) {
+  struct {
+    const char* first;
+    const char* second;
+    bool clash;
+  } const cases[] = {{"9308", "9308", true},
+                     {"127.0.0.1:9308", "127.0.0.1:9308:http", true},
+                     {"9308", "127.0.0.1:9308", true},
+                     {"127.0.0.1:9308", "0.0.0.0:9308", true},
+                     {"/run/a", "/run/a", true},
+                     {"127.0.0.1:9308", "127.0.0.1:9309", false},
+                     {"127.0.0.1:9308", "127.0.0.2:9308", false},
+                     {"127.0.0.1:0", "127.0.0.1:0", false},
+                     {"/run/a", "/run/b", false}};
+  for (const auto& c : cases)
+    EXPECT_EQ(
+        mentions(problems_of(searchd(fmt::format("listen = {}\nlisten = {}", c.first, c.second))),
+                 "is taken already by the listen in c:2:10"),
+        c.clash)
+        << c.first << " " << c.second;
+}
+
+TEST(Check, WantsAnAgentThatAnswersInEveryTable) {
+  EXPECT_EQ(problems_of(table("")), Lines{"c:1:1: table 't' has no agent that answers"});
+  EXPECT_EQ(problems_of(table(" agent_blackhole = a:1")),
+            Lines{"c:1:1: table 't' has no agent that answers"});
+}
+
+TEST(Check, RefusesMoreThan64Mirrors) {
+  std::string line = " agent = h0:1:t";
+  for (int i = 1; i < 64; ++i) line += fmt::format("|h{}:1:t", i);
+  EXPECT_EQ(problems_of(table(line)), Lines{});
+  const auto problems = problems_of(table(line + "|h64:1:t"));
+  EXPECT_EQ(problems, Lines{fmt::format("c:3:{}: a line has at most 64 mirrors, this one has 65",
+                                        line.size() + 2)});
+}
+
+TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
+  struct {
+    std::string text;
+    const char* notice;
+  } const cases[] = {
+      {searchd("agent_retry_count = 20"), "c:2:21: 20 retries: more than 8 are hardly ever of use"},
+      {searchd("agent_retry_delay = 5000"),
+       "c:2:21: agent_retry_delay is longer than one second: 5s"},
+      {searchd("agent_connect_timeout = 20s"),
+       "c:2:25: agent_connect_timeout (20s) can never be reached: request_timeout ends the whole "
+       "request after 10s"},
+      {searchd("request_timeout = 2s"),
+       "c:2:19: agent_query_timeout (3s) can never be reached: request_timeout ends the whole "
+       "request after 2s"},
+      {searchd("ping_timeout = 2s"),
+       "c:2:16: ping_timeout (2s) is longer than ha_ping_interval (1s)"},
+      {searchd("ha_ping_interval = 2m"),
+       "c:2:20: ha_ping_interval (2m) is longer than ha_period_karma (1m)"},
+      {searchd("max_packet_size = 8k"),
+       "max_header_size (16k) is larger than max_packet_size (8k)"},
+      {table(" agent = a:1\n ha_strategy = nodeads"),
+       "c:4:16: ha_strategy has nothing to choose from: no shard of table 't' has mirrors"},
+      {table(" agent = a:1[ha_strategy=nodeads]"),
+       "c:3:26: ha_strategy has nothing to choose from: the line has one agent"},
+      {table(" agent = a:1[retry_count=9]"),
+       "c:3:10: 9 retries: more than 8 are hardly ever of use"},
+      {table(" agent = a:1:x|a:1:x"), "c:3:16: a:1 is a mirror of this line already"},
+      {table(" agent = a:1\n agent_query_timeout = 1m"),
+       "c:4:24: agent_query_timeout (1m) can never be reached: request_timeout ends the whole "
+       "request after 10s"},
+      {searchd("persistent_connections_limit = 0") + table(" agent_persistent = a:1"),
+       "c:6:21: no connection is kept: persistent_connections_limit is 0"},
+      {table(" agent = a:1\n path = /p"),
+       "c:4:9: path is ignored: it means something with dialect = http only"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(problems_of(c.text), Lines{}) << c.text;
+    EXPECT_TRUE(mentions(notices_of(c.text), c.notice))
+        << c.notice << " in " << testing::PrintToString(notices_of(c.text));
+  }
+}
+
+TEST(Check, HasNothingToSayAboutASensibleConfiguration) {
+  EXPECT_EQ(notices_of(searchd("listen = 127.0.0.1:9308\nha_strategy = noerrors") +
+                       table(" agent = a:9308|b:9308:x\n agent = c:9308|d:9308:y")),
+            Lines{});
+}
+
+TEST(Check, LeavesNamesOfStrategiesAndDialectsToThoseWhoKnowThem) {
+  const auto loaded =
+      load_text(table(" ha_strategy = fastest\n dialect = klingon\n agent = a:1|b:1"));
+  ASSERT_TRUE(loaded.settings);
+  const auto& t = loaded.settings->tables.at(0);
+  EXPECT_EQ(t.ha_strategy->value, "fastest");
+  EXPECT_EQ(text(t.ha_strategy->at), "c:3:16");
+  EXPECT_EQ(t.dialect.value, "klingon");
+  EXPECT_EQ(text(t.dialect.at), "c:4:12");
+}
+
+TEST(CheckDialectHttp, WantsOneShardAndARoute) {
+  struct {
+    const char* body;
+    Lines problems;
+  } const cases[] = {
+      {" dialect = http\n route = /x\n agent = a:1|b:1", {}},
+      {" dialect = http\n agent = a:1",
+       {"c:1:1: table 't' needs a route = /prefix, as its dialect is http"}},
+      {" dialect = http\n route =\n agent = a:1",
+       {"c:1:1: table 't' needs a route = /prefix, as its dialect is http",
+        "c:4:9: route: a value is missing"}},
+      {" dialect = http\n route = x\n agent = a:1",
+       {"c:4:10: route is not a path that begins with '/': 'x'"}},
+      {" dialect = http\n route = /x?y\n agent = a:1",
+       {"c:4:10: route is not a path that begins with '/': '/x?y'"}},
+      {" dialect = http\n route = /x\n path = y\n reads = z\n agent = a:1",
+       {"c:5:9: path is not a path that begins with '/': 'y'",
+        "c:6:10: reads is not a path that begins with '/': 'z'"}},
+      {" dialect = http\n route = /x\n agent = a:1\n agent = b:1",
+       {"c:6:10: dialect = http cannot merge: table 't' must have one shard, not 2"}},
+      {" route = /x\n reads = /y\n agent = a:1",
+       {"c:3:10: route needs dialect = http", "c:4:10: reads needs dialect = http"}},
+  };
+  for (const auto& c : cases) EXPECT_EQ(problems_of(table(c.body)), c.problems) << c.body;
+}
+
+TEST(CheckDialectHttp, RefusesARouteThatIsTaken) {
+  EXPECT_EQ(
+      problems_of("table a {\n type = distributed\n dialect = http\n route = /x\n agent = a:1\n}\n"
+                  "table b : a {\n route = /x/\n}\ntable c : a {\n route = /xy\n}"),
+      Lines{"c:8:10: the route '/x/' is taken already, in c:4:10"});
+}
+
+}  // namespace
+}  // namespace karmad

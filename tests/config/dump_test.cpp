@@ -1,0 +1,79 @@
+#include "config/dump.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+const char* const kEverything =
+    "searchd {\n listen = 9308\n listen = [::1]:9309\n listen = /run/k.sock\n workers = 3\n"
+    " ha_strategy = nodeads\n ha_period_karma = 1500ms\n ha_ping_interval = 0\n"
+    " ping_timeout = 100\n ping_path = /a?b=$\\{x\\}\n karma_compound = 0\n dead_after = 5\n"
+    " agent_connect_timeout = 250\n agent_query_timeout = 2s\n agent_retry_count = 0\n"
+    " agent_retry_delay = 10\n request_timeout = 4001\n persistent_connections_limit = 7\n"
+    " hostname_lookup = request\n partial_results = deny\n collation = binary\n"
+    " client_timeout = 20\n network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8193\n"
+    " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
+    " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
+    " log_level = debug\n}\n"
+    "table t {\n type = distributed\n agent_persistent = c:3:x\n agent = a|b:2 "
+    "[ha_strategy=random]\n"
+    " agent = d:4[blackhole=1, conn=pconn]\n agent_blackhole = /run/e:y\n ha_strategy = "
+    "roundrobin\n"
+    " agent_connect_timeout = 20\n agent_query_timeout = 30\n agent_retry_count = 1\n"
+    " partial_results = allow\n}\n"
+    "table pass {\n type = distributed\n dialect = http\n route = /solr\n path = /x\n"
+    " reads = /select, /query\n agent = s:8983[retry_count=4]\n}\n";
+
+std::string without_comments(std::string dumped) {
+  for (auto at = dumped.find("  # "); at != std::string::npos; at = dumped.find("  # "))
+    dumped.erase(at, dumped.find('\n', at) - at);
+  return dumped;
+}
+
+TEST(Dump, LoadsAsTheSameSettings) {
+  for (const std::string text : {"", kEverything}) {
+    const auto first = load_text(text);
+    for (const auto& problem : first.problems) ADD_FAILURE() << karmad::text(problem);
+    ASSERT_TRUE(first.settings);
+    const auto dumped = dump(*first.settings);
+    const auto second = load_text(dumped);
+    for (const auto& problem : second.problems) ADD_FAILURE() << karmad::text(problem) << dumped;
+    ASSERT_TRUE(second.settings);
+    EXPECT_EQ(without_comments(dump(*second.settings)), without_comments(dumped));
+    EXPECT_EQ(second.settings->searchd.ping_path.value, first.settings->searchd.ping_path.value);
+    EXPECT_EQ(second.settings->tables.size(), first.settings->tables.size());
+    EXPECT_EQ(second.settings->searchd.ping_timeout.has_value(),
+              first.settings->searchd.ping_timeout.has_value());
+  }
+}
+
+TEST(Dump, SaysWhereEachValueCameFrom) {
+  const auto loaded = load_text(
+      "searchd {\n ha_period_karma = 30\n}\n"
+      "table t {\n type = distributed\n agent = a|b:2\n}\n");
+  ASSERT_TRUE(loaded.settings);
+  const auto dumped = dump(*loaded.settings);
+  for (const char* line :
+       {"  listen = 127.0.0.1:9308  # default\n", "  workers = auto  # default\n",
+        "  ha_period_karma = 30s  # c:2:20\n", "  ha_ping_interval = 1s  # default\n",
+        "  # agent_retry_count is unset: one retry of a read, on another mirror\n",
+        "table t {  # c:4:1\n", "  type = distributed\n", "  agent = a:9308:t|b:2:t  # c:6:10\n",
+        "  dialect = manticore  # default\n"})
+    EXPECT_NE(dumped.find(line), std::string::npos) << line << "not in\n" << dumped;
+  EXPECT_EQ(dumped.find("mirror_retry_count"), std::string::npos) << "other names are not dumped";
+}
+
+TEST(Dump, EscapesWhatWouldBeSyntax) {
+  const auto loaded = load_text("searchd {\n ping_path = /${V}\n}\n", {{"V", "a{b}}${V}\\"}});
+  ASSERT_TRUE(loaded.settings);
+  ASSERT_EQ(loaded.settings->searchd.ping_path.value, "/a{b}}${V}\\");
+  const auto again = load_text(dump(*loaded.settings));
+  ASSERT_TRUE(again.settings) << testing::PrintToString(lines(again.problems));
+  EXPECT_EQ(again.settings->searchd.ping_path.value, "/a{b}}${V}\\");
+}
+
+}  // namespace
+}  // namespace karmad

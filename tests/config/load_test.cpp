@@ -1,0 +1,106 @@
+#include "config/load.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of its own that goes with the test.
+class Directory {
+ public:
+  Directory() {
+    std::string name = (fs::temp_directory_path() / "karmad-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~Directory() { fs::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  std::string write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+TEST(Load, ReadsRealFilesPatternsAndVariables) {
+  const Directory directory;
+  const auto main = directory.write("karmad.conf", "include = tables.d/*.conf\nsearchd {\n}\n");
+  directory.write("tables.d/b.conf", "table b : a {\n}\n");
+  directory.write("tables.d/a.conf",
+                  "table a {\n type = distributed\n agent = ${KARMAD_TEST_NOT_SET:-h:1}\n}\n");
+  const auto loaded = load(main);
+  EXPECT_EQ(lines(loaded.problems), Lines{});
+  ASSERT_TRUE(loaded.settings);
+  ASSERT_EQ(loaded.settings->tables.size(), 2U);
+  EXPECT_EQ(text(loaded.settings->tables[1].at),
+            (directory.path() / "tables.d/b.conf:1:1").string());
+}
+
+TEST(Load, SaysWhyAFileCannotBeRead) {
+  const Directory directory;
+  EXPECT_EQ(lines(load("/no/such/file").problems),
+            Lines{"/no/such/file cannot be read: No such file or directory"});
+  EXPECT_EQ(lines(load(directory.path().string()).problems),
+            Lines{directory.path().string() + " cannot be read: Is a directory"});
+}
+
+TEST(Load, GivesSettingsOrProblemsAndNeverBoth) {
+  for (const char* text : {"", "searchd {\n}", "searchd {", "table t {\n type = distributed\n}"}) {
+    const auto loaded = load_text(text);
+    EXPECT_NE(loaded.settings.has_value(), !loaded.problems.empty()) << text;
+  }
+}
+
+TEST(Load, SurvivesDamagedFiles) {
+  const std::string good =
+      "# c\nsearchd {\n listen = [::1]:9308:http\n ha_ping_interval = 15ms\n}\n"
+      "table a {\n type = distributed\n agent = ${H:-h}:1:t,u|[::1]|/run/s \\\n"
+      "  [conn=pconn, retry_count=2]\n}\ntable b : a { ha_strategy = nodeads }\n";
+  ASSERT_TRUE(load_text(good).settings);
+  std::mt19937 chance(7);
+  const std::string_view pieces = "{}[]|:,=#\\$\n \x01\xff/a0-";
+  for (int round = 0; round < 3000; ++round) {
+    auto text = good;
+    for (int i = 0; i < 3; ++i) {
+      const auto at = chance() % text.size();
+      const auto piece = pieces[chance() % pieces.size()];
+      if (chance() % 2 == 0)
+        text[at] = piece;
+      else
+        text.insert(at, 1, piece);
+    }
+    const auto loaded = load_text(text);
+    ASSERT_NE(loaded.settings.has_value(), !loaded.problems.empty()) << text;
+  }
+}
+
+TEST(Load, OrdersProblemsByPlaceAndListsAHundredAtMost) {
+  std::string text = "searchd {\n";
+  for (int i = 0; i < 500; ++i) text += " nonsense_key = 1\n";
+  const auto problems = load_text(text + "}\n").problems;
+  ASSERT_EQ(problems.size(), kEnoughProblems + 1);
+  EXPECT_EQ(karmad::text(problems[0]), "c:2:2: unknown key 'nonsense_key'");
+  EXPECT_EQ(problems.back().message, "there are more problems, which are not listed");
+}
+
+TEST(Load, ShowsNoControlCharactersOfTheFileInItsMessages) {
+  EXPECT_EQ(problems_of("searchd {\n log_level = a\x1b[31m\n}"),
+            Lines{"c:2:14: log_level: 'a?[31m' is not one of debug, info, warning, error"});
+}
+
+}  // namespace
+}  // namespace karmad

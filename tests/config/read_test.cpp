@@ -1,0 +1,320 @@
+#include "config/read.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/agent_line.hpp"
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+Settings settings_of(const std::string& text) {
+  auto loaded = load_text(text);
+  for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
+  return loaded.settings.value_or(Settings{});
+}
+
+TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-026
+  const auto settings = settings_of("searchd {\n}\n");
+  const auto& s = settings.searchd;
+  ASSERT_EQ(s.listen.size(), 1U);
+  EXPECT_EQ(text(s.listen[0].address), "127.0.0.1:9308");
+  EXPECT_EQ(text(s.listen[0].at), "default");
+  EXPECT_EQ(s.ha_strategy.value, "random");
+  EXPECT_EQ(s.ha_period_karma.value, 60s);
+  EXPECT_EQ(s.ha_ping_interval.value, 1s);
+  EXPECT_EQ(s.agent_connect_timeout.value, 1s);
+  EXPECT_EQ(s.agent_query_timeout.value, 3s);
+  EXPECT_FALSE(s.agent_retry_count);
+  EXPECT_EQ(s.agent_retry_delay.value, 500ms);
+  EXPECT_EQ(s.request_timeout.value, 10s);
+  EXPECT_EQ(lines(settings.notices),
+            Lines{"there is no distributed table: nothing can be searched"});
+}
+
+TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
+  const auto s = settings_of(
+                     "searchd {\n listen = 9308\n listen = /run/k.sock\n workers = 3\n"
+                     " ha_strategy = nodeads\n ha_period_karma = 30\n ha_ping_interval = 200\n"
+                     " ping_timeout = 100\n ping_path = /healthz?a=1\n karma_compound = 0\n"
+                     " dead_after = 5\n agent_connect_timeout = 250\n agent_query_timeout = 2s\n"
+                     " agent_retry_count = 2\n agent_retry_delay = 10\n request_timeout = 4000\n"
+                     " persistent_connections_limit = 7\n hostname_lookup = request\n"
+                     " partial_results = deny\n collation = libc_cs\n client_timeout = 20\n"
+                     " network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8k\n"
+                     " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
+                     " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 9\n"
+                     " log_level = debug\n}")
+                     .searchd;
+  ASSERT_EQ(s.listen.size(), 2U);
+  EXPECT_EQ(text(s.listen[0].address), "*:9308");
+  EXPECT_EQ(text(s.listen[1].address), "/run/k.sock");
+  EXPECT_EQ(s.workers.value, 3U);
+  EXPECT_EQ(s.ha_strategy.value, "nodeads");
+  EXPECT_EQ(s.ha_period_karma.value, 30s);
+  EXPECT_EQ(s.ha_ping_interval.value, 200ms);
+  EXPECT_EQ(s.ping_timeout.value().value, 100ms);
+  EXPECT_EQ(s.ping_path.value, "/healthz?a=1");
+  EXPECT_FALSE(s.karma_compound.value);
+  EXPECT_EQ(s.dead_after.value, 5U);
+  EXPECT_EQ(s.agent_connect_timeout.value, 250ms);
+  EXPECT_EQ(s.agent_query_timeout.value, 2s);
+  EXPECT_EQ(s.agent_retry_count.value().value, 2U);
+  EXPECT_EQ(s.agent_retry_delay.value, 10ms);
+  EXPECT_EQ(s.request_timeout.value, 4s);
+  EXPECT_EQ(s.persistent_connections_limit.value().value, 7U);
+  EXPECT_EQ(s.hostname_lookup.value, LookUp::on_request);
+  EXPECT_EQ(s.partial_results.value, PartialResults::deny);
+  EXPECT_EQ(s.collation.value, Collation::libc_cs);
+  EXPECT_EQ(s.client_timeout.value, 20s);
+  EXPECT_EQ(s.network_timeout.value, 3s);
+  EXPECT_EQ(s.max_packet_size.value, 8U << 20);
+  EXPECT_EQ(s.max_header_size.value, 8U << 10);
+  EXPECT_EQ(s.max_header_count.value, 50U);
+  EXPECT_EQ(s.max_connections.value, 1000U);
+  EXPECT_EQ(s.max_json_depth.value, 64U);
+  EXPECT_EQ(s.buffer_keep_up_to.value, 2U << 20);
+  EXPECT_EQ(s.listen_backlog.value, 100U);
+  EXPECT_EQ(s.shutdown_timeout.value, 9s);
+  EXPECT_EQ(s.log_level.value, LogLevel::debug);
+  EXPECT_EQ(text(s.ha_period_karma.at), "c:6:20") << "the place of the value";
+}
+
+TEST(Read, SetsEveryKeyOfATable) {
+  const auto settings = settings_of(
+      "table t {\n type = distributed\n agent_persistent = c:3:x\n agent = a:1|b:2\n"
+      " agent = d:4[blackhole=1]\n agent_blackhole = e:5:y\n ha_strategy = roundrobin\n"
+      " agent_connect_timeout = 20\n agent_query_timeout = 30\n agent_retry_count = 1\n"
+      " partial_results = deny\n}\n"
+      "table pass {\n type = distributed\n dialect = http\n route = /solr\n path = /x\n"
+      " reads = /select, /query\n reads = /get\n agent = s:8983\n}\n");
+  ASSERT_EQ(settings.tables.size(), 2U);
+  const auto& t = settings.tables[0];
+  EXPECT_EQ(t.name, "t");
+  EXPECT_EQ(t.dialect.value, "manticore");
+  ASSERT_EQ(t.shards.size(), 2U);
+  EXPECT_EQ(text(t.shards[0]), "a:1:t|b:2:t") << "agent lines come first";
+  EXPECT_EQ(text(t.shards[1]), "c:3:x [conn=persistent]");
+  ASSERT_EQ(t.blackholes.size(), 2U);
+  EXPECT_EQ(text(t.blackholes[0]), "d:4:t");
+  EXPECT_EQ(text(t.blackholes[1]), "e:5:y");
+  EXPECT_EQ(t.ha_strategy.value().value, "roundrobin");
+  EXPECT_EQ(t.agent_connect_timeout.value().value, 20ms);
+  EXPECT_EQ(t.agent_query_timeout.value().value, 30ms);
+  EXPECT_EQ(t.agent_retry_count.value().value, 1U);
+  EXPECT_EQ(t.partial_results.value().value, PartialResults::deny);
+  const auto& pass = settings.tables[1];
+  EXPECT_EQ(pass.dialect.value, "http");
+  EXPECT_EQ(pass.route.value, "/solr");
+  EXPECT_EQ(pass.path.value().value, "/x");
+  EXPECT_EQ(pass.reads, (std::vector<std::string>{"/select", "/query", "/get"}));
+  EXPECT_EQ(text(pass.reads_at), "c:18:10");
+}
+
+TEST(Read, LetsAChildTableHaveItsOwnNameInInheritedAgentLines) {
+  const auto settings =
+      settings_of("table a {\n type = distributed\n agent = h:1\n}\ntable b : a {\n}");
+  EXPECT_EQ(text(settings.tables.at(1).shards.at(0)), "h:1:b");
+  EXPECT_EQ(text(settings.tables[1].shards[0].at), "c:3:10");
+}
+
+TEST(Read, LetsTheNewNameOfAKeyWinOverItsOtherName) {
+  const auto settings = settings_of(
+      "searchd {\n network_timeout = 7\n read_timeout = 2\n mirror_retry_count = 3\n"
+      " agent_retry_count = 2\n collation_server = libc_cs\n}\n" +
+      table(" mirror_retry_count = 5\n agent_retry_count = 4\n agent = a:1"));
+  EXPECT_EQ(settings.searchd.network_timeout.value, 7s);
+  EXPECT_EQ(settings.searchd.agent_retry_count.value().value, 3U);
+  EXPECT_EQ(settings.searchd.collation.value, Collation::libc_cs);
+  EXPECT_EQ(settings.tables.at(0).agent_retry_count.value().value, 5U);
+  EXPECT_EQ(lines(settings.notices),
+            (Lines{"c:2:2: network_timeout wins over its other name, set in c:3:17",
+                   "c:4:2: mirror_retry_count wins over its other name, set in c:5:22",
+                   "c:10:2: mirror_retry_count wins over its other name, set in c:11:22"}));
+}
+
+TEST(Read, ReportsUnknownKeysWithTheClosestOne) {
+  EXPECT_EQ(problems_of("searchd {\n ha_stratgy = random\n foobarbaz = 1\n}\n" +
+                        table(" agnet = a:1\n agent = a:1")),
+            (Lines{"c:2:2: unknown key 'ha_stratgy'; did you mean 'ha_strategy'?",
+                   "c:3:2: unknown key 'foobarbaz'",
+                   "c:7:2: unknown key 'agnet'; did you mean 'agent'?"}));
+}
+
+TEST(Read, SaysWhereAKnownKeyBelongs) {
+  EXPECT_EQ(problems_of("searchd {\n agent = a:1\n}\n" + table(" listen = 1\n agent = a:1")),
+            (Lines{"c:2:2: 'agent' stands in a distributed table, not here",
+                   "c:6:2: 'listen' stands in searchd, not here"}));
+}
+
+TEST(Read, ReportsBadValuesAtTheCharacterThatIsWrong) {
+  struct {
+    const char* line;
+    const char* problem;
+  } const cases[] = {
+      {"ha_ping_interval = 1.5s",
+       "c:2:21: ha_ping_interval: '1.5s' has a fraction; write a whole number of a smaller unit"},
+      {"agent_connect_timeout = 500 ms",
+       "c:2:28: agent_connect_timeout: '500 ms' has a blank between number and unit; write "
+       "'500ms'"},
+      {"workers =", "c:2:10: workers: a value is missing"},
+      {"workers = many", "c:2:11: workers: 'many' does not begin with a whole number"},
+      {"workers = 4294967296", "c:2:11: workers: '4294967296' is too large"},
+      {"karma_compound = yes", "c:2:18: karma_compound: 'yes' is neither 0 nor 1"},
+      {"partial_results = alow",
+       "c:2:19: partial_results: 'alow' is not one of allow, deny; did you mean 'allow'?"},
+      {"collation_server = utf8_general_ci",
+       "c:2:20: collation_server: 'utf8_general_ci' is not one of libc_ci, libc_cs, binary"},
+      {"max_packet_size = 12ms",
+       "c:2:21: max_packet_size: '12ms' has an unknown unit; known are k, m, g, t (powers of "
+       "1024)"}};
+  for (const auto& c : cases)
+    EXPECT_EQ(problems_of("searchd {\n" + std::string(c.line) + "\n}"), Lines{c.problem}) << c.line;
+}
+
+TEST(Read, RefusesLocalTablesInADistributedOne) {
+  EXPECT_EQ(
+      problems_of(table(" local = x\n agent = a:1")),
+      Lines{"c:3:2: local tables cannot be part of a distributed table here: ignoring this one "
+            "would silently lose its data; serve it from an agent"});
+}
+
+TEST(Read, WantsToBeToldThatATableIsDistributed) {
+  EXPECT_EQ(problems_of("table t {\n agent = a:1\n}"),
+            Lines{"c:1:1: table 't' has agents, but no 'type = distributed'"});
+  EXPECT_EQ(problems_of("table t {\n type = distribtued\n agent = a:1\n}"),
+            Lines{"c:2:9: unknown type 'distribtued'; did you mean 'distributed'?"});
+}
+
+TEST(Read, ListsWhatItIgnoresOncePerKindOfSection) {
+  EXPECT_EQ(
+      notices_of(
+          "source s1 {\n sql_host = x\n}\nsource s2 : s1 {\n}\nindexer {\n mem_limit = 1G\n}\n"
+          "common {\n}\nindex p {\n source = s1\n path = /p\n}\nindex r {\n type = rt\n}\n"
+          "searchd {\n log = /l\n pid_file = /p\n binlog_path =\n}\n" +
+          table(" morphology = none\n agent = a:1")),
+      (Lines{
+          "c:1:1: sections that mean nothing here are ignored: source s1, source s2",
+          "c:6:1: sections that mean nothing here are ignored: indexer",
+          "c:9:1: sections that mean nothing here are ignored: common",
+          "c:11:1: tables that are not distributed are ignored: p, r",
+          "c:19:2: keys of searchd that mean nothing here are ignored: log, pid_file, binlog_path",
+          "c:25:2: keys of distributed tables that mean nothing here are ignored: morphology"}));
+}
+
+// An installation's file as it is found in the field: local tables, sources and a distributed one.
+TEST(Read, LoadsAnExistingConfigurationWithADistributedTable) {
+  const auto settings = settings_of(R"(#
+# main search configuration
+#
+source main_base
+{
+    type            = mysql
+    sql_host        = localhost
+    sql_user        = search
+    sql_pass        = se\#cret
+    sql_db          = shop
+    sql_query_pre   = SET NAMES utf8
+    sql_query_pre   = SET SESSION query_cache_type=OFF
+    sql_query       = \
+        SELECT id, group_id, UNIX_TIMESTAMP(added) AS added, title, content \
+        FROM documents WHERE id BETWEEN $start AND $end
+    sql_attr_uint   = group_id
+    sql_attr_timestamp = added
+}
+
+source main_delta : main_base
+{
+    sql_query_pre = SET NAMES utf8
+}
+
+index docs_0
+{
+    source        = main_base
+    path          = /var/lib/sphinx/docs_0
+    morphology    = stem_en
+    min_word_len  = 2
+    regexp_filter = (\d{2})/(\d{2}) => \1\2
+    charset_table = 0..9, A..Z->a..z, _, a..z
+}
+
+index docs_0_delta : docs_0
+{
+    source = main_delta
+    path   = /var/lib/sphinx/docs_0_delta
+}
+
+index docs
+{
+    type                  = distributed
+    agent                 = search1.example:9312|search2.example:9312:docs_0,docs_0_delta
+    agent                 = search3.example:9312:docs_1 | \
+                            search4.example:9312:docs_1 [ha_strategy=nodeads, retry_count=3]
+    agent_persistent      = 10.0.0.5:9312:docs_2
+    agent_blackhole       = testbox:9312:docs_0
+    agent_connect_timeout = 1000
+    agent_query_timeout   = 3000
+    ha_strategy           = noerrors
+    mirror_retry_count    = 2
+}
+
+indexer
+{
+    mem_limit = 128M
+}
+
+searchd
+{
+    listen            = 9312
+    listen            = 9306:mysql41
+    listen            = /var/run/searchd.sock:mysql41
+    listen            = 127.0.0.1:9308:http
+    log               = /var/log/sphinx/searchd.log
+    query_log         = /var/log/sphinx/query.log
+    query_log_format  = sphinxql
+    pid_file          = /var/run/searchd.pid
+    binlog_path       = /var/lib/sphinx
+    read_timeout      = 5
+    client_timeout    = 300
+    max_children      = 30
+    persistent_connections_limit = 30
+    seamless_rotate   = 1
+    preopen_indexes   = 1
+    unlink_old        = 1
+    workers           = threads # for RT to work
+    max_packet_size   = 8M
+    max_filters       = 256
+    max_batch_queries = 32
+    thread_stack      = 1M
+    rt_mem_limit      = 128M
+    ha_period_karma   = 2m
+    ha_ping_interval  = 3s
+    mysql_version_string = 5.0.37
+    collation_server  = libc_ci
+    net_workers       = 1
+}
+)");
+  ASSERT_EQ(settings.searchd.listen.size(), 2U);
+  EXPECT_EQ(settings.searchd.ha_period_karma.value, 120s);
+  EXPECT_EQ(settings.searchd.network_timeout.value, 5s);
+  ASSERT_EQ(settings.tables.size(), 1U);
+  const auto& docs = settings.tables[0];
+  ASSERT_EQ(docs.shards.size(), 3U);
+  EXPECT_EQ(text(docs.shards[0]),
+            "search1.example:9312:docs_0,docs_0_delta|search2.example:9312:docs_0,docs_0_delta");
+  EXPECT_EQ(text(docs.shards[1]),
+            "search3.example:9312:docs_1|search4.example:9312:docs_1 [ha_strategy=nodeads, "
+            "retry_count=3]");
+  EXPECT_EQ(docs.blackholes.size(), 1U);
+  EXPECT_EQ(docs.agent_retry_count.value().value, 2U);
+  const auto notices = lines(settings.notices);
+  EXPECT_EQ(notices.size(), 7U);
+  for (const char* part :
+       {"source main_base, source main_delta", "ignored: docs_0, docs_0_delta", "ignored: indexer",
+        "workers = threads is ignored", "9306:mysql41", "/var/run/searchd.sock:mysql41",
+        "keys of searchd that mean nothing here are ignored: log, query_log"})
+    EXPECT_TRUE(mentions(notices, part)) << part;
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,163 @@
+// A shard without an answer: a warning or an error, which says what is missing and why.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kQuery =
+    R"({"table":"t","query":{"match":{"title":"lamp"}},"sort":["price"]})";
+constexpr std::string_view kDeny = "X-Partial-Results: deny\r\n";
+constexpr std::string_view kAllow = "X-Partial-Results: allow\r\n";
+
+FakeMirror::React with(const Reaction& reaction) {
+  return [reaction](const std::string&) { return reaction; };
+}
+
+std::string shards(const std::string& first, const std::string& second,
+                   const std::string& more = "") {
+  return fmt::format(
+      "table t {{\n type = distributed\n agent = {}:products\n agent = {}:products\n"
+      "{}\n}}\n",
+      first, second, more);
+}
+
+bool has(const Response& response, const std::string& text) {
+  return response.body.find(text) != std::string::npos;
+}
+
+std::string hits(const std::string& body) {
+  return body.substr(body.find("\"hits\":"));
+}
+
+TEST(PartialResults, AreTheLivingShardsHitsAndAWarningThatNamesEveryMirrorTried) {
+  const DemoAgent alive("1/2", "demo", 0, 600);
+  const ClosedPort one;
+  const ClosedPort two;
+  const Master master("ha_ping_interval = 0",
+                      shards(one.address() + "|" + two.address(), alive.address()));
+  const auto answer = master.search(kQuery);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(has(answer, "\"warning\":{\"reason\":\"table t: shard 1: agent ")) << answer.body;
+  EXPECT_TRUE(has(answer, fmt::format("agent {}: Connection refused", one.address())))
+      << answer.body;
+  EXPECT_TRUE(has(answer, fmt::format("agent {}: Connection refused", two.address())))
+      << answer.body;
+  EXPECT_FALSE(has(answer, "shard 2")) << answer.body;
+  EXPECT_TRUE(has(answer, "\"timed_out\":false")) << answer.body;
+  const auto alone =
+      post(alive.port(), "/search",
+           R"({"table":"products","query":{"match":{"title":"lamp"}},"sort":["price","id"]})");
+  EXPECT_EQ(hits(answer.body), hits(alone.body));
+
+  const auto denied = master.search(kQuery, kDeny);
+  EXPECT_EQ(denied.status, 503);
+  EXPECT_TRUE(has(denied, "table t: shard 1: agent ")) << denied.body;
+  EXPECT_TRUE(has(denied, fmt::format("agent {}: Connection refused", two.address())))
+      << denied.body;
+}
+
+TEST(PartialResults, SayTimedOutWhenThatIsWhyAShardIsMissing) {
+  const FakeMirror alive(with(nothing_found()));
+  const FakeMirror silent(with(silence()));
+  const Master master("ha_ping_interval = 0\n agent_query_timeout = 150ms",
+                      shards(alive.address(), silent.address()));
+  const auto answer = master.search(kQuery);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(has(answer, "\"timed_out\":true")) << answer.body;
+  EXPECT_TRUE(
+      has(answer, fmt::format("table t: shard 2: agent {}: query timed out", silent.address())))
+      << answer.body;
+  const auto denied = master.search(kQuery, kDeny);
+  EXPECT_EQ(denied.status, 504);
+  EXPECT_TRUE(has(denied, fmt::format("shard 2: agent {}: query timed out", silent.address())))
+      << denied.body;
+}
+
+TEST(PartialResults, AreDeniedByTheTableUnlessTheRequestAllowsThem) {
+  const FakeMirror alive(with(nothing_found()));
+  const ClosedPort gone;
+  const Master master("ha_ping_interval = 0",
+                      shards(alive.address(), gone.address(), " partial_results = deny"));
+  EXPECT_EQ(master.search(kQuery).status, 503);
+  EXPECT_EQ(master.search(kQuery, kAllow).status, 200);
+  EXPECT_EQ(master.search(kQuery, kDeny).status, 503);
+}
+
+TEST(PartialResults, AreDeniedByTheInstanceUnlessTheTableAllowsThem) {
+  const FakeMirror alive(with(nothing_found()));
+  const ClosedPort gone;
+  const Master strict("ha_ping_interval = 0\n partial_results = deny",
+                      shards(alive.address(), gone.address()));
+  EXPECT_EQ(strict.search(kQuery).status, 503);
+  const Master lenient("ha_ping_interval = 0\n partial_results = deny",
+                       shards(alive.address(), gone.address(), " partial_results = allow"));
+  EXPECT_EQ(lenient.search(kQuery).status, 200);
+}
+
+TEST(NoResults, WhenAllShardsAreDeadTheErrorNamesEveryMirrorOfEach) {
+  const ClosedPort a;
+  const ClosedPort b;
+  const ClosedPort c;
+  const Master master("ha_ping_interval = 0", shards(a.address() + "|" + b.address(), c.address()));
+  for (const auto fields : {kAllow, kDeny}) {
+    const auto answer = master.search(kQuery, fields);
+    EXPECT_EQ(answer.status, 502);
+    EXPECT_TRUE(has(answer, "\"error\":")) << answer.body;
+    EXPECT_TRUE(has(answer, "table t: shard 1: agent ")) << answer.body;
+    EXPECT_TRUE(has(answer, "table t: shard 2: agent " + c.address())) << answer.body;
+    for (const auto& mirror : {a.address(), b.address()})
+      EXPECT_TRUE(has(answer, "agent " + mirror + ": Connection refused")) << answer.body;
+  }
+}
+
+TEST(NoResults, IsAGatewayTimeoutWhenATimeOutWasTheReason) {
+  const FakeMirror silent(with(silence()));
+  const ClosedPort gone;
+  const Master master("ha_ping_interval = 0\n agent_query_timeout = 150ms",
+                      shards(gone.address(), silent.address()));
+  const auto answer = master.search(kQuery);
+  EXPECT_EQ(answer.status, 504);
+  EXPECT_TRUE(has(answer, gone.address() + ": Connection refused")) << answer.body;
+  EXPECT_TRUE(has(answer, silent.address() + ": query timed out")) << answer.body;
+}
+
+// Manticore's case 314: what many mirrors say is not cut.
+TEST(NoResults, TheErrorIsNotCutHoweverManyMirrorsFailed) {
+  std::vector<std::unique_ptr<ClosedPort>> ports;
+  std::string line;
+  for (int i = 0; i < 40; ++i) {
+    ports.push_back(std::make_unique<ClosedPort>());
+    line += (i == 0 ? "" : "|") + ports.back()->address();
+  }
+  const Master master("ha_ping_interval = 0",
+                      fmt::format("table t {{\n type = distributed\n agent = {}:products "
+                                  "[retry_count=39]\n}}\n",
+                                  line));
+  const auto answer = master.search(kQuery);
+  EXPECT_EQ(answer.status, 502);
+  for (const auto& port : ports)
+    EXPECT_TRUE(has(answer, port->address() + ": Connection refused")) << answer.body;
+}
+
+// Manticore's defect g.2: the slow shard alone is to blame.
+TEST(SlowShard, IsTheOnlyOneThatIsBlamed) {
+  const FakeMirror fast(with(nothing_found()));
+  const FakeMirror slow(with(silence()));
+  const Master master("ha_ping_interval = 0\n agent_query_timeout = 150ms",
+                      shards(fast.address(), slow.address()));
+  EXPECT_EQ(master.search(kQuery).status, 200);
+  const auto counted = [&](int shard, const std::string& what) {
+    return master.number(fmt::format("/tables/0/shards/{}/mirrors/0/periods/1/{}", shard, what));
+  };
+  EXPECT_EQ(counted(0, "query_timeouts"), 0);
+  EXPECT_EQ(counted(0, "succeeded_queries"), 1);
+  EXPECT_EQ(counted(1, "query_timeouts"), 1);
+  EXPECT_EQ(counted(1, "succeeded_queries"), 0);
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,153 @@
+// SIGHUP reads the configuration again, and nobody notices but by what changed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+#include "tests/support/load.hpp"
+
+namespace karmad::test {
+namespace {
+
+Reaction answer(const std::string&) {
+  return nothing_found();
+}
+
+std::string table(const std::string& name, const std::string& line, const std::string& more = "") {
+  return fmt::format("table {} {{\n type = distributed\n agent = {}\n {}\n}}\n", name, line, more);
+}
+
+std::string query(std::string_view name) {
+  return fmt::format(R"({{"table":"{}","query":{{"match_all":{{}}}}}})", name);
+}
+
+/// Of the first shard of a table.
+double of_mirror(const Master& master, int of_table, int mirror, const std::string& what) {
+  return master.number(fmt::format("/tables/{}/shards/0/mirrors/{}/{}", of_table, mirror, what));
+}
+
+const std::string kCalm = "ha_ping_interval = 0";
+
+TEST(Reload, AddsAndRemovesTables) {
+  const FakeMirror mirror(answer);
+  Master master(kCalm, table("t", mirror.address()));
+  EXPECT_EQ(master.search(query("u")).status, 404);
+  ASSERT_TRUE(master.reload(kCalm, table("t", mirror.address()) + table("u", mirror.address())));
+  EXPECT_TRUE(eventually([&] { return master.search(query("u")).status == 200; }));
+  EXPECT_EQ(master.search(query("t")).status, 200);
+  ASSERT_TRUE(master.reload(kCalm, table("u", mirror.address())));
+  EXPECT_TRUE(eventually([&] { return master.search(query("t")).status == 404; }));
+  EXPECT_EQ(master.search(query("u")).status, 200);
+}
+
+TEST(Reload, ChangesAMirrorSetAndItsStrategy) {
+  const FakeMirror old(answer);
+  const FakeMirror fresh(answer);
+  Master master(kCalm, table("t", old.address()));
+  EXPECT_EQ(master.search(query("t")).status, 200);
+  const auto line = old.address() + "|" + fresh.address();
+  ASSERT_TRUE(master.reload(kCalm, table("t", line, "ha_strategy = roundrobin")));
+  EXPECT_TRUE(
+      eventually([&] { return master.word("/tables/0/shards/0/strategy") == "roundrobin"; }));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  EXPECT_EQ(old.requests(), 6u);
+  EXPECT_EQ(fresh.requests(), 5u);
+  EXPECT_EQ(of_mirror(master, 0, 0, "periods/15/succeeded_queries"), 6) << "the host's history";
+}
+
+// Case 20 of the peer's notes
+TEST(Reload, KeepsStatisticsOfAgentsAndWeightsOfSetsThatDidNotChange) {
+  const FakeMirror fast(answer);
+  const FakeMirror slow([](const std::string&) { return slowly(60ms); });
+  const ClosedPort gone;
+  const auto line = fast.address() + "|" + slow.address();
+  const std::string searchd =
+      kCalm + "\n ha_strategy = nodeads\n karma_compound = 0\n ha_period_karma = 1s";
+  Master master(searchd, table("t", line) + table("dead", gone.address()));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(query("dead")).status, 502);
+  {
+    const Load load(master.port(), 6, expecting_200(query("t")));
+    ASSERT_TRUE(eventually([&] { return of_mirror(master, 0, 1, "weight") < 0.4; }));
+  }
+  const auto attempts = of_mirror(master, 0, 0, "since_start/attempts");
+  EXPECT_GT(attempts, 0);
+  ASSERT_TRUE(
+      master.reload(searchd, table("t", line) + table("more", line, "ha_strategy = random") +
+                                 table("dead", gone.address(), "agent_query_timeout = 7s")));
+  EXPECT_EQ(master.word("/tables/1/name"), "more");
+  EXPECT_LT(of_mirror(master, 0, 1, "weight"), 0.45);
+  EXPECT_EQ(of_mirror(master, 0, 0, "since_start/attempts"), attempts);
+  EXPECT_EQ(of_mirror(master, 1, 1, "weight"), 0.5) << "a new set starts evenly";
+  EXPECT_EQ(of_mirror(master, 1, 0, "since_start/attempts"), 0);
+  EXPECT_EQ(of_mirror(master, 2, 0, "errors_in_a_row"), 5);
+  EXPECT_EQ(of_mirror(master, 2, 0, "periods/15/connect_failures"), 5);
+  EXPECT_EQ(of_mirror(master, 2, 0, "since_start/connect_failures"), 5);
+}
+
+TEST(Reload, OfABrokenFileChangesNothingAndSaysWhere) {
+  const FakeMirror mirror(answer);
+  Master master(kCalm, table("t", mirror.address()));
+  EXPECT_EQ(master.search(query("t")).status, 200);
+  ASSERT_TRUE(master.reload(kCalm + "\n agent_query_timeuot = 3s",
+                            table("t", "127.0.0.1:99999") + "table u {\n type = distributed\n}\n"));
+  const auto told = master.process().output();
+  // Line 1 is `searchd {`, line 2 `listen`, 3 the pings.
+  EXPECT_NE(told.find("karmad.conf:4:2: "), std::string::npos) << told;
+  EXPECT_NE(told.find("agent_query_timeout"), std::string::npos) << told;
+  EXPECT_NE(told.find("karmad.conf:8:"), std::string::npos) << told;
+  EXPECT_EQ(master.search(query("t")).status, 200);
+  EXPECT_EQ(master.search(query("u")).status, 404);
+  EXPECT_EQ(of_mirror(master, 0, 0, "since_start/attempts"), 2);
+  // An unknown strategy is found by another room than the parser.
+  ASSERT_TRUE(master.reload(kCalm, table("t", mirror.address(), "ha_strategy = karma")));
+  EXPECT_NE(master.process().output().find("karmad.conf:8:"), std::string::npos);
+  EXPECT_EQ(master.search(query("t")).status, 200);
+  ASSERT_TRUE(master.reload(kCalm, table("u", mirror.address())));
+  EXPECT_TRUE(eventually([&] { return master.search(query("u")).status == 200; }));
+}
+
+TEST(Reload, LetsQueriesUnderWaySucceedEvenOfATableThatGoes) {
+  const FakeMirror mirror([](const std::string&) { return slowly(30ms); });
+  const FakeMirror other(answer);
+  const auto before = table("t", mirror.address()) + table("goes", mirror.address());
+  const auto after =
+      table("new", other.address()) + table("t", mirror.address() + "|" + other.address());
+  const std::string searchd = "workers = 2\n ha_ping_interval = 50ms";
+  Master master(searchd, before);
+  ASSERT_TRUE(master.ready());
+  Load load(master.port(), 4, expecting_200(query("t")));
+  for (int i = 0; i < 3; ++i) {
+    HttpClient client(master.port());
+    const auto body = query("goes");
+    const auto seen = mirror.requests();
+    ASSERT_TRUE(client.send(fmt::format(
+        "POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)));
+    EXPECT_TRUE(eventually([&] { return mirror.requests() > seen; }));
+    ASSERT_TRUE(master.reload(searchd, after));
+    const auto last = client.receive();
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->status, 200) << last->body;
+    EXPECT_TRUE(load.more(20));
+    ASSERT_TRUE(master.reload(searchd, before));
+    EXPECT_TRUE(load.more(20));
+    EXPECT_TRUE(eventually([&] { return master.search(body).status == 200; }));
+  }
+  load.stop();
+  EXPECT_EQ(load.wrong(), "");
+}
+
+TEST(Reload, OfWhatNeedsARestartSaysSoAndChangesNothing) {
+  const FakeMirror mirror(answer);
+  Master master("ha_period_karma = 5s\n workers = 1", table("t", mirror.address()));
+  ASSERT_TRUE(master.reload("ha_period_karma = 7s\n workers = 2",
+                            table("t", mirror.address()) + table("u", mirror.address())));
+  const auto& told = master.process().output();
+  EXPECT_NE(told.find("ha_period_karma takes effect at the next start"), std::string::npos);
+  EXPECT_NE(told.find("workers takes effect at the next start"), std::string::npos);
+  EXPECT_EQ(master.status("status_period_seconds", "SHOW AGENT STATUS"), "5");
+  EXPECT_EQ(master.number("/period_s"), 5);
+  EXPECT_EQ(master.search(query("u")).status, 200);
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,195 @@
+// What karmad says of its agents is what happened to them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+FakeMirror::React with(const Reaction& reaction) {
+  return [reaction](const std::string&) { return reaction; };
+}
+
+std::string table(const std::string& name, const std::string& line) {
+  return fmt::format("table {} {{\n type = distributed\n agent = {}\n}}\n", name, line);
+}
+
+std::string query(std::string_view name) {
+  return fmt::format(R"({{"table":"{}","query":{{"match_all":{{}}}}}})", name);
+}
+
+constexpr auto kAgents = "SHOW AGENT STATUS";
+
+// The peer shows something else (its defect g.3).
+TEST(Status, ElevenRefusedConnectionsShowAsElevenEverywhere) {
+  const ClosedPort refused;
+  const Master master("ha_ping_interval = 0", table("t", refused.address()));
+  for (int i = 0; i < 11; ++i) EXPECT_EQ(master.search(query("t")).status, 502);
+  for (const auto periods : {1, 5, 15})
+    EXPECT_EQ(master.count(fmt::format("ag_0_{}periods_connect_failures", periods), kAgents), 11);
+  EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), 11);
+  EXPECT_EQ(master.status("ag_0_1periods_msecsperquery", kAgents), "n/a");
+  EXPECT_EQ(master.status("ag_0_hostname", kAgents), refused.address());
+  EXPECT_EQ(master.status("ag_0_ping", kAgents), "no");
+  const auto one = fmt::format("SHOW AGENT '{}' STATUS", refused.address());
+  EXPECT_EQ(master.count("agent_errorsarow", one), 11);
+  EXPECT_EQ(master.count("ag_t_1_1_connect_failures"), 11);
+  EXPECT_EQ(master.count("ag_t_1_1_succeeded_queries"), 0);
+  const std::string mirror = "/tables/0/shards/0/mirrors/0/";
+  for (const auto what :
+       {"errors_in_a_row", "periods/1/connect_failures", "periods/15/connect_failures",
+        "since_start/connect_failures", "since_start/attempts"})
+    EXPECT_EQ(master.number(mirror + what), 11) << what;
+  EXPECT_EQ(master.word(mirror + "state"), "dead");
+  EXPECT_EQ(master.word(mirror + "last_error"), "Connection refused");
+}
+
+constexpr const char* kCounters[] = {
+    "query_timeouts", "connect_timeouts",    "connect_failures", "network_errors",   "wrong_query",
+    "wrong_replies",  "unexpected_closings", "warnings",         "succeeded_queries"};
+
+struct Habit {
+  std::string counter;
+  Reaction reaction;
+  int errors_in_a_row;
+};
+
+TEST(Status, EveryKindOfTroubleHasItsCounterAndNoOther) {
+  const auto warning =
+      json(R"({"took":0,"timed_out":false,"warning":{"reason":"w"},"hits":{"total":0,)"
+           R"("total_relation":"eq","hits":[]}})");
+  const auto timed_out =
+      json(R"({"took":0,"timed_out":true,"hits":{"total":0,"total_relation":"eq","hits":[]}})");
+  const Habit habits[] = {
+      {"query_timeouts", silence(), 3},
+      {"network_errors", {.bytes = "", .then = Reaction::Then::reset}, 3},
+      {"network_errors", {.bytes = "HTTP/1.1 200 OK\r\n", .then = Reaction::Then::reset}, 3},
+      {"unexpected_closings", {.bytes = "", .then = Reaction::Then::close}, 3},
+      {"unexpected_closings",
+       {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", .then = Reaction::Then::close},
+       3},
+      {"wrong_replies", json(R"({"error":"internal error"})", 500), 3},
+      {"wrong_replies", json("busy", 503), 3},
+      {"wrong_replies", json("slower", 429), 3},
+      {"wrong_replies", json("<html>"), 3},
+      {"wrong_replies", {.bytes = "SSH-2.0-OpenSSH\r\n\r\n"}, 3},
+      {"warnings", warning, 0},
+      {"succeeded_queries", nothing_found(), 0},
+  };
+  for (const auto& habit : habits) {
+    const FakeMirror mirror(with(habit.reaction));
+    const Master master("ha_ping_interval = 0\n agent_query_timeout = 60ms",
+                        table("t", mirror.address()));
+    for (int i = 0; i < 3; ++i) master.search(query("t"));
+    const auto trace = habit.counter + ": " + habit.reaction.bytes;
+    for (const std::string counter : kCounters) {
+      const int expected = counter == habit.counter ? 3 : 0;
+      EXPECT_EQ(master.count("ag_0_1periods_" + counter, kAgents), expected) << counter << trace;
+      EXPECT_EQ(master.count("ag_t_1_1_" + counter), expected) << counter << trace;
+      EXPECT_EQ(master.number("/tables/0/shards/0/mirrors/0/periods/5/" + counter), expected)
+          << counter << trace;
+    }
+    EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), habit.errors_in_a_row) << trace;
+    const bool timed = habit.counter == "succeeded_queries";
+    EXPECT_EQ(master.status("ag_0_1periods_msecsperquery", kAgents) != "n/a", timed) << trace;
+  }
+}
+
+TEST(Status, AConnectionThatIsNotAcceptedInTimeIsAConnectTimeout) {
+  const FullPort full;
+  const Master master("ha_ping_interval = 0\n agent_connect_timeout = 100ms",
+                      table("t", full.address()));
+  EXPECT_EQ(master.search(query("t")).status, 504);
+  EXPECT_EQ(master.count("ag_0_1periods_connect_timeouts", kAgents), 1);
+  EXPECT_EQ(master.count("ag_0_1periods_query_timeouts", kAgents), 0);
+  EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), 1);
+}
+
+// HA-025: pings count as outcomes, never as latency.
+TEST(Status, PingsAreSuccessesAndErrorsButNoQueries) {
+  const FakeMirror mirror(with(nothing_found()));
+  const ClosedPort gone;
+  const Master master("ha_ping_interval = 20ms",
+                      table("t", mirror.address()) + table("u", gone.address()));
+  EXPECT_TRUE(
+      eventually([&] { return master.count("ag_0_1periods_succeeded_queries", kAgents) > 3; }));
+  EXPECT_TRUE(
+      eventually([&] { return master.count("ag_1_1periods_connect_failures", kAgents) > 3; }));
+  EXPECT_GT(master.count("ag_1_errorsarow", kAgents), 3);
+  EXPECT_EQ(master.status("ag_0_1periods_msecsperquery", kAgents), "n/a");
+  EXPECT_NE(master.status("ag_0_pingtripmsec", kAgents), "n/a");
+  EXPECT_EQ(master.status("ag_0_ping", kAgents), "yes");
+  EXPECT_EQ(master.count("ag_t_1_1_succeeded_queries"), 0) << "pings belong to no table";
+  EXPECT_EQ(master.count("ag_u_1_1_connect_failures"), 0);
+}
+
+TEST(Status, TablesThatNameTheSameHostShareItsNumbers) {
+  const FakeMirror mirror(with(nothing_found()));
+  const Master master("ha_ping_interval = 0",
+                      table("t", mirror.address() + ":a") + table("u", mirror.address() + ":b"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(master.search(query("u")).status, 200);
+  EXPECT_EQ(master.count("ag_0_references", kAgents), 2);
+  EXPECT_EQ(master.status("ag_1_hostname", kAgents), "");
+  EXPECT_EQ(master.count("ag_0_1periods_succeeded_queries", kAgents), 7);
+  EXPECT_EQ(master.count("ag_t_1_1_succeeded_queries"), 3);
+  EXPECT_EQ(master.count("ag_u_1_1_succeeded_queries"), 4);
+  for (const int of_table : {0, 1})
+    EXPECT_EQ(
+        master.number(fmt::format("/tables/{}/shards/0/mirrors/0/periods/1/queries", of_table)), 7);
+}
+
+TEST(Status, LatenciesAreThoseOfTheMirror) {
+  const FakeMirror mirror(with(slowly(30ms)));
+  const Master master("ha_ping_interval = 0", table("t", mirror.address()));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  const std::string of_mirror = "/tables/0/shards/0/mirrors/0/";
+  for (const auto what :
+       {"latency_ms/mean", "latency_ms/p50", "latency_ms/p99", "periods/1/query_ms_mean"}) {
+    EXPECT_GE(master.number(of_mirror + what), 29) << what;  // quantiles are off by 3.2 %
+    EXPECT_LT(master.number(of_mirror + what), 1000) << what;
+  }
+  EXPECT_GE(std::atof(master.status("ag_0_1periods_msecsperquery", kAgents).c_str()), 30);
+}
+
+TEST(Ready, IsSaidWhenEveryShardHasALiveMirrorElseWhichHasNoneAndWhy) {
+  const FakeMirror mirror(with(nothing_found()));
+  const ClosedPort gone;
+  const Master one("ha_ping_interval = 20ms", table("t", mirror.address() + "|" + gone.address()));
+  EXPECT_TRUE(eventually([&] { return get(one.port(), "/readyz").status == 200; }));
+  const Master two("ha_ping_interval = 20ms",
+                   table("t", mirror.address()) + table("u", gone.address()));
+  const auto missing = fmt::format(
+      R"([{{"table":"u","shard":1,"mirrors":[{{"agent":"{}","why":"Connection refused"}}]}}])",
+      gone.address());
+  EXPECT_TRUE(eventually([&] {
+    return get(two.port(), "/readyz").body.find(missing) != std::string::npos;
+  })) << get(two.port(), "/readyz").body;
+  EXPECT_EQ(get(two.port(), "/readyz").status, 503);
+}
+
+TEST(Status, WhatIsUnderWayIsInFlightUntilItIsOver) {
+  const FakeMirror mirror(with(silence()));
+  const Master master("ha_ping_interval = 0\n agent_query_timeout = 30s\n request_timeout = 30s",
+                      table("t", mirror.address()));
+  const auto in_flight = [&] { return master.number("/tables/0/shards/0/mirrors/0/in_flight"); };
+  {
+    HttpClient client(master.port());
+    const auto body = query("t");
+    ASSERT_TRUE(
+        client.send(fmt::format("POST /search HTTP/1.1\r\nHost: x\r\n"
+                                "Content-Length: {}\r\n\r\n{}",
+                                body.size(), body)));
+    EXPECT_TRUE(eventually([&] { return in_flight() == 1; }));
+  }
+  EXPECT_TRUE(eventually([&] { return in_flight() == 0; })) << "the client has left";
+  EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), 0) << "which is not the mirror's fault";
+}
+
+}  // namespace
+}  // namespace karmad::test

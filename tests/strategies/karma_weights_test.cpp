@@ -1,0 +1,184 @@
+#include "strategies/karma_weights.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "tests/strategies/builders.hpp"
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Means;
+using Weights = std::vector<double>;
+
+constexpr KarmaRules kCompound{};
+constexpr KarmaRules kMemoryless{.compound = false};
+
+Weights after(Weights weights, const Means& means, const KarmaRules& rules = kCompound) {
+  next_weights(weights, means, rules);
+  return weights;
+}
+
+/// Vectors are written with six decimals.
+void expect_near(const Weights& weights, const Weights& expected, double tolerance = 0.5e-6) {
+  ASSERT_EQ(weights.size(), expected.size());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    EXPECT_NEAR(weights[i], expected[i], tolerance) << "mirror " << i;
+}
+
+double sum_of(const Weights& weights) {
+  return std::accumulate(weights.begin(), weights.end(), 0.0);
+}
+
+// HA-006 and the vectors of 10.1
+TEST(NextWeights, MultiplyTheWeightByTheInverseLatency) {
+  const Means means{10ms, 5ms, 30ms, 3ms};
+  const auto first = after(Weights(4, 0.25), means);
+  expect_near(first, {0.15, 0.30, 0.05, 0.50});
+  expect_near(after(first, means), {0.061644, 0.246575, 0.006849, 0.684932});
+}
+
+TEST(NextWeights, EqualLatenciesChangeNothing) {
+  expect_near(after({0.15, 0.30, 0.05, 0.50}, Means(4, 12ms)), {0.15, 0.30, 0.05, 0.50});
+}
+
+// Case 10
+TEST(NextWeights, OfMirrorsAt5And20And80MillisecondsCompoundDownToTheFloor) {
+  const Means means{5ms, 20ms, 80ms};
+  auto weights = Weights(3, 1.0 / 3);
+  for (const auto& expected :
+       {Weights{0.761905, 0.190476, 0.047619}, Weights{0.937729, 0.058608, 0.003663},
+        Weights{0.981343, 0.015333, 0.003323}}) {
+    weights = after(weights, means);
+    expect_near(weights, expected);
+  }
+}
+
+TEST(NextWeights, OfMirrorsAt5And20And80MillisecondsStayThereWithoutCompounding) {
+  auto weights = Weights(3, 1.0 / 3);
+  for (int period = 0; period < 20; ++period) {
+    weights = after(weights, {5ms, 20ms, 80ms}, kMemoryless);
+    expect_near(weights, {0.761905, 0.190476, 0.047619});
+  }
+}
+
+TEST(NextWeights, WithoutCompoundingTheWeightsBeforeDoNotMatter) {
+  expect_near(after({0.98, 0.01, 0.01}, {5ms, 20ms, 80ms}, kMemoryless),
+              {0.761905, 0.190476, 0.047619});
+}
+
+TEST(NextWeights, DependOnTheRatiosOfLatenciesOnly) {
+  expect_near(after(Weights(4, 0.25), {10us, 5us, 30us, 3us}), {0.15, 0.30, 0.05, 0.50});
+  expect_near(after(Weights(4, 0.25), {1000s, 500s, 3000s, 300s}), {0.15, 0.30, 0.05, 0.50});
+}
+
+// HA-020
+TEST(NextWeights, NeverFallBelowTheFloor) {
+  for (const auto& rules : {kCompound, kMemoryless}) {
+    auto weights = Weights(4, 0.25);
+    for (int period = 0; period < 1000; ++period) {
+      weights = after(weights, {1us, 10ms, 1s, 1000s}, rules);
+      // the floor is applied before renormalizing, which takes at most a hundredth of it again
+      for (auto weight : weights) ASSERT_GE(weight, 0.01 / 4 / 1.01);
+      ASSERT_NEAR(sum_of(weights), 1, 1e-12);
+    }
+  }
+}
+
+TEST(NextWeights, WithoutAFloorTheSlowestFadesAway) {
+  auto weights = Weights(2, 0.5);
+  for (int period = 0; period < 6; ++period)
+    weights = after(weights, {1ms, 10ms}, {.compound = true, .floor = 0});
+  EXPECT_LT(weights[1], 1e-5);
+}
+
+// HA-021
+TEST(NextWeights, NobodyMeasuredChangesNothing) {
+  const Weights before{0.2, 0.7, 0.1};
+  EXPECT_EQ(after(before, Means(3)), before);
+  EXPECT_EQ(after(before, Means(3), kMemoryless), before);
+}
+
+TEST(NextWeights, AnUnmeasuredMirrorKeepsItsShareAndTheOthersDivideTheirs) {
+  expect_near(after({0.4, 0.3, 0.3}, {10ms, std::nullopt, 30ms}), {0.56, 0.3, 0.14});
+  expect_near(after({0.4, 0.3, 0.3}, {10ms, std::nullopt, 30ms}, kMemoryless), {0.525, 0.3, 0.175});
+}
+
+TEST(NextWeights, AnUnmeasuredMirrorKeepsItsShareForEverAndHoweverTheOthersFare) {
+  for (const auto& rules : {kCompound, kMemoryless}) {
+    auto weights = Weights{0.25, 0.25, 0.5};
+    for (int period = 0; period < 100; ++period) weights = after(weights, {1ms, 10s, {}}, rules);
+    EXPECT_NEAR(weights[2], 0.5, 1e-12);
+    EXPECT_NEAR(sum_of(weights), 1, 1e-12);
+  }
+}
+
+TEST(NextWeights, AMirrorMeasuredAloneHasNobodyToBeComparedWith) {
+  expect_near(after({0.2, 0.8}, {3s, std::nullopt}), {0.2, 0.8});
+  expect_near(after({0.2, 0.8}, {3s, std::nullopt}, kMemoryless), {0.2, 0.8});
+}
+
+TEST(NextWeights, ALatencyOfZeroCountsAsOneMicrosecond) {
+  expect_near(after({0.5, 0.5}, {0us, 3us}), {0.75, 0.25});
+  expect_near(after({0.5, 0.5}, {0us, 1us}), {0.5, 0.5});
+}
+
+TEST(NextWeights, TakeWeightsAtAnyScale) {
+  expect_near(after({25, 25, 25, 25}, {10ms, 5ms, 30ms, 3ms}), {0.15, 0.30, 0.05, 0.50});
+}
+
+TEST(NextWeights, OfWhatIsNoWeightStartFromAnEvenShare) {
+  for (const auto none : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    expect_near(after(Weights(4, none), {10ms, 5ms, 30ms, 3ms}), {0.15, 0.30, 0.05, 0.50});
+    expect_near(after({none, 0.5}, {1ms, 1ms}), {0.5, 0.5});
+  }
+}
+
+TEST(NextWeights, OfASetOfOneOrNoneAreNothingToWorryAbout) {
+  expect_near(after({1}, {5ms}), {1});
+  EXPECT_TRUE(after({}, {}).empty());
+}
+
+TEST(NextWeights, AreTheSameInWhateverOrderTheMirrorsStand) {
+  const auto weights = after({0.1, 0.2, 0.7}, {9ms, {}, 4ms});
+  const auto reversed = after({0.7, 0.2, 0.1}, {4ms, {}, 9ms});
+  expect_near(weights, {reversed[2], reversed[1], reversed[0]}, 1e-12);
+}
+
+// Memory alone starves nobody (step 4 of the contract).
+TEST(NextWeights, AStarvedMirrorAsFastAsTheOthersStartsOver) {
+  expect_near(after({0.4983, 0.4983, 0.0034}, Means(3, 10ms)), Weights(3, 1.0 / 3));
+  expect_near(after({0.66, 0.33, 0.01}, {10ms, 10ms, 10ms}),
+              {0.66 / 1.485, 0.33 / 1.485, 0.495 / 1.485});
+}
+
+TEST(NextWeights, AStarvedMirrorMayBeTwiceAsSlowAsTheOthersButNotMore) {
+  EXPECT_NEAR(after({0.99, 0.01}, {10ms, 20ms})[1], 1.0 / 3, 1e-9);
+  EXPECT_LT(after({0.99, 0.01}, {10ms, 21ms})[1], 0.01);
+}
+
+TEST(NextWeights, ATenthOfAnEvenShareIsNotStarved) {
+  expect_near(after({0.95, 0.05}, Means(2, 10ms)), {0.95, 0.05});
+  expect_near(after({0.951, 0.049}, Means(2, 10ms)), {0.5, 0.5});
+}
+
+TEST(FailureFloor, IsTheUpperMedianOfTheMeans) {
+  struct Case {
+    Means means;
+    Micros floor;
+  };
+  for (const auto& [means, floor] :
+       {Case{{}, 0us}, Case{{std::nullopt, std::nullopt}, 0us}, Case{{7ms}, 7ms},
+        Case{{5ms, 20ms}, 20ms}, Case{{80ms, 5ms, 20ms}, 20ms},
+        Case{{80ms, std::nullopt, 5ms}, 80ms}, Case{{4ms, 1ms, 3ms, 2ms}, 3ms},
+        Case{Means(64, 9ms), 9ms}})
+    EXPECT_EQ(failure_floor(means), floor);
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,95 @@
+#include "strategies/roundrobin.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "strategies/select.hpp"
+#include "tests/strategies/builders.hpp"
+#include "tests/strategies/scripted_random.hpp"
+
+namespace karmad {
+namespace {
+
+using testing::set_of;
+
+class RoundRobinTest : public ::testing::Test {
+ protected:
+  std::size_t pick(Candidates avoided = {}) {
+    testing::ScriptedRandom no_chance{};
+    return select(mirrors_, avoided, strategy_, no_chance).value();
+  }
+  std::vector<std::size_t> picks(int count) {
+    std::vector<std::size_t> taken;
+    for (int i = 0; i < count; ++i) taken.push_back(pick());
+    return taken;
+  }
+
+  std::vector<MirrorView> mirrors_{3};
+  RoundRobin strategy_;
+};
+
+// Case 3, HA-004
+TEST_F(RoundRobinTest, StartsAtTheFirstAndGoesAroundInOrder) {
+  EXPECT_EQ(picks(7), (std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 0}));
+}
+
+TEST_F(RoundRobinTest, FailedMirrorsKeepTheirTurn) {
+  mirrors_[1] = {.errors_in_a_row = 50, .karma = 0, .rates = error_rates(0, 0, 50)};
+  EXPECT_EQ(picks(4), (std::vector<std::size_t>{0, 1, 2, 0}));
+}
+
+TEST_F(RoundRobinTest, ARetryIsATurnToo) {
+  EXPECT_EQ(pick(), 0U);
+  EXPECT_EQ(pick(set_of({0})), 1U);
+  EXPECT_EQ(pick(), 2U);
+}
+
+TEST_F(RoundRobinTest, TheTurnOfAnAvoidedMirrorGoesToTheNextInOrder) {
+  EXPECT_EQ(pick(set_of({0})), 1U);
+  EXPECT_EQ(pick(set_of({2})), 0U);
+}
+
+TEST_F(RoundRobinTest, NobodyIsTakenTwiceInARowWhileThereIsAnother) {
+  std::size_t before = 99;
+  for (int i = 0; i < 50; ++i) {
+    const auto taken = pick(i % 2 == 0 ? Candidates{} : set_of({1}));
+    EXPECT_NE(taken, before);
+    before = taken;
+  }
+}
+
+TEST_F(RoundRobinTest, WhenAllAreAvoidedTheOrderGoesOn) {
+  EXPECT_EQ(pick(Candidates::first(3)), 0U);
+  EXPECT_EQ(pick(Candidates::first(3)), 1U);
+}
+
+TEST_F(RoundRobinTest, ASetOfOneHasTheSameMirrorEveryTime) {
+  mirrors_.resize(1);
+  EXPECT_EQ(picks(3), (std::vector<std::size_t>{0, 0, 0}));
+}
+
+TEST_F(RoundRobinTest, SixtyFourMirrorsGoAroundToo) {
+  mirrors_.resize(64);
+  for (std::size_t i = 0; i < 130; ++i) EXPECT_EQ(pick(), i % 64);
+}
+
+TEST_F(RoundRobinTest, WorkersTogetherTakeEveryMirrorEquallyOften) {
+  constexpr int kEach = 3000;
+  std::array<std::atomic<int>, 3> taken{};
+  {
+    std::vector<std::jthread> workers;
+    for (int worker = 0; worker < 4; ++worker)
+      workers.emplace_back([&] {
+        testing::ScriptedRandom no_chance{};
+        for (int i = 0; i < kEach; ++i) ++taken[*select(mirrors_, {}, strategy_, no_chance)];
+      });
+  }
+  for (const auto& count : taken) EXPECT_EQ(count, 4 * kEach / 3);
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,112 @@
+#include "tests/support/cluster.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <rapidjson/pointer.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace karmad::test {
+namespace {
+
+int listening_port(Process& process, const std::string& what) {
+  const auto line = process.wait_for(what);
+  if (!line) throw std::runtime_error("did not start: " + process.output());
+  return port_in(*line);
+}
+
+std::string config_text(const std::string& searchd, const std::string& rest) {
+  return fmt::format("searchd {{\n  listen = 127.0.0.1:0\n{}\n}}\n{}\n", searchd, rest);
+}
+
+}  // namespace
+
+DemoAgent::DemoAgent(std::string shard, std::string name, int port, unsigned documents)
+    : process_("karmad-demo-agent", {"--listen", fmt::format("127.0.0.1:{}", port), "--control",
+                                     "127.0.0.1:0", "--shard", std::move(shard), "--name",
+                                     std::move(name), "--documents", std::to_string(documents)}) {
+  port_ = listening_port(process_, "listening on");
+  control_port_ = listening_port(process_, "control on");
+}
+
+void DemoAgent::control(const std::string& switches) const {
+  const auto answer = post(control_port_, "/control?" + switches, "");
+  if (answer.status != 200) throw std::runtime_error("control: " + answer.body);
+}
+
+std::string without_took(std::string answer) {
+  const auto begin = answer.find("\"took\":");
+  if (begin == std::string::npos) return answer;
+  const auto end = answer.find_first_not_of("0123456789", begin + 7);
+  return answer.replace(begin, end - begin, "\"took\":_");
+}
+
+Master::Master(const std::string& searchd, const std::string& rest)
+    : config_(dir_.file("karmad.conf", config_text(searchd, rest))),
+      process_("karmad", {"--config", config_}) {
+  port_ = listening_port(process_, "listening on");
+}
+
+Master::~Master() {
+  if (process_.wait(0ms)) return;
+  process_.signal(SIGTERM);
+  EXPECT_EQ(process_.wait(), 0) << process_.output();  // the sanitizers' leaks, too
+}
+
+bool Master::ready() {
+  return eventually([this] { return get(port_, "/readyz").status == 200; });
+}
+
+Response Master::search(std::string_view body, std::string_view fields) const {
+  return ask(port_, "POST", "/search", body, fields);
+}
+
+std::string Master::status(const std::string& key, const std::string& statement) const {
+  const auto told = post(port_, "/sql?mode=raw", statement).body;
+  const auto name = fmt::format(":\"{}\",\"Value\":\"", key);
+  const auto found = told.find(name);
+  if (found == std::string::npos) return {};
+  const auto begin = found + name.size();
+  return told.substr(begin, told.find('"', begin) - begin);
+}
+
+std::int64_t Master::count(const std::string& key, const std::string& statement) const {
+  return std::atoll(status(key, statement).c_str());
+}
+
+double Master::number(const std::string& pointer) const {
+  rapidjson::Document told;
+  told.Parse(get(port_, "/agents").body.c_str());
+  const auto* found = rapidjson::Pointer(pointer.c_str()).Get(told);
+  return found != nullptr && found->IsNumber() ? found->GetDouble() : std::nan("");
+}
+
+std::string Master::word(const std::string& pointer) const {
+  rapidjson::Document told;
+  told.Parse(get(port_, "/agents").body.c_str());
+  const auto* found = rapidjson::Pointer(pointer.c_str()).Get(told);
+  return found != nullptr && found->IsString() ? found->GetString() : std::string();
+}
+
+bool Master::reload(const std::string& searchd, const std::string& rest) {
+  const auto ends = [this] {
+    const auto& told = process_.output();
+    std::size_t count = 0;
+    for (const std::string_view end : {"reload: done", "the old one stays"})
+      for (auto at = told.find(end); at != told.npos; at = told.find(end, at + 1)) ++count;
+    return count;
+  };
+  const auto before = ends();
+  write_config(searchd, rest);
+  process_.signal(SIGHUP);
+  return eventually([&] { return ends() > before; });
+}
+
+void Master::write_config(const std::string& searchd, const std::string& rest) {
+  dir_.file("karmad.conf", config_text(searchd, rest));
+}
+
+}  // namespace karmad::test

@@ -1,0 +1,235 @@
+#include "tests/support/fake_mirror.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <utility>
+
+namespace karmad::test {
+namespace {
+
+constexpr std::chrono::milliseconds kNap{50};  // how soon a busy mirror notices its end
+
+/// Binds a socket to any port of 127.0.0.1.
+int bind_any(int& port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  port = ntohs(address.sin_port);
+  return fd;
+}
+
+/// Sends `bytes` in packets of `step`; false when the other side closed.
+bool send_in_steps(int socket, std::string_view bytes, std::size_t step) {
+  while (!bytes.empty()) {
+    const auto n = ::send(socket, bytes.data(), std::min(step, bytes.size()), MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+int bind_to_path(const std::string& path) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  return fd;
+}
+
+/// Binds a socket to any port of [::1]; -1 when there is no such address.
+int bind_any_ipv6(int& port) {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    if (fd >= 0) ::close(fd);
+    return -1;
+  }
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  port = ntohs(address.sin6_port);
+  return fd;
+}
+
+/// Takes one whole request off `in`, or nothing yet. `head_only`: as soon as its head is there.
+std::string take_request(std::string& in, bool head_only) {
+  const auto head = in.find("\r\n\r\n");
+  if (head == std::string::npos) return {};
+  std::string small = in.substr(0, head);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto field = small.find("\r\ncontent-length:");
+  const auto body =
+      field == std::string::npos ? 0 : std::strtoul(small.c_str() + field + 17, nullptr, 10);
+  const auto size = head + 4 + body;
+  if (head_only) return std::exchange(in, {});
+  if (in.size() < size) return {};
+  auto request = in.substr(0, size);
+  in.erase(0, size);
+  return request;
+}
+
+}  // namespace
+
+Reaction json(std::string_view body, int status) {
+  return {
+      fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json; charset=UTF-8\r\n"
+                  "Content-Length: {}\r\n\r\n{}",
+                  status, body.size(), body)};
+}
+
+Reaction nothing_found() {
+  return json(R"({"took":0,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]}})");
+}
+
+Reaction slowly(std::chrono::milliseconds after) {
+  auto reaction = nothing_found();
+  reaction.after = after;
+  return reaction;
+}
+
+Reaction silence() {
+  return {.bytes = "", .then = Reaction::Then::hang};
+}
+
+bool has_ipv6() {
+  int port = 0;
+  const int fd = bind_any_ipv6(port);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+FakeMirror::FakeMirror(React react, bool pings_too, Home home)
+    : home_(home), pings_too_(pings_too), react_(std::move(react)) {
+  listener_ = home == Home::ipv6          ? bind_any_ipv6(port_)
+              : home == Home::unix_socket ? bind_to_path(address())
+                                          : bind_any(port_);
+  ::listen(listener_, 128);
+  acceptor_ = std::thread([this] { accept(); });
+}
+
+FakeMirror::~FakeMirror() {
+  stopping_ = true;
+  ::shutdown(listener_, SHUT_RDWR);
+  acceptor_.join();
+  ::close(listener_);
+  close_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+std::string FakeMirror::address() const {
+  if (home_ == Home::unix_socket) return dir_.path() + "/agent.sock";
+  return fmt::format("{}:{}", home_ == Home::ipv6 ? "[::1]" : "127.0.0.1", port_);
+}
+
+void FakeMirror::react(React react) {
+  const std::scoped_lock lock(mutex_);
+  react_ = std::move(react);
+}
+
+std::size_t FakeMirror::requests() const {
+  const std::scoped_lock lock(mutex_);
+  return seen_.size();
+}
+
+std::vector<std::string> FakeMirror::seen() const {
+  const std::scoped_lock lock(mutex_);
+  return seen_;
+}
+
+std::size_t FakeMirror::open_connections() const {
+  const std::scoped_lock lock(mutex_);
+  return open_.size();
+}
+
+void FakeMirror::close_all() {
+  const std::scoped_lock lock(mutex_);
+  for (const int socket : open_) ::shutdown(socket, SHUT_RDWR);
+}
+
+void FakeMirror::accept() {
+  for (;;) {
+    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) {
+      if (stopping_) return;
+      continue;
+    }
+    ++accepted_;
+    const std::scoped_lock lock(mutex_);
+    open_.push_back(socket);
+    threads_.emplace_back([this, socket] { serve(socket); });
+  }
+}
+
+void FakeMirror::serve(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  std::string in;
+  char bytes[65536];
+  for (bool over = false; !over;) {
+    const auto n = ::recv(socket, bytes, sizeof bytes, 0);
+    if (n <= 0) break;
+    in.append(bytes, static_cast<std::size_t>(n));
+    for (auto request = take_request(in, heads_only_); !over && !request.empty();
+         request = take_request(in, heads_only_)) {
+      Reaction reaction = json("{}");
+      if (pings_too_ || !request.starts_with("GET / ")) {
+        const std::scoped_lock lock(mutex_);
+        seen_.push_back(request);
+        reaction = react_(request);
+      }
+      for (auto left = reaction.after; left.count() > 0 && !stopping_; left -= kNap)
+        ::poll(nullptr, 0, static_cast<int>(std::min(left, kNap).count()));
+      const auto step = reaction.step == 0 ? reaction.bytes.size() : reaction.step;
+      over = !send_in_steps(socket, reaction.bytes, step);
+      if (reaction.then == Reaction::Then::reset) {
+        const linger now{1, 0};
+        ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+      }
+      over =
+          over || reaction.then == Reaction::Then::reset || reaction.then == Reaction::Then::close;
+      if (reaction.then == Reaction::Then::hang) break;
+    }
+  }
+  const std::scoped_lock lock(mutex_);
+  std::erase(open_, socket);
+  ::close(socket);
+}
+
+ClosedPort::ClosedPort() : socket_(bind_any(port_)) {}
+ClosedPort::~ClosedPort() {
+  ::close(socket_);
+}
+
+FullPort::FullPort() : listener_(bind_any(port_)) {
+  ::listen(listener_, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port_));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (int i = 0; i < 4; ++i) {
+    waiting_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    ::connect(waiting_.back(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  }
+}
+FullPort::~FullPort() {
+  for (const int fd : waiting_) ::close(fd);
+  ::close(listener_);
+}
+
+}  // namespace karmad::test

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace karmad::test {
+
+using namespace std::chrono_literals;
+
+/// How long a test waits for something that should happen soon. Sanitizers are slow.
+inline constexpr std::chrono::seconds kSoon{30};
+
+/// Asks until `condition` is true or the deadline has passed; the last answer.
+template <class Condition>
+bool eventually(Condition condition, std::chrono::milliseconds longest = kSoon);
+
+/// A real program, started for a test: its output is collected, and it is gone when this is.
+class Process {
+ public:
+  /// `program` stands in the build folder, unless it is a path.
+  Process(const std::string& program, const std::vector<std::string>& arguments);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  Process(Process&& other) noexcept;
+  ~Process();
+
+  int pid() const { return pid_; }
+  void signal(int number) const;
+  void kill() { signal(SIGKILL); }
+
+  /// Waits for a line of its output (both streams) that contains `text`; the line, or nothing when
+  /// it ended or time was up.
+  std::optional<std::string> wait_for(const std::string& text,
+                                      std::chrono::milliseconds longest = kSoon);
+  /// Waits for its end: the exit code, minus the signal that ended it, or nothing when time was up.
+  std::optional<int> wait(std::chrono::milliseconds longest = kSoon);
+  /// Everything it printed so far.
+  const std::string& output();
+
+ private:
+  void read_for(std::chrono::milliseconds longest);
+
+  int pid_ = -1;
+  int pipe_ = -1;
+  bool closed_ = false;
+  std::string output_;
+  std::optional<int> ended_;
+};
+
+/// The port at the end of `… 127.0.0.1:PORT`.
+int port_in(const std::string& line);
+
+/// A folder that goes with the test.
+class TempDir {
+ public:
+  TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir();
+  /// Writes a file and returns its path.
+  std::string file(const std::string& name, const std::string& content) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void nap();  // between two looks at a condition
+
+template <class Condition>
+bool eventually(Condition condition, std::chrono::milliseconds longest) {
+  const auto end = std::chrono::steady_clock::now() + longest;
+  for (;;) {
+    if (condition()) return true;
+    if (std::chrono::steady_clock::now() >= end) return false;
+    nap();
+  }
+}
+
+}  // namespace karmad::test
