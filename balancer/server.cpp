@@ -49,6 +49,16 @@ PingSettings ping_settings(const InstanceSettings& settings) {
           .path = settings.ping_path.value};
 }
 
+/// The signals that stop the server or have it read its configuration again, as a descriptor. Every
+/// thread that is started later inherits that they are blocked.
+int open_signals() {
+  sigset_t wanted;
+  ::sigemptyset(&wanted);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&wanted, number);
+  ::pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
+  return ::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
 void log_notices(const Settings& settings) {
   for (const auto& notice : settings.notices) spdlog::warn("{}", text(notice));
 }
@@ -98,6 +108,9 @@ void Server::look_up_names(const Topology& topology) {
 }
 
 std::optional<StartFailure> Server::open(Problems& problems) {
+  const int signals = open_signals();
+  if (signals < 0) return StartFailure{kSystem, "no descriptor for signals"};
+  signals_.assign(signals);
   process_.max_connections =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
@@ -169,7 +182,7 @@ int Server::run() {
       }
       workers_[i]->run();
     });
-  on_signal();
+  wait_for_signal();
   auto waiter = std::thread([this, &threads] {
     for (auto& thread : threads) thread.join();
     asio::post(main_, [this] { main_.stop(); });
@@ -180,20 +193,26 @@ int Server::run() {
   return 0;
 }
 
-void Server::on_signal() {
-  signals_.async_wait([this](error_code error, int number) {
-    if (error) return;
-    if (number == SIGHUP) {
-      reload();
-    } else if (stopping_) {
-      spdlog::warn("told to stop again: stopping at once");
-      spdlog::default_logger()->flush();
-      std::_Exit(kRuntime);
-    } else {
-      stop();
-    }
-    on_signal();
-  });
+void Server::wait_for_signal() {
+  signals_.async_read_some(asio::buffer(&signal_, sizeof signal_),
+                           [this](error_code error, std::size_t size) {
+                             if (error) return;
+                             if (size == sizeof signal_)
+                               on_signal(static_cast<int>(signal_.ssi_signo));
+                             wait_for_signal();
+                           });
+}
+
+void Server::on_signal(int number) {
+  if (number == SIGHUP) {
+    reload();
+  } else if (stopping_) {
+    spdlog::warn("told to stop again: stopping at once");
+    spdlog::default_logger()->flush();
+    std::_Exit(kRuntime);
+  } else {
+    stop();
+  }
 }
 
 void Server::stop() {

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <boost/asio/signal_set.hpp>
+#include <sys/signalfd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <memory>
 #include <string>
 #include <thread>
@@ -33,7 +35,8 @@ class Server {
   int run();
 
  private:
-  void on_signal();
+  void wait_for_signal();
+  void on_signal(int number);
   void stop();
   void reload();
   void look_up_names(const Topology& topology);
@@ -51,7 +54,9 @@ class Server {
   std::vector<std::unique_ptr<Pinger>> pingers_;                   ///< worker 0's
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
   asio::io_context main_;
-  asio::signal_set signals_{main_, SIGTERM, SIGINT, SIGHUP};
+  /// Signals are blocked in every thread and read here like bytes: none can arrive at a bad moment.
+  asio::posix::stream_descriptor signals_{main_};
+  signalfd_siginfo signal_{};
   asio::steady_timer patience_{main_};
   bool stopping_ = false;
 };
