@@ -31,6 +31,9 @@ class Agent {
 
   Vitals vitals;
   History history;
+  /// How often its kept connections were given up together; those of an older one are not used any
+  /// more (SD-020, SD-024).
+  std::atomic<std::uint64_t> generation{0};
 
   /// What the name led to; null until it was looked up.
   std::shared_ptr<const Endpoints> endpoints() const { return endpoints_.load(); }

@@ -46,17 +46,19 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
   // A kept connection may have been closed by the agent just now. That is nobody's fault: the
   // request goes out once more, on a new one (SS-018).
   for (auto from = Pool::From::idle;; from = Pool::From::fresh) {
-    if (pool.idle() == 0 || from == Pool::From::fresh)
+    if (from == Pool::From::fresh || !pool.ready())
       allow(stop, now, order.connect_timeout, Why::connect_timeout, order.deadline);
     auto taken = co_await pool.take(from, stop);
     if (taken && !taken->reused) now = Loop::now();
     if (!taken) {
       end.outcome = taken.error().outcome;
       end.why = std::move(taken.error().why);
+      end.name_refused = taken.error().name_refused;
       break;
     }
     end.connect = taken->connect;
     auto connection = std::move(taken->connection);
+    end.generation = connection->generation;
     if (taken->reused && !order.repeatable && !connection->looks_alive()) {
       connection->close();
       end.stale = true;

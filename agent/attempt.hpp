@@ -34,6 +34,8 @@ struct AttemptEnd {
   std::optional<Micros> connect;  ///< how long connecting took, when it had to
   bool out_of_time = false;       ///< broken off by the deadline of the whole query
   bool stale = false;             ///< a kept connection turned out to be closed
+  bool name_refused = false;      ///< not connected because the name leads nowhere
+  std::uint64_t generation = 0;   ///< of the connection it was tried on (SD-024)
   bool sent = false;              ///< at least a part of the request may have reached the agent
 };
 

@@ -1,19 +1,41 @@
 #include "agent/mirror_set.hpp"
 
+#include <algorithm>
 #include <cassert>
+
+#include "agent/ping.hpp"
 
 namespace karmad {
 
-MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors,
-                     std::unique_ptr<Strategy> strategy, std::string strategy_name,
-                     KarmaRules rules, Micros period)
+namespace {
+
+SetView view_of(const SetState& state) {
+  SetView view{.picture = state.picture(), .primary = state.primary(), .mixed = state.mixed()};
+  for (std::size_t i = 0; i < state.size(); ++i) view.mirrors.push_back(state[i]);
+  return view;
+}
+
+std::vector<Member> one_per_mirror(std::vector<Member> members,
+                                   const std::vector<std::unique_ptr<Mirror>>& mirrors) {
+  members.resize(mirrors.size());
+  for (std::size_t i = 0; i < mirrors.size(); ++i) members[i].address = mirrors[i]->agent->name;
+  return members;
+}
+
+}  // namespace
+
+MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions options,
+                     const Loops& loops)
     : mirrors_(std::move(mirrors)),
-      strategy_(std::move(strategy)),
-      strategy_name_(std::move(strategy_name)),
-      rules_(rules),
-      period_(period) {
+      options_(std::move(options)),
+      loops_(loops),
+      state_(options_.state, one_per_mirror(std::move(options_.members), mirrors_)),
+      pingers_(mirrors_.size()),
+      slots_(options_.workers) {
   assert(!mirrors_.empty() && mirrors_.size() <= 64);
   for (auto& mirror : mirrors_) mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
+  const auto nothing_yet = std::make_shared<const SetView>(view_of(state_));
+  for (auto& slot : slots_) slot.view = nothing_yet;
 }
 
 MirrorViews MirrorSet::fill(Views& views) const {
@@ -21,25 +43,114 @@ MirrorViews MirrorSet::fill(Views& views) const {
     const auto& mirror = *mirrors_[i];
     auto& view = views[i];
     view.errors_in_a_row = mirror.agent->vitals.errors_in_a_row.load(std::memory_order_relaxed);
-    view.karma = mirror.karma_.load(std::memory_order_relaxed);
+    view.in_flight = mirror.agent->vitals.in_flight.load(std::memory_order_relaxed);
+    view.karma = mirror.karma_.load(std::memory_order_relaxed) * mirror.weight;
     view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
     view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
   }
   return {views.data(), mirrors_.size()};
 }
 
-std::size_t MirrorSet::pick(Candidates tried, RandomSource& random) const {
-  if (mirrors_.size() == 1) return 0;
-  Views views;
-  return *select(fill(views), tried, *strategy_, random);
+Question MirrorSet::with_selector(Question question) const {
+  if (options_.selector) question.selector = &options_.selector;
+  return question;
 }
 
-std::vector<double> MirrorSet::shares() const {
+std::optional<std::size_t> MirrorSet::pick(Question question, unsigned worker,
+                                           RandomSource& random) const {
+  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector) return 0;
+  Views views;
+  return select(with_selector(question), slots_[worker].view->picture, fill(views),
+                *options_.strategy, random);
+}
+
+std::vector<double> MirrorSet::shares(const Question& question, unsigned worker) const {
   Views views;
   const auto mirrors = fill(views);
-  const auto shares =
-      strategy_->shares(mirrors, strategy_->narrow(mirrors, Candidates::first(mirrors.size())));
+  const auto from = acceptable(with_selector(question), slots_[worker].view->picture, mirrors,
+                               *options_.strategy);
+  if (from.empty()) return std::vector<double>(mirrors.size());
+  const auto shares = options_.strategy->shares(mirrors, from);
   return {shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(mirrors.size())};
+}
+
+Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop) {
+  auto& slot = slots_[loop.index];
+  Waiter waiter{.signal = {}, .told = slot.news};
+  slot.waiting.push_back(&waiter);
+  stop.at(until, Why::deadline);
+  if (!stop.requested()) {
+    const Stop::Guard guard(stop, &waiter,
+                            [](void* whom) { static_cast<Waiter*>(whom)->signal.notify(); });
+    co_await waiter.signal;
+  }
+  stop.disarm();
+  std::erase(slot.waiting, &waiter);
+}
+
+void MirrorSet::check_now() {
+  loops_.post(0, [self = shared_from_this()] {
+    self->obey({.check_now = Candidates::first(self->size())});
+  });
+}
+
+void MirrorSet::met(std::size_t mirror, UseError error, TimePoint now) {
+  loops_.post(0, [self = shared_from_this(), mirror, error = std::move(error), now] {
+    self->take_generation(mirror);
+    self->obey(self->state_.met(mirror, error, now));
+    self->publish();
+  });
+}
+
+void MirrorSet::ping_answered(std::size_t mirror, Description told, Micros trip, TimePoint now) {
+  take_generation(mirror);
+  obey(state_.answered(mirror, std::move(told), trip, now));
+  publish();
+}
+
+bool MirrorSet::ping_failed(std::size_t mirror, PingFailure failure, std::string why,
+                            TimePoint now) {
+  take_generation(mirror);
+  auto effects = state_.failed(mirror, failure, std::move(why), now);
+  // The pinger that asks does that itself, without the pause.
+  const bool again = effects.check_now.contains(mirror);
+  effects.check_now = {};
+  obey(effects);
+  publish();
+  return again;
+}
+
+void MirrorSet::take_generation(std::size_t mirror) {
+  state_.generation(mirror, mirrors_[mirror]->agent->generation.load(std::memory_order_relaxed));
+}
+
+void MirrorSet::obey(const Effects& effects) {
+  for (const auto mirror : effects.drop_idle)
+    mirrors_[mirror]->agent->generation.store(state_[mirror].generation, std::memory_order_relaxed);
+  for (const auto mirror : effects.cancel_ping)
+    if (const auto by = pingers_[mirror].lock()) by->break_off();
+  for (const auto mirror : effects.check_now)
+    if (const auto by = pingers_[mirror].lock()) by->check_now();
+}
+
+void MirrorSet::publish() {
+  const auto next = std::make_shared<const SetView>(view_of(state_));
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker, next] { self->show(worker, next); });
+}
+
+void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
+  auto& slot = slots_[worker];
+  slot.view = std::move(view);
+  const auto news = ++slot.news;
+  // Whoever is woken may end others' waits: look for the next one anew each time.
+  for (;;) {
+    const auto next =
+        std::ranges::find_if(slot.waiting, [&](const auto* w) { return w->told < news; });
+    if (next == slot.waiting.end()) return;
+    (*next)->told = news;
+    (*next)->signal.notify();
+  }
 }
 
 void MirrorSet::refresh(TimePoint now) {
@@ -55,7 +166,7 @@ void MirrorSet::refresh(TimePoint now) {
   const std::span means(running.data(), mirrors_.size());
   floor_.store(karmad::failure_floor(means).count(), std::memory_order_relaxed);
 
-  const auto block = now.time_since_epoch() / period_;
+  const auto block = now.time_since_epoch() / options_.period;
   const bool begun = block_ >= 0 && block != block_;
   block_ = block;
   if (!begun) return;
@@ -64,7 +175,7 @@ void MirrorSet::refresh(TimePoint now) {
     weights[i] = mirrors_[i]->karma_.load(std::memory_order_relaxed);
     running[i] = mirrors_[i]->latency.mean_of_closed_block(block - 1);
   }
-  next_weights({weights.data(), mirrors_.size()}, means, rules_);
+  next_weights({weights.data(), mirrors_.size()}, means, options_.karma);
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
     mirrors_[i]->karma_.store(weights[i], std::memory_order_relaxed);
 }

@@ -8,24 +8,30 @@
 
 #include "agent/agent.hpp"
 #include "agent/latency_blocks.hpp"
+#include "agent/loops.hpp"
+#include "agent/state.hpp"
 #include "strategies/karma_weights.hpp"
 #include "strategies/select.hpp"
 
 namespace karmad {
+
+class Pinger;
 
 /// An agent as one of several holders of a shard. Numbers of a host belong to the agent; how fast
 /// this shard's queries are there, and how much of them it gets, belongs to the mirror.
 class Mirror {
  public:
   Mirror(std::shared_ptr<Agent> where, std::vector<std::string> names, unsigned workers,
-         Micros period)
+         Micros period, double factor = 1)
       : agent(std::move(where)),
         tables(std::move(names)),
+        weight(factor),
         tally(workers),
         latency(workers, period) {}
 
   const std::shared_ptr<Agent> agent;
   const std::vector<std::string> tables;   ///< its own names of the table
+  const double weight;                     ///< factor of its karma, from the configuration
   Tally tally;                             ///< since the start
   LatencyBlocks latency;                   ///< what karma is made of
   std::atomic<std::uint64_t> attempts{0};  ///< begun since the start
@@ -38,22 +44,64 @@ class Mirror {
   std::atomic<float> errors_{ErrorRates{}.errors};
 };
 
-/// All mirrors of a shard, and the strategy that chooses among them. Picks come from any worker;
-/// `refresh` from one.
-class MirrorSet {
+/// What a worker knows of a mirror set: never changes, is replaced as a whole.
+struct SetView {
+  SetPicture picture;
+  std::vector<MirrorState> mirrors;
+  std::optional<std::size_t> primary;
+  bool mixed = false;  ///< some mirrors report roles, others none; the latter are not searched
+};
+
+/// How a mirror set chooses, and what it starts as.
+struct SetOptions {
+  std::unique_ptr<Strategy> strategy;
+  std::string strategy_name;
+  KarmaRules karma;
+  Micros period{};
+  unsigned workers = 1;
+  SetSettings state;
+  std::vector<Member> members;  ///< of the configuration; none: nothing is said of any mirror
+  Selector selector;            ///< the application's, if it has one (SS-020)
+};
+
+/// All mirrors of a shard, what is known of them, and the strategy that chooses among them. Picks
+/// come from any worker; `refresh` and the state machine belong to worker 0, which posts what it
+/// finds out to all workers.
+class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
  public:
-  MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, std::unique_ptr<Strategy> strategy,
-            std::string strategy_name, KarmaRules rules, Micros period);
+  MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions options, const Loops& loops);
 
   std::size_t size() const { return mirrors_.size(); }
   Mirror& operator[](std::size_t i) const { return *mirrors_[i]; }
-  const std::string& strategy_name() const { return strategy_name_; }
+  const std::string& strategy_name() const { return options_.strategy_name; }
 
-  /// The mirror to try, one of `tried` only if there is no other. No allocation, no lock.
-  std::size_t pick(Candidates tried, RandomSource& random) const;
+  /// The mirror to try, by everything that is known on this worker (select.hpp). Nothing when none
+  /// suits the question's need. No allocation, no lock.
+  std::optional<std::size_t> pick(Question question, unsigned worker, RandomSource& random) const;
 
-  /// The probability of each mirror to be the next query's first choice.
-  std::vector<double> shares() const;
+  /// What this worker knows; replaced by the next news.
+  const std::shared_ptr<const SetView>& view(unsigned worker) const { return slots_[worker].view; }
+
+  /// Waits, on this worker, until there is news of any mirror, until `until`, or until a stop is
+  /// requested. Have the set checked before: check_now().
+  Task<void> news(Loop& loop, TimePoint until, Stop& stop);
+  /// Has every mirror pinged at once, or as soon as SD-004 allows; from any thread (SS-128).
+  void check_now();
+  /// An error was met at a mirror; from any thread (SD-020 …).
+  void met(std::size_t mirror, UseError error, TimePoint now);
+
+  // Worker 0 only: what pings find out, and who pings.
+  void ping_answered(std::size_t mirror, Description told, Micros trip, TimePoint now);
+  /// True when it shall be pinged once more at once (SD-008).
+  bool ping_failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);
+  void pinger(std::size_t mirror, std::weak_ptr<Pinger> by) { pingers_[mirror] = std::move(by); }
+  bool is_unknown(std::size_t mirror) const {
+    return state_.picture().mirrors[mirror].role == Role::unknown;
+  }
+
+  /// The probability of each mirror to be the next query's first choice, as this worker sees it;
+  /// all 0 when none suits.
+  std::vector<double> shares(const Question& question, unsigned worker) const;
 
   /// Weights once a block, what `noerrors` looks at and the failure floor each time: call about ten
   /// times a second.
@@ -65,13 +113,30 @@ class MirrorSet {
 
  private:
   using Views = std::array<MirrorView, 64>;
+  struct Waiter {
+    Signal signal;
+    std::uint64_t told = 0;  ///< the news it was woken for last
+  };
+  /// One worker's share; touched by that worker alone.
+  struct alignas(64) Slot {
+    std::shared_ptr<const SetView> view;
+    std::uint64_t news = 0;
+    std::vector<Waiter*> waiting;
+  };
+
   MirrorViews fill(Views& views) const;
+  Question with_selector(Question question) const;
+  void publish();
+  void take_generation(std::size_t mirror);
+  void show(unsigned worker, std::shared_ptr<const SetView> view);
+  void obey(const Effects& effects);
 
   std::vector<std::unique_ptr<Mirror>> mirrors_;
-  std::unique_ptr<Strategy> strategy_;
-  std::string strategy_name_;
-  KarmaRules rules_;
-  Micros period_;
+  SetOptions options_;
+  const Loops& loops_;
+  SetState state_;                              ///< worker 0's
+  std::vector<std::weak_ptr<Pinger>> pingers_;  ///< worker 0's
+  std::vector<Slot> slots_;
   std::int64_t block_ = -1;  ///< the block that was current at the last refresh
   std::atomic<std::int64_t> floor_{0};
 };

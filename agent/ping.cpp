@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "agent/attempt.hpp"
@@ -10,6 +11,24 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kMaxPingReply = 1 << 20;
+
+/// What a ping that brought nothing was; nothing when that says nothing about the agent.
+std::optional<PingFailure> failure_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::connect_failed:
+    case Outcome::broken:
+    case Outcome::closed_early:
+      return PingFailure::network;
+    case Outcome::connect_timeout:
+    case Outcome::query_timeout:
+      return PingFailure::timeout;
+    case Outcome::cancelled:
+    case Outcome::own_trouble:
+      return std::nullopt;
+    default:
+      return PingFailure::answer;
+  }
+}
 
 }  // namespace
 
@@ -30,18 +49,43 @@ void Pinger::start() {
 
 void Pinger::stop() {
   stopping_ = true;
+  break_off();
   if (waiting_ != nullptr) waiting_->request(Why::cancelled);
   pool_.clear();
 }
 
+void Pinger::check_now() {
+  if (pinging_ != nullptr) return;
+  check_now_ = true;
+  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+}
+
+void Pinger::break_off() {
+  if (pinging_ != nullptr) pinging_->request(Why::cancelled);
+}
+
+bool Pinger::wanted_always() const {
+  return always_ || std::ranges::any_of(subscribers_, [](const auto& subscriber) {
+           return subscriber.first->is_unknown(subscriber.second);
+         });
+}
+
+TimePoint Pinger::due() const {
+  if (ended_ == TimePoint{} || again_) return {};
+  auto last = ended_;
+  if (!wanted_always())
+    last = std::max(last,
+                    TimePoint{Micros{agent_->vitals.last_answer.load(std::memory_order_relaxed)}});
+  const auto usual = last + settings_.interval;
+  return check_now_ ? std::min(usual, ended_ + kRecheck) : usual;
+}
+
 Task<void> Pinger::run() {
   while (!stopping_) {
-    const TimePoint last{Micros{agent_->vitals.last_answer.load(std::memory_order_relaxed)}};
-    const auto due = last + settings_.interval;
-    if (last.time_since_epoch() != Micros{0} && Loop::now() < due) {
+    if (const auto next = due(); Loop::now() < next) {
       Stop stop(loop_);
       waiting_ = &stop;
-      co_await sleep(loop_, due, stop);
+      co_await sleep(loop_, next, stop);
       waiting_ = nullptr;
       continue;
     }
@@ -51,24 +95,76 @@ Task<void> Pinger::run() {
   running_ = false;
 }
 
-Task<void> Pinger::ping() {
-  Stop stop(loop_);
-  waiting_ = &stop;
-  const auto now = Loop::now();
-  const AttemptOrder order{.method = "GET",
-                           .target = settings_.path,
+Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Stop& stop) {
+  const AttemptOrder order{.method = request.method,
+                           .target = request.target,
+                           .content_type = request.content_type,
+                           .body = request.method == "POST"
+                                       ? std::optional<std::string_view>(request.body)
+                                       : std::nullopt,
                            .connect_timeout = settings_.timeout,
                            .query_timeout = settings_.timeout,
-                           .deadline = now + 2 * settings_.timeout,
+                           .deadline = deadline,
                            .max_reply = kMaxPingReply};
   auto end = co_await attempt(loop_, pool_, order, stop);
-  waiting_ = nullptr;
-  if (end.outcome == Outcome::answered && end.reply.status / 100 != 2) {
-    end.outcome = Outcome::agent_error;
-    end.why = fmt::format("answered the ping with status {}", end.reply.status);
+  co_return end;
+}
+
+Task<void> Pinger::ping() {
+  check_now_ = false;
+  repeated_ = std::exchange(again_, false);
+  const auto requests = settings_.kind->requests(settings_.path, settings_.table);
+  const auto deadline = Loop::now() + 2 * settings_.timeout;
+  std::vector<Reply> replies;
+  std::vector<PingAnswer> answers;
+  AttemptEnd end;
+  Micros trip{};
+  replies.reserve(requests.size());
+  for (const auto& request : requests) {
+    Stop stop(loop_);
+    pinging_ = &stop;
+    auto ended = co_await ask(request, deadline, stop);
+    pinging_ = nullptr;
+    replies.push_back(std::move(ended.reply));
+    // What is known of the whole ping is its first request's time, and the last one's outcome.
+    if (answers.empty()) {
+      trip = ended.took - ended.connect.value_or(Micros{});
+      end.took = ended.took;
+      end.connect = ended.connect;
+    }
+    end.outcome = ended.outcome;
+    end.why = std::move(ended.why);
+    if (end.outcome != Outcome::answered) break;
+    answers.push_back({replies.back().status, replies.back().body()});
   }
-  loop_.buffers.give(std::move(end.reply.bytes));
-  record_ping(*agent_, loop_.index, Loop::now(), end);
+  std::expected<Description, std::string> told = std::unexpected(end.why);
+  if (end.outcome == Outcome::answered) {
+    told = settings_.kind->describe(answers, agent_->name, settings_.table);
+    if (!told) {
+      end.outcome = Outcome::agent_error;
+      end.why = told.error();
+    }
+  }
+  ended_ = Loop::now();
+  record_ping(*agent_, loop_.index, ended_, end);
+  tell_of(end, std::move(told), trip);
+  for (auto& reply : replies) {
+    loop_.buffers.give(std::move(reply.bytes));
+    loop_.buffers.give(std::move(reply.decoded));
+  }
+}
+
+void Pinger::tell_of(const AttemptEnd& end, std::expected<Description, std::string> told,
+                     Micros trip) {
+  if (stopping_) return;
+  for (const auto& [set, mirror] : subscribers_) {
+    if (told) {
+      set->ping_answered(mirror, *told, trip, ended_);
+    } else if (const auto failure = failure_of(end.outcome)) {
+      const bool again = set->ping_failed(mirror, *failure, told.error(), ended_);
+      again_ = again_ || (again && !repeated_);
+    }
+  }
 }
 
 }  // namespace karmad

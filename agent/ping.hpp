@@ -1,7 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "agent/attempt.hpp"
+#include "agent/mirror_set.hpp"
+#include "agent/ping_kinds.hpp"
 #include "agent/transport/exchange.hpp"
 
 namespace karmad {
@@ -9,11 +13,15 @@ namespace karmad {
 struct PingSettings {
   Micros interval{};
   Micros timeout{};
-  std::string path;
+  const PingKind* kind = nullptr;
+  std::string path;   ///< empty: the kind's own
+  std::string table;  ///< the agent's name of it, for kinds that ask about one
+  bool operator==(const PingSettings&) const = default;
 };
 
-/// Asks one agent, again and again, whether it is alive: on a connection of its own, when nothing
-/// was heard of it for an interval (HA-013). Lives on worker 0; any 2xx answer is a sign of life.
+/// Asks one agent, again and again, how it is: on a connection of its own, an interval after the
+/// last time (SD-003), or only when nothing was heard of it for an interval (HA-013). Tells the
+/// mirror sets that subscribed. Lives on worker 0.
 class Pinger {
  public:
   Pinger(Loop& loop, std::shared_ptr<Agent> agent, PingSettings settings, LookUp look_up);
@@ -21,22 +29,52 @@ class Pinger {
   Pinger& operator=(const Pinger&) = delete;
   ~Pinger();
 
+  bool asks(const Agent& agent, const PingSettings& settings) const {
+    return &agent == agent_.get() && settings == settings_;
+  }
+  /// Whom to tell of what is found out. `always`: it wants to know also while queries show that the
+  /// agent is alive. Before start().
+  void tell(std::shared_ptr<MirrorSet> set, std::size_t mirror, bool always) {
+    subscribers_.push_back({std::move(set), mirror});
+    always_ = always_ || always;
+  }
+
   void start();
   /// Breaks off what it does; `stopped()` once it has come to an end.
   void stop();
   bool stopped() const { return !running_ && pool_.unused(); }
 
+  /// Pings at once, but not within kRecheck of the end of the last ping; void while one is under
+  /// way (SD-004).
+  void check_now();
+  /// Breaks off the ping that is under way; nobody is told of it (SD-020).
+  void break_off();
+
  private:
   Task<void> run();
   Task<void> ping();
+  Task<AttemptEnd> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
+  void tell_of(const AttemptEnd& end, std::expected<Description, std::string> told, Micros trip);
+  TimePoint due() const;
+  bool wanted_always() const;
 
   Loop& loop_;
   std::shared_ptr<Agent> agent_;
   PingSettings settings_;
+  std::vector<std::pair<std::shared_ptr<MirrorSet>, std::size_t>> subscribers_;
   Pool pool_;
   Stop* waiting_ = nullptr;
+  Stop* pinging_ = nullptr;
+  TimePoint ended_{};  ///< the end of the last ping
+  bool check_now_ = false;
+  bool again_ = false;     ///< once more, without a pause (SD-008)
+  bool repeated_ = false;  ///< the last ping was such a repetition
+  bool always_ = false;
   bool running_ = false;
   bool stopping_ = false;
 };
+
+/// No check on demand sooner after the last ping than this (SD-004).
+inline constexpr Micros kRecheck = 500ms;
 
 }  // namespace karmad

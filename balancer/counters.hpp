@@ -26,12 +26,15 @@ enum class Count : std::uint8_t {
   retries,
   stale_connections,
   merge_rejected,
+  selections_waited,
+  selections_failed,
+  selections_refused,
   blackhole_sent,
   blackhole_dropped,
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 19;
+inline constexpr std::size_t kCounts = 22;
 
 struct CountText {
   std::string_view name;
@@ -53,6 +56,9 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"agent_retry", "attempts after the first of a shard's part of a query"},
     {"stale_connections", "kept connections found closed by the agent when they were used"},
     {"merge_rejected", "replies found to be broken only when they were merged"},
+    {"selections_waited", "selections of a mirror that had to wait because none suited"},
+    {"selections_failed", "selections that found no suitable mirror in time"},
+    {"selections_refused", "selections refused because max_waiting_selections waited already"},
     {"blackhole_sent", "copies sent to blackhole agents"},
     {"blackhole_dropped", "copies not sent because too many were on their way"},
     {"bytes_in", "bytes of client requests"},

@@ -7,13 +7,18 @@
 
 #include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
+#include "agent/ping_kinds.hpp"
+#include "agent/transport/http_write.hpp"
 #include "balancer/dispatch/dispatch.hpp"
+#include "balancer/hello.hpp"
 #include "balancer/readiness.hpp"
+#include "balancer/refusal.hpp"
 #include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"
 #include "balancer/status/render.hpp"
 #include "balancer/status/statements.hpp"
+#include "strategies/read_preference_text.hpp"
 
 namespace karmad {
 
@@ -28,26 +33,56 @@ Answer refusal(int status, std::string_view reason) {
 
 namespace {
 
-enum class What : std::uint8_t { banner, healthy, ready, agents, search, sql, cli_json, cli };
+enum class What : std::uint8_t {
+  banner,
+  healthy,
+  ready,
+  agents,
+  hello,
+  search,
+  sql,
+  cli_json,
+  cli,
+  update,
+};
+
+/// How an endpoint's requests choose a mirror (SS-100 … SS-107).
+enum class Class : std::uint8_t {
+  own,                ///< answered here: no mirror is chosen
+  may_use_secondary,  ///< takes a read preference, else the configured one (SS-105)
+  write,              ///< the primary; a read preference is an error (SS-100, SS-103)
+};
 
 struct Known {
   std::string_view path;
   What endpoint;
   std::string_view methods;  ///< as the field Allow lists them
+  Class how = Class::own;
 };
 
 /// Everything karmad answers itself or understands. What is not here may be the route of a table of
 /// dialect `http`; else it is unknown.
-constexpr std::array<Known, 9> kEndpoints{{
+constexpr std::array<Known, 20> kEndpoints{{
     {"/", What::banner, "GET, HEAD"},
     {"/healthz", What::healthy, "GET, HEAD"},
     {"/readyz", What::ready, "GET, HEAD"},
     {"/agents", What::agents, "GET, HEAD"},
-    {"/search", What::search, "POST"},
-    {"/json/search", What::search, "POST"},
-    {"/sql", What::sql, "GET, POST"},
-    {"/cli_json", What::cli_json, "GET, POST"},
-    {"/cli", What::cli, "GET, POST"},
+    {"/hello", What::hello, "GET, HEAD"},
+    {"/search", What::search, "POST", Class::may_use_secondary},
+    {"/json/search", What::search, "POST", Class::may_use_secondary},
+    {"/sql", What::sql, "GET, POST", Class::may_use_secondary},
+    {"/cli_json", What::cli_json, "GET, POST", Class::may_use_secondary},
+    {"/cli", What::cli, "GET, POST", Class::may_use_secondary},
+    {"/insert", What::update, "POST", Class::write},
+    {"/replace", What::update, "POST", Class::write},
+    {"/update", What::update, "POST", Class::write},
+    {"/delete", What::update, "POST", Class::write},
+    {"/bulk", What::update, "POST", Class::write},
+    {"/json/insert", What::update, "POST", Class::write},
+    {"/json/replace", What::update, "POST", Class::write},
+    {"/json/update", What::update, "POST", Class::write},
+    {"/json/delete", What::update, "POST", Class::write},
+    {"/json/bulk", What::update, "POST", Class::write},
 }};
 
 bool allows(std::string_view methods, std::string_view method) {
@@ -91,6 +126,32 @@ Task<Answer> search(Query& query) {
                           fmt::format("unknown table '{}' in search request; SHOW TABLES lists "
                                       "those there are",
                                       parsed->table));
+  co_return co_await dispatch(query, *table, dialect, *parsed);
+}
+
+/// An update goes to the one mirror that takes it, or nowhere: spread over shards or copies it
+/// would leave them different.
+Task<Answer> update(Query& query) {
+  const auto& dialect = *query.topology->update;
+  const auto parsed = dialect.parse(query.request);
+  if (!parsed) co_return bad_request(query, parsed.error());
+  const auto* table = query.topology->find(parsed->table);
+  if (table == nullptr || table->opaque)
+    co_return bad_request(query, 404,
+                          fmt::format("unknown table '{}' in {} request; SHOW TABLES lists those "
+                                      "there are",
+                                      parsed->table, query.operation));
+  if (table->shards.size() == 1) {
+    const auto& mirrors = *table->shards.front()->mirrors;
+    const auto kind = mirrors.view(query.worker.loop.index)->picture.kind;
+    if (kind == SetKind::flat && table->updates == Updates::primary)
+      co_return bad_request(
+          query, 403,
+          fmt::format("table '{}' has {} mirrors and none of them is the primary: an update would "
+                      "reach one copy only. Say which mirror has role=primary, or, where the "
+                      "mirrors pass updates on to each other, updates = any",
+                      parsed->table, mirrors.size()));
+  }
   co_return co_await dispatch(query, *table, dialect, *parsed);
 }
 
@@ -140,6 +201,10 @@ Task<Answer> own(Query& query, What endpoint) {
       append_agents_json(told.body, collect(query.worker));
       co_return told;
     }
+    case What::hello:
+      co_return hello(query);
+    case What::update:
+      co_return co_await update(query);
     case What::search:
       co_return co_await search(query);
     case What::sql:
@@ -148,6 +213,12 @@ Task<Answer> own(Query& query, What endpoint) {
       co_return co_await sql(query, endpoint);
   }
   co_return refusal(404, "unknown");
+}
+
+Answer no_preference(Query& query) {
+  return bad_request(query, 400,
+                     "an update goes to the primary and takes no read preference; leave out "
+                     "X-Read-Preference and the parameter read_preference");
 }
 
 /// A path that climbs could leave what the route was meant to open.
@@ -175,7 +246,46 @@ Task<Answer> pass_through(Query& query, const Table& table) {
   if (climbs(query.request.path))
     co_return bad_request(query, 400, "a path with . or .. as a segment is not passed on");
   const auto parsed = table.opaque->parse(query.request);
+  if (query.preference && !parsed->read) co_return no_preference(query);
   co_return co_await dispatch(query, table, *table.opaque, *parsed);
+}
+
+/// The request's read preference, from its header or its URL, where the parameter is taken out: it
+/// is meant for us. What is wrong with it, if anything.
+std::optional<Refusal> take_preference(Query& query) {
+  constexpr std::string_view kParameter = "read_preference=";
+  auto text = std::string(query.head.find(kReadPreference));
+  auto& parameters = query.request.query;
+  for (std::size_t at = 0; at < parameters.size();) {
+    const auto end = std::min(parameters.find('&', at), parameters.size());
+    const auto parameter = parameters.substr(at, end - at);
+    if (!parameter.starts_with(kParameter)) {
+      at = end + 1;
+      continue;
+    }
+    const auto value = url_decoded(parameter.substr(kParameter.size()));
+    if (!text.empty() && text != value)
+      return Refusal{.status = 400,
+                     .type = "bad_read_preference",
+                     .reason = "two different read preferences in one request"};
+    text = value;
+    query.without_preference.assign(parameters.substr(0, at));
+    query.without_preference.append(parameters.substr(std::min(end + 1, parameters.size())));
+    if (query.without_preference.ends_with('&')) query.without_preference.pop_back();
+    parameters = query.without_preference;
+    break;
+  }
+  if (text.empty()) return std::nullopt;
+  auto preference = parse_read_preference(text);
+  if (!preference) {
+    query.worker.counters.add(Count::bad_requests);
+    return Refusal{.status = 400,
+                   .type = "bad_read_preference",
+                   .reason = std::move(preference.error().why),
+                   .code = preference.error().code};
+  }
+  query.preference = *std::move(preference);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -192,7 +302,10 @@ Task<Answer> answer(Query& query) {
   const auto* found = std::ranges::find(kEndpoints, query.request.path, &Known::path);
   const bool given_away =
       found != kEndpoints.end() && found->endpoint == What::banner && query.topology->route("/");
+  if (auto wrong = take_preference(query)) co_return answer_with(*wrong);
   if (found != kEndpoints.end() && !given_away) {
+    query.operation = found->path.substr(1);
+    if (query.preference && found->how == Class::write) co_return no_preference(query);
     if (allows(found->methods, query.request.method))
       co_return co_await own(query, found->endpoint);
     auto no = bad_request(
@@ -201,6 +314,7 @@ Task<Answer> answer(Query& query) {
     no.allow = found->methods;
     co_return no;
   }
+  query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     co_return co_await pass_through(query, *table);
   co_return bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path));

@@ -27,7 +27,8 @@ int report(const Problems& problems) {
 /// What only the balancer can judge: strategies, dialects.
 void judge(const Settings& settings, Problems& problems) {
   AgentRegistry registry(1, settings.searchd.ha_period_karma.value);
-  Topology::build(settings, registry, 1, nullptr, problems);
+  const Loops loops;
+  Topology::build(settings, {.registry = registry, .loops = loops}, nullptr, problems);
 }
 
 void start_log(LogLevel level) {

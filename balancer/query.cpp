@@ -38,6 +38,7 @@ Query::Query(Worker& on, const RequestHead& request_head, std::string_view reque
       began(Loop::now()),
       deadline(began + allowed(topology->settings.request_timeout.value,
                                request_head.find("X-Timeout-Ms"))),
-      partial_results(wanted(request_head.find("X-Partial-Results"))) {}
+      partial_results(wanted(request_head.find("X-Partial-Results"))),
+      id(on.next_query()) {}
 
 }  // namespace karmad

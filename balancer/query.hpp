@@ -26,6 +26,10 @@ struct Query {
   TimePoint began;
   TimePoint deadline;  ///< fixed here, never extended
   std::optional<PartialResults> partial_results;
+  std::optional<ReadPreference> preference;  ///< the request's own
+  std::string without_preference;            ///< the URL's parameters, once ours was taken out
+  std::string_view operation;                ///< what it is, in a word; for the log
+  const std::uint64_t id;                    ///< no other query of this process has it
 
   /// The waits of this query that have to end when its client leaves.
   std::vector<Stop*> stops;
@@ -63,6 +67,7 @@ struct Answer {
   std::optional<unsigned> retry_after;  ///< seconds
   std::optional<Reply> reply;           ///< an agent's answer, passed on
   bool pass_fields = false;             ///< with its end-to-end fields
+  bool overloaded = false;              ///< says so in X-Error-Labels, with both labels
 
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
 };

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "balancer/dispatch/selection_log.hpp"
 #include "config/load.hpp"
 
 namespace karmad {
@@ -41,12 +42,17 @@ std::uint32_t most_clients(unsigned wanted, rlim_t files) {
   return wanted == 0 ? possible : std::min<std::uint32_t>(wanted, possible);
 }
 
-PingSettings ping_settings(const InstanceSettings& settings) {
+/// What a mirror of a shard is asked, so that two mirrors at one agent share a pinger when they
+/// would ask the same.
+PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& pings,
+                           const Mirror& mirror) {
   const auto interval = settings.ha_ping_interval.value;
   return {.interval = interval,
           .timeout = settings.ping_timeout ? settings.ping_timeout->value
                                            : std::max(interval, Micros(500ms)),
-          .path = settings.ping_path.value};
+          .kind = pings.kind,
+          .path = pings.path,
+          .table = pings.kind->about_table ? mirror.tables.front() : std::string()};
 }
 
 /// The signals that stop the server or have it read its configuration again, as a descriptor. Every
@@ -84,13 +90,14 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
 
 }  // namespace
 
-Server::Server(std::string config_path, Settings settings)
+Server::Server(std::string config_path, Settings settings, Selector selector)
     : config_path_(std::move(config_path)),
       settings_(std::move(settings)),
       workers_wanted_(settings_.searchd.workers.value == 0 ? cores()
                                                            : settings_.searchd.workers.value),
       registry_(std::make_unique<AgentRegistry>(workers_wanted_,
-                                                settings_.searchd.ha_period_karma.value)) {}
+                                                settings_.searchd.ha_period_karma.value)),
+      selector_(std::move(selector)) {}
 
 Server::~Server() = default;
 
@@ -114,10 +121,13 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   process_.max_connections =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
-  topology_ = Topology::build(settings_, *registry_, workers_wanted_, nullptr, problems);
+  topology_ = Topology::build(settings_, surroundings(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   look_up_names(*topology_);
 
+  selection_log_ = std::make_shared<SelectionLog>();
+  selection_log_->level(settings_.searchd.selection_log_level.value);
+  process_.selection_log = selection_log_;
   process_.started = Loop::now();
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
@@ -125,6 +135,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   for (unsigned i = 0; i < workers_wanted_; ++i)
     workers_[i] = std::make_unique<Worker>(i, seed + i, process_, topology_,
                                            std::span<const std::unique_ptr<Worker>>(workers_));
+  for (const auto& worker : workers_) loops_.of.push_back(&worker->loop);
   acceptors_.resize(workers_wanted_);
   for (const auto& listen : settings_.searchd.listen) {
     auto address = listen.address;
@@ -153,13 +164,25 @@ Task<void> Server::upkeep() {
 void Server::ping_as(const Topology& topology) {
   std::erase_if(pingers_, [](const auto& pinger) { return pinger->stopped(); });
   for (auto& pinger : pingers_) pinger->stop();
-  if (topology.settings.ha_ping_interval.value == Micros{0}) return;
-  for (const auto& agent : topology.pinged_agents) {
-    pingers_.push_back(std::make_unique<Pinger>(workers_.front()->loop, agent,
-                                                ping_settings(topology.settings),
-                                                topology.settings.hostname_lookup.value));
-    pingers_.back()->start();
-  }
+  const auto old = static_cast<std::ptrdiff_t>(pingers_.size());
+  const auto pinger_of = [&](const ShardPings& pings, const Mirror& mirror) {
+    auto settings = ping_settings(topology.settings, pings, mirror);
+    const auto same = std::find_if(pingers_.begin() + old, pingers_.end(), [&](const auto& pinger) {
+      return pinger->asks(*mirror.agent, settings);
+    });
+    if (same != pingers_.end()) return *same;
+    return pingers_.emplace_back(std::make_shared<Pinger>(workers_.front()->loop, mirror.agent,
+                                                          std::move(settings),
+                                                          topology.settings.hostname_lookup.value));
+  };
+  for (const auto& table : topology.tables)
+    for (const auto& shard : table->shards)
+      for (std::size_t i = 0; shard->pings.kind != nullptr && i < shard->mirrors->size(); ++i) {
+        const auto pinger = pinger_of(shard->pings, (*shard->mirrors)[i]);
+        pinger->tell(shard->mirrors, i, shard->pings.always);
+        shard->mirrors->pinger(i, pinger);
+      }
+  for (auto pinger = pingers_.begin() + old; pinger != pingers_.end(); ++pinger) (*pinger)->start();
 }
 
 int Server::run() {
@@ -243,8 +266,7 @@ void Server::reload() {
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)
-    next = Topology::build(*loaded.settings, *registry_, workers_wanted_, topology_.get(),
-                           loaded.problems);
+    next = Topology::build(*loaded.settings, surroundings(), topology_.get(), loaded.problems);
   if (!next) {
     for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
     spdlog::error("reload: the configuration has errors; the old one stays");
@@ -252,6 +274,7 @@ void Server::reload() {
   }
   log_notices(*loaded.settings);
   settings_ = *std::move(loaded.settings);
+  selection_log_->level(settings_.searchd.selection_log_level.value);
   // Names are looked up again with the next connection; what they led to serves until then.
   for (const auto& agent : next->agents) agent->look_up_soon();
   topology_ = next;

@@ -24,7 +24,9 @@ struct StartFailure {
 /// signals that stop it (TERM, INT) or have it read its configuration again (HUP).
 class Server {
  public:
-  Server(std::string config_path, Settings settings);
+  /// `selector`: an application's own word on which mirrors are acceptable (SS-020); none by
+  /// default.
+  Server(std::string config_path, Settings settings, Selector selector = {});
   ~Server();
 
   /// Opens everything that can fail. Problems of the configuration that only this room sees go to
@@ -42,16 +44,23 @@ class Server {
   void look_up_names(const Topology& topology);
   Task<void> upkeep();
   void ping_as(const Topology& topology);
+  Topology::Surroundings surroundings() {
+    return {
+        .registry = *registry_, .workers = workers_wanted_, .loops = loops_, .selector = selector_};
+  }
 
   std::string config_path_;
   Settings settings_;
   unsigned workers_wanted_;
   Process process_;
   std::unique_ptr<AgentRegistry> registry_;
+  Selector selector_;
+  Loops loops_;
+  std::shared_ptr<SelectionLog> selection_log_;
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
-  std::vector<std::unique_ptr<Pinger>> pingers_;                   ///< worker 0's
+  std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0's
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
   asio::io_context main_;
   /// Signals are blocked in every thread and read here like bytes: none can arrive at a bad moment.

@@ -9,6 +9,7 @@
 #include "agent/dialect/opaque_http/opaque_http.hpp"
 #include "balancer/endpoints.hpp"
 #include "config/closest.hpp"
+#include "strategies/read_preference_text.hpp"
 #include "strategies/registry.hpp"
 
 namespace karmad {
@@ -30,14 +31,17 @@ void insert_once(std::vector<std::shared_ptr<T>>& into, const std::shared_ptr<T>
   if (std::ranges::find(into, item) == into.end()) into.push_back(item);
 }
 
+/// The shortest interval of pings that say who suits (SD-003).
+constexpr Micros kLeastInterval = 500ms;
+
 /// Makes the tables of one topology; collects what is wrong with them.
 class Builder {
  public:
-  Builder(Topology& topology, AgentRegistry& registry, unsigned workers, const Topology* previous,
+  Builder(Topology& topology, const Topology::Surroundings& surroundings, const Topology* previous,
           Problems& problems)
       : topology_(topology),
-        registry_(registry),
-        workers_(workers),
+        surroundings_(surroundings),
+        registry_(surroundings.registry),
         previous_(previous),
         problems_(problems) {}
 
@@ -52,6 +56,8 @@ class Builder {
     if (const auto& count =
             from.agent_retry_count ? from.agent_retry_count : instance.agent_retry_count)
       table->retry_count = count->value;
+    table->preference = preference(from);
+    table->updates = from.updates.value;
     table->partial_results = from.partial_results.value_or(instance.partial_results).value;
     if (from.dialect.value == "http") {
       table->route = from.route.value;
@@ -69,7 +75,8 @@ class Builder {
                                                         "manticore and http",
                                                         from.dialect.value)});
     }
-    for (const auto& shard : from.shards) table->shards.push_back(this->shard(from, shard));
+    for (const auto& shard : from.shards)
+      table->shards.push_back(this->shard(from, shard, table->preference.has_value()));
     for (const auto& line : from.blackholes)
       for (const auto& mirror : line.mirrors) {
         table->blackholes.push_back({registry_.at(mirror.address), mirror.tables});
@@ -78,43 +85,188 @@ class Builder {
     return table;
   }
 
+  /// Where mirrors are told apart, pings are what selection lives on.
+  void check_interval() {
+    const auto& interval = topology_.settings.ha_ping_interval;
+    if (needs_pings_.empty() || interval.value >= kLeastInterval) return;
+    problem(interval.at, fmt::format("ha_ping_interval is at least 500ms (and not 0) where a read "
+                                     "preference, roles, tags or a ping_type are configured, as "
+                                     "for table {}",
+                                     needs_pings_));
+  }
+
  private:
-  std::shared_ptr<Shard> shard(const TableSettings& table, const ShardSettings& from) {
+  std::shared_ptr<Shard> shard(const TableSettings& table, const ShardSettings& from,
+                               bool preferred) {
     const auto& instance = topology_.settings;
-    const auto& name = from.ha_strategy    ? *from.ha_strategy
-                       : table.ha_strategy ? *table.ha_strategy
-                                           : instance.ha_strategy;
+    const auto name = from.ha_strategy    ? *from.ha_strategy
+                      : table.ha_strategy ? *table.ha_strategy
+                      : instance.ha_strategy
+                          ? *instance.ha_strategy
+                          : Located<std::string>{preferred ? "leastops" : "random", {}};
     auto strategy = make_strategy(name.value, {.tolerated_errors = instance.dead_after.value});
     if (!strategy)
       problems_.push_back({name.at, fmt::format("ha_strategy '{}' is unknown; known are {}{}",
                                                 name.value, fmt::join(strategy_names(), ", "),
                                                 suggestion(name.value, strategy_names()))});
-    const auto identity = identity_of(table, from, name.value);
+    const auto pings = pings_of(table, from);
+    auto members = members_of(from);
+    const bool aware = preferred || (pings.kind != nullptr && pings.kind->describes) ||
+                       std::ranges::any_of(members, [](const auto& m) { return m.role || m.tags; });
+    if (aware && needs_pings_.empty() && !is_unpinged(table, from)) needs_pings_ = table.name;
+    const auto identity = identity_of(table, from, name.value, aware);
     std::vector<std::unique_ptr<Mirror>> mirrors;
     for (const auto& mirror : from.mirrors) {
       auto agent = registry_.at(mirror.address);
       insert_once(topology_.agents, agent);
-      insert_once(topology_.pinged_agents, agent);
-      mirrors.push_back(std::make_unique<Mirror>(std::move(agent), mirror.tables, workers_,
-                                                 instance.ha_period_karma.value));
+      if (pings.kind != nullptr) insert_once(topology_.pinged_agents, agent);
+      mirrors.push_back(
+          std::make_unique<Mirror>(std::move(agent), mirror.tables, surroundings_.workers,
+                                   instance.ha_period_karma.value, mirror.weight.value));
     }
     if (auto same = unchanged(table.name, identity)) return same;
     if (!strategy) return nullptr;
     auto shard = std::make_shared<Shard>();
-    shard->mirrors = std::make_unique<MirrorSet>(
-        std::move(mirrors), std::move(strategy), name.value,
-        KarmaRules{.compound = instance.karma_compound.value}, instance.ha_period_karma.value);
+    shard->mirrors =
+        std::make_shared<MirrorSet>(std::move(mirrors),
+                                    SetOptions{.strategy = std::move(strategy),
+                                               .strategy_name = name.value,
+                                               .karma = {.compound = instance.karma_compound.value},
+                                               .period = instance.ha_period_karma.value,
+                                               .workers = surroundings_.workers,
+                                               .state = state_of(from, pings, members),
+                                               .members = std::move(members),
+                                               .selector = surroundings_.selector},
+                                    surroundings_.loops);
+    shard->pings = pings;
+    shard->pings.always = aware;
+    shard->aware = aware;
     shard->retry_count = from.retry_count;
     shard->persistent = from.persistent;
     shard->identity = identity;
     return shard;
   }
 
+  /// The read preference of the table, whole, or else that of the instance (SS-081).
+  std::optional<ReadPreference> preference(const TableSettings& table) {
+    const auto& instance = topology_.settings;
+    if (table.read_preference)
+      return preference(*table.read_preference, table.tag_sets, table.max_staleness);
+    if (instance.read_preference)
+      return preference(*instance.read_preference, instance.tag_sets, instance.max_staleness);
+    return std::nullopt;
+  }
+
+  std::optional<ReadPreference> preference(const Located<std::string>& text,
+                                           const std::optional<Located<std::string>>& tag_sets,
+                                           const std::optional<Located<Micros>>& max_staleness) {
+    auto read = parse_read_preference(text.value);
+    if (!read) {
+      problem(text.at, read.error().why);
+      return std::nullopt;
+    }
+    if (tag_sets) {
+      auto sets = parse_tag_sets(tag_sets->value);
+      if (!sets) {
+        problem(tag_sets->at, sets.error());
+      } else {
+        read->tag_sets = *std::move(sets);
+      }
+    }
+    if (max_staleness && max_staleness->value > Micros{0})
+      read->max_staleness = std::chrono::duration_cast<std::chrono::seconds>(max_staleness->value);
+    if (const auto wrong = invalid(*read)) problem(text.at, wrong->why);
+    return *read;
+  }
+
+  const Located<std::string>& ping_type(const TableSettings& table,
+                                        const ShardSettings& from) const {
+    return from.ping_type    ? *from.ping_type
+           : table.ping_type ? *table.ping_type
+                             : topology_.settings.ping_type;
+  }
+
+  bool is_unpinged(const TableSettings& table, const ShardSettings& from) const {
+    return ping_type(table, from).value == "none";
+  }
+
+  ShardPings pings_of(const TableSettings& table, const ShardSettings& from) {
+    const auto& instance = topology_.settings;
+    const auto& type = ping_type(table, from);
+    const auto path = from.ping_path    ? from.ping_path
+                      : table.ping_path ? table.ping_path
+                                        : instance.ping_path;
+    if (is_unpinged(table, from) || instance.ha_ping_interval.value == Micros{0}) return {};
+    const auto* kind = ping_kind(type.value);
+    if (kind == nullptr)
+      problem(type.at, fmt::format("ping_type '{}' is unknown; known are {}{}", type.value,
+                                   fmt::join(ping_kind_names(), ", "),
+                                   suggestion(type.value, ping_kind_names())));
+    return {.kind = kind, .path = path ? path->value : std::string()};
+  }
+
+  std::vector<Member> members_of(const ShardSettings& from) {
+    std::vector<Member> members(from.mirrors.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const auto& mirror = from.mirrors[i];
+      if (mirror.role) {
+        members[i].role = role_named(mirror.role->value);
+        if (!members[i].role || members[i].role == Role::unknown)
+          problem(mirror.role->at,
+                  fmt::format("role '{}' is unknown; known are {}", mirror.role->value,
+                              fmt::join(std::span(kRoleNames).subspan(1), ", ")));
+      }
+      if (mirror.tags) {
+        auto tags = parse_tags(mirror.tags->value, ';');
+        if (tags) {
+          members[i].tags = *std::move(tags);
+        } else {
+          problem(mirror.tags->at, tags.error());
+        }
+      }
+    }
+    return members;
+  }
+
+  /// What the set is before anything is heard of it. Roles in the configuration make a set of
+  /// roles; pings that only tell who is alive a flat one; what describes itself decides itself.
+  SetSettings state_of(const ShardSettings& from, const ShardPings& pings,
+                       const std::vector<Member>& members) const {
+    const auto& instance = topology_.settings;
+    SetSettings state{.ping_interval = instance.ha_ping_interval.value,
+                      .pinged = pings.kind != nullptr,
+                      .tags_in_flat = instance.tags_in_flat.value};
+    if (from.set_name) state.name = from.set_name->value;
+    const bool roles = std::ranges::any_of(members, [](const auto& m) {
+      return m.role && *m.role != Role::router && *m.role != Role::standalone;
+    });
+    if (from.mirrors.size() == 1) {
+      state.kind = pings.kind == nullptr ? SetKind::balanced : SetKind::direct;
+    } else if (roles) {
+      state.kind = SetKind::roles;
+    } else if (pings.kind == nullptr || !pings.kind->describes) {
+      state.kind = SetKind::flat;
+    }
+    return state;
+  }
+
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+
+  /// Everything a mirror set is made from: a reload that changes none of it keeps the set.
   std::string identity_of(const TableSettings& table, const ShardSettings& from,
-                          std::string_view strategy) const {
-    return fmt::format("{} {} {} {} {} {}", table.name, from.line, strategy, from.persistent,
-                       topology_.settings.dead_after.value,
-                       topology_.settings.karma_compound.value);
+                          std::string_view strategy, bool aware) const {
+    const auto& instance = topology_.settings;
+    const auto text_of = [](const std::optional<Located<std::string>>& a,
+                            const std::optional<Located<std::string>>& b) {
+      return a ? a->value : b ? b->value : std::string();
+    };
+    return fmt::format(
+        "{} {} {} {} {} {} {} {} {} {} {}", table.name, from.line, strategy, from.persistent,
+        instance.dead_after.value, instance.karma_compound.value,
+        text_of(table.ping_type, instance.ping_type), text_of(table.ping_path, instance.ping_path),
+        aware ? instance.ha_ping_interval.value.count() : 0, instance.tags_in_flat.value, aware);
   }
 
   std::shared_ptr<Shard> unchanged(const std::string& table, const std::string& identity) const {
@@ -126,17 +278,18 @@ class Builder {
   }
 
   Topology& topology_;
+  const Topology::Surroundings& surroundings_;
+  std::string needs_pings_;  ///< the first table whose mirrors are told apart by pings
   AgentRegistry& registry_;
-  unsigned workers_;
   const Topology* previous_;
   Problems& problems_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Topology> Topology::build(const Settings& settings, AgentRegistry& registry,
-                                                unsigned workers, const Topology* previous,
-                                                Problems& problems) {
+std::shared_ptr<const Topology> Topology::build(const Settings& settings,
+                                                const Surroundings& surroundings,
+                                                const Topology* previous, Problems& problems) {
   const auto before = problems.size();
   auto topology = std::make_shared<Topology>();
   topology->settings = settings.searchd;
@@ -144,8 +297,10 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings, AgentR
                                 .max_json_depth = settings.searchd.max_json_depth.value};
   topology->json = make_manticore_json(dialect);
   topology->sql = make_manticore_sql(dialect);
-  Builder builder(*topology, registry, workers, previous, problems);
+  topology->update = make_manticore_update(dialect);
+  Builder builder(*topology, surroundings, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
+  builder.check_interval();
   if (problems.size() != before) return nullptr;
   for (const auto& table : topology->tables) {
     topology->by_name_.emplace(table->name, table.get());

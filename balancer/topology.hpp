@@ -8,6 +8,7 @@
 
 #include "agent/dialect/dialect.hpp"
 #include "agent/mirror_set.hpp"
+#include "agent/ping_kinds.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
@@ -26,9 +27,20 @@ class AgentRegistry {
   std::size_t next_id_ = 0;
 };
 
+/// How the mirrors of a shard are pinged; no kind: they are not.
+struct ShardPings {
+  const PingKind* kind = nullptr;
+  std::string path;     ///< empty: the kind's own
+  bool always = false;  ///< also when queries show that they are alive (X-6)
+};
+
 /// One part of a table: its mirrors, and the settings of its agent line.
 struct Shard {
-  std::unique_ptr<MirrorSet> mirrors;
+  std::shared_ptr<MirrorSet> mirrors;
+  ShardPings pings;
+  /// Its mirrors are told apart by what pings say of them: by roles, tags, or what an engine thinks
+  /// of its own copy. Then a search goes to a suitable one though nobody gave a read preference.
+  bool aware = false;
   std::optional<unsigned> retry_count;  ///< absolute (HA-026)
   bool persistent = false;
   std::string identity;  ///< what a reload compares: the same means the same mirrors
@@ -49,6 +61,8 @@ struct Table {
   Micros query_timeout{};
   std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
   PartialResults partial_results{};
+  std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
+  Updates updates{};
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
 };
@@ -57,11 +71,20 @@ struct Table {
 /// built; workers hold it as long as a query needs it.
 class Topology {
  public:
-  /// Judges what only this room can (strategies, dialects, routes); nullptr when that found a
-  /// problem. Mirror sets that did not change since `previous` are taken over with their weights.
-  static std::shared_ptr<const Topology> build(const Settings& settings, AgentRegistry& registry,
-                                               unsigned workers, const Topology* previous,
-                                               Problems& problems);
+  /// What mirror sets are made with, besides the configuration.
+  struct Surroundings {
+    AgentRegistry& registry;
+    unsigned workers = 1;
+    const Loops& loops;
+    Selector selector{};  ///< the application's, if it has one (SS-020)
+  };
+
+  /// Judges what only this room can (strategies, dialects, routes, read preferences, pings);
+  /// nullptr when that found a problem. Mirror sets that did not change since `previous` are taken
+  /// over with all that is known of them.
+  static std::shared_ptr<const Topology> build(const Settings& settings,
+                                               const Surroundings& surroundings,
+                                               const Topology* previous, Problems& problems);
 
   const Table* find(std::string_view name) const;
   /// The table of dialect `http` with the longest route that covers the path.
@@ -70,9 +93,10 @@ class Topology {
   InstanceSettings settings;
   std::unique_ptr<Dialect> json;
   std::unique_ptr<Dialect> sql;
+  std::unique_ptr<Dialect> update;
   std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
-  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are not only blackholes
+  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
 
  private:
   std::map<std::string, const Table*, std::less<>> by_name_;

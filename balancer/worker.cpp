@@ -13,6 +13,11 @@ bool in_use(const Topology& topology, const Agent& agent) {
                              [&](const auto& other) { return other.get() == &agent; });
 }
 
+PoolLimits pool_limits(const InstanceSettings& settings) {
+  return {.connections = settings.agent_max_connections.value,
+          .connecting = settings.agent_max_connecting.value};
+}
+
 }  // namespace
 
 unsigned Worker::keep() const {
@@ -40,6 +45,7 @@ void Worker::topology(std::shared_ptr<const Topology> next) {
     for (auto& pool : *pools) {
       if (!pool) continue;
       pool->keep(keep());
+      pool->limit(pool_limits((*topology_)->settings));
       pool->clear();
       if (pool->unused() && !in_use(**topology_, pool->agent())) pool.reset();
     }
@@ -56,8 +62,8 @@ Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent) {
   if (agent->id >= pools.size()) pools.resize(agent->id + 1);
   auto& pool = pools[agent->id];
   if (!pool) {
-    pool =
-        std::make_unique<Pool>(loop, agent, keep(), (*topology_)->settings.hostname_lookup.value);
+    pool = std::make_unique<Pool>(loop, agent, keep(), (*topology_)->settings.hostname_lookup.value,
+                                  pool_limits((*topology_)->settings));
   }
   return *pool;
 }

@@ -14,12 +14,15 @@
 namespace karmad {
 
 class Session;
+class SelectionLog;
 
 /// What the whole process knows and every worker may read.
 struct Process {
   std::uint32_t max_connections = 0;          ///< what `max_connections` comes to
   std::atomic<std::uint32_t> connections{0};  ///< client connections open now
   std::atomic<bool> draining{false};
+  std::atomic<std::uint32_t> waiting_selections{0};  ///< for a suitable mirror (SS-113)
+  std::shared_ptr<const SelectionLog> selection_log;
   TimePoint started{};
 };
 
@@ -69,6 +72,8 @@ class Worker {
   Process& process;
   Counters counters;
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
+  /// A number for the next query, unlike those of other workers.
+  std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }
   std::vector<Stop*> copies;       ///< the ends of what is on its way to blackholes
   std::size_t copies_size = 0;     ///< bytes of it
   std::function<void()> on_drain;  ///< what else has to end (acceptors, pingers)
@@ -90,6 +95,7 @@ class Worker {
   std::vector<Session*> sessions_;
   asio::executor_work_guard<Executor> work_;
   bool draining_ = false;
+  std::uint64_t queries_ = 0;
 };
 
 }  // namespace karmad

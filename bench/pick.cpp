@@ -1,7 +1,10 @@
-// What does a pick cost? ns per select() for each strategy and number of mirrors; fails when a pick
-// allocates. Target: 50 ns for up to 16 mirrors, 100 ns for 64.
+// What does a pick cost? ns per select() for each strategy and number of mirrors, and for reads
+// with a preference; fails when a pick allocates. Target: 50 ns for up to 16 mirrors, 100 ns for
+// 64, without a preference.
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -59,18 +62,38 @@ std::vector<MirrorView> failing(std::size_t count) {
   return mirrors;
 }
 
-void pick(benchmark::State& state, std::string_view name, const std::vector<MirrorView>& mirrors) {
+/// A primary and replicas in two places, measured and nearly fresh; one in four is far away.
+SetPicture pictured(std::size_t count) {
+  SetPicture set{.kind = SetKind::roles, .ping_interval = std::chrono::seconds(1)};
+  for (std::size_t i = 0; i < count; ++i)
+    set.mirrors.push_back({.role = i == 0 ? Role::primary : Role::replica,
+                           .tags = {{"dc", i % 2 == 0 ? "ny" : "sf"}, {"rack", "2"}},
+                           .rtt = std::chrono::milliseconds(i % 4 == 3 ? 80 : 1 + i % 7),
+                           .last_write = std::chrono::seconds(100 + i % 3)});
+  return set;
+}
+
+void pick(benchmark::State& state, std::string_view name, const std::vector<MirrorView>& mirrors,
+          const SetPicture& picture, const Question& question) {
   const auto strategy = make_strategy(name, {});
   SeededRandom random(1);
   const auto before = allocations;
-  for (auto _ : state) benchmark::DoNotOptimize(select(mirrors, {}, *strategy, random));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(select(question, picture, mirrors, *strategy, random));
   // The loop's own bookkeeping allocates nothing either.
   if (allocations != before) state.SkipWithError("a pick allocated memory");
 }
 
+constexpr std::array<std::size_t, 4> kCounts{2, 4, 16, 64};
+
 struct Condition {
   const char* name;
   std::vector<MirrorView> (*mirrors)(std::size_t);
+};
+
+struct Asked {
+  const char* name;
+  ReadPreference preference;
 };
 
 const bool registered = [] {
@@ -78,12 +101,30 @@ const bool registered = [] {
     for (const auto& [condition, mirrors_of] :
          {Condition{"healthy", healthy}, Condition{"troubled", troubled},
           Condition{"failing", failing}})
-      for (const std::size_t count : {2U, 4U, 16U, 64U})
+      for (const auto count : kCounts)
         benchmark::RegisterBenchmark(
             (std::string(name) + '/' + condition + '/' + std::to_string(count)).c_str(),
             [name, mirrors = mirrors_of(count)](benchmark::State& state) {
-              pick(state, name, mirrors);
+              pick(state, name, mirrors, {}, {});
             });
+  return true;
+}();
+
+/// As a table with a read preference and no `ha_strategy`: two choices inside the latency window.
+const bool registered_with_preference = [] {
+  const std::vector<Tags> places{{{"dc", "la"}}, {{"dc", "sf"}, {"rack", "2"}}};
+  for (const auto& [asked, preference] :
+       {Asked{"nearest", {.mode = Mode::nearest}},
+        Asked{"fresh", {.mode = Mode::nearest, .max_staleness = std::chrono::seconds(90)}},
+        Asked{"tagged", {.mode = Mode::secondary_preferred, .tag_sets = places}}})
+    for (const auto count : kCounts)
+      benchmark::RegisterBenchmark(
+          (std::string("leastops/") + asked + '/' + std::to_string(count)).c_str(),
+          [need = Need{.preference = preference}, mirrors = healthy(count),
+           picture = pictured(count)](benchmark::State& state) {
+            pick(state, "leastops", mirrors, picture,
+                 {.need = &need, .window = std::chrono::milliseconds(15)});
+          });
   return true;
 }();
 

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "config/address.hpp"
-#include "config/closest.hpp"
+#include "config/agent_options.hpp"
 #include "config/units.hpp"
 
 namespace karmad {
 
 namespace {
-
-constexpr std::array<std::string_view, 4> kOptions{"conn", "ha_strategy", "blackhole",
-                                                   "retry_count"};
 
 /// Half open; offsets into the line.
 struct Range {
@@ -57,6 +52,7 @@ class AgentLineReader {
       return std::nullopt;
     }
     inherit_tables(own_table);
+    if (shard_.blackhole) ignore_mirror_options();
     return std::move(shard_);
   }
 
@@ -80,41 +76,50 @@ class AgentLineReader {
     return std::min(text_.find(c, begin), end);
   }
 
-  /// Splits the line at pipes, up to the bracket with the options.
+  /// Takes the line apart, mirror by mirror.
   void read_line() {
-    Range piece{0, 0};
-    bool at_start = true;  // of a mirror: here a bracket holds an IPv6 address
-    for (std::size_t i = 0; i < text_.size(); ++i) {
-      const char c = text_[i];
-      if (c == '|') {
-        read_mirror({piece.begin, i}, Next::pipe);
-        piece.begin = i + 1;
-        at_start = true;
-      } else if (c == '[') {
-        const auto close = find(']', i, text_.size());
-        const bool options = view({i, close}).find('=') != std::string_view::npos;
-        if (!at_start || options) {
-          read_mirror({piece.begin, i}, Next::options);
-          return read_options(i);
-        }
-        if (close == text_.size()) return problem(i, "the '[' of an IPv6 address has no ']'");
-        i = close;
-        at_start = false;
-      } else if (!is_blank(c)) {
-        at_start = false;
-      }
+    for (std::size_t begin = 0; begin <= text_.size();) {
+      const auto end = end_of_mirror(begin);
+      if (!end) return;
+      auto* const mirror = read_mirror({begin, *end});
+      const auto pipe = read_brackets(*end, mirror);
+      if (!pipe) return;
+      begin = *pipe + 1;
     }
-    read_mirror({piece.begin, text_.size()}, Next::end);
   }
 
-  enum class Next { pipe, options, end };
+  /// Where the mirror ends: at a pipe, at the bracket of its options, or with the line.
+  std::optional<std::size_t> end_of_mirror(std::size_t begin) {
+    bool at_start = true;  // here a bracket holds an IPv6 address
+    for (auto i = begin; i < text_.size(); ++i) {
+      if (text_[i] == '|') return i;
+      if (text_[i] == '[') {
+        const auto close = end_of_bracket(i);
+        if (!at_start || view({i, close}).find('=') != std::string_view::npos) return i;
+        if (!is_closed(close)) {
+          problem(i, "the '[' of an IPv6 address has no ']'");
+          return std::nullopt;
+        }
+        i = close;
+      }
+      at_start = at_start && is_blank(text_[i]);
+    }
+    return text_.size();
+  }
 
-  void read_mirror(Range piece, Next next) {
+  std::size_t end_of_bracket(std::size_t open) const {
+    return std::min(text_.find_first_of("[]|", open + 1), text_.size());
+  }
+  bool is_closed(std::size_t close) const { return close < text_.size() && text_[close] == ']'; }
+
+  /// The mirror, until the next one is read; nullptr when there is none.
+  MirrorSettings* read_mirror(Range piece) {
+    const bool is_followed = piece.end < text_.size() && text_[piece.end] == '|';
     piece = trim(piece);
     if (piece.begin == piece.end) {
-      if (next == Next::pipe || !shard_.mirrors.empty())
+      if (is_followed || !shard_.mirrors.empty())
         notices_.push_back({line_.place(piece.begin), "nothing stands between two '|'; skipped"});
-      return;
+      return nullptr;
     }
     MirrorSettings mirror;
     mirror.at = line_.place(piece.begin);
@@ -126,9 +131,55 @@ class AgentLineReader {
       read_unix(host, rest, mirror);
     else
       read_host(host, rest, mirror);
-    // A mirror with a mistake is kept, so that the line does not also seem to be empty.
-    shard_.mirrors.push_back(std::move(mirror));
     if (problems_.size() > before + 1) problems_.resize(before + 1);  // the first explains the rest
+    // A mirror with a mistake is kept, so that the line does not also seem to be empty.
+    return &shard_.mirrors.emplace_back(std::move(mirror));
+  }
+
+  /// Reads the brackets behind a mirror and says where the pipe or the end of the line follows.
+  std::optional<std::size_t> read_brackets(std::size_t begin, MirrorSettings* mirror) {
+    std::vector<Range> brackets;  // what stands inside
+    auto next = begin;
+    for (; next < text_.size() && text_[next] == '['; next = skip_blanks(next)) {
+      const auto close = end_of_bracket(next);
+      if (!is_closed(close)) {
+        problem(next, "the '[' of the options has no ']'");
+        return std::nullopt;
+      }
+      brackets.push_back({next + 1, close});
+      next = close + 1;
+    }
+    const auto pipe = find('|', next, text_.size());
+    if (next < pipe)
+      problem(next, fmt::format("nothing can follow the options, found {}",
+                                in_quotes(view(trim({next, pipe})))));
+    if (!brackets.empty()) read_options(brackets, mirror, pipe == text_.size());
+    return pipe;
+  }
+
+  std::size_t skip_blanks(std::size_t begin) const {
+    return std::min(text_.find_first_not_of(" \t", begin), text_.size());
+  }
+
+  void read_options(const std::vector<Range>& brackets, MirrorSettings* mirror, bool is_last) {
+    const std::size_t most = is_last ? 2 : 1;
+    if (brackets.size() > most)
+      return problem(brackets[most].begin - 1,
+                     is_last ? "nothing can follow the options of the line, found a third bracket"
+                             : "a second bracket holds the options of the line: it belongs at the "
+                               "end of the line");
+    if (mirror == nullptr && !(is_last && brackets.size() == 1))
+      return problem(brackets[0].begin - 1, "no mirror stands before these options");
+    MirrorSettings nobody;
+    auto& owner = mirror == nullptr ? nobody : *mirror;
+    const auto read = [&](Range bracket, OptionsOf whose) {
+      read_agent_options(line_.slice(bracket.begin, bracket.end), whose, owner, shard_, problems_);
+    };
+    if (!is_last) return read(brackets[0], OptionsOf::mirror);
+    if (brackets.size() == 1)
+      return read(brackets[0], mirror == nullptr ? OptionsOf::line : OptionsOf::either);
+    read(brackets[0], OptionsOf::mirror);
+    read(brackets[1], OptionsOf::line);
   }
 
   void read_unix(Range path, Range rest, MirrorSettings& mirror) {
@@ -185,63 +236,19 @@ class AgentLineReader {
     }
   }
 
-  void read_options(std::size_t open) {
-    const auto close = text_.find(']', open);
-    if (close == std::string::npos) return problem(open, "the '[' of the options has no ']'");
-    const auto rest = trim({close + 1, text_.size()});
-    if (rest.begin < rest.end && text_[rest.begin] == '|')
-      return problem(open,
-                     "options stand once, at the end of the line, and hold for all its mirrors");
-    if (rest.begin < rest.end)
-      return problem(rest.begin, fmt::format("nothing can follow the options, found {}",
-                                             in_quotes(view(rest))));
-    if (trim({open + 1, close}).begin == close) return;
-    for (auto begin = open + 1; begin <= close;) {
-      const auto end = find(',', begin, close);
-      read_option(trim({begin, end}));
-      begin = end + 1;
+  /// Nobody is chosen among the mirrors of a blackhole.
+  void ignore_mirror_options() {
+    const Place* first = nullptr;
+    for (auto& mirror : shard_.mirrors) {
+      if (!mirror.role && !mirror.tags && mirror.weight.at.line == 0) continue;
+      if (first == nullptr) first = &mirror.at;
+      mirror.role.reset();
+      mirror.tags.reset();
+      mirror.weight = {1, {}};
     }
-  }
-
-  void read_option(Range option) {
-    const auto equals = find('=', option.begin, option.end);
-    if (option.begin == option.end) return problem(option.begin, "an option is missing here");
-    if (equals == option.end)
-      return problem(option.begin, fmt::format("the option {} is not of the form name=value",
-                                               in_quotes(view(option))));
-    const auto name = lower(view(trim({option.begin, equals})));
-    const auto value = trim({equals + 1, option.end});
-    const auto word = lower(view(value));
-    if (const auto blank = word.find_first_of(" \t"); blank != std::string::npos)
-      return problem(value.begin + blank, "a comma is needed between two options");
-    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())
-      return problem(option.begin, fmt::format("unknown option {}{}; known are conn, ha_strategy, "
-                                               "blackhole, retry_count",
-                                               in_quotes(name), suggestion(name, kOptions)));
-    if (!seen_.insert(name).second)
-      return problem(option.begin, fmt::format("the option {} is given twice", name));
-    set_option(name, word, value.begin);
-  }
-
-  void set_option(std::string_view name, const std::string& word, std::size_t offset) {
-    if (word.empty()) return problem(offset, fmt::format("the option {} has no value", name));
-    if (name == "conn") {
-      shard_.persistent = true;
-      if (word != "pconn" && word != "persistent")
-        problem(offset, fmt::format("conn is persistent or pconn, not {}", in_quotes(word)));
-    } else if (name == "ha_strategy") {
-      shard_.ha_strategy = Located<std::string>{word, line_.place(offset)};
-    } else if (name == "blackhole") {
-      const auto on = parse_switch(word);
-      if (!on) return problem(offset, on.error());
-      shard_.blackhole = *on;
-    } else {
-      const auto count = parse_count(word);
-      if (!count) return problem(offset, count.error());
-      if (*count > kMostRetries)
-        return problem(offset, fmt::format("retry_count is larger than {}", kMostRetries));
-      shard_.retry_count = static_cast<unsigned>(*count);
-    }
+    if (first != nullptr)
+      notices_.push_back(
+          {*first, "role, tags and weight mean nothing in a blackhole, all get a copy; ignored"});
   }
 
   void inherit_tables(std::string_view own_table) {
@@ -258,7 +265,6 @@ class AgentLineReader {
   Problems& problems_;
   Problems& notices_;
   ShardSettings shard_;
-  std::set<std::string> seen_;
 };
 
 }  // namespace
@@ -269,16 +275,22 @@ std::optional<ShardSettings> parse_agent_line(const Passage& line, std::string_v
   return AgentLineReader(line, problems, notices, std::move(defaults)).run(own_table);
 }
 
+namespace {
+
+std::string text(const MirrorSettings& mirror) {
+  auto out = fmt::format("{}:{}", text(mirror.address), fmt::join(mirror.tables, ","));
+  const auto options = mirror_options_text(mirror);
+  return options.empty() ? out : fmt::format("{}[{}]", out, options);
+}
+
+}  // namespace
+
 std::string text(const ShardSettings& shard) {
   std::vector<std::string> mirrors;
-  for (const auto& mirror : shard.mirrors)
-    mirrors.push_back(fmt::format("{}:{}", text(mirror.address), fmt::join(mirror.tables, ",")));
-  std::vector<std::string> options;
-  if (shard.persistent) options.emplace_back("conn=persistent");
-  if (shard.ha_strategy) options.push_back("ha_strategy=" + shard.ha_strategy->value);
-  if (shard.retry_count) options.push_back(fmt::format("retry_count={}", *shard.retry_count));
+  for (const auto& mirror : shard.mirrors) mirrors.push_back(text(mirror));
   auto line = fmt::format("{}", fmt::join(mirrors, "|"));
-  return options.empty() ? line : fmt::format("{} [{}]", line, fmt::join(options, ", "));
+  const auto options = line_options_text(shard);
+  return options.empty() ? line : fmt::format("{} [{}]", line, options);
 }
 
 }  // namespace karmad

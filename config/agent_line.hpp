@@ -3,18 +3,17 @@
 #include <optional>
 #include <string_view>
 
+#include "config/agent_options.hpp"
 #include "config/passage.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
 
-/// No retry count may be larger; 8 is the most that is sensible.
-inline constexpr unsigned kMostRetries = 100;
-
-/// Reads `mirror|mirror…[option,option…]`, a mirror being `host[:port][:table,table…]` or
-/// `/path[:table,table…]`. A mirror without tables takes those of the nearest one to its right,
-/// the last one `own_table`. Options hold for all mirrors and win over `defaults`. All mistakes are
-/// reported, each at its character; then there is no shard. HA-026.
+/// Reads `mirror[option,option…]|mirror[option…]…[option,option…]`, a mirror being
+/// `host[:port][:table,table…]` or `/path[:table,table…]`. A mirror without tables takes those of
+/// the nearest one to its right, the last one `own_table`. The bracket right behind a mirror holds
+/// its own options, the one at the end of the line those that hold for all mirrors and win over
+/// `defaults`. All mistakes are reported, each at its character; then there is no shard. HA-026.
 std::optional<ShardSettings> parse_agent_line(const Passage& line, std::string_view own_table,
                                               Problems& problems, Problems& notices,
                                               ShardSettings defaults = {});

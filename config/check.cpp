@@ -112,9 +112,8 @@ class Checker {
 
   void check_instance() {
     const auto& s = searchd_;
-    if (!is_target(s.ping_path.value))
-      problem(s.ping_path.at,
-              fmt::format("ping_path is not the path of a URL: {}", in_quotes(s.ping_path.value)));
+    check_ping_path(s.ping_path);
+    check_preference(s, "searchd");
     if (s.agent_retry_delay.value > kSensibleRetryDelay)
       notice(s.agent_retry_delay.at, fmt::format("agent_retry_delay is longer than one second: {}",
                                                  time_text(s.agent_retry_delay.value)));
@@ -136,6 +135,29 @@ class Checker {
                          size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
   }
 
+  void check_ping_path(const std::optional<Located<std::string>>& path) {
+    if (path && !is_target(path->value))
+      problem(path->at,
+              fmt::format("ping_path is not the path of a URL: {}", in_quotes(path->value)));
+  }
+
+  /// A preference is taken whole from one level, so its parts need the mode beside them (SS-081).
+  template <class Owner>
+  void check_preference(const Owner& owner, std::string_view level) {
+    const auto without_mode = [&](std::string_view key, const Place& at) {
+      problem(at, fmt::format("{} needs a read_preference beside it in {}, as in "
+                              "read_preference = nearest",
+                              key, level));
+    };
+    if (owner.tag_sets && !owner.read_preference) without_mode("tag_sets", owner.tag_sets->at);
+    const auto& staleness = owner.max_staleness;
+    if (!staleness) return;
+    if (!owner.read_preference) without_mode("max_staleness", staleness->at);
+    if (staleness->value > 1s && staleness->value % 1s != 0us)
+      problem(staleness->at, fmt::format("max_staleness is not a whole number of seconds: {}",
+                                         time_text(staleness->value)));
+  }
+
   void check_retries(unsigned count, const Place& at) {
     if (count > kSensibleRetries)
       notice(at, fmt::format("{} retries: more than {} are hardly ever of use", count,
@@ -155,6 +177,8 @@ class Checker {
 
   void check_table(const TableSettings& table) {
     check_bounds(table_keys(), table);
+    check_ping_path(table.ping_path);
+    check_preference(table, fmt::format("table {}", in_quotes(table.name)));
     if (table.shards.empty())
       problem(table.at, fmt::format("table {} has no agent that answers", in_quotes(table.name)));
     for (const auto* lines : {&table.shards, &table.blackholes})
@@ -174,6 +198,7 @@ class Checker {
   }
 
   void check_shard(const ShardSettings& shard) {
+    check_ping_path(shard.ping_path);
     if (shard.mirrors.size() > kMostMirrors)
       problem(shard.mirrors[kMostMirrors].at,
               fmt::format("a line has at most {} mirrors, this one has {}", kMostMirrors,

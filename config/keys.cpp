@@ -19,10 +19,19 @@ constexpr Bounds counts(std::int64_t lowest, std::int64_t highest,
   return {.lowest = lowest, .highest = highest, .zero_word = zero_word};
 }
 
+/// A limit that is unlimited when -1 is written; seconds without a suffix.
+constexpr Bounds limits_or_none(Micros lowest, Micros highest) {
+  auto bounds = times_or_zero(1s, lowest, highest);
+  bounds.zero_word = "-1";
+  bounds.zero_means = "no limit";
+  return bounds;
+}
+
 constexpr std::int64_t kKilo = 1 << 10;
 constexpr std::int64_t kMega = 1 << 20;
 constexpr std::int64_t kGiga = 1 << 30;
 constexpr auto kDay = Micros{24h};
+constexpr auto kYear = 365 * kDay;
 
 // How Sphinx 2 was told to handle its requests.
 constexpr std::array<std::string_view, 5> kSphinxWorkers{"threads", "thread_pool", "prefork",
@@ -46,10 +55,12 @@ constexpr std::array kSearchdKeys{
            {},
            {},
            kSphinxWorkers},
-    Key<I>{
-        "ha_strategy", &I::ha_strategy,
-        "How a mirror is chosen: `random`, `roundrobin`, `nodeads` or `noerrors`. A table and an "
-        "agent line may choose differently."},
+    Key<I>{"ha_strategy",
+           &I::ha_strategy,
+           "How a mirror is chosen: `random`, `roundrobin`, `nodeads`, `noerrors` or `leastops`. A "
+           "table and an agent line may choose differently.",
+           {},
+           "`random`; `leastops` where a read preference is configured"},
     Key<I>{"ha_period_karma", &I::ha_period_karma,
            "Length of one block of a mirror's history; weights change once per block.",
            times(1s, 1s, kDay)},
@@ -58,7 +69,47 @@ constexpr std::array kSearchdKeys{
            times_or_zero(1ms, 10ms, 1h)},
     Key<I>{"ping_timeout", &I::ping_timeout, "How long a ping may take.", times(1ms, 1ms, 1h),
            "`ha_ping_interval`, at least 500ms"},
-    Key<I>{"ping_path", &I::ping_path, "What a ping asks for with GET; any 2xx means alive."},
+    Key<I>{
+        "ping_type", &I::ping_type,
+        "How agents are pinged: `http` (any 2xx means alive), `native` (a JSON description from "
+        "`GET /hello`), `manticore`, `elasticsearch`, `opensearch`, `solr` (what the engine says "
+        "of itself), `none` (no pings). A table and an agent line may choose differently."},
+    Key<I>{"ping_path",
+           &I::ping_path,
+           "What a ping asks for with GET.",
+           {},
+           "that of the `ping_type`: `/` for `http`, `/hello` for `native`"},
+    Key<I>{"read_preference",
+           &I::read_preference,
+           "Which copies a read may go to: `primary`, `primaryPreferred`, `secondary`, "
+           "`secondaryPreferred` or `nearest`. A table or a request may say it differently, and "
+           "then says all of it.",
+           {},
+           "every copy that serves, without a latency window"},
+    Key<I>{"tag_sets",
+           &I::tag_sets,
+           "With `read_preference`: labels of the mirrors to use, `dc:ny,rack:2|dc:sf|`. The first "
+           "set that fits a mirror counts; an empty one fits all.",
+           {},
+           "no labels are asked for"},
+    Key<I>{"max_staleness", &I::max_staleness,
+           "With `read_preference`: how far a replica may lag behind. -1: no limit.",
+           limits_or_none(1s, kYear), "no limit"},
+    Key<I>{"local_threshold", &I::local_threshold,
+           "With a read preference, mirrors whose round trip is at most this much longer than the "
+           "shortest one are equally good.",
+           times(1ms, 0s, 1h)},
+    Key<I>{"selection_timeout", &I::selection_timeout,
+           "How long a request waits until a mirror suits its read preference; its deadline may "
+           "end it earlier. 0: do not wait, look once.",
+           times(1ms, 0s, kDay)},
+    Key<I>{"max_waiting_selections", &I::max_waiting_selections,
+           "Most selections that wait at a time; more are refused with 429. 0: nobody waits.",
+           counts(0, 1'000'000)},
+    Key<I>{"selection_log_level", &I::selection_log_level,
+           "The least important messages about the selection of mirrors that are logged."},
+    Key<I>{"tags_in_flat", &I::tags_in_flat,
+           "1: `tag_sets` also narrow mirrors that have no roles. 0: there they say nothing."},
     Key<I>{"karma_compound", &I::karma_compound,
            "1: new weights grow out of the old ones. 0: out of the last block's latencies alone."},
     Key<I>{"dead_after", &I::dead_after,
@@ -86,6 +137,14 @@ constexpr std::array kSearchdKeys{
            times(1ms, 1ms, kDay)},
     Key<I>{"persistent_connections_limit", &I::persistent_connections_limit,
            "Idle connections kept per agent. 0: none is kept.", counts(0, 100'000), "100"},
+    Key<I>{"agent_max_connections", &I::agent_max_connections,
+           "Most connections to one agent, of all workers; further attempts wait for one in turn, "
+           "at most `agent_connect_timeout`. 0: any number.",
+           counts(0, 1'000'000)},
+    Key<I>{"agent_max_connecting", &I::agent_max_connecting,
+           "Most connections to one agent that are being established at a time, of all workers. "
+           "0: any number.",
+           counts(0, 1'000'000)},
     Key<I>{"hostname_lookup", &I::hostname_lookup,
            "When the names of agents become addresses: once, or again for requests."},
     Key<I>{"partial_results", &I::partial_results,
@@ -176,6 +235,24 @@ constexpr std::array kTableKeys{
            "As in `searchd`, for this table.",
            {},
            "that of `searchd`"},
+    Key<T>{"ping_type", &T::ping_type, "As in `searchd`, for this table.", {}, "that of `searchd`"},
+    Key<T>{"ping_path", &T::ping_path, "As in `searchd`, for this table.", {}, "that of `searchd`"},
+    Key<T>{"read_preference",
+           &T::read_preference,
+           "As in `searchd`, for this table; takes the place of all three keys there.",
+           {},
+           "that of `searchd`"},
+    Key<T>{"tag_sets",
+           &T::tag_sets,
+           "As in `searchd`, beside a `read_preference` of this table.",
+           {},
+           "that of `searchd`; none beside a `read_preference`"},
+    Key<T>{"max_staleness", &T::max_staleness,
+           "As in `searchd`, beside a `read_preference` of this table.", limits_or_none(1s, kYear),
+           "that of `searchd`; none beside a `read_preference`"},
+    Key<T>{"updates", &T::updates,
+           "Where an update goes: to the `primary` only, or, if the engine hands it on itself, to "
+           "`any` mirror."},
     Key<T>{"agent_connect_timeout", &T::agent_connect_timeout, "As in `searchd`, for this table.",
            times(1ms, 1ms, 1h), "that of `searchd`"},
     Key<T>{"agent_query_timeout", &T::agent_query_timeout, "As in `searchd`, for this table.",
@@ -198,6 +275,7 @@ constexpr std::array kTableKeys{
 constexpr std::array<std::string_view, 2> kPartialResults{"allow", "deny"};
 constexpr std::array<std::string_view, 3> kCollations{"libc_ci", "libc_cs", "binary"};
 constexpr std::array<std::string_view, 2> kLookUps{"at_load", "request"};
+constexpr std::array<std::string_view, 2> kUpdates{"primary", "any"};
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
 
 }  // namespace
@@ -220,6 +298,10 @@ std::span<const std::string_view> words<Collation>() {
 template <>
 std::span<const std::string_view> words<LookUp>() {
   return kLookUps;
+}
+template <>
+std::span<const std::string_view> words<Updates>() {
+  return kUpdates;
 }
 template <>
 std::span<const std::string_view> words<LogLevel>() {

@@ -18,8 +18,9 @@ struct Bounds {
   std::int64_t lowest = 0;
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
   Micros bare{1};
-  bool zero = false;           ///< 0 is allowed although it is below `lowest`
-  std::string_view zero_word;  ///< may be written for 0
+  bool zero = false;              ///< 0 is allowed although it is below `lowest`
+  std::string_view zero_word;     ///< may be written for 0
+  std::string_view zero_means{};  ///< given: 0 must be written as the word, which means this
 };
 
 /// The member of `Owner` that a key sets. monostate: the reader handles the key itself.
@@ -30,7 +31,7 @@ using FieldOf =
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
 using Field = FieldOf<Owner, Micros, unsigned, std::size_t, bool, std::string, PartialResults,
-                      Collation, LookUp, LogLevel>;
+                      Collation, LookUp, Updates, LogLevel>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.
@@ -60,6 +61,8 @@ template <>
 std::span<const std::string_view> words<Collation>();
 template <>
 std::span<const std::string_view> words<LookUp>();
+template <>
+std::span<const std::string_view> words<Updates>();
 template <>
 std::span<const std::string_view> words<LogLevel>();
 

@@ -20,7 +20,10 @@ Cells cells_of(const Bounds& bounds) {
   constexpr bool is_number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
   Cells cells;
   if constexpr (std::is_same_v<T, Micros>)
-    cells.value = fmt::format("time; a bare number: {}", time_text(bounds.bare).substr(1));
+    cells.value =
+        fmt::format("time{}; a bare number: {}",
+                    bounds.zero_word.empty() ? "" : fmt::format(" or `{}`", bounds.zero_word),
+                    time_text(bounds.bare).substr(1));
   else if constexpr (std::is_same_v<T, bool>)
     cells.value = "0 or 1";
   else if constexpr (std::is_same_v<T, std::string>)
@@ -29,7 +32,8 @@ Cells cells_of(const Bounds& bounds) {
     cells.value = fmt::format("`{}`", fmt::join(words<T>(), "`, `"));
   else
     cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
-  if (!bounds.zero_word.empty()) cells.value += fmt::format(" or `{}`", bounds.zero_word);
+  if (is_number && !bounds.zero_word.empty())
+    cells.value += fmt::format(" or `{}`", bounds.zero_word);
   const auto spell = [](std::int64_t bound) {
     if constexpr (std::is_same_v<T, Micros>)
       return time_text(Micros{bound});
@@ -39,8 +43,8 @@ Cells cells_of(const Bounds& bounds) {
       return std::string();
   };
   if (is_number || std::is_same_v<T, Micros>)
-    cells.range = fmt::format("{}{} … {}", bounds.zero ? "0, " : "", spell(bounds.lowest),
-                              spell(bounds.highest));
+    cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
+                              spell(bounds.lowest), spell(bounds.highest));
   return cells;
 }
 
@@ -74,6 +78,16 @@ struct CellsOf {
   }
 };
 
+/// A bar would end the cell, in code as well.
+std::string in_a_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 template <class Owner>
 std::string table_of(std::span<const Key<Owner>> keys) {
   std::string out = "| key | value | default | range | meaning |\n|---|---|---|---|---|\n";
@@ -82,7 +96,7 @@ std::string table_of(std::span<const Key<Owner>> keys) {
     auto cells = std::visit(CellsOf<Owner>{key, defaults}, key.field);
     if (!key.alias_of.empty()) cells.fallback = fmt::format("see `{}`", key.alias_of);
     out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, cells.value, cells.fallback,
-                       cells.range, key.meaning);
+                       cells.range, in_a_cell(key.meaning));
   }
   return out;
 }

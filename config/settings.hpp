@@ -38,6 +38,9 @@ struct Listen {
 struct MirrorSettings {
   Address address;
   std::vector<std::string> tables;
+  std::optional<Located<std::string>> role;  ///< judged when the topology is built
+  std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, judged likewise
+  Located<unsigned> weight{1, {}};           ///< factor of its karma in every weighted strategy
   Place at;
 };
 
@@ -49,13 +52,17 @@ struct ShardSettings {
   std::optional<unsigned> retry_count;
   bool persistent = false;
   bool blackhole = false;
-  std::string line;  ///< as written
+  std::optional<Located<std::string>> ping_type;  ///< judged when the topology is built
+  std::optional<Located<std::string>> ping_path;
+  std::optional<Located<std::string>> set_name;  ///< mirrors that report another are excluded
+  std::string line;                              ///< as written
   Place at;
 };
 
 enum class PartialResults : std::uint8_t { allow, deny };
 enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
 enum class LookUp : std::uint8_t { at_load, on_request };
+enum class Updates : std::uint8_t { primary, any };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// A distributed table. What is empty falls back to the instance's value.
@@ -72,6 +79,12 @@ struct TableSettings {
   std::optional<Located<Micros>> agent_query_timeout;
   std::optional<Located<unsigned>> agent_retry_count;  ///< also set by `mirror_retry_count`
   std::optional<Located<PartialResults>> partial_results;
+  std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
+  std::optional<Located<std::string>> tag_sets;         ///< likewise
+  std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
+  std::optional<Located<std::string>> ping_type;        ///< judged when the topology is built
+  std::optional<Located<std::string>> ping_path;
+  Located<Updates> updates{Updates::primary, {}};
   std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
   std::vector<ShardSettings> blackholes;
 };
@@ -81,11 +94,21 @@ struct InstanceSettings {
   std::vector<Listen> listen;        ///< never empty once read: 127.0.0.1:9308 by default
   Located<unsigned> workers{0, {}};  ///< 0: one per core the process may use
 
-  Located<std::string> ha_strategy{"random", {}};
+  /// Unset: `leastops` where a read preference is configured, else `random`.
+  std::optional<Located<std::string>> ha_strategy;
   Located<Micros> ha_period_karma{60s, {}};
-  Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
-  std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
-  Located<std::string> ping_path{"/", {}};
+  Located<Micros> ha_ping_interval{1s, {}};       ///< 0: no pings
+  std::optional<Located<Micros>> ping_timeout;    ///< unset: the interval, at least 500 ms (SD-007)
+  Located<std::string> ping_type{"http", {}};     ///< judged when the topology is built
+  std::optional<Located<std::string>> ping_path;  ///< unset: the kind's own
+  std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
+  std::optional<Located<std::string>> tag_sets;         ///< likewise
+  std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
+  Located<Micros> local_threshold{15ms, {}};            ///< width of the latency window (SS-010)
+  Located<Micros> selection_timeout{30s, {}};           ///< 0: do not wait (SS-013, SS-015)
+  Located<unsigned> max_waiting_selections{1024, {}};   ///< 0: nobody waits (SS-113)
+  Located<LogLevel> selection_log_level{LogLevel::info, {}};
+  Located<bool> tags_in_flat{false, {}};
   Located<bool> karma_compound{true, {}};
   Located<unsigned> dead_after{3, {}};  ///< errors in a row that are still tolerated (HA-022)
 
@@ -94,6 +117,8 @@ struct InstanceSettings {
   std::optional<Located<unsigned>> agent_retry_count;  ///< unset: one retry of a read (X-15)
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
+  Located<unsigned> agent_max_connections{100, {}};  ///< of all workers to one agent; 0: any number
+  Located<unsigned> agent_max_connecting{2, {}};     ///< being established to it; 0: any number
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
   Located<PartialResults> partial_results{PartialResults::allow, {}};

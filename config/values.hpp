@@ -32,7 +32,11 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
   if (text.empty()) return std::unexpected(Unfit{0, "a value is missing"});
   if (!bounds.zero_word.empty() && lower(text) == bounds.zero_word) return T{};
   if constexpr (std::is_same_v<T, Micros>) {
-    return parse_time(text, bounds.bare);
+    const auto time = parse_time(text, bounds.bare);
+    if (time && *time == 0us && !bounds.zero_means.empty())
+      return std::unexpected(Unfit{0, fmt::format("it must not be 0; write {} for {}",
+                                                  bounds.zero_word, bounds.zero_means)});
+    return time;
   } else if constexpr (std::is_same_v<T, bool>) {
     return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -52,7 +56,8 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
 template <class T>
 std::string value_text(const T& value, const Bounds& bounds = {}) {
   if constexpr (std::is_same_v<T, Micros>) {
-    return time_text(value);
+    return value == 0us && !bounds.zero_word.empty() ? std::string(bounds.zero_word)
+                                                     : time_text(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, std::string>) {

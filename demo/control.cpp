@@ -64,8 +64,24 @@ Switches Control::current_locked(Clock::time_point now) const {
   return switches_;
 }
 
+Membership Control::membership() const {
+  const std::lock_guard lock(mutex_);
+  return membership_;
+}
+
+void Control::set_address(std::string me) {
+  const std::lock_guard lock(mutex_);
+  membership_.me = std::move(me);
+}
+
+void Control::count_updates(std::size_t updates) {
+  const std::lock_guard lock(mutex_);
+  membership_.updates += updates;
+  membership_.generation += updates;
+}
+
 Control::Changed Control::answer(std::string_view parameters, std::string_view body,
-                                 bool last_way_in, Clock::time_point now) {
+                                 bool last_way_in, Clock::time_point now, WallMs wall) {
   auto changes = from_query(parameters);
   if (!body.empty()) {
     const auto more = from_json(body);
@@ -77,16 +93,22 @@ Control::Changed Control::answer(std::string_view parameters, std::string_view b
 
   const std::lock_guard lock(mutex_);
   auto wanted = current_locked(now);
-  for (const auto& [name, value] : changes)
-    if (const auto problem = change(wanted, name, value))
-      return {error_answer(400, *problem), false};
+  auto member = membership_;
+  bool disturbs = false;
+  for (const auto& [name, value] : changes) {
+    const bool own = is_membership(name);
+    disturbs = disturbs || !own;
+    const auto problem = own ? change(member, name, value, wall) : change(wanted, name, value);
+    if (problem) return {error_answer(400, *problem), false};
+  }
   if (last_way_in && wanted.mode == Mode::refuse && wanted.for_seconds <= 0)
     return {error_answer(400, "mode=refuse needs for=SECONDS or a control port of its own"), false};
-  if (!changes.empty()) {
+  membership_ = std::move(member);
+  if (disturbs) {  // a change of role alone does not prolong what has an end
     switches_ = wanted;
     set_at_ = now;
   }
-  return {{200, write(now), {}}, !changes.empty()};
+  return {{200, write(now), {}}, disturbs};
 }
 
 Fate Control::decide(Purpose purpose, const Seen& seen, Clock::time_point now) {
@@ -115,11 +137,13 @@ void Control::connection_closed() {
 
 std::string Control::write(Clock::time_point now) const {
   return fmt::format(
-      R"({{{},"switches":{},"requests":{{"search":{},"sql":{},"ping":{},"other":{},"disturbed":{}}},)"
+      R"({{{},"switches":{},"member":{},"updates":{},"requests":{{"search":{},"sql":{},"ping":{},)"
+      R"("update":{},"other":{},"disturbed":{}}},)"
       R"("connections":{{"accepted":{},"open":{}}},"last":{{"timeout_ms":{},"target":{},"body":{}}}}})",
-      description_, write_switches(current_locked(now)), requests_[0], requests_[1], requests_[2],
-      requests_[3], disturbed_, opened_, open_, json_string(last_timeout_),
-      json_string(last_target_), json_string(last_body_));
+      description_, write_switches(current_locked(now)), write_membership(membership_),
+      membership_.updates, requests_[0], requests_[1], requests_[2], requests_[3], requests_[4],
+      disturbed_, opened_, open_, json_string(last_timeout_), json_string(last_target_),
+      json_string(last_body_));
 }
 
 }  // namespace karmad

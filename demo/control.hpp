@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "demo/membership.hpp"
 #include "demo/switches.hpp"
 
 namespace karmad {
@@ -19,25 +20,31 @@ struct Seen {
   std::string_view body;
 };
 
-/// The switches and the counters of a running agent. Any thread may call everything.
+/// The switches, the membership and the counters of a running agent. Any thread may call
+/// everything.
 class Control {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Control(std::string description, std::uint64_t seed)
-      : description_(std::move(description)), dice_(seed) {}
+  Control(std::string description, std::uint64_t seed, Membership membership = {})
+      : description_(std::move(description)), dice_(seed), membership_(std::move(membership)) {}
 
   /// The switches in force at `now`: those set, or none when their time is over.
   Switches current(Clock::time_point now) const;
 
+  Membership membership() const;
+  void set_address(std::string me);
+  /// Counts updates taken, each of which is a generation.
+  void count_updates(std::size_t updates);
+
   struct Changed {
     HttpAnswer answer;
-    bool changed = false;
+    bool changed = false;  ///< of the switches; the membership needs nobody to act
   };
   /// Answers a request for `/control`: `parameters` is its query string, `body` empty or a JSON
-  /// object. With `last_way_in` a refusal without an end is denied.
+  /// object. With `last_way_in` a refusal without an end is denied. `wall` dates a promotion.
   Changed answer(std::string_view parameters, std::string_view body, bool last_way_in,
-                 Clock::time_point now);
+                 Clock::time_point now, WallMs wall = 0);
 
   /// Counts a request and decides its fate.
   Fate decide(Purpose purpose, const Seen& seen, Clock::time_point now);
@@ -53,8 +60,9 @@ class Control {
   mutable std::mutex mutex_;
   Dice dice_;
   Switches switches_;
+  Membership membership_;
   Clock::time_point set_at_{};
-  std::array<std::uint64_t, 4> requests_{};  ///< by purpose
+  std::array<std::uint64_t, 5> requests_{};  ///< by purpose
   std::uint64_t disturbed_ = 0;              ///< requests met by a mode, an error or a refusal
   std::uint64_t opened_ = 0;
   std::uint64_t open_ = 0;

@@ -4,10 +4,12 @@
 
 #include <chrono>
 
+#include "demo/membership.hpp"
 #include "demo/read_request.hpp"
 #include "demo/search.hpp"
 #include "demo/sql.hpp"
 #include "demo/text.hpp"
+#include "demo/updates.hpp"
 
 namespace karmad {
 
@@ -50,25 +52,36 @@ std::string parameter(std::string_view query, std::string_view name) {
 Purpose purpose_of(std::string_view path) {
   if (path == "/search" || path == "/json/search") return Purpose::search;
   if (path == "/sql" || path == "/cli_json") return Purpose::sql;
-  if (path == "/" || path == "/healthz") return Purpose::ping;
+  if (path == "/" || path == "/healthz" || path == "/hello") return Purpose::ping;
+  if (is_update(path)) return Purpose::update;
   return Purpose::other;
 }
 
-HttpAnswer Engine::answer(const HttpRequest& request) const {
+HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membership,
+                          std::int64_t now_ms) const {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   const bool posts = request.method == "POST";
   switch (purpose_of(request.path)) {
     case Purpose::search:
       return posts ? search(request.body) : not_allowed("POST");
     case Purpose::sql:
-      return posts || reads ? sql(request) : not_allowed("GET, HEAD, POST");
+      return posts || reads ? sql(request, membership) : not_allowed("GET, HEAD, POST");
     case Purpose::ping:
-      if (!reads) return not_allowed("GET, HEAD");
-      return {200, request.path == "/" ? banner() : "{\"status\":\"ok\"}", {}};
+      return reads ? ping(request, membership, now_ms) : not_allowed("GET, HEAD");
+    case Purpose::update:
+      if (!posts) return not_allowed("POST");
+      return takes_updates(membership) ? answer_update(request, tables_)
+                                       : not_primary(membership.role);
     case Purpose::other:
       return error_answer(404, fmt::format("unknown path '{}'", request.path));
   }
   return error_answer(404, "unknown path");
+}
+
+HttpAnswer Engine::ping(const HttpRequest& request, const Membership& membership,
+                        std::int64_t now_ms) const {
+  if (request.path == "/hello") return {200, write_hello(membership, now_ms), {}};
+  return {200, request.path == "/" ? banner() : "{\"status\":\"ok\"}", {}};
 }
 
 HttpAnswer Engine::search(std::string_view body) const {
@@ -80,9 +93,10 @@ HttpAnswer Engine::search(std::string_view body) const {
   return {200, write_answer(index_, request, result, milliseconds_since(start)), {}};
 }
 
-HttpAnswer Engine::sql(const HttpRequest& request) const {
+HttpAnswer Engine::sql(const HttpRequest& request, const Membership& membership) const {
   if (request.path == "/cli_json")
-    return statement(request.body.empty() ? url_decoded(request.query) : request.body, true);
+    return statement(request.body.empty() ? url_decoded(request.query) : request.body, true,
+                     membership);
   // By the look of the body: clients that send a bare statement often call it a form.
   const bool form = request.body.starts_with("query=") || request.body.starts_with("mode=raw&");
   const auto& parameters = form ? request.body : request.query;
@@ -90,10 +104,10 @@ HttpAnswer Engine::sql(const HttpRequest& request) const {
       parameter(request.query, "mode") == "raw" || (form && parameter(parameters, "mode") == "raw");
   const auto text = form || request.body.empty() ? parameter(parameters, "query") : request.body;
   if (text.empty()) return error_answer(400, "query missing");
-  return statement(text, raw);
+  return statement(text, raw, membership);
 }
 
-HttpAnswer Engine::statement(std::string_view text, bool raw) const {
+HttpAnswer Engine::statement(std::string_view text, bool raw, const Membership& membership) const {
   const auto start = Clock::now();
   Complaint complaint;
   const auto read = read_sql(text, tables_, complaint);
@@ -101,6 +115,8 @@ HttpAnswer Engine::statement(std::string_view text, bool raw) const {
   if (read.kind != Statement::Kind::select && !raw)
     return error_answer(501, "only SELECT queries are supported");
   if (read.kind == Statement::Kind::show_tables) return {200, write_raw_tables(tables_), {}};
+  if (read.kind == Statement::Kind::show_status)
+    return {200, write_raw_status(membership, read.like), {}};
   if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(), {}};
   const auto result = karmad::search(index_, read.search);
   if (raw) return {200, write_raw(index_, read, result), {}};

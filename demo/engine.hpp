@@ -19,11 +19,14 @@ struct HttpRequest {
 struct HttpAnswer {
   int status = 200;
   std::string body;
-  std::string allow;  ///< the methods that would do, with status 405
+  std::string allow;        ///< the methods that would do, with status 405
+  std::size_t updates = 0;  ///< updates taken
 };
 
+struct Membership;
+
 /// What a request is, for the counters and for switches that spare some.
-enum class Purpose : std::uint8_t { search, sql, ping, other };
+enum class Purpose : std::uint8_t { search, sql, ping, update, other };
 Purpose purpose_of(std::string_view path);
 
 /// The search server without its sockets: a request in, an answer out. Safe from any thread.
@@ -32,13 +35,17 @@ class Engine {
   Engine(Index index, std::vector<std::string> tables)
       : index_(std::move(index)), tables_(std::move(tables)) {}
 
-  HttpAnswer answer(const HttpRequest& request) const;
+  /// Answers as the member of a mirror set that `membership` says it is, at wall time `now_ms`.
+  HttpAnswer answer(const HttpRequest& request, const Membership& membership,
+                    std::int64_t now_ms) const;
   const Index& index() const { return index_; }
 
  private:
   HttpAnswer search(std::string_view body) const;
-  HttpAnswer sql(const HttpRequest& request) const;
-  HttpAnswer statement(std::string_view text, bool raw) const;
+  HttpAnswer ping(const HttpRequest& request, const Membership& membership,
+                  std::int64_t now_ms) const;
+  HttpAnswer sql(const HttpRequest& request, const Membership& membership) const;
+  HttpAnswer statement(std::string_view text, bool raw, const Membership& membership) const;
 
   Index index_;
   std::vector<std::string> tables_;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <cstdio>
 #include <thread>
 
@@ -20,6 +21,9 @@ struct Arguments {
   std::string shard = "0/1";
   std::vector<std::string> tables{"products"};
   std::string name;
+  std::string role = "standalone";
+  std::string set;
+  std::string tags;
   std::size_t documents = 4000;
   std::size_t threads = 2;
   std::uint64_t seed = 1;
@@ -55,8 +59,15 @@ std::optional<Part> read_part(std::string_view text) {
 
 std::string switches_footer() {
   std::string out = "\nSwitches (GET or POST /control?name=value&…, or POST a JSON object):\n";
-  for (const auto& help : switch_help())
-    out += fmt::format("  {:16} {}\n                   {}\n", help.name, help.meaning, help.value);
+  auto append = [&](std::span<const SwitchHelp> switches) {
+    for (const auto& help : switches)
+      out +=
+          fmt::format("  {:16} {}\n                   {}\n", help.name, help.meaning, help.value);
+  };
+  append(switch_help());
+  out +=
+      "\nWhat it says of itself (GET /hello), changed in the same way until it is changed again:\n";
+  append(membership_help());
   return out;
 }
 
@@ -67,19 +78,40 @@ std::string shown(const Endpoint& endpoint) {
                      endpoint.port());
 }
 
+/// The membership that the arguments name; empty after printing what is wrong with them.
+std::optional<Membership> read_membership(const Arguments& arguments) {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  Membership out;
+  out.process_id = fmt::format("{:x}", now);
+  for (const auto& [name, value] :
+       {std::pair{"role", &arguments.role}, std::pair{"set", &arguments.set},
+        std::pair{"tags", &arguments.tags}}) {
+    if (const auto problem = change(out, name, *value, now)) {
+      fmt::print(stderr, "karmad-demo-agent: --{}: {}\n", name, *problem);
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
 /// Runs until a signal ends it.
-int serve(const Arguments& arguments, Part part, const Server::Options& options) {
+int serve(const Arguments& arguments, Part part, Membership membership,
+          const Server::Options& options) {
   const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
   const Engine engine{Index{invent_corpus(arguments.documents), part}, arguments.tables};
   Control control{fmt::format(R"("name":{},"shard":"{}","documents":{})", json_string(name),
                               arguments.shard, engine.index().documents().size()),
-                  arguments.seed};
+                  arguments.seed, std::move(membership)};
   Shared shared{engine, control, name};
   asio::io_context io{static_cast<int>(arguments.threads)};
   asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](auto, auto) { io.stop(); });
 
   Server server{io, shared, options};
+  // Who listens on all addresses cannot know by which one it is known.
+  if (!server.endpoint().address().is_unspecified()) control.set_address(shown(server.endpoint()));
   if (const auto side = server.control_endpoint()) fmt::print("control on {}\n", shown(*side));
   fmt::print("listening on {}\n", shown(server.endpoint()));
   std::fflush(stdout);
@@ -111,6 +143,10 @@ int main(int count, char** values) {
   app.add_option("--table", arguments.tables, "a table's name; may be repeated")
       ->capture_default_str();
   app.add_option("--name", arguments.name, "shown in X-Demo-Agent (default: the address)");
+  app.add_option("--role", arguments.role, "what it says it is on GET /hello")
+      ->capture_default_str();
+  app.add_option("--set", arguments.set, "name of the mirror set it says it belongs to");
+  app.add_option("--tags", arguments.tags, "its labels, like dc:ny,rack:2");
   app.add_option("--documents", arguments.documents, "size of the whole catalogue")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
@@ -126,6 +162,8 @@ int main(int count, char** values) {
 
   const auto part = read_part(arguments.shard);
   if (!part) return usage("--shard should be like 0/2, not '" + arguments.shard + "'");
+  const auto membership = read_membership(arguments);
+  if (!membership) return kUsage;
   Server::Options options;
   const auto listen = read_address(arguments.listen);
   if (!listen)
@@ -137,7 +175,7 @@ int main(int count, char** values) {
       return usage("--control should be like 127.0.0.1:9421, not '" + arguments.control + "'");
   }
   try {
-    return serve(arguments, *part, options);
+    return serve(arguments, *part, *membership, options);
   } catch (const boost::system::system_error& error) {
     fmt::print(stderr, "karmad-demo-agent: cannot listen on {} (--listen, --control): {}\n",
                arguments.listen, error.code().message());

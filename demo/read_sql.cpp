@@ -18,8 +18,7 @@ class Reader {
 
   Statement read() {
     if (take_word("show")) {
-      expect_word("tables");
-      out_.kind = Statement::Kind::show_tables;
+      read_show();
     } else if (take_word("desc") || take_word("describe")) {
       out_.kind = Statement::Kind::describe;
       read_table();
@@ -71,6 +70,18 @@ class Reader {
   }
   void unknown(std::string_view name) {
     complaint_.say(500, fmt::format("table {}: unknown column: {}", out_.search.table, name));
+  }
+
+  void read_show() {
+    if (!take_word("status")) {
+      expect_word("tables");
+      out_.kind = Statement::Kind::show_tables;
+      return;
+    }
+    out_.kind = Statement::Kind::show_status;
+    if (!take_word("like")) return;
+    if (peek().kind != SqlToken::Kind::text) wrong();
+    out_.like = take().text;
   }
 
   void read_select() {

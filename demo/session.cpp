@@ -34,6 +34,12 @@ HttpRequest request_of(const http::request<http::string_body>& message) {
   return out;
 }
 
+WallMs wall_clock() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 HttpAnswer overloaded(const Switches& switches) {
   return error_answer(switches.overload_status, "the demo agent was told to be overloaded");
 }
@@ -127,7 +133,8 @@ asio::awaitable<bool> Session::respond(const Parser::value_type& message) {
   } else if (fate.error) {
     answer = error_answer(500, "the demo agent was told to fail");
   } else if (fate.mode != Mode::blackhole) {
-    answer = shared_.engine.answer(request);
+    answer = shared_.engine.answer(request, shared_.control.membership(), wall_clock());
+    if (answer.updates > 0) shared_.control.count_updates(answer.updates);
   }
   if (fate.wait.count() > 0) co_await wait(fate.wait);
   auto delivery = deliver(answer, fate.mode, options);
@@ -145,7 +152,8 @@ asio::awaitable<bool> Session::respond_control(const HttpRequest& request,
       request.method == "GET" || request.method == "POST" || request.method == "HEAD";
   Control::Changed done;
   if (allowed) {
-    done = shared_.control.answer(request.query, request.body, last_way_in, Control::Clock::now());
+    done = shared_.control.answer(request.query, request.body, last_way_in, Control::Clock::now(),
+                                  wall_clock());
   } else {
     done.answer = error_answer(405, "method not allowed, use GET, HEAD, POST");
     done.answer.allow = "GET, HEAD, POST";

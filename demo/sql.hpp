@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "demo/complaint.hpp"
+#include "demo/membership.hpp"
 #include "demo/search.hpp"
 
 namespace karmad {
@@ -20,15 +21,17 @@ struct Selected {
 };
 
 struct Statement {
-  enum class Kind : std::uint8_t { select, show_tables, describe };
+  enum class Kind : std::uint8_t { select, show_tables, show_status, describe };
   Kind kind = Kind::select;
   SearchRequest search;
   std::vector<Selected> selected;
-  bool counts() const;  ///< its answer is one row, the number of documents
+  std::string like = "%";  ///< SHOW STATUS: the names wanted, `%` any run, `_` one byte
+  bool counts() const;     ///< its answer is one row, the number of documents
 };
 
 /// Reads SELECT columns | * | count(*) FROM table [WHERE a AND b …] [ORDER BY …] [LIMIT …]
-/// [OPTION …], SHOW TABLES and DESC table. Syntax errors are complaints with status 400.
+/// [OPTION …], SHOW TABLES, SHOW STATUS [LIKE 'pattern'] and DESC table. Syntax errors are
+/// complaints with status 400.
 Statement read_sql(std::string_view text, std::span<const std::string> tables,
                    Complaint& complaint);
 
@@ -36,6 +39,7 @@ Statement read_sql(std::string_view text, std::span<const std::string> tables,
 std::string write_raw(const Index& index, const Statement& statement, const SearchResult& result);
 std::string write_raw_tables(std::span<const std::string> tables);
 std::string write_raw_columns();
+std::string write_raw_status(const Membership& membership, std::string_view like);
 
 /// The rows in the layout of plain `/sql`: as hits.
 std::string write_sql_hits(const Index& index, const Statement& statement,

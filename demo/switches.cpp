@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "demo/membership.hpp"
 #include "demo/text.hpp"
 
 namespace karmad {
@@ -48,9 +49,9 @@ constexpr std::array<SwitchHelp, 11> kHelp{{
     {"overload", "0..1", "share of the requests refused at once"},
     {"overload_status", "503|429", "status of a refusal (default 503)"},
     {"retry_after", "SECONDS|none", "Retry-After of a refusal (default 1)"},
-    {"pings", "0|1", "whether GET / and GET /healthz suffer like searches (default 1)"},
-    {"for", "SECONDS", "after that all switches go back to normal; 0: never (default)"},
-    {"reset", "1", "all switches back to normal, before the others of the same request"},
+    {"pings", "0|1", "whether GET /, GET /healthz and GET /hello suffer like searches (default 1)"},
+    {"for", "SECONDS", "after that the switches above go back to normal; 0: never (default)"},
+    {"reset", "1", "the switches above back to normal, before the others of the same request"},
 }};
 
 std::optional<double> number(std::string_view text) {
@@ -194,6 +195,7 @@ std::optional<std::string> change(Switches& switches, std::string_view name,
   if (!understood) {
     std::string known;
     for (const auto& help : kHelp) known += fmt::format(" {}", help.name);
+    for (const auto& help : membership_help()) known += fmt::format(" {}", help.name);
     return fmt::format("unknown switch '{}'; there are:{}", name, known);
   }
   for (const auto& help : kHelp)

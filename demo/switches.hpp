@@ -53,7 +53,7 @@ struct Switches {
   double overload = 0;    ///< share of the requests refused
   int overload_status = 503;
   int retry_after = 1;     ///< seconds, in a refusal; negative: not said
-  bool pings = true;       ///< pings (GET /, GET /healthz) suffer like searches
+  bool pings = true;       ///< pings (GET /, /healthz, /hello) suffer like searches
   double for_seconds = 0;  ///< then all is as before; 0: no end
 };
 

@@ -22,6 +22,8 @@ std::string_view reason(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
     case 413:
       return "Payload Too Large";
     case 429:

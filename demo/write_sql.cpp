@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "demo/sql.hpp"
@@ -135,6 +136,20 @@ std::string write_raw_columns() {
   return result_set({column_head("Field", "string"), column_head("Type", "string"),
                      column_head("Properties", "string")},
                     rows);
+}
+
+std::string write_raw_status(const Membership& membership, std::string_view like) {
+  std::string pattern(like);
+  std::ranges::replace(pattern, '%', '*');
+  std::ranges::replace(pattern, '_', '?');
+  auto counters = cluster_rows(membership);
+  counters.insert(counters.begin(), {"version", KARMAD_VERSION});
+  std::vector<std::string> rows;
+  for (const auto& [name, value] : counters)
+    if (fits(pattern, name))
+      rows.push_back(
+          fmt::format("{{\"Counter\":{},\"Value\":{}}}", json_string(name), json_string(value)));
+  return result_set({column_head("Counter", "string"), column_head("Value", "string")}, rows);
 }
 
 std::string write_sql_hits(const Index& index, const Statement& statement,

@@ -94,6 +94,12 @@ class Candidates {
   friend constexpr Candidates operator-(Candidates from, Candidates without) {
     return Candidates(from.bits_ & ~without.bits_);
   }
+  friend constexpr Candidates operator&(Candidates a, Candidates b) {
+    return Candidates(a.bits_ & b.bits_);
+  }
+  friend constexpr Candidates operator|(Candidates a, Candidates b) {
+    return Candidates(a.bits_ | b.bits_);
+  }
   constexpr bool operator==(const Candidates&) const = default;
 
  private:

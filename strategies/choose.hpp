@@ -72,6 +72,20 @@ inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, Rando
   return start + position_in({sums.data() + start, length}, drawn);
 }
 
+/// Of two different ones of `from` (not empty), drawn at random, the one with fewer attempts in
+/// flight; a tie is decided by chance, so that nothing hangs on the order of the draws (SS-125,
+/// SS-126). Looking at two avoids the scan, and the stampede onto the single least busy mirror.
+inline std::size_t less_busy_of_two(MirrorViews mirrors, Candidates from, RandomSource& random) {
+  if (from.size() == 1) return from.nth(0);
+  const auto first = random.below(from.size());
+  auto second = random.below(from.size() - 1);
+  if (second >= first) ++second;  // leaves `first` out without favouring its neighbour
+  const auto a = from.nth(first);
+  const auto b = from.nth(second);
+  if (mirrors[a].in_flight == mirrors[b].in_flight) return random.below(2) == 0 ? a : b;
+  return mirrors[a].in_flight < mirrors[b].in_flight ? a : b;
+}
+
 /// The probabilities of `uniform`.
 inline Shares uniform_shares(Candidates from) {
   Shares shares{};
@@ -86,6 +100,22 @@ inline Shares karma_shares(MirrorViews mirrors, Candidates from) {
   if (!drawable(total)) return uniform_shares(from);
   Shares shares{};
   for (auto mirror : from) shares[mirror] = usable(mirrors[mirror].karma) / total;
+  return shares;
+}
+
+/// The probabilities of `less_busy_of_two`: of the n (n - 1) / 2 pairs, which are equally likely,
+/// those a mirror wins, and half of those it ties.
+inline Shares two_choice_shares(MirrorViews mirrors, Candidates from) {
+  if (from.size() < 2) return uniform_shares(from);
+  const auto count = static_cast<double>(from.size());
+  const auto pair = 2 / (count * (count - 1));
+  Shares shares{};
+  for (auto mirror : from)
+    for (auto rival : from) {
+      if (rival == mirror) continue;
+      if (mirrors[mirror].in_flight < mirrors[rival].in_flight) shares[mirror] += pair;
+      if (mirrors[mirror].in_flight == mirrors[rival].in_flight) shares[mirror] += pair / 2;
+    }
   return shares;
 }
 

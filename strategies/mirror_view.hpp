@@ -10,7 +10,8 @@ namespace karmad {
 /// One mirror at the moment of a pick. Plain numbers: no socket, no lock, no clock behind them.
 struct MirrorView {
   std::uint32_t errors_in_a_row = 0;
-  double karma = 1.0;  ///< only its proportion to the other mirrors' karma matters
+  std::uint32_t in_flight = 0;  ///< attempts it is working on (SS-114)
+  double karma = 1.0;           ///< only its proportion to the other mirrors' karma matters
   ErrorRates rates{};
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "strategies/candidates.hpp"
 #include "strategies/mirror_view.hpp"
+#include "strategies/set_picture.hpp"
 
 namespace karmad {
 
@@ -30,6 +32,28 @@ Candidates lowest(Candidates from, Key key) {
     kept.insert(mirror);
   }
   return kept;
+}
+
+/// The least average round trip among `from`; nothing when none was measured.
+inline std::optional<Micros> fastest_rtt(const SetPicture& picture, Candidates from) {
+  std::optional<Micros> fastest;
+  for (auto mirror : from) {
+    if (mirror >= picture.mirrors.size()) break;
+    const auto& rtt = picture.mirrors[mirror].rtt;
+    if (rtt && (!fastest || *rtt < *fastest)) fastest = rtt;
+  }
+  return fastest;
+}
+
+/// Keeps the mirrors whose round trip is within `window` of the fastest one's, both ends included
+/// (SS-155). Who was not measured stays only when nobody was: then everybody is near.
+inline Candidates prefer_near(const SetPicture& picture, Candidates from, Micros window) {
+  const auto fastest = fastest_rtt(picture, from);
+  if (!fastest) return from;
+  return prefer(from, [&](auto m) {
+    return m < picture.mirrors.size() && picture.mirrors[m].rtt &&
+           *picture.mirrors[m].rtt - *fastest <= window;
+  });
 }
 
 /// Keeps the mirrors with at most `tolerated` errors in a row; when all have more, those with the

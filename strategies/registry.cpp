@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "strategies/leastops.hpp"
 #include "strategies/nodeads.hpp"
 #include "strategies/noerrors.hpp"
 #include "strategies/random.hpp"
@@ -23,6 +24,7 @@ constexpr std::array kEntries{
     Entry{"nodeads",
           [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.tolerated_errors); }},
     Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
+    Entry{"leastops", [](const auto&) -> Made { return std::make_unique<LeastOps>(); }},
 };
 
 constexpr auto kNames = [] {

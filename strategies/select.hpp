@@ -1,16 +1,36 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 
+#include "strategies/read_preference.hpp"
 #include "strategies/strategy.hpp"
 
 namespace karmad {
 
-/// Picks the mirror for the next attempt: of those not in `avoided` (tried already by this query)
-/// while there are any, else of all. Nothing only when the set is empty. Allocates nothing;
-/// any thread may call it with a RandomSource of its own.
-std::optional<std::size_t> select(MirrorViews mirrors, Candidates avoided, const Strategy& strategy,
+/// An application's own word on who is acceptable: gets the suitable mirrors the strategy accepts,
+/// at least one, and returns those it accepts, maybe none (SS-020, SS-123). Called by any worker.
+using Selector = std::function<Candidates(const SetPicture&, Candidates)>;
+
+/// What is asked of a mirror set.
+struct Question {
+  const Need* need = nullptr;    ///< none: any mirror will do, whatever is known of it
+  Candidates avoided;            ///< tried already by this query; taken out first (SS-122)
+  std::optional<Micros> window;  ///< of round trips; none: unbounded (X-5)
+  const Selector* selector = nullptr;
+};
+
+/// Picks the mirror for the next attempt: suitable ones not in `avoided`, if there is none suitable
+/// ones of all; of these what the strategy accepts, the application's selector and the latency
+/// window leave; of these the strategy's choice. Nothing when none is suitable or the selector left
+/// none. Allocates nothing; any thread may call it with a RandomSource of its own.
+std::optional<std::size_t> select(const Question& question, const SetPicture& picture,
+                                  MirrorViews mirrors, const Strategy& strategy,
                                   RandomSource& random);
+
+/// The same up to the choice: what the last step chooses from. For status and tests.
+Candidates acceptable(const Question& question, const SetPicture& picture, MirrorViews mirrors,
+                      const Strategy& strategy);
 
 }  // namespace karmad

@@ -54,8 +54,8 @@ void copy_end_to_end(const Head& from, std::string& out, std::span<const std::st
                      std::span<const Field> replaced) {
   for (const auto& field : from.all()) {
     const auto same = [&](std::string_view name) { return same_word(field.name, name); };
-    if (same("host") || is_hop_by_hop(from, field.name) || std::ranges::any_of(skip, same) ||
-        std::ranges::any_of(replaced, same, &Field::name))
+    if (same("host") || same(kReadPreference) || is_hop_by_hop(from, field.name) ||
+        std::ranges::any_of(skip, same) || std::ranges::any_of(replaced, same, &Field::name))
       continue;
     append_field(out, field.name, field.value);
   }

@@ -39,8 +39,11 @@ struct ResponseToWrite {
 void write_request_head(std::string& out, const RequestToWrite& request);
 void write_response_head(std::string& out, const ResponseToWrite& response);
 
-/// Appends the fields of `from` that may travel on: neither hop-by-hop nor Host, and not those
-/// named in `skip` or `replaced`.
+/// The field with a query's read preference: every hop reads it and writes its own (SS-090 …).
+inline constexpr std::string_view kReadPreference = "X-Read-Preference";
+
+/// Appends the fields of `from` that may travel on: neither hop-by-hop, Host nor the read
+/// preference, and not those named in `skip` or `replaced`.
 void copy_end_to_end(const Head& from, std::string& out,
                      std::span<const std::string_view> skip = {},
                      std::span<const Field> replaced = {});

@@ -8,7 +8,10 @@
 namespace karmad {
 
 Connection::Connection(Socket socket, Pool& pool)
-    : Stream(std::move(socket)), pool_(pool), flight_(pool.agent_->vitals.connections) {}
+    : Stream(std::move(socket)),
+      generation(pool.agent_->generation.load(std::memory_order_relaxed)),
+      pool_(pool),
+      flight_(pool.agent_->vitals.connections) {}
 
 Connection::~Connection() {
   --pool_.local_;
@@ -32,24 +35,125 @@ void Connection::unexpected() {
   std::erase(pool_.idle_, this);
 }
 
+/// How soon a limit that other workers share is looked at again.
+constexpr Micros kLookAgain = 10ms;
+
 void Pool::give(ConnectionPtr connection) {
-  if (idle_.size() >= keep_ || !connection->open()) return connection->close();
+  if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
+    return connection->close();
   connection->in_use_ = false;
   connection->read_first();
   idle_.push_back(std::move(connection));
+  next_waiter();
 }
 
 void Pool::clear() {
   for (auto& connection : std::exchange(idle_, {})) connection->close();
 }
 
+bool Pool::ready() {
+  while (!idle_.empty() && outdated(*idle_.back())) {
+    const auto connection = std::move(idle_.back());
+    idle_.pop_back();
+    connection->close();
+  }
+  return !idle_.empty();
+}
+
+Pool::Taken Pool::idle_one() {
+  auto connection = std::move(idle_.back());
+  idle_.pop_back();
+  connection->in_use_ = true;
+  return {.connection = std::move(connection), .reused = true};
+}
+
+namespace {
+
+NoConnection no_turn(Why why) {
+  if (why != Why::connect_timeout) return {Outcome::cancelled, "cancelled"};
+  return {Outcome::own_trouble,
+          "no connection became free in time (agent_max_connections, agent_max_connecting)"};
+}
+
+}  // namespace
+
+/// Takes the right to establish one more connection; false when the limits leave none.
+bool Pool::reserve() {
+  auto& vitals = agent_->vitals;
+  const auto connecting = vitals.connecting.fetch_add(1, std::memory_order_relaxed);
+  const auto open = vitals.connections.load(std::memory_order_relaxed) + connecting;
+  const bool allowed = (limits_.connecting == 0 || connecting < limits_.connecting) &&
+                       (limits_.connections == 0 || open < limits_.connections);
+  if (!allowed) vitals.connecting.fetch_sub(1, std::memory_order_relaxed);
+  return allowed;
+}
+
+/// The right to establish a connection, taken by reserve(); counts as open on this worker.
+class Pool::Opening {
+ public:
+  explicit Opening(Pool& pool) : pool_(pool) { ++pool.local_; }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+  ~Opening() {
+    pool_.agent_->vitals.connecting.fetch_sub(1, std::memory_order_relaxed);
+    if (!became_connection) --pool_.local_;
+    pool_.next_waiter();
+  }
+  bool became_connection = false;
+
+ private:
+  Pool& pool_;
+};
+
+/// A place in the queue of those who wait for a connection. What another worker gives back is
+/// noticed by looking again.
+class Pool::Place final : public Deadline {
+ public:
+  explicit Place(Pool& pool) : pool_(pool) {
+    pool_.waiting_.push_back(this);
+    pool_.agent_->vitals.waiting.fetch_add(1, std::memory_order_relaxed);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    std::erase(pool_.waiting_, this);
+    pool_.agent_->vitals.waiting.fetch_sub(1, std::memory_order_relaxed);
+  }
+  /// Until it may be worth looking again, or a stop is requested.
+  Task<void> wait(Stop& stop) {
+    if (stop.requested()) co_return;
+    const Stop::Guard guard(stop, this,
+                            [](void* whom) { static_cast<Place*>(whom)->turn_.notify(); });
+    pool_.loop_.arm(*this, Loop::now() + kLookAgain);
+    co_await turn_;
+    disarm();
+  }
+  void look() { turn_.notify(); }
+
+ private:
+  void expired() override { turn_.notify(); }
+
+  Pool& pool_;
+  Signal turn_;
+};
+
+/// Something was given back: whoever waits longest looks whether it is enough.
+void Pool::next_waiter() {
+  if (!waiting_.empty()) waiting_.front()->look();
+}
+
 Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop) {
   using Result = std::expected<Taken, NoConnection>;
-  if (from == From::idle && !idle_.empty()) {
-    auto connection = std::move(idle_.back());
-    idle_.pop_back();
-    connection->in_use_ = true;
-    co_return Result(Taken{.connection = std::move(connection), .reused = true});
+  if (from == From::idle && waiting_.empty() && ready()) co_return Result(idle_one());
+  if (!waiting_.empty() || !reserve()) {
+    Place place(*this);
+    for (;;) {
+      co_await place.wait(stop);
+      if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
+      if (waiting_.front() != &place) continue;  // nobody overtakes
+      if (from == From::idle && ready()) co_return Result(idle_one());
+      if (reserve()) break;
+    }
   }
   co_return co_await connect(stop);
 }
@@ -96,15 +200,7 @@ bool is_ours(const error_code& error) {
 
 Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
   using Result = std::expected<Taken, NoConnection>;
-  struct Opening {  // counts as open from here on
-    Pool& pool;
-    bool became_connection = false;
-    ~Opening() {
-      if (!became_connection) --pool.local_;
-    }
-  };
-  ++local_;
-  Opening opening{*this};
+  Opening opening(*this);
 
   auto endpoints = agent_->endpoints();
   if (!endpoints || agent_->look_up_again(look_up_)) {
@@ -114,7 +210,8 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
       agent_->endpoints(*std::move(found));
       endpoints = agent_->endpoints();
     } else if (!endpoints) {
-      co_return Result(std::unexpected(NoConnection{Outcome::connect_failed, found.error()}));
+      co_return Result(std::unexpected(
+          NoConnection{Outcome::connect_failed, found.error(), /*name_refused=*/true}));
     }
   }
 

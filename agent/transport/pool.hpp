@@ -29,6 +29,8 @@ class Connection final : public Stream {
   /// must not be sent twice: others just try.
   bool looks_alive();
 
+  const std::uint64_t generation;  ///< the agent's, when it was opened
+
  private:
   friend class Pool;
   void unexpected() override;
@@ -42,14 +44,22 @@ using ConnectionPtr = boost::intrusive_ptr<Connection>;
 struct NoConnection {
   Outcome outcome = Outcome::connect_failed;
   std::string why;
+  bool name_refused = false;  ///< the name leads nowhere
+};
+
+/// How many connections all workers together may have to an agent (SD-025); 0: any number.
+struct PoolLimits {
+  unsigned connections = 0;
+  unsigned connecting = 0;  ///< of them, being established at a time
 };
 
 /// The connections of one worker to one agent. Idle ones are used last in, first out; at most
-/// `keep` of them are kept.
+/// `keep` of them are kept. Who has to wait for one is served first come, first served.
 class Pool {
  public:
-  Pool(Loop& loop, std::shared_ptr<Agent> agent, unsigned keep, LookUp look_up)
-      : loop_(loop), agent_(std::move(agent)), keep_(keep), look_up_(look_up) {}
+  Pool(Loop& loop, std::shared_ptr<Agent> agent, unsigned keep, LookUp look_up,
+       PoolLimits limits = {})
+      : loop_(loop), agent_(std::move(agent)), keep_(keep), look_up_(look_up), limits_(limits) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -61,7 +71,7 @@ class Pool {
   enum class From { idle, fresh };
 
   /// A connection with its first read outstanding: an idle one if there is and it may be, else a
-  /// new one. Ends early when a stop is requested.
+  /// new one, once the limits allow it. Ends early when a stop is requested.
   Task<std::expected<Taken, NoConnection>> take(From from, Stop& stop);
 
   /// Takes a connection back whose reply was read to the end and which stays open.
@@ -71,13 +81,24 @@ class Pool {
   void clear();
 
   void keep(unsigned most) { keep_ = most; }
+  void limit(PoolLimits limits) { limits_ = limits; }
   Agent& agent() { return *agent_; }
+  bool outdated(const Connection& connection) const {
+    return connection.generation != agent_->generation.load(std::memory_order_relaxed);
+  }
   std::size_t idle() const { return idle_.size(); }
+  /// Whether take() has an idle connection to give at once, if nobody waits; drops outdated ones.
+  bool ready();
   /// Nothing is open, being opened, or still to be told that it was closed.
   bool unused() const { return local_ == 0; }
 
  private:
   friend class Connection;
+  class Opening;
+  class Place;
+  Taken idle_one();
+  bool reserve();
+  void next_waiter();
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
 
   Loop& loop_;
@@ -85,7 +106,9 @@ class Pool {
   unsigned keep_;
   LookUp look_up_;
   std::vector<ConnectionPtr> idle_;
-  unsigned local_ = 0;  ///< open or being opened by this worker
+  PoolLimits limits_;
+  std::vector<Place*> waiting_;  ///< the oldest first
+  unsigned local_ = 0;           ///< open or being opened by this worker
 };
 
 }  // namespace karmad

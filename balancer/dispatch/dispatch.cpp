@@ -14,7 +14,10 @@ namespace {
 class Dispatch {
  public:
   Dispatch(Query& query, const Table& table, const Dialect& dialect, const Parsed& parsed)
-      : query_(query), order_{table, dialect, parsed, nullptr} {}
+      : query_(query),
+        selection_(query.preference, table, query.topology->settings,
+                   parsed.read ? Operation::read : Operation::write),
+        order_{table, dialect, parsed, nullptr, selection_} {}
 
   Task<Answer> run() {
     query_.worker.counters.add(Count::queries);
@@ -42,6 +45,11 @@ class Dispatch {
     co_await ask_all();
     if (query_.client_left) co_return Answer{};
     if (auto* part = refusing_part()) co_return pass_on(*part);
+    if (const auto* refused = whole_refusal()) {
+      query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
+                                                        : Count::queries_failed);
+      co_return answer_with(*refused);
+    }
     if (plan_) co_return co_await merged();
     co_return single();
   }
@@ -64,6 +72,19 @@ class Dispatch {
       query_.stop();  // nobody else would accept it
     }
     if (--running == 0) all_done.notify();
+  }
+
+  /// Why no shard at all, or not this query, can be asked; a shard whose mirrors do not suit is
+  /// missing like one that fails.
+  const Refusal* whole_refusal() const {
+    const Refusal* found = nullptr;
+    std::size_t refused = 0;
+    for (const auto& part : parts_) {
+      if (!part.refused) continue;
+      ++refused;
+      if (found == nullptr || part.refused->status < found->status) found = &*part.refused;
+    }
+    return refused == parts_.size() || (found != nullptr && found->status < 500) ? found : nullptr;
   }
 
   ShardPart* refusing_part() {
@@ -147,6 +168,10 @@ class Dispatch {
       if (part.answered()) continue;
       if (!text.empty()) text += ";\n";
       fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", order_.table.name, i + 1);
+      if (part.refused) {
+        text += part.refused->reason;
+        continue;
+      }
       if (part.failed.empty()) text += "not asked, the query was over";
       for (std::size_t t = 0; t < part.failed.size(); ++t)
         fmt::format_to(std::back_inserter(text), "{}agent {}: {}", t == 0 ? "" : ", ",
@@ -156,6 +181,7 @@ class Dispatch {
   }
 
   Query& query_;
+  Selection selection_;
   ShardOrder order_;
   std::unique_ptr<FanOut> plan_;
   std::vector<ShardPart> parts_;

@@ -2,8 +2,12 @@
 
 #include <array>
 
+#include "agent/ping.hpp"
+#include "agent/state_error.hpp"
 #include "agent/transport/http_syntax.hpp"
+#include "agent/transport/http_write.hpp"
 #include "balancer/dispatch/retry_plan.hpp"
+#include "balancer/dispatch/selection_log.hpp"
 
 namespace karmad {
 namespace {
@@ -27,9 +31,42 @@ std::string forwarded_for(const Query& query) {
   return names.append(query.client);
 }
 
+/// Tells the set's state machine what the attempt showed of the mirror, and takes an error answer
+/// that says so for what it is: the mirror's state, not the client's mistake (SD-020 … SD-023).
+void report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
+  using What = UseError::What;
+  std::optional<UseError> error;
+  switch (end.outcome) {
+    case Outcome::broken:
+    case Outcome::closed_early:
+      error = UseError{.what = What::network, .why = end.why};
+      break;
+    case Outcome::connect_failed:
+      if (end.name_refused)
+        error = UseError{
+            .when = UseError::When::connecting, .what = What::name_refused, .why = end.why};
+      break;
+    case Outcome::agent_error:
+    case Outcome::client_mistake:
+      error = state_error(end.reply.body());
+      if (error && end.outcome == Outcome::client_mistake) {
+        end.outcome = Outcome::agent_error;
+        end.why = error->why;
+      }
+      break;
+    default:
+      break;
+  }
+  if (!error) return;
+  error->generation = end.generation;
+  set.met(mirror, *std::move(error), Loop::now());
+}
+
 /// One attempt at one mirror, judged and recorded.
-Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const MirrorSet& set,
-                            Mirror& mirror) {
+Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const Shard& shard,
+                            std::size_t chosen, Micros connect_timeout) {
+  auto& set = *shard.mirrors;
+  auto& mirror = set[chosen];
   auto& worker = query.worker;
   const auto& settings = query.topology->settings;
   Buffer written(worker.loop.buffers);
@@ -38,7 +75,11 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const MirrorS
   const bool opaque = order.table.opaque != nullptr;
   const bool forwards = opaque && !query.client.empty();
   const auto from = forwards ? forwarded_for(query) : std::string();
-  const std::array<Field, 1> forwarded{{{kForwardedFor, from}}};
+  const auto preference = order.selection.passed_on(set.view(worker.loop.index)->picture, chosen);
+  std::array<Field, 2> extra;
+  std::size_t extras = 0;
+  if (forwards) extra[extras++] = {kForwardedFor, from};
+  if (!preference.empty()) extra[extras++] = {kReadPreference, preference};
   const AttemptOrder attempt_order{
       .method = request.method,
       .target = request.target,
@@ -46,10 +87,10 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const MirrorS
       .body = request.body.empty() && request.method != "POST" && request.method != "PUT"
                   ? std::nullopt
                   : std::optional(request.body),
-      .extra = forwards ? std::span<const Field>(forwarded) : std::span<const Field>(),
+      .extra = {extra.data(), extras},
       .passed_on = opaque ? &query.head : nullptr,
       .repeatable = order.parsed.read,
-      .connect_timeout = order.table.connect_timeout,
+      .connect_timeout = connect_timeout,
       .query_timeout = order.parsed.options.agent_query_timeout.value_or(order.table.query_timeout),
       .deadline = query.deadline,
       .max_reply = settings.max_packet_size.value};
@@ -65,6 +106,7 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const MirrorS
     end.outcome = judgement.outcome;
     end.why = std::move(judgement.message);
   }
+  if (order.selection.at(shard) != nullptr) report(set, chosen, end);
   const bool answered =
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
   if (order.plan == nullptr || !answered)
@@ -78,6 +120,101 @@ void give_back(Query& query, Reply& reply) {
   reply = Reply();
 }
 
+/// Counts a selection that waits, for as long as it lives.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<std::uint32_t>& count)
+      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(count) {}
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  std::uint32_t before() const { return before_; }
+
+ private:
+  std::uint32_t before_;
+  std::atomic<std::uint32_t>& count_;
+};
+
+/// A mirror to try, and how long connecting to it may take.
+struct Selected {
+  std::size_t mirror = 0;
+  Micros connect_timeout{};
+};
+
+/// Nothing suits yet: waits for news of the set until something does (SS-112, SS-128).
+Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& order,
+                                              ShardPart& part) {
+  auto& worker = query.worker;
+  const auto& settings = query.topology->settings;
+  auto& set = *part.shard->mirrors;
+  const SelectionLog::About about{query, order.selection, *part.shard};
+  const auto& log = *worker.process.selection_log;
+  std::optional<Selected> selected;
+  const auto until =
+      std::min(query.deadline, Loop::now() + settings.selection_timeout.value);  // SS-111
+  part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
+  if (!part.refused && Loop::now() < until) {
+    const Waiting waiting(worker.process.waiting_selections);
+    if (waiting.before() >= settings.max_waiting_selections.value) {
+      part.refused = too_many_waiting(settings.max_waiting_selections.value);
+      worker.counters.add(Count::selections_refused);
+    } else {
+      worker.counters.add(Count::selections_waited);
+      log.waiting(about, std::chrono::duration_cast<Micros>(until - Loop::now()));
+    }
+    while (!part.refused && !selected && !query.stopped) {
+      const auto now = Loop::now();
+      if (now >= until) break;
+      set.check_now();
+      QueryStop stop(query);
+      co_await set.news(worker.loop, std::min(until, now + kRecheck), stop);
+      if (query.stopped) break;
+      const auto chosen = set.pick(order.selection.question(*part.shard, part.tried),
+                                   worker.loop.index, worker.loop.random);
+      if (chosen)
+        selected =
+            Selected{*chosen, std::min(order.table.connect_timeout,
+                                       std::chrono::duration_cast<Micros>(until - Loop::now()))};
+    }
+  }
+  if (selected || query.stopped) co_return selected;
+  if (!part.refused) {
+    part.refused = nothing_suitable(order.selection, *part.shard, *set.view(worker.loop.index));
+    worker.counters.add(Count::selections_failed);
+  }
+  log.failed(about, part.refused->reason);
+  // What failed before says more than that there was nothing else to try (BP-063).
+  if (!part.failed.empty()) part.refused.reset();
+  co_return selected;
+}
+
+Task<std::optional<Selected>> select_mirror(Query& query, const ShardOrder& order,
+                                            ShardPart& part) {
+  auto& worker = query.worker;
+  const auto& set = *part.shard->mirrors;
+  const SelectionLog::About about{query, order.selection, *part.shard};
+  std::optional<Selected> selected;
+  const auto* need = order.selection.at(*part.shard);
+  if (need != nullptr) {
+    worker.process.selection_log->started(about);
+    part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
+    if (part.refused) {
+      worker.process.selection_log->failed(about, part.refused->reason);
+      co_return selected;
+    }
+  }
+  const auto chosen = set.pick(order.selection.question(*part.shard, part.tried), worker.loop.index,
+                               worker.loop.random);
+  if (chosen) {
+    selected = Selected{*chosen, order.table.connect_timeout};
+  } else {
+    selected = co_await wait_for_mirror(query, order, part);
+  }
+  if (selected && need != nullptr)
+    worker.process.selection_log->succeeded(about, *set[selected->mirror].agent);
+  co_return selected;
+}
+
 }  // namespace
 
 Task<void> ask_shard(Query& query, const ShardOrder& order, ShardPart& part) {
@@ -86,12 +223,14 @@ Task<void> ask_shard(Query& query, const ShardOrder& order, ShardPart& part) {
   const auto retry = retry_settings(query, order, *part.shard);
   for (;;) {
     if (query.stopped) co_return;
-    const auto chosen = set.pick(part.tried, worker.loop.random);
+    const auto selected = co_await select_mirror(query, order, part);
+    if (!selected) co_return;
+    const auto chosen = selected->mirror;
     auto& mirror = set[chosen];
     part.tried.insert(chosen);
     part.mirror = &mirror;
     give_back(query, part.reply);
-    auto end = co_await try_mirror(query, order, set, mirror);
+    auto end = co_await try_mirror(query, order, *part.shard, chosen, selected->connect_timeout);
     part.outcome = end.outcome;
     part.reply = std::move(end.reply);
     if (part.answered() && order.plan != nullptr)

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "balancer/query.hpp"
+#include "balancer/dispatch/selection.hpp"
 
 namespace karmad {
 
@@ -25,6 +25,7 @@ struct ShardPart {
   /// An answer that is not entered into the mirror's history yet: merging it may show it broken.
   std::optional<AttemptEnd> unsettled;
   std::vector<FailedTry> failed;
+  std::optional<Refusal> refused;  ///< no mirror was selected, and no attempt failed before
 
   bool answered() const {
     return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
@@ -37,6 +38,7 @@ struct ShardOrder {
   const Dialect& dialect;
   const Parsed& parsed;
   const FanOut* plan;  ///< none: the client's own request goes out
+  const Selection& selection;
 };
 
 /// Asks the shard's mirrors one after the other until one has answered, nothing more may be tried,

@@ -260,9 +260,11 @@ Task<bool> Session::send(Outgoing out) {
 Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
   const bool stays = head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
   const auto content = answer.content();
-  std::array<Field, 2> extra;
+  std::array<Field, 3> extra;
   std::size_t extras = 0;
   std::string seconds;
+  if (answer.overloaded)
+    extra[extras++] = {"X-Error-Labels", "SystemOverloadedError, RetryableError"};
   if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
   if (answer.retry_after) {
     seconds = fmt::format("{}", *answer.retry_after);

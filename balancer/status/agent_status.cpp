@@ -98,6 +98,23 @@ void for_each_shard(const TableStatus& table, Visit visit) {
   for (const auto& shard : table.blackholes) visit(++number, shard, true);
 }
 
+std::string or_none(const std::string& text) {
+  return text.empty() ? "none" : text;
+}
+
+/// What pings and errors say of a mirror; the search server knows nothing of it.
+void add_standing(const Rows& rows, const Standing& standing, const AgentStatus& agent) {
+  rows.add("_role", standing.role);
+  rows.add("_tags", or_none(standing.tags));
+  rows.add("_staleness_ms", milliseconds(standing.staleness));
+  rows.add("_generation", standing.generation ? fmt::format("{}", *standing.generation)
+                                              : std::string{kNotMeasured});
+  rows.add("_rtt_ms", milliseconds(standing.rtt));
+  rows.add("_rtt_ms_least", milliseconds(standing.least_rtt));
+  rows.add("_in_flight", agent.in_flight);
+  rows.add("_unsuitable", or_none(standing.unsuitable));
+}
+
 /// The rows of one shard of SHOW AGENT table STATUS. A lone mirror is called `agent` and has no
 /// weight, as in the search server.
 void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
@@ -105,6 +122,8 @@ void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
   const auto of_shard = rows.under(fmt::format("dstindex_{}", number));
   const bool mirrored = shard.mirrors.size() > 1;
   of_shard.add("_is_ha", one_zero(mirrored));
+  if (!shard.kind.empty())
+    of_shard.add("_kind", shard.mixed ? shard.kind + " (mixed)" : shard.kind);
   for (std::size_t i = 0; i < shard.mirrors.size(); ++i) {
     const MirrorStatus& mirror = shard.mirrors[i];
     const auto of_mirror = of_shard.under(mirrored ? fmt::format("mirror{}", i + 1) : "_agent");
@@ -112,6 +131,7 @@ void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
     if (mirrored) of_mirror.add("_probability_weight", fmt::format("{:.2f}%", 100 * mirror.weight));
     of_mirror.add("_is_blackhole", one_zero(mirror.blackhole));
     of_mirror.add("_is_persistent", one_zero(mirror.persistent));
+    if (!mirror.blackhole) add_standing(of_mirror, mirror.standing, snapshot.agents[mirror.agent]);
   }
 }
 
@@ -123,6 +143,13 @@ ResultSet show_agents(const Snapshot& snapshot) {
   status.add("stored_periods", snapshot.stored_periods);
   for (std::size_t i = 0; i < snapshot.agents.size(); ++i)
     add_agent(Rows{set}.under(fmt::format("ag_{}_", i)), snapshot.agents[i]);
+  for (const auto& table : snapshot.tables)
+    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
+      const auto& mirrors = table.shards[shard].mirrors;
+      for (std::size_t i = 0; i < mirrors.size(); ++i)
+        add_standing(Rows{set}.under(fmt::format("mirror_{}_{}_{}", table.name, shard + 1, i + 1)),
+                     mirrors[i].standing, snapshot.agents[mirrors[i].agent]);
+    }
   return set;
 }
 

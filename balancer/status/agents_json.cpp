@@ -48,6 +48,15 @@ class Document {
     name(key);
     writer_.Uint64(value);
   }
+  void optional(std::string_view key, std::optional<std::uint64_t> value) {
+    if (value) return count(key, *value);
+    null(key);
+  }
+  void optional(std::string_view key, std::optional<double> value) {
+    if (!value || !std::isfinite(*value)) return null(key);
+    name(key);
+    writer_.Double(*value);
+  }
   void flag(std::string_view key, bool value) {
     name(key);
     writer_.Bool(value);
@@ -63,6 +72,10 @@ class Document {
  private:
   void name(std::string_view key) {
     writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
+  }
+  void null(std::string_view key) {
+    name(key);
+    writer_.Null();
   }
   void time(std::string_view key, std::optional<Micros> value, double unit) {
     name(key);
@@ -115,6 +128,17 @@ void write_agent(Document& out, const AgentStatus& agent) {
   });
 }
 
+void write_standing(Document& out, const Standing& standing) {
+  out.text("role", standing.role);
+  out.text("tags", standing.tags);
+  out.milliseconds("staleness_ms", standing.staleness);
+  out.optional("generation", standing.generation);
+  out.milliseconds("rtt_ms", standing.rtt);
+  out.milliseconds("rtt_ms_least", standing.least_rtt);
+  out.optional("load", standing.load);
+  out.text("unsuitable", standing.unsuitable);
+}
+
 void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
                   const MirrorStatus& mirror) {
   out.object([&] {
@@ -127,6 +151,7 @@ void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
     out.share("probability", mirror.probability);
     out.flag("persistent", mirror.persistent);
     out.flag("blackhole", mirror.blackhole);
+    if (!mirror.blackhole) write_standing(out, mirror.standing);
     write_agent(out, agent);
     out.object("since_start", [&] {
       out.count("attempts", mirror.attempts);
@@ -142,6 +167,11 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
     out.object([&] {
       out.count("shard", ++number);
       out.text("strategy", shard.strategy);
+      if (!shard.kind.empty()) {
+        out.text("kind", shard.kind);
+        out.flag("mixed", shard.mixed);
+        out.text("criteria", shard.criteria);
+      }
       std::size_t mirrors = 0;
       out.array("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {
         write_mirror(out, snapshot, ++mirrors, mirror);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "balancer/dispatch/selection.hpp"
 #include "balancer/readiness.hpp"
+#include "strategies/read_preference_text.hpp"
 
 namespace karmad {
 namespace {
@@ -44,7 +46,8 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
 
 class Collector {
  public:
-  Collector(const Topology& topology, TimePoint now) : topology_(topology) {
+  Collector(const Topology& topology, unsigned worker, TimePoint now)
+      : topology_(topology), worker_(worker) {
     for (const auto& agent : topology.agents)
       snapshot_.agents.push_back(status_of(*agent, topology, now));
   }
@@ -52,7 +55,7 @@ class Collector {
   Snapshot run() {
     for (const auto& table : topology_.tables) {
       TableStatus status{.name = table->name, .dialect = table->dialect_name};
-      for (const auto& shard : table->shards) status.shards.push_back(shard_status(*shard));
+      for (const auto& shard : table->shards) status.shards.push_back(shard_status(*table, *shard));
       for (const auto& blackhole : table->blackholes)
         status.blackholes.push_back({.mirrors = {{.agent = place_of(*blackhole.agent),
                                                   .tables = blackhole.tables,
@@ -71,26 +74,49 @@ class Collector {
     return place;
   }
 
-  ShardStatus shard_status(const Shard& shard) {
+  ShardStatus shard_status(const Table& table, const Shard& shard) {
     const auto& set = *shard.mirrors;
-    ShardStatus status{.strategy = set.strategy_name()};
-    const auto shares = set.shares();
+    const auto& view = *set.view(worker_);
+    const Selection selection(std::nullopt, table, topology_.settings, Operation::read);
+    ShardStatus status{.strategy = set.strategy_name(),
+                       .kind = std::string(name(view.picture.kind)),
+                       .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
+                       .mixed = view.mixed};
+    const auto shares = set.shares(selection.question(shard, {}), worker_);
     double karma = 0;
-    for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma();
+    for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma() * set[i].weight;
     for (std::size_t i = 0; i < set.size(); ++i) {
       const auto& mirror = set[i];
       status.mirrors.push_back({.agent = place_of(*mirror.agent),
                                 .tables = mirror.tables,
-                                .weight = karma > 0 ? mirror.karma() / karma : 0,
+                                .weight = karma > 0 ? mirror.karma() * mirror.weight / karma : 0,
                                 .probability = shares[i],
                                 .persistent = shard.persistent,
+                                .standing = standing(selection.at(shard), view, i),
                                 .attempts = mirror.attempts.load(std::memory_order_relaxed),
                                 .since_start = mirror.tally.totals()});
     }
     return status;
   }
 
+  static Standing standing(const Need* need, const SetView& view, std::size_t i) {
+    const auto& facts = view.picture.mirrors[i];
+    const auto& state = view.mirrors[i];
+    Standing standing{.role = std::string(name(facts.role)),
+                      .tags = text(facts.tags),
+                      .generation = state.told.generation,
+                      .rtt = facts.rtt,
+                      .load = state.told.load};
+    if (facts.role == Role::replica) standing.staleness = staleness(view.picture, i);
+    if (const auto least = state.trips.least(); least > Micros{0}) standing.least_rtt = least;
+    if (need != nullptr) standing.unsuitable = why_unsuitable(*need, view.picture, i);
+    if (!standing.unsuitable.empty() && !state.why.empty())
+      standing.unsuitable.append(": ").append(state.why);
+    return standing;
+  }
+
   const Topology& topology_;
+  unsigned worker_;
   Snapshot snapshot_;
 };
 
@@ -99,7 +125,7 @@ class Collector {
 Snapshot collect(const Worker& worker) {
   const auto topology = worker.topology();
   const auto now = Loop::now();
-  auto snapshot = Collector(*topology, now).run();
+  auto snapshot = Collector(*topology, worker.loop.index, now).run();
   snapshot.period = topology->settings.ha_period_karma.value;
   auto& process = snapshot.process;
   process.uptime = std::chrono::duration_cast<Micros>(now - worker.process.started);
@@ -115,6 +141,9 @@ Snapshot collect(const Worker& worker) {
     process.counters.push_back(
         {std::string(kCountText[i].name), std::string(kCountText[i].help), fmt::format("{}", sum)});
   }
+  process.counters.push_back(
+      {"selections_waiting", "selections of a mirror that wait now because none suits",
+       fmt::format("{}", worker.process.waiting_selections.load(std::memory_order_relaxed))});
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});

@@ -35,6 +35,18 @@ struct AgentStatus {
   Quantiles latency;                                 ///< as History::quantiles
 };
 
+/// What the pings of a mirror and the errors met there say of it, as its set sees it.
+struct Standing {
+  std::string role;
+  std::string tags;                 ///< `name:value,name:value`
+  std::optional<Micros> staleness;  ///< of a replica that says how fresh it is
+  std::optional<std::uint64_t> generation;
+  std::optional<Micros> rtt;        ///< smoothed round trip of pings
+  std::optional<Micros> least_rtt;  ///< of the last ten; empty until there are two
+  std::optional<double> load;       ///< as the mirror reports it
+  std::string unsuitable;           ///< why it does not get the table's searches now; empty: it may
+};
+
 /// One mirror of one shard.
 struct MirrorStatus {
   std::size_t agent = 0;  ///< position in Snapshot::agents
@@ -43,6 +55,7 @@ struct MirrorStatus {
   double probability = 0;  ///< with which its strategy would take it now: 0 to 1
   bool persistent = false;
   bool blackhole = false;
+  Standing standing;
   std::uint64_t attempts = 0;  ///< begun since the start, whatever became of them
   Totals since_start;
 };
@@ -50,6 +63,9 @@ struct MirrorStatus {
 struct ShardStatus {
   std::string strategy;
   std::vector<MirrorStatus> mirrors;
+  std::string kind;      ///< of the mirror set
+  std::string criteria;  ///< what a search needs when the request gives no read preference
+  bool mixed = false;    ///< some mirrors report roles and some do not
 };
 
 struct TableStatus {

@@ -22,9 +22,13 @@ struct Cluster {
       mirrors.push_back(
           std::make_unique<Mirror>(agents.back(), std::vector<std::string>{"t"}, 1, kPeriod));
     }
-    set = std::make_unique<MirrorSet>(std::move(mirrors), make_strategy(strategy, {}),
-                                      std::string(strategy), KarmaRules{.compound = compound},
-                                      kPeriod);
+    set = std::make_shared<MirrorSet>(std::move(mirrors),
+                                      SetOptions{.strategy = make_strategy(strategy, {}),
+                                                 .strategy_name = std::string(strategy),
+                                                 .karma = {.compound = compound},
+                                                 .period = kPeriod,
+                                                 .state = {.kind = SetKind::flat}},
+                                      loops);
     set->refresh(now);
   }
 
@@ -44,7 +48,8 @@ struct Cluster {
 
   TimePoint now{1000 * kPeriod};
   std::vector<std::shared_ptr<Agent>> agents;
-  std::unique_ptr<MirrorSet> set;
+  Loops loops;
+  std::shared_ptr<MirrorSet> set;
 };
 
 TEST(MirrorSet, WeighsByTheLatenciesOfTheClosedPeriod) {  // HA-005, HA-006, 10.1
@@ -105,7 +110,7 @@ TEST(Record, FourErrorsInARowAreADeathAndOneCleanAnswerALife) {  // HA-022, HA-0
   SeededRandom random(1);
   for (int i = 0; i < 4; ++i) cluster.ended(0, Outcome::closed_early, 1ms);
   EXPECT_EQ(cluster.errors(0), 4u);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({}, random), 1u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random), 1u);
   cluster.ended(0, Outcome::answered_with_warning, 1ms);  // neither adds nor resets
   EXPECT_EQ(cluster.errors(0), 4u);
   cluster.ended(0, Outcome::client_mistake, 1ms);
@@ -117,7 +122,8 @@ TEST(Record, FourErrorsInARowAreADeathAndOneCleanAnswerALife) {  // HA-022, HA-0
   record_ping(*cluster.agents[0], 0, cluster.now, ping);
   EXPECT_EQ(cluster.errors(0), 0u);
   int picked = 0;
-  for (int i = 0; i < 200; ++i) picked += cluster.set->pick({}, random) == 0 ? 1 : 0;
+  for (int i = 0; i < 200; ++i)
+    picked += cluster.set->pick({.avoided = {}}, 0, random) == 0 ? 1 : 0;
   EXPECT_GT(picked, 50);
 }
 
@@ -130,17 +136,18 @@ TEST(MirrorSet, NoErrorsForgetsWhatIsOlderThanOneAndAHalfPeriods) {  // HA-010, 
   }
   cluster.ended(0, Outcome::broken, 1ms);  // 1 of 11 is more than 3 %
   cluster.set->refresh(cluster.now);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({}, random), 1u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random), 1u);
   // Second 29 of the next block: the block before still counts. Second 30: no more.
   cluster.now += kPeriod + 29s;
   cluster.ended(0, Outcome::answered, 1ms);
   cluster.ended(1, Outcome::answered, 1ms);
   cluster.set->refresh(cluster.now);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({}, random), 1u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random), 1u);
   cluster.now += 1s;
   cluster.set->refresh(cluster.now);
   int picked = 0;
-  for (int i = 0; i < 200; ++i) picked += cluster.set->pick({}, random) == 0 ? 1 : 0;
+  for (int i = 0; i < 200; ++i)
+    picked += cluster.set->pick({.avoided = {}}, 0, random) == 0 ? 1 : 0;
   EXPECT_GT(picked, 50);
 }
 
@@ -150,18 +157,19 @@ TEST(MirrorSet, ARetryAvoidsTheMirrorsThatWereTried) {  // X-8
     SeededRandom random(1);
     Candidates tried;
     for (int i = 0; i < 3; ++i) {
-      const auto picked = cluster.set->pick(tried, random);
-      EXPECT_FALSE(tried.contains(picked)) << strategy;
-      tried.insert(picked);
+      const auto picked = cluster.set->pick({.avoided = tried}, 0, random);
+      EXPECT_FALSE(tried.contains(*picked)) << strategy;
+      tried.insert(*picked);
     }
-    EXPECT_LT(cluster.set->pick(tried, random), 3u) << strategy;  // all were: any is good
+    EXPECT_LT(cluster.set->pick({.avoided = tried}, 0, random), 3u)
+        << strategy;  // all were: any is good
   }
 }
 
 TEST(MirrorSet, SaysWithWhichProbabilityAMirrorIsNext) {
   Cluster cluster(2);
   for (int i = 0; i < 4; ++i) cluster.ended(0, Outcome::connect_timeout, 1ms);
-  EXPECT_EQ(cluster.set->shares(), (std::vector<double>{0.0, 1.0}));
+  EXPECT_EQ(cluster.set->shares({}, 0), (std::vector<double>{0.0, 1.0}));
 }
 
 }  // namespace

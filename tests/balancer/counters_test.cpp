@@ -21,6 +21,13 @@ TEST(Counters, EveryOneIsDocumentedWithTheHelpItWasBornWith) {
   }
 }
 
+TEST(Counters, WhatIsCountedNowIsDocumentedToo) {  // SS-113
+  std::ostringstream docs;
+  docs << std::ifstream(KARMAD_SOURCE_DIR "/docs/status.md").rdbuf();
+  for (const std::string name : {"selections_waiting", "connections_open"})
+    EXPECT_NE(docs.str().find("| `" + name + "` |"), std::string::npos) << name;
+}
+
 TEST(Counters, AreReadByTheirPlace) {
   Counters counters;
   counters.add(Count::queries);

@@ -12,10 +12,11 @@ constexpr auto kOneShard = "table t {\n type = distributed\n agent = a:1|b:2:x\n
 
 struct Readiness : testing::Test {
   AgentRegistry registry{1, std::chrono::seconds(60)};
+  Loops loops;
   Process process;
   Problems problems;
-  std::shared_ptr<const Topology> topology =
-      Topology::build(*load_text(kOneShard).settings, registry, 1, nullptr, problems);
+  std::shared_ptr<const Topology> topology = Topology::build(
+      *load_text(kOneShard).settings, {.registry = registry, .loops = loops}, nullptr, problems);
 
   Agent& agent(std::size_t i) { return *topology->agents[i]; }
 };

@@ -12,6 +12,7 @@ constexpr Micros kPeriod = std::chrono::seconds(60);
 /// Topologies made of configurations, one after the other, as at a start and its reloads.
 struct Built {
   AgentRegistry registry{2, kPeriod};
+  Loops loops;
   Problems problems;
   std::shared_ptr<const Topology> now;
 
@@ -20,7 +21,9 @@ struct Built {
     for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
     if (!loaded.settings) return nullptr;
     problems.clear();
-    auto next = Topology::build(*loaded.settings, registry, 2, now.get(), problems);
+    auto next =
+        Topology::build(*loaded.settings, {.registry = registry, .workers = 2, .loops = loops},
+                        now.get(), problems);
     if (next) now = next;
     return next;
   }

@@ -58,6 +58,21 @@ TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
       {"a:1|b:2:t [ HA_Strategy = NoDeads ]", "a:1:t|b:2:t [ha_strategy=nodeads]"},
       {"a:1:t []", "a:1:t"},
       {"a:1[retry_count=0]", "a:1:own [retry_count=0]"},
+      {"a:1:t[role=primary,tags=dc:ny;rack:2,weight=2]|b:2:t[tags=dc:sf]|c:3:t[tags=dc:la]"
+       "[ha_strategy=leastops]",
+       "a:1:t[role=primary,tags=dc:ny;rack:2,weight=2]|b:2:t[tags=dc:sf]|c:3:t[tags=dc:la] "
+       "[ha_strategy=leastops]"},
+      {"a:1 [ Weight = 0 , TAGS = DC:Ny ] | b:2:t [ role=Replica ] [ set=Main ]",
+       "a:1:t[tags=DC:Ny,weight=0]|b:2:t[role=Replica] [set=Main]"},
+      {"a:1[role=x]|b:2[conn=pconn]", "a:1:own[role=x]|b:2:own [conn=persistent]"},
+      {"a:1|b:2[role=x]", "a:1:own|b:2:own[role=x]"},
+      {"a:1[]|b:2[][]", "a:1:own|b:2:own"},
+      {"a:1[weight=1]", "a:1:own[weight=1]"},
+      {"[::1]:1:t[role=primary]|[::2][weight=3]|/run/s:t[tags=a:b]|/run/u[role=replica]",
+       "[::1]:1:t[role=primary]|[::2]:9308:t[weight=3]|/run/s:t[tags=a:b]|/run/"
+       "u:own[role=replica]"},
+      {"a:1[ping_type=Native,ping_path=/Hello?a=b,set=S1]",
+       "a:1:own [ping_type=native, ping_path=/Hello?a=b, set=S1]"},
   };
   for (const auto& c : cases) {
     const auto read = read_line(c.line);
@@ -68,10 +83,14 @@ TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
   }
 }
 
+const std::string kKnown =
+    "; known are role, tags, weight behind a mirror and conn, ha_strategy, blackhole, retry_count, "
+    "ping_type, ping_path, set at the end of the line";
+
 TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
   struct {
     const char* line;
-    const char* problem;
+    std::string problem;
   } const cases[] = {
       {"", "c:1:1: the line names no agent; it needs host:port:table"},
       {"[conn=pconn]", "c:1:1: the line names no agent; it needs host:port:table"},
@@ -94,11 +113,10 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"h:93o8:t", "c:1:7: no ':' can follow the table '93o8'; a mirror is host:port:table"},
       {"h:1:a/b", "c:1:5: 'a/b' is not the name of a table"},
       {"/run/a b:t", "c:1:7: ' ' cannot be part of a socket's path"},
-      {"h:1:t [foo=1]",
-       "c:1:8: unknown option 'foo'; known are conn, ha_strategy, blackhole, retry_count"},
+      {"h:1:t [foo=1]", "c:1:8: unknown option 'foo'" + kKnown},
       {"h:1:t [retry_cuont=1]",
-       "c:1:8: unknown option 'retry_cuont'; did you mean 'retry_count'?; known are conn, "
-       "ha_strategy, blackhole, retry_count"},
+       "c:1:8: unknown option 'retry_cuont'; did you mean 'retry_count'?" + kKnown},
+      {"h:1:t[wieght=1]|g:1:t", "c:1:7: unknown option 'wieght'; did you mean 'weight'?" + kKnown},
       {"h:1:t [ha_strategy=random retry_count=10]",
        "c:1:26: a comma is needed between two options"},
       {"h:1:t [conn]", "c:1:8: the option 'conn' is not of the form name=value"},
@@ -112,7 +130,41 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"h:1:t [conn=pconn", "c:1:7: the '[' of the options has no ']'"},
       {"h:1:t [conn=pconn] x", "c:1:20: nothing can follow the options, found 'x'"},
       {"h:1:t[conn=pconn]|g:1:t",
-       "c:1:6: options stand once, at the end of the line, and hold for all its mirrors"},
+       "c:1:7: conn holds for the whole line: it belongs in the bracket at the end of the line"},
+      {"h:1:t[role=primary,retry_count=1]|g:1:t",
+       "c:1:20: retry_count holds for the whole line: it belongs in the bracket at the end of the "
+       "line"},
+      {"h:1:t[role=primary][conn=pconn]|g:1:t",
+       "c:1:20: a second bracket holds the options of the line: it belongs at the end of the line"},
+      {"h:1:t[role=primary,conn=pconn]",
+       "c:1:20: a bracket holds options of a mirror or of the line, never both; write "
+       "[role=…][conn=…]"},
+      {"h:1:t[set=x,tags=a:b]",
+       "c:1:13: a bracket holds options of a mirror or of the line, never both; write "
+       "[tags=…][set=…]"},
+      {"h:1:t[role=primary][weight=2]",
+       "c:1:21: weight holds for one mirror: it belongs in the bracket right behind that mirror"},
+      {"h:1:t[conn=pconn][set=x]",
+       "c:1:7: conn holds for the whole line: it belongs in the bracket at the end of the line"},
+      {"h:1:t[role=x][set=x][]",
+       "c:1:21: nothing can follow the options of the line, found a third bracket"},
+      {"h:1:t|[role=x]",
+       "c:1:8: role holds for one mirror: it belongs in the bracket right behind that mirror"},
+      {"h:1:t|[role=x]|g:1:t", "c:1:7: no mirror stands before these options"},
+      {"h:1:t[role=x] y|g:1:t", "c:1:15: nothing can follow the options, found 'y'"},
+      {"h:1:t[role=x|g:1:t]", "c:1:6: the '[' of the options has no ']'"},
+      {"h:1:t[role=]|g:1:t", "c:1:12: the option role has no value"},
+      {"h:1:t[tags= ]|g:1:t", "c:1:12: the option tags has no value"},
+      {"h:1:t[weight=]|g:1:t", "c:1:14: the option weight has no value"},
+      {"h:1:t[role=a,role=b]|g:1:t", "c:1:14: the option role is given twice"},
+      {"h:1:t[tags=dc:ny,rack:2]|g:1:t",
+       "c:1:18: the option 'rack:2' is not of the form name=value; tags are separated by ';'"},
+      {"h:1:t[tags=dc:ny rack:2]|g:1:t", "c:1:17: a comma is needed between two options"},
+      {"h:1:t[weight=1001]|g:1:t", "c:1:14: weight is larger than 1000"},
+      {"h:1:t[weight=-1]|g:1:t", "c:1:14: '-1' must not be negative"},
+      {"h:1:t[weight=1.5]|g:1:t", "c:1:15: '1.5' is not a whole number"},
+      {"[::1]:1:t[weight=x]|g:1:t", "c:1:18: 'x' does not begin with a whole number"},
+      {"h:1:t[set=]", "c:1:11: the option set has no value"},
   };
   for (const auto& c : cases) {
     const auto read = read_line(c.line);
@@ -157,15 +209,65 @@ TEST(AgentLine, LetsOptionsWinOverDefaults) {
                    ->blackhole);
 }
 
+TEST(AgentLine, KeepsWhatAMirrorIsToldAsWrittenWithItsPlace) {
+  const auto read = read_line("a:1[role=Primary,tags=DC:ny;Rack:2]|b:2:t[weight=7][set=Main]");
+  ASSERT_TRUE(read.shard);
+  const auto& first = read.shard->mirrors[0];
+  EXPECT_EQ(first.role.value().value, "Primary");
+  EXPECT_EQ(first.role.value().at, (Place{"c", 1, 10}));
+  EXPECT_EQ(first.tags.value().value, "DC:ny;Rack:2");
+  EXPECT_EQ(first.tags.value().at, (Place{"c", 1, 23}));
+  EXPECT_EQ(first.weight.value, 1U);
+  const auto& last = read.shard->mirrors[1];
+  EXPECT_FALSE(last.role);
+  EXPECT_FALSE(last.tags);
+  EXPECT_EQ(last.weight.value, 7U);
+  EXPECT_EQ(last.weight.at, (Place{"c", 1, 50}));
+  EXPECT_EQ(read.shard->set_name.value().value, "Main");
+  EXPECT_EQ(read.shard->set_name.value().at, (Place{"c", 1, 57}));
+}
+
+TEST(AgentLine, IgnoresWhatTheMirrorsOfABlackholeAreTold) {
+  const auto read = read_line("a:1|b:2[role=primary,weight=2]|c:3[tags=x:y][blackhole=1]");
+  ASSERT_TRUE(read.shard);
+  EXPECT_EQ(text(*read.shard), "a:1:own|b:2:own|c:3:own");
+  EXPECT_EQ(read.notices,
+            Lines{"c:1:5: role, tags and weight mean nothing in a blackhole, all get a copy; "
+                  "ignored"});
+}
+
+const std::string kGood =
+    "a:1:t[role=primary,weight=2]|[::1]:2[tags=dc:ny;rack:2]|/run/s:u,v [role=x][conn=pconn, "
+    "set=m]";
+
+void expect_a_shard_or_problems(const std::string& line) {
+  const auto read = read_line(line);
+  EXPECT_EQ(read.shard.has_value(), read.problems.empty()) << line;
+  if (!read.shard) return;
+  const auto written = text(*read.shard);
+  const auto again = read_line(written);
+  EXPECT_EQ(again.problems, Lines{}) << written << " from " << line;
+  if (again.shard) {
+    EXPECT_EQ(text(*again.shard), written);
+  }
+}
+
 TEST(AgentLine, SurvivesEverySingleChangedCharacter) {
-  const std::string good = "a:1:t|[::1]:2|/run/s:u,v [conn=pconn, retry_count=2]";
-  for (std::size_t at = 0; at < good.size(); ++at)
-    for (const char c : std::string_view("[]|:,=/ \x01\xff")) {
-      auto line = good;
+  for (std::size_t at = 0; at < kGood.size(); ++at)
+    for (const char c : std::string_view("[]|:;,=/ \x01\xff")) {
+      auto line = kGood;
       line[at] = c;
-      const auto read = read_line(line);
-      EXPECT_EQ(read.shard.has_value(), read.problems.empty()) << line;
+      expect_a_shard_or_problems(line);
     }
+}
+
+TEST(AgentLine, SurvivesEveryBeginningEveryEndAndEveryMissingPart) {
+  for (std::size_t at = 0; at <= kGood.size(); ++at) {
+    expect_a_shard_or_problems(kGood.substr(0, at));
+    expect_a_shard_or_problems(kGood.substr(at));
+    for (std::size_t length = 1; at + length <= kGood.size(); ++length)
+      expect_a_shard_or_problems(kGood.substr(0, at) + kGood.substr(at + length));
+  }
 }
 
 }  // namespace

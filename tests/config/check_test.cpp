@@ -41,6 +41,16 @@ TEST(Check, HoldsNumbersToTheirBounds) {
       {"listen_backlog = 0", "c:2:18: listen_backlog is smaller than 1: 0"},
       {"shutdown_timeout = 0", ""},
       {"client_timeout = 0", "c:2:18: client_timeout is shorter than 1ms: 0"},
+      {"local_threshold = 0", ""},
+      {"local_threshold = 1h", ""},
+      {"local_threshold = 2h", "c:2:19: local_threshold is longer than 1h: 2h"},
+      {"selection_timeout = 0", ""},
+      {"selection_timeout = 1m", ""},  // longer than request_timeout, which may end it
+      {"selection_timeout = 2d", "c:2:21: selection_timeout is longer than 1d: 2d"},
+      {"max_waiting_selections = 0", ""},
+      {"max_waiting_selections = 1000001",
+       "c:2:26: max_waiting_selections is larger than 1000000: 1000001"},
+      {"ping_type = none\nha_ping_interval = 1s", ""},
       {"ping_path = healthz", "c:2:13: ping_path is not the path of a URL: 'healthz'"},
       {"ping_path = /a b", "c:2:13: ping_path is not the path of a URL: '/a b'"},
   };
@@ -53,6 +63,55 @@ TEST(Check, HoldsATablesNumbersToTheSameBounds) {
   EXPECT_EQ(problems_of(table(" agent = a:1\n agent_query_timeout = 0\n agent_retry_count = 101")),
             (Lines{"c:4:24: agent_query_timeout is shorter than 1ms: 0",
                    "c:5:22: agent_retry_count is larger than 100: 101"}));
+}
+
+TEST(Check, HoldsALimitOfStalenessToItsBounds) {  // SS-040, SS-042, SS-044
+  struct {
+    const char* limit;
+    const char* problem;  // empty: allowed
+  } const cases[] = {
+      {"-1", ""},
+      {"1", ""},  // SS-042: too small a value is no error until it is used
+      {"90s", ""},
+      {"365d", ""},
+      {"0", "max_staleness: it must not be 0; write -1 for no limit"},
+      {"0ms", "max_staleness: it must not be 0; write -1 for no limit"},
+      {"-2", "max_staleness: '-2' must not be negative"},
+      {"500ms", "max_staleness is shorter than one second: 500ms"},
+      {"1500ms", "max_staleness is not a whole number of seconds: 1500ms"},
+      {"366d", "max_staleness is longer than 365d: 366d"},
+  };
+  for (const auto& c : cases) {
+    const auto body = fmt::format("read_preference = nearest\nmax_staleness = {}", c.limit);
+    const auto wanted = [&](const char* place) {
+      return *c.problem == '\0' ? Lines{} : Lines{fmt::format("{}: {}", place, c.problem)};
+    };
+    EXPECT_EQ(problems_of(searchd(body)), wanted("c:3:17")) << c.limit;
+    EXPECT_EQ(problems_of(table("agent = a:1\n" + body)), wanted("c:5:17")) << c.limit;
+  }
+}
+
+TEST(Check, WantsTheModeBesideTagSetsAndStaleness) {  // SS-081: the most specific wins whole
+  EXPECT_EQ(problems_of(searchd("tag_sets = dc:ny\nmax_staleness = 90")),
+            (Lines{"c:2:12: tag_sets needs a read_preference beside it in searchd, as in "
+                   "read_preference = nearest",
+                   "c:3:17: max_staleness needs a read_preference beside it in searchd, as in "
+                   "read_preference = nearest"}));
+  EXPECT_EQ(
+      problems_of(searchd("read_preference = nearest") + table(" agent = a:1\n tag_sets = dc:ny")),
+      Lines{"c:7:13: tag_sets needs a read_preference beside it in table 't', as in "
+            "read_preference = nearest"});
+  EXPECT_EQ(problems_of(searchd("read_preference = nearest\ntag_sets = dc:ny") +
+                        table(" agent = a:1\n read_preference = primary")),
+            Lines{});
+}
+
+TEST(Check, WantsAPathToPingInTablesAndLinesToo) {
+  EXPECT_EQ(problems_of(table(" agent = a:1[ping_path=p]\n agent_blackhole = b:1[ping_path=q]\n"
+                              " ping_path = r")),
+            (Lines{"c:3:24: ping_path is not the path of a URL: 'p'",
+                   "c:4:34: ping_path is not the path of a URL: 'q'",
+                   "c:5:14: ping_path is not the path of a URL: 'r'"}));
 }
 
 TEST(Check, ReportsAllProblemsInOneGoInTheOrderOfTheFile) {
@@ -149,15 +208,19 @@ TEST(Check, HasNothingToSayAboutASensibleConfiguration) {
             Lines{});
 }
 
-TEST(Check, LeavesNamesOfStrategiesAndDialectsToThoseWhoKnowThem) {
+TEST(Check, LeavesNamesOfStrategiesAndTheLikeToThoseWhoKnowThem) {
   const auto loaded =
-      load_text(table(" ha_strategy = fastest\n dialect = klingon\n agent = a:1|b:1"));
+      load_text(table(" ha_strategy = fastest\n dialect = klingon\n agent = a:1|b:1\n"
+                      " read_preference = anywhere\n ping_type = sonar"));
   ASSERT_TRUE(loaded.settings);
   const auto& t = loaded.settings->tables.at(0);
   EXPECT_EQ(t.ha_strategy->value, "fastest");
   EXPECT_EQ(text(t.ha_strategy->at), "c:3:16");
   EXPECT_EQ(t.dialect.value, "klingon");
   EXPECT_EQ(text(t.dialect.at), "c:4:12");
+  EXPECT_EQ(t.read_preference.value().value, "anywhere");
+  EXPECT_EQ(text(t.read_preference.value().at), "c:6:20");
+  EXPECT_EQ(t.ping_type.value().value, "sonar");
 }
 
 TEST(CheckDialectHttp, WantsOneShardAndARoute) {

@@ -17,13 +17,19 @@ const char* const kEverything =
     " client_timeout = 20\n network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8193\n"
     " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
     " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
-    " log_level = debug\n}\n"
+    " log_level = debug\n ping_type = native\n read_preference = secondaryPreferred\n"
+    " tag_sets = dc:ny,rack:2|dc:sf|\n max_staleness = 2m\n local_threshold = 0\n"
+    " selection_timeout = 0\n max_waiting_selections = 0\n selection_log_level = debug\n"
+    " tags_in_flat = 1\n}\n"
     "table t {\n type = distributed\n agent_persistent = c:3:x\n agent = a|b:2 "
     "[ha_strategy=random]\n"
+    " agent = [::1]:5[role=primary,tags=dc:ny;rack:2,weight=2]|/run/f[tags=DC:sf]|g:7[weight=0]"
+    "[ha_strategy=leastops,ping_type=solr,ping_path=/p?q=1,set=Main]\n"
     " agent = d:4[blackhole=1, conn=pconn]\n agent_blackhole = /run/e:y\n ha_strategy = "
     "roundrobin\n"
     " agent_connect_timeout = 20\n agent_query_timeout = 30\n agent_retry_count = 1\n"
-    " partial_results = allow\n}\n"
+    " partial_results = allow\n ping_type = none\n ping_path = /y\n read_preference = primary\n"
+    " tag_sets = |\n max_staleness = -1\n updates = any\n}\n"
     "table pass {\n type = distributed\n dialect = http\n route = /solr\n path = /x\n"
     " reads = /select, /query\n agent = s:8983[retry_count=4]\n}\n";
 
@@ -43,7 +49,8 @@ TEST(Dump, LoadsAsTheSameSettings) {
     for (const auto& problem : second.problems) ADD_FAILURE() << karmad::text(problem) << dumped;
     ASSERT_TRUE(second.settings);
     EXPECT_EQ(without_comments(dump(*second.settings)), without_comments(dumped));
-    EXPECT_EQ(second.settings->searchd.ping_path.value, first.settings->searchd.ping_path.value);
+    EXPECT_EQ(second.settings->searchd.ping_path.has_value(),
+              first.settings->searchd.ping_path.has_value());
     EXPECT_EQ(second.settings->tables.size(), first.settings->tables.size());
     EXPECT_EQ(second.settings->searchd.ping_timeout.has_value(),
               first.settings->searchd.ping_timeout.has_value());
@@ -69,10 +76,10 @@ TEST(Dump, SaysWhereEachValueCameFrom) {
 TEST(Dump, EscapesWhatWouldBeSyntax) {
   const auto loaded = load_text("searchd {\n ping_path = /${V}\n}\n", {{"V", "a{b}}${V}\\"}});
   ASSERT_TRUE(loaded.settings);
-  ASSERT_EQ(loaded.settings->searchd.ping_path.value, "/a{b}}${V}\\");
+  ASSERT_EQ(loaded.settings->searchd.ping_path->value, "/a{b}}${V}\\");
   const auto again = load_text(dump(*loaded.settings));
   ASSERT_TRUE(again.settings) << testing::PrintToString(lines(again.problems));
-  EXPECT_EQ(again.settings->searchd.ping_path.value, "/a{b}}${V}\\");
+  EXPECT_EQ(again.settings->searchd.ping_path->value, "/a{b}}${V}\\");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-02
   ASSERT_EQ(s.listen.size(), 1U);
   EXPECT_EQ(text(s.listen[0].address), "127.0.0.1:9308");
   EXPECT_EQ(text(s.listen[0].at), "default");
-  EXPECT_EQ(s.ha_strategy.value, "random");
+  EXPECT_FALSE(s.ha_strategy) << "X-5: it depends on the read preference";
   EXPECT_EQ(s.ha_period_karma.value, 60s);
   EXPECT_EQ(s.ha_ping_interval.value, 1s);
   EXPECT_EQ(s.agent_connect_timeout.value, 1s);
@@ -30,6 +30,63 @@ TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-02
   EXPECT_EQ(s.request_timeout.value, 10s);
   EXPECT_EQ(lines(settings.notices),
             Lines{"there is no distributed table: nothing can be searched"});
+}
+
+TEST(Read, AsksForNothingOfAMirrorUnlessTold) {  // SS-010, SS-013, SS-030
+  const auto s = settings_of("").searchd;
+  EXPECT_EQ(s.ping_type.value, "http");
+  EXPECT_FALSE(s.ping_path);
+  EXPECT_FALSE(s.read_preference);
+  EXPECT_FALSE(s.tag_sets);
+  EXPECT_FALSE(s.max_staleness);
+  EXPECT_EQ(s.local_threshold.value, 15ms);
+  EXPECT_EQ(s.selection_timeout.value, 30s);
+  EXPECT_EQ(s.max_waiting_selections.value, 1024U);
+  EXPECT_EQ(s.selection_log_level.value, LogLevel::info);
+  EXPECT_FALSE(s.tags_in_flat.value);
+}
+
+TEST(Read, SetsWhatReadsAskOfAMirrorInItsUnit) {  // SS-010, SS-013, SS-080, SS-113
+  const auto s = settings_of(
+                     "searchd {\n ping_type = native\n read_preference = secondaryPreferred\n"
+                     " tag_sets = dc:NY,rack:2|\n max_staleness = 120\n local_threshold = 20\n"
+                     " selection_timeout = 2000\n max_waiting_selections = 0\n"
+                     " selection_log_level = DEBUG\n tags_in_flat = 1\n}")
+                     .searchd;
+  EXPECT_EQ(s.ping_type.value, "native");
+  EXPECT_EQ(s.read_preference.value().value, "secondaryPreferred") << "in its case";
+  EXPECT_EQ(text(s.read_preference.value().at), "c:3:20");
+  EXPECT_EQ(s.tag_sets.value().value, "dc:NY,rack:2|");
+  EXPECT_EQ(s.max_staleness.value().value, 120s);
+  EXPECT_EQ(s.local_threshold.value, 20ms);
+  EXPECT_EQ(s.selection_timeout.value, 2s);
+  EXPECT_EQ(s.max_waiting_selections.value, 0U);
+  EXPECT_EQ(s.selection_log_level.value, LogLevel::debug);
+  EXPECT_TRUE(s.tags_in_flat.value);
+}
+
+TEST(Read, SetsWhatReadsAskOfAMirrorForOneTable) {  // SS-080
+  const auto settings = settings_of(
+      table(" agent = a:1\n ping_type = solr\n ping_path = /p\n read_preference = nearest\n"
+            " tag_sets = dc:ny\n max_staleness = -1\n updates = any"));
+  const auto& t = settings.tables.at(0);
+  EXPECT_EQ(t.ping_type.value().value, "solr");
+  EXPECT_EQ(t.ping_path.value().value, "/p");
+  EXPECT_EQ(t.read_preference.value().value, "nearest");
+  EXPECT_EQ(t.tag_sets.value().value, "dc:ny");
+  EXPECT_EQ(t.max_staleness.value().value, 0s) << "SS-040: written -1, no limit";
+  EXPECT_EQ(t.updates.value, Updates::any);
+  const auto plain = settings_of(table(" agent = a:1"));
+  EXPECT_EQ(plain.tables.at(0).updates.value, Updates::primary);
+}
+
+TEST(Read, KeepsTheWindowAndTheWaitingForTheWholeProcess) {  // SS-011, SS-014, SS-016
+  EXPECT_EQ(problems_of(table(" agent = a:1\n local_threshold = 1\n selection_timeout = 1\n"
+                              " max_waiting_selections = 1\n server_selection_try_once = 1")),
+            (Lines{"c:4:2: 'local_threshold' stands in searchd, not here",
+                   "c:5:2: 'selection_timeout' stands in searchd, not here",
+                   "c:6:2: 'max_waiting_selections' stands in searchd, not here",
+                   "c:7:2: unknown key 'server_selection_try_once'"}));
 }
 
 TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
@@ -50,11 +107,11 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
   EXPECT_EQ(text(s.listen[0].address), "*:9308");
   EXPECT_EQ(text(s.listen[1].address), "/run/k.sock");
   EXPECT_EQ(s.workers.value, 3U);
-  EXPECT_EQ(s.ha_strategy.value, "nodeads");
+  EXPECT_EQ(s.ha_strategy.value().value, "nodeads");
   EXPECT_EQ(s.ha_period_karma.value, 30s);
   EXPECT_EQ(s.ha_ping_interval.value, 200ms);
   EXPECT_EQ(s.ping_timeout.value().value, 100ms);
-  EXPECT_EQ(s.ping_path.value, "/healthz?a=1");
+  EXPECT_EQ(s.ping_path.value().value, "/healthz?a=1");
   EXPECT_FALSE(s.karma_compound.value);
   EXPECT_EQ(s.dead_after.value, 5U);
   EXPECT_EQ(s.agent_connect_timeout.value, 250ms);

@@ -41,17 +41,25 @@ TEST(Reference, StandsInTheDocumentationAsTheReaderKnowsIt) {
       << "to rewrite it: KARMAD_UPDATE_DOCS=1 test_config --gtest_filter='Reference.*'";
 }
 
-// The example is the first fenced block of the file.
-TEST(Reference, HasAnExampleThatLoads) {
+// An example is a fenced block with a table in it.
+TEST(Reference, HasExamplesThatLoadWithoutANotice) {
   const auto text = document();
-  const auto begin = text.find("```\n");
-  ASSERT_NE(begin, std::string::npos);
-  const auto end = text.find("```", begin + 4);
-  const auto loaded = load_text(text.substr(begin + 4, end - begin - 4));
-  EXPECT_EQ(lines(loaded.problems), Lines{});
-  ASSERT_TRUE(loaded.settings);
-  EXPECT_EQ(lines(loaded.settings->notices), Lines{});
-  EXPECT_FALSE(loaded.settings->tables.empty());
+  constexpr std::string_view kFence = "\n```\n";
+  std::size_t examples = 0;
+  for (auto open = text.find(kFence); open != std::string::npos;) {
+    const auto begin = open + kFence.size();
+    const auto close = text.find(kFence, begin);
+    ASSERT_NE(close, std::string::npos) << "a fence is not closed";
+    const auto block = text.substr(begin, close - begin + 1);
+    open = text.find(kFence, close + kFence.size());
+    if (block.find("type = distributed") == std::string::npos) continue;
+    ++examples;
+    const auto loaded = load_text(block);
+    EXPECT_EQ(lines(loaded.problems), Lines{}) << block;
+    ASSERT_TRUE(loaded.settings);
+    EXPECT_EQ(lines(loaded.settings->notices), Lines{}) << block;
+  }
+  EXPECT_EQ(examples, 2U);
 }
 
 template <class Owner>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "demo/membership.hpp"
 #include "demo/text.hpp"
 #include "tests/demo/shop.hpp"
 
@@ -291,9 +292,12 @@ TEST(Routes, KnowTheirPathsAndMethods) {
   };
   for (const auto& [method, path, status] :
        {Case{"GET", "/", 200}, Case{"HEAD", "/", 200}, Case{"GET", "/healthz", 200},
-        Case{"POST", "/", 405}, Case{"GET", "/search", 405}, Case{"POST", "/json/search", 400},
-        Case{"DELETE", "/sql", 405}, Case{"GET", "/nowhere", 404}}) {
-    const auto answer = whole_shop().answer({std::string(method), std::string(path), {}, {}});
+        Case{"GET", "/hello", 200}, Case{"POST", "/hello", 405}, Case{"GET", "/insert", 405},
+        Case{"POST", "/bulk", 400}, Case{"POST", "/", 405}, Case{"GET", "/search", 405},
+        Case{"POST", "/json/search", 400}, Case{"DELETE", "/sql", 405},
+        Case{"GET", "/nowhere", 404}}) {
+    const auto answer =
+        whole_shop().answer({std::string(method), std::string(path), {}, {}}, {}, 0);
     EXPECT_EQ(answer.status, status) << method << " " << path;
     EXPECT_EQ(answer.allow.empty(), status != 405);
   }

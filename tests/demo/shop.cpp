@@ -6,6 +6,7 @@
 #include <rapidjson/writer.h>
 
 #include "demo/corpus.hpp"
+#include "demo/membership.hpp"
 
 namespace karmad {
 
@@ -34,8 +35,12 @@ const Engine& half_shop(std::size_t number) {
   return halves.at(number);
 }
 
+HttpAnswer get(const Engine& engine, std::string path, std::string query) {
+  return engine.answer({"GET", std::move(path), std::move(query), {}}, {}, 0);
+}
+
 HttpAnswer post(const Engine& engine, std::string path, std::string body, std::string query) {
-  return engine.answer({"POST", std::move(path), std::move(query), std::move(body)});
+  return engine.answer({"POST", std::move(path), std::move(query), std::move(body)}, {}, 0);
 }
 
 HttpAnswer ask(const Engine& engine, std::string body) {

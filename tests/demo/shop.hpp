@@ -14,6 +14,7 @@ namespace karmad {
 const Engine& whole_shop();
 const Engine& half_shop(std::size_t number);
 
+HttpAnswer get(const Engine& engine, std::string path, std::string query = {});
 HttpAnswer post(const Engine& engine, std::string path, std::string body, std::string query = {});
 HttpAnswer ask(const Engine& engine, std::string body);
 

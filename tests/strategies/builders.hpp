@@ -6,6 +6,7 @@
 
 #include "strategies/candidates.hpp"
 #include "strategies/mirror_view.hpp"
+#include "strategies/select.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad::testing {
@@ -33,6 +34,18 @@ inline std::vector<MirrorView> with_rates(std::initializer_list<ErrorRates> rate
   std::vector<MirrorView> mirrors;
   for (const auto& rate : rates) mirrors.push_back({.rates = rate});
   return mirrors;
+}
+
+inline std::vector<MirrorView> with_in_flight(std::initializer_list<std::uint32_t> counts) {
+  std::vector<MirrorView> mirrors;
+  for (auto count : counts) mirrors.push_back({.in_flight = count});
+  return mirrors;
+}
+
+/// A pick for a query that says nothing of whom it needs; the set is not empty.
+inline std::size_t pick_any(MirrorViews mirrors, Candidates avoided, const Strategy& strategy,
+                            RandomSource& random) {
+  return select({.avoided = avoided}, {}, mirrors, strategy, random).value();
 }
 
 using Means = std::vector<std::optional<Micros>>;

@@ -52,6 +52,11 @@ TEST(Candidates, NextFromGoesAroundAtTheEnd) {
   EXPECT_EQ(candidates.next_from(64), 1U);
 }
 
+TEST(Candidates, CommonOnesAndThoseOfEither) {
+  EXPECT_EQ(set_of({0, 1, 63}) & set_of({1, 2, 63}), set_of({1, 63}));
+  EXPECT_EQ(set_of({0, 1}) | set_of({1, 63}), set_of({0, 1, 63}));
+}
+
 TEST(Candidates, EqualSetsAreEqualHoweverTheyWereMade) {
   EXPECT_EQ(set_of({0, 1}), Candidates::first(2));
   EXPECT_NE(set_of({0, 2}), Candidates::first(2));

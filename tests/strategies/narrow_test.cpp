@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/strategies/builders.hpp"
+#include "tests/strategies/pictures.hpp"
 
 namespace karmad {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::set_of;
 using testing::with_errors_in_a_row;
 using testing::with_rates;
@@ -24,6 +26,34 @@ TEST(Lowest, KeepsEveryMirrorWithTheLowestKey) {
   EXPECT_EQ(lowest(Candidates::first(5), key), set_of({1, 3}));
   EXPECT_EQ(lowest(set_of({0, 2, 4}), key), set_of({4}));
   EXPECT_EQ(lowest(Candidates{}, key), Candidates{});
+}
+
+Candidates near(std::initializer_list<std::optional<Micros>> trips, Micros window,
+                std::optional<Candidates> from = {}) {
+  const auto set = testing::picture(SetKind::flat, testing::with_rtt(Role::router, trips));
+  return prefer_near(set, from.value_or(Candidates::first(trips.size())), window);
+}
+
+TEST(PreferNear, KeepsMirrorsWithinTheWindowOfTheFastestBothEndsIncluded) {  // SS-155, 10.2
+  EXPECT_EQ(near({5ms, 20ms, 20'001us}, 15ms), set_of({0, 1}));
+  EXPECT_EQ(near({10ms, 20ms, 100ms}, 15ms), set_of({0, 1}));
+  EXPECT_EQ(near({100ms, 0ms, 15ms}, 15ms), set_of({1, 2}));
+}
+
+TEST(PreferNear, MeasuresFromTheFastestOfThoseAskedAbout) {  // SS-155, 10.2
+  EXPECT_EQ(near({26ms, 5ms, 100ms}, 15ms, set_of({0, 2})), set_of({0}));
+  EXPECT_EQ(near({26ms, 5ms}, 15ms, Candidates{}), Candidates{});
+}
+
+TEST(PreferNear, AWindowOfZeroKeepsTheFastestAndAHugeOneEverybody) {  // SS-036
+  EXPECT_EQ(near({7ms, 5ms, 5ms, 5001us}, 0ms), set_of({1, 2}));
+  EXPECT_EQ(near({7ms, 0ms, 40s}, Micros::max()), Candidates::first(3));
+}
+
+TEST(PreferNear, WhoWasNotMeasuredStaysOnlyWhenNobodyWas) {
+  EXPECT_EQ(near({{}, {}}, 15ms), Candidates::first(2));
+  EXPECT_EQ(near({{}, 90ms}, 15ms), set_of({1}));
+  EXPECT_EQ(prefer_near({}, Candidates::first(3), 15ms), Candidates::first(3));
 }
 
 // Case 7, HA-022

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "strategies/select.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/scripted_random.hpp"
 
@@ -14,7 +13,7 @@ using testing::with_errors_in_a_row;
 
 std::size_t pick(const std::vector<MirrorView>& mirrors, double drawn) {
   ScriptedRandom chance{drawn};
-  return select(mirrors, {}, NoDeads{3}, chance).value();
+  return testing::pick_any(mirrors, {}, NoDeads{3}, chance);
 }
 
 // Case 7, HA-007, HA-022
@@ -35,7 +34,7 @@ TEST(NoDeads, WhenAllAreDeadTheLoadWalksAlongTheFewestErrors) {
   std::vector<int> asked(3);
   SeededRandom chance(1);
   for (int i = 0; i < 300; ++i) {
-    const auto chosen = select(mirrors, {}, NoDeads{3}, chance).value();
+    const auto chosen = testing::pick_any(mirrors, {}, NoDeads{3}, chance);
     ++asked[chosen];
     ++mirrors[chosen].errors_in_a_row;
   }
@@ -51,7 +50,9 @@ TEST(NoDeads, WeighsTheLivingByKarma) {
 
 TEST(NoDeads, ARetryPrefersADeadMirrorToTheOneThatJustFailed) {
   ScriptedRandom chance{0.0};
-  EXPECT_EQ(select(with_errors_in_a_row({0, 9}), testing::set_of({0}), NoDeads{3}, chance), 1U);
+  EXPECT_EQ(
+      testing::pick_any(with_errors_in_a_row({0, 9}), testing::set_of({0}), NoDeads{3}, chance),
+      1U);
 }
 
 }  // namespace

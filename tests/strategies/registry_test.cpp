@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "strategies/select.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/scripted_random.hpp"
 
 namespace karmad {
 namespace {
 
-TEST(Registry, KnowsTheFourStrategiesAndTheDefaultFirst) {  // HA-002
+TEST(Registry, KnowsEveryStrategyAndTheDefaultFirst) {  // HA-002
   const auto names = strategy_names();
-  EXPECT_EQ(std::vector<std::string_view>(names.begin(), names.end()),
-            (std::vector<std::string_view>{"random", "roundrobin", "nodeads", "noerrors"}));
+  EXPECT_EQ(
+      std::vector<std::string_view>(names.begin(), names.end()),
+      (std::vector<std::string_view>{"random", "roundrobin", "nodeads", "noerrors", "leastops"}));
   for (auto name : names) EXPECT_NE(make_strategy(name, {}), nullptr) << name;
 }
 
@@ -24,15 +24,17 @@ TEST(Registry, MakesNothingOfAnUnknownName) {
 TEST(Registry, HandsTheToleratedErrorsToNodeads) {  // HA-022
   const auto mirrors = testing::with_errors_in_a_row({1, 0});
   testing::ScriptedRandom chance{0.0, 0.0};
-  EXPECT_EQ(select(mirrors, {}, *make_strategy("nodeads", {}), chance), 0U);
-  EXPECT_EQ(select(mirrors, {}, *make_strategy("nodeads", {.tolerated_errors = 0}), chance), 1U);
+  EXPECT_EQ(testing::pick_any(mirrors, {}, *make_strategy("nodeads", {}), chance), 0U);
+  EXPECT_EQ(
+      testing::pick_any(mirrors, {}, *make_strategy("nodeads", {.tolerated_errors = 0}), chance),
+      1U);
 }
 
 TEST(Registry, EveryRoundRobinHasACursorOfItsOwn) {
   const std::vector<MirrorView> mirrors(2);
   testing::ScriptedRandom no_chance{};
-  EXPECT_EQ(select(mirrors, {}, *make_strategy("roundrobin", {}), no_chance), 0U);
-  EXPECT_EQ(select(mirrors, {}, *make_strategy("roundrobin", {}), no_chance), 0U);
+  EXPECT_EQ(testing::pick_any(mirrors, {}, *make_strategy("roundrobin", {}), no_chance), 0U);
+  EXPECT_EQ(testing::pick_any(mirrors, {}, *make_strategy("roundrobin", {}), no_chance), 0U);
 }
 
 }  // namespace

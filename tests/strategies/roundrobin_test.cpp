@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "strategies/select.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/scripted_random.hpp"
 
@@ -20,7 +19,7 @@ class RoundRobinTest : public ::testing::Test {
  protected:
   std::size_t pick(Candidates avoided = {}) {
     testing::ScriptedRandom no_chance{};
-    return select(mirrors_, avoided, strategy_, no_chance).value();
+    return testing::pick_any(mirrors_, avoided, strategy_, no_chance);
   }
   std::vector<std::size_t> picks(int count) {
     std::vector<std::size_t> taken;
@@ -85,7 +84,8 @@ TEST_F(RoundRobinTest, WorkersTogetherTakeEveryMirrorEquallyOften) {
     for (int worker = 0; worker < 4; ++worker)
       workers.emplace_back([&] {
         testing::ScriptedRandom no_chance{};
-        for (int i = 0; i < kEach; ++i) ++taken[*select(mirrors_, {}, strategy_, no_chance)];
+        for (int i = 0; i < kEach; ++i)
+          ++taken[testing::pick_any(mirrors_, {}, strategy_, no_chance)];
       });
   }
   for (const auto& count : taken) EXPECT_EQ(count, 4 * kEach / 3);

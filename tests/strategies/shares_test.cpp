@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "strategies/registry.hpp"
-#include "strategies/select.hpp"
 #include "tests/strategies/builders.hpp"
 
 namespace karmad {
@@ -27,12 +26,15 @@ std::vector<Set> sets() {
       {"weights that are none", testing::with_karma({0, 2, std::nan(""), 1})},
       {"two dead", testing::with_karma({5, 4, 3, 2, 1})},
       {"errors", testing::with_karma({5, 4, 3, 2, 1})},
+      {"busy ones and ties", testing::with_in_flight({3, 1, 4, 1, 5, 0, 2, 6})},
       {"sixty-four", {}},
   };
   all[5].mirrors[0].errors_in_a_row = all[5].mirrors[3].errors_in_a_row = 4;
   all[6].mirrors[0].rates = all[6].mirrors[4].rates = error_rates(90, 0, 10);
   for (int i = 0; i < 64; ++i)
-    all[7].mirrors.push_back({.karma = 1.0 + i % 7, .rates = error_rates(1, 0, 0)});
+    all[8].mirrors.push_back({.in_flight = static_cast<std::uint32_t>(i % 5),
+                              .karma = 1.0 + i % 7,
+                              .rates = error_rates(1, 0, 0)});
   return all;
 }
 
@@ -67,7 +69,8 @@ TEST(Shares, AreTheFrequenciesOfThePicksForEveryStrategy) {
         const auto strategy = make_strategy(name, {});
         SeededRandom random(2024);
         std::array<int, 64> seen{};
-        for (int i = 0; i < kDraws; ++i) ++seen[*select(mirrors, avoided, *strategy, random)];
+        for (int i = 0; i < kDraws; ++i)
+          ++seen[testing::pick_any(mirrors, avoided, *strategy, random)];
 
         const auto narrowed =
             strategy->narrow(mirrors, Candidates::first(mirrors.size()) - avoided);

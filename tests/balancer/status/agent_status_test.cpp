@@ -26,6 +26,10 @@ std::string value_of(const ResultSet& set, std::string_view key) {
   return "(no such key)";
 }
 
+constexpr const char* kStandingKeys[] = {"_role",       "_tags",      "_staleness_ms",
+                                         "_generation", "_rtt_ms",    "_rtt_ms_least",
+                                         "_in_flight",  "_unsuitable"};
+
 TEST(ShowAgentStatus, HasEveryKeyInItsOrder) {  // HA-024
   const std::vector<std::string> of_agent{
       "hostname",  "references", "ping",           "has_perspool", "need_resolve",
@@ -41,6 +45,9 @@ TEST(ShowAgentStatus, HasEveryKeyInItsOrder) {  // HA-024
     for (const std::string periods : {"1periods_", "5periods_", "15periods_"})
       for (const auto& key : of_period) expected.push_back(agent + periods + key);
   }
+  for (const std::string mirror :
+       {"mirror_products_1_1", "mirror_products_1_2", "mirror_products_2_1"})
+    for (const auto* key : kStandingKeys) expected.push_back(mirror + key);
   const auto set = ask("SHOW AGENT STATUS");
   std::vector<std::string> keys;
   for (const auto& row : set.rows) keys.push_back(row.front());
@@ -79,6 +86,30 @@ TEST(ShowAgentStatus, ShowsElevenRefusedConnectionsAsEleven) {
     EXPECT_EQ(value_of(set, "ag_1_" + periods + "periods_connect_failures"), "11");
 }
 
+TEST(ShowAgentStatus, ShowsHowEveryMirrorStands) {  // SS-046
+  const auto set = ask("SHOW AGENT STATUS");
+  const std::vector<Row> expected{
+      {"mirror_products_1_1_role", "primary"},
+      {"mirror_products_1_1_tags", "dc:ny,rack:2"},
+      {"mirror_products_1_1_staleness_ms", "n/a"},
+      {"mirror_products_1_1_generation", "18446744073709551615"},
+      {"mirror_products_1_1_rtt_ms", "0.958"},
+      {"mirror_products_1_1_rtt_ms_least", "0.812"},
+      {"mirror_products_1_1_in_flight", "1"},
+      {"mirror_products_1_1_unsuitable", "none"},
+      {"mirror_products_1_2_role", "unknown"},
+      {"mirror_products_1_2_tags", "none"},
+      {"mirror_products_1_2_generation", "n/a"},
+      {"mirror_products_1_2_rtt_ms", "n/a"},
+      {"mirror_products_1_2_rtt_ms_least", "n/a"},
+      {"mirror_products_1_2_unsuitable", "not reachable: connection refused"},
+      {"mirror_products_2_1_role", "replica"},
+      {"mirror_products_2_1_staleness_ms", "2500.000"},
+      {"mirror_products_2_1_generation", "41"},
+  };
+  for (const auto& row : expected) EXPECT_EQ(value_of(set, row[0]), row[1]) << row[0];
+}
+
 TEST(ShowAgentStatus, SaysWhatWasNotMeasured) {
   Snapshot snapshot{.agents = {{.address = "h:1"}}};
   const auto set = ask("SHOW AGENT STATUS", snapshot);
@@ -109,18 +140,44 @@ TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
   EXPECT_EQ(ask("SHOW AGENT products STATUS"),
             (ResultSet{{"Variable_name", "Value"},
                        {{"dstindex_1_is_ha", "1"},
+                        {"dstindex_1_kind", "roles (mixed)"},
                         {"dstindex_1mirror1_id", "127.0.0.1:9321:s1"},
                         {"dstindex_1mirror1_probability_weight", "66.67%"},
                         {"dstindex_1mirror1_is_blackhole", "0"},
                         {"dstindex_1mirror1_is_persistent", "0"},
+                        {"dstindex_1mirror1_role", "primary"},
+                        {"dstindex_1mirror1_tags", "dc:ny,rack:2"},
+                        {"dstindex_1mirror1_staleness_ms", "n/a"},
+                        {"dstindex_1mirror1_generation", "18446744073709551615"},
+                        {"dstindex_1mirror1_rtt_ms", "0.958"},
+                        {"dstindex_1mirror1_rtt_ms_least", "0.812"},
+                        {"dstindex_1mirror1_in_flight", "1"},
+                        {"dstindex_1mirror1_unsuitable", "none"},
                         {"dstindex_1mirror2_id", "127.0.0.1:9322:s1,s1b"},
                         {"dstindex_1mirror2_probability_weight", "33.33%"},
                         {"dstindex_1mirror2_is_blackhole", "0"},
                         {"dstindex_1mirror2_is_persistent", "0"},
+                        {"dstindex_1mirror2_role", "unknown"},
+                        {"dstindex_1mirror2_tags", "none"},
+                        {"dstindex_1mirror2_staleness_ms", "n/a"},
+                        {"dstindex_1mirror2_generation", "n/a"},
+                        {"dstindex_1mirror2_rtt_ms", "n/a"},
+                        {"dstindex_1mirror2_rtt_ms_least", "n/a"},
+                        {"dstindex_1mirror2_in_flight", "0"},
+                        {"dstindex_1mirror2_unsuitable", "not reachable: connection refused"},
                         {"dstindex_2_is_ha", "0"},
+                        {"dstindex_2_kind", "direct"},
                         {"dstindex_2_agent_id", "127.0.0.1:9322:s2"},
                         {"dstindex_2_agent_is_blackhole", "0"},
                         {"dstindex_2_agent_is_persistent", "1"},
+                        {"dstindex_2_agent_role", "replica"},
+                        {"dstindex_2_agent_tags", "dc:sf"},
+                        {"dstindex_2_agent_staleness_ms", "2500.000"},
+                        {"dstindex_2_agent_generation", "41"},
+                        {"dstindex_2_agent_rtt_ms", "n/a"},
+                        {"dstindex_2_agent_rtt_ms_least", "n/a"},
+                        {"dstindex_2_agent_in_flight", "0"},
+                        {"dstindex_2_agent_unsuitable", "none"},
                         {"dstindex_3_is_ha", "0"},
                         {"dstindex_3_agent_id", "127.0.0.1:9321:copy"},
                         {"dstindex_3_agent_is_blackhole", "1"},
@@ -201,6 +258,8 @@ std::string documented(std::string key) {
       {"ag_1_5periods_", ""},
       {"ag_1_15periods_", ""},
       {"ag_1_", "ag_N_"},
+      {"mirror_products_1_1_", "mirror_T_S_M_"},
+      {"mirror_products_1_2_", "mirror_T_S_M_"},
       {"dstindex_1mirror2", "dstindex_ImirrorJ"},
       {"dstindex_1mirror1", "dstindex_ImirrorJ"},
       {"dstindex_1", "dstindex_I"}};

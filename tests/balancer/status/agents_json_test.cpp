@@ -6,6 +6,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <limits>
 #include <string>
 
 #include "tests/balancer/status/sample.hpp"
@@ -42,6 +43,9 @@ TEST(AgentsJson, TellsAllOfAMirror) {
   EXPECT_EQ(at(parsed, mirror),
             R"({"mirror":1,"address":"127.0.0.1:9321","tables":["s1"],"state":"alive",)"
             R"("weight":0.6667,"probability":1.0,"persistent":false,"blackhole":false,)"
+            R"("role":"primary","tags":"dc:ny,rack:2","staleness_ms":null,)"
+            R"("generation":18446744073709551615,"rtt_ms":0.958,"rtt_ms_least":0.812,)"
+            R"("load":0.25,"unsuitable":"",)"
             R"("errors_in_a_row":0,"last_error":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
             R"("open_connections":3,"last_query_s":0.17,"last_answer_s":0.165,)"
             R"("latency_ms":{"mean":1.542,"p50":1.4,"p95":2.0,"p99":2.04},)"
@@ -63,7 +67,19 @@ TEST(AgentsJson, GoesByTableShardAndMirror) {
       {"/tables/0/dialect", "\"manticore\""},
       {"/tables/0/shards/0/shard", "1"},
       {"/tables/0/shards/0/strategy", "\"nodeads\""},
+      {"/tables/0/shards/0/kind", "\"roles\""},
+      {"/tables/0/shards/0/mixed", "true"},
+      {"/tables/0/shards/0/criteria",
+       R"("{\"mode\":\"secondaryPreferred\",\"maxStalenessSeconds\":120}")"},
       {"/tables/0/shards/0/mirrors/1/mirror", "2"},
+      {"/tables/0/shards/0/mirrors/1/role", "\"unknown\""},
+      {"/tables/0/shards/0/mirrors/1/tags", "\"\""},
+      {"/tables/0/shards/0/mirrors/1/staleness_ms", "null"},
+      {"/tables/0/shards/0/mirrors/1/generation", "null"},
+      {"/tables/0/shards/0/mirrors/1/rtt_ms", "null"},
+      {"/tables/0/shards/0/mirrors/1/rtt_ms_least", "null"},
+      {"/tables/0/shards/0/mirrors/1/load", "null"},
+      {"/tables/0/shards/0/mirrors/1/unsuitable", "\"not reachable: connection refused\""},
       {"/tables/0/shards/0/mirrors/1/tables", R"(["s1","s1b"])"},
       {"/tables/0/shards/0/mirrors/1/state", "\"dead\""},
       {"/tables/0/shards/0/mirrors/1/probability", "0.0"},
@@ -75,9 +91,18 @@ TEST(AgentsJson, GoesByTableShardAndMirror) {
       {"/tables/0/shards/0/mirrors/1/periods/5/connect_ms_max", "null"},
       {"/tables/0/shards/0/mirrors/1/since_start/attempts", "11"},
       {"/tables/0/shards/1/shard", "2"},
+      {"/tables/0/shards/1/kind", "\"direct\""},
+      {"/tables/0/shards/1/mixed", "false"},
+      {"/tables/0/shards/1/criteria", "\"\""},
       {"/tables/0/shards/1/mirrors/0/persistent", "true"},
+      {"/tables/0/shards/1/mirrors/0/role", "\"replica\""},
+      {"/tables/0/shards/1/mirrors/0/tags", "\"dc:sf\""},
+      {"/tables/0/shards/1/mirrors/0/staleness_ms", "2500.0"},
+      {"/tables/0/shards/1/mirrors/0/generation", "41"},
       {"/tables/0/blackholes/0/shard", "3"},
+      {"/tables/0/blackholes/0/kind", "(nothing)"},
       {"/tables/0/blackholes/0/mirrors/0/state", "\"blackhole\""},
+      {"/tables/0/blackholes/0/mirrors/0/role", "(nothing)"},
       {"/tables/1/shards", "[]"},
   };
   for (const auto& [pointer, expected] : cases) EXPECT_EQ(at(parsed, pointer), expected) << pointer;
@@ -103,11 +128,18 @@ TEST(AgentsJson, TellsHowAMirrorIs) {
 TEST(AgentsJson, StaysJsonWhateverAnAgentSaid) {
   auto snapshot = sample_snapshot();
   snapshot.agents[0].last_error = std::string("\"\\\x00\xff\xc3(", 6);
+  auto& standing = snapshot.tables[0].shards[0].mirrors[0].standing;
+  standing.tags = "a:\xff";
+  standing.unsuitable = "\"\n";
+  standing.load = std::numeric_limits<double>::infinity();
   rapidjson::Document parsed;
   parsed.Parse<rapidjson::kParseValidateEncodingFlag>(document(snapshot));
   ASSERT_FALSE(parsed.HasParseError());
   EXPECT_EQ(at(parsed, "/tables/0/shards/0/mirrors/0/last_error"),
             "\"\\\"\\\\\\u0000\xEF\xBF\xBD\xEF\xBF\xBD(\"");
+  EXPECT_EQ(at(parsed, "/tables/0/shards/0/mirrors/0/tags"), "\"a:\xEF\xBF\xBD\"");
+  EXPECT_EQ(at(parsed, "/tables/0/shards/0/mirrors/0/unsuitable"), R"("\"\n")");
+  EXPECT_EQ(at(parsed, "/tables/0/shards/0/mirrors/0/load"), "null");
 }
 
 }  // namespace

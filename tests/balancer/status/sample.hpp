@@ -7,7 +7,8 @@
 namespace karmad {
 
 /// Two agents; the table `products` has a shard with both as mirrors, one with the second alone,
-/// and a black hole. The first agent works, the second has refused eleven connections in a row.
+/// and a black hole. The first agent works, the second has refused eleven connections in a row. In
+/// the first shard they are a primary and one that cannot be reached; the lone mirror is a replica.
 inline Snapshot sample_snapshot() {
   using namespace std::chrono_literals;
   Totals good{.queries = 4, .query_time = 6170us, .connects = 3, .connect_time = 912us};
@@ -40,19 +41,36 @@ inline Snapshot sample_snapshot() {
                               .tables = {"s1"},
                               .weight = 2.0 / 3,
                               .probability = 1,
+                              .standing = {.role = "primary",
+                                           .tags = "dc:ny,rack:2",
+                                           .generation = 18446744073709551615U,
+                                           .rtt = 958us,
+                                           .least_rtt = 812us,
+                                           .load = 0.25},
                               .attempts = 7,
                               .since_start = good};
   MirrorStatus on_second{
-      .agent = 1, .tables = {"s1", "s1b"}, .weight = 1.0 / 3, .attempts = 11, .since_start = bad};
+      .agent = 1,
+      .tables = {"s1", "s1b"},
+      .weight = 1.0 / 3,
+      .standing = {.role = "unknown", .unsuitable = "not reachable: connection refused"},
+      .attempts = 11,
+      .since_start = bad};
   MirrorStatus lone = on_second;
+  lone.standing = {.role = "replica", .tags = "dc:sf", .staleness = 2500ms, .generation = 41};
   lone.tables = {"s2"};
   lone.weight = lone.probability = 1;
   lone.persistent = true;
   MirrorStatus hole{.agent = 0, .tables = {"copy"}, .blackhole = true};
 
   TableStatus products{.name = "products", .dialect = "manticore"};
-  products.shards = {{"nodeads", {on_first, on_second}}, {"random", {lone}}};
-  products.blackholes = {{"random", {hole}}};
+  products.shards = {{.strategy = "nodeads",
+                      .mirrors = {on_first, on_second},
+                      .kind = "roles",
+                      .criteria = R"({"mode":"secondaryPreferred","maxStalenessSeconds":120})",
+                      .mixed = true},
+                     {.strategy = "random", .mirrors = {lone}, .kind = "direct"}};
+  products.blackholes = {{.strategy = "random", .mirrors = {hole}}};
 
   Snapshot snapshot{.period = 60s};
   snapshot.process = {.uptime = 3723500ms,

@@ -1,0 +1,96 @@
+#include "agent/dialect/manticore_update/judge_update.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "agent/dialect/manticore_json/json_cursor.hpp"
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/judge.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// What an answer says of the whole of it. The views are into it.
+struct Said {
+  bool errors = false;  ///< a bulk, and not all of it was done
+  bool warning = false;
+  int status = 0;
+  std::string_view error;  ///< inside of the JSON string
+};
+
+/// The text of an error: its `reason`, or where only `type` is given, as for a bulk's actions and
+/// by older releases, that.
+std::string_view text_of_error(std::string_view error) {
+  const auto reason = reason_in(error);
+  if (!reason.empty() || !is_object(error)) return reason;
+  JsonCursor json(error);
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value) break;
+    if (*key == "type" && is_string(*value)) return without_quotes(*value);
+  }
+  return {};
+}
+
+/// What cannot be read is not held against the answer: its text counts for nothing.
+Said said_in(std::string_view body) {
+  Said said;
+  JsonCursor json(body);
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value) break;
+    if (*key == "errors") said.errors = *value == "true";
+    if (*key == "warning") said.warning = true;
+    if (*key == "error") said.error = text_of_error(*value);
+    if (*key == "status")
+      std::from_chars(value->data(), value->data() + value->size(), said.status);
+  }
+  return said;
+}
+
+/// Texts about updates that blame the client.
+bool is_conflict(std::string_view error) {
+  constexpr std::string_view phrases[] = {
+      "duplicate id",
+      "does not support",    // … INSERT: a distributed or a plain table
+      "specified twice",     // a column
+      "can not be updated",  // an attribute of such a type
+  };
+  return std::ranges::any_of(phrases,
+                             [&](auto phrase) { return error.find(phrase) != error.npos; });
+}
+
+Judgement judge_failure(const AgentReply& reply, const Said& said, Judgement judged) {
+  // 408, 429 and what gateways say are about the agent's state, whatever the body.
+  if (reply.status != 200 && reply.status != 500) return judged;
+  const auto text = json_unescaped(said.error);
+  if (said.errors)
+    return judgement(Outcome::client_mistake, text.empty() ? "actions of the bulk failed" : text);
+  // Older releases send a conflict as 500 and its status within.
+  if (said.status >= 400 && said.status < 500)
+    return judge_reply({said.status, reply.content_type, reply.body});
+  if (is_conflict(text) || blame_of(text) == Blame::client)
+    return judgement(Outcome::client_mistake, text);
+  return judgement(Outcome::agent_error, text.empty() ? judged.message : text);
+}
+
+}  // namespace
+
+Judgement judge_update(const AgentReply& reply) {
+  const bool done = reply.status == 200 || reply.status == 201;  // created
+  auto judged = judge_reply({done ? 200 : reply.status, reply.content_type, reply.body});
+  if (judged.outcome != Outcome::answered && judged.outcome != Outcome::agent_error) return judged;
+  const auto said = said_in(reply.body);
+  if (judged.outcome == Outcome::agent_error) return judge_failure(reply, said, std::move(judged));
+  if (done && !said.errors && !said.error.empty())
+    return judge_failure({200, reply.content_type, reply.body}, said, std::move(judged));
+  if (said.warning) judged.outcome = Outcome::answered_with_warning;
+  return judged;
+}
+
+}  // namespace karmad

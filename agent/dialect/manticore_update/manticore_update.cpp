@@ -1,0 +1,71 @@
+#include "agent/dialect/manticore_update/manticore_update.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_update/judge_update.hpp"
+#include "agent/dialect/manticore_update/update_request.hpp"
+
+namespace karmad {
+
+namespace {
+
+bool is_bulk(std::string_view path) {
+  return path == "/bulk" || path == "/json/bulk";
+}
+
+}  // namespace
+
+std::expected<Parsed, ClientError> ManticoreUpdate::parse(const ClientRequest& request) const {
+  const auto read = is_bulk(request.path) ? read_bulk : read_update;
+  auto named = read(request.body, settings_.max_json_depth);
+  if (!named) return std::unexpected(std::move(named.error()));
+  return Parsed{.table = std::move(named->table),
+                .table_begin = named->place.begin,
+                .table_end = named->place.end,
+                .read = false,
+                .options = {}};
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreUpdate::fan_out(
+    const ClientRequest&, const Parsed& parsed, std::size_t shards) const {
+  return std::unexpected(ClientError{
+      400, fmt::format("table {} has {} shards and an update goes to one only; karmad does not "
+                       "know which shard a document belongs to, so send it to a table of one shard",
+                       parsed.table, shards)});
+}
+
+AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed,
+                                    const FanOut*, std::span<const std::string> tables,
+                                    std::string& buffer) const {
+  buffer.clear();
+  AgentRequest written{request.method, request.path, request.content_type, request.body};
+  if (!request.query.empty()) {
+    buffer.append(request.path).append("?").append(request.query);
+  }
+  const auto target_size = buffer.size();
+  const bool renamed = !tables.empty() && tables.front() != parsed.table;
+  if (renamed && is_bulk(request.path)) {
+    append_renamed_bulk(buffer, request.body, settings_.max_json_depth, tables.front());
+  } else if (renamed) {
+    buffer.append(request.body.substr(0, parsed.table_begin));
+    append_json_quoted(buffer, tables.front());
+    buffer.append(request.body.substr(parsed.table_end));
+  }
+  const std::string_view all(buffer);
+  if (target_size != 0) written.target = all.substr(0, target_size);
+  if (renamed) written.body = all.substr(target_size);
+  return written;
+}
+
+Judgement ManticoreUpdate::judge(const AgentReply& reply, bool) const {
+  return judge_update(reply);
+}
+
+void ManticoreUpdate::refuse(int, std::string_view reason, std::string& out) const {
+  out += "{\"error\":";
+  append_json_quoted(out, reason);
+  out += '}';
+}
+
+}  // namespace karmad

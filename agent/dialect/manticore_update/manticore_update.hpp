@@ -1,0 +1,28 @@
+#pragma once
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// The search server's JSON updates over HTTP: POST /insert, /replace, /update, /delete and /bulk,
+/// each also below /json. They go to one mirror of a table with one shard and run once.
+class ManticoreUpdate final : public Dialect {
+ public:
+  explicit ManticoreUpdate(DialectSettings settings) : settings_(settings) {}
+
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
+  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              std::size_t shards) const override;
+  /// An update changes one table: of several the mirror's first is taken. The answer comes back as
+  /// the mirror gave it, so the table it names there is the mirror's.
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+                     std::span<const std::string> tables, std::string& buffer) const override;
+  Judgement judge(const AgentReply& reply, bool merged) const override;
+  void refuse(int status, std::string_view reason, std::string& out) const override;
+
+ private:
+  DialectSettings settings_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,282 @@
+#include "agent/dialect/manticore_update/update_request.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <optional>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kActions{"insert", "create", "replace", "update",
+                                                   "delete"};
+
+constexpr const char* kElasticForm =
+    "is of the Elasticsearch form, which belongs to /_bulk and is not supported; write "
+    "{\"replace\":{\"table\":\"name\",\"id\":1,\"doc\":{...}}}";
+
+enum class Form : bool { single, bulk };
+
+/// A name as it may stand in a message; a client may send megabytes of it.
+std::string_view shown(std::string_view name) {
+  return name.substr(0, 64);
+}
+
+/// Hears every token of one object and finds the table it names: at the top, or in a bulk within
+/// the one member. What it says when something is wrong continues "the request" or "line 3".
+class Listener {
+ public:
+  Listener(Form form, unsigned max_depth, std::string_view text,
+           const rapidjson::MemoryStream& stream, std::string& table)
+      : form_(form), max_depth_(max_depth), text_(text), stream_(stream), table_(table) {}
+
+  bool Null() { return other(); }
+  bool Bool(bool) { return other(); }
+  bool Int(int) { return other(); }
+  bool Uint(unsigned) { return other(); }
+  bool Int64(std::int64_t) { return other(); }
+  bool Uint64(std::uint64_t) { return other(); }
+  bool Double(double) { return other(); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return other(); }
+
+  bool String(const char* text, rapidjson::SizeType size, bool) {
+    return names_table() ? take_table({text, size}) : other();
+  }
+
+  bool StartObject() { return names_table() ? other() : open(); }
+  bool StartArray() { return other() && open(); }
+  bool EndObject(rapidjson::SizeType) { return close(); }
+  bool EndArray(rapidjson::SizeType) { return close(); }
+
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
+    const std::string_view key(text, size);
+    if (depth_ == level()) return hear_member(key);
+    if (depth_ == 1) return hear_action(key);
+    return true;
+  }
+
+  const ByteRange& place() const { return place_; }
+  bool has_action() const { return has_action_; }
+  std::string& reason() { return reason_; }
+
+ private:
+  /// How deep the members of an update stand.
+  unsigned level() const { return form_ == Form::bulk ? 2 : 1; }
+  bool names_table() const { return depth_ == level() && at_table_; }
+
+  bool fail(std::string reason) {
+    reason_ = std::move(reason);
+    return false;
+  }
+
+  /// Anything that is neither an object nor the table's name, or stands where only that may stand.
+  bool other() {
+    if (depth_ == 0) return fail("must be a JSON object");
+    if (names_table()) return fail("must name its table with a string");
+    if (depth_ == 1 && form_ == Form::bulk)
+      return fail("must hold an object with \"table\" in its action");
+    return true;
+  }
+
+  bool open() {
+    if (++depth_ <= max_depth_) return true;
+    return fail(fmt::format("nests deeper than max_json_depth = {} at offset {}", max_depth_,
+                            stream_.Tell()));
+  }
+
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  bool hear_action(std::string_view action) {
+    if (has_action_) return fail("holds several actions; each belongs on a line of its own");
+    has_action_ = true;
+    if (std::ranges::find(kActions, action) != kActions.end()) return true;
+    if (action == "index") return fail(kElasticForm);
+    return fail(fmt::format(
+        "holds \"{}\", which is none of insert, create, replace, update, delete", shown(action)));
+  }
+
+  bool hear_member(std::string_view key) {
+    if (form_ == Form::bulk && key == "_index") return fail(kElasticForm);
+    at_table_ = key == "table" || key == "index";
+    if (!at_table_) return true;
+    if (place_.found())
+      return fail("names its table twice; \"table\" and \"index\" mean the same, give one of them");
+    begin_ = after_colon();
+    return true;
+  }
+
+  bool take_table(std::string_view table) {
+    if (table.empty()) return fail("names a table without a name");
+    if (table.find(',') != table.npos)
+      return fail(fmt::format("names several tables, \"{}\"; name one", shown(table)));
+    if (table == "_all") return fail("names \"_all\", which is not supported; name one table");
+    if (table_.empty()) table_ = table;
+    if (table_ != table)
+      return fail(
+          fmt::format("names table \"{}\", the lines before it \"{}\"; all must name the same",
+                      shown(table), shown(table_)));
+    place_ = {begin_, stream_.Tell()};
+    return true;
+  }
+
+  /// The value of a key begins here: after the colon, which the parser will insist on.
+  std::size_t after_colon() const {
+    return std::min(text_.find_first_not_of(" \t\r\n:", stream_.Tell()), text_.size());
+  }
+
+  Form form_;
+  unsigned max_depth_;
+  std::string_view text_;
+  const rapidjson::MemoryStream& stream_;
+  std::string& table_;  ///< empty until the first name was heard
+  ByteRange place_;
+  std::size_t begin_ = 0;
+  unsigned depth_ = 0;
+  bool has_action_ = false;
+  bool at_table_ = false;
+  std::string reason_;
+};
+
+/// Reads one update after the other; they share the parser's memory and must share their table.
+class UpdateReader {
+ public:
+  UpdateReader(Form form, unsigned max_depth)
+      : form_(form), max_depth_(std::min(max_depth, kDeepestRequest)) {}
+
+  /// Where `text` names its table, or what it does wrong.
+  std::expected<ByteRange, std::string> read(std::string_view text) {
+    // Documents are passed on as they are: their strings are not checked for UTF-8, their numbers
+    // need no exact value.
+    rapidjson::MemoryStream stream(text.data(), text.size());
+    Listener listener(form_, max_depth_, text, stream, table_);
+    const auto parsed = reader_.Parse<rapidjson::kParseIterativeFlag>(stream, listener);
+    if (!listener.reason().empty()) return std::unexpected(std::move(listener.reason()));
+    if (parsed.IsError())
+      return std::unexpected(fmt::format("is not JSON: {} At offset {}.",
+                                         rapidjson::GetParseError_En(parsed.Code()),
+                                         parsed.Offset()));
+    if (stream.Tell() != text.size())  // the parser takes a zero byte for the end
+      return std::unexpected(fmt::format("is not JSON: a zero byte at offset {}", stream.Tell()));
+    if (form_ == Form::bulk && !listener.has_action())
+      return std::unexpected(
+          "holds no action; insert, create, replace, update and delete are some");
+    if (!listener.place().found())
+      return std::unexpected("names no table; give its name in \"table\"");
+    return listener.place();
+  }
+
+  std::string& table() { return table_; }
+
+ private:
+  Form form_;
+  unsigned max_depth_;
+  std::string table_;
+  // Strings and nesting of an ordinary document fit here, so that a pass allocates nothing.
+  alignas(16) char workspace_[8192];
+  rapidjson::MemoryPoolAllocator<> pool_{workspace_, sizeof workspace_};
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
+      reader_{&pool_, 1024};
+};
+
+struct Line {
+  std::string_view text;
+  std::size_t begin = 0;
+  std::size_t number = 0;
+};
+
+/// The lines of a body that are not blank, cut as the search server cuts them: at each line feed
+/// and each carriage return. A pair of them counts as one for the number.
+class Lines {
+ public:
+  explicit Lines(std::string_view body) : body_(body) {}
+
+  std::optional<Line> next() {
+    while (at_ < body_.size()) {
+      const auto begin = at_;
+      const auto end = std::min(body_.find_first_of("\r\n", begin), body_.size());
+      ++number_;
+      at_ = end + (body_.substr(end).starts_with("\r\n") ? 2 : 1);
+      const auto text = body_.substr(begin, end - begin);
+      if (text.find_first_not_of(" \t") != text.npos) return Line{text, begin, number_};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::string_view body_;
+  std::size_t at_ = 0;
+  std::size_t number_ = 0;
+};
+
+/// Visits the places of a bulk body that name its table, in order; what is wrong with a line ends
+/// the visit.
+template <class Visit>
+std::expected<std::string, std::string> visit_places(std::string_view body, unsigned max_depth,
+                                                     Visit visit) {
+  UpdateReader reader(Form::bulk, max_depth);
+  Lines lines(body);
+  while (const auto line = lines.next()) {
+    const auto place = reader.read(line->text);
+    if (!place) return std::unexpected(fmt::format("line {} {}", line->number, place.error()));
+    visit(ByteRange{line->begin + place->begin, line->begin + place->end});
+  }
+  return std::move(reader.table());
+}
+
+std::unexpected<ClientError> refused(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+}  // namespace
+
+std::expected<NamedTable, ClientError> read_update(std::string_view body, unsigned max_depth) {
+  if (body.find_first_not_of(" \t\r\n") == body.npos)
+    return refused(
+        "the body is empty; an update is a JSON object like "
+        "{\"table\":\"name\",\"id\":1,\"doc\":{...}}");
+  UpdateReader reader(Form::single, max_depth);
+  const auto place = reader.read(body);
+  if (!place) return refused(fmt::format("the request {}", place.error()));
+  return NamedTable{std::move(reader.table()), *place};
+}
+
+std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned max_depth) {
+  NamedTable named;
+  auto table = visit_places(body, max_depth, [&](ByteRange place) {
+    if (!named.place.found()) named.place = place;
+  });
+  if (!table) return refused(std::move(table.error()));
+  if (!named.place.found())
+    return refused(
+        "the body is empty; a bulk holds one JSON object a line, like "
+        "{\"insert\":{\"table\":\"name\",\"id\":1,\"doc\":{...}}}");
+  named.table = std::move(*table);
+  return named;
+}
+
+void append_renamed_bulk(std::string& out, std::string_view body, unsigned max_depth,
+                         std::string_view table) {
+  std::string quoted;
+  append_json_quoted(quoted, table);
+  std::size_t copied = 0;
+  [[maybe_unused]] const auto read = visit_places(body, max_depth, [&](ByteRange place) {
+    out.append(body.substr(copied, place.begin - copied)).append(quoted);
+    copied = place.end;
+  });
+  assert(read.has_value());
+  out.append(body.substr(copied));
+}
+
+}  // namespace karmad

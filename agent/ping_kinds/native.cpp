@@ -1,0 +1,254 @@
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <cmath>
+
+#include "agent/ping_kinds/json.hpp"
+#include "agent/ping_kinds/kinds.hpp"
+
+namespace karmad {
+namespace {
+
+using rapidjson::Value;
+
+/// Reads members one by one; the first that is not what it should be is remembered, what follows
+/// it is read all the same.
+class Members {
+ public:
+  explicit Members(const Value& of) : of_(of) {}
+
+  const std::string& wrong() const { return wrong_; }
+
+  const Value* find(std::string_view name) const { return member(of_, name); }
+
+  void should_be(std::string_view name, std::string_view what) {
+    if (wrong_.empty())
+      wrong_ = fmt::format("the description's member '{}' should be {}", name, what);
+  }
+
+  /// true, false, 1 or 0.
+  bool flag(std::string_view name, bool otherwise) {
+    const auto* found = find(name);
+    if (found == nullptr) return otherwise;
+    if (found->IsBool()) return found->GetBool();
+    if (found->IsNumber() && (found->GetDouble() == 0 || found->GetDouble() == 1))
+      return found->GetDouble() == 1;
+    should_be(name, "true or false");
+    return otherwise;
+  }
+
+  std::optional<std::string> text(std::string_view name) {
+    const auto* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if (found->IsString()) return std::string(text_of(*found));
+    should_be(name, "a string");
+    return std::nullopt;
+  }
+
+  std::optional<std::int64_t> whole(std::string_view name) {
+    const auto* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if (found->IsInt64()) return found->GetInt64();
+    should_be(name, "a whole number");
+    return std::nullopt;
+  }
+
+  std::optional<std::uint64_t> counter(std::string_view name) {
+    const auto* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if (found->IsUint64()) return found->GetUint64();
+    should_be(name, "a whole number, zero or more");
+    return std::nullopt;
+  }
+
+  std::optional<double> number(std::string_view name) {
+    const auto* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if (found->IsNumber()) return found->GetDouble();
+    should_be(name, "a number");
+    return std::nullopt;
+  }
+
+  /// A string as it is; a number with so many digits that order of text is order of numbers.
+  std::optional<std::string> text_or_counter(std::string_view name) {
+    const auto* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if (found->IsString()) return std::string(text_of(*found));
+    if (found->IsUint64()) return fmt::format("{:020}", found->GetUint64());
+    should_be(name, "a string or a whole number");
+    return std::nullopt;
+  }
+
+  Tags tags(std::string_view name) {
+    Tags out;
+    const auto* found = find(name);
+    if (found == nullptr) return out;
+    if (!found->IsObject()) {
+      should_be(name, "an object of strings");
+      return out;
+    }
+    for (const auto& tag : found->GetObject()) {
+      if (!tag.value.IsString())
+        should_be(name, "an object of strings");
+      else if (!add_tag(out, text_of(tag.name), text_of(tag.value)))
+        should_be(name, fmt::format("an object of at most {} strings", kMaxTags));
+    }
+    return out;
+  }
+
+  Role role(std::string_view name) {
+    const auto* found = find(name);
+    if (found == nullptr) return Role::standalone;
+    const auto role = found->IsString() ? role_named(text_of(*found)) : std::nullopt;
+    if (role && *role != Role::unknown) return *role;
+    should_be(name, "primary, replica, arbiter, other, ghost, standalone or router");
+    return Role::other;
+  }
+
+ private:
+  const Value& of_;
+  std::string wrong_;
+};
+
+bool serves(Role role) {
+  return role == Role::primary || role == Role::replica || role == Role::standalone ||
+         role == Role::router;
+}
+
+/// Role, and why it is not that role's work that is to be had.
+void read_role(Members& members, Description& out) {
+  out.role = members.role("role");
+  const bool hidden = members.flag("hidden", false);
+  const bool draining = members.flag("draining", false);
+  if (!serves(out.role)) out.why = members.text("why").value_or("");
+  if (!hidden && !draining) return;
+  out.role = Role::other;
+  out.why = hidden ? "hidden" : "draining";
+}
+
+void read_version(Members& members, Description& out) {
+  auto process = members.text("process_id");
+  const auto counter = members.whole("counter");
+  if (process && counter) out.version = {std::move(*process), *counter};
+  const auto api = members.counter("api");
+  if (!api) return;
+  if (*api > 1'000'000) members.should_be("api", "a small whole number");
+  out.api = static_cast<unsigned>(*api);
+}
+
+class Writer {
+ public:
+  Writer() { json_.StartObject(); }
+
+  std::string done() {
+    json_.EndObject();
+    return {text_.GetString(), text_.GetSize()};
+  }
+
+  void put(std::string_view name, std::string_view value) {
+    key(name);
+    string(value);
+  }
+  void put(std::string_view name, const std::optional<std::string>& value) {
+    if (value) put(name, std::string_view(*value));
+  }
+  void put(std::string_view name, std::optional<std::int64_t> value) {
+    if (!value) return;
+    key(name);
+    json_.Int64(*value);
+  }
+  void put_counter(std::string_view name, std::optional<std::uint64_t> value) {
+    if (!value) return;
+    key(name);
+    json_.Uint64(*value);
+  }
+  void put_number(std::string_view name, std::optional<double> value) {
+    if (!value || !std::isfinite(*value)) return;
+    key(name);
+    json_.Double(*value);
+  }
+  void put_true(std::string_view name) {
+    key(name);
+    json_.Bool(true);
+  }
+  void put_tags(std::string_view name, const Tags& tags) {
+    if (tags.empty()) return;
+    key(name);
+    json_.StartObject();
+    for (const auto& tag : tags) put(tag.name, std::string_view(tag.value));
+    json_.EndObject();
+  }
+
+ private:
+  void key(std::string_view name) {
+    json_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  }
+  void string(std::string_view value) {
+    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  }
+
+  rapidjson::StringBuffer text_;
+  rapidjson::Writer<rapidjson::StringBuffer> json_{text_};
+};
+
+std::vector<PingRequest> ask(std::string_view path, std::string_view) {
+  return {{.target = path.empty() ? "/hello" : std::string(path)}};
+}
+
+std::expected<Description, std::string> describe(std::span<const PingAnswer> answers,
+                                                 std::string_view, std::string_view) {
+  if (answers.empty()) return std::unexpected("did not answer the ping");
+  if (!is_success(answers[0].status)) return std::unexpected(answered_with(answers[0].status));
+  return parse_description(answers[0].body);
+}
+
+}  // namespace
+
+std::expected<Description, std::string> parse_description(std::string_view json) {
+  const auto parsed = parse_answer(json);
+  if (!parsed || !parsed->IsObject())
+    return std::unexpected("the description is not a JSON object");
+  Members members(*parsed);
+  if (!members.flag("ok", true)) members.should_be("ok", "true, the mirror says it is not well");
+  Description out;
+  read_role(members, out);
+  out.set = members.text("set");
+  out.me = members.text("me");
+  out.tags = members.tags("tags");
+  out.last_write_ms = members.whole("last_write_ms");
+  out.generation = members.counter("generation");
+  out.election_id = members.text_or_counter("election_id");
+  out.set_version = members.whole("set_version");
+  read_version(members, out);
+  out.load = members.number("load");
+  if (!members.wrong().empty()) return std::unexpected(members.wrong());
+  return out;
+}
+
+std::string text(const Description& description) {
+  Writer out;
+  out.put_true("ok");
+  out.put("role", name(description.role == Role::unknown ? Role::other : description.role));
+  if (!description.why.empty()) out.put("why", std::string_view(description.why));
+  out.put("set", description.set);
+  out.put("me", description.me);
+  out.put_tags("tags", description.tags);
+  out.put("last_write_ms", description.last_write_ms);
+  out.put_counter("generation", description.generation);
+  out.put("election_id", description.election_id);
+  out.put("set_version", description.set_version);
+  if (description.version) {
+    out.put("process_id", std::string_view(description.version->process_id));
+    out.put("counter", std::optional(description.version->counter));
+  }
+  out.put_counter("api", description.api);
+  out.put_number("load", description.load);
+  return out.done();
+}
+
+PingKind native_ping() {
+  return {"native", ask, describe};
+}
+
+}  // namespace karmad

@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "agent/ping_kinds/json.hpp"
+#include "agent/ping_kinds/kinds.hpp"
+
+namespace karmad {
+namespace {
+
+using rapidjson::Value;
+
+constexpr int kNotSolrCloud = 400;  // what the collections API answers on a server of its own
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+  std::string out;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos)
+      out += c;
+    else
+      fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+std::vector<PingRequest> ask(std::string_view path, std::string_view table) {
+  if (path.empty()) path = "/solr";
+  if (path.ends_with('/')) path.remove_suffix(1);
+  return {
+      {.target = fmt::format("{}/admin/cores?action=STATUS&core={}&wt=json", path, escaped(table))},
+      {.target = fmt::format("{}/admin/collections?action=CLUSTERSTATUS&wt=json", path)}};
+}
+
+/// The table's core; nullptr when the server has none of that name (an empty object), as when the
+/// table is a collection.
+const Value* core_of(const Value& cores, std::string_view table) {
+  const auto* status = member(cores, "status");
+  const auto* core = status == nullptr ? nullptr : member(*status, table);
+  return core != nullptr && core->IsObject() && !core->ObjectEmpty() ? core : nullptr;
+}
+
+std::optional<std::uint64_t> generation_of(const Value* core) {
+  const auto* index = core == nullptr ? nullptr : member(*core, "index");
+  const auto* version = index == nullptr ? nullptr : member(*index, "version");
+  if (version == nullptr || !version->IsUint64()) return std::nullopt;
+  return version->GetUint64();
+}
+
+struct Replica {
+  std::string_view shard;
+  std::string_view core;
+  std::string_view state;
+  std::string_view type;
+  bool leader = false;
+};
+
+/// Whether that replica lives at the address we use: by its node's name, "host:port_solr", or by
+/// its URL, "http://host:port/solr".
+bool lives_at(const Value& replica, std::string_view me) {
+  auto follows = [&](std::string_view text, char next) {
+    return text.starts_with(me) && (text.size() == me.size() || text[me.size()] == next);
+  };
+  auto url = text_member(replica, "base_url");
+  const auto host = url.find("://");
+  url.remove_prefix(host == std::string_view::npos ? 0 : host + 3);
+  return follows(text_member(replica, "node_name"), '_') || follows(url, '/');
+}
+
+bool is_leader(const Value& replica) {
+  const auto* leader = member(replica, "leader");
+  if (leader == nullptr) return false;
+  return leader->IsTrue() || (leader->IsString() && text_of(*leader) == "true");
+}
+
+/// Calls `heard(whether the collection is called `table`, shard's name, replica)` for each.
+template <class Heard>
+void for_each_replica(const Value& collections, std::string_view table, Heard heard) {
+  for (const auto& collection : collections.GetObject()) {
+    const auto* shards = member(collection.value, "shards");
+    if (shards == nullptr || !shards->IsObject()) continue;
+    const bool named = text_of(collection.name) == table;
+    for (const auto& shard : shards->GetObject()) {
+      const auto* replicas = member(shard.value, "replicas");
+      if (replicas == nullptr || !replicas->IsObject()) continue;
+      for (const auto& replica : replicas->GetObject())
+        heard(named, text_of(shard.name), replica.value);
+    }
+  }
+}
+
+/// The less useful of two replicas on one node: one that is not active, then one that only follows.
+bool worse(const Replica& one, const Replica& other) {
+  const bool active = one.state == "active";
+  if (active != (other.state == "active")) return !active;
+  return !one.leader && other.leader;
+}
+
+/// The replica at this address in the collection, or of the core, called `table`. When a node has
+/// several of them the worst speaks for it. When the cluster knows the node by another address than
+/// we do, a core of that name still tells, if only one node has one.
+std::optional<Replica> replica_at(const Value& collections, std::string_view me,
+                                  std::string_view table) {
+  std::optional<Replica> here;
+  std::optional<Replica> named;
+  std::size_t count = 0;
+  for_each_replica(
+      collections, table, [&](bool of_collection, std::string_view shard, const Value& json) {
+        const Replica replica{shard, text_member(json, "core"), text_member(json, "state"),
+                              text_member(json, "type"), is_leader(json)};
+        const bool of_core = replica.core == table;
+        if (of_core) named = replica;
+        if (of_core) ++count;
+        if (!of_collection && !of_core) return;
+        if (lives_at(json, me) && (!here || worse(replica, *here))) here = replica;
+      });
+  if (!here && count == 1) return named;
+  return here;
+}
+
+Description describe_replica(const Replica& replica, std::optional<std::uint64_t> generation) {
+  Description out{.role = replica.leader ? Role::primary : Role::replica};
+  if (replica.state != "active") {
+    out.role = Role::other;
+    out.why =
+        fmt::format("the replica is {}", replica.state.empty() ? "without a state" : replica.state);
+  }
+  add_tag(out.tags, "shard", replica.shard);
+  // Before Solr 7 there was one type, and it was not named.
+  const auto type = replica.type.empty() ? std::string_view("NRT") : replica.type;
+  std::string lower(type);
+  for (auto& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  add_tag(out.tags, "type", lower);
+  // The version counts the changes of one index. TLOG and PULL replicas copy their leader's index
+  // and its version; an NRT one writes its own, whose number says nothing beside the leader's.
+  if (replica.leader || lower != "nrt") out.generation = generation;
+  return out;
+}
+
+Description not_here(std::string why) {
+  return {.role = Role::other, .why = std::move(why)};
+}
+
+std::expected<Description, std::string> describe(std::span<const PingAnswer> answers,
+                                                 std::string_view me, std::string_view table) {
+  if (answers.size() < 2) return std::unexpected("did not answer the ping");
+  if (!is_success(answers[0].status)) return std::unexpected(answered_with(answers[0].status));
+  const auto cores = parse_answer(answers[0].body);
+  if (!cores || member(*cores, "status") == nullptr)
+    return std::unexpected("the answer to /admin/cores has no status");
+  const auto* core = core_of(*cores, table);
+  if (answers[1].status == kNotSolrCloud) {
+    if (core == nullptr) return not_here(fmt::format("there is no core '{}'", table));
+    return Description{.role = Role::router, .generation = generation_of(core)};
+  }
+  if (!is_success(answers[1].status)) return std::unexpected(answered_with(answers[1].status));
+  const auto state = parse_answer(answers[1].body);
+  const auto* cluster = state ? member(*state, "cluster") : nullptr;
+  const auto* collections = cluster == nullptr ? nullptr : member(*cluster, "collections");
+  if (collections == nullptr || !collections->IsObject())
+    return std::unexpected("the answer to CLUSTERSTATUS has no collections");
+  const auto replica = replica_at(*collections, me, table);
+  if (!replica) return not_here(fmt::format("no replica of '{}' is at {}", table, me));
+  return describe_replica(*replica, generation_of(core));
+}
+
+}  // namespace
+
+PingKind solr_ping() {
+  return {.name = "solr",
+          .requests = ask,
+          .describe = describe,
+          .describes = true,
+          .about_table = true};
+}
+
+}  // namespace karmad

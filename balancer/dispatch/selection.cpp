@@ -1,0 +1,105 @@
+#include "balancer/dispatch/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "strategies/read_preference_text.hpp"
+
+namespace karmad {
+
+Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
+                     const InstanceSettings& settings, Operation operation) {
+  need_.operation = operation;
+  if (operation == Operation::write) return;
+  need_.preference.mode = Mode::nearest;  // SS-030: every copy serves searches
+  const auto& preference = of_request ? of_request : table.preference;
+  if (!preference) return;
+  need_.preference = *preference;
+  preferred_ = true;
+  window_ = settings.local_threshold.value;
+}
+
+std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) const {
+  if (need_.operation == Operation::write) return {};
+  const auto preference =
+      karmad::passed_on(preferred_ ? std::optional(need_.preference) : std::nullopt, picture.kind,
+                        picture.mirrors[mirror].role);
+  return preference ? text(*preference) : std::string();
+}
+
+std::string Selection::criteria() const {
+  return need_.operation == Operation::write ? R"({"operation":"write"})" : text(need_.preference);
+}
+
+std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard,
+                                  const SetView& view) {
+  const auto* need = selection.at(shard);
+  if (need == nullptr) return std::nullopt;
+  if (need->operation == Operation::read) {
+    auto wrong = invalid_for(need->preference, view.picture.kind, view.picture.ping_interval);
+    if (wrong)
+      return Refusal{.status = 400,
+                     .type = "bad_read_preference",
+                     .reason = std::move(wrong->why),
+                     .code = wrong->code};
+  }
+  if (view.picture.incompatible)
+    return Refusal{.type = "incompatible_mirrors",
+                   .reason =
+                       "no mirror speaks a known version of "
+                       "the ping answer: " +
+                       view.mirrors.front().why};
+  return std::nullopt;
+}
+
+Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view) {
+  const auto& need = *selection.at(shard);
+  const auto& set = *shard.mirrors;
+  Refusal refusal{.type = "selection_timeout"};
+  std::set<std::string> errors;
+  bool available = false;
+  auto& details = refusal.details;
+  details.append(R"("criteria":)").append(selection.criteria()).append(R"(,"kind":")");
+  details.append(name(view.picture.kind)).append(R"(","mirrors":[)");
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const auto& agent = *set[i].agent;
+    const auto& why = view.mirrors[i].why;
+    const auto last = why.empty() ? agent.last_error() : why;
+    available = available || view.picture.mirrors[i].role != Role::unknown;
+    errors.insert(last);
+    if (i > 0) details.push_back(',');
+    details.append(R"({"address":)");
+    append_json_quoted(details, agent.name);
+    details.append(R"(,"role":")").append(name(view.picture.mirrors[i].role));
+    details.append(R"(","why":)");
+    append_json_quoted(details, why_unsuitable(need, view.picture, i));
+    details.append(R"(,"last_error":)");
+    append_json_quoted(details, last);
+    details.push_back('}');
+  }
+  details.push_back(']');
+  if (available) {
+    refusal.reason = fmt::format("no mirrors are suitable for {}", selection.criteria());
+  } else {
+    errors.erase("");
+    refusal.reason = "no mirror can be reached";
+    if (errors.size() == 1) refusal.reason = *errors.begin();
+    if (errors.size() > 1) refusal.reason = fmt::format("{}", fmt::join(errors, "; "));
+  }
+  return refusal;
+}
+
+Refusal too_many_waiting(unsigned most) {
+  return {.status = 429,
+          .type = "overloaded",
+          .reason = fmt::format("{} queries wait for a suitable mirror already "
+                                "(max_waiting_selections)",
+                                most),
+          .code = 462,
+          .overloaded = true,
+          .retry_after = 1};
+}
+
+}  // namespace karmad

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "balancer/query.hpp"
+#include "balancer/refusal.hpp"
+
+namespace karmad {
+
+/// What one query needs of the mirrors of its table's shards, from the request, the table or the
+/// instance: the most specific read preference wins whole (SS-081).
+class Selection {
+ public:
+  Selection(const std::optional<ReadPreference>& of_request, const Table& table,
+            const InstanceSettings& settings, Operation operation);
+
+  /// What a mirror of this shard has to suit; null: any mirror will do, whatever is known of it
+  /// (nobody gave a preference, and nothing tells the mirrors apart: X-8).
+  const Need* at(const Shard& shard) const { return preferred_ || shard.aware ? &need_ : nullptr; }
+  /// Of round trips; only where somebody gave a preference.
+  std::optional<Micros> window() const { return window_; }
+  Question question(const Shard& shard, Candidates avoided) const {
+    return {.need = at(shard), .avoided = avoided, .window = window_};
+  }
+
+  /// What the attempt's field X-Read-Preference says; empty: there is none (SS-090 … SS-097).
+  std::string passed_on(const SetPicture& picture, std::size_t mirror) const;
+
+  /// The read preference, or that it is an update, in words.
+  std::string criteria() const;
+
+ private:
+  Need need_;
+  bool preferred_ = false;
+  std::optional<Micros> window_;
+};
+
+/// What is wrong with the need for this kind of set (SS-042, SS-121): nothing can be selected.
+std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard,
+                                  const SetView& view);
+
+/// Nothing suited in time: the criteria, and every mirror's role, state and last error (SS-170).
+Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view);
+
+/// Too many selections wait already (SS-113).
+Refusal too_many_waiting(unsigned most);
+
+}  // namespace karmad

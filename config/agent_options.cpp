@@ -1,0 +1,220 @@
+#include "config/agent_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "config/closest.hpp"
+#include "config/units.hpp"
+
+namespace karmad {
+
+namespace {
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+constexpr std::size_t kMirrorOptions = 3;
+/// Those of a mirror first.
+constexpr std::array<std::string_view, 10> kOptions{
+    "role",      "tags",        "weight",    "conn",      "ha_strategy",
+    "blackhole", "retry_count", "ping_type", "ping_path", "set"};
+
+class OptionsReader {
+ public:
+  OptionsReader(const Passage& options, OptionsOf whose, MirrorSettings& mirror,
+                ShardSettings& line, Problems& problems)
+      : options_(options),
+        text_(options.text()),
+        whose_(whose),
+        mirror_(mirror),
+        line_(line),
+        problems_(problems) {}
+
+  void run() {
+    if (cut(text_).empty()) return;
+    for (std::size_t begin = 0; begin <= text_.size();) {
+      const auto end = std::min(text_.find(',', begin), text_.size());
+      read_option(cut(text_.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  }
+
+ private:
+  void problem(std::size_t offset, std::string message) {
+    problems_.push_back({options_.place(offset), std::move(message)});
+  }
+  /// Without blanks at both ends; its data() still points into the text.
+  static std::string_view cut(std::string_view part) {
+    while (!part.empty() && is_blank(part.front())) part.remove_prefix(1);
+    while (!part.empty() && is_blank(part.back())) part.remove_suffix(1);
+    return part;
+  }
+  std::size_t offset(std::string_view part) const {
+    return static_cast<std::size_t>(part.data() - text_.data());
+  }
+
+  void read_option(std::string_view option) {
+    const auto begin = offset(option);
+    if (option.empty()) return problem(begin, "an option is missing here");
+    const auto equals = option.find('=');
+    if (equals == std::string_view::npos)
+      return problem(begin,
+                     fmt::format("the option {} is not of the form name=value{}", in_quotes(option),
+                                 previous_ == "tags" ? "; tags are separated by ';'" : ""));
+    const auto name = lower(cut(option.substr(0, equals)));
+    const auto value = cut(option.substr(equals + 1));
+    const auto at = offset(value);
+    previous_ = name;
+    if (const auto blank = value.find_first_of(" \t"); blank != std::string_view::npos)
+      return problem(at + blank, "a comma is needed between two options");
+    const auto known = std::find(kOptions.begin(), kOptions.end(), name);
+    if (known == kOptions.end())
+      return problem(begin,
+                     fmt::format("unknown option {}{}; known are {} behind a mirror and {} at the "
+                                 "end of the line",
+                                 in_quotes(name), suggestion(name, kOptions),
+                                 fmt::join(std::span(kOptions).first(kMirrorOptions), ", "),
+                                 fmt::join(std::span(kOptions).subspan(kMirrorOptions), ", ")));
+    const auto owner =
+        known < kOptions.begin() + kMirrorOptions ? OptionsOf::mirror : OptionsOf::line;
+    if (!belongs_here(*known, owner, begin)) return;
+    if (!seen_.insert(*known).second)
+      return problem(begin, fmt::format("the option {} is given twice", name));
+    if (value.empty()) return problem(at, fmt::format("the option {} has no value", name));
+    if (owner == OptionsOf::line)
+      set_line_option(name, value, at);
+    else
+      set_mirror_option(name, value, at);
+  }
+
+  bool belongs_here(std::string_view name, OptionsOf owner, std::size_t at) {
+    if (whose_ == OptionsOf::either) {
+      whose_ = owner;
+      decided_by_ = name;
+    }
+    if (owner == whose_) return true;
+    const bool of_line = owner == OptionsOf::line;
+    if (!decided_by_.empty())
+      problem(at, fmt::format("a bracket holds options of a mirror or of the line, never both; "
+                              "write [{}=…][{}=…]",
+                              of_line ? decided_by_ : name, of_line ? name : decided_by_));
+    else if (of_line)
+      problem(at, fmt::format("{} holds for the whole line: it belongs in the bracket at the end "
+                              "of the line",
+                              name));
+    else
+      problem(at, fmt::format("{} holds for one mirror: it belongs in the bracket right behind "
+                              "that mirror",
+                              name));
+    return false;
+  }
+
+  void set_mirror_option(std::string_view name, std::string_view value, std::size_t at) {
+    if (name == "weight") {
+      if (const auto weight = number(name, value, kMostWeight, at))
+        mirror_.weight = {*weight, options_.place(at)};
+    } else {
+      (name == "role" ? mirror_.role : mirror_.tags) = located(value, at);
+    }
+  }
+
+  void set_line_option(std::string_view name, std::string_view value, std::size_t at) {
+    const auto word = lower(value);
+    if (name == "conn") {
+      line_.persistent = true;
+      if (word != "pconn" && word != "persistent")
+        problem(at, fmt::format("conn is persistent or pconn, not {}", in_quotes(word)));
+    } else if (name == "blackhole") {
+      const auto on = parse_switch(word);
+      if (!on) return problem(at + on.error().offset, on.error().why);
+      line_.blackhole = *on;
+    } else if (name == "retry_count") {
+      line_.retry_count = number(name, value, kMostRetries, at);
+    } else if (name == "ha_strategy") {
+      line_.ha_strategy = located(word, at);
+    } else if (name == "ping_type") {
+      line_.ping_type = located(word, at);
+    } else {
+      (name == "set" ? line_.set_name : line_.ping_path) = located(value, at);
+    }
+  }
+
+  Located<std::string> located(std::string_view value, std::size_t at) const {
+    return {std::string(value), options_.place(at)};
+  }
+
+  std::optional<unsigned> number(std::string_view name, std::string_view value, unsigned most,
+                                 std::size_t at) {
+    const auto count = parse_count(value);
+    if (!count) {
+      problem(at + count.error().offset, count.error().why);
+    } else if (*count > most) {
+      problem(at, fmt::format("{} is larger than {}", name, most));
+    } else {
+      return static_cast<unsigned>(*count);
+    }
+    return std::nullopt;
+  }
+
+  const Passage& options_;
+  const std::string_view text_;
+  OptionsOf whose_;
+  MirrorSettings& mirror_;
+  ShardSettings& line_;
+  Problems& problems_;
+  std::string_view decided_by_;  ///< the option by which `either` became one of the two
+  std::string previous_;
+  std::set<std::string_view> seen_;
+};
+
+/// `name=value` for each that has a value, with commas.
+class OptionsText {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    if (!out_.empty()) out_ += separator_;
+    out_ += fmt::format("{}={}", name, value);
+  }
+  void add(std::string_view name, const std::optional<Located<std::string>>& value) {
+    if (value) add(name, value->value);
+  }
+  explicit OptionsText(std::string_view separator) : separator_(separator) {}
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string_view separator_;
+  std::string out_;
+};
+
+}  // namespace
+
+void read_agent_options(const Passage& options, OptionsOf whose, MirrorSettings& mirror,
+                        ShardSettings& line, Problems& problems) {
+  OptionsReader(options, whose, mirror, line, problems).run();
+}
+
+std::string mirror_options_text(const MirrorSettings& mirror) {
+  OptionsText out(",");
+  out.add("role", mirror.role);
+  out.add("tags", mirror.tags);
+  if (mirror.weight.at.line != 0) out.add("weight", fmt::format("{}", mirror.weight.value));
+  return out.take();
+}
+
+std::string line_options_text(const ShardSettings& line) {
+  OptionsText out(", ");
+  if (line.persistent) out.add("conn", "persistent");
+  out.add("ha_strategy", line.ha_strategy);
+  if (line.retry_count) out.add("retry_count", fmt::format("{}", *line.retry_count));
+  out.add("ping_type", line.ping_type);
+  out.add("ping_path", line.ping_path);
+  out.add("set", line.set_name);
+  return out.take();
+}
+
+}  // namespace karmad

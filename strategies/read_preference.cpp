@@ -1,0 +1,188 @@
+#include "strategies/read_preference.hpp"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace karmad {
+namespace {
+
+using std::chrono::seconds;
+
+/// a - b; at the end of the range when it is beyond: what mirrors report is not to be trusted.
+Micros difference(Micros a, Micros b) {
+  std::int64_t result = 0;
+  if (!__builtin_sub_overflow(a.count(), b.count(), &result)) return Micros{result};
+  return a < b ? Micros::min() : Micros::max();
+}
+
+Micros sum(Micros a, Micros b) {
+  std::int64_t result = 0;
+  if (!__builtin_add_overflow(a.count(), b.count(), &result)) return Micros{result};
+  return a < Micros{0} ? Micros::min() : Micros::max();
+}
+
+/// How long ago the mirror's newest update was when it said so. Mixes two clocks: good only for the
+/// difference to another mirror's.
+Micros age(const MirrorFacts& facts) {
+  return difference(facts.updated.time_since_epoch(), *facts.last_write);
+}
+
+/// What replicas are compared with: the primary's age if it is known, else the newest update.
+class Freshness {
+ public:
+  explicit Freshness(const SetPicture& picture) : ping_interval_(picture.ping_interval) {
+    for (const auto& facts : picture.mirrors) {
+      if (!facts.last_write) continue;
+      if (facts.role == Role::primary) primary_age_ = age(facts);
+      if (facts.role == Role::replica) newest_ = std::max(newest_, *facts.last_write);
+    }
+  }
+
+  std::optional<Micros> lag(const MirrorFacts& facts) const {
+    if (facts.role != Role::replica) return Micros{0};
+    if (!facts.last_write) return std::nullopt;
+    const auto behind = primary_age_ ? difference(age(facts), *primary_age_)
+                                     : difference(newest_, *facts.last_write);
+    return sum(behind, ping_interval_);
+  }
+
+ private:
+  Micros ping_interval_;
+  std::optional<Micros> primary_age_;
+  Micros newest_ = Micros::min();
+};
+
+Candidates with_role(Role role, const SetPicture& picture, Candidates from) {
+  return from.where(
+      [&](auto m) { return m < picture.mirrors.size() && picture.mirrors[m].role == role; });
+}
+
+Candidates fresh(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
+  if (!preference.max_staleness || from.empty()) return from;
+  const Freshness freshness(picture);
+  Candidates kept;
+  for (auto mirror : from) {
+    const auto lag = freshness.lag(picture.mirrors[mirror]);
+    if (lag && *lag <= *preference.max_staleness) kept.insert(mirror);
+  }
+  return kept;
+}
+
+/// The first tag set that matches anybody decides (SS-063).
+Candidates tagged(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
+  if (preference.tag_sets.empty()) return from;
+  for (const auto& wanted : preference.tag_sets) {
+    Candidates kept;
+    for (auto mirror : from)
+      if (has_all(picture.mirrors[mirror].tags, wanted)) kept.insert(mirror);
+    if (!kept.empty()) return kept;
+  }
+  return {};
+}
+
+Candidates eligible(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
+  return tagged(preference, picture, fresh(preference, picture, from));
+}
+
+Candidates suitable_in_roles(const Need& need, const SetPicture& picture, Candidates from) {
+  const auto& preference = need.preference;
+  const auto primary = with_role(Role::primary, picture, from);
+  if (need.operation == Operation::write) return primary;
+  const auto replicas = with_role(Role::replica, picture, from);
+  switch (preference.mode) {
+    case Mode::primary:
+      return primary;
+    case Mode::primary_preferred:
+      return primary.empty() ? eligible(preference, picture, replicas) : primary;
+    case Mode::secondary:
+      return eligible(preference, picture, replicas);
+    case Mode::secondary_preferred: {
+      const auto kept = eligible(preference, picture, replicas);
+      return kept.empty() ? primary : kept;
+    }
+    case Mode::nearest:
+      return eligible(preference, picture, primary | replicas);
+  }
+  return {};
+}
+
+bool tags_filter(const Need& need, const SetPicture& picture) {
+  return picture.tags_in_flat && need.operation == Operation::read;
+}
+
+}  // namespace
+
+std::optional<InvalidPreference> invalid(const ReadPreference& preference) {
+  const auto limit = preference.max_staleness;
+  if (limit && (*limit <= seconds(0) || *limit > kLargestStaleness))
+    return InvalidPreference{
+        0, fmt::format("maxStalenessSeconds is {}, it must be between 1 and {}, or -1 for no limit",
+                       limit->count(), kLargestStaleness.count())};
+  if (preference.mode != Mode::primary) return std::nullopt;
+  constexpr std::string_view kOthers =
+      "the primary is taken as it is; use another mode, such as primaryPreferred";
+  if (limit)
+    return InvalidPreference{
+        0, fmt::format("maxStalenessSeconds has no meaning with mode primary: {}", kOthers)};
+  if (!std::ranges::all_of(preference.tag_sets, &Tags::empty))
+    return InvalidPreference{0, fmt::format("tags have no meaning with mode primary: {}", kOthers)};
+  return std::nullopt;
+}
+
+std::optional<InvalidPreference> invalid_for(const ReadPreference& preference, SetKind kind,
+                                             Micros ping_interval) {
+  if (auto wrong = invalid(preference)) return wrong;
+  if (kind != SetKind::roles || !preference.max_staleness) return std::nullopt;
+  const auto limit = Micros(*preference.max_staleness);
+  const auto least = std::max(Micros(kSmallestStaleness), sum(ping_interval, kIdleWritePeriod));
+  if (limit >= least) return std::nullopt;
+  return InvalidPreference{
+      160, fmt::format("maxStalenessSeconds is {}, it must be at least {} here: {}, and the ping "
+                       "interval of {} ms and {}",
+                       preference.max_staleness->count(), std::chrono::ceil<seconds>(least).count(),
+                       kSmallestStaleness, ping_interval / std::chrono::milliseconds(1),
+                       kIdleWritePeriod)};
+}
+
+std::optional<Micros> staleness(const SetPicture& picture, std::size_t mirror) {
+  return Freshness(picture).lag(picture.mirrors[mirror]);
+}
+
+Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates from) {
+  if (picture.incompatible) return {};  // SS-121
+  switch (picture.kind) {
+    case SetKind::unknown:
+      return {};
+    case SetKind::balanced:
+      return from;
+    case SetKind::direct:
+      return from.where([&](auto m) {
+        return m < picture.mirrors.size() && picture.mirrors[m].role != Role::unknown;
+      });
+    case SetKind::flat: {
+      const auto available = with_role(Role::router, picture, from);
+      return tags_filter(need, picture) ? tagged(need.preference, picture, available) : available;
+    }
+    case SetKind::roles:
+      return suitable_in_roles(need, picture, from);
+  }
+  return {};
+}
+
+std::optional<ReadPreference> passed_on(const std::optional<ReadPreference>& asked, SetKind kind,
+                                        Role role) {
+  const bool says_something = asked && asked->mode != Mode::primary;
+  if (kind == SetKind::direct) {
+    if (role == Role::standalone) return std::nullopt;  // SS-095
+    // SS-096: a copy of whatever role is to accept the read. A router chooses for itself, and one
+    // not heard of yet may be either.
+    const bool one_copy = role != Role::router && role != Role::unknown;
+    if (one_copy && !says_something) return ReadPreference{.mode = Mode::primary_preferred};
+  }
+  return says_something ? asked : std::nullopt;  // SS-090, SS-091, SS-097
+}
+
+}  // namespace karmad

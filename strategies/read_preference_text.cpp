@@ -1,0 +1,245 @@
+#include "strategies/read_preference_text.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+
+#include "config/closest.hpp"
+#include "config/passage.hpp"
+#include "strategies/words.hpp"
+
+namespace karmad {
+namespace {
+
+using Json = rapidjson::Value;
+using Parsed = std::expected<ReadPreference, InvalidPreference>;
+/// What is wrong, if anything.
+using Complaint = std::optional<std::string>;
+
+constexpr std::array<std::string_view, 5> kModeNames{"primary", "primaryPreferred", "secondary",
+                                                     "secondaryPreferred", "nearest"};
+enum Field : std::size_t { kMode, kTags, kLimit, kHedge };
+constexpr std::array<std::string_view, 4> kFieldNames{"mode", "tags", "maxStalenessSeconds",
+                                                      "hedge"};
+
+std::unexpected<InvalidPreference> wrong(std::string why) {
+  return std::unexpected(InvalidPreference{0, std::move(why)});
+}
+
+std::string_view view(const Json& string) {
+  return {string.GetString(), string.GetStringLength()};
+}
+
+std::optional<std::size_t> position(std::string_view word, std::span<const std::string_view> in) {
+  const auto found = std::ranges::find(in, word);
+  if (found == in.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - in.begin());
+}
+
+std::string unknown(std::string_view what, std::string_view word,
+                    std::span<const std::string_view> known) {
+  const auto meant = suggestion(word, known);
+  if (!meant.empty()) return fmt::format("there is no {} {}{}", what, quoted(word), meant);
+  return fmt::format("there is no {} {}; {}s are {}", what, quoted(word), what,
+                     fmt::join(known, ", "));
+}
+
+Complaint set_mode(ReadPreference& preference, std::string_view word) {
+  const auto mode = position(word, kModeNames);
+  if (!mode) return unknown("mode", word, kModeNames);
+  preference.mode = static_cast<Mode>(*mode);
+  return std::nullopt;
+}
+
+/// -1 means no limit (SS-040); everything else is left to `invalid`.
+void set_limit(ReadPreference& preference, std::int64_t limit) {
+  if (limit != -1) preference.max_staleness = std::chrono::seconds(limit);
+}
+
+constexpr std::string_view kWholeSeconds = "it must be a whole number of seconds, or -1";
+
+// The JSON form.
+
+Complaint take_tags(ReadPreference& preference, const Json& value) {
+  if (!value.IsArray() || value.Empty())
+    return R"(tags must be an array of at least one object, such as [{"dc":"ny"},{}])";
+  if (value.Size() > kMostTagSets) return fmt::format("more than {} tag sets", kMostTagSets);
+  for (const auto& set : value.GetArray()) {
+    if (!set.IsObject()) return R"(tags must hold objects only, such as {"dc":"ny"})";
+    auto& tags = preference.tag_sets.emplace_back();
+    for (const auto& [key, label] : set.GetObject()) {
+      if (!label.IsString())
+        return fmt::format("the value of the tag {} must be a string", quoted(view(key)));
+      if (auto why = add_tag(tags, view(key), view(label))) return why;
+    }
+  }
+  return std::nullopt;
+}
+
+Complaint take_limit(ReadPreference& preference, const Json& value) {
+  if (!value.IsInt64()) return fmt::format("maxStalenessSeconds is no integer, {}", kWholeSeconds);
+  set_limit(preference, value.GetInt64());
+  return std::nullopt;
+}
+
+Complaint take_hedge(ReadPreference& preference, const Json& value) {
+  constexpr auto kRight = R"(hedge must be an object, {"enabled":true} or {"enabled":false})";
+  if (!value.IsObject()) return kRight;
+  const auto enabled = value.FindMember("enabled");
+  if (enabled != value.MemberEnd() && !enabled->value.IsBool()) return kRight;
+  preference.hedge = enabled == value.MemberEnd() || enabled->value.GetBool();  // SS-071
+  return std::nullopt;
+}
+
+Complaint take(ReadPreference& preference, std::size_t field, const Json& value) {
+  if (field == kMode)
+    return value.IsString() ? set_mode(preference, view(value)) : "mode must be a string";
+  if (value.IsNull()) return std::nullopt;
+  if (field == kTags) return take_tags(preference, value);
+  if (field == kLimit) return take_limit(preference, value);
+  return take_hedge(preference, value);
+}
+
+// The short form.
+
+Complaint take(ReadPreference& preference, std::size_t field, std::string_view value) {
+  if (field == kMode) return set_mode(preference, value);
+  if (field == kTags) {
+    auto tag_sets = parse_tag_sets(value);
+    if (!tag_sets) return std::move(tag_sets.error());
+    preference.tag_sets = std::move(*tag_sets);
+  } else if (field == kLimit) {
+    std::int64_t limit = 0;
+    const auto* const end = value.data() + value.size();
+    const auto [stop, error] = std::from_chars(value.data(), end, limit);
+    if (error != std::errc{} || stop != end)
+      return fmt::format("maxStalenessSeconds is {}, {}", quoted(value), kWholeSeconds);
+    set_limit(preference, limit);
+  } else {
+    if (!value.empty() && value != "true" && value != "false")
+      return fmt::format("hedge is {}, it must be true or false", quoted(value));
+    preference.hedge = value != "false";  // without a value: true (SS-071)
+  }
+  return std::nullopt;
+}
+
+/// What both forms share: each field once, a mode, and a preference that is valid.
+class Reading {
+ public:
+  template <class Value>
+  Complaint field(std::size_t field, const Value& value) {
+    if (seen_[field]) return fmt::format("{} is given twice", kFieldNames[field]);
+    seen_[field] = true;
+    return take(preference_, field, value);
+  }
+
+  Parsed result() {
+    if (!seen_[kMode]) return wrong("it has no mode, such as mode=nearest");
+    if (auto why = invalid(preference_)) return std::unexpected(std::move(*why));
+    if (preference_.mode == Mode::primary && preference_.hedge)  // SS-093
+      return wrong("hedge has no meaning with mode primary: there is one mirror to ask");
+    return std::move(preference_);
+  }
+
+ private:
+  ReadPreference preference_;
+  std::array<bool, kFieldNames.size()> seen_{};
+};
+
+Parsed parse_json(std::string_view text) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  if (document.HasParseError())
+    return wrong(fmt::format("not JSON at byte {}: {}", document.GetErrorOffset(),
+                             rapidjson::GetParseError_En(document.GetParseError())));
+  Reading reading;
+  for (const auto& [key, value] : document.GetObject()) {
+    const auto field = position(view(key), kFieldNames);
+    if (!field) continue;  // SS-094
+    if (auto why = reading.field(*field, value)) return wrong(std::move(*why));
+  }
+  return reading.result();
+}
+
+Parsed parse_short(std::string_view text) {
+  Reading reading;
+  Complaint why;
+  each_part(text, ';', [&](std::string_view part) {
+    part = trimmed(part);
+    if (part.empty()) return true;  // behind the last `;`
+    const auto equals = std::min(part.find('='), part.size());
+    const auto word = trimmed(part.substr(0, equals));
+    const auto value = trimmed(part.substr(std::min(equals + 1, part.size())));
+    const auto field = position(word, kFieldNames);
+    why = field ? reading.field(*field, value) : unknown("field", word, kFieldNames);
+    return !why;
+  });
+  return why ? wrong(std::move(*why)) : reading.result();
+}
+
+}  // namespace
+
+Parsed parse_read_preference(std::string_view text) {
+  if (text.size() > kLongestPreference)
+    return wrong(
+        fmt::format("it has {} bytes, at most {} are read", text.size(), kLongestPreference));
+  text = trimmed(text);
+  if (text.empty())
+    return wrong(fmt::format("it is empty; modes are {}", fmt::join(kModeNames, ", ")));
+  if (!is_utf8(text)) return wrong("it is not UTF-8");
+  if (text.front() == '{') return parse_json(text);
+  if (text.find_first_of("=;") != std::string_view::npos) return parse_short(text);
+  Reading reading;
+  if (auto why = reading.field(kMode, text)) return wrong(std::move(*why));
+  return reading.result();
+}
+
+std::string_view name(Mode mode) {
+  return kModeNames[static_cast<std::size_t>(mode)];
+}
+
+std::string text(const ReadPreference& preference) {
+  rapidjson::StringBuffer out;
+  rapidjson::Writer writer(out);
+  const auto put = [&](std::string_view word) {
+    writer.String(word.data(), static_cast<rapidjson::SizeType>(word.size()));
+  };
+  writer.StartObject();
+  put("mode");
+  put(name(preference.mode));
+  if (!preference.tag_sets.empty()) {
+    put("tags");
+    writer.StartArray();
+    for (const auto& tags : preference.tag_sets) {
+      writer.StartObject();
+      for (const auto& tag : tags) {
+        put(tag.name);
+        put(tag.value);
+      }
+      writer.EndObject();
+    }
+    writer.EndArray();
+  }
+  if (preference.max_staleness) {
+    put("maxStalenessSeconds");
+    writer.Int64(preference.max_staleness->count());
+  }
+  if (preference.hedge) {  // SS-072
+    put("hedge");
+    writer.StartObject();
+    put("enabled");
+    writer.Bool(*preference.hedge);
+    writer.EndObject();
+  }
+  writer.EndObject();
+  return {out.GetString(), out.GetSize()};
+}
+
+}  // namespace karmad

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace karmad {
+
+/// What a mirror says it is (requirements 3, the conformance data's server types). Only `primary`,
+/// `replica`, `router` and `standalone` ever serve; the others are pinged and never chosen
+/// (SS-037).
+enum class Role : std::uint8_t {
+  unknown,     ///< not pinged yet, not reachable, or found out to be wrong
+  primary,     ///< the copy that takes updates
+  replica,     ///< a copy that follows the primary
+  arbiter,     ///< holds no data
+  other,       ///< starting, recovering, hidden, draining, out of its cluster
+  ghost,       ///< has no set yet
+  standalone,  ///< says nothing of roles
+  router,      ///< one of many that are all alike: a master, or a node that asks the others itself
+};
+
+/// What kind of set the mirrors make (requirements, "Kinds of mirror set").
+enum class SetKind : std::uint8_t {
+  unknown,   ///< nothing learned yet
+  direct,    ///< exactly one mirror, used for everything
+  flat,      ///< all alike
+  roles,     ///< a primary and replicas, whether the primary is known now or not
+  balanced,  ///< one address with somebody else's balancer behind it, never pinged
+};
+
+inline constexpr std::array<std::string_view, 8> kRoleNames{
+    "unknown", "primary", "replica", "arbiter", "other", "ghost", "standalone", "router"};
+inline constexpr std::array<std::string_view, 5> kSetKindNames{"unknown", "direct", "flat", "roles",
+                                                               "balanced"};
+
+constexpr std::string_view name(Role role) {
+  return kRoleNames[static_cast<std::size_t>(role)];
+}
+constexpr std::string_view name(SetKind kind) {
+  return kSetKindNames[static_cast<std::size_t>(kind)];
+}
+
+/// The role of that name, in lower case.
+constexpr std::optional<Role> role_named(std::string_view word) {
+  for (std::size_t i = 0; i < kRoleNames.size(); ++i)
+    if (kRoleNames[i] == word) return static_cast<Role>(i);
+  return std::nullopt;
+}
+
+}  // namespace karmad

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strategies/tags.hpp"
+
+namespace karmad {
+
+/// Bounds of what is read; more is an error.
+inline constexpr std::size_t kMostTagSets = 64;
+inline constexpr std::size_t kMostTags = 32;  ///< in one set, or of one mirror
+
+/// Puts a tag in its place among the others; what is wrong with it, or nothing. A name stands in a
+/// set once.
+std::optional<std::string> add_tag(Tags& tags, std::string_view name, std::string_view value);
+
+/// One tag set with `separator` between its pairs `name:value` (`;` in an agent line).
+std::expected<Tags, std::string> parse_tags(std::string_view text, char separator);
+
+/// Tag sets as in the short form of a read preference: pairs separated by `,`, sets by `|`; an
+/// empty set matches every mirror.
+std::expected<std::vector<Tags>, std::string> parse_tag_sets(std::string_view text);
+
+std::string text(const Tags& tags);  ///< as in the short form
+std::string text(const std::vector<Tags>& tag_sets);
+
+}  // namespace karmad

@@ -1,0 +1,39 @@
+#include "strategies/words.hpp"
+
+#include <rapidjson/encodings.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/stringbuffer.h>
+
+#include <algorithm>
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kLongestShown = 64;
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+}  // namespace
+
+std::string quoted(std::string_view word) {
+  std::string shown = "'";
+  for (const auto c : word.substr(0, kLongestShown)) shown += is_control(c) ? '?' : c;
+  shown += word.size() > kLongestShown ? "…'" : "'";
+  return shown;
+}
+
+bool has_control_characters(std::string_view word) {
+  return std::ranges::any_of(word, is_control);
+}
+
+bool is_utf8(std::string_view text) {
+  rapidjson::MemoryStream in(text.data(), text.size());
+  rapidjson::StringBuffer ignored;
+  while (in.Tell() < text.size())
+    if (!rapidjson::UTF8<>::Validate(in, ignored)) return false;
+  return true;
+}
+
+}  // namespace karmad

@@ -1,0 +1,380 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/dialects.hpp"
+
+// SS-100: updates follow the write rules of their mirror set; this is what they look like.
+
+namespace karmad {
+namespace {
+
+constexpr std::string_view kJson = "application/json; charset=UTF-8";
+constexpr std::string_view kLines = "application/x-ndjson";
+
+/// The dialect as the balancer uses it, with words for what a test says.
+class Updating {
+ public:
+  explicit Updating(const DialectSettings& settings = {})
+      : dialect_(make_manticore_update(settings)) {}
+
+  const Dialect& dialect() const { return *dialect_; }
+
+  static ClientRequest post(std::string_view path, std::string_view body) {
+    return {"POST", path, "", path.ends_with("/bulk") ? kLines : kJson, body};
+  }
+
+  std::expected<Parsed, ClientError> parse(std::string_view path, std::string_view body) const {
+    return dialect_->parse(post(path, body));
+  }
+
+  /// The table, or why the request is refused.
+  std::string table_of(std::string_view path, std::string_view body) const {
+    const auto parsed = parse(path, body);
+    if (parsed) return parsed->table;
+    EXPECT_EQ(parsed.error().status, 400);
+    return "refused: " + parsed.error().reason;
+  }
+
+  /// What a mirror that calls the table `tables` gets for a body.
+  std::string written(std::string_view path, std::string_view body,
+                      std::vector<std::string> tables) const {
+    const auto request = post(path, body);
+    const auto parsed = dialect_->parse(request);
+    if (!parsed) return "refused: " + parsed.error().reason;
+    std::string buffer = "left from before";
+    return std::string(dialect_->write(request, *parsed, nullptr, tables, buffer).body);
+  }
+
+  Judgement judged(int status, std::string_view body, std::string_view type = kJson) const {
+    return dialect_->judge({status, type, body}, false);
+  }
+
+ private:
+  std::unique_ptr<Dialect> dialect_;
+};
+
+constexpr std::string_view kBulk =
+    R"({"insert":{"table":"t","id":1,"doc":{"title":"a \" \\ \u00e9","v":[0.5,-1e3,18446744073709551615]}}}
+{"create" : {"index" : "\u0074", "id":2, "doc":{"table":"other"}}}
+
+{"replace":{"id":3,"doc":{"n":{"index":["x"]}},"table":"t"}})"
+    "\r\n"
+    R"({"update":{"table":"t","doc":{"n":null},"query":{"equals":{"id":3}}}}
+ {"delete":{"table":"t","id":1}} 
+)";
+
+TEST(Update, NamesItsTableAndTheBytesThatSayIt) {
+  const Updating updating;
+  for (const auto* path : {"/insert", "/replace", "/update", "/delete", "/json/insert",
+                           "/json/replace", "/json/update", "/json/delete"}) {
+    const std::string_view body =
+        R"( {"doc":{"table":"no","index":7}, "id":1, "t\u0061ble" : "pro\u0064ucts" })";
+    const auto parsed = updating.parse(path, body);
+    ASSERT_TRUE(parsed) << parsed.error().reason;
+    EXPECT_EQ(parsed->table, "products");
+    EXPECT_EQ(body.substr(parsed->table_begin, parsed->table_end - parsed->table_begin),
+              R"("pro\u0064ucts")");
+    EXPECT_FALSE(parsed->read) << "an update must not run twice";
+  }
+  EXPECT_EQ(updating.table_of("/delete", R"({"index":"t","id":1})"), "t");
+}
+
+TEST(Update, LeavesDocumentsToTheMirror) {
+  const Updating updating;
+  EXPECT_EQ(updating.table_of("/insert", "{\"table\":\"t\",\"doc\":{\"a\":\"\xFF\"}}"), "t");
+  EXPECT_EQ(
+      updating.table_of("/insert", R"({"table":"t","id":99999999999999999999999,"doc":[1,"x"]})"),
+      "t");
+}
+
+TEST(Update, IsRefusedWithTheReason) {
+  using namespace std::string_view_literals;
+  const Updating updating;
+  const struct {
+    std::string_view body, reason;
+  } cases[] = {
+      {"", "the body is empty; an update is a JSON object like"},
+      {" \r\n", "the body is empty"},
+      {R"({"table":"t",)", "the request is not JSON: "},
+      {R"({"table":"t"} x)", "the request is not JSON: "},
+      {R"({"table":"t"}{"table":"t"})", "the request is not JSON: "},
+      {R"({"table":"t","doc":{"a":1e999}})", "the request is not JSON: "},
+      {R"(title=x)", "the request is not JSON: "},
+      {R"(["t"])", "the request must be a JSON object"},
+      {R"("t")", "the request must be a JSON object"},
+      {R"({})", "the request names no table; give its name in \"table\""},
+      {R"({"id":1,"doc":{"table":"t"}})", "the request names no table"},
+      {R"({"table":7})", "the request must name its table with a string"},
+      {R"({"table":{"a":1}})", "the request must name its table with a string"},
+      {R"({"index":["a"]})", "the request must name its table with a string"},
+      {R"({"table":""})", "the request names a table without a name"},
+      {R"({"table":"a,b"})", "the request names several tables, \"a,b\"; name one"},
+      {R"({"table":"_all"})", "\"_all\", which is not supported"},
+      {R"({"table":"a","index":"a"})", "the request names its table twice"},
+      {R"({"table":"a","table":"a"})", "the request names its table twice"},
+      {"{\"table\":\"t\"}\0garbage"sv, "a zero byte at offset 13"},
+  };
+  for (const auto& c : cases)
+    EXPECT_TRUE(updating.table_of("/insert", c.body).starts_with("refused: ") &&
+                updating.table_of("/insert", c.body).find(c.reason) != std::string::npos)
+        << c.body << " -> " << updating.table_of("/insert", c.body);
+}
+
+TEST(Update, NestsAsDeepAsAllowedAndNoDeeper) {
+  const auto nested = [](std::size_t depth) {
+    return R"({"table":"t","doc":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  const Updating ten({.max_json_depth = 10});
+  EXPECT_EQ(ten.table_of("/insert", nested(9)), "t");
+  EXPECT_EQ(ten.table_of("/insert", nested(10)),
+            "refused: the request nests deeper than max_json_depth = 10 at offset 28");
+  const Updating deep({.max_json_depth = 1'000'000});
+  EXPECT_FALSE(deep.parse("/insert", nested(100'000)));
+  EXPECT_FALSE(deep.parse("/bulk", std::string(100'000, '[')));
+}
+
+TEST(Bulk, NamesOneTableOnEveryLine) {
+  const Updating updating;
+  for (const auto* path : {"/bulk", "/json/bulk"}) {
+    const auto parsed = updating.parse(path, kBulk);
+    ASSERT_TRUE(parsed) << parsed.error().reason;
+    EXPECT_EQ(parsed->table, "t");
+    EXPECT_EQ(kBulk.substr(parsed->table_begin, parsed->table_end - parsed->table_begin), "\"t\"");
+    EXPECT_FALSE(parsed->read);
+  }
+  EXPECT_EQ(updating.table_of("/bulk", R"({"delete":{"table":"t","id":1}})"), "t")
+      << "the last line may lack its line feed";
+}
+
+TEST(Bulk, IsRefusedWithTheLineAndTheReason) {
+  const Updating updating;
+  const struct {
+    std::string_view line, reason;
+  } cases[] = {
+      {R"({"insert":{"table":"u"}})",
+       "line 4 names table \"u\", the lines before it \"t\"; all must name the same"},
+      {R"({"insert":{"table":"t"},"delete":{"table":"t"}})", "line 4 holds several actions"},
+      {R"({"insert":{"table":"t"},"x":1})", "line 4 holds several actions"},
+      {R"({"upsert":{"table":"t"}})",
+       "line 4 holds \"upsert\", which is none of insert, create, replace, update, delete"},
+      {R"({"index":{"_index":"t","_id":1}})", "line 4 is of the Elasticsearch form"},
+      {R"({"create":{"_index":"t","_id":1}})", "line 4 is of the Elasticsearch form"},
+      {R"({"delete":{"_index":"t","_id":1}})", "line 4 is of the Elasticsearch form"},
+      {R"({"insert":{"id":1,"doc":{"table":"t"}}})", "line 4 names no table"},
+      {R"({"insert":{}})", "line 4 names no table"},
+      {R"({"insert":[{"table":"t"}]})", "line 4 must hold an object with \"table\""},
+      {R"({"insert":"t"})", "line 4 must hold an object with \"table\""},
+      {R"({"insert":null})", "line 4 must hold an object with \"table\""},
+      {R"({"insert":{"table":1}})", "line 4 must name its table with a string"},
+      {R"({"insert":{"table":"t","index":"t"}})", "line 4 names its table twice"},
+      {R"({})", "line 4 holds no action"},
+      {R"([])", "line 4 must be a JSON object"},
+      {R"({"insert":{"table":"t"})", "line 4 is not JSON: "},
+      {R"({"insert":{"table":"t"}} {"insert":{"table":"t"}})", "line 4 is not JSON: "},
+      {"{\"insert\":\n{\"table\":\"t\"}}", "line 4 is not JSON: "},
+      {R"(insert into t)", "line 4 is not JSON: "},
+  };
+  for (const auto& c : cases) {
+    const auto body =
+        std::string("{\"insert\":{\"table\":\"t\"}}\n\r\n{\"delete\":{\"index\":\"t\"}}\r\n")
+            .append(c.line)
+            .append("\n");
+    const auto got = updating.table_of("/bulk", body);
+    EXPECT_TRUE(got.starts_with(std::string("refused: ").append(c.reason))) << got;
+  }
+  for (const auto* empty : {"", "\n", " \r\n\t\r \n"})
+    EXPECT_TRUE(
+        updating.table_of("/bulk", empty).starts_with("refused: the body is empty; a bulk"));
+}
+
+TEST(Bulk, ALongNameMakesNoLongMessage) {
+  const auto body = R"({"insert":{"table":"t"}})"
+                    "\n{\"insert\":{\"table\":\"" +
+                    std::string(1'000'000, 'x') + "\"}}";
+  EXPECT_LT(Updating().table_of("/bulk", body).size(), 300u);
+}
+
+TEST(OneMirror, GetsTheClientsOwnBytesWhenItsTableIsCalledTheSame) {
+  const Updating updating;
+  const std::vector<std::string> tables{"t"};
+  for (const auto* path : {"/json/insert", "/bulk"}) {
+    const std::string body = R"({"insert":{"table":"t"},"table":"t"})";
+    auto request = Updating::post(path, path == std::string_view("/bulk") ? kBulk : body);
+    request.query = "pretty";
+    const auto parsed = updating.dialect().parse(request);
+    ASSERT_TRUE(parsed);
+    std::string buffer;
+    const auto written = updating.dialect().write(request, *parsed, nullptr, tables, buffer);
+    EXPECT_EQ(written.body.data(), request.body.data()) << "not copied";
+    EXPECT_EQ(written.body.size(), request.body.size());
+    EXPECT_EQ(written.target, std::string(path) + "?pretty");
+    EXPECT_EQ(written.method, "POST");
+    EXPECT_EQ(written.content_type, request.content_type);
+  }
+}
+
+TEST(OneMirror, GetsItsOwnTableNameAndNothingElseChanged) {
+  const Updating updating;
+  EXPECT_EQ(updating.written("/update", R"( {"id":1, "table" : "t","doc":{"table":"t"}} )", {"m"}),
+            R"( {"id":1, "table" : "m","doc":{"table":"t"}} )");
+  EXPECT_EQ(updating.written("/insert", R"({"index":"t"})", {"a\"b"}), R"({"index":"a\"b"})");
+  EXPECT_EQ(
+      updating.written("/bulk", kBulk, {"mir"}),
+      R"({"insert":{"table":"mir","id":1,"doc":{"title":"a \" \\ \u00e9","v":[0.5,-1e3,18446744073709551615]}}}
+{"create" : {"index" : "mir", "id":2, "doc":{"table":"other"}}}
+
+{"replace":{"id":3,"doc":{"n":{"index":["x"]}},"table":"mir"}})"
+      "\r\n"
+      R"({"update":{"table":"mir","doc":{"n":null},"query":{"equals":{"id":3}}}}
+ {"delete":{"table":"mir","id":1}} 
+)");
+}
+
+TEST(OneMirror, OfSeveralTablesTheFirstIsChanged) {
+  EXPECT_EQ(Updating().written("/delete", R"({"table":"t","id":1})", {"a", "b"}),
+            R"({"table":"a","id":1})");
+}
+
+TEST(SeveralShards, AreNotUpdated) {
+  const Updating updating;
+  const auto request = Updating::post("/insert", R"({"table":"t","id":1})");
+  const auto parsed = updating.dialect().parse(request);
+  const auto plan = updating.dialect().fan_out(request, *parsed, 3);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().status, 400);
+  EXPECT_EQ(plan.error().reason,
+            "table t has 3 shards and an update goes to one only; karmad does not know which shard "
+            "a document belongs to, so send it to a table of one shard");
+}
+
+TEST(JudgeUpdate, TellsWhoseFaultItIs) {
+  const Updating updating;
+  const struct {
+    int status;
+    std::string_view body;
+    Outcome outcome;
+  } cases[] = {
+      // Done.
+      {200, R"({"table":"m","id":51,"created":true,"result":"created","status":201})",
+       Outcome::answered},
+      {201, R"({"_index":"m","_id":51,"result":"created"})", Outcome::answered},
+      {200, R"({"table":"m","id":51,"result":"updated"})", Outcome::answered},
+      {200, R"({"table":"m","updated":0})", Outcome::answered},
+      {200, R"({"table":"m","id":5,"found":false,"result":"not found"})", Outcome::answered},
+      {200,
+       R"({"items":[{"bulk":{"table":"m","_id":50,"created":1}}],"current_line":3,"skipped_lines":0,"errors":false,"error":""})",
+       Outcome::answered},
+      {200, R"({"items":[],"errors":false,"warning":{"reason":"x"}})",
+       Outcome::answered_with_warning},
+      // A bulk that failed in parts: the client reads which.
+      {200, R"({"items":[{"insert":{"status":409}}],"errors":true,"error":"out of memory"})",
+       Outcome::answered},
+      {500,
+       R"({"items":[{"replace":{"error":{"type":"table 'm' does not support INSERT","table":"m"},"status":409}}],"current_line":1,"skipped_lines":1,"errors":true,"error":"table 'm' does not support INSERT"})",
+       Outcome::client_mistake},
+      {500, R"({"items":[],"errors":true,"error":"something nobody knows"})",
+       Outcome::client_mistake},
+      {500, R"({"items":[],"errors":true})", Outcome::client_mistake},
+      // Conflicts.
+      {409,
+       R"({"error":{"type":"action_request_validation_exception","reason":"table 'm' does not support INSERT","table":"m"},"status":409})",
+       Outcome::client_mistake},
+      {500, R"({"error":{"type":"duplicate id '51'","index":"m"},"status":500})",
+       Outcome::client_mistake},
+      {500, R"({"error":{"type":"text of tomorrow","table":"m"},"status":409})",
+       Outcome::client_mistake},
+      {500,
+       R"({"error":{"type":"attribute 'a' can not be updated (must be boolean)."},"status":500})",
+       Outcome::client_mistake},
+      {400, R"({"error":"Error parsing json query: x"})", Outcome::client_mistake},
+      {404, "", Outcome::client_mistake},
+      // The mirror's.
+      {200, R"({"error":"disk on fire"})", Outcome::agent_error},
+      {200, R"({"error":{"type":"unknown column: 'x'"}})", Outcome::client_mistake},
+      {409, R"({"error":{"reason":"unknown local table 'm'"},"status":409})", Outcome::agent_error},
+      {500, R"({"error":{"type":"something nobody knows"},"status":500})", Outcome::agent_error},
+      {500, R"({"error":{"type":"unknown local table 'm'"},"status":500})", Outcome::agent_error},
+      {500, "Internal Server Error", Outcome::agent_error},
+      {429, R"({"errors":true})", Outcome::agent_error},
+      {503, R"({"errors":true})", Outcome::agent_error},
+      {204, "", Outcome::wrong_reply},
+      {302, "", Outcome::wrong_reply},
+      {200, "garbage", Outcome::wrong_reply},
+      {200, "", Outcome::wrong_reply},
+  };
+  for (const auto& c : cases) {
+    const auto judged = updating.judged(c.status, c.body);
+    EXPECT_EQ(judged.outcome, c.outcome) << c.status << ' ' << c.body << ' ' << judged.message;
+    const bool done = c.outcome == Outcome::answered || c.outcome == Outcome::answered_with_warning;
+    EXPECT_EQ(judged.message.empty(), done) << c.body;
+  }
+  EXPECT_EQ(updating.judged(500, R"({"error":{"type":"duplicate id '51'"}})").message,
+            "duplicate id '51'");
+  EXPECT_EQ(updating.judged(200, "{}", "text/html").outcome, Outcome::wrong_reply);
+}
+
+TEST(RefusedUpdate, IsJsonWhateverItSays) {
+  std::string out = "x";
+  Updating().dialect().refuse(400, "bad \"\xFF\"\n", out);
+  EXPECT_EQ(out, "x{\"error\":\"bad \\\"\xEF\xBF\xBD\\\"\\n\"}");
+}
+
+/// Parses, and when that succeeds renames the table: the new name must be what is read then. The
+/// bytes stand in a block of exactly their size, so that a sanitizer sees a look beyond the end.
+bool survives(const Updating& updating, std::string_view path, std::string_view text) {
+  const auto bytes = std::make_unique<char[]>(text.size());
+  std::memcpy(bytes.get(), text.data(), text.size());
+  const std::string_view body(bytes.get(), text.size());
+  updating.judged(200, body);
+  updating.judged(500, body);
+  const auto table = updating.table_of(path, body);
+  if (table.starts_with("refused: ")) return false;
+  const auto renamed = updating.written(path, body, {"mirrors_own"});
+  EXPECT_EQ(updating.table_of(path, renamed), "mirrors_own") << body;
+  return true;
+}
+
+TEST(HostileUpdates, AreReadOrRefusedHoweverTheyAreCutOrFlipped) {
+  const Updating updating;
+  const struct {
+    std::string_view path, body;
+  } cases[] = {{"/bulk", kBulk},
+               {"/insert", R"({"table":"t","id":1,"doc":{"title":"a\u00e9\\","v":[1.5e2,null]}})"},
+               {"/delete", R"({"index":"t","query":{"match":{"table":"x"}}})"}};
+  std::size_t read = 0;
+  std::size_t refused = 0;
+  for (const auto& c : cases) {
+    for (std::size_t size = 0; size <= c.body.size(); ++size)
+      ++(survives(updating, c.path, c.body.substr(0, size)) ? read : refused);
+    for (std::size_t at = 0; at < c.body.size(); ++at) {
+      std::string flipped(c.body);
+      for (const char by : {'\0', '"', '\\', '{', '}', '[', ']', ',', ':', '\n', '\r', '\xFF'}) {
+        flipped[at] = by;
+        ++(survives(updating, c.path, flipped) ? read : refused);
+      }
+      for (int bit = 0; bit < 8; ++bit) {
+        flipped[at] = static_cast<char>(c.body[at] ^ (1 << bit));
+        ++(survives(updating, c.path, flipped) ? read : refused);
+      }
+    }
+  }
+  EXPECT_GT(read, 500u);
+  EXPECT_GT(refused, 2000u);
+}
+
+TEST(HostileUpdates, ManyLinesAreReadInOnePass) {
+  std::string body;
+  for (int i = 0; i < 50'000; ++i) body += "{\"delete\":{\"table\":\"t\",\"id\":1}}\n";
+  const Updating updating;
+  EXPECT_EQ(updating.table_of("/bulk", body), "t");
+  EXPECT_EQ(updating.written("/bulk", body, {"tt"}).size(), body.size() + 50'000);
+  EXPECT_FALSE(updating.parse("/bulk", std::string(1'000'000, '\n')));
+}
+
+}  // namespace
+}  // namespace karmad
