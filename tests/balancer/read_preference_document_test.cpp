@@ -1,0 +1,174 @@
+// docs/read-preference.md is held to what the code does.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "agent/ping_kinds.hpp"
+#include "balancer/endpoints.hpp"
+#include "balancer/topology.hpp"
+#include "strategies/read_preference_text.hpp"
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+/// A fenced block, and the word behind its opening fence.
+struct Block {
+  std::string language;
+  std::string text;
+};
+
+std::vector<std::string> document_lines() {
+  std::ifstream file(KARMAD_SOURCE_DIR "/docs/read-preference.md");
+  std::vector<std::string> all;
+  for (std::string line; std::getline(file, line);) all.push_back(line);
+  return all;
+}
+
+std::string document() {
+  std::string text;
+  for (const auto& line : document_lines()) text.append(line).append("\n");
+  return text;
+}
+
+std::vector<Block> blocks() {
+  std::vector<Block> all;
+  bool open = false;
+  for (const auto& line : document_lines()) {
+    const bool fence = line.starts_with("```");
+    if (fence && !open) all.push_back({line.substr(3), {}});
+    if (!fence && open) all.back().text.append(line).append("\n");
+    open = open != fence;
+  }
+  return all;
+}
+
+std::vector<std::string> examples() {
+  std::vector<std::string> all;
+  for (const auto& block : blocks())
+    if (block.text.find("type = distributed") != std::string::npos) all.push_back(block.text);
+  return all;
+}
+
+std::shared_ptr<const Topology> built(const std::string& text) {
+  const auto loaded = load_text(text);
+  EXPECT_EQ(lines(loaded.problems), Lines{}) << text;
+  if (!loaded.settings) return nullptr;
+  EXPECT_EQ(lines(loaded.settings->notices), Lines{}) << text;
+  AgentRegistry registry(1, std::chrono::seconds(60));
+  const Loops loops;
+  Problems problems;
+  auto topology =
+      Topology::build(*loaded.settings, {.registry = registry, .loops = loops}, nullptr, problems);
+  EXPECT_EQ(lines(problems), Lines{}) << text;
+  return topology;
+}
+
+TEST(ReadPreferenceDocument, HasExamplesThatLoadWithoutANotice) {
+  EXPECT_EQ(examples().size(), 6U);
+  for (const auto& example : examples()) EXPECT_TRUE(built(example)) << example;
+}
+
+TEST(ReadPreferenceDocument, HasExamplesThatAreWhatItSaysOfThem) {
+  struct Expected {
+    std::size_t example;
+    std::string table;
+    std::string ping;
+    std::string strategy;
+    SetKind kind;  ///< before anything is heard of it
+    std::string preference;
+  };
+  const Expected cases[] = {
+      {0, "products", "native", "leastops", SetKind::unknown,
+       R"({"mode":"secondaryPreferred","tags":[{"dc":"ny"},{}],"maxStalenessSeconds":120})"},
+      {1, "products", "http", "nodeads", SetKind::roles, R"({"mode":"nearest"})"},
+      {2, "posts", "manticore", "nodeads", SetKind::unknown, R"({"mode":"nearest"})"},
+      {3, "books", "solr", "leastops", SetKind::unknown,
+       R"({"mode":"secondaryPreferred","tags":[{"type":"pull"},{"type":"tlog"},{}]})"},
+      {3, "logs", "elasticsearch", "leastops", SetKind::unknown,
+       R"({"mode":"nearest","tags":[{"zone":"a"},{}]})"},
+      {4, "products", "manticore", "random", SetKind::direct, ""},
+      {5, "products", "native", "leastops", SetKind::unknown, R"({"mode":"secondary"})"},
+  };
+  const auto all = examples();
+  ASSERT_EQ(all.size(), 6U);
+  for (const auto& expected : cases) {
+    SCOPED_TRACE(fmt::format("example {}, table {}", expected.example + 1, expected.table));
+    const auto topology = built(all[expected.example]);
+    ASSERT_TRUE(topology);
+    const auto* table = topology->find(expected.table);
+    ASSERT_NE(table, nullptr);
+    const auto& shard = *table->shards.front();
+    EXPECT_TRUE(shard.aware);
+    ASSERT_NE(shard.pings.kind, nullptr);
+    EXPECT_EQ(shard.pings.kind->name, expected.ping);
+    EXPECT_EQ(shard.mirrors->strategy_name(), expected.strategy);
+    EXPECT_EQ(shard.mirrors->view(0)->picture.kind, expected.kind);
+    EXPECT_EQ(table->preference ? text(*table->preference) : "", expected.preference);
+  }
+}
+
+TEST(ReadPreferenceDocument, ShowsADescriptionThatIsUnderstood) {  // SD-009
+  std::size_t found = 0;
+  for (const auto& block : blocks()) {
+    if (block.text.find("\"set_version\"") == std::string::npos) continue;
+    ++found;
+    const auto told = parse_description(block.text);
+    ASSERT_TRUE(told) << told.error();
+    EXPECT_EQ(told->role, Role::replica);
+    EXPECT_EQ(told->set, "products");
+    EXPECT_EQ(told->me, "10.0.0.2:9308");
+    EXPECT_EQ(told->tags, (Tags{{"dc", "ny"}, {"rack", "2"}}));
+    EXPECT_EQ(told->last_write_ms, 1790000000000);
+    EXPECT_EQ(told->generation, 1204U);
+    EXPECT_EQ(told->set_version, 3);
+    EXPECT_EQ(told->version, (VersionMark{"5f1c", 17}));
+    EXPECT_EQ(told->load, 0.25);
+    // What is written of it again has only members that the table lists.
+    rapidjson::Document written;
+    written.Parse(text(*told));
+    for (const auto& [name, value] : written.GetObject()) {
+      const auto row = fmt::format("`{}`", name.GetString());
+      EXPECT_NE(document().find(row), std::string::npos) << row;
+    }
+  }
+  EXPECT_EQ(found, 1U);
+}
+
+TEST(ReadPreferenceDocument, ShowsPreferencesThatMeanTheSame) {  // SS-093
+  const auto of_short = parse_read_preference(
+      "mode=secondary;tags=dc:ny,rack:2|dc:sf|;maxStalenessSeconds=120;hedge=true");
+  ASSERT_TRUE(of_short) << of_short.error().why;
+  EXPECT_NE(
+      document().find("mode=secondary;tags=dc:ny,rack:2|dc:sf|;maxStalenessSeconds=120;hedge=true"),
+      std::string::npos);
+  EXPECT_NE(document().find(text(*of_short)), std::string::npos) << text(*of_short);
+}
+
+TEST(ReadPreferenceDocument, NamesWhatThereIs) {  // SS-107
+  const auto text = document();
+  std::vector<std::string> names;
+  for (const auto mode : {Mode::primary, Mode::primary_preferred, Mode::secondary,
+                          Mode::secondary_preferred, Mode::nearest})
+    names.emplace_back(name(mode));
+  for (const auto kind : ping_kind_names()) names.emplace_back(kind);
+  for (const auto kind : kSetKindNames) names.emplace_back(kind);
+  for (const auto role : kRoleNames) names.emplace_back(role);
+  for (const auto& each : names) EXPECT_NE(text.find("`" + each + "`"), std::string::npos) << each;
+}
+
+TEST(ReadPreferenceDocument, ListsEndpointsThatThereAre) {  // SS-107
+  for (const auto* path :
+       {"/healthz", "/readyz", "/agents", "/hello", "/search", "/json/search", "/sql", "/cli_json",
+        "/cli", "/insert", "/replace", "/update", "/delete", "/bulk"}) {
+    EXPECT_TRUE(is_own_path(path)) << path;
+    EXPECT_NE(document().find(fmt::format("`{}`", path)), std::string::npos) << path;
+  }
+}
+
+}  // namespace
+}  // namespace karmad
