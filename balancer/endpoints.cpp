@@ -193,7 +193,8 @@ Task<Answer> own(Query& query, What endpoint) {
     case What::healthy:
       co_return text_json(200, R"({"status":"ok"})");
     case What::ready: {
-      auto [ready, body] = readiness(*query.topology, query.worker.process);
+      auto [ready, body] =
+          readiness(*query.topology, query.worker.process, query.worker.loop.index);
       co_return text_json(ready ? 200 : 503, std::move(body));
     }
     case What::agents: {

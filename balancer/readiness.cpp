@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "balancer/dispatch/selection.hpp"
 #include "balancer/status/json_text.hpp"
 
 namespace karmad {
@@ -17,7 +18,25 @@ bool live(const Agent& agent, const InstanceSettings& settings) {
          vitals.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
 }
 
-std::pair<bool, std::string> readiness(const Topology& topology, const Process& process) {
+namespace {
+
+/// Whether a search that gives no read preference would find a mirror.
+bool serves(const Table& table, const Shard& shard, const InstanceSettings& settings,
+            unsigned worker) {
+  const auto& mirrors = *shard.mirrors;
+  const Selection selection(std::nullopt, table, settings, Operation::read);
+  if (const auto* need = selection.at(shard))
+    return !suitable_for(*need, mirrors.view(worker)->picture, Candidates::first(mirrors.size()))
+                .empty();
+  for (std::size_t m = 0; m < mirrors.size(); ++m)
+    if (live(*mirrors[m].agent, settings)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::pair<bool, std::string> readiness(const Topology& topology, const Process& process,
+                                       unsigned worker) {
   bool ready = !process.draining.load(std::memory_order_relaxed);
   rapidjson::StringBuffer json;
   rapidjson::Writer<rapidjson::StringBuffer> writer(json);
@@ -30,10 +49,7 @@ std::pair<bool, std::string> readiness(const Topology& topology, const Process& 
   for (const auto& table : topology.tables)
     for (std::size_t s = 0; s < table->shards.size(); ++s) {
       const auto& mirrors = *table->shards[s]->mirrors;
-      bool alive = false;
-      for (std::size_t m = 0; m < mirrors.size() && !alive; ++m)
-        alive = live(*mirrors[m].agent, topology.settings);
-      if (alive) continue;
+      if (serves(*table, *table->shards[s], topology.settings, worker)) continue;
       ready = false;
       writer.StartObject();
       writer.Key("table");

@@ -207,6 +207,7 @@ class Builder {
 
   std::vector<Member> members_of(const ShardSettings& from) {
     std::vector<Member> members(from.mirrors.size());
+    std::optional<std::size_t> primary;
     for (std::size_t i = 0; i < members.size(); ++i) {
       const auto& mirror = from.mirrors[i];
       if (mirror.role) {
@@ -215,6 +216,10 @@ class Builder {
           problem(mirror.role->at,
                   fmt::format("role '{}' is unknown; known are {}", mirror.role->value,
                               fmt::join(std::span(kRoleNames).subspan(1), ", ")));
+        if (members[i].role == Role::primary && primary)
+          problem(mirror.role->at, fmt::format("a set has one primary, and {} is it already",
+                                               text(from.mirrors[*primary].address)));
+        if (members[i].role == Role::primary) primary = i;
       }
       if (mirror.tags) {
         auto tags = parse_tags(mirror.tags->value, ';');

@@ -152,8 +152,7 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   std::optional<Selected> selected;
   const auto until =
       std::min(query.deadline, Loop::now() + settings.selection_timeout.value);  // SS-111
-  part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
-  if (!part.refused && Loop::now() < until) {
+  if (Loop::now() < until) {
     const Waiting waiting(worker.process.waiting_selections);
     if (waiting.before() >= settings.max_waiting_selections.value) {
       part.refused = too_many_waiting(settings.max_waiting_selections.value);
@@ -188,31 +187,25 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   co_return selected;
 }
 
-Task<std::optional<Selected>> select_mirror(Query& query, const ShardOrder& order,
-                                            ShardPart& part) {
+/// The mirror to try by what is known now; nothing when none suits, or (`part.refused`) when none
+/// ever will.
+std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part) {
   auto& worker = query.worker;
   const auto& set = *part.shard->mirrors;
-  const SelectionLog::About about{query, order.selection, *part.shard};
-  std::optional<Selected> selected;
-  const auto* need = order.selection.at(*part.shard);
-  if (need != nullptr) {
-    worker.process.selection_log->started(about);
+  if (order.selection.at(*part.shard) != nullptr) {
+    const auto& log = *worker.process.selection_log;
+    const SelectionLog::About about{query, order.selection, *part.shard};
+    log.started(about);
     part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
     if (part.refused) {
-      worker.process.selection_log->failed(about, part.refused->reason);
-      co_return selected;
+      log.failed(about, part.refused->reason);
+      return std::nullopt;
     }
   }
   const auto chosen = set.pick(order.selection.question(*part.shard, part.tried), worker.loop.index,
                                worker.loop.random);
-  if (chosen) {
-    selected = Selected{*chosen, order.table.connect_timeout};
-  } else {
-    selected = co_await wait_for_mirror(query, order, part);
-  }
-  if (selected && need != nullptr)
-    worker.process.selection_log->succeeded(about, *set[selected->mirror].agent);
-  co_return selected;
+  if (!chosen) return std::nullopt;
+  return Selected{*chosen, order.table.connect_timeout};
 }
 
 }  // namespace
@@ -223,10 +216,13 @@ Task<void> ask_shard(Query& query, const ShardOrder& order, ShardPart& part) {
   const auto retry = retry_settings(query, order, *part.shard);
   for (;;) {
     if (query.stopped) co_return;
-    const auto selected = co_await select_mirror(query, order, part);
+    auto selected = select_now(query, order, part);
+    if (!selected && !part.refused) selected = co_await wait_for_mirror(query, order, part);
     if (!selected) co_return;
     const auto chosen = selected->mirror;
     auto& mirror = set[chosen];
+    if (order.selection.at(*part.shard) != nullptr)
+      worker.process.selection_log->succeeded({query, order.selection, *part.shard}, *mirror.agent);
     part.tried.insert(chosen);
     part.mirror = &mirror;
     give_back(query, part.reply);

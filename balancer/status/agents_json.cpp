@@ -114,6 +114,7 @@ void write_agent(Document& out, const AgentStatus& agent) {
   out.milliseconds("ping_ms", agent.ping_trip);
   out.count("in_flight", agent.in_flight);
   out.count("open_connections", agent.open_connections);
+  out.count("waiting", agent.waiting);
   out.seconds("last_query_s", agent.last_query);
   out.seconds("last_answer_s", agent.last_answer);
   out.object("latency_ms", [&] {

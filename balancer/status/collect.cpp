@@ -38,6 +38,7 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
   if (const auto trip = read(vitals.ping_trip); trip != 0) status.ping_trip = Micros{trip};
   status.in_flight = read(vitals.in_flight);
   status.open_connections = read(vitals.connections);
+  status.waiting = read(vitals.waiting);
   for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
     status.periods[i] = agent.history.over(kShownPeriods[i], now);
   status.latency = agent.history.quantiles(now);

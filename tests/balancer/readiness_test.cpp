@@ -22,21 +22,21 @@ struct Readiness : testing::Test {
 };
 
 TEST_F(Readiness, NeedsOneMirrorOfEveryShardThatAnsweredAndIsNotDead) {  // HA-022
-  EXPECT_FALSE(readiness(*topology, process).first);
+  EXPECT_FALSE(readiness(*topology, process, 0).first);
   agent(1).vitals.answered = true;
   agent(1).vitals.errors_in_a_row = 3;
-  EXPECT_TRUE(readiness(*topology, process).first);
+  EXPECT_TRUE(readiness(*topology, process, 0).first);
   agent(1).vitals.errors_in_a_row = 4;
-  EXPECT_FALSE(readiness(*topology, process).first);
+  EXPECT_FALSE(readiness(*topology, process, 0).first);
   agent(0).vitals.answered = true;
-  EXPECT_TRUE(readiness(*topology, process).first);
+  EXPECT_TRUE(readiness(*topology, process, 0).first);
   process.draining = true;
-  EXPECT_FALSE(readiness(*topology, process).first);
+  EXPECT_FALSE(readiness(*topology, process, 0).first);
 }
 
 TEST_F(Readiness, IsJsonWhateverAnAgentSaid) {
   agent(0).last_error("\xff\"}\n");
-  const auto [ready, body] = readiness(*topology, process);
+  const auto [ready, body] = readiness(*topology, process, 0);
   EXPECT_FALSE(ready);
   rapidjson::Document json;
   json.Parse<rapidjson::kParseValidateEncodingFlag>(body.c_str());

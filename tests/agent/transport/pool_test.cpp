@@ -97,6 +97,92 @@ TEST_F(Pools, DoNotTakeBackWhatIsClosed) {
   EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.unused(); }));
 }
 
+/// A take() that goes on by itself.
+struct Taking {
+  Taking(AgentAt& at, std::vector<int>& order, int number) : stop(at.loop) {
+    spawn(run(at.pool, order, number));
+  }
+  Task<void> run(Pool& pool, std::vector<int>& order, int number) {
+    result = co_await pool.take(From::idle, stop);
+    order.push_back(number);
+  }
+  bool done() const { return result.has_value(); }
+  Stop stop;
+  std::optional<std::expected<Pool::Taken, NoConnection>> result;
+};
+
+TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
+  at.pool.limit({.connections = 1});
+  std::vector<int> order;
+  Taking first(at, order, 1);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return first.done(); }));
+  Taking second(at, order, 2);
+  Taking third(at, order, 3);
+  EXPECT_EQ(at.agent->vitals.waiting, 2u);
+  EXPECT_EQ(at.open(), 1u);
+  at.pool.give(std::move((*first.result)->connection));
+  ASSERT_TRUE(turn_until(at.loop, [&] { return second.done(); }));
+  EXPECT_FALSE(third.done());
+  (*second.result)->connection->close();
+  second.result.reset();  // frees the place, not the connection
+  ASSERT_TRUE(turn_until(at.loop, [&] { return third.done(); }));
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+  EXPECT_FALSE((*third.result)->reused);
+  EXPECT_EQ(at.agent->vitals.waiting, 0u);
+  EXPECT_EQ(at.agent->vitals.connecting, 0u);
+  (*third.result)->connection->close();
+}
+
+TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
+  at.pool.limit({.connections = 1});
+  auto only = at.connection();
+  for (const auto why : {Why::connect_timeout, Why::cancelled}) {
+    std::vector<int> order;
+    Taking waiting(at, order, 1);
+    EXPECT_FALSE(waiting.done());
+    waiting.stop.request(why);
+    ASSERT_TRUE(waiting.done());
+    ASSERT_FALSE(*waiting.result);
+    EXPECT_EQ(waiting.result->error().outcome,  // never the agent's fault
+              why == Why::cancelled ? Outcome::cancelled : Outcome::own_trouble);
+    EXPECT_EQ(at.agent->vitals.waiting, 0u);
+  }
+  only->close();
+}
+
+TEST_F(Pools, UseNoConnectionOfAnOlderGeneration) {  // SD-020, SD-024
+  auto idle = at.connection();
+  auto in_use = at.connection(From::fresh);
+  EXPECT_EQ(idle->generation, 0u);
+  at.pool.give(std::move(idle));
+  at.agent->generation = 1;
+  EXPECT_FALSE(at.pool.ready());
+  at.pool.give(std::move(in_use));
+  EXPECT_EQ(at.pool.idle(), 0u);
+  const auto next = at.connection();
+  EXPECT_EQ(next->generation, 1u);
+  next->close();
+}
+
+TEST(PoolOfASlowAgent, EstablishesFewConnectionsAtATime) {  // SD-025
+  FullPort full;
+  AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
+  at.pool.limit({.connecting = 2});
+  std::vector<int> order;
+  Taking first(at, order, 1);
+  Taking second(at, order, 2);
+  Taking third(at, order, 3);
+  EXPECT_EQ(at.agent->vitals.connecting, 2u);
+  EXPECT_EQ(at.agent->vitals.waiting, 1u);
+  first.stop.request(Why::connect_timeout);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return at.agent->vitals.waiting == 0; }));
+  EXPECT_EQ(at.agent->vitals.connecting, 2u);
+  second.stop.request(Why::cancelled);
+  third.stop.request(Why::cancelled);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 3; }));
+  EXPECT_EQ(at.agent->vitals.connecting, 0u);
+}
+
 TEST(PoolWithoutAnAgent, SaysThatConnectingFailedAndWhy) {
   ClosedPort nobody;
   AgentAt at(nobody.port());

@@ -47,7 +47,7 @@ TEST(AgentsJson, TellsAllOfAMirror) {
             R"("generation":18446744073709551615,"rtt_ms":0.958,"rtt_ms_least":0.812,)"
             R"("load":0.25,"unsuitable":"",)"
             R"("errors_in_a_row":0,"last_error":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
-            R"("open_connections":3,"last_query_s":0.17,"last_answer_s":0.165,)"
+            R"("open_connections":3,"waiting":0,"last_query_s":0.17,"last_answer_s":0.165,)"
             R"("latency_ms":{"mean":1.542,"p50":1.4,"p95":2.0,"p99":2.04},)"
             R"("periods":{"1":{)" +
                 totals + R"(,"5":{)" + totals + R"(,"15":{)" + totals +
