@@ -36,6 +36,7 @@ struct PingKind {
                                                       std::string_view me, std::string_view table);
   bool describes = true;     ///< says more than that the mirror is alive
   bool about_table = false;  ///< its requests name the table
+  bool tells_roles = false;  ///< knows primaries from replicas; else all who serve are alike
 };
 
 /// `http`, `native`, `manticore`, `elasticsearch`, `opensearch`, `solr`; nullptr for another name.

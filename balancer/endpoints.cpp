@@ -8,6 +8,7 @@
 #include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/ping_kinds.hpp"
+#include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
 #include "balancer/dispatch/dispatch.hpp"
 #include "balancer/hello.hpp"
@@ -141,17 +142,6 @@ Task<Answer> update(Query& query) {
                           fmt::format("unknown table '{}' in {} request; SHOW TABLES lists those "
                                       "there are",
                                       parsed->table, query.operation));
-  if (table->shards.size() == 1) {
-    const auto& mirrors = *table->shards.front()->mirrors;
-    const auto kind = mirrors.view(query.worker.loop.index)->picture.kind;
-    if (kind == SetKind::flat && table->updates == Updates::primary)
-      co_return bad_request(
-          query, 403,
-          fmt::format("table '{}' has {} mirrors and none of them is the primary: an update would "
-                      "reach one copy only. Say which mirror has role=primary, or, where the "
-                      "mirrors pass updates on to each other, updates = any",
-                      parsed->table, mirrors.size()));
-  }
   co_return co_await dispatch(query, *table, dialect, *parsed);
 }
 
@@ -255,7 +245,17 @@ Task<Answer> pass_through(Query& query, const Table& table) {
 /// is meant for us. What is wrong with it, if anything.
 std::optional<Refusal> take_preference(Query& query) {
   constexpr std::string_view kParameter = "read_preference=";
-  auto text = std::string(query.head.find(kReadPreference));
+  const auto refuse = [&query](std::string reason, int code = 0) {
+    query.worker.counters.add(Count::bad_requests);
+    return Refusal{
+        .status = 400, .type = "bad_read_preference", .reason = std::move(reason), .code = code};
+  };
+  std::string text;
+  for (const auto& field : query.head.all()) {
+    if (!wire::same_word(field.name, kReadPreference)) continue;
+    if (!text.empty()) return refuse("two read preferences in one request");
+    text = field.value;
+  }
   auto& parameters = query.request.query;
   for (std::size_t at = 0; at < parameters.size();) {
     const auto end = std::min(parameters.find('&', at), parameters.size());
@@ -266,9 +266,7 @@ std::optional<Refusal> take_preference(Query& query) {
     }
     const auto value = url_decoded(parameter.substr(kParameter.size()));
     if (!text.empty() && text != value)
-      return Refusal{.status = 400,
-                     .type = "bad_read_preference",
-                     .reason = "two different read preferences in one request"};
+      return refuse("two different read preferences in one request");
     text = value;
     query.without_preference.assign(parameters.substr(0, at));
     query.without_preference.append(parameters.substr(std::min(end + 1, parameters.size())));
@@ -278,13 +276,7 @@ std::optional<Refusal> take_preference(Query& query) {
   }
   if (text.empty()) return std::nullopt;
   auto preference = parse_read_preference(text);
-  if (!preference) {
-    query.worker.counters.add(Count::bad_requests);
-    return Refusal{.status = 400,
-                   .type = "bad_read_preference",
-                   .reason = std::move(preference.error().why),
-                   .code = preference.error().code};
-  }
+  if (!preference) return refuse(std::move(preference.error().why), preference.error().code);
   query.preference = *std::move(preference);
   return std::nullopt;
 }

@@ -7,9 +7,15 @@
 namespace karmad {
 namespace {
 
+constexpr std::string_view kTable = "table=";
+
+bool names_unknown_table(const Topology& topology, std::string_view parameters) {
+  return parameters.starts_with(kTable) &&
+         topology.find(parameters.substr(kTable.size())) == nullptr;
+}
+
 /// The table whose only mirror karmad stands in front of; none if it is not a side-car.
 const Table* only_one(const Topology& topology, std::string_view parameters) {
-  constexpr std::string_view kTable = "table=";
   const Table* table = nullptr;
   if (parameters.starts_with(kTable)) {
     table = topology.find(parameters.substr(kTable.size()));
@@ -24,6 +30,8 @@ const Table* only_one(const Topology& topology, std::string_view parameters) {
 }  // namespace
 
 Answer hello(Query& query) {
+  if (names_unknown_table(*query.topology, query.request.query))
+    return refusal(404, "no such table; SHOW TABLES lists those there are");
   Description description;
   if (const auto* table = only_one(*query.topology, query.request.query)) {
     const auto& shard = *table->shards.front();

@@ -216,6 +216,10 @@ class Builder {
           problem(mirror.role->at,
                   fmt::format("role '{}' is unknown; known are {}", mirror.role->value,
                               fmt::join(std::span(kRoleNames).subspan(1), ", ")));
+        if (members[i].role == Role::standalone && members.size() > 1)
+          problem(mirror.role->at,
+                  "role=standalone is for a mirror alone in its set; mirrors that are all alike "
+                  "are role=router");
         if (members[i].role == Role::primary && primary)
           problem(mirror.role->at, fmt::format("a set has one primary, and {} is it already",
                                                text(from.mirrors[*primary].address)));
@@ -249,7 +253,7 @@ class Builder {
       state.kind = pings.kind == nullptr ? SetKind::balanced : SetKind::direct;
     } else if (roles) {
       state.kind = SetKind::roles;
-    } else if (pings.kind == nullptr || !pings.kind->describes) {
+    } else if (pings.kind == nullptr || !pings.kind->tells_roles) {
       state.kind = SetKind::flat;
     }
     return state;

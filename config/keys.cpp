@@ -64,9 +64,12 @@ constexpr std::array kSearchdKeys{
     Key<I>{"ha_period_karma", &I::ha_period_karma,
            "Length of one block of a mirror's history; weights change once per block.",
            times(1s, 1s, kDay)},
-    Key<I>{"ha_ping_interval", &I::ha_ping_interval,
-           "An agent that gave no answer for this long is pinged. 0: no pings.",
-           times_or_zero(1ms, 10ms, 1h)},
+    Key<I>{
+        "ha_ping_interval", &I::ha_ping_interval,
+        "An agent that gave no answer for this long is pinged. 0: no pings. At least 500ms where "
+        "mirrors are told apart (roles, tags, a read preference, a `ping_type` that says more): "
+        "these are pinged always.",
+        times_or_zero(1ms, 10ms, 1h)},
     Key<I>{"ping_timeout", &I::ping_timeout, "How long a ping may take.", times(1ms, 1ms, 1h),
            "`ha_ping_interval`, at least 500ms"},
     Key<I>{
@@ -76,9 +79,11 @@ constexpr std::array kSearchdKeys{
         "of itself), `none` (no pings). A table and an agent line may choose differently."},
     Key<I>{"ping_path",
            &I::ping_path,
-           "What a ping asks for with GET.",
+           "What a ping asks for: the path of the GET (`http`, `native`) or POST (`manticore`), or "
+           "what stands before the engine's own paths (`elasticsearch`, `opensearch`, `solr`).",
            {},
-           "that of the `ping_type`: `/` for `http`, `/hello` for `native`"},
+           "that of the `ping_type`: `/` for `http`, `/hello` for `native`, `/sql?mode=raw` for "
+           "`manticore`, `/solr` for `solr`"},
     Key<I>{"read_preference",
            &I::read_preference,
            "Which copies a read may go to: `primary`, `primaryPreferred`, `secondary`, "

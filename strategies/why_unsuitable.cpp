@@ -58,7 +58,7 @@ std::string why_unsuitable(const Need& need, const SetPicture& picture, std::siz
   if (suitable_for(need, picture, all).contains(mirror)) return {};
   if (picture.incompatible) return "no mirror of its set answers pings in a version we know";
   if (mirror >= picture.mirrors.size() || picture.mirrors[mirror].role == Role::unknown)
-    return "not reachable";
+    return "not in use";
   if (picture.kind == SetKind::unknown) return "the kind of its set is not known yet";
   const auto role = picture.mirrors[mirror].role;
   if (picture.kind == SetKind::flat && role == Role::router)

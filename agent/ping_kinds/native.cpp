@@ -248,7 +248,7 @@ std::string text(const Description& description) {
 }
 
 PingKind native_ping() {
-  return {"native", ask, describe};
+  return {.name = "native", .requests = ask, .describe = describe, .tells_roles = true};
 }
 
 }  // namespace karmad

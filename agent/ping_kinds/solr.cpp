@@ -173,7 +173,8 @@ PingKind solr_ping() {
           .requests = ask,
           .describe = describe,
           .describes = true,
-          .about_table = true};
+          .about_table = true,
+          .tells_roles = true};
 }
 
 }  // namespace karmad

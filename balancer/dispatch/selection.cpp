@@ -12,6 +12,7 @@ namespace karmad {
 Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
                      const InstanceSettings& settings, Operation operation) {
   need_.operation = operation;
+  any_takes_updates_ = table.opaque || table.updates == Updates::any;
   if (operation == Operation::write) return;
   need_.preference.mode = Mode::nearest;  // SS-030: every copy serves searches
   const auto& preference = of_request ? of_request : table.preference;
@@ -45,6 +46,15 @@ std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard
                      .reason = std::move(wrong->why),
                      .code = wrong->code};
   }
+  if (need->operation == Operation::write && view.picture.kind == SetKind::flat &&
+      view.mirrors.size() > 1 && !selection.any_takes_updates())
+    return Refusal{
+        .status = 403,
+        .type = "no_primary",
+        .reason = fmt::format("the table has {} mirrors and none of them is the primary: an update "
+                              "would reach one copy only. Say which mirror has role=primary, or, "
+                              "where the mirrors pass updates on to each other, updates = any",
+                              view.mirrors.size())};
   if (view.picture.incompatible)
     return Refusal{.type = "incompatible_mirrors",
                    .reason =
@@ -55,7 +65,7 @@ std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard
 }
 
 Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view) {
-  const auto& need = *selection.at(shard);
+  const auto& need = selection.need();
   const auto& set = *shard.mirrors;
   Refusal refusal{.type = "selection_timeout"};
   std::set<std::string> errors;

@@ -18,8 +18,12 @@ class Selection {
   /// What a mirror of this shard has to suit; null: any mirror will do, whatever is known of it
   /// (nobody gave a preference, and nothing tells the mirrors apart: X-8).
   const Need* at(const Shard& shard) const { return preferred_ || shard.aware ? &need_ : nullptr; }
+  /// Whether an update may go to any mirror of a flat set: they pass it on to each other, or nobody
+  /// knows (`updates`, dialect `http`).
+  bool any_takes_updates() const { return any_takes_updates_; }
   /// Of round trips; only where somebody gave a preference.
   std::optional<Micros> window() const { return window_; }
+  const Need& need() const { return need_; }
   Question question(const Shard& shard, Candidates avoided) const {
     return {.need = at(shard), .avoided = avoided, .window = window_};
   }
@@ -34,9 +38,11 @@ class Selection {
   Need need_;
   bool preferred_ = false;
   std::optional<Micros> window_;
+  bool any_takes_updates_ = false;
 };
 
-/// What is wrong with the need for this kind of set (SS-042, SS-121): nothing can be selected.
+/// What is wrong with the need for this kind of set (SS-042, SS-121; an update needs a primary):
+/// nothing can be selected.
 std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard,
                                   const SetView& view);
 

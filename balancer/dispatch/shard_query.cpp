@@ -168,6 +168,8 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
       QueryStop stop(query);
       co_await set.news(worker.loop, std::min(until, now + kRecheck), stop);
       if (query.stopped) break;
+      part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
+      if (part.refused) break;
       const auto chosen = set.pick(order.selection.question(*part.shard, part.tried),
                                    worker.loop.index, worker.loop.random);
       if (chosen)

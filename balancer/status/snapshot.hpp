@@ -31,7 +31,7 @@ struct AgentStatus {
   std::optional<Micros> ping_trip;    ///< of the last answered ping
   std::uint32_t in_flight = 0;
   std::uint32_t open_connections = 0;
-  std::uint32_t waiting = 0;  ///< attempts that wait for a connection
+  std::uint32_t waiting = 0;                         ///< attempts that wait for a connection
   std::array<Totals, kShownPeriods.size()> periods;  ///< as History::over
   Quantiles latency;                                 ///< as History::quantiles
 };

@@ -183,8 +183,8 @@ TEST(WhyUnsuitable, SaysItInPlainWords) {  // SS-170, SS-046
   EXPECT_EQ(why_unsuitable(need, set, 1), "lags 130 s, the limit is 90 s");
   EXPECT_EQ(why_unsuitable(need, set, 2), "does not say how fresh it is, the limit is 90 s");
   EXPECT_EQ(why_unsuitable(need, set, 3), "role is other");
-  EXPECT_EQ(why_unsuitable(need, set, 4), "not reachable");
-  EXPECT_EQ(why_unsuitable(need, set, 9), "not reachable");
+  EXPECT_EQ(why_unsuitable(need, set, 4), "not in use");
+  EXPECT_EQ(why_unsuitable(need, set, 9), "not in use");
   EXPECT_EQ(why_unsuitable(reading(Mode::nearest, "dc:ny,rack:2|dc:sf"), set, 1),
             "has no tag set of dc:ny,rack:2|dc:sf");
   EXPECT_EQ(why_unsuitable(reading(Mode::primary), set, 1),
