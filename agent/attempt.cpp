@@ -64,7 +64,16 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
       end.stale = true;
       continue;
     }
-    allow(stop, now, order.query_timeout, Why::query_timeout, order.deadline);
+    FirstByte first_byte;
+    const bool notes = order.note_first_byte || order.first_byte_timeout;
+    if (order.first_byte_timeout && *order.first_byte_timeout < order.query_timeout) {
+      const auto whole = now + order.query_timeout;
+      first_byte.then = std::min(whole, order.deadline);
+      first_byte.then_why = whole <= order.deadline ? Why::query_timeout : Why::deadline;
+      allow(stop, now, *order.first_byte_timeout, Why::first_byte_timeout, order.deadline);
+    } else {
+      allow(stop, now, order.query_timeout, Why::query_timeout, order.deadline);
+    }
 
     end.reply.bytes = loop.buffers.take();
     ExchangeEnd exchanged;
@@ -74,9 +83,11 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
           *head, order, pool.agent().name,
           std::min(order.query_timeout, std::chrono::duration_cast<Micros>(order.deadline - now)));
       exchanged = co_await exchange(loop, *connection, {*head, order.body.value_or("")},
-                                    order.method == "HEAD", order.max_reply, stop, end.reply);
+                                    order.method == "HEAD", order.max_reply, stop, end.reply,
+                                    notes ? &first_byte : nullptr);
     }
     end.sent = true;
+    end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
     end.why = std::move(exchanged.why);
     if (exchanged.keep_connection) {
@@ -98,6 +109,7 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
   stop.disarm();
   const auto ended = Loop::now();
   end.out_of_time = stop.why() == Why::deadline;
+  end.first_byte_timeout = stop.why() == Why::first_byte_timeout;
   end.took = std::chrono::duration_cast<Micros>(ended - began);
   co_return end;
 }

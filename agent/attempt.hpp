@@ -21,8 +21,11 @@ struct AttemptOrder {
   const Head* passed_on = nullptr;       ///< a head whose end-to-end fields travel along
   bool repeatable = true;  ///< may be sent again on a new connection when a kept one was stale
   Micros connect_timeout{};
+  std::optional<Micros>
+      first_byte_timeout;  ///< until a reply begins to arrive; none: only the next
   Micros query_timeout{};
-  TimePoint deadline{};  ///< of the whole query
+  bool note_first_byte = false;  ///< when it came is asked for
+  TimePoint deadline{};          ///< of the whole query
   std::size_t max_reply = 0;
 };
 
@@ -31,12 +34,14 @@ struct AttemptEnd {
   std::string why;
   Reply reply;
   Micros took{};
-  std::optional<Micros> connect;  ///< how long connecting took, when it had to
-  bool out_of_time = false;       ///< broken off by the deadline of the whole query
-  bool stale = false;             ///< a kept connection turned out to be closed
-  bool name_refused = false;      ///< not connected because the name leads nowhere
-  std::uint64_t generation = 0;   ///< of the connection it was tried on (SD-024)
-  bool sent = false;              ///< at least a part of the request may have reached the agent
+  std::optional<Micros> connect;        ///< how long connecting took, when it had to
+  std::optional<TimePoint> first_byte;  ///< when it came, if that was asked for
+  bool first_byte_timeout = false;      ///< it did not come in its time
+  bool out_of_time = false;             ///< broken off by the deadline of the whole query
+  bool stale = false;                   ///< a kept connection turned out to be closed
+  bool name_refused = false;            ///< not connected because the name leads nowhere
+  std::uint64_t generation = 0;         ///< of the connection it was tried on (SD-024)
+  bool sent = false;  ///< at least a part of the request may have reached the agent
 };
 
 /// One try of one request at one agent: a connection, the exchange, its end. Broken off by `stop`.

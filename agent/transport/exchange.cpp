@@ -17,13 +17,14 @@ constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 class ReplyReader {
  public:
   ReplyReader(Loop& loop, Connection& connection, bool to_head, std::size_t max_reply, Stop& stop,
-              Reply& reply)
+              Reply& reply, FirstByte* first_byte)
       : loop_(loop),
         connection_(connection),
         to_head_(to_head),
         max_reply_(max_reply),
         stop_(stop),
-        reply_(reply) {}
+        reply_(reply),
+        first_byte_(first_byte) {}
 
   Task<ExchangeEnd> run() {
     bool whole = co_await head();
@@ -45,6 +46,8 @@ class ReplyReader {
         break;
       case Why::query_timeout:
         return fail(Outcome::query_timeout, "query timed out");
+      case Why::first_byte_timeout:
+        return fail(Outcome::query_timeout, "no byte of an answer came in time");
       case Why::connect_timeout:
         return fail(Outcome::connect_timeout, "connect timed out");
       case Why::deadline:
@@ -59,11 +62,18 @@ class ReplyReader {
     return fail(Outcome::broken, error.message());
   }
 
+  void begins() {
+    end_.any_bytes = true;
+    if (first_byte_ == nullptr) return;
+    first_byte_->at = Loop::now();
+    if (first_byte_->then) stop_.at(*first_byte_->then, first_byte_->then_why);
+  }
+
   Task<bool> head() {
     for (unsigned interim = 0; interim < kInterim;) {
       const auto got = co_await connection_.read();
       if (got.error) co_return read_failed(got.error);
-      end_.any_bytes = true;
+      if (!end_.any_bytes) begins();
       reply_.bytes.append(connection_.first.data(), got.size);
       for (;;) {
         auto& head = loop_.response_head;
@@ -184,6 +194,7 @@ class ReplyReader {
   std::size_t max_reply_;
   Stop& stop_;
   Reply& reply_;
+  FirstByte* first_byte_;
   Framing framing_ = Framing::none;
   std::uint64_t content_length_ = 0;
   bool keep_alive_ = false;
@@ -208,7 +219,7 @@ Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending)
 }  // namespace
 
 Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
-                           std::size_t max_reply, Stop& stop, Reply& reply) {
+                           std::size_t max_reply, Stop& stop, Reply& reply, FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
   // A failed write is not the end: the agent may have answered before it read everything.
@@ -217,7 +228,7 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
     sending.under_way = true;
     spawn(send_rest(connection, request, sending));
   }
-  ReplyReader reader(loop, connection, to_head, max_reply, stop, reply);
+  ReplyReader reader(loop, connection, to_head, max_reply, stop, reply, first_byte);
   auto end = co_await reader.run();
   if (sending.under_way) {
     connection.close();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "agent/outcome.hpp"
@@ -33,9 +34,18 @@ struct ExchangeEnd {
   bool keep_connection = false;  ///< it may carry another exchange
 };
 
+/// What happens when a reply begins to arrive: its time is noted, and the wait goes on until `then`
+/// instead of the shorter time its first byte was given.
+struct FirstByte {
+  std::optional<TimePoint> at;  ///< out: when it came
+  std::optional<TimePoint> then;
+  Why then_why = Why::none;
+};
+
 /// Sends a request and reads the reply to its end, on a connection whose first read is outstanding.
 /// Bounded by `max_reply` bytes and by `stop`. `to_head`: the request is a HEAD.
 Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
-                           std::size_t max_reply, Stop& stop, Reply& reply);
+                           std::size_t max_reply, Stop& stop, Reply& reply,
+                           FirstByte* first_byte = nullptr);
 
 }  // namespace karmad

@@ -43,7 +43,14 @@ class Loop {
 };
 
 /// Why something that waits is told to stop.
-enum class Why : std::uint8_t { none, connect_timeout, query_timeout, deadline, cancelled };
+enum class Why : std::uint8_t {
+  none,
+  connect_timeout,
+  first_byte_timeout,
+  query_timeout,
+  deadline,
+  cancelled,
+};
 
 /// The means to end a wait early: by a deadline of its own or by a call. Whoever is about to wait
 /// says how that wait is broken off; the first reason stays.
