@@ -43,6 +43,7 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
   AttemptEnd end;
   const auto began = Loop::now();
   auto now = began;
+  end.generation = pool.agent().generation.load(std::memory_order_relaxed);
   // A kept connection may have been closed by the agent just now. That is nobody's fault: the
   // request goes out once more, on a new one (SS-018).
   for (auto from = Pool::From::idle;; from = Pool::From::fresh) {
@@ -75,6 +76,7 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
       allow(stop, now, order.query_timeout, Why::query_timeout, order.deadline);
     }
 
+    end.sent_at = now;
     end.reply.bytes = loop.buffers.take();
     ExchangeEnd exchanged;
     {

@@ -35,6 +35,7 @@ struct AttemptEnd {
   Reply reply;
   Micros took{};
   std::optional<Micros> connect;        ///< how long connecting took, when it had to
+  TimePoint sent_at{};                  ///< when the request began to go out
   std::optional<TimePoint> first_byte;  ///< when it came, if that was asked for
   bool first_byte_timeout = false;      ///< it did not come in its time
   bool out_of_time = false;             ///< broken off by the deadline of the whole query

@@ -89,16 +89,28 @@ Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop) {
 }
 
 void MirrorSet::check_now() {
+  if (check_posted_.exchange(true)) return;  // one word is enough, however many wait
   loops_.post(0, [self = shared_from_this()] {
+    self->check_posted_ = false;
     self->obey({.check_now = Candidates::first(self->size())});
   });
+}
+
+void MirrorSet::close() {
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker] {
+      self->slots_[worker].closed = true;
+      self->wake(self->slots_[worker]);
+    });
 }
 
 void MirrorSet::met(std::size_t mirror, UseError error, TimePoint now) {
   loops_.post(0, [self = shared_from_this(), mirror, error = std::move(error), now] {
     self->take_generation(mirror);
-    self->obey(self->state_.met(mirror, error, now));
-    self->publish();
+    const auto before = self->state_.picture();
+    const auto effects = self->state_.met(mirror, error, now);
+    self->obey(effects);
+    if (effects != Effects{} || self->state_.picture() != before) self->publish();
   });
 }
 
@@ -142,6 +154,10 @@ void MirrorSet::publish() {
 void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
   auto& slot = slots_[worker];
   slot.view = std::move(view);
+  wake(slot);
+}
+
+void MirrorSet::wake(Slot& slot) {
   const auto news = ++slot.news;
   // Whoever is woken may end others' waits: look for the next one anew each time.
   for (;;) {

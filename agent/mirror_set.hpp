@@ -87,6 +87,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   Task<void> news(Loop& loop, TimePoint until, Stop& stop);
   /// Has every mirror pinged at once, or as soon as SD-004 allows; from any thread (SS-128).
   void check_now();
+  bool closed(unsigned worker) const { return slots_[worker].closed; }
+  bool pinged() const { return options_.state.pinged; }
   /// An error was met at a mirror; from any thread (SD-020 …).
   void met(std::size_t mirror, UseError error, TimePoint now);
 
@@ -95,9 +97,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// True when it shall be pinged once more at once (SD-008).
   bool ping_failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);
   void pinger(std::size_t mirror, std::weak_ptr<Pinger> by) { pingers_[mirror] = std::move(by); }
-  bool is_unknown(std::size_t mirror) const {
-    return state_.picture().mirrors[mirror].role == Role::unknown;
-  }
+  /// The set is not in use any more: nobody pings it. Whoever waits learns it; from worker 0.
+  void close();
 
   /// The probability of each mirror to be the next query's first choice, as this worker sees it;
   /// all 0 when none suits.
@@ -121,6 +122,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   struct alignas(64) Slot {
     std::shared_ptr<const SetView> view;
     std::uint64_t news = 0;
+    bool closed = false;
     std::vector<Waiter*> waiting;
   };
 
@@ -129,6 +131,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void publish();
   void take_generation(std::size_t mirror);
   void show(unsigned worker, std::shared_ptr<const SetView> view);
+  void wake(Slot& slot);
   void obey(const Effects& effects);
 
   std::vector<std::unique_ptr<Mirror>> mirrors_;
@@ -137,6 +140,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   SetState state_;                              ///< worker 0's
   std::vector<std::weak_ptr<Pinger>> pingers_;  ///< worker 0's
   std::vector<Slot> slots_;
+  std::atomic<bool> check_posted_{false};
   std::int64_t block_ = -1;  ///< the block that was current at the last refresh
   std::atomic<std::int64_t> floor_{0};
 };

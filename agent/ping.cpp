@@ -10,7 +10,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kMaxPingReply = 1 << 20;
+constexpr std::size_t kMaxPingReply = 8 << 20;  // a large cluster's own description of itself
 
 /// What a ping that brought nothing was; nothing when that says nothing about the agent.
 std::optional<PingFailure> failure_of(Outcome outcome) {
@@ -64,16 +64,10 @@ void Pinger::break_off() {
   if (pinging_ != nullptr) pinging_->request(Why::cancelled);
 }
 
-bool Pinger::wanted_always() const {
-  return always_ || std::ranges::any_of(subscribers_, [](const auto& subscriber) {
-           return subscriber.first->is_unknown(subscriber.second);
-         });
-}
-
 TimePoint Pinger::due() const {
   if (ended_ == TimePoint{} || again_) return {};
   auto last = ended_;
-  if (!wanted_always())
+  if (!always_)
     last = std::max(last,
                     TimePoint{Micros{agent_->vitals.last_answer.load(std::memory_order_relaxed)}});
   const auto usual = last + settings_.interval;
@@ -104,6 +98,7 @@ Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Sto
                                        : std::nullopt,
                            .connect_timeout = settings_.timeout,
                            .query_timeout = settings_.timeout,
+                           .note_first_byte = true,
                            .deadline = deadline,
                            .max_reply = kMaxPingReply};
   auto end = co_await attempt(loop_, pool_, order, stop);
@@ -128,11 +123,12 @@ Task<void> Pinger::ping() {
     replies.push_back(std::move(ended.reply));
     // What is known of the whole ping is its first request's time, and the last one's outcome.
     if (answers.empty()) {
-      trip = ended.took - ended.connect.value_or(Micros{});
+      trip = std::chrono::duration_cast<Micros>(ended.first_byte.value_or(ended.sent_at) -
+                                                ended.sent_at);  // SD-006
       end.took = ended.took;
       end.connect = ended.connect;
     }
-    end.outcome = ended.outcome;
+    end.outcome = ended.out_of_time ? Outcome::query_timeout : ended.outcome;
     end.why = std::move(ended.why);
     if (end.outcome != Outcome::answered) break;
     answers.push_back({replies.back().status, replies.back().body()});

@@ -56,7 +56,6 @@ class Pinger {
   Task<AttemptEnd> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
   void tell_of(const AttemptEnd& end, std::expected<Description, std::string> told, Micros trip);
   TimePoint due() const;
-  bool wanted_always() const;
 
   Loop& loop_;
   std::shared_ptr<Agent> agent_;

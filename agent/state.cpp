@@ -134,7 +134,6 @@ Effects SetState::failed(std::size_t mirror, PingFailure failure, std::string wh
   auto& m = mirrors_[mirror];
   const auto was_known = facts(mirror).role != Role::unknown;
   if (m.reached) drop_connections(mirror, effects);
-  if (failure == PingFailure::timeout) effects.break_used = effects.drop_idle;
   if (was_known && failure == PingFailure::network) effects.check_now.insert(mirror);
   m.version.reset();
   becomes_unknown(mirror, std::move(why), now);

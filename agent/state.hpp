@@ -56,7 +56,6 @@ enum class PingFailure : std::uint8_t {
 struct Effects {
   Candidates check_now;    ///< ping at once (SD-004 bounds how soon)
   Candidates drop_idle;    ///< kept connections are of no use: their generation is over
-  Candidates break_used;   ///< connections in use are of no use, either (a ping timed out: SD-008)
   Candidates cancel_ping;  ///< break off the ping that is under way
   bool operator==(const Effects&) const = default;
 };

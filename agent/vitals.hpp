@@ -12,7 +12,6 @@ struct alignas(64) Vitals {
   std::atomic<std::uint32_t> in_flight{0};
   std::atomic<std::uint32_t> errors_in_a_row{0};
   std::atomic<std::uint32_t> connections{0};  ///< open ones, of all workers
-  std::atomic<std::uint32_t> connecting{0};   ///< of them, those being established
   std::atomic<std::uint32_t> waiting{0};      ///< attempts that wait for a connection
   std::atomic<bool> answered{false};          ///< has answered a ping or a query cleanly, ever
   std::atomic<std::int64_t> last_query{0};    ///< µs on the master's clock; 0: never

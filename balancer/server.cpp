@@ -18,6 +18,7 @@ namespace {
 constexpr int kRuntime = 1;
 constexpr int kSystem = 71;  // EX_OSERR
 constexpr Micros kUpkeep = 100ms;
+constexpr Micros kDrainLook = 10ms;
 
 unsigned cores() {
   cpu_set_t set;
@@ -159,6 +160,12 @@ Task<void> Server::upkeep() {
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
+  // Draining. What waits for a suitable mirror needs the pings to the end.
+  while (process_.connections.load(std::memory_order_relaxed) > 0) {
+    Stop nobody(worker.loop);
+    co_await sleep(worker.loop, Loop::now() + kDrainLook, nobody);
+  }
+  for (auto& pinger : pingers_) pinger->stop();
 }
 
 void Server::ping_as(const Topology& topology) {
@@ -183,6 +190,12 @@ void Server::ping_as(const Topology& topology) {
         shard->mirrors->pinger(i, pinger);
       }
   for (auto pinger = pingers_.begin() + old; pinger != pingers_.end(); ++pinger) (*pinger)->start();
+  // Who waits for news of a set that is gone waits for nothing.
+  const auto before = std::exchange(sets_, {});
+  for (const auto& table : topology.tables)
+    for (const auto& shard : table->shards) sets_.push_back(shard->mirrors);
+  for (const auto& set : before)
+    if (std::ranges::find(sets_, set) == sets_.end()) set->close();
 }
 
 int Server::run() {
@@ -193,7 +206,6 @@ int Server::run() {
       for (auto& acceptor : acceptors_[i]) acceptor->stop();
       if (i != 0) return;
       upkeep_->request(Why::cancelled);
-      for (auto& pinger : pingers_) pinger->stop();
     };
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers_.size(); ++i)

@@ -61,6 +61,7 @@ class Server {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0's
+  std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
   asio::io_context main_;
   /// Signals are blocked in every thread and read here like bytes: none can arrive at a bad moment.

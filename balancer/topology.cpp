@@ -109,12 +109,13 @@ class Builder {
       problems_.push_back({name.at, fmt::format("ha_strategy '{}' is unknown; known are {}{}",
                                                 name.value, fmt::join(strategy_names(), ", "),
                                                 suggestion(name.value, strategy_names()))});
-    const auto pings = pings_of(table, from);
+    const auto* kind = kind_of(table, from);
+    const auto pings = pings_of(table, from, kind);
     auto members = members_of(from);
-    const bool aware = preferred || (pings.kind != nullptr && pings.kind->describes) ||
+    const bool aware = preferred || (kind != nullptr && kind->describes) ||
                        std::ranges::any_of(members, [](const auto& m) { return m.role || m.tags; });
     if (aware && needs_pings_.empty() && !is_unpinged(table, from)) needs_pings_ = table.name;
-    const auto identity = identity_of(table, from, name.value, aware);
+    const auto identity = identity_of(table, from, name.value, aware, pings);
     std::vector<std::unique_ptr<Mirror>> mirrors;
     for (const auto& mirror : from.mirrors) {
       auto agent = registry_.at(mirror.address);
@@ -190,18 +191,25 @@ class Builder {
     return ping_type(table, from).value == "none";
   }
 
-  ShardPings pings_of(const TableSettings& table, const ShardSettings& from) {
-    const auto& instance = topology_.settings;
+  /// What is configured, also when pings are off: whether a table needs them hangs on it.
+  const PingKind* kind_of(const TableSettings& table, const ShardSettings& from) {
+    if (is_unpinged(table, from)) return nullptr;
     const auto& type = ping_type(table, from);
-    const auto path = from.ping_path    ? from.ping_path
-                      : table.ping_path ? table.ping_path
-                                        : instance.ping_path;
-    if (is_unpinged(table, from) || instance.ha_ping_interval.value == Micros{0}) return {};
     const auto* kind = ping_kind(type.value);
     if (kind == nullptr)
       problem(type.at, fmt::format("ping_type '{}' is unknown; known are {}{}", type.value,
                                    fmt::join(ping_kind_names(), ", "),
                                    suggestion(type.value, ping_kind_names())));
+    return kind;
+  }
+
+  ShardPings pings_of(const TableSettings& table, const ShardSettings& from,
+                      const PingKind* kind) const {
+    const auto& instance = topology_.settings;
+    const auto path = from.ping_path    ? from.ping_path
+                      : table.ping_path ? table.ping_path
+                                        : instance.ping_path;
+    if (kind == nullptr || instance.ha_ping_interval.value == Micros{0}) return {};
     return {.kind = kind, .path = path ? path->value : std::string()};
   }
 
@@ -265,17 +273,18 @@ class Builder {
 
   /// Everything a mirror set is made from: a reload that changes none of it keeps the set.
   std::string identity_of(const TableSettings& table, const ShardSettings& from,
-                          std::string_view strategy, bool aware) const {
+                          std::string_view strategy, bool aware, const ShardPings& pings) const {
     const auto& instance = topology_.settings;
     const auto text_of = [](const std::optional<Located<std::string>>& a,
                             const std::optional<Located<std::string>>& b) {
       return a ? a->value : b ? b->value : std::string();
     };
-    return fmt::format(
-        "{} {} {} {} {} {} {} {} {} {} {}", table.name, from.line, strategy, from.persistent,
-        instance.dead_after.value, instance.karma_compound.value,
-        text_of(table.ping_type, instance.ping_type), text_of(table.ping_path, instance.ping_path),
-        aware ? instance.ha_ping_interval.value.count() : 0, instance.tags_in_flat.value, aware);
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", table.name, from.line, strategy,
+                       from.persistent, instance.dead_after.value, instance.karma_compound.value,
+                       text_of(table.ping_type, instance.ping_type),
+                       text_of(table.ping_path, instance.ping_path),
+                       aware ? instance.ha_ping_interval.value.count() : 0,
+                       instance.tags_in_flat.value, aware, pings.kind != nullptr);
   }
 
   std::shared_ptr<Shard> unchanged(const std::string& table, const std::string& identity) const {

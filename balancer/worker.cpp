@@ -13,9 +13,17 @@ bool in_use(const Topology& topology, const Agent& agent) {
                              [&](const auto& other) { return other.get() == &agent; });
 }
 
-PoolLimits pool_limits(const InstanceSettings& settings) {
-  return {.connections = settings.agent_max_connections.value,
-          .connecting = settings.agent_max_connecting.value};
+/// A worker's part of a limit, at least one; 0 stays 0. Parts, not one shared count: a worker whose
+/// idle connections use up the count would keep the others from having any.
+unsigned part(unsigned limit, std::size_t workers) {
+  return limit == 0
+             ? 0
+             : std::max(1u, limit / static_cast<unsigned>(std::max<std::size_t>(workers, 1)));
+}
+
+PoolLimits pool_limits(const InstanceSettings& settings, std::size_t workers) {
+  return {.connections = part(settings.agent_max_connections.value, workers),
+          .connecting = part(settings.agent_max_connecting.value, workers)};
 }
 
 }  // namespace
@@ -45,7 +53,7 @@ void Worker::topology(std::shared_ptr<const Topology> next) {
     for (auto& pool : *pools) {
       if (!pool) continue;
       pool->keep(keep());
-      pool->limit(pool_limits((*topology_)->settings));
+      pool->limit(pool_limits((*topology_)->settings, all.size()));
       pool->clear();
       if (pool->unused() && !in_use(**topology_, pool->agent())) pool.reset();
     }
@@ -63,7 +71,7 @@ Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent) {
   auto& pool = pools[agent->id];
   if (!pool) {
     pool = std::make_unique<Pool>(loop, agent, keep(), (*topology_)->settings.hostname_lookup.value,
-                                  pool_limits((*topology_)->settings));
+                                  pool_limits((*topology_)->settings, all.size()));
   }
   return *pool;
 }

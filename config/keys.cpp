@@ -142,13 +142,14 @@ constexpr std::array kSearchdKeys{
            times(1ms, 1ms, kDay)},
     Key<I>{"persistent_connections_limit", &I::persistent_connections_limit,
            "Idle connections kept per agent. 0: none is kept.", counts(0, 100'000), "100"},
-    Key<I>{"agent_max_connections", &I::agent_max_connections,
-           "Most connections to one agent, of all workers; further attempts wait for one in turn, "
-           "at most `agent_connect_timeout`. 0: any number.",
-           counts(0, 1'000'000)},
+    Key<I>{
+        "agent_max_connections", &I::agent_max_connections,
+        "Most connections to one agent; every worker has its part of them, at least one. Further "
+        "attempts wait for one in turn, at most `agent_connect_timeout`. 0: any number.",
+        counts(0, 1'000'000)},
     Key<I>{"agent_max_connecting", &I::agent_max_connecting,
-           "Most connections to one agent that are being established at a time, of all workers. "
-           "0: any number.",
+           "Most connections to one agent that are being established at a time; every worker has "
+           "its part, at least one. 0: any number.",
            counts(0, 1'000'000)},
     Key<I>{"hostname_lookup", &I::hostname_lookup,
            "When the names of agents become addresses: once, or again for requests."},

@@ -117,7 +117,7 @@ struct InstanceSettings {
   std::optional<Located<unsigned>> agent_retry_count;  ///< unset: one retry of a read (X-15)
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
-  Located<unsigned> agent_max_connections{100, {}};  ///< of all workers to one agent; 0: any number
+  Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: any number
   Located<unsigned> agent_max_connecting{2, {}};     ///< being established to it; 0: any number
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};

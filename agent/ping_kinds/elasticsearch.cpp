@@ -31,7 +31,6 @@ std::string_view complaint_about(const Value& health) {
   if (timed_out != nullptr && timed_out->IsTrue()) return "cluster health timed out";
   if (is_false(health, "discovered_master") || is_false(health, "discovered_cluster_manager"))
     return "the node knows no master of its cluster";
-  if (text_member(health, "status") == "red") return "cluster health is red";
   return {};
 }
 

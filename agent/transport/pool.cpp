@@ -35,7 +35,7 @@ void Connection::unexpected() {
   std::erase(pool_.idle_, this);
 }
 
-/// How soon a limit that other workers share is looked at again.
+/// How soon whoever waits for a connection looks again by himself.
 constexpr Micros kLookAgain = 10ms;
 
 void Pool::give(ConnectionPtr connection) {
@@ -79,25 +79,25 @@ NoConnection no_turn(Why why) {
 
 /// Takes the right to establish one more connection; false when the limits leave none.
 bool Pool::reserve() {
-  auto& vitals = agent_->vitals;
-  const auto connecting = vitals.connecting.fetch_add(1, std::memory_order_relaxed);
-  const auto open = vitals.connections.load(std::memory_order_relaxed) + connecting;
-  const bool allowed = (limits_.connecting == 0 || connecting < limits_.connecting) &&
-                       (limits_.connections == 0 || open < limits_.connections);
-  if (!allowed) vitals.connecting.fetch_sub(1, std::memory_order_relaxed);
-  return allowed;
+  if (limits_.connecting != 0 && connecting_ >= limits_.connecting) return false;
+  if (limits_.connections != 0 && local_ >= limits_.connections) return false;
+  ++connecting_;
+  ++local_;
+  return true;
 }
 
-/// The right to establish a connection, taken by reserve(); counts as open on this worker.
+/// The right to establish a connection, taken by reserve().
 class Pool::Opening {
  public:
-  explicit Opening(Pool& pool) : pool_(pool) { ++pool.local_; }
+  explicit Opening(Pool& pool) : pool_(pool) {}
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
+  /// After a failure whoever waits looks again by himself: were he told, and failed at once as
+  /// well, a long queue would be a deep recursion.
   ~Opening() {
-    pool_.agent_->vitals.connecting.fetch_sub(1, std::memory_order_relaxed);
+    --pool_.connecting_;
     if (!became_connection) --pool_.local_;
-    pool_.next_waiter();
+    if (became_connection) pool_.next_waiter();
   }
   bool became_connection = false;
 
@@ -105,7 +105,7 @@ class Pool::Opening {
   Pool& pool_;
 };
 
-/// A place in the queue of those who wait for a connection. What another worker gives back is
+/// A place in the queue of those who wait for a connection. What is closed instead of given back is
 /// noticed by looking again.
 class Pool::Place final : public Deadline {
  public:

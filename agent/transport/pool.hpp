@@ -47,7 +47,7 @@ struct NoConnection {
   bool name_refused = false;  ///< the name leads nowhere
 };
 
-/// How many connections all workers together may have to an agent (SD-025); 0: any number.
+/// How many connections one worker may have to an agent (SD-025); 0: any number.
 struct PoolLimits {
   unsigned connections = 0;
   unsigned connecting = 0;  ///< of them, being established at a time
@@ -89,8 +89,8 @@ class Pool {
   std::size_t idle() const { return idle_.size(); }
   /// Whether take() has an idle connection to give at once, if nobody waits; drops outdated ones.
   bool ready();
-  /// Nothing is open, being opened, or still to be told that it was closed.
-  bool unused() const { return local_ == 0; }
+  /// Nothing is open, being opened, waited for, or still to be told that it was closed.
+  bool unused() const { return local_ == 0 && waiting_.empty(); }
 
  private:
   friend class Connection;
@@ -108,6 +108,7 @@ class Pool {
   std::vector<ConnectionPtr> idle_;
   PoolLimits limits_;
   std::vector<Place*> waiting_;  ///< the oldest first
+  unsigned connecting_ = 0;      ///< being opened
   unsigned local_ = 0;           ///< open or being opened by this worker
 };
 

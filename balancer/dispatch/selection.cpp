@@ -24,8 +24,10 @@ Selection::Selection(const std::optional<ReadPreference>& of_request, const Tabl
 
 std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) const {
   if (need_.operation == Operation::write) return {};
+  // In a set with roles `nearest` is in force though nobody asked (SS-030, SS-097).
+  const bool in_force = preferred_ || picture.kind == SetKind::roles;
   const auto preference =
-      karmad::passed_on(preferred_ ? std::optional(need_.preference) : std::nullopt, picture.kind,
+      karmad::passed_on(in_force ? std::optional(need_.preference) : std::nullopt, picture.kind,
                         picture.mirrors[mirror].role);
   return preference ? text(*preference) : std::string();
 }
@@ -90,14 +92,10 @@ Refusal nothing_suitable(const Selection& selection, const Shard& shard, const S
     details.push_back('}');
   }
   details.push_back(']');
-  if (available) {
-    refusal.reason = fmt::format("no mirrors are suitable for {}", selection.criteria());
-  } else {
-    errors.erase("");
-    refusal.reason = "no mirror can be reached";
-    if (errors.size() == 1) refusal.reason = *errors.begin();
-    if (errors.size() > 1) refusal.reason = fmt::format("{}", fmt::join(errors, "; "));
-  }
+  refusal.reason = fmt::format("no mirrors are suitable for {}", selection.criteria());
+  errors.erase("");
+  if (!available && !errors.empty())
+    fmt::format_to(std::back_inserter(refusal.reason), ": {}", fmt::join(errors, "; "));
   return refusal;
 }
 

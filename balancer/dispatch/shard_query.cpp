@@ -152,7 +152,7 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   std::optional<Selected> selected;
   const auto until =
       std::min(query.deadline, Loop::now() + settings.selection_timeout.value);  // SS-111
-  if (Loop::now() < until) {
+  if (Loop::now() < until && set.pinged()) {
     const Waiting waiting(worker.process.waiting_selections);
     if (waiting.before() >= settings.max_waiting_selections.value) {
       part.refused = too_many_waiting(settings.max_waiting_selections.value);
@@ -163,7 +163,7 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
     }
     while (!part.refused && !selected && !query.stopped) {
       const auto now = Loop::now();
-      if (now >= until) break;
+      if (now >= until || set.closed(worker.loop.index)) break;
       set.check_now();
       QueryStop stop(query);
       co_await set.news(worker.loop, std::min(until, now + kRecheck), stop);

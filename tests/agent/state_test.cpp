@@ -93,7 +93,7 @@ TEST(SetState, PingsAKnownMirrorOnceMoreAfterANetworkError) {  // SD-008
 TEST(SetState, GivesUpConnectionsInUseAfterAPingTimedOut) {  // SD-008
   auto state = settled();
   EXPECT_EQ(state.failed(1, PingFailure::timeout, "too slow", at(2s)),
-            (Effects{.drop_idle = only(1), .break_used = only(1)}));
+            (Effects{.drop_idle = only(1)}));
 }
 
 TEST(SetState, DropsTheConnectionsOfAMirrorThatWasUnknownForAnotherReason) {  // SD-008

@@ -120,6 +120,7 @@ TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
   Taking third(at, order, 3);
   EXPECT_EQ(at.agent->vitals.waiting, 2u);
   EXPECT_EQ(at.open(), 1u);
+  EXPECT_FALSE(at.pool.unused());  // somebody waits here
   at.pool.give(std::move((*first.result)->connection));
   ASSERT_TRUE(turn_until(at.loop, [&] { return second.done(); }));
   EXPECT_FALSE(third.done());
@@ -129,7 +130,6 @@ TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
   EXPECT_FALSE((*third.result)->reused);
   EXPECT_EQ(at.agent->vitals.waiting, 0u);
-  EXPECT_EQ(at.agent->vitals.connecting, 0u);
   (*third.result)->connection->close();
 }
 
@@ -172,15 +172,12 @@ TEST(PoolOfASlowAgent, EstablishesFewConnectionsAtATime) {  // SD-025
   Taking first(at, order, 1);
   Taking second(at, order, 2);
   Taking third(at, order, 3);
-  EXPECT_EQ(at.agent->vitals.connecting, 2u);
   EXPECT_EQ(at.agent->vitals.waiting, 1u);
   first.stop.request(Why::connect_timeout);
   ASSERT_TRUE(turn_until(at.loop, [&] { return at.agent->vitals.waiting == 0; }));
-  EXPECT_EQ(at.agent->vitals.connecting, 2u);
   second.stop.request(Why::cancelled);
   third.stop.request(Why::cancelled);
   ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 3; }));
-  EXPECT_EQ(at.agent->vitals.connecting, 0u);
 }
 
 TEST(PoolWithoutAnAgent, SaysThatConnectingFailedAndWhy) {
