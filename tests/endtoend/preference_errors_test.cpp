@@ -49,9 +49,13 @@ TEST_F(NoPrimary, AnInvalidReadPreferenceIsRefusedAtOnce) {  // SS-041 … SS-04
     EXPECT_EQ(at(answer.body, "/error/code"), c.code) << answer.body;
     EXPECT_NE(at(answer.body, "/error/reason"), "");
   }
-  const auto twice = ask(master.port(), "POST", "/search?read_preference=nearest", kFindAll,
-                         preferring("primary"));
-  EXPECT_EQ(twice.status, 400) << twice.body;
+  for (const std::string_view target :
+       {"/search?read_preference=nearest",
+        "/search?read_preference=primary&read_preference=nearest",
+        "/search?x&read_preference=nearest&read_preference=primary"}) {
+    const auto twice = ask(master.port(), "POST", target, kFindAll, preferring("primary"));
+    EXPECT_EQ(twice.status, 400) << target << twice.body;
+  }
   EXPECT_EQ(master.count("selections_waited"), 0);
   EXPECT_EQ(replica.requests(), 0u);
 }

@@ -134,6 +134,8 @@ TEST_F(PassingOn, AnOpaqueServerIsToldByTheSameRules) {  // SS-090 … SS-097
        Values{R"({"mode":"nearest","tags":[{"dc":"ny"},{}]})"}},
       {"/books?x&read_preference=nearest", "nearest", "GET /books?x HTTP/1.1",
        Values{R"({"mode":"nearest"})"}},
+      {"/books?read_preference=nearest&&x=1&read_preference=nearest", "nearest",
+       "GET /books?&x=1 HTTP/1.1", Values{R"({"mode":"nearest"})"}},
       {"/books?xread_preference=1", "mode=primaryPreferred; hedge=false",
        "GET /books?xread_preference=1 HTTP/1.1",
        Values{R"({"mode":"primaryPreferred","hedge":{"enabled":false}})"}},
