@@ -22,7 +22,7 @@ TEST_F(Cluster, AMirrorOutOfItsClusterGetsNoReadsThoughItAnswers) {
   const RestingMaster master(choosing(), table());
   ASSERT_TRUE(master.shows({"router", "router"}));
   EXPECT_EQ(master.word("/tables/0/shards/0/kind"), "flat");
-  for (const std::string state : {"joining", "non_primary", "disconnected"}) {
+  for (const std::string state : {"joining", "non_primary"}) {
     SCOPED_TRACE(state);
     a.control("cluster_state=" + state);
     ASSERT_TRUE(master.shows({"other", "router"}));
@@ -37,7 +37,8 @@ TEST_F(Cluster, AMirrorOutOfItsClusterGetsNoReadsThoughItAnswers) {
     EXPECT_GT(master.spread(40)[0], 0);
   }
   a.control("cluster_state=donor");
-  ASSERT_TRUE(eventually([&] { return a.number("/requests/sql") > 10; }));  // pinged anew
+  const auto pings = a.number("/requests/sql");
+  ASSERT_TRUE(eventually([&] { return a.number("/requests/sql") >= pings + 2; }));
   EXPECT_EQ(master.word_of(0, "role"), "router");
   EXPECT_GT(master.spread(40)[0], 0);
 }
