@@ -103,8 +103,7 @@ Effects SetState::answered(std::size_t mirror, Description told, Micros trip, Ti
   };
   if (auto why = why_refused(mirror); !why.empty()) return refuse(std::move(why));
   const auto role = role_of(mirror);
-  if (picture_.kind == SetKind::unknown)
-    picture_.kind = learned_from(role, m.told, mirrors_.size());
+  learn_kind(role, m.told);
   if (auto why = why_misfit(role); !why.empty()) {
     refuse(std::move(why));
     m.misfit = true;
@@ -177,6 +176,15 @@ Role SetState::role_of(std::size_t mirror) const {
   const auto told = mirrors_[mirror].told.role;
   const auto replaced = serves(told) || told == Role::unknown;
   return replaced ? members_[mirror].role.value_or(told) : told;
+}
+
+/// A mirror that has a set but no role in it now may be a copy or a router that joins its cluster:
+/// the first that serves decides.
+void SetState::learn_kind(Role role, const Description& told) {
+  const bool is_better = kind_guessed_ && (belongs_to_roles(role) || role == Role::router);
+  if (picture_.kind != SetKind::unknown && !is_better) return;
+  picture_.kind = learned_from(role, told, mirrors_.size());
+  kind_guessed_ = picture_.kind == SetKind::roles && !belongs_to_roles(role);
 }
 
 /// Why an answer tells us nothing, whatever the set's kind (SD-016, SS-121).

@@ -107,6 +107,7 @@ class SetState {
  private:
   bool always_there() const { return !settings_.pinged || picture_.kind == SetKind::balanced; }
   Role role_of(std::size_t mirror) const;
+  void learn_kind(Role role, const Description& told);
   std::string why_refused(std::size_t mirror) const;
   std::string why_misfit(Role role) const;
   bool is_somebody_else(std::size_t mirror, Role role) const;
@@ -122,6 +123,7 @@ class SetState {
   std::vector<Member> members_;
   std::vector<MirrorState> mirrors_;
   SetPicture picture_;
+  bool kind_guessed_ = false;  // from mirrors that do not serve
   Freshness freshness_;
   // The newest election heard of, even if its winner is gone (SD-014).
   std::optional<std::string> newest_election_;

@@ -257,22 +257,27 @@ std::optional<Refusal> take_preference(Query& query) {
     text = field.value;
   }
   auto& parameters = query.request.query;
-  for (std::size_t at = 0; at < parameters.size();) {
+  std::string others;
+  const bool maybe_there = parameters.find(kParameter) != parameters.npos;
+  bool taken = false;
+  for (std::size_t at = 0; maybe_there && at < parameters.size();) {
     const auto end = std::min(parameters.find('&', at), parameters.size());
     const auto parameter = parameters.substr(at, end - at);
+    at = end + 1;
     if (!parameter.starts_with(kParameter)) {
-      at = end + 1;
+      others.append(parameter).push_back('&');
       continue;
     }
     const auto value = url_decoded(parameter.substr(kParameter.size()));
     if (!text.empty() && text != value)
       return refuse("two different read preferences in one request");
     text = value;
-    query.without_preference.assign(parameters.substr(0, at));
-    query.without_preference.append(parameters.substr(std::min(end + 1, parameters.size())));
-    if (query.without_preference.ends_with('&')) query.without_preference.pop_back();
+    taken = true;
+  }
+  if (taken) {
+    if (!others.empty()) others.pop_back();
+    query.without_preference = std::move(others);
     parameters = query.without_preference;
-    break;
   }
   if (text.empty()) return std::nullopt;
   auto preference = parse_read_preference(text);

@@ -205,6 +205,25 @@ TEST(SetState, StaysWhatItWasFoundToBe) {
   EXPECT_EQ(state.picture().kind, SetKind::flat);
 }
 
+// A node that joins its cluster is asked before the others: it has a set, and no role yet.
+TEST(SetState, LearnsItsKindAnewWhenOnlyMirrorsThatDoNotServeHaveToldIt) {
+  const Description joining{.role = Role::other, .set = "s"};
+  auto routers = set_of(SetKind::unknown);
+  routers.answered(0, joining, 1ms, at(1s));
+  EXPECT_EQ(routers.picture().kind, SetKind::roles);
+  routers.answered(1, {.role = Role::router, .set = "s"}, 1ms, at(1s));
+  EXPECT_EQ(routers.picture().kind, SetKind::flat);
+  EXPECT_EQ(routers.facts(1).role, Role::router);
+  routers.answered(2, {.role = Role::primary}, 1ms, at(1s));
+  EXPECT_EQ(routers.picture().kind, SetKind::flat) << "now it is sure";
+
+  auto copies = set_of(SetKind::unknown);
+  copies.answered(0, joining, 1ms, at(1s));
+  copies.answered(1, {.role = Role::replica, .set = "s"}, 1ms, at(1s));
+  copies.answered(2, {.role = Role::router}, 1ms, at(1s));
+  EXPECT_EQ(copies.picture().kind, SetKind::roles);
+}
+
 TEST(SetState, LearnsNothingFromAMirrorOfAnotherSet) {  // SD-016
   SetState state({.name = "ours"}, three());
   state.answered(0, {.role = Role::primary, .set = "theirs"}, 1ms, at(1s));

@@ -22,12 +22,28 @@ std::string config_text(const std::string& searchd, const std::string& rest) {
   return fmt::format("searchd {{\n  listen = 127.0.0.1:0\n{}\n}}\n{}\n", searchd, rest);
 }
 
+std::vector<std::string> with(std::vector<std::string> arguments,
+                              const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+double number_at(const std::string& json, const std::string& pointer) {
+  rapidjson::Document told;
+  told.Parse(json.c_str());
+  const auto* found = rapidjson::Pointer(pointer.c_str()).Get(told);
+  return found != nullptr && found->IsNumber() ? found->GetDouble() : std::nan("");
+}
+
 }  // namespace
 
-DemoAgent::DemoAgent(std::string shard, std::string name, int port, unsigned documents)
-    : process_("karmad-demo-agent", {"--listen", fmt::format("127.0.0.1:{}", port), "--control",
-                                     "127.0.0.1:0", "--shard", std::move(shard), "--name",
-                                     std::move(name), "--documents", std::to_string(documents)}) {
+DemoAgent::DemoAgent(std::string shard, std::string name, int port, unsigned documents,
+                     const std::vector<std::string>& more)
+    : process_("karmad-demo-agent",
+               with({"--listen", fmt::format("127.0.0.1:{}", port), "--control", "127.0.0.1:0",
+                     "--shard", std::move(shard), "--name", std::move(name), "--documents",
+                     std::to_string(documents)},
+                    more)) {
   port_ = listening_port(process_, "listening on");
   control_port_ = listening_port(process_, "control on");
 }
@@ -35,6 +51,10 @@ DemoAgent::DemoAgent(std::string shard, std::string name, int port, unsigned doc
 void DemoAgent::control(const std::string& switches) const {
   const auto answer = post(control_port_, "/control?" + switches, "");
   if (answer.status != 200) throw std::runtime_error("control: " + answer.body);
+}
+
+double DemoAgent::number(const std::string& pointer) const {
+  return number_at(get(control_port_, "/control").body, pointer);
 }
 
 std::string without_took(std::string answer) {
@@ -78,10 +98,7 @@ std::int64_t Master::count(const std::string& key, const std::string& statement)
 }
 
 double Master::number(const std::string& pointer) const {
-  rapidjson::Document told;
-  told.Parse(get(port_, "/agents").body.c_str());
-  const auto* found = rapidjson::Pointer(pointer.c_str()).Get(told);
-  return found != nullptr && found->IsNumber() ? found->GetDouble() : std::nan("");
+  return number_at(get(port_, "/agents").body, pointer);
 }
 
 std::string Master::word(const std::string& pointer) const {

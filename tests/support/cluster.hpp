@@ -11,14 +11,17 @@ namespace karmad::test {
 /// A demo agent as a real process, on a port of its own choosing, with a control port beside it.
 class DemoAgent {
  public:
-  /// `shard` as `0/2`. `port` 0: any; a given one serves to start it again where it was.
+  /// `shard` as `0/2`. `port` 0: any; a given one serves to start it again where it was. `more`:
+  /// further arguments.
   explicit DemoAgent(std::string shard, std::string name = "demo", int port = 0,
-                     unsigned documents = 4000);
+                     unsigned documents = 4000, const std::vector<std::string>& more = {});
 
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   /// Sets switches: `mode=blackhole&for=5`.
   void control(const std::string& switches) const;
+  /// What GET /control has at this JSON pointer, `/requests/search`: a number.
+  double number(const std::string& pointer) const;
   Process& process() { return process_; }
 
  private:

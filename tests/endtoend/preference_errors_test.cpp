@@ -1,0 +1,222 @@
+// What a client is told when no mirror suits, and that nobody waits longer than he has to.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_mirror.hpp"
+#include "tests/support/role_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+/// A set whose primary is not there: the configuration has the roles.
+class NoPrimary : public testing::Test {
+ protected:
+  FakeMirror replica{[](const std::string&) { return nothing_found(); }};
+  ClosedPort primary;
+
+  std::string table(const std::string& settings = {}) const {
+    return table_of({fmt::format("{}[role=primary]|{}[role=replica,tags=dc:ny]", primary.address(),
+                                 replica.address())},
+                    settings);
+  }
+};
+
+TEST_F(NoPrimary, AnInvalidReadPreferenceIsRefusedAtOnce) {  // SS-041 … SS-045, SS-060, SS-093
+  const RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  const struct {
+    std::string_view preference;
+    std::string_view code;  // as the error has it
+  } cases[] = {
+      {"mode=secondary;maxStalenessSeconds=89", "160"},
+      {R"({"mode":"nearest","maxStalenessSeconds":1})", "160"},
+      {"mode=primary;maxStalenessSeconds=120", ""},
+      {"mode=primary;tags=dc:ny", ""},
+      {"mode=secondary;maxStalenessSeconds=0", ""},
+      {R"({"mode":"secondary","maxStalenessSeconds":-7})", ""},
+      {R"({"mode":"secondary","maxStalenessSeconds":90.5})", ""},
+      {"mode=secondary;mode=nearest", ""},
+      {"Secondary", ""},
+      {"mode=quickest", ""},
+      {R"({"tags":[{}]})", ""},
+      {R"({"mode":)", ""},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.preference);
+    const auto answer = master.find(c.preference);
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    EXPECT_EQ(at(answer.body, "/error/type"), "bad_read_preference") << answer.body;
+    EXPECT_EQ(at(answer.body, "/error/code"), c.code) << answer.body;
+    EXPECT_NE(at(answer.body, "/error/reason"), "");
+  }
+  for (const std::string_view target :
+       {"/search?read_preference=nearest",
+        "/search?read_preference=primary&read_preference=nearest",
+        "/search?x&read_preference=nearest&read_preference=primary"}) {
+    const auto twice = ask(master.port(), "POST", target, kFindAll, preferring("primary"));
+    EXPECT_EQ(twice.status, 400) << target << twice.body;
+  }
+  EXPECT_EQ(master.count("selections_waited"), 0);
+  EXPECT_EQ(replica.requests(), 0u);
+}
+
+TEST_F(NoPrimary, TimeUpIsA503ThatNamesTheCriteriaAndEveryMirror) {  // SS-170
+  const RestingMaster master(choosing("selection_timeout = 200ms"), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  ASSERT_TRUE(eventually([&] { return master.word_of(0, "last_error") != ""; }));
+  const auto answer = master.find("primary");
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  const auto part = [&](const std::string& pointer) { return at(answer.body, "/error" + pointer); };
+  EXPECT_EQ(at(answer.body, "/status"), "503");
+  EXPECT_EQ(part("/type"), "selection_timeout");
+  EXPECT_EQ(part("/reason"), R"(no mirrors are suitable for {"mode":"primary"})");
+  EXPECT_EQ(part("/criteria"), R"({"mode":"primary"})");
+  EXPECT_EQ(part("/kind"), "roles");
+  EXPECT_EQ(part("/mirrors/0/address"), primary.address());
+  EXPECT_EQ(part("/mirrors/0/role"), "unknown");
+  EXPECT_EQ(part("/mirrors/0/last_error"), "Connection refused");
+  EXPECT_EQ(part("/mirrors/1/address"), replica.address());
+  EXPECT_EQ(part("/mirrors/1/role"), "replica");
+  EXPECT_EQ(part("/mirrors/1/last_error"), "");
+  EXPECT_EQ(part("/mirrors/1/why"), "is a replica, only the primary is wanted");
+  EXPECT_EQ(part("/mirrors/2"), "");
+  EXPECT_EQ(master.count("selections_waited"), 1);
+  EXPECT_EQ(master.count("selections_failed"), 1);
+  const auto tags = master.find("mode=secondary;tags=dc:sf");
+  EXPECT_EQ(at(tags.body, "/error/criteria"), R"({"mode":"secondary","tags":[{"dc":"sf"}]})");
+  EXPECT_EQ(at(tags.body, "/error/mirrors/1/why"), "has no tag set of dc:sf");
+}
+
+TEST_F(NoPrimary, WhenNobodyIsThereTheirCommonErrorIsTheReason) {  // SS-170
+  const ClosedPort other;
+  const RestingMaster master(choosing("selection_timeout = 200ms"),
+                             table_of({fmt::format("{}[role=primary]|{}[role=replica]",
+                                                   primary.address(), other.address())}));
+  ASSERT_TRUE(eventually([&] {
+    return master.word_of(0, "last_error") == "Connection refused" &&
+           master.word_of(1, "last_error") == "Connection refused";
+  }));
+  const auto answer = master.find("nearest");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(at(answer.body, "/error/reason"), "Connection refused") << answer.body;
+}
+
+TEST_F(NoPrimary, WithASelectionTimeoutOfZeroNobodyWaits) {  // SS-015
+  const RestingMaster master(choosing("selection_timeout = 0"), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  const auto answer = master.find("primary");
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/type"), "selection_timeout");
+  EXPECT_EQ(master.count("selections_waited"), 0);
+  EXPECT_EQ(master.count("selections_failed"), 1);
+  EXPECT_EQ(master.find("secondary").status, 200);
+}
+
+TEST_F(NoPrimary, TheRequestsOwnDeadlineShortensTheWait) {  // SS-111
+  const RestingMaster master(choosing(), table());          // five minutes otherwise
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  const auto answer = master.find("primary", "X-Timeout-Ms: 300\r\n");
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/type"), "selection_timeout");
+}
+
+TEST_F(NoPrimary, MoreWaitersThanAllowedAreRefusedAsOverload) {  // SS-113
+  const RestingMaster master(choosing("max_waiting_selections = 1"), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  {
+    const auto first = Pending::search(master, "primary");
+    ASSERT_TRUE(master.has_waiting(1));
+    auto second = master.find("primary");
+    EXPECT_EQ(second.status, 429) << second.body;
+    EXPECT_EQ(second.fields["retry-after"], "1");
+    const auto labels = second.fields["x-error-labels"];
+    EXPECT_TRUE(labels.contains("SystemOverloadedError")) << labels;
+    EXPECT_TRUE(labels.contains("RetryableError")) << labels;
+    EXPECT_EQ(at(second.body, "/error/code"), "462");
+    EXPECT_EQ(at(second.body, "/error/labels"), R"(["SystemOverloadedError","RetryableError"])");
+    EXPECT_EQ(at(second.body, "/status"), "429");
+    EXPECT_EQ(master.count("selections_refused"), 1);
+    EXPECT_EQ(master.find("secondary").status, 200) << "who need not wait is let through";
+  }
+  // The first one has left: its place is free (SS-114).
+  ASSERT_TRUE(master.has_waiting(0));
+  const auto third = Pending::search(master, "primary");
+  EXPECT_TRUE(master.has_waiting(1));
+}
+
+TEST_F(NoPrimary, AClientThatLeavesDoesNotWaitOn) {  // SS-114
+  const RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  {
+    std::vector<Pending> searches;
+    for (int i = 0; i < 8; ++i) searches.push_back(Pending::search(master, "primary"));
+    ASSERT_TRUE(master.has_waiting(8));
+  }
+  EXPECT_TRUE(master.has_waiting(0));
+  EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 8; }));
+  EXPECT_EQ(master.count("selections_failed"), 0);
+}
+
+TEST_F(NoPrimary, AnEndOfTheProgramDoesNotWaitForThem) {
+  RestingMaster master(choosing("shutdown_timeout = 1s"), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  auto search = Pending::search(master, "primary");
+  ASSERT_TRUE(master.has_waiting(1));
+  master.process().signal(SIGTERM);
+  EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+}
+
+TEST_F(NoPrimary, AReloadHelpsThoseWhoComeAfterIt) {
+  const FakeMirror promoted([](const std::string&) { return nothing_found(); });
+  RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  {
+    const auto before = Pending::search(master, "primary");
+    ASSERT_TRUE(master.has_waiting(1));
+    ASSERT_TRUE(
+        master.reload(choosing(), table_of({fmt::format("{}[role=primary]|{}[role=replica]",
+                                                        promoted.address(), replica.address())})));
+    EXPECT_EQ(master.find("primary").status, 200);
+    EXPECT_TRUE(master.has_waiting(1)) << "it asks the set it began with";
+  }
+  EXPECT_TRUE(master.has_waiting(0));
+}
+
+// Cancelled, timed out and failed attempts are given back, too.
+TEST_F(NoPrimary, AttemptsThatEndBadlyAreNotCountedOn) {  // SS-114
+  replica.react([](const std::string&) { return silence(); });
+  const RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  {
+    std::vector<Pending> searches;
+    for (int i = 0; i < 4; ++i) searches.push_back(Pending::search(master, "secondary"));
+    EXPECT_TRUE(eventually([&] { return master.number_of(1, "in_flight") == 4; }));
+  }
+  EXPECT_TRUE(eventually([&] { return master.number_of(1, "in_flight") == 0; }));
+  EXPECT_EQ(master.find("secondary", "X-Timeout-Ms: 300\r\n").status, 504);
+  EXPECT_EQ(master.number_of(1, "in_flight"), 0);
+  replica.react([](const std::string&) { return Reaction{"", Reaction::Then::reset}; });
+  EXPECT_EQ(master.find("secondary", "X-Timeout-Ms: 5000\r\n").status, 502);
+  EXPECT_EQ(master.number_of(1, "in_flight"), 0);
+}
+
+// Of two shards one has its primary: its hits come, with a warning, or nothing where that is asked.
+TEST_F(NoPrimary, AShardWithoutASuitableMirrorIsMissingLikeOneThatFails) {
+  const FakeMirror other([](const std::string&) { return nothing_found(); });
+  const RestingMaster master(
+      choosing("selection_timeout = 200ms"),
+      table_of(
+          {fmt::format("{}[role=primary]|{}[role=replica]", primary.address(), replica.address()),
+           fmt::format("{}[role=primary]|{}[role=replica]", other.address(), replica.address())}));
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  ASSERT_TRUE(
+      eventually([&] { return master.word("/tables/0/shards/1/mirrors/0/role") == "primary"; }));
+  const auto partial = master.find("primary");
+  EXPECT_EQ(partial.status, 200) << partial.body;
+  EXPECT_TRUE(partial.body.contains("no mirrors are suitable")) << partial.body;
+  EXPECT_EQ(master.find("primary", "X-Partial-Results: deny\r\n").status, 503);
+  EXPECT_EQ(master.find("secondary").status, 200);
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,172 @@
+// Updates go to the one mirror that takes them, or nowhere.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_mirror.hpp"
+#include "tests/support/role_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kInsert = R"({"table":"t","id":1,"doc":{"title":"lamp"}})";
+constexpr std::string_view kBulk = "{\"insert\":{\"table\":\"t\",\"id\":1,\"doc\":{}}}\n";
+
+struct Update {
+  std::string path;
+  std::string_view body;
+};
+
+std::vector<Update> every_update() {
+  std::vector<Update> all;
+  for (const std::string prefix : {"/", "/json/"}) {
+    for (const auto* verb : {"insert", "replace", "update"})
+      all.push_back({prefix + verb, kInsert});
+    all.push_back({prefix + "delete", R"({"table":"t","id":1})"});
+    all.push_back({prefix + "bulk", kBulk});
+  }
+  return all;
+}
+
+class Updates : public testing::Test {
+ protected:
+  DemoAgent a = copy_of_all("primary");
+  DemoAgent b = copy_of_all("replica");
+
+  std::string table(const std::string& settings = {}) const {
+    return table_of({line_of({a.address(), b.address()})}, "ping_type = native\n " + settings);
+  }
+  static double updates(const DemoAgent& agent) { return agent.number("/requests/update"); }
+};
+
+TEST_F(Updates, ReachThePrimaryAndNobodyElse) {  // SS-100, SS-144
+  const RestingMaster master(choosing(), table("read_preference = secondary"));
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  const auto all = every_update();
+  for (const auto& update : all) {
+    const auto answer = post(master.port(), update.path, update.body);
+    EXPECT_TRUE(answer.status == 200 || answer.status == 201) << update.path << answer.body;
+  }
+  EXPECT_EQ(updates(a), all.size());
+  EXPECT_EQ(updates(b), 0);
+  b.control("role=primary");
+  ASSERT_TRUE(master.shows({"unknown", "primary"}));
+  EXPECT_EQ(post(master.port(), "/insert", kInsert).status, 200);
+  EXPECT_EQ(updates(b), 1);
+}
+
+TEST_F(Updates, TakeNoReadPreference) {  // SS-103
+  const RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  for (const auto& update : every_update())
+    for (const std::string_view preference : {"primary", "nearest"}) {
+      const auto answer =
+          ask(master.port(), "POST", update.path, update.body, preferring(preference));
+      EXPECT_EQ(answer.status, 400) << update.path;
+      EXPECT_TRUE(answer.body.contains("read preference")) << answer.body;
+      const auto target = fmt::format("{}?read_preference={}", update.path, preference);
+      EXPECT_EQ(post(master.port(), target, update.body).status, 400) << target;
+    }
+  EXPECT_EQ(updates(a) + updates(b), 0);
+}
+
+TEST_F(Updates, WithoutAPrimaryTheyWaitForOne) {
+  const RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  a.control("role=other");
+  ASSERT_TRUE(master.shows({"other", "replica"}));
+  Pending insert(master, "/insert", kInsert);
+  ASSERT_TRUE(master.has_waiting(1));
+  b.control("role=primary");
+  EXPECT_EQ(insert.answer().status, 200);
+  EXPECT_EQ(updates(a), 0);
+  EXPECT_EQ(updates(b), 1);
+}
+
+TEST_F(Updates, WithoutAPrimaryInTimeTheyFailWithTheReason) {  // SS-170
+  const RestingMaster master(choosing("selection_timeout = 200ms"), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  a.control("role=other");
+  ASSERT_TRUE(master.shows({"other", "replica"}));
+  const auto answer = post(master.port(), "/insert", kInsert);
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/type"), "selection_timeout");
+  EXPECT_EQ(at(answer.body, "/error/criteria"), R"({"operation":"write"})");
+  EXPECT_EQ(at(answer.body, "/error/mirrors/1/why"), "is a replica, updates go to the primary");
+  EXPECT_EQ(updates(a) + updates(b), 0);
+}
+
+TEST_F(Updates, AreRefusedOverSeveralShards) {
+  const RestingMaster master(
+      choosing(), table_of({a.address() + ":products", b.address()}, "ping_type = native"));
+  for (const auto& update : every_update()) {
+    const auto answer = post(master.port(), update.path, update.body);
+    EXPECT_EQ(answer.status, 400) << update.path << answer.body;
+    EXPECT_TRUE(answer.body.contains("shards")) << answer.body;
+  }
+  EXPECT_EQ(updates(a) + updates(b), 0);
+}
+
+TEST_F(Updates, ToCopiesThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem) {
+  for (auto* agent : {&a, &b}) agent->control("role=router");
+  const RestingMaster refusing(choosing(), table());
+  ASSERT_TRUE(refusing.shows({"router", "router"}));
+  for (const auto& update : every_update()) {
+    const auto answer = post(refusing.port(), update.path, update.body);
+    EXPECT_EQ(answer.status, 403) << update.path << answer.body;
+    EXPECT_TRUE(answer.body.contains("updates = any")) << answer.body;
+  }
+  EXPECT_EQ(updates(a) + updates(b), 0);
+  const RestingMaster allowing(choosing(), table("updates = any"));
+  ASSERT_TRUE(allowing.shows({"router", "router"}));
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(post(allowing.port(), "/insert", kInsert).status, 200);
+  EXPECT_GT(updates(a), 0);
+  EXPECT_GT(updates(b), 0);
+  EXPECT_EQ(updates(a) + updates(b), 40);
+}
+
+// Pings are an hour apart: it is the mirror's own word that makes it looked at again.
+TEST_F(Updates, AMirrorThatSaysItIsNotThePrimaryIsCheckedAtOnce) {  // SD-023, CO-032
+  auto settings = choosing("selection_timeout = 5m");
+  settings.replace(settings.find("500ms"), 5, "1h");
+  const RestingMaster master(settings, table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  a.control("role=replica");
+  const auto answer = post(master.port(), "/insert", kInsert);
+  EXPECT_GE(answer.status, 400) << answer.body;
+  EXPECT_EQ(updates(a), 1);
+  EXPECT_TRUE(master.shows({"replica", "replica"}));
+  Pending insert(master, "/insert", kInsert);
+  ASSERT_TRUE(master.has_waiting(1));
+  b.control("role=primary");
+  EXPECT_EQ(insert.answer().status, 200);  // who waits has the others looked at, too (SS-128)
+  EXPECT_EQ(updates(b), 1);
+}
+
+TEST(StateErrors, AReadThatMeetsOneGoesOnElsewhereAndTheMirrorIsCheckedAtOnce) {  // SD-023
+  std::atomic<int> hellos{0};
+  FakeMirror recovering([&](const std::string& request) {
+    if (!request.starts_with("GET /hello"))
+      return json(R"({"error":{"type":"recovering","reason":"x"},"code":13436})", 409);
+    ++hellos;
+    return json(R"({"ok":true,"role":"primary"})");
+  });
+  const FakeMirror replica([](const std::string& request) {
+    return request.starts_with("GET /hello") ? json(R"({"ok":true,"role":"replica"})")
+                                             : nothing_found();
+  });
+  auto settings = choosing();
+  settings.replace(settings.find("500ms"), 5, "1h");
+  const RestingMaster master(settings,
+                             table_of({line_of({recovering.address(), replica.address()})},
+                                      "ping_type = native\n read_preference = primaryPreferred"));
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  EXPECT_EQ(hellos, 1);
+  EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(master.number_of(0, "since_start/attempts"), 1);
+  EXPECT_EQ(master.number_of(1, "since_start/attempts"), 1);
+  EXPECT_TRUE(eventually([&] { return hellos == 2; }));
+  EXPECT_TRUE(master.shows({"primary", "replica"}));
+}
+
+}  // namespace
+}  // namespace karmad::test
