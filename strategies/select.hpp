@@ -17,6 +17,7 @@ using Selector = std::function<Candidates(const SetPicture&, Candidates)>;
 struct Question {
   const Need* need = nullptr;    ///< none: any mirror will do, whatever is known of it
   Candidates avoided;            ///< tried already by this query; taken out first (SS-122)
+  Candidates excluded;           ///< found out to be gone by this query; never taken
   std::optional<Micros> window;  ///< of round trips; none: unbounded (X-5)
   const Selector* selector = nullptr;
 };

@@ -99,6 +99,12 @@ Refusal nothing_suitable(const Selection& selection, const Shard& shard, const S
   return refusal;
 }
 
+Refusal configuration_changed() {
+  return {.type = "configuration_changed",
+          .reason = "a new configuration replaced the mirrors this query waited for; send it again",
+          .retry_after = 1};
+}
+
 Refusal too_many_waiting(unsigned most) {
   return {.status = 429,
           .type = "overloaded",

@@ -24,8 +24,8 @@ class Selection {
   /// Of round trips; only where somebody gave a preference.
   std::optional<Micros> window() const { return window_; }
   const Need& need() const { return need_; }
-  Question question(const Shard& shard, Candidates avoided) const {
-    return {.need = at(shard), .avoided = avoided, .window = window_};
+  Question question(const Shard& shard, Candidates avoided, Candidates excluded = {}) const {
+    return {.need = at(shard), .avoided = avoided, .excluded = excluded, .window = window_};
   }
 
   /// What the attempt's field X-Read-Preference says; empty: there is none (SS-090 … SS-097).
@@ -48,6 +48,9 @@ std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard
 
 /// Nothing suited in time: the criteria, and every mirror's role, state and last error (SS-170).
 Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view);
+
+/// The set it waited for is not in use any more.
+Refusal configuration_changed();
 
 /// Too many selections wait already (SS-113).
 Refusal too_many_waiting(unsigned most);

@@ -33,7 +33,8 @@ std::string forwarded_for(const Query& query) {
 
 /// Tells the set's state machine what the attempt showed of the mirror, and takes an error answer
 /// that says so for what it is: the mirror's state, not the client's mistake (SD-020 … SD-023).
-void report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
+/// True when the mirror is gone by that.
+bool report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
   using What = UseError::What;
   std::optional<UseError> error;
   switch (end.outcome) {
@@ -57,14 +58,34 @@ void report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
     default:
       break;
   }
-  if (!error) return;
+  if (!error) return false;
   error->generation = end.generation;
   set.met(mirror, *std::move(error), Loop::now());
+  return true;
+}
+
+Question question(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  Candidates excluded;
+  const auto& picture = part.shard->mirrors->view(query.worker.loop.index)->picture;
+  for (const auto& [mirror, at] : part.gone)
+    if (picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
+  return order.selection.question(*part.shard, part.tried, excluded);
+}
+
+/// How many mirrors a retry may count as tried: all of them when no other one suits.
+std::size_t tried(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& set = *part.shard->mirrors;
+  const auto asked = question(query, order, part);
+  auto others = Candidates::first(set.size()) - asked.avoided - asked.excluded;
+  if (asked.need != nullptr)
+    others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
+  return others.empty() ? set.size() : part.tried.size();
 }
 
 /// One attempt at one mirror, judged and recorded.
-Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const Shard& shard,
+Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& part,
                             std::size_t chosen, Micros connect_timeout) {
+  const auto& shard = *part.shard;
   auto& set = *shard.mirrors;
   auto& mirror = set[chosen];
   auto& worker = query.worker;
@@ -106,7 +127,8 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, const Shard& 
     end.outcome = judgement.outcome;
     end.why = std::move(judgement.message);
   }
-  if (order.selection.at(shard) != nullptr) report(set, chosen, end);
+  if (order.selection.at(shard) != nullptr && report(set, chosen, end))
+    part.gone.emplace_back(chosen, Loop::now());
   const bool answered =
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
   if (order.plan == nullptr || !answered)
@@ -141,6 +163,13 @@ struct Selected {
   Micros connect_timeout{};
 };
 
+/// What waiting for mirrors has left over bounds connecting (SS-111); a moment is always left.
+Micros time_to_connect(const ShardOrder& order, const ShardPart& part) {
+  if (!part.select_until) return order.table.connect_timeout;
+  const auto left = std::chrono::duration_cast<Micros>(*part.select_until - Loop::now());
+  return std::min(order.table.connect_timeout, std::max(left, Deadlines::kTick));
+}
+
 /// Nothing suits yet: waits for news of the set until something does (SS-112, SS-128).
 Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& order,
                                               ShardPart& part) {
@@ -150,8 +179,7 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   const SelectionLog::About about{query, order.selection, *part.shard};
   const auto& log = *worker.process.selection_log;
   std::optional<Selected> selected;
-  const auto until =
-      std::min(query.deadline, Loop::now() + settings.selection_timeout.value);  // SS-111
+  const auto until = part.select_until.value_or(TimePoint{});
   if (Loop::now() < until && set.pinged()) {
     const Waiting waiting(worker.process.waiting_selections);
     if (waiting.before() >= settings.max_waiting_selections.value) {
@@ -170,15 +198,13 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
       if (query.stopped) break;
       part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
       if (part.refused) break;
-      const auto chosen = set.pick(order.selection.question(*part.shard, part.tried),
-                                   worker.loop.index, worker.loop.random);
-      if (chosen)
-        selected =
-            Selected{*chosen, std::min(order.table.connect_timeout,
-                                       std::chrono::duration_cast<Micros>(until - Loop::now()))};
+      const auto chosen =
+          set.pick(question(query, order, part), worker.loop.index, worker.loop.random);
+      if (chosen) selected = Selected{*chosen, time_to_connect(order, part)};
     }
   }
   if (selected || query.stopped) co_return selected;
+  if (!part.refused && set.closed(worker.loop.index)) part.refused = configuration_changed();
   if (!part.refused) {
     part.refused = nothing_suitable(order.selection, *part.shard, *set.view(worker.loop.index));
     worker.counters.add(Count::selections_failed);
@@ -198,16 +224,18 @@ std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardP
     const auto& log = *worker.process.selection_log;
     const SelectionLog::About about{query, order.selection, *part.shard};
     log.started(about);
+    const auto longest = query.topology->settings.selection_timeout.value;
+    if (!part.select_until && longest > Micros{0})
+      part.select_until = std::min(query.deadline, Loop::now() + longest);
     part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
     if (part.refused) {
       log.failed(about, part.refused->reason);
       return std::nullopt;
     }
   }
-  const auto chosen = set.pick(order.selection.question(*part.shard, part.tried), worker.loop.index,
-                               worker.loop.random);
+  const auto chosen = set.pick(question(query, order, part), worker.loop.index, worker.loop.random);
   if (!chosen) return std::nullopt;
-  return Selected{*chosen, order.table.connect_timeout};
+  return Selected{*chosen, time_to_connect(order, part)};
 }
 
 }  // namespace
@@ -228,7 +256,7 @@ Task<void> ask_shard(Query& query, const ShardOrder& order, ShardPart& part) {
     part.tried.insert(chosen);
     part.mirror = &mirror;
     give_back(query, part.reply);
-    auto end = co_await try_mirror(query, order, *part.shard, chosen, selected->connect_timeout);
+    auto end = co_await try_mirror(query, order, part, chosen, selected->connect_timeout);
     part.outcome = end.outcome;
     part.reply = std::move(end.reply);
     if (part.answered() && order.plan != nullptr)
@@ -243,7 +271,7 @@ Task<void> ask_shard(Query& query, const ShardOrder& order, ShardPart& part) {
                              .read = order.parsed.read,
                              .sent = end.sent,
                              .retries_made = part.retries,
-                             .tried = part.tried.size(),
+                             .tried = tried(query, order, part),
                              .mirrors = set.size(),
                              .left = std::chrono::duration_cast<Micros>(query.deadline - now)});
     if (!pause) co_return;
@@ -269,7 +297,7 @@ bool reject(Query& query, const ShardOrder& order, ShardPart& part, std::string 
                                                                .read = order.parsed.read,
                                                                .sent = true,
                                                                .retries_made = part.retries,
-                                                               .tried = part.tried.size(),
+                                                               .tried = tried(query, order, part),
                                                                .mirrors = set.size(),
                                                                .left = left});
   if (query.stopped || pause != Micros{0}) return false;

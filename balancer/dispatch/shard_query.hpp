@@ -25,7 +25,10 @@ struct ShardPart {
   /// An answer that is not entered into the mirror's history yet: merging it may show it broken.
   std::optional<AttemptEnd> unsettled;
   std::vector<FailedTry> failed;
-  std::optional<Refusal> refused;  ///< no mirror was selected, and no attempt failed before
+  /// Mirrors that are gone as this query found out, and when; until a later ping says otherwise.
+  std::vector<std::pair<std::size_t, TimePoint>> gone;
+  std::optional<TimePoint> select_until;  ///< the end of all waiting for mirrors (SS-111)
+  std::optional<Refusal> refused;         ///< no mirror was selected, and no attempt failed before
 
   bool answered() const {
     return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;

@@ -98,7 +98,9 @@ TEST_F(NoPrimary, WhenNobodyIsThereTheirCommonErrorIsTheReason) {  // SS-170
   }));
   const auto answer = master.find("nearest");
   EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(at(answer.body, "/error/reason"), "Connection refused") << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/reason"),
+            R"(no mirrors are suitable for {"mode":"nearest"}: Connection refused)")
+      << answer.body;
 }
 
 TEST_F(NoPrimary, WithASelectionTimeoutOfZeroNobodyWaits) {  // SS-015
@@ -166,18 +168,21 @@ TEST_F(NoPrimary, AnEndOfTheProgramDoesNotWaitForThem) {
   EXPECT_EQ(master.process().wait(), 0) << master.process().output();
 }
 
-TEST_F(NoPrimary, AReloadHelpsThoseWhoComeAfterIt) {
+TEST_F(NoPrimary, AReloadEndsTheWaitForASetThatIsGone) {
   const FakeMirror promoted([](const std::string&) { return nothing_found(); });
   RestingMaster master(choosing(), table());
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
   {
-    const auto before = Pending::search(master, "primary");
+    auto before = Pending::search(master, "primary");
     ASSERT_TRUE(master.has_waiting(1));
     ASSERT_TRUE(
         master.reload(choosing(), table_of({fmt::format("{}[role=primary]|{}[role=replica]",
                                                         promoted.address(), replica.address())})));
     EXPECT_EQ(master.find("primary").status, 200);
-    EXPECT_TRUE(master.has_waiting(1)) << "it asks the set it began with";
+    const auto answer = before.answer();
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_EQ(answer.fields.at("retry-after"), "1");
+    EXPECT_EQ(at(answer.body, "/error/type"), "configuration_changed") << answer.body;
   }
   EXPECT_TRUE(master.has_waiting(0));
 }

@@ -59,7 +59,7 @@ TEST_F(PassingOn, WithRolesEveryModeButPrimaryIsSent) {  // SS-097, SS-072
     EXPECT_EQ(last(), Values{std::string(c.sent)});
   }
   EXPECT_EQ(master.find().status, 200);
-  EXPECT_EQ(last(), Values{}) << "nobody gave one";
+  EXPECT_EQ(last(), Values{R"({"mode":"nearest"})"}) << "nobody gave one: this is in force";
 }
 
 TEST_F(PassingOn, WithRolesPrimaryIsNotSentNorAnythingWithAnUpdate) {  // SS-097
@@ -140,7 +140,7 @@ TEST_F(PassingOn, AnOpaqueServerIsToldByTheSameRules) {  // SS-090 … SS-097
        "GET /books?xread_preference=1 HTTP/1.1",
        Values{R"({"mode":"primaryPreferred","hedge":{"enabled":false}})"}},
       {"/books?x", "primary", "GET /books?x HTTP/1.1", Values{}},
-      {"/books?x", "", "GET /books?x HTTP/1.1", Values{}},
+      {"/books?x", "", "GET /books?x HTTP/1.1", Values{R"({"mode":"nearest"})"}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.target, c.field));
