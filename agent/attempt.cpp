@@ -150,9 +150,14 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   mirror.tally.add(worker, event);
   if (leads_to.success || end.outcome == Outcome::answered_with_warning)
     mirror.latency.add(worker, now, end.took);
-  // Cut off by the query's own deadline: not the mirror's error, but it was not fast either.
-  if (leads_to.slow || (end.out_of_time && end.sent))
-    mirror.latency.add(worker, now, std::max(end.took, failure_floor));
+  // Cut off by the query's own deadline or by a faster mirror: not the mirror's error, but it was
+  // not fast either.
+  const bool cut_off = (end.out_of_time || end.outrun) && end.sent;
+  if (leads_to.slow || cut_off) mirror.latency.add(worker, now, std::max(end.took, failure_floor));
+  // Without those that were too slow to be heard, a quantile would sink each time it is used.
+  if (leads_to.success || end.outcome == Outcome::answered_with_warning || cut_off ||
+      end.outcome == Outcome::query_timeout)
+    mirror.took(worker, now, end.took);
 }
 
 void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end) {

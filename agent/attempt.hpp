@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-inline constexpr std::size_t kMaxExtra = 4;
+inline constexpr std::size_t kMaxExtra = 6;
 
 /// What one try sends, and how long it may take.
 struct AttemptOrder {
@@ -39,6 +39,7 @@ struct AttemptEnd {
   std::optional<TimePoint> first_byte;  ///< when it came, if that was asked for
   bool first_byte_timeout = false;      ///< it did not come in its time
   bool out_of_time = false;             ///< broken off by the deadline of the whole query
+  bool outrun = false;                  ///< broken off because one sent after it answered first
   bool stale = false;                   ///< a kept connection turned out to be closed
   bool name_refused = false;            ///< not connected because the name leads nowhere
   std::uint64_t generation = 0;         ///< of the connection it was tried on (SD-024)

@@ -9,6 +9,8 @@ namespace karmad {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 SetView view_of(const SetState& state) {
   SetView view{.picture = state.picture(), .primary = state.primary(), .mixed = state.mixed()};
   for (std::size_t i = 0; i < state.size(); ++i) view.mirrors.push_back(state[i]);
@@ -26,14 +28,18 @@ std::vector<Member> one_per_mirror(std::vector<Member> members,
 
 MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions options,
                      const Loops& loops)
-    : mirrors_(std::move(mirrors)),
+    : latencies_(options.workers),
+      mirrors_(std::move(mirrors)),
       options_(std::move(options)),
       loops_(loops),
       state_(options_.state, one_per_mirror(std::move(options_.members), mirrors_)),
       pingers_(mirrors_.size()),
       slots_(options_.workers) {
   assert(!mirrors_.empty() && mirrors_.size() <= 64);
-  for (auto& mirror : mirrors_) mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
+  for (auto& mirror : mirrors_) {
+    mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
+    mirror->of_set_ = &latencies_;
+  }
   const auto nothing_yet = std::make_shared<const SetView>(view_of(state_));
   for (auto& slot : slots_) slot.view = nothing_yet;
 }
@@ -62,6 +68,16 @@ std::optional<std::size_t> MirrorSet::pick(Question question, unsigned worker,
   Views views;
   return select(with_selector(question), slots_[worker].view->picture, fill(views),
                 *options_.strategy, random);
+}
+
+std::pair<std::size_t, std::size_t> MirrorSet::counts(const Question& question,
+                                                      unsigned worker) const {
+  const auto& picture = slots_[worker].view->picture;
+  auto suiting = Candidates::first(mirrors_.size()) - question.excluded;
+  if (question.need != nullptr) suiting = suitable_for(*question.need, picture, suiting);
+  Views views;
+  return {suiting.size(),
+          acceptable(with_selector(question), picture, fill(views), *options_.strategy).size()};
 }
 
 std::vector<double> MirrorSet::shares(const Question& question, unsigned worker) const {
@@ -169,6 +185,29 @@ void MirrorSet::wake(Slot& slot) {
   }
 }
 
+SetLoad MirrorSet::load() const {
+  const auto usual = usual_load_.load(std::memory_order_relaxed);
+  return {typical_load_.load(std::memory_order_relaxed),
+          usual < 0 ? std::nullopt : std::optional(usual)};
+}
+
+void MirrorSet::refresh_load(TimePoint now) {
+  std::array<std::uint32_t, 64> in_flight{};
+  const auto look = [&](bool at_unknown) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < mirrors_.size(); ++i)
+      if (at_unknown || state_.facts(i).role != Role::unknown)
+        in_flight[count++] = mirrors_[i]->agent->vitals.in_flight.load(std::memory_order_relaxed);
+    return count;
+  };
+  auto count = look(false);
+  if (count == 0) count = look(true);
+  const auto typical = typical_in_flight({in_flight.data(), count});
+  usual_.add(now, typical);
+  typical_load_.store(typical, std::memory_order_relaxed);
+  usual_load_.store(usual_.average().value_or(-1), std::memory_order_relaxed);
+}
+
 void MirrorSet::refresh(TimePoint now) {
   std::array<std::optional<Micros>, 64> running;
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
@@ -181,6 +220,11 @@ void MirrorSet::refresh(TimePoint now) {
   }
   const std::span means(running.data(), mirrors_.size());
   floor_.store(karmad::failure_floor(means).count(), std::memory_order_relaxed);
+  refresh_load(now);
+  if (!latency_at_ || now - *latency_at_ >= 1s) {
+    latency_at_ = now;
+    latency_.set(latencies_.over_recent(now));
+  }
 
   const auto block = now.time_since_epoch() / options_.period;
   const bool begun = block_ >= 0 && block != block_;

@@ -9,7 +9,9 @@
 #include "agent/agent.hpp"
 #include "agent/latency_blocks.hpp"
 #include "agent/loops.hpp"
+#include "agent/set_latency.hpp"
 #include "agent/state.hpp"
+#include "agent/usual_load.hpp"
 #include "strategies/karma_weights.hpp"
 #include "strategies/select.hpp"
 
@@ -37,8 +39,15 @@ class Mirror {
   std::atomic<std::uint64_t> attempts{0};  ///< begun since the start
   double karma() const { return karma_.load(std::memory_order_relaxed); }
 
+  /// An answer took this long, or at least this long: for the quantiles of its set. Called by the
+  /// worker of that index only.
+  void took(unsigned worker, TimePoint now, Micros time) noexcept {
+    if (of_set_ != nullptr) of_set_->add(worker, now, time);
+  }
+
  private:
   friend class MirrorSet;
+  SetLatency* of_set_ = nullptr;
   std::atomic<double> karma_{1.0};
   std::atomic<float> critical_{ErrorRates{}.critical};
   std::atomic<float> errors_{ErrorRates{}.errors};
@@ -100,17 +109,25 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// The set is not in use any more: nobody pings it. Whoever waits learns it; from worker 0.
   void close();
 
+  /// How many mirrors suit the question, and how many of them the strategy would choose from.
+  std::pair<std::size_t, std::size_t> counts(const Question& question, unsigned worker) const;
+
   /// The probability of each mirror to be the next query's first choice, as this worker sees it;
   /// all 0 when none suits.
   std::vector<double> shares(const Question& question, unsigned worker) const;
 
-  /// Weights once a block, what `noerrors` looks at and the failure floor each time: call about ten
-  /// times a second.
+  /// Weights once a block, quantiles once a second, what `noerrors` looks at, the failure floor and
+  /// the load each time: call about ten times a second.
   void refresh(TimePoint now);
 
   /// What a failed attempt counts for in the latency mean, at least (so that a failure never makes
   /// a mirror look fast).
   Micros failure_floor() const { return Micros{floor_.load(std::memory_order_relaxed)}; }
+
+  /// How long this set's answers took in the last 30 to 60 s; at most a second old. Any thread.
+  RecentLatency recent_latency() const { return latency_.get(); }
+  /// How busy its mirrors are, those that are reachable. Any thread.
+  SetLoad load() const;
 
  private:
   using Views = std::array<MirrorView, 64>;
@@ -133,7 +150,9 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void show(unsigned worker, std::shared_ptr<const SetView> view);
   void wake(Slot& slot);
   void obey(const Effects& effects);
+  void refresh_load(TimePoint now);
 
+  SetLatency latencies_;  ///< the mirrors write to it
   std::vector<std::unique_ptr<Mirror>> mirrors_;
   SetOptions options_;
   const Loops& loops_;
@@ -143,6 +162,11 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::atomic<bool> check_posted_{false};
   std::int64_t block_ = -1;  ///< the block that was current at the last refresh
   std::atomic<std::int64_t> floor_{0};
+  std::optional<TimePoint> latency_at_;  ///< of the last look at the quantiles
+  PublishedLatency latency_;
+  UsualLoad usual_;  ///< worker 0's
+  std::atomic<std::uint32_t> typical_load_{0};
+  std::atomic<double> usual_load_{-1};  ///< negative: not known yet
 };
 
 }  // namespace karmad

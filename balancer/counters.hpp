@@ -25,6 +25,12 @@ enum class Count : std::uint8_t {
   attempts,
   retries,
   stale_connections,
+  overload_retries,
+  throttled_retries,
+  retries_refused,
+  hedges,
+  hedges_won,
+  first_byte_timeouts,
   merge_rejected,
   selections_waited,
   selections_failed,
@@ -34,7 +40,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 22;
+inline constexpr std::size_t kCounts = 28;
 
 struct CountText {
   std::string_view name;
@@ -55,6 +61,12 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"agent_attempts", "attempts at agents, retries included"},
     {"agent_retry", "attempts after the first of a shard's part of a query"},
     {"stale_connections", "kept connections found closed by the agent when they were used"},
+    {"overload_retries", "retries of attempts that were refused as overload"},
+    {"throttled_retries", "retries of attempts that were told how long to wait"},
+    {"retries_refused", "retries not made because the retry budget had nothing left"},
+    {"hedges", "attempts at a second mirror while the first was late"},
+    {"hedges_won", "of them, those whose answer was the shard's"},
+    {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"},
     {"merge_rejected", "replies found to be broken only when they were merged"},
     {"selections_waited", "selections of a mirror that had to wait because none suited"},
     {"selections_failed", "selections that found no suitable mirror in time"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
@@ -286,6 +287,24 @@ std::optional<Refusal> take_preference(Query& query) {
   return std::nullopt;
 }
 
+/// What else a request may say of how it is put to mirrors. What is wrong with it, if anything.
+std::optional<std::string> take_words(Query& query) {
+  if (const auto hedge = query.head.find(kHedge); !hedge.empty()) {
+    const auto read = parse_hedge(hedge);
+    if (!read) return fmt::format("{}: {}", kHedge, read.error());
+    query.hedge = *read;
+  }
+  if (const auto generation = query.head.find(kMinGeneration); !generation.empty()) {
+    std::uint64_t least = 0;
+    const auto* end = generation.data() + generation.size();
+    const auto [stop, error] = std::from_chars(generation.data(), end, least);
+    if (error != std::errc{} || stop != end)
+      return fmt::format("{} is a number, not '{}'", kMinGeneration, generation);
+    query.min_generation = least;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_own_path(std::string_view path) {
@@ -301,6 +320,7 @@ Task<Answer> answer(Query& query) {
   const bool given_away =
       found != kEndpoints.end() && found->endpoint == What::banner && query.topology->route("/");
   if (auto wrong = take_preference(query)) co_return answer_with(*wrong);
+  if (auto wrong = take_words(query)) co_return bad_request(query, 400, *wrong);
   if (found != kEndpoints.end() && !given_away) {
     query.operation = found->path.substr(1);
     if (query.preference && found->how == Class::write) co_return no_preference(query);

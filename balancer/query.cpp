@@ -39,6 +39,7 @@ Query::Query(Worker& on, const RequestHead& request_head, std::string_view reque
       deadline(began + allowed(topology->settings.request_timeout.value,
                                request_head.find("X-Timeout-Ms"))),
       partial_results(wanted(request_head.find("X-Partial-Results"))),
-      id(on.next_query()) {}
+      id(on.next_query()),
+      bytes_in(request_head.size + request_body.size()) {}
 
 }  // namespace karmad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <forward_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,9 +8,14 @@
 
 #include "agent/attempt.hpp"
 #include "agent/dialect/dialect.hpp"
+#include "balancer/dispatch/hedge_plan.hpp"
+#include "balancer/trace/trace.hpp"
 #include "balancer/worker.hpp"
 
 namespace karmad {
+
+inline constexpr std::string_view kMinGeneration = "X-Min-Generation";
+inline constexpr std::string_view kHedge = "X-Hedge";
 
 /// A client's request on its way through the balancer, from its complete arrival to its answer. It
 /// lives in the session; everything that refers to it ends before it does.
@@ -30,15 +36,44 @@ struct Query {
   std::string without_preference;            ///< the URL's parameters, once ours was taken out
   std::string_view operation;                ///< what it is, in a word; for the log
   const std::uint64_t id;                    ///< no other query of this process has it
+  std::size_t bytes_in = 0;                  ///< head and body
+  Trace trace;
+  bool wants_trace = false;                     ///< somebody will read its times
+  std::optional<HedgeSetting> hedge;            ///< the request's own
+  std::optional<std::uint64_t> min_generation;  ///< what its client has seen already (CO-077)
+
+  /// Keeps a text as long as the query lives, for a request that a user handle changes.
+  std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }
 
   /// The waits of this query that have to end when its client leaves.
   std::vector<Stop*> stops;
   bool stopped = false;      ///< no more attempts
   bool client_left = false;  ///< and nobody to answer
+  /// Ends all waits. Those who waited go on at once, and may end others' waits, or the query.
   void stop() {
     stopped = true;
-    for (auto* stop : std::vector(stops)) stop->request(Why::cancelled);
+    bool destroyed = false;
+    auto* const outer = std::exchange(destroyed_, &destroyed);
+    while (!destroyed && !stops.empty()) {
+      auto* const next = stops.back();
+      stops.pop_back();
+      next->request(Why::cancelled);
+    }
+    if (!destroyed) {
+      destroyed_ = outer;
+    } else if (outer != nullptr) {
+      *outer = true;
+    }
   }
+  ~Query() {
+    if (destroyed_ != nullptr) *destroyed_ = true;
+  }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+ private:
+  std::forward_list<std::string> kept_;
+  bool* destroyed_ = nullptr;  ///< stop()'s, while it runs
 };
 
 /// A wait that ends when its query is stopped.
@@ -68,6 +103,7 @@ struct Answer {
   std::optional<Reply> reply;           ///< an agent's answer, passed on
   bool pass_fields = false;             ///< with its end-to-end fields
   bool overloaded = false;              ///< says so in X-Error-Labels, with both labels
+  std::string trace;                    ///< the field X-Karmad-Trace; empty: none
 
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
 };

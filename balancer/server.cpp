@@ -87,18 +87,25 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   keep("hostname_lookup", &InstanceSettings::hostname_lookup);
   keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
   keep("max_connections", &InstanceSettings::max_connections);
+  const auto path = [](const InstanceSettings& settings) {
+    return settings.access_log ? settings.access_log->value : std::string();
+  };
+  say("access_log", path(now) == path(next));
+  next.access_log = now.access_log;
 }
 
 }  // namespace
 
-Server::Server(std::string config_path, Settings settings, Selector selector)
+Server::Server(std::string config_path, Settings settings, Hooks hooks)
     : config_path_(std::move(config_path)),
       settings_(std::move(settings)),
       workers_wanted_(settings_.searchd.workers.value == 0 ? cores()
                                                            : settings_.searchd.workers.value),
       registry_(std::make_unique<AgentRegistry>(workers_wanted_,
                                                 settings_.searchd.ha_period_karma.value)),
-      selector_(std::move(selector)) {}
+      hooks_(std::move(hooks)) {
+  process_.user_handles = hooks_.handles;
+}
 
 Server::~Server() = default;
 
@@ -130,6 +137,15 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   selection_log_->level(settings_.searchd.selection_log_level.value);
   process_.selection_log = selection_log_;
   process_.started = Loop::now();
+  if (const auto& access_log = settings_.searchd.access_log) {
+    auto log = AccessLog::open(access_log->value);
+    if (!log)
+      return StartFailure{kSystem,
+                          fmt::format("cannot write {} (access_log, {}): {}", access_log->value,
+                                      text(access_log->at), log.error())};
+    access_log_ = *std::move(log);
+    process_.access_log = access_log_.get();
+  }
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
   workers_.resize(workers_wanted_);
@@ -274,6 +290,7 @@ void Server::stop() {
 
 void Server::reload() {
   spdlog::info("reading {} again", config_path_);
+  if (access_log_) access_log_->reopen();
   auto loaded = load(config_path_);
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;

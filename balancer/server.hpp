@@ -10,6 +10,8 @@
 
 #include "agent/ping.hpp"
 #include "balancer/ingress/acceptor.hpp"
+#include "balancer/query.hpp"
+#include "balancer/trace/access_log.hpp"
 #include "balancer/worker.hpp"
 
 namespace karmad {
@@ -20,13 +22,17 @@ struct StartFailure {
   std::string why;
 };
 
+/// What an application that links karmad adds to it; nothing by default.
+struct Hooks {
+  Selector selector;                ///< its own word on which mirrors are acceptable (SS-020)
+  std::vector<UserHandle> handles;  ///< in this order, before a request is routed
+};
+
 /// The whole tree of objects: workers with their threads, listeners, pingers, the topology; and the
 /// signals that stop it (TERM, INT) or have it read its configuration again (HUP).
 class Server {
  public:
-  /// `selector`: an application's own word on which mirrors are acceptable (SS-020); none by
-  /// default.
-  Server(std::string config_path, Settings settings, Selector selector = {});
+  Server(std::string config_path, Settings settings, Hooks hooks = {});
   ~Server();
 
   /// Opens everything that can fail. Problems of the configuration that only this room sees go to
@@ -45,8 +51,10 @@ class Server {
   Task<void> upkeep();
   void ping_as(const Topology& topology);
   Topology::Surroundings surroundings() {
-    return {
-        .registry = *registry_, .workers = workers_wanted_, .loops = loops_, .selector = selector_};
+    return {.registry = *registry_,
+            .workers = workers_wanted_,
+            .loops = loops_,
+            .selector = hooks_.selector};
   }
 
   std::string config_path_;
@@ -54,9 +62,10 @@ class Server {
   unsigned workers_wanted_;
   Process process_;
   std::unique_ptr<AgentRegistry> registry_;
-  Selector selector_;
+  const Hooks hooks_;
   Loops loops_;
   std::shared_ptr<SelectionLog> selection_log_;
+  std::unique_ptr<AccessLog> access_log_;
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker

@@ -57,6 +57,16 @@ class Builder {
             from.agent_retry_count ? from.agent_retry_count : instance.agent_retry_count)
       table->retry_count = count->value;
     table->preference = preference(from);
+    table->retry_rules = retry_rules(from);
+    const auto& first_byte = from.agent_first_byte_timeout ? from.agent_first_byte_timeout
+                                                           : instance.agent_first_byte_timeout;
+    if (first_byte) table->first_byte_timeout = first_byte->value;
+    const auto& timeouts = from.search_timeouts ? from.search_timeouts : instance.search_timeouts;
+    if (timeouts) table->search_timeouts = timeouts->value;
+    if (from.hedge) table->hedge = hedge(*from.hedge);
+    const auto& step = from.hedge_step ? from.hedge_step : instance.hedge_step;
+    if (step) table->hedge_step = step->value;
+    table->hedge_max = from.hedge_max.value_or(instance.hedge_max).value;
     table->updates = from.updates.value;
     table->partial_results = from.partial_results.value_or(instance.partial_results).value;
     if (from.dialect.value == "http") {
@@ -83,6 +93,13 @@ class Builder {
         insert_once(topology_.agents, table->blackholes.back().agent);
       }
     return table;
+  }
+
+  HedgeSetting hedge(const Located<std::string>& text) {
+    auto read = parse_hedge(text.value);
+    if (read) return *read;
+    problem(text.at, read.error());
+    return {};
   }
 
   /// Where mirrors are told apart, pings are what selection lives on.
@@ -139,6 +156,7 @@ class Builder {
                                                .members = std::move(members),
                                                .selector = surroundings_.selector},
                                     surroundings_.loops);
+    shard->protection = std::make_unique<Protection>(from.mirrors.size(), protection_rules(table));
     shard->pings = pings;
     shard->pings.always = aware;
     shard->aware = aware;
@@ -146,6 +164,35 @@ class Builder {
     shard->persistent = from.persistent;
     shard->identity = identity;
     return shard;
+  }
+
+  RetryRules retry_rules(const TableSettings& table) const {
+    const auto& instance = topology_.settings;
+    return {.retry_reads = instance.retry_reads.value,
+            .retry_writes = instance.retry_writes.value,
+            .overload_max_retries = instance.overload_max_retries.value,
+            .overload_backoff_base = instance.overload_backoff_base.value,
+            .overload_backoff_cap = instance.overload_backoff_cap.value,
+            .overload_retarget = instance.overload_retarget.value,
+            .adaptive_retries = instance.adaptive_retries.value,
+            .throttle_max_retries = instance.throttle_max_retries.value,
+            .throttle_max_wait = instance.throttle_max_wait.value,
+            .max_attempts = table.max_attempts.value_or(instance.max_attempts).value,
+            .unavailable_mark = instance.unavailable_for.value};
+  }
+
+  ProtectionRules protection_rules(const TableSettings& table) const {
+    const auto& instance = topology_.settings;
+    ProtectionRules rules;
+    rules.budget.percent = table.retry_budget_percent.value_or(instance.retry_budget_percent).value;
+    rules.budget.at_least = instance.retry_budget_min.value;
+    if (table.breaker.value_or(instance.breaker).value)
+      rules.breaker =
+          BreakerRules{.reads = instance.breaker_reads.value,
+                       .writes = instance.breaker_writes.value,
+                       .window = instance.breaker_window.value,
+                       .probe_every = std::max(instance.ha_ping_interval.value, Micros(100ms))};
+    return rules;
   }
 
   /// The read preference of the table, whole, or else that of the instance (SS-081).
@@ -271,6 +318,15 @@ class Builder {
     problems_.push_back({at, std::move(message)});
   }
 
+  std::string protection_identity(const TableSettings& table) const {
+    const auto rules = protection_rules(table);
+    auto text = fmt::format(" {} {}", rules.budget.percent, rules.budget.at_least);
+    if (rules.breaker)
+      fmt::format_to(std::back_inserter(text), " {} {} {}", rules.breaker->reads,
+                     rules.breaker->writes, rules.breaker->window.count());
+    return text;
+  }
+
   /// Everything a mirror set is made from: a reload that changes none of it keeps the set.
   std::string identity_of(const TableSettings& table, const ShardSettings& from,
                           std::string_view strategy, bool aware, const ShardPings& pings) const {
@@ -284,7 +340,8 @@ class Builder {
                        text_of(table.ping_type, instance.ping_type),
                        text_of(table.ping_path, instance.ping_path),
                        aware ? instance.ha_ping_interval.value.count() : 0,
-                       instance.tags_in_flat.value, aware, pings.kind != nullptr);
+                       instance.tags_in_flat.value, aware, pings.kind != nullptr) +
+           protection_identity(table);
   }
 
   std::shared_ptr<Shard> unchanged(const std::string& table, const std::string& identity) const {
@@ -319,6 +376,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   Builder builder(*topology, surroundings, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.check_interval();
+  topology->hedge = builder.hedge(settings.searchd.hedge);
   if (problems.size() != before) return nullptr;
   for (const auto& table : topology->tables) {
     topology->by_name_.emplace(table->name, table.get());

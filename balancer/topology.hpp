@@ -9,6 +9,9 @@
 #include "agent/dialect/dialect.hpp"
 #include "agent/mirror_set.hpp"
 #include "agent/ping_kinds.hpp"
+#include "balancer/dispatch/hedge_plan.hpp"
+#include "balancer/dispatch/protection.hpp"
+#include "balancer/dispatch/retry_plan.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
@@ -37,6 +40,7 @@ struct ShardPings {
 /// One part of a table: its mirrors, and the settings of its agent line.
 struct Shard {
   std::shared_ptr<MirrorSet> mirrors;
+  std::unique_ptr<Protection> protection;
   ShardPings pings;
   /// Its mirrors are told apart by what pings say of them: by roles, tags, or what an engine thinks
   /// of its own copy. Then a search goes to a suitable one though nobody gave a read preference.
@@ -60,6 +64,12 @@ struct Table {
   Micros connect_timeout{};
   Micros query_timeout{};
   std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
+  RetryRules retry_rules;
+  std::optional<Micros> first_byte_timeout;
+  std::vector<Micros> search_timeouts;  ///< of attempt 1, 2, …; none: query_timeout for all
+  std::optional<HedgeSetting> hedge;
+  std::optional<Micros> hedge_step;
+  unsigned hedge_max = 1;
   PartialResults partial_results{};
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};
@@ -91,6 +101,7 @@ class Topology {
   const Table* route(std::string_view path) const;
 
   InstanceSettings settings;
+  HedgeSetting hedge;  ///< where neither request nor table say anything
   std::unique_ptr<Dialect> json;
   std::unique_ptr<Dialect> sql;
   std::unique_ptr<Dialect> update;

@@ -9,12 +9,14 @@
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/pool.hpp"
 #include "balancer/counters.hpp"
+#include "balancer/pipeline/user_handles.hpp"
 #include "balancer/topology.hpp"
 
 namespace karmad {
 
 class Session;
 class SelectionLog;
+class AccessLog;
 
 /// What the whole process knows and every worker may read.
 struct Process {
@@ -23,6 +25,8 @@ struct Process {
   std::atomic<bool> draining{false};
   std::atomic<std::uint32_t> waiting_selections{0};  ///< for a suitable mirror (SS-113)
   std::shared_ptr<const SelectionLog> selection_log;
+  AccessLog* access_log = nullptr;           ///< none: it is off
+  std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};
 };
 

@@ -79,6 +79,11 @@ class Checker {
     if (*size > key.bounds.highest) say(is_time ? "longer" : "larger", key.bounds.highest);
   }
 
+  template <class Owner>
+  void check_value(const Key<Owner>& key, const Located<std::vector<Micros>>& times) {
+    for (const auto time : times.value) check_value(key, Located<Micros>{time, times.at});
+  }
+
   template <class T>
   static std::string spell(std::int64_t bound) {
     if constexpr (std::is_same_v<T, Micros>)
@@ -119,6 +124,12 @@ class Checker {
                                                  time_text(s.agent_retry_delay.value)));
     if (s.agent_retry_count) check_retries(s.agent_retry_count->value, s.agent_retry_count->at);
     check_timeouts(s.agent_connect_timeout, s.agent_query_timeout);
+    check_search_times(s);
+    if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
+      notice(s.overload_backoff_base.at,
+             fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",
+                         time_text(s.overload_backoff_base.value),
+                         time_text(s.overload_backoff_cap.value)));
     if (s.ping_timeout && s.ha_ping_interval.value > 0us &&
         s.ping_timeout->value > s.ha_ping_interval.value)
       notice(s.ping_timeout->at,
@@ -175,6 +186,23 @@ class Checker {
                            name, time_text(timeout.value), time_text(whole)));
   }
 
+  /// What only some attempts or a part of an attempt may take.
+  template <class Owner>
+  void check_search_times(const Owner& owner) {
+    const auto whole = searchd_.request_timeout.value;
+    if (const auto& first = owner.agent_first_byte_timeout; first && first->value > whole)
+      notice(first->at, fmt::format("agent_first_byte_timeout ({}) can never be reached: "
+                                    "request_timeout ends the whole request after {}",
+                                    time_text(first->value), time_text(whole)));
+    if (!owner.search_timeouts) return;
+    for (const auto time : owner.search_timeouts->value)
+      if (time > whole)
+        notice(owner.search_timeouts->at,
+               fmt::format("search_timeouts ({}) can never be reached: request_timeout ends the "
+                           "whole request after {}",
+                           time_text(time), time_text(whole)));
+  }
+
   void check_table(const TableSettings& table) {
     check_bounds(table_keys(), table);
     check_ping_path(table.ping_path);
@@ -194,6 +222,7 @@ class Checker {
     if (table.agent_connect_timeout || table.agent_query_timeout)
       check_timeouts(table.agent_connect_timeout.value_or(searchd_.agent_connect_timeout),
                      table.agent_query_timeout.value_or(searchd_.agent_query_timeout));
+    check_search_times(table);
     check_dialect(table);
   }
 

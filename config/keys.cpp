@@ -27,6 +27,10 @@ constexpr Bounds limits_or_none(Micros lowest, Micros highest) {
   return bounds;
 }
 
+constexpr auto kPercent = counts(0, 100);
+constexpr auto kAttempts = counts(1, 100);
+constexpr auto kHedges = counts(0, 8);
+
 constexpr std::int64_t kKilo = 1 << 10;
 constexpr std::int64_t kMega = 1 << 20;
 constexpr std::int64_t kGiga = 1 << 30;
@@ -140,6 +144,71 @@ constexpr std::array kSearchdKeys{
            "Deadline of a whole request, retries included; the client may shorten it with the "
            "header `X-Timeout-Ms`.",
            times(1ms, 1ms, kDay)},
+    Key<I>{"agent_first_byte_timeout", &I::agent_first_byte_timeout,
+           "How long an agent may take to begin its answer, once connected.", times(1ms, 1ms, 1h),
+           "none; the whole answer has its time"},
+    Key<I>{"search_timeouts", &I::search_timeouts,
+           "How long the first attempt of a search may take, the second one, and so on, as in "
+           "`300ms, 1s, 3s`; the last one holds for all further attempts. Takes the place of "
+           "`agent_query_timeout` for searches.",
+           times(1ms, 1ms, 1h), "`agent_query_timeout` for every attempt"},
+    Key<I>{"retry_reads", &I::retry_reads,
+           "1: searches are retried. 0: never, whatever the reason; hedging is not a retry."},
+    Key<I>{"retry_writes", &I::retry_writes,
+           "1: updates are retried where that is safe. 0: never."},
+    Key<I>{"max_attempts", &I::max_attempts,
+           "Most attempts of a request at one shard, whatever they are made for.", kAttempts},
+    Key<I>{"overload_max_retries", &I::overload_max_retries,
+           "Retries after agents said that they are overloaded.", counts(0, 10)},
+    Key<I>{"overload_backoff_base", &I::overload_backoff_base,
+           "Longest pause before the first of these retries; twice as long for each further one. "
+           "The pause is a random part of it.",
+           times(1ms, 1ms, 1h)},
+    Key<I>{"overload_backoff_cap", &I::overload_backoff_cap, "These pauses are never longer.",
+           times(1ms, 1ms, 1h)},
+    Key<I>{"overload_retarget", &I::overload_retarget,
+           "1: a retry after overload avoids the mirrors that were tried. 0: it does not."},
+    Key<I>{"adaptive_retries", &I::adaptive_retries,
+           "1: retries after overload need a token of their mirrors; answers bring new ones."},
+    Key<I>{"throttle_max_retries", &I::throttle_max_retries,
+           "Retries after agents said when to come back (`Retry-After`).", counts(0, 100)},
+    Key<I>{"throttle_max_wait", &I::throttle_max_wait,
+           "Longest time a request waits, in sum, because agents told it to.", times(1ms, 0s, 1h)},
+    Key<I>{"unavailable_for", &I::unavailable_for,
+           "How long a mirror is left alone for a shard that it said it cannot serve; a ping may "
+           "end it earlier.",
+           times(1s, 0s, kDay)},
+    Key<I>{"retry_budget_percent", &I::retry_budget_percent,
+           "Most retries and hedges together, as a share of the requests the mirrors of a shard "
+           "are working on.",
+           kPercent},
+    Key<I>{"retry_budget_min", &I::retry_budget_min,
+           "So many retries and hedges at a time are allowed whatever that share is.",
+           counts(0, 1'000'000)},
+    Key<I>{"hedge", &I::hedge,
+           "When a search is sent to one more mirror because the first has not answered: `off`, "
+           "after a time such as `50ms`, or after the time in which 95 % or 99 % of the recent "
+           "answers came: `p95`, `p99`."},
+    Key<I>{"hedge_step", &I::hedge_step, "How long after that each further mirror is asked.",
+           times(1ms, 1ms, 1h), "as long as until the first hedge"},
+    Key<I>{"hedge_max", &I::hedge_max, "Most mirrors that are asked besides the first.", kHedges},
+    Key<I>{"hedge_disabled", &I::hedge_disabled,
+           "1: nothing is hedged, whatever tables and requests say."},
+    Key<I>{"hedge_max_load_percent", &I::hedge_max_load_percent,
+           "Nothing is hedged while the typical mirror of a shard works on more than this share of "
+           "what is usual there. 0: at any load.",
+           counts(0, 10'000)},
+    Key<I>{"breaker", &I::breaker,
+           "1: a mirror whose attempts for a shard failed too often is avoided for it, but for a "
+           "probe now and then; never all mirrors of a shard."},
+    Key<I>{"breaker_reads", &I::breaker_reads,
+           "Failed searches that the breaker still tolerates; one more and it trips. A success "
+           "sets the count to 0.",
+           counts(0, 1'000'000)},
+    Key<I>{"breaker_writes", &I::breaker_writes, "The same for updates.", counts(0, 1'000'000)},
+    Key<I>{"breaker_window", &I::breaker_window,
+           "The breaker forgets its count when there was no failure for this long.",
+           times(1s, 1s, kDay)},
     Key<I>{"persistent_connections_limit", &I::persistent_connections_limit,
            "Idle connections kept per agent. 0: none is kept.", counts(0, 100'000), "100"},
     Key<I>{
@@ -194,6 +263,11 @@ constexpr std::array kSearchdKeys{
            "How long running queries may take to end after TERM or INT. 0: end at once.",
            times(1s, 0s, kDay)},
     Key<I>{"log_level", &I::log_level, "The least important messages that are logged."},
+    Key<I>{"access_log",
+           &I::access_log,
+           "The file to which one line of JSON per request is added. `-`: standard output.",
+           {},
+           "none is written"},
 };
 
 constexpr std::array kTableKeys{
@@ -271,6 +345,20 @@ constexpr std::array kTableKeys{
            counts(0, kMostRetries),
            {},
            "agent_retry_count"},
+    Key<T>{"agent_first_byte_timeout", &T::agent_first_byte_timeout,
+           "As in `searchd`, for this table.", times(1ms, 1ms, 1h), "that of `searchd`"},
+    Key<T>{"search_timeouts", &T::search_timeouts, "As in `searchd`, for this table.",
+           times(1ms, 1ms, 1h), "that of `searchd`"},
+    Key<T>{"max_attempts", &T::max_attempts, "As in `searchd`, for this table.", kAttempts,
+           "that of `searchd`"},
+    Key<T>{"retry_budget_percent", &T::retry_budget_percent, "As in `searchd`, for this table.",
+           kPercent, "that of `searchd`"},
+    Key<T>{"hedge", &T::hedge, "As in `searchd`, for this table.", {}, "that of `searchd`"},
+    Key<T>{"hedge_step", &T::hedge_step, "As in `searchd`, for this table.", times(1ms, 1ms, 1h),
+           "that of `searchd`"},
+    Key<T>{"hedge_max", &T::hedge_max, "As in `searchd`, for this table.", kHedges,
+           "that of `searchd`"},
+    Key<T>{"breaker", &T::breaker, "As in `searchd`, for this table.", {}, "that of `searchd`"},
     Key<T>{"partial_results",
            &T::partial_results,
            "As in `searchd`, for this table.",

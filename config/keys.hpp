@@ -13,7 +13,8 @@
 
 namespace karmad {
 
-/// What a number may be; micros, bytes or a count. `bare` is the unit of a time without suffix.
+/// What a number may be; micros, bytes or a count. `bare` is the unit of a time without suffix. Of
+/// a list of times each one.
 struct Bounds {
   std::int64_t lowest = 0;
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
@@ -30,8 +31,8 @@ using FieldOf =
                  std::vector<std::string> Owner::*, Located<Values> Owner::*...,
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
-using Field = FieldOf<Owner, Micros, unsigned, std::size_t, bool, std::string, PartialResults,
-                      Collation, LookUp, Updates, LogLevel>;
+using Field = FieldOf<Owner, Micros, std::vector<Micros>, unsigned, std::size_t, bool, std::string,
+                      PartialResults, Collation, LookUp, Updates, LogLevel>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.

@@ -24,6 +24,9 @@ Cells cells_of(const Bounds& bounds) {
         fmt::format("time{}; a bare number: {}",
                     bounds.zero_word.empty() ? "" : fmt::format(" or `{}`", bounds.zero_word),
                     time_text(bounds.bare).substr(1));
+  else if constexpr (std::is_same_v<T, std::vector<Micros>>)
+    cells.value = fmt::format("1 … {} times; a bare number: {}", kMostTimes,
+                              time_text(bounds.bare).substr(1));
   else if constexpr (std::is_same_v<T, bool>)
     cells.value = "0 or 1";
   else if constexpr (std::is_same_v<T, std::string>)
@@ -34,15 +37,16 @@ Cells cells_of(const Bounds& bounds) {
     cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
   if (is_number && !bounds.zero_word.empty())
     cells.value += fmt::format(" or `{}`", bounds.zero_word);
+  constexpr bool is_time = std::is_same_v<T, Micros> || std::is_same_v<T, std::vector<Micros>>;
   const auto spell = [](std::int64_t bound) {
-    if constexpr (std::is_same_v<T, Micros>)
+    if constexpr (is_time)
       return time_text(Micros{bound});
     else if constexpr (is_number)
       return value_text(static_cast<T>(bound));
     else
       return std::string();
   };
-  if (is_number || std::is_same_v<T, Micros>)
+  if (is_number || is_time)
     cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
                               spell(bounds.lowest), spell(bounds.highest));
   return cells;

@@ -78,6 +78,14 @@ struct TableSettings {
   std::optional<Located<Micros>> agent_connect_timeout;
   std::optional<Located<Micros>> agent_query_timeout;
   std::optional<Located<unsigned>> agent_retry_count;  ///< also set by `mirror_retry_count`
+  std::optional<Located<unsigned>> max_attempts;
+  std::optional<Located<unsigned>> retry_budget_percent;
+  std::optional<Located<std::string>> hedge;  ///< judged when the topology is built
+  std::optional<Located<Micros>> hedge_step;
+  std::optional<Located<unsigned>> hedge_max;
+  std::optional<Located<Micros>> agent_first_byte_timeout;
+  std::optional<Located<std::vector<Micros>>> search_timeouts;
+  std::optional<Located<bool>> breaker;
   std::optional<Located<PartialResults>> partial_results;
   std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
   std::optional<Located<std::string>> tag_sets;         ///< likewise
@@ -117,6 +125,31 @@ struct InstanceSettings {
   std::optional<Located<unsigned>> agent_retry_count;  ///< unset: one retry of a read (X-15)
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
+  std::optional<Located<Micros>> agent_first_byte_timeout;      ///< unset: none
+  std::optional<Located<std::vector<Micros>>> search_timeouts;  ///< of attempt 1, 2, … (CO-044)
+
+  Located<bool> retry_reads{true, {}};   ///< BP-006
+  Located<bool> retry_writes{true, {}};  ///< BP-006
+  Located<unsigned> max_attempts{6, {}};
+  Located<unsigned> overload_max_retries{5, {}};     ///< BP-004
+  Located<Micros> overload_backoff_base{100ms, {}};  ///< BP-007
+  Located<Micros> overload_backoff_cap{10s, {}};     ///< BP-007
+  Located<bool> overload_retarget{true, {}};         ///< BP-008
+  Located<bool> adaptive_retries{false, {}};         ///< BP-020
+  Located<unsigned> throttle_max_retries{9, {}};     ///< CO-020
+  Located<Micros> throttle_max_wait{3s, {}};         ///< CO-021
+  Located<Micros> unavailable_for{5min, {}};         ///< CO-033
+  Located<unsigned> retry_budget_percent{20, {}};
+  Located<unsigned> retry_budget_min{3, {}};
+  Located<std::string> hedge{"off", {}};      ///< judged when the topology is built (CO-080)
+  std::optional<Located<Micros>> hedge_step;  ///< unset: as the threshold
+  Located<unsigned> hedge_max{1, {}};         ///< attempts besides the first
+  Located<bool> hedge_disabled{false, {}};    ///< the operator's kill switch (CO-085)
+  Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
+  Located<bool> breaker{false, {}};                   ///< CO-090
+  Located<unsigned> breaker_reads{10, {}};            ///< failures that are still tolerated
+  Located<unsigned> breaker_writes{5, {}};            ///< likewise
+  Located<Micros> breaker_window{5min, {}};
   Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: any number
   Located<unsigned> agent_max_connecting{2, {}};     ///< being established to it; 0: any number
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
@@ -135,6 +168,7 @@ struct InstanceSettings {
   Located<unsigned> listen_backlog{511, {}};
   Located<Micros> shutdown_timeout{60s, {}};
   Located<LogLevel> log_level{LogLevel::info, {}};
+  std::optional<Located<std::string>> access_log;  ///< `-`: standard output; unset: none
 };
 
 /// A configuration that has been read and checked.

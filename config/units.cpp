@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -93,6 +94,22 @@ std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit)
                                       std::numeric_limits<Micros::rep>::max());
   if (!micros) return std::unexpected(micros.error());
   return Micros{static_cast<Micros::rep>(*micros)};
+}
+
+std::expected<std::vector<Micros>, Unfit> parse_times(std::string_view text, Micros bare_unit) {
+  std::vector<Micros> times;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto item = trimmed(text.substr(begin, end - begin));
+    const auto offset = item.empty() ? begin : static_cast<std::size_t>(item.data() - text.data());
+    if (times.size() == kMostTimes)
+      return unfit(offset, fmt::format("more than {} times are given", kMostTimes));
+    const auto time = parse_time(item, bare_unit);
+    if (!time) return unfit(offset + time.error().offset, time.error().why);
+    times.push_back(*time);
+    begin = end + 1;
+  }
+  return times;
 }
 
 std::expected<std::uint64_t, Unfit> parse_size(std::string_view text) {

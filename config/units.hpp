@@ -6,6 +6,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/settings.hpp"
 
@@ -20,6 +21,11 @@ struct Unfit {
 /// `15ms`, `3s`, `2m`: a whole number and one of us, ms, s, m, h, d, w in any case, nothing
 /// between. A bare number counts in `bare_unit`.
 std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit);
+
+/// Most times in a list.
+inline constexpr std::size_t kMostTimes = 8;
+/// `300ms, 1s, 3s`: one to kMostTimes times, separated by commas.
+std::expected<std::vector<Micros>, Unfit> parse_times(std::string_view text, Micros bare_unit);
 
 /// `4096`, `64k`, `8MiB`: a whole number, alone or with k, m, g, t (powers of 1024, also kib …).
 std::expected<std::uint64_t, Unfit> parse_size(std::string_view text);

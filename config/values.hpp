@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "config/closest.hpp"
 #include "config/keys.hpp"
@@ -37,6 +38,8 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
       return std::unexpected(Unfit{0, fmt::format("it must not be 0; write {} for {}",
                                                   bounds.zero_word, bounds.zero_means)});
     return time;
+  } else if constexpr (std::is_same_v<T, std::vector<Micros>>) {
+    return parse_times(text, bounds.bare);
   } else if constexpr (std::is_same_v<T, bool>) {
     return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -58,6 +61,10 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
   if constexpr (std::is_same_v<T, Micros>) {
     return value == 0us && !bounds.zero_word.empty() ? std::string(bounds.zero_word)
                                                      : time_text(value);
+  } else if constexpr (std::is_same_v<T, std::vector<Micros>>) {
+    std::string out;
+    for (const auto time : value) out.append(out.empty() ? "" : ", ").append(time_text(time));
+    return out;
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, std::string>) {

@@ -24,7 +24,8 @@ constexpr std::array kEntries{
     Entry{"nodeads",
           [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.tolerated_errors); }},
     Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
-    Entry{"leastops", [](const auto&) -> Made { return std::make_unique<LeastOps>(); }},
+    Entry{"leastops",
+          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.tolerated_errors); }},
 };
 
 constexpr auto kNames = [] {

@@ -21,6 +21,7 @@ class Dispatch {
 
   Task<Answer> run() {
     query_.worker.counters.add(Count::queries);
+    query_.trace.table = order_.table.name;
     auto answer = co_await ask_and_merge();
     for (auto& part : parts_) settle(query_, part);
     co_return answer;
@@ -41,7 +42,10 @@ class Dispatch {
     }
     send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
     parts_.resize(shards.size());
-    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].shard = shards[i].get();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      parts_[i].shard = shards[i].get();
+      parts_[i].number = static_cast<unsigned>(i + 1);
+    }
     co_await ask_all();
     if (query_.client_left) co_return Answer{};
     if (auto* part = refusing_part()) co_return pass_on(*part);
@@ -107,7 +111,7 @@ class Dispatch {
     // Whoever stands in front of an unknown server wants its own words, also when they are 503.
     if (part.answered() || (order_.table.opaque && part.outcome == Outcome::agent_error))
       return pass_on(part);
-    return failed(part.timed_out ? 504 : 502, reasons());
+    return no_answer(part.timed_out);
   }
 
   Task<Answer> merged() {
@@ -116,7 +120,7 @@ class Dispatch {
       const bool timed_out = std::ranges::any_of(
           parts_, [](const auto& part) { return !part.answered() && part.timed_out; });
       const auto partial = query_.partial_results.value_or(order_.table.partial_results);
-      if (missing == std::ssize(parts_)) co_return failed(timed_out ? 504 : 502, reasons());
+      if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
       if (missing > 0 && partial == PartialResults::deny)
         co_return failed(timed_out ? 504 : 503,
                          fmt::format("partial results are denied and {} of {} shards have no "
@@ -136,7 +140,10 @@ class Dispatch {
                         .warning = warning},
                        answer.body);
       if (!bad) {
-        if (missing > 0) query_.worker.counters.add(Count::answers_partial);
+        if (missing > 0) {
+          query_.worker.counters.add(Count::answers_partial);
+          query_.trace.partial = true;
+        }
         co_return answer;
       }
       // Found only now that it is broken: the shard gets another chance on another mirror.
@@ -146,6 +153,22 @@ class Dispatch {
       if (query_.client_left) co_return Answer{};
       if (part.outcome == Outcome::client_mistake) co_return pass_on(part);
     }
+  }
+
+  /// Overload that was not waited out is passed on as such, for the client to come back later
+  /// (BP-013, BP-025).
+  Answer no_answer(bool timed_out) {
+    const auto overloaded = std::ranges::find_if(parts_, [](const auto& part) {
+      return !part.answered() && part.outcome == Outcome::agent_error && part.advice.overload &&
+             part.advice.retryable;
+    });
+    if (overloaded == parts_.end()) return failed(timed_out ? 504 : 502, reasons());
+    auto answer = failed(429, reasons());
+    const auto delay = overloaded->advice.delay.value_or(Micros(1s));
+    answer.overloaded = true;
+    answer.retry_after = static_cast<unsigned>(
+        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
+    return answer;
   }
 
   Answer failed(int status, std::string_view reason) {

@@ -5,7 +5,8 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "agent/transport/http_write.hpp"
-#include "balancer/endpoints.hpp"
+#include "balancer/pipeline/pipeline.hpp"
+#include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
 namespace {
@@ -133,14 +134,14 @@ Task<bool> Session::serve(std::string& in) {
                         ? head.size + static_cast<std::size_t>(head.content_length)
                         : head.size;
   worker_.counters.add(Count::requests);
-  worker_.counters.add(Count::bytes_in, head.size + body.size());
   // While the answer is made the next read is outstanding: it tells when the client leaves.
   if (in.size() == size && !unread_ && !reading()) start_read(first_.data(), first_.size());
   phase_ = Phase::answering;
   clock_.disarm();
   Query query(worker_, head, body, client_);
+  worker_.counters.add(Count::bytes_in, query.bytes_in);
   query_ = &query;
-  auto answer = co_await karmad::answer(query);
+  auto answer = co_await pass_pipeline(query);
   query_ = nullptr;
   if (query.client_left || !open()) co_return false;
   const bool stays = co_await send_answer(answer, &head);
@@ -260,7 +261,7 @@ Task<bool> Session::send(Outgoing out) {
 Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
   const bool stays = head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
   const auto content = answer.content();
-  std::array<Field, 3> extra;
+  std::array<Field, 4> extra;
   std::size_t extras = 0;
   std::string seconds;
   if (answer.overloaded)
@@ -270,6 +271,7 @@ Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
     seconds = fmt::format("{}", *answer.retry_after);
     extra[extras++] = {"Retry-After", seconds};
   }
+  if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
   std::unique_ptr<ResponseHead> passed_on;
   if (answer.pass_fields) {
     passed_on = std::make_unique<ResponseHead>();

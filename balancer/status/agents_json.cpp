@@ -172,6 +172,13 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
         out.text("kind", shard.kind);
         out.flag("mixed", shard.mixed);
         out.text("criteria", shard.criteria);
+        out.object("retry_budget", [&] {
+          out.count("live", shard.budget.live);
+          out.count("extras", shard.budget.extras);
+          out.count("saved", shard.budget.saved);
+          out.count("given", shard.budget.given);
+          out.count("refused", shard.budget.refused);
+        });
       }
       std::size_t mirrors = 0;
       out.array("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {

@@ -6,6 +6,7 @@
 
 #include "balancer/dispatch/selection.hpp"
 #include "balancer/readiness.hpp"
+#include "balancer/trace/access_log.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -82,6 +83,7 @@ class Collector {
     ShardStatus status{.strategy = set.strategy_name(),
                        .kind = std::string(name(view.picture.kind)),
                        .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
+                       .budget = budget_of(shard.protection->budget),
                        .mixed = view.mixed};
     const auto shares = set.shares(selection.question(shard, {}), worker_);
     double karma = 0;
@@ -98,6 +100,14 @@ class Collector {
                                 .since_start = mirror.tally.totals()});
     }
     return status;
+  }
+
+  static BudgetStatus budget_of(const RetryBudget& budget) {
+    return {.live = budget.live(),
+            .extras = budget.extras(),
+            .saved = budget.saved(),
+            .given = budget.given(),
+            .refused = budget.refused()};
   }
 
   static Standing standing(const Need* need, const SetView& view, std::size_t i) {
@@ -142,12 +152,32 @@ Snapshot collect(const Worker& worker) {
     process.counters.push_back(
         {std::string(kCountText[i].name), std::string(kCountText[i].help), fmt::format("{}", sum)});
   }
+  BudgetStatus budget;
+  for (const auto& table : snapshot.tables)
+    for (const auto& shard : table.shards) {
+      budget.live += shard.budget.live;
+      budget.extras += shard.budget.extras;
+      budget.given += shard.budget.given;
+    }
+  const auto row = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    process.counters.push_back({std::string(name), std::string(help), fmt::format("{}", value)});
+  };
+  row("retry_budget_live", "requests to shards under way, which the retry budget is a share of",
+      budget.live);
+  row("retry_budget_extras", "retries and hedges queued or under way", budget.extras);
+  row("retry_budget_given", "retries and hedges that the budget has allowed", budget.given);
   process.counters.push_back(
       {"selections_waiting", "selections of a mirror that wait now because none suits",
        fmt::format("{}", worker.process.waiting_selections.load(std::memory_order_relaxed))});
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});
+  const auto* log = worker.process.access_log;
+  process.counters.push_back({"access_log_written", "lines written to the access log",
+                              fmt::format("{}", log != nullptr ? log->written() : 0)});
+  process.counters.push_back({"access_log_dropped",
+                              "lines the access log had no room for or could not write",
+                              fmt::format("{}", log != nullptr ? log->dropped() : 0)});
   return snapshot;
 }
 

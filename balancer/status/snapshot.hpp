@@ -61,12 +61,22 @@ struct MirrorStatus {
   Totals since_start;
 };
 
+/// How far the retry budget of a mirror set is used (RetryBudget).
+struct BudgetStatus {
+  std::uint32_t live = 0;    ///< requests under way
+  std::uint32_t extras = 0;  ///< retries and hedges queued or under way
+  std::uint32_t saved = 0;   ///< further ones that quiet times have saved up
+  std::uint64_t given = 0;   ///< since the start
+  std::uint64_t refused = 0;
+};
+
 struct ShardStatus {
   std::string strategy;
   std::vector<MirrorStatus> mirrors;
   std::string kind;      ///< of the mirror set
   std::string criteria;  ///< what a search needs when the request gives no read preference
-  bool mixed = false;    ///< some mirrors report roles and some do not
+  BudgetStatus budget;
+  bool mixed = false;  ///< some mirrors report roles and some do not
 };
 
 struct TableStatus {

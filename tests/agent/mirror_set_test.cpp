@@ -96,6 +96,57 @@ TEST(MirrorSet, AFailureNeverMakesAMirrorLookFast) {
   EXPECT_LT(cluster.karma(2), cluster.karma(0));
 }
 
+TEST(MirrorSet, MeasuresItsRecentAnswersOnceASecond) {  // CO-080
+  Cluster cluster(2);
+  for (int i = 0; i < 99; ++i) cluster.ended(i % 2 == 0 ? 0 : 1, Outcome::answered, 10ms);
+  cluster.ended(1, Outcome::query_timeout, 3s);    // slower than can be known
+  cluster.ended(1, Outcome::connect_failed, 1us);  // says nothing of how long answers take
+  cluster.now += 900ms;
+  cluster.set->refresh(cluster.now);
+  EXPECT_EQ(cluster.set->recent_latency(), RecentLatency{});
+  cluster.now += 100ms;
+  cluster.set->refresh(cluster.now);
+  const auto recent = cluster.set->recent_latency();
+  EXPECT_EQ(recent.samples, 100u);
+  EXPECT_EQ(recent.p95, latency_of_bucket(latency_bucket(10ms)));
+  EXPECT_EQ(recent.p99, latency_of_bucket(latency_bucket(10ms)));
+}
+
+TEST(MirrorSet, AMirrorThatWasOutrunWasNotFast) {  // CO-081
+  Cluster cluster(2);
+  for (int i = 0; i < 90; ++i) cluster.ended(0, Outcome::answered, 10ms);
+  AttemptEnd outrun;
+  outrun.outcome = Outcome::cancelled;
+  outrun.took = 60ms;
+  outrun.outrun = outrun.sent = true;
+  for (int i = 0; i < 10; ++i)
+    record((*cluster.set)[1], cluster.set->failure_floor(), 0, cluster.now, outrun);
+  outrun.outrun = false;  // a hedge that came too late says nothing
+  outrun.took = 1ms;
+  record((*cluster.set)[1], cluster.set->failure_floor(), 0, cluster.now, outrun);
+  cluster.now += 1s;
+  cluster.set->refresh(cluster.now);
+  EXPECT_EQ(cluster.set->recent_latency().samples, 100u);
+  EXPECT_EQ(cluster.set->recent_latency().p95, latency_of_bucket(latency_bucket(60ms)));
+  EXPECT_EQ(cluster.errors(1), 0u);
+  cluster.next_period();
+  EXPECT_LT(cluster.karma(1), cluster.karma(0));
+}
+
+TEST(MirrorSet, KnowsHowBusyItUsuallyIs) {
+  Cluster cluster(3);
+  for (int i = 0; i < 3; ++i) cluster.agents[static_cast<std::size_t>(i)]->vitals.in_flight = 5;
+  cluster.agents[1]->vitals.in_flight = 300;  // it stalls
+  EXPECT_FALSE(cluster.set->load().usual);
+  for (int i = 0; i < 200; ++i) cluster.set->refresh(cluster.now += 100ms);
+  EXPECT_EQ(cluster.set->load().typical, 5u);
+  EXPECT_NEAR(cluster.set->load().usual.value(), 5, 0.01);
+  for (const auto& agent : cluster.agents) agent->vitals.in_flight = 50;
+  cluster.set->refresh(cluster.now += 100ms);
+  EXPECT_EQ(cluster.set->load().typical, 50u);
+  EXPECT_LT(cluster.set->load().usual.value(), 6);
+}
+
 TEST(MirrorSet, AMirrorWithoutASampleKeepsItsWeight) {  // HA-021
   Cluster cluster(3);
   cluster.ended(0, Outcome::answered, 5ms);

@@ -20,7 +20,8 @@ const char* const kEverything =
     " log_level = debug\n ping_type = native\n read_preference = secondaryPreferred\n"
     " tag_sets = dc:ny,rack:2|dc:sf|\n max_staleness = 2m\n local_threshold = 0\n"
     " selection_timeout = 0\n max_waiting_selections = 0\n selection_log_level = debug\n"
-    " tags_in_flat = 1\n}\n"
+    " tags_in_flat = 1\n retry_reads = 0\n hedge = p99\n hedge_step = 20\n breaker = 1\n"
+    " agent_first_byte_timeout = 80\n search_timeouts = 300,1s , 3s\n access_log = /a{b}\n}\n"
     "table t {\n type = distributed\n agent_persistent = c:3:x\n agent = a|b:2 "
     "[ha_strategy=random]\n"
     " agent = [::1]:5[role=primary,tags=dc:ny;rack:2,weight=2]|/run/f[tags=DC:sf]|g:7[weight=0]"
@@ -29,7 +30,8 @@ const char* const kEverything =
     "roundrobin\n"
     " agent_connect_timeout = 20\n agent_query_timeout = 30\n agent_retry_count = 1\n"
     " partial_results = allow\n ping_type = none\n ping_path = /y\n read_preference = primary\n"
-    " tag_sets = |\n max_staleness = -1\n updates = any\n}\n"
+    " tag_sets = |\n max_staleness = -1\n updates = any\n hedge = 50ms\n search_timeouts = 5\n"
+    " max_attempts = 1\n}\n"
     "table pass {\n type = distributed\n dialect = http\n route = /solr\n path = /x\n"
     " reads = /select, /query\n agent = s:8983[retry_count=4]\n}\n";
 

@@ -80,6 +80,94 @@ TEST(Read, SetsWhatReadsAskOfAMirrorForOneTable) {  // SS-080
   EXPECT_EQ(plain.tables.at(0).updates.value, Updates::primary);
 }
 
+TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, CO-020, CO-033, CO-090
+  const auto s = settings_of("").searchd;
+  EXPECT_TRUE(s.retry_reads.value);
+  EXPECT_TRUE(s.retry_writes.value);
+  EXPECT_EQ(s.max_attempts.value, 6U);
+  EXPECT_EQ(s.overload_max_retries.value, 5U);
+  EXPECT_EQ(s.overload_backoff_base.value, 100ms);
+  EXPECT_EQ(s.overload_backoff_cap.value, 10s);
+  EXPECT_TRUE(s.overload_retarget.value);
+  EXPECT_FALSE(s.adaptive_retries.value);
+  EXPECT_EQ(s.throttle_max_retries.value, 9U);
+  EXPECT_EQ(s.throttle_max_wait.value, 3s);
+  EXPECT_EQ(s.unavailable_for.value, 5min);
+  EXPECT_EQ(s.retry_budget_percent.value, 20U);
+  EXPECT_EQ(s.retry_budget_min.value, 3U);
+  EXPECT_EQ(s.hedge.value, "off");
+  EXPECT_FALSE(s.hedge_step);
+  EXPECT_EQ(s.hedge_max.value, 1U);
+  EXPECT_FALSE(s.hedge_disabled.value);
+  EXPECT_EQ(s.hedge_max_load_percent.value, 200U);
+  EXPECT_FALSE(s.agent_first_byte_timeout);
+  EXPECT_FALSE(s.search_timeouts);
+  EXPECT_FALSE(s.breaker.value);
+  EXPECT_EQ(s.breaker_reads.value, 10U);
+  EXPECT_EQ(s.breaker_writes.value, 5U);
+  EXPECT_EQ(s.breaker_window.value, 5min);
+  EXPECT_FALSE(s.access_log);
+}
+
+TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
+  const auto s =
+      settings_of(
+          "searchd {\n retry_reads = 0\n retry_writes = 0\n max_attempts = 3\n"
+          " overload_max_retries = 2\n overload_backoff_base = 50\n overload_backoff_cap = 2000\n"
+          " overload_retarget = 0\n adaptive_retries = 1\n throttle_max_retries = 4\n"
+          " throttle_max_wait = 700\n unavailable_for = 60\n retry_budget_percent = 10\n"
+          " retry_budget_min = 0\n hedge = p95\n hedge_step = 20\n hedge_max = 2\n"
+          " hedge_disabled = 1\n hedge_max_load_percent = 0\n agent_first_byte_timeout = 80\n"
+          " search_timeouts = 300, 1s ,3s\n breaker = 1\n breaker_reads = 7\n"
+          " breaker_writes = 0\n breaker_window = 30\n access_log = -\n}")
+          .searchd;
+  EXPECT_FALSE(s.retry_reads.value);
+  EXPECT_FALSE(s.retry_writes.value);
+  EXPECT_EQ(s.max_attempts.value, 3U);
+  EXPECT_EQ(s.overload_max_retries.value, 2U);
+  EXPECT_EQ(s.overload_backoff_base.value, 50ms);
+  EXPECT_EQ(s.overload_backoff_cap.value, 2s);
+  EXPECT_FALSE(s.overload_retarget.value);
+  EXPECT_TRUE(s.adaptive_retries.value);
+  EXPECT_EQ(s.throttle_max_retries.value, 4U);
+  EXPECT_EQ(s.throttle_max_wait.value, 700ms);
+  EXPECT_EQ(s.unavailable_for.value, 60s);
+  EXPECT_EQ(s.retry_budget_percent.value, 10U);
+  EXPECT_EQ(s.retry_budget_min.value, 0U);
+  EXPECT_EQ(s.hedge.value, "p95");
+  EXPECT_EQ(text(s.hedge.at), "c:15:10");
+  EXPECT_EQ(s.hedge_step.value().value, 20ms);
+  EXPECT_EQ(s.hedge_max.value, 2U);
+  EXPECT_TRUE(s.hedge_disabled.value);
+  EXPECT_EQ(s.hedge_max_load_percent.value, 0U);
+  EXPECT_EQ(s.agent_first_byte_timeout.value().value, 80ms);
+  EXPECT_EQ(s.search_timeouts.value().value, (std::vector<Micros>{300ms, 1s, 3s}));
+  EXPECT_TRUE(s.breaker.value);
+  EXPECT_EQ(s.breaker_reads.value, 7U);
+  EXPECT_EQ(s.breaker_writes.value, 0U);
+  EXPECT_EQ(s.breaker_window.value, 30s);
+  EXPECT_EQ(s.access_log.value().value, "-");
+}
+
+TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsForOneTable) {
+  const auto settings = settings_of(
+      table(" agent = a:1\n max_attempts = 2\n retry_budget_percent = 0\n hedge = 50ms\n"
+            " hedge_step = 30\n hedge_max = 0\n agent_first_byte_timeout = 1s\n"
+            " search_timeouts = 2s\n breaker = 0"));
+  const auto& t = settings.tables.at(0);
+  EXPECT_EQ(t.max_attempts.value().value, 2U);
+  EXPECT_EQ(t.retry_budget_percent.value().value, 0U);
+  EXPECT_EQ(t.hedge.value().value, "50ms");
+  EXPECT_EQ(t.hedge_step.value().value, 30ms);
+  EXPECT_EQ(t.hedge_max.value().value, 0U);
+  EXPECT_EQ(t.agent_first_byte_timeout.value().value, 1s);
+  EXPECT_EQ(t.search_timeouts.value().value, std::vector<Micros>{2s});
+  EXPECT_FALSE(t.breaker.value().value);
+  EXPECT_EQ(problems_of(table(" agent = a:1\n hedge_disabled = 1\n retry_budget_min = 1")),
+            (Lines{"c:4:2: 'hedge_disabled' stands in searchd, not here",
+                   "c:5:2: 'retry_budget_min' stands in searchd, not here"}));
+}
+
 TEST(Read, KeepsTheWindowAndTheWaitingForTheWholeProcess) {  // SS-011, SS-014, SS-016
   EXPECT_EQ(problems_of(table(" agent = a:1\n local_threshold = 1\n selection_timeout = 1\n"
                               " max_waiting_selections = 1\n server_selection_try_once = 1")),
@@ -222,6 +310,12 @@ TEST(Read, ReportsBadValuesAtTheCharacterThatIsWrong) {
        "c:2:19: partial_results: 'alow' is not one of allow, deny; did you mean 'allow'?"},
       {"collation_server = utf8_general_ci",
        "c:2:20: collation_server: 'utf8_general_ci' is not one of libc_ci, libc_cs, binary"},
+      {"search_timeouts =", "c:2:18: search_timeouts: a value is missing"},
+      {"search_timeouts = 1s,, 2s", "c:2:22: search_timeouts: a value is missing"},
+      {"search_timeouts = 1s, 2x",
+       "c:2:24: search_timeouts: '2x' has an unknown unit; known are us, ms, s, m, h, d, w"},
+      {"search_timeouts = 1,2,3,4,5,6,7,8,9",
+       "c:2:35: search_timeouts: more than 8 times are given"},
       {"max_packet_size = 12ms",
        "c:2:21: max_packet_size: '12ms' has an unknown unit; known are k, m, g, t (powers of "
        "1024)"}};

@@ -22,6 +22,24 @@ TEST(ParseTime, ReadsEverySuffixInAnyCaseAndBareNumbersInTheKeysUnit) {  // HA-0
   }
 }
 
+TEST(ParseTimes, ReadsUpToEightWithBlanksAroundTheCommas) {  // CO-044
+  EXPECT_EQ(parse_times("300ms, 1s ,\t3", 1s).value(), (std::vector<Micros>{300ms, 1s, 3s}));
+  EXPECT_EQ(parse_times("5", 1ms).value(), std::vector<Micros>{5ms});
+  EXPECT_EQ(parse_times("1,2,3,4,5,6,7,8", 1ms).value().size(), kMostTimes);
+  for (const auto& [text, offset] : {std::pair("", 0U),
+                                     {",", 0U},
+                                     {"1,", 2U},
+                                     {"1, ,2", 2U},
+                                     {"1,  x", 4U},
+                                     {"1 2", 1U},
+                                     {"1,2,3,4,5,6,7,8,9", 16U},
+                                     {"1,-2", 2U}}) {
+    const auto times = parse_times(text, 1ms);
+    ASSERT_FALSE(times) << text;
+    EXPECT_EQ(times.error().offset, offset) << text;
+  }
+}
+
 TEST(ParseTime, SaysWhatIsWrongAndWhere) {
   struct {
     const char* text;

@@ -77,11 +77,11 @@ TEST(AClientWhoLeaves, InThePauseBeforeARetryEndsTheQuery) {
 }
 
 TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNobody) {
-  const std::string large = R"({"x":")" + std::string(20'000'000, 'x') + "\"}";
+  const std::string large = R"({"x":")" + std::string(8'000'000, 'x') + "\"}";
   FakeMirror mirror([&](const std::string& request) {
     return request.contains("large") ? json(large) : json("{}");
   });
-  Master master("workers = 1\n network_timeout = 10s", one_table(mirror));
+  Master master("workers = 1\n network_timeout = 60s", one_table(mirror));
   std::list<HttpClient> readers;
   for (int i = 0; i < 4; ++i) {
     auto& reader = readers.emplace_back(master.port(), 4096);

@@ -129,13 +129,13 @@ TEST(NoResults, IsAGatewayTimeoutWhenATimeOutWasTheReason) {
 TEST(NoResults, TheErrorIsNotCutHoweverManyMirrorsFailed) {
   std::vector<std::unique_ptr<ClosedPort>> ports;
   std::string line;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 11; ++i) {
     ports.push_back(std::make_unique<ClosedPort>());
     line += (i == 0 ? "" : "|") + ports.back()->address();
   }
   const Master master("ha_ping_interval = 0",
                       fmt::format("table t {{\n type = distributed\n agent = {}:products "
-                                  "[retry_count=39]\n}}\n",
+                                  "[retry_count=10]\n max_attempts = 11\n}}\n",
                                   line));
   const auto answer = master.search(kQuery);
   EXPECT_EQ(answer.status, 502);

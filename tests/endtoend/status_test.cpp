@@ -83,8 +83,9 @@ TEST(Status, EveryKindOfTroubleHasItsCounterAndNoOther) {
   };
   for (const auto& habit : habits) {
     const FakeMirror mirror(with(habit.reaction));
-    const Master master("ha_ping_interval = 0\n agent_query_timeout = 60ms",
-                        table("t", mirror.address()));
+    const Master master(
+        "ha_ping_interval = 0\n agent_query_timeout = 60ms\n overload_max_retries = 0",
+        table("t", mirror.address()));
     for (int i = 0; i < 3; ++i) master.search(query("t"));
     const auto trace = habit.counter + ": " + habit.reaction.bytes;
     for (const std::string counter : kCounters) {

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "agent/state.hpp"
+#include "balancer/dispatch/breaker.hpp"
+#include "balancer/dispatch/retry_budget.hpp"
+
+namespace karmad {
+
+/// Mirrors that said they are not to be asked for this shard for a while (CO-033), by their
+/// position. Relaxed atomics: any thread.
+class UnavailableMarks {
+ public:
+  explicit UnavailableMarks(std::size_t mirrors) : marks_(mirrors) {}
+
+  void mark(std::size_t mirror, TimePoint now, Micros how_long) {
+    marks_[mirror].since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    marks_[mirror].until.store((now + how_long).time_since_epoch().count(),
+                               std::memory_order_relaxed);
+    any_.store(true, std::memory_order_relaxed);
+  }
+  /// Whether any mirror was ever marked; costs a load.
+  bool any() const { return any_.load(std::memory_order_relaxed); }
+  /// Those whose time is not over, unless a ping answered since says that they serve: one of a kind
+  /// that `describes` more than that somebody is there.
+  Candidates marked(const SetPicture& picture, bool describes, TimePoint now) const {
+    Candidates marked;
+    const auto at = now.time_since_epoch().count();
+    for (std::size_t i = 0; i < marks_.size(); ++i) {
+      if (marks_[i].until.load(std::memory_order_relaxed) <= at) continue;
+      const auto since = marks_[i].since.load(std::memory_order_relaxed);
+      const auto& facts = picture.mirrors[i];
+      const bool said_otherwise = describes && facts.role != Role::unknown &&
+                                  facts.updated.time_since_epoch().count() > since;
+      if (!said_otherwise) marked.insert(i);
+    }
+    return marked;
+  }
+
+ private:
+  struct Mark {
+    std::atomic<std::int64_t> since{0};  // µs on the master's clock
+    std::atomic<std::int64_t> until{0};
+  };
+  std::vector<Mark> marks_;
+  std::atomic<bool> any_{false};
+};
+
+struct ProtectionRules {
+  RetryBudgetRules budget;
+  std::optional<BreakerRules> breaker;  ///< none: it is off
+};
+
+/// What keeps the queries of one shard from harming its mirrors further; shared by all workers.
+struct Protection {
+  Protection(std::size_t mirrors, const ProtectionRules& rules)
+      : budget(rules.budget), unavailable(mirrors) {
+    if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
+  }
+
+  alignas(64) RetryBudget budget;  // written by every request, the others seldom
+  alignas(64) TokenBucket tokens;
+  std::optional<Breaker> breaker;
+  UnavailableMarks unavailable;
+};
+
+}  // namespace karmad

@@ -1,0 +1,99 @@
+#include "balancer/dispatch/retry_budget.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+/// Adds up to `most`, of which other threads see every step.
+template <class Number>
+void add_up_to(std::atomic<Number>& account, Number amount, Number most) {
+  auto before = account.load(relaxed);
+  while (before < most &&
+         !account.compare_exchange_weak(before, before + std::min(amount, most - before), relaxed))
+    continue;
+}
+
+/// Takes all of `amount` or nothing.
+template <class Number>
+bool take_whole(std::atomic<Number>& account, Number amount) {
+  auto before = account.load(relaxed);
+  do {
+    if (before < amount) return false;
+  } while (!account.compare_exchange_weak(before, before - amount, relaxed));
+  return true;
+}
+
+}  // namespace
+
+bool TokenBucket::take() {
+  return take_whole(tenths_, kToken);
+}
+
+void TokenBucket::deposit(std::int64_t tenths) {
+  add_up_to(tenths_, tenths, capacity_);
+}
+
+std::uint32_t RetryBudget::most_extras() const {
+  const auto share = std::uint64_t{live()} * rules_.percent / 100;
+  return std::max(rules_.at_least,
+                  static_cast<std::uint32_t>(std::min<std::uint64_t>(share, UINT32_MAX)));
+}
+
+std::optional<RetryBudget::Extra> RetryBudget::take(For what, TimePoint now) {
+  refill(now);
+  const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
+  if (none_wanted || !enter(what)) {
+    refused_.fetch_add(1, relaxed);
+    return std::nullopt;
+  }
+  if (!spend()) {
+    extras_.fetch_sub(1, relaxed);
+    refused_.fetch_add(1, relaxed);
+    return std::nullopt;
+  }
+  given_.fetch_add(1, relaxed);
+  return Extra(*this);
+}
+
+void RetryBudget::refill(TimePoint now) {
+  constexpr std::int64_t kEvery = 1'000'000;
+  const auto at = now.time_since_epoch().count();
+  auto last = refilled_.load(relaxed);
+  if (at - last < kEvery || !refilled_.compare_exchange_strong(last, at, relaxed)) return;
+  add_up_to(saved_, rules_.at_least * kAttempt, rules_.at_least * kAttempt);
+}
+
+bool RetryBudget::enter(For what) {
+  if (what == For::first_retry) {
+    extras_.fetch_add(1, relaxed);
+    return true;
+  }
+  auto before = extras_.load(relaxed);
+  do {
+    if (before >= most_extras()) return false;
+  } while (!extras_.compare_exchange_weak(before, before + 1, relaxed));
+  return true;
+}
+
+bool RetryBudget::spend() {
+  return take_whole(saved_, kAttempt);
+}
+
+void RetryBudget::save(std::uint32_t hundredths) {
+  add_up_to(saved_, hundredths, most_saved());
+}
+
+void RetryBudget::end() {
+  live_.fetch_sub(1, relaxed);
+  save(rules_.percent);
+}
+
+void RetryBudget::give_back(bool succeeded) {
+  extras_.fetch_sub(1, relaxed);
+  if (succeeded) save(kAttempt);
+}
+
+}  // namespace karmad

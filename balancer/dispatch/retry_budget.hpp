@@ -1,0 +1,136 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// The tokens that retries because of overload spend (BP-020 … BP-026): one bucket per mirror set,
+/// full at first, shared by all workers. Fractions count, hence tenths.
+class TokenBucket {
+ public:
+  static constexpr std::uint32_t kCapacity = 1000;  ///< BP-021
+
+  explicit TokenBucket(std::uint32_t capacity = kCapacity)
+      : capacity_(std::int64_t{capacity} * kToken), tenths_(capacity_) {}
+
+  void first_attempt_succeeded() { deposit(1); }             ///< 0.1 (BP-022)
+  void retry_succeeded() { deposit(kToken + 1); }            ///< 1.1 (BP-023)
+  void retry_failed_without_overload() { deposit(kToken); }  ///< 1 (BP-024)
+  /// Takes one token; false, and nothing is taken, when there is none (BP-025).
+  bool take();
+
+  std::int64_t tenths() const { return tenths_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::int64_t kToken = 10;
+  void deposit(std::int64_t tenths);
+
+  const std::int64_t capacity_;
+  std::atomic<std::int64_t> tenths_;
+};
+
+struct RetryBudgetRules {
+  std::uint32_t percent = 20;  ///< of the live requests
+  std::uint32_t at_least = 3;  ///< extra attempts in flight, however few requests are live
+  std::uint32_t saved =
+      10;  ///< extra attempts that quiet times may save up, or one per live request
+};
+
+/// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
+/// workers together. An extra attempt needs the consent of two accounts.
+///
+/// *In flight*: there are at most `percent` of the live requests, and `at_least`, at a time. That
+/// holds extra attempts back while they are slow, but requests that fail fast leave few in flight
+/// and would pass. A first retry at a mirror not asked yet needs no consent here: where one of a
+/// few mirrors fails it is what saves the query, and the second account bounds it.
+///
+/// *Saved up*: each request that ends adds `percent` of an attempt to what is saved, up to `saved`
+/// or the number of live requests; an extra attempt takes one out, and brings it back when it
+/// succeeds. Once a second `at_least` are there again, whatever happened. So a set of which nothing
+/// succeeds sees, over any stretch in which n requests end, at most `percent` × n + `saved` extra
+/// attempts, however fast it fails; a set of which some mirrors work is not held back by this, as
+/// its retries pay for themselves.
+///
+/// Any thread may call. The two accounts are looked at one after the other, which at worst refuses
+/// an attempt that would just have been allowed.
+class RetryBudget {
+ public:
+  explicit RetryBudget(const RetryBudgetRules& rules = {}) : rules_(rules), saved_(most_saved()) {}
+  RetryBudget(const RetryBudget&) = delete;
+  RetryBudget& operator=(const RetryBudget&) = delete;
+
+  /// One live request, for as long as it lives.
+  class Live {
+   public:
+    explicit Live(RetryBudget& budget) : budget_(&budget) { budget.begin(); }
+    Live(Live&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)) {}
+    Live& operator=(Live&&) = delete;
+    ~Live() {
+      if (budget_ != nullptr) budget_->end();
+    }
+
+   private:
+    RetryBudget* budget_;
+  };
+
+  /// One extra attempt, from when it is queued until it has ended.
+  class Extra {
+   public:
+    Extra(Extra&& other) noexcept
+        : budget_(std::exchange(other.budget_, nullptr)), succeeded_(other.succeeded_) {}
+    Extra& operator=(Extra&&) = delete;
+    ~Extra() {
+      if (budget_ != nullptr) budget_->give_back(succeeded_);
+    }
+    /// It answered what its request asked for.
+    void succeeded() { succeeded_ = true; }
+
+   private:
+    friend RetryBudget;
+    explicit Extra(RetryBudget& budget) : budget_(&budget) {}
+    RetryBudget* budget_;
+    bool succeeded_ = false;
+  };
+
+  enum class For : std::uint8_t {
+    first_retry,  ///< at a mirror this request has not asked yet
+    other,        ///< further retries, and hedges
+  };
+  /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
+  std::optional<Extra> take(For what, TimePoint now);
+  /// Whether take() would give one now. For hedges that are only worth preparing then.
+  bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
+
+  std::uint32_t live() const { return live_.load(std::memory_order_relaxed); }
+  std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
+  std::uint32_t most_extras() const;
+  std::uint32_t saved() const { return saved_.load(std::memory_order_relaxed) / kAttempt; }
+  std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
+  std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t kAttempt = 100;  // what is saved is counted in hundredths
+  std::uint32_t most_saved() const { return std::max(rules_.saved, live()) * kAttempt; }
+  void begin() { live_.fetch_add(1, std::memory_order_relaxed); }
+  void end();
+  void give_back(bool succeeded);
+  void save(std::uint32_t hundredths);
+  bool spend();
+  bool enter(For what);
+  void refill(TimePoint now);
+
+  const RetryBudgetRules rules_;
+  std::atomic<std::uint32_t> live_{0};
+  std::atomic<std::uint32_t> extras_{0};
+  std::atomic<std::uint32_t> saved_;
+  std::atomic<std::int64_t> refilled_{0};  // µs on the master's clock
+  std::atomic<std::uint64_t> given_{0};
+  std::atomic<std::uint64_t> refused_{0};
+};
+
+}  // namespace karmad

@@ -1,0 +1,156 @@
+#include "balancer/dispatch/select_mirror.hpp"
+
+#include "agent/ping.hpp"
+#include "balancer/dispatch/selection_log.hpp"
+
+namespace karmad {
+namespace {
+
+/// Counts a selection that waits, for as long as it lives.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<std::uint32_t>& count)
+      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(count) {}
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  std::uint32_t before() const { return before_; }
+
+ private:
+  std::uint32_t before_;
+  std::atomic<std::uint32_t>& count_;
+};
+
+/// What waiting for a mirror has left over bounds connecting (SS-111); a moment is always left.
+Micros time_to_connect(const ShardOrder& order, const ShardPart& part) {
+  const auto left = std::chrono::duration_cast<Micros>(*part.select_until - Loop::now());
+  return std::min(order.table.connect_timeout, std::max(left, Deadlines::kTick));
+}
+
+/// Mirrors that are known to have seen less than the client has (CO-077). They are avoided, not
+/// left out: what is known is as old as the last ping, and a mirror says itself when it is behind.
+Candidates too_old(const Query& query, const ShardOrder& order, const SetView& view) {
+  Candidates old;
+  if (!query.min_generation || order.selection.need().operation == Operation::write) return old;
+  for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
+    const auto& generation = view.mirrors[i].told.generation;
+    if (generation && *generation < *query.min_generation &&
+        view.picture.mirrors[i].role != Role::primary)
+      old.insert(i);
+  }
+  return old;
+}
+
+/// A mirror that is tripped, if it is due for a probe: this search, the first attempt of its part,
+/// is sent there, if the mirror suits (CO-092).
+std::optional<std::size_t> mirror_to_probe(Query& query, const ShardOrder& order,
+                                           const ShardPart& part) {
+  auto& breaker = part.shard->protection->breaker;
+  if (!breaker || !order.parsed.read || part.reason != AttemptReason::initial) return std::nullopt;
+  const auto due = breaker->try_probe(Loop::now());
+  if (!due) return std::nullopt;
+  const auto& set = *part.shard->mirrors;
+  auto question = question_of(query, order, part);
+  Candidates probed;
+  probed.insert(*due);
+  question.excluded = question.excluded | (Candidates::first(set.size()) - probed);
+  return set.pick(question, query.worker.loop.index, query.worker.loop.random);
+}
+
+}  // namespace
+
+Question question_of(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& shard = *part.shard;
+  const auto& view = *shard.mirrors->view(query.worker.loop.index);
+  auto excluded = part.excluded;
+  for (const auto& [mirror, at] : part.gone)
+    if (view.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
+  auto avoided = part.avoided | too_old(query, order, view);
+  const auto& protection = *shard.protection;
+  if (protection.unavailable.any() || protection.breaker) {
+    const auto now = Loop::now();
+    avoided = avoided |
+              protection.unavailable.marked(
+                  view.picture, shard.pings.kind != nullptr && shard.pings.kind->describes, now);
+    if (protection.breaker) avoided = avoided | protection.breaker->tripped(now);
+  }
+  return order.selection.question(shard, avoided, excluded);
+}
+
+bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& set = *part.shard->mirrors;
+  const auto asked = question_of(query, order, part);
+  auto others = Candidates::first(set.size()) - part.tried - asked.excluded;
+  if (asked.need != nullptr)
+    others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
+  return !others.empty();
+}
+
+Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& order,
+                                              ShardPart& part) {
+  auto& worker = query.worker;
+  const auto& settings = query.topology->settings;
+  auto& set = *part.shard->mirrors;
+  const SelectionLog::About about{query, order.selection, *part.shard};
+  const auto& log = *worker.process.selection_log;
+  std::optional<Selected> selected;
+  const auto until = part.select_until.value_or(TimePoint{});
+  if (Loop::now() < until && set.pinged()) {
+    const Waiting waiting(worker.process.waiting_selections);
+    if (waiting.before() >= settings.max_waiting_selections.value) {
+      part.refused = too_many_waiting(settings.max_waiting_selections.value);
+      worker.counters.add(Count::selections_refused);
+    } else {
+      worker.counters.add(Count::selections_waited);
+      log.waiting(about, std::chrono::duration_cast<Micros>(until - Loop::now()));
+    }
+    while (!part.refused && !selected && !part.over(query)) {
+      const auto now = Loop::now();
+      if (now >= until || set.closed(worker.loop.index)) break;
+      set.check_now();
+      PartStop stop(query, part);
+      co_await set.news(worker.loop, std::min(until, now + kRecheck), stop);
+      if (part.over(query)) break;
+      part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
+      if (part.refused) break;
+      const auto chosen =
+          set.pick(question_of(query, order, part), worker.loop.index, worker.loop.random);
+      if (chosen) selected = Selected{*chosen, time_to_connect(order, part)};
+    }
+  }
+  if (selected || part.over(query)) co_return selected;
+  if (!part.refused && set.closed(worker.loop.index)) part.refused = configuration_changed();
+  if (!part.refused) {
+    part.refused = nothing_suitable(order.selection, *part.shard, *set.view(worker.loop.index));
+    worker.counters.add(Count::selections_failed);
+  }
+  log.failed(about, part.refused->reason);
+  // What failed before says more than that there was nothing else to try (BP-063).
+  if (!part.failed.empty()) part.refused.reset();
+  co_return selected;
+}
+
+std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part) {
+  auto& worker = query.worker;
+  const auto& set = *part.shard->mirrors;
+  if (order.selection.at(*part.shard) != nullptr) {
+    const auto& log = *worker.process.selection_log;
+    const SelectionLog::About about{query, order.selection, *part.shard};
+    log.started(about);
+    const auto longest = query.topology->settings.selection_timeout.value;
+    if (!part.select_until && longest > Micros{0})
+      part.select_until = std::min(query.deadline, Loop::now() + longest);
+    part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
+    if (part.refused) {
+      log.failed(about, part.refused->reason);
+      return std::nullopt;
+    }
+  }
+  auto chosen = mirror_to_probe(query, order, part);
+  if (!chosen)
+    chosen = set.pick(question_of(query, order, part), worker.loop.index, worker.loop.random);
+  if (!chosen) return std::nullopt;
+  return Selected{*chosen, order.table.connect_timeout};
+}
+
+}  // namespace karmad

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "balancer/dispatch/retry_budget.hpp"
+#include "balancer/dispatch/retry_plan.hpp"
+#include "balancer/dispatch/selection.hpp"
+#include "balancer/query.hpp"
+
+namespace karmad {
+
+/// One attempt that did not answer: which mirror, and why.
+struct FailedTry {
+  const Mirror* mirror;
+  std::string why;
+};
+
+/// How a query is put to its shards; the same for all of them.
+struct ShardOrder {
+  const Table& table;
+  const Dialect& dialect;
+  const Parsed& parsed;
+  const FanOut* plan;  ///< none: the client's own request goes out
+  const Selection& selection;
+};
+
+/// The part of a query that goes to one shard, and how it ended; or one hedge of it.
+struct ShardPart {
+  const Shard* shard = nullptr;
+  unsigned number = 1;  ///< of the shard, for the trace
+  Candidates tried;
+  Candidates avoided;   ///< taken only when no other mirror suits
+  Candidates excluded;  ///< not taken at all
+  bool waits = true;    ///< for a suitable mirror; a hedge does not
+  /// Mirrors that are gone as this query found out, and when; until a later ping says otherwise.
+  std::vector<std::pair<std::size_t, TimePoint>> gone;
+  std::optional<TimePoint> select_until;  ///< the end of all waiting for mirrors (SS-111)
+  std::optional<RetryLoop> retries;
+  std::optional<RetryBudget::Live> live;
+  std::optional<RetryBudget::Extra> extra;        ///< of the attempt that is queued or under way
+  Advice advice;                                  ///< in the last error answer
+  AttemptReason reason = AttemptReason::initial;  ///< of the next attempt
+  unsigned attempts = 0;
+
+  Outcome outcome = Outcome::cancelled;
+  unsigned status = 0;  ///< of the last answer
+  unsigned sub_status = 0;
+  bool timed_out = false;    ///< a time-out is why it has no answer
+  Mirror* mirror = nullptr;  ///< the last one asked
+  Reply reply;               ///< when answered, or when the agent refused with an answer
+  /// An answer that is not entered into the mirror's history yet: merging it may show it broken.
+  std::optional<AttemptEnd> unsettled;
+  std::vector<FailedTry> failed;
+  std::optional<Refusal> refused;  ///< no mirror was selected, and no attempt failed before
+
+  Stop* stop = nullptr;    ///< of what it waits for now
+  bool cancelled = false;  ///< another one's answer counts
+  bool outrun = false;     ///< … which was asked later
+
+  bool answered() const {
+    return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
+  }
+  /// Ends it, whatever it does.
+  void cancel() {
+    cancelled = true;
+    if (stop != nullptr) stop->request(Why::cancelled);
+  }
+  bool over(const Query& query) const { return query.stopped || cancelled; }
+};
+
+/// A wait of a part: it ends when the query is stopped, and when the part is.
+class PartStop {
+ public:
+  PartStop(Query& query, ShardPart& part) : part_(part), stop_(query) {
+    part.stop = &static_cast<Stop&>(stop_);
+    if (part.cancelled) part.stop->request(Why::cancelled);
+  }
+  PartStop(const PartStop&) = delete;
+  PartStop& operator=(const PartStop&) = delete;
+  ~PartStop() { part_.stop = nullptr; }
+  operator Stop&() { return stop_; }  // NOLINT: it is one
+
+ private:
+  ShardPart& part_;
+  QueryStop stop_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <concepts>
+
+#include "balancer/query.hpp"
+
+namespace karmad {
+
+/// A step of a query's way. It owns the next one, asks it or answers itself, and lives until the
+/// query has its answer.
+template <class H>
+concept Handle = requires(H& handle, Query& query) {
+  { handle(query) } -> std::same_as<Task<Answer>>;
+};
+
+}  // namespace karmad

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "balancer/query.hpp"
+
+namespace karmad {
+
+/// Everything between a complete request and its answer.
+Task<Answer> pass_pipeline(Query& query);
+
+}  // namespace karmad

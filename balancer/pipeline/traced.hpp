@@ -1,0 +1,30 @@
+#pragma once
+
+#include <utility>
+
+#include "balancer/pipeline/handle.hpp"
+
+namespace karmad {
+
+void open_trace(Query& query);
+void close_trace(Query& query, Answer& answer);
+
+/// Opens the query's trace, and closes it when there is an answer: a line of the access log, if
+/// there is one, and the field X-Karmad-Trace, if the request asks for it.
+template <Handle Next>
+class Traced {
+ public:
+  explicit Traced(Next next) : next_(std::move(next)) {}
+
+  Task<Answer> operator()(Query& query) {
+    open_trace(query);
+    auto answer = co_await next_(query);
+    close_trace(query, answer);
+    co_return answer;
+  }
+
+ private:
+  Next next_;
+};
+
+}  // namespace karmad

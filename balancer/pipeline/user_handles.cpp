@@ -1,0 +1,14 @@
+#include "balancer/pipeline/user_handles.hpp"
+
+#include "balancer/query.hpp"
+
+namespace karmad {
+
+Task<Answer> Next::operator()(Query& query) const {
+  if (handles_.empty()) return ask_last_(last_, query);
+  auto behind = *this;
+  behind.handles_ = handles_.subspan(1);
+  return handles_.front()(query, behind);
+}
+
+}  // namespace karmad

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <utility>
+
+#include "agent/transport/task.hpp"
+
+namespace karmad {
+
+struct Answer;
+struct Query;
+class Next;
+
+/// An application's own step of every query's way. It may look at the request and change it, answer
+/// itself, or ask `next` and look at the answer and change that. What it has the request point to
+/// must live as long as the query does: Query::keep. Every worker calls it, maybe at the same time;
+/// it must not block, and what it captured lives as long as the server.
+using UserHandle = std::function<Task<Answer>(Query&, Next next)>;
+
+/// What comes behind a user handle: the others, and then the pipeline's own next.
+class Next {
+ public:
+  template <class Last>
+  Next(std::span<const UserHandle> handles, Last& last)
+      : handles_(handles),
+        last_(&last),
+        ask_last_([](void* handle, Query& query) { return (*static_cast<Last*>(handle))(query); }) {
+  }
+
+  Task<Answer> operator()(Query& query) const;
+
+ private:
+  std::span<const UserHandle> handles_;
+  void* last_;
+  Task<Answer> (*ask_last_)(void*, Query&);
+};
+
+/// The application's handles in their order; without any, as if it were not there.
+template <class Last>
+class UserHandles {
+ public:
+  UserHandles(std::span<const UserHandle> handles, Last next)
+      : handles_(handles), next_(std::move(next)) {}
+
+  Task<Answer> operator()(Query& query) { return Next(handles_, next_)(query); }
+
+ private:
+  std::span<const UserHandle> handles_;
+  Last next_;
+};
+
+}  // namespace karmad

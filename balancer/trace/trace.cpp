@@ -1,0 +1,55 @@
+#include "balancer/trace/trace.hpp"
+
+#include <array>
+#include <cassert>
+
+namespace karmad {
+
+std::string_view name(AttemptReason reason) {
+  constexpr std::array<std::string_view, 8> names{"initial", "retry",    "overload", "throttled",
+                                                  "moved",   "conflict", "zone",     "hedge"};
+  return names[static_cast<std::size_t>(reason)];
+}
+
+OpenAttempt Trace::begin(const AttemptStart& start) {
+  const auto place = static_cast<std::size_t>(started_++);
+  if (start.reason == AttemptReason::hedge) {
+    hedged_ = true;
+  } else if (start.reason != AttemptReason::initial) {
+    retried_ = true;
+  }
+  if (place < kKept) attempts_.push_back({.start = start, .started = since_began(start.at)});
+  return {*this, place};
+}
+
+void Trace::count(Outcome outcome) {
+  const bool answered = outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
+  ++(answered ? succeeded_ : failed_);
+}
+
+OpenAttempt::~OpenAttempt() {
+  if (trace_ != nullptr) trace_->count(Outcome::cancelled);  // what the record says already
+}
+
+void OpenAttempt::connected(TimePoint at) {
+  assert(trace_ != nullptr);
+  if (auto* kept = trace_->kept(place_)) kept->connected = trace_->since_began(at);
+}
+
+void OpenAttempt::first_byte(TimePoint at) {
+  assert(trace_ != nullptr);
+  if (auto* kept = trace_->kept(place_)) kept->first_byte = trace_->since_began(at);
+}
+
+void OpenAttempt::end(TimePoint at, Outcome outcome, std::string error) {
+  assert(trace_ != nullptr);
+  auto& trace = *std::exchange(trace_, nullptr);
+  trace.count(outcome);
+  auto* kept = trace.kept(place_);
+  if (kept == nullptr) return;
+  kept->ended = trace.since_began(at);
+  kept->outcome = outcome;
+  kept->error = std::move(error);
+}
+
+}  // namespace karmad

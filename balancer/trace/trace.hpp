@@ -1,0 +1,124 @@
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "agent/outcome.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// Why an attempt was made.
+enum class AttemptReason : std::uint8_t {
+  initial,
+  retry,      ///< the one before failed in an ordinary way (BP-060)
+  overload,   ///< it was refused as overload (BP-004)
+  throttled,  ///< it was told how long to wait (CO-020)
+  moved,      ///< the shard was moved, split or created anew
+  conflict,   ///< 449: the same again
+  zone,       ///< the mirrors of a zone are not available
+  hedge,      ///< the one before is late
+};
+std::string_view name(AttemptReason reason);
+
+/// How the mirror of an attempt was chosen.
+struct Choice {
+  std::string_view strategy;
+  std::uint8_t suitable = 0;    ///< mirrors that met the criteria of the query
+  std::uint8_t acceptable = 0;  ///< those of them that the strategy chose from
+};
+
+/// What is known of an attempt when it begins. The views have to live as long as the query.
+struct AttemptStart {
+  std::uint32_t shard = 1;  ///< of the table, from 1
+  std::string_view mirror;  ///< the name of its agent
+  AttemptReason reason = AttemptReason::initial;
+  Choice choice;
+  Micros pause{};  ///< waited before it
+  TimePoint at{};
+};
+
+/// An attempt as the trace keeps it. Times count from the beginning of the request.
+struct TracedAttempt {
+  AttemptStart start;
+  Micros started{};
+  std::optional<Micros> connected;   ///< when it had to connect
+  std::optional<Micros> first_byte;  ///< of the reply
+  std::optional<Micros> ended;       ///< unknown while it runs, and when it was dropped
+  Outcome outcome = Outcome::cancelled;
+  std::string error;
+};
+
+class Trace;
+
+/// An attempt that runs, as far as the trace goes. Whoever makes the attempt holds it and ends it
+/// once; dropped before that, the attempt was cancelled (BP-030). Must not outlive its trace.
+class OpenAttempt {
+ public:
+  OpenAttempt(OpenAttempt&& other) noexcept
+      : trace_(std::exchange(other.trace_, nullptr)), place_(other.place_) {}
+  OpenAttempt& operator=(OpenAttempt&&) = delete;
+  ~OpenAttempt();
+
+  void connected(TimePoint at);
+  void first_byte(TimePoint at);
+  void end(TimePoint at, Outcome outcome, std::string error = {});
+
+ private:
+  friend class Trace;
+  OpenAttempt(Trace& trace, std::size_t place) : trace_(&trace), place_(place) {}
+
+  Trace* trace_;  ///< null once it has ended
+  std::size_t place_;
+};
+
+/// What happened to a client's request: what it was, and every attempt made for it. Reads no clock
+/// and allocates nothing for up to four attempts that succeed. Belongs to the query's worker.
+class Trace {
+ public:
+  /// Attempts kept; further ones are only counted.
+  static constexpr std::size_t kKept = 64;
+
+  Trace() = default;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  std::uint64_t id = 0;
+  std::string_view client;
+  std::string_view operation;  ///< what it is, in a word
+  std::string_view table;      ///< empty: none was asked
+  TimePoint began{};
+  TimePoint deadline{};
+  bool partial = false;  ///< a shard is missing in the answer
+
+  OpenAttempt begin(const AttemptStart& start);
+
+  std::span<const TracedAttempt> attempts() const { return {attempts_.data(), attempts_.size()}; }
+  std::uint64_t started() const { return started_; }
+  std::uint64_t succeeded() const { return succeeded_; }  ///< answered, also with a warning
+  std::uint64_t failed() const { return failed_; }        ///< ended in any other way
+  bool retried() const { return retried_; }               ///< not counting hedges
+  bool hedged() const { return hedged_; }
+
+ private:
+  friend class OpenAttempt;
+  TracedAttempt* kept(std::size_t place) {
+    return place < attempts_.size() ? &attempts_[place] : nullptr;
+  }
+  void count(Outcome outcome);
+  Micros since_began(TimePoint at) const { return std::chrono::duration_cast<Micros>(at - began); }
+
+  boost::container::small_vector<TracedAttempt, 4> attempts_;
+  std::uint64_t started_ = 0;
+  std::uint64_t succeeded_ = 0;
+  std::uint64_t failed_ = 0;
+  bool retried_ = false;
+  bool hedged_ = false;
+};
+
+}  // namespace karmad

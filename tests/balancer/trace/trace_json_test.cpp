@@ -1,0 +1,133 @@
+#include "balancer/trace/trace_json.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include <algorithm>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kBegan{1s};
+
+rapidjson::Document parsed(const std::string& text) {
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseValidateEncodingFlag>(text.c_str(), text.size());
+  EXPECT_FALSE(json.HasParseError()) << text;
+  return json;
+}
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+struct TraceJson : testing::Test {
+  TraceJson() {
+    trace.id = 7;
+    trace.client = "127.0.0.1";
+    trace.operation = "search";
+    trace.table = "products";
+    trace.began = kBegan;
+    trace.deadline = kBegan + 30s;
+  }
+
+  void failed_attempt(std::string error) {
+    trace.begin({.mirror = "a:1", .at = kBegan + 10us})
+        .end(kBegan + 40us, Outcome::broken, std::move(error));
+  }
+  std::string field() const {
+    std::string out;
+    append_json(out, trace, kBegan + 90us);
+    return out;
+  }
+  std::string line(const Access& access = {}) const {
+    std::string out;
+    append_access_line(out, trace, kBegan + 1234us, access);
+    return out;
+  }
+
+  Trace trace;
+};
+
+TEST_F(TraceJson, TellsOfTheRequestAndItsAttempts) {
+  failed_attempt("reset");
+  auto second = trace.begin({.shard = 2,
+                             .mirror = "b:2",
+                             .reason = AttemptReason::hedge,
+                             .choice = {"nodeads", 3, 2},
+                             .pause = 5us,
+                             .at = kBegan + 50us});
+  second.connected(kBegan + 60us);
+  second.first_byte(kBegan + 70us);
+  second.end(kBegan + 80us, Outcome::answered);
+  EXPECT_EQ(field(),
+            R"({"id":7,"operation":"search","table":"products","client":"127.0.0.1",)"
+            R"("deadline_us":30000000,"took_us":90,"attempts":[)"
+            R"({"shard":1,"mirror":"a:1","reason":"initial","start_us":10,"end_us":40,)"
+            R"("outcome":"connection broken","error":"reset"},)"
+            R"({"shard":2,"mirror":"b:2","reason":"hedge","strategy":"nodeads","suitable":3,)"
+            R"("acceptable":2,"pause_us":5,"start_us":50,"connected_us":60,"first_byte_us":70,)"
+            R"("end_us":80,"outcome":"answered"}]})");
+}
+
+TEST_F(TraceJson, CanStandInAFieldWhateverAnAgentSaid) {
+  failed_attempt("\xff\"\\\r\n\t\x7f\x01 \xc3\xa4 \xf0\x9f\x98\x80");
+  const auto text = field();
+  EXPECT_TRUE(is_printable(text)) << text;
+  const auto json = parsed(text);
+  EXPECT_STREQ(json["attempts"][0]["error"].GetString(),
+               "\xEF\xBF\xBD\"\\\r\n\t\x7f\x01 \xc3\xa4 \xf0\x9f\x98\x80");
+}
+
+TEST_F(TraceJson, LeavesOutAttemptsThatWouldMakeItTooLong) {
+  for (int i = 0; i < 100; ++i) failed_attempt(std::string(1000, '\xff'));
+  const auto text = field();
+  EXPECT_LE(text.size(), kTraceFieldSize);
+  const auto json = parsed(text);
+  EXPECT_GE(json["attempts"].Size(), 2U);
+  EXPECT_EQ(json["attempts"].Size() + json["left_out"].GetUint(), 100U);
+}
+
+TEST_F(TraceJson, StaysShortWhateverTheNames) {
+  const std::string hostile(100000, '\x01');
+  trace.client = trace.operation = trace.table = hostile;
+  trace.begin({.mirror = hostile, .choice = {.strategy = hostile}, .at = kBegan})
+      .end(kBegan, Outcome::broken, hostile);
+  const auto text = field();
+  EXPECT_LE(text.size(), kTraceFieldSize);
+  parsed(text);
+}
+
+TEST_F(TraceJson, IsALineOfTheAccessLog) {
+  failed_attempt("reset");
+  trace.begin({.mirror = "b:2", .reason = AttemptReason::retry, .at = kBegan + 50us})
+      .end(kBegan + 80us, Outcome::answered);
+  trace.partial = true;
+  EXPECT_EQ(
+      line({.time = std::chrono::system_clock::time_point(1700000000s + 42us),
+            .method = "POST",
+            .path = "/search",
+            .status = 200,
+            .bytes_in = 321,
+            .bytes_out = 45}),
+      R"({"time":"2023-11-14T22:13:20.000042Z","id":7,"client":"127.0.0.1","method":"POST",)"
+      R"("path":"/search","operation":"search","table":"products","status":200,"bytes_in":321,)"
+      R"("bytes_out":45,"total_ms":1.234,"hedged":false,"retried":true,"partial":true,)"
+      R"("attempts":[{"shard":1,"mirror":"a:1","reason":"initial","start_us":10,"end_us":40,)"
+      R"("outcome":"connection broken","error":"reset"},{"shard":1,"mirror":"b:2",)"
+      R"("reason":"retry","start_us":50,"end_us":80,"outcome":"answered"}]})");
+}
+
+TEST_F(TraceJson, KeepsALineToOneLineAndToABoundedLength) {
+  const std::string hostile(100000, '\n');
+  for (int i = 0; i < 100; ++i) failed_attempt(hostile);
+  const auto text = line({.method = hostile, .path = hostile});
+  EXPECT_TRUE(is_printable(text));
+  EXPECT_LT(text.size(), 64U << 10);
+  EXPECT_GT(parsed(text)["left_out"].GetUint(), 35U);
+}
+
+}  // namespace
+}  // namespace karmad

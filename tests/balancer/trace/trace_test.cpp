@@ -1,0 +1,138 @@
+#include "balancer/trace/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+namespace {
+thread_local std::size_t allocations = 0;
+}
+
+// Replaced for the whole test program; only the count between two marks is looked at. Not inlined:
+// g++ would take the pairs apart and warn about them.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kBegan{1s};
+
+struct ATrace : testing::Test {
+  ATrace() { trace.began = kBegan; }
+
+  OpenAttempt begin(std::string_view mirror, Micros at,
+                    AttemptReason reason = AttemptReason::initial) {
+    return trace.begin({.mirror = mirror, .reason = reason, .at = kBegan + at});
+  }
+
+  Trace trace;
+};
+
+TEST_F(ATrace, KeepsEveryAttemptWithItsTimesFromTheBeginningOfTheRequest) {
+  auto first = begin("a:1", 10us);
+  first.connected(kBegan + 20us);
+  first.first_byte(kBegan + 30us);
+  first.end(kBegan + 40us, Outcome::agent_error, "HTTP 500");
+  auto second = trace.begin({.shard = 2,
+                             .mirror = "b:2",
+                             .reason = AttemptReason::overload,
+                             .choice = {"nodeads", 3, 2},
+                             .pause = 7us,
+                             .at = kBegan + 50us});
+  second.end(kBegan + 60us, Outcome::answered);
+
+  ASSERT_EQ(trace.attempts().size(), 2U);
+  const auto& failed = trace.attempts()[0];
+  EXPECT_EQ(failed.started, 10us);
+  EXPECT_EQ(failed.connected, 20us);
+  EXPECT_EQ(failed.first_byte, 30us);
+  EXPECT_EQ(failed.ended, 40us);
+  EXPECT_EQ(failed.outcome, Outcome::agent_error);
+  EXPECT_EQ(failed.error, "HTTP 500");
+  const auto& answered = trace.attempts()[1];
+  EXPECT_EQ(answered.start.mirror, "b:2");
+  EXPECT_EQ(answered.start.choice.acceptable, 2);
+  EXPECT_EQ(answered.start.pause, 7us);
+  EXPECT_FALSE(answered.connected);
+  EXPECT_EQ(answered.outcome, Outcome::answered);
+}
+
+TEST_F(ATrace, HasOneEndForEveryBeginning) {  // BP-030
+  for (const auto outcome : {Outcome::answered, Outcome::answered_with_warning, Outcome::broken,
+                             Outcome::client_mistake, Outcome::cancelled})
+    begin("a:1", 0us).end(kBegan + 1us, outcome);
+  EXPECT_EQ(trace.started(), 5U);
+  EXPECT_EQ(trace.succeeded(), 2U);
+  EXPECT_EQ(trace.failed(), 3U);
+}
+
+TEST_F(ATrace, TakesADroppedAttemptForCancelled) {  // BP-030
+  { const auto dropped = begin("a:1", 0us); }
+  EXPECT_EQ(trace.started(), 1U);
+  EXPECT_EQ(trace.failed(), 1U);
+  EXPECT_EQ(trace.attempts()[0].outcome, Outcome::cancelled);
+  EXPECT_FALSE(trace.attempts()[0].ended);
+}
+
+TEST_F(ATrace, CountsAnAttemptThatWasHandedOverOnce) {  // BP-030
+  auto begun = begin("a:1", 0us);
+  {
+    auto taken = std::move(begun);
+    taken.end(kBegan + 1us, Outcome::answered);
+  }
+  EXPECT_EQ(trace.succeeded(), 1U);
+  EXPECT_EQ(trace.failed(), 0U);
+}
+
+TEST_F(ATrace, EndsAttemptsInAnyOrder) {
+  auto slow = begin("a:1", 0us);
+  std::vector<OpenAttempt> hedges;
+  for (int i = 0; i < 9; ++i) hedges.push_back(begin("b:2", 5us, AttemptReason::hedge));
+  slow.end(kBegan + 9us, Outcome::answered);
+  hedges.clear();
+  EXPECT_EQ(trace.attempts()[0].outcome, Outcome::answered);
+  EXPECT_EQ(trace.failed(), 9U);
+}
+
+TEST_F(ATrace, KeepsTheFirst64AndCountsTheOthers) {
+  for (int i = 0; i < 100; ++i) begin("a:1", 0us).end(kBegan, Outcome::broken, "reset");
+  EXPECT_EQ(trace.attempts().size(), Trace::kKept);
+  EXPECT_EQ(trace.started(), 100U);
+  EXPECT_EQ(trace.failed(), 100U);
+}
+
+TEST_F(ATrace, TellsRetriesFromHedges) {
+  begin("a:1", 0us).end(kBegan, Outcome::broken);
+  EXPECT_FALSE(trace.retried() || trace.hedged());
+  begin("a:1", 0us, AttemptReason::hedge).end(kBegan, Outcome::broken);
+  EXPECT_TRUE(trace.hedged() && !trace.retried());
+  begin("a:1", 0us, AttemptReason::throttled).end(kBegan, Outcome::answered);
+  EXPECT_TRUE(trace.retried());
+}
+
+TEST_F(ATrace, AllocatesNothingForFourAttempts) {
+  std::string error = "a text too long to be kept in the string itself";
+  const auto before = allocations;
+  for (int i = 0; i < 3; ++i) begin("a:1", 0us).end(kBegan, Outcome::answered);
+  begin("a:1", 0us).end(kBegan, Outcome::broken, std::move(error));
+  EXPECT_EQ(allocations, before);
+  begin("a:1", 0us).end(kBegan, Outcome::answered);
+  EXPECT_GT(allocations, before);
+}
+
+}  // namespace
+}  // namespace karmad

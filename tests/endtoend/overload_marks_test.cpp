@@ -1,0 +1,173 @@
+// Mirrors that are left alone for one shard: the breaker tripped, or they said so themselves; and
+// mirrors that have not seen yet what the client has.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/support/fake_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+const std::vector<std::string> kRoles{"primary", "replica"};
+
+/// Two tables on the same two mirrors, of which the first one fails for one of them.
+class TwoTables : public testing::Test {
+ protected:
+  FakeSet mirrors{2};
+  std::atomic<std::size_t> bad_ones{0};  ///< searches of the bad table at the first mirror
+  std::atomic<bool> mended{false};
+
+  TwoTables() {
+    mirrors[0].react([&](const std::string& request) {
+      if (!request.contains("bad_one")) return nothing_found();
+      ++bad_ones;
+      return mended ? nothing_found() : json(R"({"error":"internal error"})", 500);
+    });
+  }
+  std::string tables() const {
+    const auto good = mirrors.table();
+    auto bad = good;
+    bad.replace(bad.find("table t"), 7, "table bad");
+    for (auto at = bad.find("products"); at != bad.npos; at = bad.find("products", at + 1))
+      bad.replace(at, 8, "bad_one");
+    return good + bad;
+  }
+  static int search_bad(const Master& master) {
+    return master.search(R"({"table":"bad","query":{"match_all":{}}})").status;
+  }
+};
+
+// CO-090, CO-091: the third failure in sight of two is one too many; another table is not
+// concerned.
+TEST_F(TwoTables, ABreakerKeepsAMirrorOutOfOneShardOnly) {
+  const RestingMaster master(
+      taking_turns("breaker = 1\n breaker_reads = 2\n ha_ping_interval = 1h\n"
+                   " ping_type = none"),
+      tables());
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(search_bad(master), 200);
+  EXPECT_EQ(bad_ones, 3u);
+  const auto before = mirrors[0].requests();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(mirrors[0].requests(), before + 5);
+}
+
+TEST_F(TwoTables, ABreakerLetsAProbeThroughAndClosesWhenItSucceeds) {  // CO-092
+  const RestingMaster master(taking_turns("breaker = 1\n breaker_reads = 2"), tables());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(search_bad(master), 200);
+  EXPECT_GE(bad_ones, 3u);
+  // One that fails costs the client nothing.
+  const auto tripped = bad_ones.load();
+  EXPECT_TRUE(eventually([&] { return search_bad(master) == 200 && bad_ones > tripped; }));
+  mended = true;
+  const auto probed = bad_ones.load();
+  EXPECT_TRUE(eventually([&] { return search_bad(master) == 200 && bad_ones > probed; }));
+  const auto before = bad_ones.load();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(search_bad(master), 200);
+  EXPECT_GE(bad_ones, before + 5) << "it takes its turns again";
+}
+
+TEST_F(TwoTables, ABreakerNeverKeepsAllMirrorsOut) {  // CO-091
+  mirrors[1].react(always(json(R"({"error":"internal error"})", 500)));
+  const RestingMaster master(taking_turns("breaker = 1\n breaker_reads = 0"), tables());
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(search_bad(master), 502);
+  mirrors.react(nothing_found());
+  EXPECT_EQ(search_bad(master), 200);
+}
+
+TEST_F(TwoTables, WithoutABreakerTheMirrorKeepsItsTurns) {
+  const RestingMaster master(taking_turns(), tables());
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(search_bad(master), 200);
+  EXPECT_GE(bad_ones, 4u);
+}
+
+// CO-033: five minutes, or until a ping says otherwise; here nobody pings.
+TEST(Draining, AMirrorThatIsTakenAwayIsLeftAlone) {
+  for (const auto& reaction :
+       {refused(403, "X-Sub-Status: 1008\r\n", R"({"error":"leaving"})"),
+        refused(503, "", R"({"error":{"type":"draining","reason":"leaving"}})")}) {
+    SCOPED_TRACE(reaction.bytes);
+    FakeSet mirrors(2);
+    mirrors[0].react(always(reaction));
+    const RestingMaster master(taking_turns(), mirrors.table());
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(master.find().status, 200);
+    EXPECT_EQ(mirrors[0].requests(), 1u);
+    EXPECT_EQ(mirrors[1].requests(), 10u);
+  }
+}
+
+TEST(Draining, ItsTimeIsASetting) {
+  FakeSet mirrors(2);
+  mirrors[0].react(always(refused(403, "X-Sub-Status: 1008\r\n", R"({"error":"leaving"})")));
+  const RestingMaster master(taking_turns("unavailable_for = 0"), mirrors.table());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(master.find().status, 200);
+  EXPECT_GE(mirrors[0].requests(), 5u);
+}
+
+TEST(Draining, EndsWithItsTime) {
+  FakeSet mirrors(2);
+  mirrors[1].react(always(refused(403, "X-Sub-Status: 1008\r\n", R"({"error":"leaving"})")));
+  const RestingMaster master(choosing("unavailable_for = 1s"), mirrors.table("", kRoles));
+  ASSERT_TRUE(master.shows(kRoles));
+  EXPECT_EQ(master.find("secondaryPreferred").status, 200);
+  EXPECT_EQ(mirrors[1].requests(), 1u);
+  mirrors[1].react(always(nothing_found()));
+  EXPECT_TRUE(eventually([&] {
+    return master.find("secondaryPreferred").status == 200 && mirrors[1].requests() > 1;
+  }));
+}
+
+// CO-034, CO-035: a little patience with the replica, and then the primary.
+TEST(Generation, AReplicaThatIsBehindHandsOverToThePrimary) {
+  FakeSet mirrors(2);
+  mirrors[1].react(
+      always(refused(404, "X-Sub-Status: 1002\r\n", R"({"error":"not that far yet"})")));
+  const RestingMaster master(choosing(), mirrors.table("", kRoles));
+  ASSERT_TRUE(master.shows(kRoles));
+  EXPECT_EQ(master.find("secondaryPreferred", "X-Min-Generation: 7\r\n").status, 200);
+  EXPECT_EQ(mirrors[0].requests(), 1u);
+  EXPECT_GE(mirrors[1].requests(), 2u);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(mirrors[i].seen()[0].contains("X-Min-Generation: 7\r\n"));
+}
+
+TEST(Generation, AReplicaThatCatchesUpAnswers) {
+  FakeSet mirrors(2);
+  mirrors[1].react([n = 0](const std::string&) mutable {
+    return n++ < 2 ? refused(404, "", R"({"error":{"type":"generation_too_low"}})")
+                   : nothing_found();
+  });
+  const RestingMaster master(choosing(), mirrors.table("", kRoles));
+  ASSERT_TRUE(master.shows(kRoles));
+  EXPECT_EQ(master.find("secondaryPreferred", "X-Min-Generation: 7\r\n").status, 200);
+  EXPECT_EQ(mirrors[0].requests(), 0u);
+  EXPECT_EQ(mirrors[1].requests(), 3u);
+}
+
+TEST(Generation, InASetWithoutRolesTheNextMirrorIsAsked) {
+  FakeSet mirrors(2);
+  mirrors[0].react(always(refused(404, "X-Sub-Status: 1002\r\n", R"({"error":"not yet"})")));
+  const RestingMaster master(taking_turns(), mirrors.table());
+  EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(mirrors[1].requests(), 1u);
+}
+
+// CO-077: what the pings tell is used before anybody is asked.
+TEST(Generation, AReplicaThatIsKnownToBeBehindIsNotAsked) {
+  const DemoAgent primary = copy_of_all("primary");
+  const DemoAgent replica = copy_of_all("replica");
+  const RestingMaster master(choosing(), table_of({line_of({primary.address(), replica.address()})},
+                                                  "ping_type = native"));
+  ASSERT_TRUE(master.shows(kRoles));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(master.find("secondaryPreferred", "X-Min-Generation: 1000000\r\n").status, 200);
+  EXPECT_EQ(master.number_of(0, "since_start/attempts"), 5);
+  EXPECT_EQ(master.number_of(1, "since_start/attempts"), 0);
+  EXPECT_EQ(master.find("secondaryPreferred", "X-Min-Generation: 0\r\n").status, 200);
+  EXPECT_EQ(master.number_of(1, "since_start/attempts"), 1);
+  EXPECT_EQ(master.find("", "X-Min-Generation: newest\r\n").status, 400);
+}
+
+}  // namespace
+}  // namespace karmad::test

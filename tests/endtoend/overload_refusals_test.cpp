@@ -1,0 +1,222 @@
+// Mirrors that refuse because they have too much to do: who is asked next, when, and how often.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kLabels =
+    R"({"error":{"reason":"busy","labels":["SystemOverloadedError","RetryableError"]}})";
+constexpr std::string_view kOtherEngine =
+    R"({"error":{"type":"es_rejected_execution_exception","reason":"queue full"},"status":503})";
+
+// BP-004, BP-007, CO-020: whatever the words are in which a mirror refuses.
+TEST(Refused, AnotherMirrorIsAskedHoweverTheRefusalIsWorded) {
+  const struct {
+    Reaction reaction;
+    bool told_when;
+  } cases[] = {
+      {refused(429, ""), false},
+      {refused(500, "", kLabels), false},
+      {refused(500, "X-Error-Labels: SystemOverloadedError, RetryableError\r\n"), false},
+      {refused(503, "", kOtherEngine), false},
+      {refused(500, "", R"({"error":"maxed out, dismissing client"})"), false},
+      {refused(429, "Retry-After-Ms: 1\r\n"), true},
+      {refused(503, "x-ms-retry-after-ms: 1\r\n"), true},
+      {refused(503, "Retry-After-Ms: 1\r\nRetry-After: 3600\r\n"), true},
+      {refused(500, "Retry-After-Ms: 1\r\n", kLabels), true},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.reaction.bytes);
+    FakeSet mirrors(2);
+    mirrors[0].react(always(c.reaction));
+    const RestingMaster master(taking_turns(), mirrors.table());
+    EXPECT_EQ(master.find().status, 200);
+    EXPECT_EQ(mirrors[0].requests(), 1u);
+    EXPECT_EQ(mirrors[1].requests(), 1u);
+    EXPECT_EQ(master.count("overload_retries"), c.told_when ? 0 : 1);
+    EXPECT_EQ(master.count("throttled_retries"), c.told_when ? 1 : 0);
+    EXPECT_EQ(master.count("agent_retry"), 1);
+    EXPECT_EQ(master.count("queries_failed"), 0);
+  }
+}
+
+// BP-013: only one of the two labels; 503 without a word of when.
+TEST(Refused, WhatIsNotARetryableOverloadIsNot) {
+  const struct {
+    Reaction reaction;
+    std::size_t requests;
+  } cases[] = {
+      {refused(503, "X-Error-Labels: SystemOverloadedError\r\n"), 1},
+      {refused(503, "X-Error-Labels: RetryableError\r\n"), 2},
+      {refused(503, ""), 2},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.reaction.bytes);
+    FakeSet mirrors(2, c.reaction);
+    const RestingMaster master(taking_turns(), mirrors.table());
+    EXPECT_EQ(master.find().status, 502);
+    EXPECT_EQ(mirrors.requests(), c.requests);
+    EXPECT_EQ(master.count("overload_retries"), 0);
+  }
+}
+
+// BP-004, BP-006, max_attempts: each limit by itself, counted by the mirrors.
+TEST(Refused, RetriesAreAsManyAsTheSettingsSay) {
+  const auto overload = refused(429, "");
+  const auto throttle = refused(429, "Retry-After-Ms: 1\r\n");
+  const auto trouble = json(R"({"error":"internal error"})", 500);
+  const struct {
+    Reaction reaction;
+    std::string searchd;
+    std::string table;
+    std::size_t requests;
+  } cases[] = {
+      {overload, "", "", 6},
+      {overload, "overload_max_retries = 0", "", 1},
+      {overload, "overload_max_retries = 2", "", 3},
+      {overload, "overload_max_retries = 10", "", 6},
+      {overload, "overload_max_retries = 10\n max_attempts = 9", "", 9},
+      {overload, "max_attempts = 2", "", 2},
+      {overload, "max_attempts = 9", "max_attempts = 3", 3},
+      {overload, "agent_retry_count = 0", "", 6},
+      {overload, "retry_reads = 0", "", 1},
+      {overload, "retry_writes = 0", "", 6},
+      {throttle, "", "", 6},
+      {throttle, "max_attempts = 100", "", 10},
+      {throttle, "throttle_max_retries = 0", "", 1},
+      {throttle, "throttle_max_retries = 2", "", 3},
+      {throttle, "throttle_max_wait = 0", "", 3},  // those not asked yet need no waiting
+      {throttle, "overload_max_retries = 0", "", 6},
+      {throttle, "retry_reads = 0", "", 1},
+      {trouble, "agent_retry_count = 50", "", 6},
+      {trouble, "agent_retry_count = 50\n max_attempts = 1", "", 1},
+      {trouble, "agent_retry_count = 50\n retry_reads = 0", "", 1},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{}\n{} {}", c.reaction.bytes, c.searchd, c.table));
+    FakeSet mirrors(3, c.reaction);
+    const RestingMaster master(taking_turns(c.searchd), mirrors.table(c.table));
+    EXPECT_EQ(master.find().status, c.reaction.bytes == trouble.bytes ? 502 : 429);
+    EXPECT_EQ(mirrors.requests(), c.requests);
+    EXPECT_EQ(mirrors.asked(), std::min<std::size_t>(c.requests, 3));
+    EXPECT_EQ(master.count("agent_attempts"), static_cast<std::int64_t>(c.requests));
+  }
+}
+
+// CO-021: the told time is longer than we wait in all, or than the client does. Waiting it would
+// take longer than the test may.
+TEST(Refused, WhoeverIsToldToWaitTooLongGivesUpAtOnce) {
+  const struct {
+    std::string_view after;
+    std::string searchd;
+    std::string_view fields;
+  } cases[] = {
+      {"Retry-After: 3600", "", ""},
+      {"Retry-After: Fri, 31 Dec 2199 23:59:59 GMT", "", ""},
+      {"Retry-After: 0", "", ""},  // nothing said: five seconds
+      {"Retry-After-Ms: 3000", "", ""},
+      {"Retry-After: 3600", "throttle_max_wait = 1h\n request_timeout = 1d", ""},
+      {"Retry-After: 600", "throttle_max_wait = 1h", ""},
+      {"Retry-After: 600", "throttle_max_wait = 1h\n request_timeout = 1d",
+       "X-Timeout-Ms: 60000\r\n"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {} {}", c.after, c.searchd, c.fields));
+    FakeSet mirrors(2, refused(429, fmt::format("{}\r\n", c.after)));
+    const RestingMaster master(taking_turns(c.searchd), mirrors.table());
+    const auto answer = master.find("", c.fields);
+    EXPECT_EQ(answer.status, 429);
+    EXPECT_EQ(answer.fields.at("x-error-labels"), "SystemOverloadedError, RetryableError");
+    EXPECT_EQ(mirrors.requests(), 2u) << "the other one costs no time";
+    EXPECT_EQ(master.count("throttled_retries"), 1);
+  }
+}
+
+// BP-005. The pause is a random part of an hour: that it is shorter than the deadline happens once
+// in sixty, and hardly twice in eight.
+TEST(Refused, WhoeverWouldPauseBeyondTheDeadlineGivesUpAtOnce) {
+  FakeSet mirrors(2, refused(429, ""));
+  const RestingMaster master(
+      taking_turns("overload_backoff_base = 1h\n overload_backoff_cap = 1h\n request_timeout = 5s"),
+      mirrors.table());
+  for (int i = 0; i < 8; ++i) EXPECT_GE(master.find().status, 429);
+  EXPECT_LE(mirrors.requests(), 9u);
+}
+
+// BP-016: the mirror's own base takes the place of ours, which would be beyond the deadline.
+TEST(Refused, TheMirrorMayNameTheBaseOfThePause) {
+  FakeSet mirrors(2, refused(429, "",
+                             R"({"error":{"reason":"busy","baseBackoffMS":1,)"
+                             R"("labels":["SystemOverloadedError","RetryableError"]}})"));
+  const RestingMaster master(taking_turns("overload_backoff_base = 1h\n overload_backoff_cap = 1h"),
+                             mirrors.table());
+  EXPECT_EQ(master.find().status, 429);
+  EXPECT_EQ(mirrors.requests(), 6u);
+}
+
+// BP-060: an update may have been carried out. Not so when the mirror said that it refused it, when
+// nothing of it was sent, or when a key tells the mirror that it is the same again.
+TEST(RefusedUpdate, IsRepeatedOnlyWhereThatIsSafe) {
+  const Reaction reset{"", Reaction::Then::reset};
+  const auto trouble = json(R"({"error":"internal error"})", 500);
+  const std::string_view key = "Idempotency-Key: 8e03978e\r\n";
+  const struct {
+    Reaction reaction;
+    std::string_view fields;
+    std::string searchd;
+    bool repeated;
+  } cases[] = {
+      {reset, "", "", false},
+      {trouble, "", "", false},
+      {reset, key, "", true},
+      {trouble, key, "", true},
+      {refused(429, ""), "", "", true},
+      {refused(429, "Retry-After-Ms: 1\r\n"), "", "", true},
+      {refused(500, "", kLabels), "", "", true},
+      {refused(429, ""), "", "retry_writes = 0", false},
+      {refused(429, ""), "", "retry_reads = 0", true},
+      {trouble, key, "retry_writes = 0", false},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{}\n{} {}", c.reaction.bytes, c.fields, c.searchd));
+    FakeSet mirrors(2, inserted());
+    mirrors[0].react(always(c.reaction));
+    const RestingMaster master(taking_turns(c.searchd), mirrors.table("updates = any"));
+    const auto status = insert(master, c.fields).status;
+    EXPECT_TRUE(c.repeated ? status == 200 : status == 502 || status == 429) << status;
+    EXPECT_EQ(mirrors[0].requests(), 1u);
+    ASSERT_EQ(mirrors[1].requests(), c.repeated ? 1u : 0u);
+    if (!c.repeated) continue;
+    EXPECT_EQ(mirrors[1].seen()[0].contains(key), !c.fields.empty()) << mirrors[1].seen()[0];
+  }
+}
+
+TEST(RefusedUpdate, IsRepeatedWhenNothingOfItWasSent) {
+  const FakeMirror works(always(inserted()));
+  const ClosedPort nobody;
+  const RestingMaster master(
+      taking_turns(), table_of({line_of({nobody.address(), works.address()})}, "updates = any"));
+  EXPECT_EQ(insert(master).status, 200);
+  EXPECT_EQ(works.requests(), 1u);
+  EXPECT_EQ(master.count("agent_retry"), 1);
+}
+
+// BP-014: who waits has given its connection back.
+TEST(Refused, APauseHoldsNoConnection) {
+  FakeSet mirrors(1, refused(429, "Retry-After: 60\r\n"));
+  const RestingMaster master(
+      taking_turns("throttle_max_wait = 1h\n request_timeout = 1h\n agent_max_connections = 1"),
+      mirrors.table());
+  const Pending waiting = Pending(master, "/search", kFindAll);
+  ASSERT_TRUE(
+      eventually([&] { return mirrors.requests() == 1 && master.number_of(0, "in_flight") == 0; }));
+  mirrors.react(nothing_found());
+  EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(mirrors[0].connections(), 1u);
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,106 @@
+// Mirrors that are slow to begin, that break off, and that close what was kept.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_set.hpp"
+#include "tests/support/load.hpp"
+
+namespace karmad::test {
+namespace {
+
+/// What the agent was told of the time it has.
+long told_ms(const std::string& request) {
+  const std::string_view field = "X-Timeout-Ms: ";
+  const auto at = request.find(field);
+  return at == request.npos ? -1 : std::atol(request.c_str() + at + field.size());
+}
+
+TEST(FirstByte, HasATimeOfItsOwnThatIsCountedAndNamed) {
+  FakeSet mirrors(1, silence());
+  const RestingMaster master(taking_turns(), mirrors.table("agent_first_byte_timeout = 100ms"));
+  const auto answer = master.find();
+  EXPECT_EQ(answer.status, 504);
+  EXPECT_TRUE(answer.body.contains("no byte of an answer came in time")) << answer.body;
+  EXPECT_EQ(master.count("first_byte_timeouts"), 1);
+  EXPECT_EQ(master.number_of(0, "periods/1/query_timeouts"), 1);
+  EXPECT_TRUE(mirrors.is_left(0));
+}
+
+TEST(FirstByte, OnceItIsThereTheWholeAnswerHasItsTime) {
+  FakeSet mirrors(1, {"HTTP/1.1 200 OK\r\nContent-Le", Reaction::Then::hang});
+  const RestingMaster master(
+      taking_turns("agent_first_byte_timeout = 10s\n agent_query_timeout = 300ms"),
+      mirrors.table());
+  EXPECT_EQ(master.find().status, 504);
+  EXPECT_EQ(master.count("first_byte_timeouts"), 0);
+  EXPECT_EQ(master.number_of(0, "periods/1/query_timeouts"), 1);
+}
+
+TEST(SearchTimeouts, GiveEachFurtherAttemptMoreTime) {  // CO-044
+  FakeSet mirrors(3, nothing_found());
+  mirrors[0].react(always(silence()));
+  mirrors[1].react(always(silence()));
+  const RestingMaster master(taking_turns("search_timeouts = 100ms, 200ms, 20s"), mirrors.table());
+  EXPECT_EQ(master.find().status, 200);
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(mirrors[i].requests(), 1u) << i;
+  EXPECT_EQ(told_ms(mirrors[0].seen()[0]), 100);
+  EXPECT_EQ(told_ms(mirrors[1].seen()[0]), 200);
+  EXPECT_EQ(told_ms(mirrors[2].seen()[0]), 20000);
+  EXPECT_EQ(master.count("agent_retry"), 2);
+}
+
+TEST(SearchTimeouts, EndWithTheListAndWithTheDeadline) {
+  FakeSet mirrors(3, silence());
+  const RestingMaster master(taking_turns("search_timeouts = 100ms, 100ms"), mirrors.table());
+  EXPECT_EQ(master.find().status, 504);
+  EXPECT_EQ(mirrors.requests(), 2u);
+  FakeSet slow(3, silence());
+  const RestingMaster patient(taking_turns("search_timeouts = 20s, 20s, 20s"), slow.table());
+  EXPECT_EQ(patient.find("", "X-Timeout-Ms: 200\r\n").status, 504);
+  EXPECT_EQ(slow.requests(), 1u);
+}
+
+TEST(SearchTimeouts, AreNotForUpdates) {
+  FakeSet mirrors(2, inserted());
+  const RestingMaster master(taking_turns("search_timeouts = 100ms, 200ms"),
+                             mirrors.table("updates = any"));
+  EXPECT_EQ(insert(master).status, 200);
+  EXPECT_EQ(told_ms(mirrors[0].seen()[0]), 20000);
+}
+
+// A third of the answers break off in the middle; the one retry repairs each of them.
+TEST(BrokenAnswers, AreFetchedElsewhere) {
+  FakeSet mirrors(3);
+  auto half = nothing_found();
+  half.bytes.resize(half.bytes.size() - 20);
+  half.then = Reaction::Then::reset;
+  mirrors[0].react(always(half));
+  const RestingMaster master(taking_turns("workers = 2"), mirrors.table());
+  Load load(master.port(), 3, expecting_200(std::string(kFindAll)));
+  EXPECT_TRUE(load.more(200));
+  load.stop();
+  EXPECT_EQ(load.wrong(), "");
+  EXPECT_GT(mirrors[0].requests(), 20u);
+  EXPECT_EQ(master.count("agent_retry"), static_cast<std::int64_t>(mirrors[0].requests()));
+  EXPECT_EQ(master.count("retries_refused"), 0);
+}
+
+// Agents that tire of idle connections cost neither an answer nor a retry, nor are they blamed.
+TEST(IdleConnections, MayBeClosedByTheAgentAtAnyTime) {
+  FakeSet mirrors(2);
+  const RestingMaster master(taking_turns("retry_reads = 0"), mirrors.table());
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(master.find().status, 200);
+    mirrors[static_cast<std::size_t>(i) % 2].close_all();
+  }
+  EXPECT_EQ(mirrors.requests(), 40u);
+  EXPECT_EQ(master.count("agent_retry"), 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 0);
+    EXPECT_EQ(master.number_of(i, "periods/1/unexpected_closings"), 0);
+    EXPECT_EQ(master.number_of(i, "periods/1/network_errors"), 0);
+  }
+}
+
+}  // namespace
+}  // namespace karmad::test
