@@ -102,9 +102,13 @@ TEST(FastFailure, IsLeftAloneByNoerrors) {
   expect_left_alone("noerrors");
 }
 
+TEST(FastFailure, IsLeftAloneByLeastops) {
+  expect_left_alone("leastops");
+}
+
 // Strategies that do not look at health need the breaker for it.
-TEST(FastFailure, IsLeftAloneByLeastopsWithABreaker) {
-  expect_left_alone("leastops\n breaker = 1");
+TEST(FastFailure, IsLeftAloneByRandomWithABreaker) {
+  expect_left_alone("random\n breaker = 1");
 }
 
 }  // namespace
