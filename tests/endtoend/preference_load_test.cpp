@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/load.hpp"
 #include "tests/support/role_set.hpp"
 
@@ -38,8 +40,14 @@ TEST_P(TwoChoices, LeaveASlowMirrorAloneAndSplitEvenlyWhenItIsLikeTheOther) {  /
   const auto while_slow = share(master, 100);
   EXPECT_GT(while_slow, 0);
   EXPECT_LT(while_slow, 0.25);
-  slow.control("latency=none");
-  EXPECT_NEAR(share(master, 1000), 0.5, 0.1);
+  // Alike again, whoever else uses the machine. What a busy machine bends once, it does not always.
+  slow.control("latency=fixed:5");
+  fast.control("latency=fixed:5");
+  double when_alike = 0;
+  EXPECT_TRUE(eventually([&] {
+    when_alike = share(master, 1000);
+    return std::abs(when_alike - 0.5) <= 0.1;
+  })) << when_alike;
 }
 
 INSTANTIATE_TEST_SUITE_P(, TwoChoices,
