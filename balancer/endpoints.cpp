@@ -11,7 +11,6 @@
 #include "agent/ping_kinds.hpp"
 #include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
-#include "balancer/dispatch/dispatch.hpp"
 #include "balancer/hello.hpp"
 #include "balancer/readiness.hpp"
 #include "balancer/refusal.hpp"
@@ -118,7 +117,7 @@ Answer bad_request(Query& query, const ClientError& error) {
   return bad_request(query, error.status, error.reason);
 }
 
-Task<Answer> search(Query& query) {
+Task<Answer> search(Query& query, Scatter scatter) {
   const auto& dialect = *query.topology->json;
   const auto parsed = dialect.parse(query.request);
   if (!parsed) co_return bad_request(query, parsed.error());
@@ -128,12 +127,12 @@ Task<Answer> search(Query& query) {
                           fmt::format("unknown table '{}' in search request; SHOW TABLES lists "
                                       "those there are",
                                       parsed->table));
-  co_return co_await dispatch(query, *table, dialect, *parsed);
+  co_return co_await scatter(query, *table, dialect, *parsed);
 }
 
 /// An update goes to the one mirror that takes it, or nowhere: spread over shards or copies it
 /// would leave them different.
-Task<Answer> update(Query& query) {
+Task<Answer> update(Query& query, Scatter scatter) {
   const auto& dialect = *query.topology->update;
   const auto parsed = dialect.parse(query.request);
   if (!parsed) co_return bad_request(query, parsed.error());
@@ -143,7 +142,7 @@ Task<Answer> update(Query& query) {
                           fmt::format("unknown table '{}' in {} request; SHOW TABLES lists those "
                                       "there are",
                                       parsed->table, query.operation));
-  co_return co_await dispatch(query, *table, dialect, *parsed);
+  co_return co_await scatter(query, *table, dialect, *parsed);
 }
 
 Answer status(const Query& query, const StatusStatement& statement, What endpoint) {
@@ -159,7 +158,7 @@ Answer status(const Query& query, const StatusStatement& statement, What endpoin
   return told;
 }
 
-Task<Answer> sql(Query& query, What endpoint) {
+Task<Answer> sql(Query& query, What endpoint, Scatter scatter) {
   const auto text = statement_of(query.request);
   if (!text) co_return bad_request(query, text.error());
   const auto statement = parse_statement(*text);
@@ -174,10 +173,10 @@ Task<Answer> sql(Query& query, What endpoint) {
   if (table == nullptr || table->opaque)
     co_return refusal(
         404, fmt::format("unknown table '{}'; SHOW TABLES lists those there are", parsed->table));
-  co_return co_await dispatch(query, *table, dialect, *parsed);
+  co_return co_await scatter(query, *table, dialect, *parsed);
 }
 
-Task<Answer> own(Query& query, What endpoint) {
+Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
   switch (endpoint) {
     case What::banner:
       co_return banner();
@@ -196,13 +195,13 @@ Task<Answer> own(Query& query, What endpoint) {
     case What::hello:
       co_return hello(query);
     case What::update:
-      co_return co_await update(query);
+      co_return co_await update(query, scatter);
     case What::search:
-      co_return co_await search(query);
+      co_return co_await search(query, scatter);
     case What::sql:
     case What::cli_json:
     case What::cli:
-      co_return co_await sql(query, endpoint);
+      co_return co_await sql(query, endpoint, scatter);
   }
   co_return refusal(404, "unknown");
 }
@@ -234,12 +233,12 @@ bool climbs(std::string_view path) {
   return false;
 }
 
-Task<Answer> pass_through(Query& query, const Table& table) {
+Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
   if (climbs(query.request.path))
     co_return bad_request(query, 400, "a path with . or .. as a segment is not passed on");
   const auto parsed = table.opaque->parse(query.request);
   if (query.preference && !parsed->read) co_return no_preference(query);
-  co_return co_await dispatch(query, table, *table.opaque, *parsed);
+  co_return co_await scatter(query, table, *table.opaque, *parsed);
 }
 
 /// The request's read preference, from its header or its URL, where the parameter is taken out: it
@@ -311,7 +310,7 @@ bool is_own_path(std::string_view path) {
   return path != "/" && std::ranges::find(kEndpoints, path, &Known::path) != kEndpoints.end();
 }
 
-Task<Answer> answer(Query& query) {
+Task<Answer> answer(Query& query, Scatter scatter) {
   if (const auto wanted = query.head.find("X-Partial-Results");
       !wanted.empty() && !query.partial_results) {
     co_return bad_request(query, 400, "X-Partial-Results is either allow or deny");
@@ -325,7 +324,7 @@ Task<Answer> answer(Query& query) {
     query.operation = found->path.substr(1);
     if (query.preference && found->how == Class::write) co_return no_preference(query);
     if (allows(found->methods, query.request.method))
-      co_return co_await own(query, found->endpoint);
+      co_return co_await own(query, found->endpoint, scatter);
     auto no = bad_request(
         query, 405,
         fmt::format("{} answers {}, not {}", found->path, found->methods, query.request.method));
@@ -334,7 +333,7 @@ Task<Answer> answer(Query& query) {
   }
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
-    co_return co_await pass_through(query, *table);
+    co_return co_await pass_through(query, *table, scatter);
   co_return bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path));
 }
 

@@ -4,9 +4,13 @@
 
 namespace karmad {
 
+/// What puts a query to the shards of its table and answers it: dispatch(), unless a test looks.
+using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect,
+                                 const Parsed& parsed);
+
 /// Answers any request: our own endpoints, searches, SQL, and what goes through to opaque servers.
 /// The table of endpoints stands in endpoints.cpp.
-Task<Answer> answer(Query& query);
+Task<Answer> answer(Query& query, Scatter scatter);
 
 /// True for a path that karmad answers or understands itself: a route of that name is never asked.
 /// `/` is not among them; it gives way to a route.

@@ -6,6 +6,7 @@
 
 #include "balancer/dispatch/blackhole.hpp"
 #include "balancer/dispatch/shard_query.hpp"
+#include "balancer/pipeline/pipeline.hpp"
 
 namespace karmad {
 namespace {
@@ -45,6 +46,7 @@ class Dispatch {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       parts_[i].shard = shards[i].get();
       parts_[i].number = static_cast<unsigned>(i + 1);
+      begin(query_, order_, parts_[i]);
     }
     co_await ask_all();
     if (query_.client_left) co_return Answer{};
@@ -60,7 +62,8 @@ class Dispatch {
 
   Task<void> ask_all() {
     if (parts_.size() == 1) {
-      co_await ask_shard(query_, order_, parts_.front());
+      ShardCall call{query_, order_, parts_.front()};
+      co_await pass_shard_pipeline(call);
       co_return;
     }
     std::size_t running = parts_.size();
@@ -70,7 +73,8 @@ class Dispatch {
   }
 
   Task<void> ask_one(ShardPart& part, std::size_t& running, Signal& all_done) {
-    co_await ask_shard(query_, order_, part);
+    ShardCall call{query_, order_, part};
+    co_await pass_shard_pipeline(call);
     if (part.outcome == Outcome::client_mistake && !refused_) {
       refused_ = true;
       query_.stop();  // nobody else would accept it
@@ -148,8 +152,9 @@ class Dispatch {
       }
       // Found only now that it is broken: the shard gets another chance on another mirror.
       auto& part = parts_[bad->shard];
-      const bool again = reject(query_, order_, part, bad->reason);
-      if (again) co_await ask_shard(query_, order_, part);
+      ShardCall call{query_, order_, part};
+      const bool again = reject(call, bad->reason);
+      if (again) co_await pass_shard_pipeline(call);
       if (query_.client_left) co_return Answer{};
       if (part.outcome == Outcome::client_mistake) co_return pass_on(part);
     }

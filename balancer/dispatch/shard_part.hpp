@@ -40,10 +40,14 @@ struct ShardPart {
   std::optional<TimePoint> select_until;  ///< the end of all waiting for mirrors (SS-111)
   std::optional<RetryLoop> retries;
   std::optional<RetryBudget::Live> live;
-  std::optional<RetryBudget::Extra> extra;        ///< of the attempt that is queued or under way
-  Advice advice;                                  ///< in the last error answer
-  AttemptReason reason = AttemptReason::initial;  ///< of the next attempt
+  std::optional<RetryBudget::Extra> extra;  ///< of the attempt that is queued or under way
+  Advice advice;                            ///< in the last error answer
   unsigned attempts = 0;
+
+  // Of the next attempt:
+  AttemptReason reason = AttemptReason::initial;
+  std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
+  Micros pause{};                     ///< that was made before it
 
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;  ///< of the last answer
@@ -69,6 +73,14 @@ struct ShardPart {
     if (stop != nullptr) stop->request(Why::cancelled);
   }
   bool over(const Query& query) const { return query.stopped || cancelled; }
+};
+
+/// What passes through the handles of one shard: a part of a query, how the query is put to all of
+/// its shards, and the query.
+struct ShardCall {
+  Query& query;
+  const ShardOrder& order;
+  ShardPart& part;
 };
 
 /// A wait of a part: it ends when the query is stopped, and when the part is.

@@ -1,7 +1,7 @@
 #include "balancer/dispatch/shard_query.hpp"
 
-#include "balancer/dispatch/attempts.hpp"
-#include "balancer/dispatch/hedge_race.hpp"
+#include "balancer/dispatch/again.hpp"
+#include "balancer/dispatch/one_attempt.hpp"
 
 namespace karmad {
 namespace {
@@ -30,18 +30,13 @@ RetrySubject subject_of(const Query& query, const ShardOrder& order, const Shard
 
 }  // namespace
 
-Task<void> ask_shard(Query& query, const ShardOrder& order, ShardPart& part) {
-  if (!part.live) part.live.emplace(part.shard->protection->budget);
-  if (!part.retries)
-    part.retries.emplace(order.table.retry_rules, subject_of(query, order, *part.shard));
-  if (const auto rules = hedging_of(query, order, part)) {
-    co_await race(query, order, part, *rules);
-  } else {
-    co_await make_attempts(query, order, part);
-  }
+void begin(Query& query, const ShardOrder& order, ShardPart& part) {
+  part.live.emplace(part.shard->protection->budget);
+  part.retries.emplace(order.table.retry_rules, subject_of(query, order, *part.shard));
 }
 
-bool reject(Query& query, const ShardOrder& order, ShardPart& part, std::string why) {
+bool reject(ShardCall& call, std::string why) {
+  auto& [query, order, part] = call;
   query.worker.counters.add(Count::merge_rejected);
   part.outcome = part.unsettled->outcome = Outcome::wrong_reply;
   part.unsettled->why = why;
@@ -49,10 +44,10 @@ bool reject(Query& query, const ShardOrder& order, ShardPart& part, std::string 
   AttemptEnd end;
   end.outcome = Outcome::wrong_reply;
   end.sent = true;
-  const auto next = after_attempt(query, order, part, end);
+  const auto next = after_attempt(call, end);
   settle(query, part);
   if (query.stopped || !next.again() || next.pause > Micros{0}) return false;
-  if (!take_budget(query, part, next)) return false;
+  if (!take_budget(call, next)) return false;
   part.avoided = part.tried;
   part.reason = AttemptReason::retry;
   query.worker.counters.add(Count::retries);

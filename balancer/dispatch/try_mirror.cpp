@@ -93,11 +93,11 @@ Micros query_timeout(const ShardOrder& order, const ShardPart& part) {
 }
 
 OpenAttempt traced(Query& query, const ShardOrder& order, const ShardPart& part,
-                   const Mirror& mirror, Micros pause) {
+                   const Mirror& mirror) {
   AttemptStart start{.shard = part.number,
                      .mirror = mirror.agent->name,
                      .reason = part.reason,
-                     .pause = pause,
+                     .pause = part.pause,
                      .at = query.wants_trace ? Loop::now() : query.began};
   if (query.wants_trace) {
     const auto& set = *part.shard->mirrors;
@@ -121,7 +121,7 @@ void tell_breaker(Protection& protection, std::size_t mirror, Operation operatio
 }  // namespace
 
 Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& part,
-                            Selected selected, Micros pause) {
+                            Selected selected) {
   const auto& shard = *part.shard;
   auto& set = *shard.mirrors;
   auto& mirror = set[selected.mirror];
@@ -152,7 +152,7 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
   worker.counters.add(Count::attempts);
   mirror.attempts.fetch_add(1, std::memory_order_relaxed);
   const Flight flight(mirror.agent->vitals.in_flight);
-  auto trace = traced(query, order, part, mirror, pause);
+  auto trace = traced(query, order, part, mirror);
   ++part.attempts;
   PartStop stop(query, part);
   auto end = co_await attempt(worker.loop, worker.pool(mirror.agent), attempt_order, stop);

@@ -1,5 +1,9 @@
 #include "balancer/pipeline/pipeline.hpp"
 
+#include "balancer/dispatch/dispatch.hpp"
+#include "balancer/dispatch/hedged.hpp"
+#include "balancer/dispatch/one_attempt.hpp"
+#include "balancer/dispatch/retries.hpp"
 #include "balancer/pipeline/route.hpp"
 #include "balancer/pipeline/traced.hpp"
 #include "balancer/pipeline/user_handles.hpp"
@@ -7,8 +11,13 @@
 namespace karmad {
 
 Task<Answer> pass_pipeline(Query& query) {
-  Traced pipeline{UserHandles{query.worker.process.user_handles, Route{}}};
+  Traced pipeline{UserHandles{query.worker.process.user_handles, Route{dispatch}}};
   co_return co_await pipeline(query);
+}
+
+Task<void> pass_shard_pipeline(ShardCall& call) {
+  static constexpr Hedged kPipeline{OtherMirrors{Throttling{OneAttempt{}}}};
+  return kPipeline(call);
 }
 
 }  // namespace karmad

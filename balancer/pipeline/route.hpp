@@ -5,9 +5,16 @@
 
 namespace karmad {
 
-/// The last handle: finds what answers the request, and has it answer.
-struct Route {
-  Task<Answer> operator()(Query& query) const { return answer(query); }
+/// Finds what answers the request: one of our own endpoints, or the shards of a table, which
+/// `scatter` puts it to.
+class Route {
+ public:
+  explicit Route(Scatter scatter) : scatter_(scatter) {}
+
+  Task<Answer> operator()(Query& query) const { return answer(query, scatter_); }
+
+ private:
+  Scatter scatter_;
 };
 
 }  // namespace karmad

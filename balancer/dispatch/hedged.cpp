@@ -1,16 +1,15 @@
-#include "balancer/dispatch/hedge_race.hpp"
+#include "balancer/dispatch/hedged.hpp"
 
 #include <memory>
 
-#include "balancer/dispatch/attempts.hpp"
 #include "balancer/dispatch/hedge_load.hpp"
 #include "balancer/dispatch/select_mirror.hpp"
 #include "balancer/dispatch/shard_query.hpp"
 
 namespace karmad {
 
-std::optional<HedgeRules> hedging_of(const Query& query, const ShardOrder& order,
-                                     const ShardPart& part) {
+std::optional<HedgeRules> hedging_of(const ShardCall& call) {
+  const auto& [query, order, part] = call;
   const auto& settings = query.topology->settings;
   const auto& table = order.table;
   if (!order.parsed.read || settings.hedge_disabled.value) return std::nullopt;
@@ -50,8 +49,8 @@ struct Runner {
 
 class Race {
  public:
-  Race(Query& query, const ShardOrder& order, ShardPart& part, const HedgeRules& rules)
-      : query_(query), order_(order), part_(part), plan_(rules) {
+  Race(ShardCall& call, const HedgeRules& rules, RaceNext next)
+      : query_(call.query), order_(call.order), part_(call.part), next_(next), plan_(rules) {
     runners_.reserve(kMostHedges + 1);  // they are referred to
   }
 
@@ -81,7 +80,8 @@ class Race {
   }
 
   Task<void> go(std::size_t place) {
-    co_await make_attempts(query_, order_, *runners_[place].part);
+    ShardCall call{query_, order_, *runners_[place].part};
+    co_await next_(call);
     runners_[place].ended = true;
     --running_;
     ended_since_ = true;
@@ -168,6 +168,7 @@ class Race {
   Query& query_;
   const ShardOrder& order_;
   ShardPart& part_;
+  RaceNext next_;
   HedgePlan plan_;
   std::vector<Runner> runners_;
   std::size_t running_ = 0;
@@ -177,8 +178,8 @@ class Race {
 
 }  // namespace
 
-Task<void> race(Query& query, const ShardOrder& order, ShardPart& part, const HedgeRules& rules) {
-  Race run(query, order, part, rules);
+Task<void> race(ShardCall& call, HedgeRules rules, RaceNext next) {
+  Race run(call, rules, next);
   co_await run.run();
 }
 

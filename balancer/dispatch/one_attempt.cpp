@@ -1,0 +1,125 @@
+#include "balancer/dispatch/one_attempt.hpp"
+
+#include "agent/advice.hpp"
+#include "balancer/dispatch/selection_log.hpp"
+#include "balancer/dispatch/try_mirror.hpp"
+
+namespace karmad {
+namespace {
+
+/// Whoever stands in front of an unknown server must not take 410 and 449 for more than they say
+/// there, unless a sub-status shows what is meant.
+bool is_plain(const ShardOrder& order, const AttemptEnd& end, const Advice& advice) {
+  return order.table.opaque && advice.sub_status == 0 &&
+         (end.reply.status == 410 || end.reply.status == 449);
+}
+
+Advice advice_in(const ShardOrder& order, const AttemptEnd& end) {
+  if (end.reply.status < 400) return {};
+  ResponseHead head;
+  if (!parse_response_head(end.reply.head(), {64 << 10, kMaxFields}, false, head)) return {};
+  const auto advice =
+      advice_of(end.reply.status, head, end.reply.body(), std::chrono::system_clock::now());
+  return is_plain(order, end, advice) ? Advice{} : advice;
+}
+
+/// A search that ran into a time-out may go on while the list of time-outs does (CO-044).
+Outcome retried_as(const ShardOrder& order, const ShardPart& part, Outcome outcome) {
+  const bool more = part.attempts < order.table.search_timeouts.size();
+  return outcome == Outcome::query_timeout && more && order.parsed.read ? Outcome::closed_early
+                                                                        : outcome;
+}
+
+/// What follows from a decision for the mirror that was asked, whether or not another one is.
+void obey(ShardCall& call, std::size_t asked, const Decision& next) {
+  auto& part = call.part;
+  if (next.unavailable > Micros{0})
+    part.shard->protection->unavailable.mark(asked, Loop::now(), next.unavailable);
+  if (next.refresh) part.shard->mirrors->check_now();
+  if (next.again() && next.avoid) part.avoided.insert(asked);
+  if (next.prefer == Decision::Prefer::same) part.wanted = asked;
+  if (next.prefer == Decision::Prefer::primary)
+    part.wanted = part.shard->mirrors->view(call.query.worker.loop.index)->primary;
+}
+
+}  // namespace
+
+void give_back(Query& query, Reply& reply) {
+  query.worker.loop.buffers.give(std::move(reply.bytes));
+  query.worker.loop.buffers.give(std::move(reply.decoded));
+  reply = Reply();
+}
+
+Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
+  auto& [query, order, part] = call;
+  if (end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning)
+    return part.retries ? part.retries->after({.outcome = end.outcome}, Micros{0}, 0,
+                                              &part.shard->protection->tokens)
+                        : Decision{.final = Final::answered};
+  const auto& shard = *part.shard;
+  part.advice = advice_in(order, end);
+  const auto& advice = part.advice;
+  part.sub_status = advice.sub_status;
+  if (!part.retries)  // whoever is going away is left alone, whoever found out
+    return {.unavailable = advice.kind == Advice::Kind::draining
+                               ? order.table.retry_rules.unavailable_mark
+                               : Micros{0}};
+  const bool fresh_left = has_untried(query, order, part);
+  const auto& view = *shard.mirrors->view(query.worker.loop.index);
+  const auto left = std::chrono::duration_cast<Micros>(query.deadline - Loop::now());
+  auto next = part.retries->after(
+      {.outcome = retried_as(order, part, end.outcome),
+       .advice = advice,
+       .sent = end.sent,
+       .tried = fresh_left ? std::min(part.tried.size(), shard.mirrors->size() - 1)
+                           : shard.mirrors->size(),
+       .set = view.picture.kind},
+      left, query.worker.loop.random.uniform(), &shard.protection->tokens);
+  if (retried_as(order, part, end.outcome) != end.outcome) next.pause = {};  // CO-044
+  return next;
+}
+
+Task<Decision> OneAttempt::operator()(ShardCall& call) const {
+  auto& [query, order, part] = call;
+  constexpr Decision kEnd{};
+  if (part.over(query)) co_return kEnd;
+  std::optional<Selected> selected;
+  if (const auto wanted = std::exchange(part.wanted, std::nullopt)) {
+    selected = Selected{*wanted, order.table.connect_timeout};
+  } else {
+    selected = select_now(query, order, part);
+    if (!selected && !part.refused && part.waits)
+      selected = co_await wait_for_mirror(query, order, part);
+  }
+  if (!selected) co_return kEnd;
+  auto& mirror = (*part.shard->mirrors)[selected->mirror];
+  if (order.selection.at(*part.shard) != nullptr)
+    query.worker.process.selection_log->succeeded({query, order.selection, *part.shard},
+                                                  *mirror.agent);
+  part.tried.insert(selected->mirror);
+  part.mirror = &mirror;
+  give_back(query, part.reply);
+  auto end = co_await try_mirror(query, order, part, *selected);
+  part.outcome = end.outcome;
+  part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
+                   end.outcome == Outcome::connect_timeout;
+  part.status = static_cast<unsigned>(end.reply.status);
+  auto next = after_attempt(call, end);
+  part.reply = std::move(end.reply);
+  if (part.answered()) {
+    if (part.extra) part.extra->succeeded();
+    if (order.plan != nullptr)
+      part.unsettled = AttemptEnd{.outcome = end.outcome, .took = end.took, .connect = end.connect};
+    co_return next;
+  }
+  part.extra.reset();
+  obey(call, selected->mirror, next);
+  if (end.outcome == Outcome::client_mistake && !next.again()) {
+    if (part.advice.kind == Advice::Kind::none) co_return next;
+    part.outcome = Outcome::agent_error;  // it says something of the mirror
+  }
+  part.failed.push_back({&mirror, std::move(end.why)});
+  co_return next;
+}
+
+}  // namespace karmad
