@@ -30,7 +30,9 @@ enum class Count : std::uint8_t {
   retries_refused,
   hedges,
   hedges_won,
+  connect_timeouts,
   first_byte_timeouts,
+  query_timeouts,
   merge_rejected,
   selections_waited,
   selections_failed,
@@ -40,7 +42,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 28;
+inline constexpr std::size_t kCounts = 30;
 
 struct CountText {
   std::string_view name;
@@ -66,7 +68,9 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"retries_refused", "retries not made because the retry budget had nothing left"},
     {"hedges", "attempts at a second mirror while the first was late"},
     {"hedges_won", "of them, those whose answer was the shard's"},
+    {"connect_timeouts", "attempts given up because no connection was made in time"},
     {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"},
+    {"query_timeouts", "attempts given up because the answer was not complete in time"},
     {"merge_rejected", "replies found to be broken only when they were merged"},
     {"selections_waited", "selections of a mirror that had to wait because none suited"},
     {"selections_failed", "selections that found no suitable mirror in time"},

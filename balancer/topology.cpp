@@ -133,6 +133,7 @@ class Builder {
                        std::ranges::any_of(members, [](const auto& m) { return m.role || m.tags; });
     if (aware && needs_pings_.empty() && !is_unpinged(table, from)) needs_pings_ = table.name;
     const auto identity = identity_of(table, from, name.value, aware, pings);
+    const auto protection = protection_identity(table);
     std::vector<std::unique_ptr<Mirror>> mirrors;
     for (const auto& mirror : from.mirrors) {
       auto agent = registry_.at(mirror.address);
@@ -142,20 +143,22 @@ class Builder {
           std::make_unique<Mirror>(std::move(agent), mirror.tables, surroundings_.workers,
                                    instance.ha_period_karma.value, mirror.weight.value));
     }
-    if (auto same = unchanged(table.name, identity)) return same;
+    const auto before = same_mirrors(table.name, identity);
+    if (before && before->protection_identity == protection) return before;
     if (!strategy) return nullptr;
     auto shard = std::make_shared<Shard>();
-    shard->mirrors =
-        std::make_shared<MirrorSet>(std::move(mirrors),
-                                    SetOptions{.strategy = std::move(strategy),
-                                               .strategy_name = name.value,
-                                               .karma = {.compound = instance.karma_compound.value},
-                                               .period = instance.ha_period_karma.value,
-                                               .workers = surroundings_.workers,
-                                               .state = state_of(from, pings, members),
-                                               .members = std::move(members),
-                                               .selector = surroundings_.selector},
-                                    surroundings_.loops);
+    shard->mirrors = before ? before->mirrors
+                            : std::make_shared<MirrorSet>(
+                                  std::move(mirrors),
+                                  SetOptions{.strategy = std::move(strategy),
+                                             .strategy_name = name.value,
+                                             .karma = {.compound = instance.karma_compound.value},
+                                             .period = instance.ha_period_karma.value,
+                                             .workers = surroundings_.workers,
+                                             .state = state_of(from, pings, members),
+                                             .members = std::move(members),
+                                             .selector = surroundings_.selector},
+                                  surroundings_.loops);
     shard->protection = std::make_unique<Protection>(from.mirrors.size(), protection_rules(table));
     shard->pings = pings;
     shard->pings.always = aware;
@@ -163,6 +166,7 @@ class Builder {
     shard->retry_count = from.retry_count;
     shard->persistent = from.persistent;
     shard->identity = identity;
+    shard->protection_identity = protection;
     return shard;
   }
 
@@ -320,10 +324,11 @@ class Builder {
 
   std::string protection_identity(const TableSettings& table) const {
     const auto rules = protection_rules(table);
-    auto text = fmt::format(" {} {}", rules.budget.percent, rules.budget.at_least);
+    auto text = fmt::format("{} {}", rules.budget.percent, rules.budget.at_least);
     if (rules.breaker)
-      fmt::format_to(std::back_inserter(text), " {} {} {}", rules.breaker->reads,
-                     rules.breaker->writes, rules.breaker->window.count());
+      fmt::format_to(std::back_inserter(text), " {} {} {} {}", rules.breaker->reads,
+                     rules.breaker->writes, rules.breaker->window.count(),
+                     rules.breaker->probe_every.count());
     return text;
   }
 
@@ -340,11 +345,10 @@ class Builder {
                        text_of(table.ping_type, instance.ping_type),
                        text_of(table.ping_path, instance.ping_path),
                        aware ? instance.ha_ping_interval.value.count() : 0,
-                       instance.tags_in_flat.value, aware, pings.kind != nullptr) +
-           protection_identity(table);
+                       instance.tags_in_flat.value, aware, pings.kind != nullptr);
   }
 
-  std::shared_ptr<Shard> unchanged(const std::string& table, const std::string& identity) const {
+  std::shared_ptr<Shard> same_mirrors(const std::string& table, const std::string& identity) const {
     const auto* before = previous_ != nullptr ? previous_->find(table) : nullptr;
     if (before == nullptr) return nullptr;
     for (const auto& shard : before->shards)

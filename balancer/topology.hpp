@@ -47,7 +47,8 @@ struct Shard {
   bool aware = false;
   std::optional<unsigned> retry_count;  ///< absolute (HA-026)
   bool persistent = false;
-  std::string identity;  ///< what a reload compares: the same means the same mirrors
+  std::string identity;             ///< what a reload compares: the same means the same mirrors
+  std::string protection_identity;  ///< and the same here the same protection
 };
 
 /// An agent that gets a copy of every query and is not listened to.
@@ -91,7 +92,8 @@ class Topology {
 
   /// Judges what only this room can (strategies, dialects, routes, read preferences, pings);
   /// nullptr when that found a problem. Mirror sets that did not change since `previous` are taken
-  /// over with all that is known of them.
+  /// over with all that is known of them, also where the rules of their protection did change: then
+  /// budget, tokens, breaker and marks start anew.
   static std::shared_ptr<const Topology> build(const Settings& settings,
                                                const Surroundings& surroundings,
                                                const Topology* previous, Problems& problems);

@@ -4,33 +4,17 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <new>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "agent/dialect/dialects.hpp"
-
-namespace {
-std::size_t allocations = 0;
-}
-
-// Not inlined: g++ would then see free() at work on what new returned.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
 namespace {
+
+using test::allocations;
 
 /// Blocks of memory a merge may ask for, however many hits it looks at.
 constexpr std::size_t kMostAllocations = 8;
@@ -62,13 +46,13 @@ void merge(benchmark::State& state, std::string_view more) {
   for (const auto& answer : answers) replies.push_back({answer});
   std::string out;
   if ((*plan)->merge(replies, {}, out)) state.SkipWithError("not merged");
-  const auto before = allocations;
+  const auto before = allocations();
   for (auto _ : state) {
     out.clear();
     (*plan)->merge(replies, {}, out);
     benchmark::DoNotOptimize(out.data());
   }
-  const auto each = (allocations - before) / static_cast<std::size_t>(state.iterations());
+  const auto each = (allocations() - before) / static_cast<std::size_t>(state.iterations());
   if (each > kMostAllocations) state.SkipWithError("a merge allocates for its hits");
   state.counters["allocations"] = static_cast<double>(each);
   state.counters["input KB"] = static_cast<double>(answers.front().size() * shards) / 1024;

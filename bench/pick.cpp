@@ -5,32 +5,17 @@
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "strategies/registry.hpp"
 #include "strategies/select.hpp"
-
-namespace {
-std::size_t allocations = 0;
-}
-
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
 namespace {
+
+using test::allocations;
 
 /// Mirrors as in production: unequal karma, a few errors that are tolerated.
 std::vector<MirrorView> healthy(std::size_t count) {
@@ -77,11 +62,11 @@ void pick(benchmark::State& state, std::string_view name, const std::vector<Mirr
           const SetPicture& picture, const Question& question) {
   const auto strategy = make_strategy(name, {});
   SeededRandom random(1);
-  const auto before = allocations;
+  const auto before = allocations();
   for (auto _ : state)
     benchmark::DoNotOptimize(select(question, picture, mirrors, *strategy, random));
   // The loop's own bookkeeping allocates nothing either.
-  if (allocations != before) state.SkipWithError("a pick allocated memory");
+  if (allocations() != before) state.SkipWithError("a pick allocated memory");
 }
 
 constexpr std::array<std::size_t, 4> kCounts{2, 4, 16, 64};

@@ -51,10 +51,11 @@ Task<bool> again(ShardCall& call, const Decision& next) {
   if (!take_budget(call, next)) co_return false;
   part.reason = traced_as(next.reason);
   part.pause = next.pause;
-  spdlog::debug("query {}: table {}, shard {}: attempt {} ({}) after a pause of {} ms; {} said: {}",
-                query.id, order.table.name, part.number, part.attempts + 1, name(next.reason),
-                std::chrono::duration<double, std::milli>(next.pause).count(),
-                part.mirror->agent->name, part.failed.empty() ? "" : part.failed.back().why);
+  const std::string_view why = part.failed.empty() ? "" : std::string_view(part.failed.back().why);
+  spdlog::debug(  // BP-031; what an agent said is quoted, it may hold line ends
+      "query {}: table {}, shard {}: attempt {} ({}) after a pause of {} ms; {} said {:?}",
+      query.id, order.table.name, part.number, part.attempts + 1, name(next.reason),
+      std::chrono::duration<double, std::milli>(next.pause).count(), part.mirror->agent->name, why);
   if (next.pause > Micros{0}) {
     PartStop stop(query, part);
     co_await sleep(query.worker.loop, Loop::now() + next.pause, stop);

@@ -54,11 +54,6 @@ void Breaker::succeeded(std::size_t mirror, Operation operation, TimePoint now) 
     restart(cell.failures[static_cast<std::size_t>(operation)].count);
 }
 
-void Breaker::ping_answered(std::size_t mirror, TimePoint now) noexcept {
-  auto& cell = cells_[mirror];
-  if (is_tripped(cell, micros(now))) cell.next_probe.store(micros(now), kRelaxed);
-}
-
 Candidates Breaker::tripped(TimePoint now) const noexcept {
   Candidates tripped;
   for (std::size_t i = 0; i < cells_.size(); ++i)

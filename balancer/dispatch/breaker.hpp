@@ -41,9 +41,6 @@ class Breaker {
   /// An attempt succeeded: its count restarts. A tripped mirror is closed, both counts restart.
   void succeeded(std::size_t mirror, Operation operation, TimePoint now) noexcept;
 
-  /// A ping was answered: if the mirror is tripped, it may be probed now.
-  void ping_answered(std::size_t mirror, TimePoint now) noexcept;
-
   bool is_tripped(std::size_t mirror, TimePoint now) const noexcept;
 
   /// Whom to avoid; leaves at least one mirror.

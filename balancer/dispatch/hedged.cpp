@@ -1,5 +1,6 @@
 #include "balancer/dispatch/hedged.hpp"
 
+#include <boost/container/static_vector.hpp>
 #include <memory>
 
 #include "balancer/dispatch/hedge_load.hpp"
@@ -50,9 +51,7 @@ struct Runner {
 class Race {
  public:
   Race(ShardCall& call, const HedgeRules& rules, RaceNext next)
-      : query_(call.query), order_(call.order), part_(call.part), next_(next), plan_(rules) {
-    runners_.reserve(kMostHedges + 1);  // they are referred to
-  }
+      : query_(call.query), order_(call.order), part_(call.part), next_(next), plan_(rules) {}
 
   Task<void> run() {
     start({.part = &part_});
@@ -170,7 +169,7 @@ class Race {
   ShardPart& part_;
   RaceNext next_;
   HedgePlan plan_;
-  std::vector<Runner> runners_;
+  boost::container::static_vector<Runner, kMostHedges + 1> runners_;  // they do not move
   std::size_t running_ = 0;
   bool ended_since_ = false;
   Stop* waiting_ = nullptr;

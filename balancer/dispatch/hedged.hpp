@@ -38,7 +38,8 @@ class Hedged {
   constexpr explicit Hedged(Next next) : next_(std::move(next)) {}
 
   Task<void> operator()(ShardCall& call) const {
-    if (const auto rules = hedging_of(call)) return race(call, *rules, RaceNext(next_));
+    call.part.hedging = hedging_of(call);
+    if (call.part.hedging) return race(call, *call.part.hedging, RaceNext(next_));
     return next_(call);
   }
 

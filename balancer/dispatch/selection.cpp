@@ -78,8 +78,11 @@ Refusal nothing_suitable(const Selection& selection, const Shard& shard, const S
   for (std::size_t i = 0; i < set.size(); ++i) {
     const auto& agent = *set[i].agent;
     const auto& why = view.mirrors[i].why;
-    const auto last = why.empty() ? agent.last_error() : why;
-    available = available || view.picture.mirrors[i].role != Role::unknown;
+    const bool known = view.picture.mirrors[i].role != Role::unknown;
+    // An error that is over says nothing of a mirror that is well.
+    const bool failing = !known || agent.vitals.errors_in_a_row.load(std::memory_order_relaxed) > 0;
+    const auto last = why.empty() && failing ? agent.last_error() : why;
+    available = available || known;
     errors.insert(last);
     if (i > 0) details.push_back(',');
     details.append(R"({"address":)");

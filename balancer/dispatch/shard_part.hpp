@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "balancer/dispatch/hedge_plan.hpp"
 #include "balancer/dispatch/retry_budget.hpp"
 #include "balancer/dispatch/retry_plan.hpp"
 #include "balancer/dispatch/selection.hpp"
@@ -42,6 +43,7 @@ struct ShardPart {
   std::optional<RetryBudget::Live> live;
   std::optional<RetryBudget::Extra> extra;  ///< of the attempt that is queued or under way
   Advice advice;                            ///< in the last error answer
+  std::optional<HedgeRules> hedging;        ///< when other mirrors are asked beside it
   unsigned attempts = 0;
 
   // Of the next attempt:

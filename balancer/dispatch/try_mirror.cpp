@@ -106,6 +106,7 @@ OpenAttempt traced(Query& query, const ShardOrder& order, const ShardPart& part,
     start.choice = {.strategy = set.strategy_name(),
                     .suitable = static_cast<std::uint8_t>(suitable),
                     .acceptable = static_cast<std::uint8_t>(acceptable)};
+    if (part.reason == AttemptReason::initial) start.hedging = part.hedging;
   }
   return query.trace.begin(start);
 }
@@ -158,7 +159,10 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
   auto end = co_await attempt(worker.loop, worker.pool(mirror.agent), attempt_order, stop);
   end.outrun = part.outrun && end.outcome == Outcome::cancelled;
   if (end.stale) worker.counters.add(Count::stale_connections);
-  if (end.first_byte_timeout) worker.counters.add(Count::first_byte_timeouts);
+  if (end.outcome == Outcome::connect_timeout) worker.counters.add(Count::connect_timeouts);
+  if (end.outcome == Outcome::query_timeout)
+    worker.counters.add(end.first_byte_timeout ? Count::first_byte_timeouts
+                                               : Count::query_timeouts);
   if (end.outcome == Outcome::answered) {
     auto judgement = order.dialect.judge(
         {end.reply.status, end.reply.content_type(), end.reply.body()}, order.plan != nullptr);

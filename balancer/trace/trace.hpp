@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/outcome.hpp"
+#include "balancer/dispatch/hedge_plan.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -39,7 +40,8 @@ struct AttemptStart {
   std::string_view mirror;  ///< the name of its agent
   AttemptReason reason = AttemptReason::initial;
   Choice choice;
-  Micros pause{};  ///< waited before it
+  std::optional<HedgeRules> hedging;  ///< of an initial attempt: when others are asked (CO-086)
+  Micros pause{};                     ///< waited before it
   TimePoint at{};
 };
 

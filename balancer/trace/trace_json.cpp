@@ -84,6 +84,7 @@ void append_attempt(std::string& out, const TracedAttempt& attempt) {
     append_count(out, "suitable", start.choice.suitable);
     append_count(out, "acceptable", start.choice.acceptable);
   }
+  if (start.hedging) append_text(out, "hedging", text(*start.hedging), kWord);
   if (start.pause > Micros{0}) append_time(out, "pause_us", start.pause);
   append_time(out, "start_us", attempt.started);
   append_time(out, "connected_us", attempt.connected);

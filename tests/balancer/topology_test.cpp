@@ -145,6 +145,30 @@ TEST(Reload, MirrorSetsThatDidNotChangeStayAndOthersAreMadeAnew) {
   }
 }
 
+TEST(Reload, OtherLimitsOfRetriesAndBreakersLeaveTheMirrorsAsTheyAre) {
+  Built built;
+  const auto line = table("t", " agent = a:1|b:1:x");
+  const auto shard = [](const auto& topology) { return topology->find("t")->shards[0]; };
+  auto before = shard(built.build(line));
+  for (const auto* lines : {"retry_budget_percent = 30", "retry_budget_min = 9", "breaker = 1",
+                            "breaker = 1\n breaker_reads = 2",
+                            "breaker = 1\n breaker_reads = 2\n ha_ping_interval = 5s"}) {
+    const auto text = std::string("searchd {\n ").append(lines).append("\n}\n").append(line);
+    const auto after = shard(built.build(text));
+    EXPECT_EQ(after->mirrors, before->mirrors) << lines;
+    EXPECT_NE(after->protection, before->protection) << lines;
+    EXPECT_EQ(after->protection->breaker.has_value(), std::string_view(lines).contains("breaker"));
+    EXPECT_EQ(shard(built.build(text)), after) << lines;
+    before = after;
+  }
+  built.build(
+      "searchd {\n overload_max_retries = 1\n ha_ping_interval = 5s\n breaker = 1\n"
+      " breaker_reads = 2\n}\n" +
+      line);
+  EXPECT_EQ(shard(built.now), before) << "rules of the table";
+  EXPECT_EQ(built.now->find("t")->retry_rules.overload_max_retries, 1u);
+}
+
 TEST(Reload, AgentsKeepTheirStatisticsAsLongAsAnybodyNamesThem) {
   Built built;
   auto first = built.build(table("one", " agent = a:1:x\n agent = b:1:x"));

@@ -176,6 +176,17 @@ TEST_F(Hedging, AHedgeThatKnowsLessDoesNotWin) {
   EXPECT_EQ(master.count("hedges_won"), 0);
 }
 
+// CO-083: retrying is the first one's business.
+TEST_F(Hedging, AHedgeThatIsRefusedIsNotRetried) {
+  FakeSet set(3, refused(429, ""));
+  set[0].react(always(slowly(1s)));
+  const RestingMaster master(taking_turns("hedge = 20ms"), set.table());
+  EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(set.requests(), 2u);
+  EXPECT_EQ(master.count("hedges"), 1);
+  EXPECT_EQ(master.count("agent_retry"), 0);
+}
+
 // The hedge of one shard wins, and turns out to be broken when the shards are merged.
 TEST_F(Hedging, AWinnerThatCannotBeMergedIsReplaced) {
   constexpr std::string_view broken =

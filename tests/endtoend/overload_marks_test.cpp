@@ -83,6 +83,27 @@ TEST_F(TwoTables, WithoutABreakerTheMirrorKeepsItsTurns) {
 }
 
 // CO-033: five minutes, or until a ping says otherwise; here nobody pings.
+// CO-051: what is known of the set is old. Its mirrors were pinged at the start, and would be again
+// in an hour.
+TEST(Moved, AShardIsLookedForElsewhereAndItsMirrorsArePinged) {
+  std::atomic<int> pings{0};
+  const auto pinged = [&](const Reaction& reaction) {
+    return [&pings, reaction](const std::string& request) {
+      if (!request.starts_with("GET / ")) return reaction;
+      ++pings;
+      return json("{}");
+    };
+  };
+  const FakeMirror moved(pinged(refused(410, "X-Sub-Status: 0\r\n")), true);
+  const FakeMirror has_it(pinged(nothing_found()), true);
+  const RestingMaster master(taking_turns("ha_ping_interval = 1h"),
+                             table_of({line_of({moved.address(), has_it.address()})}));
+  ASSERT_TRUE(eventually([&] { return pings == 2; }));
+  const auto answer = master.find();
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_TRUE(eventually([&] { return pings == 4; }));
+}
+
 TEST(Draining, AMirrorThatIsTakenAwayIsLeftAlone) {
   for (const auto& reaction :
        {refused(403, "X-Sub-Status: 1008\r\n", R"({"error":"leaving"})"),
@@ -95,6 +116,18 @@ TEST(Draining, AMirrorThatIsTakenAwayIsLeftAlone) {
     EXPECT_EQ(mirrors[0].requests(), 1u);
     EXPECT_EQ(mirrors[1].requests(), 10u);
   }
+}
+
+TEST(Draining, AMirrorThatSaysSoToAHedgeIsLeftAloneToo) {
+  FakeSet mirrors(3);
+  mirrors[0].react(always(slowly(200ms)));
+  mirrors[1].react(always(refused(403, "X-Sub-Status: 1008\r\n")));
+  const RestingMaster master(taking_turns("hedge = 20ms"), mirrors.table());
+  EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(mirrors[1].requests(), 1u);
+  EXPECT_EQ(master.count("hedges"), 1);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(master.find("", "X-Hedge: off\r\n").status, 200);
+  EXPECT_EQ(mirrors[1].requests(), 1u);
 }
 
 TEST(Draining, ItsTimeIsASetting) {

@@ -36,6 +36,8 @@ TEST(Refused, AnotherMirrorIsAskedHoweverTheRefusalIsWorded) {
     EXPECT_EQ(master.find().status, 200);
     EXPECT_EQ(mirrors[0].requests(), 1u);
     EXPECT_EQ(mirrors[1].requests(), 1u);
+    for (std::size_t i = 0; i < 2; ++i)  // BP-032
+      EXPECT_TRUE(mirrors[i].seen()[0].contains("\r\nX-Backpressure: 1\r\n"));
     EXPECT_EQ(master.count("overload_retries"), c.told_when ? 0 : 1);
     EXPECT_EQ(master.count("throttled_retries"), c.told_when ? 1 : 0);
     EXPECT_EQ(master.count("agent_retry"), 1);
@@ -157,8 +159,8 @@ TEST(Refused, TheMirrorMayNameTheBaseOfThePause) {
   EXPECT_EQ(mirrors.requests(), 6u);
 }
 
-// BP-060: an update may have been carried out. Not so when the mirror said that it refused it, when
-// nothing of it was sent, or when a key tells the mirror that it is the same again.
+// BP-060, CO-045: an update may have been carried out. Not so when the mirror said that it refused
+// it, when nothing of it was sent, or when a key tells the mirror that it is the same again.
 TEST(RefusedUpdate, IsRepeatedOnlyWhereThatIsSafe) {
   const Reaction reset{"", Reaction::Then::reset};
   const auto trouble = json(R"({"error":"internal error"})", 500);
@@ -194,7 +196,7 @@ TEST(RefusedUpdate, IsRepeatedOnlyWhereThatIsSafe) {
   }
 }
 
-TEST(RefusedUpdate, IsRepeatedWhenNothingOfItWasSent) {
+TEST(RefusedUpdate, IsRepeatedWhenNothingOfItWasSent) {  // CO-045
   const FakeMirror works(always(inserted()));
   const ClosedPort nobody;
   const RestingMaster master(
@@ -202,6 +204,42 @@ TEST(RefusedUpdate, IsRepeatedWhenNothingOfItWasSent) {
   EXPECT_EQ(insert(master).status, 200);
   EXPECT_EQ(works.requests(), 1u);
   EXPECT_EQ(master.count("agent_retry"), 1);
+}
+
+// CO-037: at once, and once.
+TEST(Refused, AFailedReadAndALostCopyAreAskedForElsewhereAlike) {
+  for (const auto& reaction :
+       {json(R"({"error":"internal error"})", 500), refused(410, "X-Sub-Status: 1022\r\n")}) {
+    SCOPED_TRACE(reaction.bytes);
+    FakeSet mirrors(3);
+    mirrors[0].react(always(reaction));
+    const RestingMaster master(taking_turns("overload_backoff_base = 1h"), mirrors.table());
+    EXPECT_EQ(master.find().status, 200);
+    EXPECT_EQ(mirrors.requests(), 2u);
+    EXPECT_EQ(master.count("agent_retry"), 1);
+  }
+}
+
+// BP-061: the next page of something that one mirror holds open is nothing that another one has.
+// What it is, karmad does not know; so it is repeated when the mirror refused it, and not when it
+// failed.
+TEST(Refused, ACursorsNextPageIsAskedForAgainButNotAfterAFailure) {
+  const struct {
+    Reaction reaction;
+    std::size_t requests;
+  } cases[] = {{refused(429, ""), 2},
+               {json(R"({"error":"internal error"})", 500), 1},
+               {{"", Reaction::Then::reset}, 1}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.reaction.bytes);
+    FakeSet mirrors(2);
+    mirrors[0].react(always(c.reaction));
+    const RestingMaster master(taking_turns(), mirrors.table("dialect = http\n route = /engine"));
+    const auto answer = ask(master.port(), "POST", "/engine/_search/scroll",
+                            R"({"scroll":"1m","scroll_id":"DXF1ZXJ5"})");
+    EXPECT_EQ(answer.status == 200, c.requests == 2) << answer.body;
+    EXPECT_EQ(mirrors.requests(), c.requests);
+  }
 }
 
 // BP-014: who waits has given its connection back.

@@ -26,6 +26,32 @@ TEST(FirstByte, HasATimeOfItsOwnThatIsCountedAndNamed) {
   EXPECT_TRUE(mirrors.is_left(0));
 }
 
+TEST(TimeOuts, AreThreeAndEachIsCountedAndNamedByItself) {
+  const FullPort full;
+  const FakeMirror silent(always(silence()));
+  const struct {
+    std::string address;
+    std::string setting;
+    std::string error;
+    std::string counter;
+  } cases[] = {
+      {full.address(), "agent_connect_timeout", "connect timed out", "connect_timeouts"},
+      {silent.address(), "agent_first_byte_timeout", "no byte of an answer came in time",
+       "first_byte_timeouts"},
+      {silent.address(), "agent_query_timeout", "query timed out", "query_timeouts"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.setting);
+    const RestingMaster master(taking_turns("retry_reads = 0"),
+                               table_of({line_of({c.address})}, c.setting + " = 100ms"));
+    const auto answer = master.find();
+    EXPECT_EQ(answer.status, 504);
+    EXPECT_TRUE(answer.body.contains(c.error)) << answer.body;
+    for (const auto& other : cases)
+      EXPECT_EQ(master.count(other.counter), other.counter == c.counter ? 1 : 0) << other.counter;
+  }
+}
+
 TEST(FirstByte, OnceItIsThereTheWholeAnswerHasItsTime) {
   FakeSet mirrors(1, {"HTTP/1.1 200 OK\r\nContent-Le", Reaction::Then::hang});
   const RestingMaster master(

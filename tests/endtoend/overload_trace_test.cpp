@@ -28,7 +28,7 @@ std::string all(const std::string& trace, const std::string& member) {
   return words;
 }
 
-TEST(Trace, TellsOfEveryAttemptWhyItWasMadeAndHowItEnded) {
+TEST(Trace, TellsOfEveryAttemptWhyItWasMadeAndHowItEnded) {  // CO-001
   const struct {
     Reaction first;
     std::string searchd;
@@ -60,6 +60,37 @@ TEST(Trace, TellsOfEveryAttemptWhyItWasMadeAndHowItEnded) {
     EXPECT_NE(at(trace, "/attempts/1/end_us"), "") << trace;
     EXPECT_EQ(at(trace, "/attempts/1/error"), "");
   }
+}
+
+// CO-086: when others are asked, who was, in which order and why, and who answered.
+TEST(Trace, TellsHowASearchWasHedged) {
+  FakeSet mirrors(3);
+  mirrors[0].react(always(silence()));
+  mirrors[1].react(always(silence()));
+  const RestingMaster master(taking_turns("hedge = 30ms\n hedge_step = 20ms"),
+                             mirrors.table("hedge_max = 2"));
+  const auto trace = trace_of(master);
+  EXPECT_EQ(at(trace, "/attempts/0/hedging"), "t:30ms, s:20ms, w:False") << trace;
+  EXPECT_EQ(all(trace, "mirror"), fmt::format("{} {} {}", mirrors[0].address(),
+                                              mirrors[1].address(), mirrors[2].address()));
+  EXPECT_EQ(all(trace, "reason"), "initial hedge hedge");
+  EXPECT_EQ(all(trace, "outcome"), "cancelled cancelled answered");
+  EXPECT_EQ(at(trace_of(master, "X-Hedge: off\r\nX-Timeout-Ms: 100\r\n"), "/attempts/0/hedging"),
+            "");
+}
+
+// BP-031
+TEST(Log, SaysOfEveryRetryWhyItIsMade) {
+  FakeSet mirrors(2);
+  mirrors[0].react(always(refused(429, "Retry-After-Ms: 7\r\n", R"({"error":"busy\nnow"})")));
+  RestingMaster master(taking_turns("log_level = debug\n throttle_max_retries = 1"),
+                       mirrors.table("max_attempts = 2"));
+  EXPECT_EQ(master.find().status, 200);
+  const auto line = master.process().wait_for("throttled").value_or("");
+  for (const std::string& word :
+       {std::string("query "), std::string("table t, shard 1: attempt 2 (throttled)"),
+        std::string("pause of 0 ms"), mirrors[0].address() + R"( said "status 429: busy\nnow")"})
+    EXPECT_TRUE(line.contains(word)) << word << "\n" << line;
 }
 
 TEST(Trace, TellsThePauseBeforeAnAttempt) {

@@ -2,8 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/fake_mirror.hpp"
-#include "tests/support/role_set.hpp"
+#include "tests/support/fake_set.hpp"
 
 namespace karmad::test {
 namespace {
@@ -103,6 +102,26 @@ TEST_F(NoPrimary, WhenNobodyIsThereTheirCommonErrorIsTheReason) {  // SS-170
       << answer.body;
 }
 
+TEST_F(NoPrimary, TellsOfNoErrorThatIsOver) {
+  FakeSet mirrors(2);
+  const RestingMaster master(choosing("selection_timeout = 0"),
+                             mirrors.table("", {"replica", "replica"}));
+  ASSERT_TRUE(master.shows({"replica", "replica"}));
+  mirrors[0].react(always(json(R"({"error":"internal error"})", 500)));
+  ASSERT_TRUE(eventually([&] {
+    master.find("secondary");
+    return master.word_of(0, "last_error").contains("internal error");
+  }));
+  mirrors[0].react(always(nothing_found()));
+  ASSERT_TRUE(eventually([&] {
+    master.find("secondary");
+    return master.number_of(0, "errors_in_a_row") == 0;
+  }));
+  const auto answer = master.find("primary");
+  EXPECT_EQ(at(answer.body, "/error/mirrors/0/role"), "replica") << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/mirrors/0/last_error"), "") << answer.body;
+}
+
 TEST_F(NoPrimary, WithASelectionTimeoutOfZeroNobodyWaits) {  // SS-015
   const RestingMaster master(choosing("selection_timeout = 0"), table());
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
@@ -122,7 +141,7 @@ TEST_F(NoPrimary, TheRequestsOwnDeadlineShortensTheWait) {  // SS-111
   EXPECT_EQ(at(answer.body, "/error/type"), "selection_timeout");
 }
 
-TEST_F(NoPrimary, MoreWaitersThanAllowedAreRefusedAsOverload) {  // SS-113
+TEST_F(NoPrimary, MoreWaitersThanAllowedAreRefusedAsOverload) {  // SS-113, BP-015
   const RestingMaster master(choosing("max_waiting_selections = 1"), table());
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
   {

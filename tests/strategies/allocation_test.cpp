@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <optional>
 #include <vector>
 
@@ -9,33 +7,18 @@
 #include "strategies/registry.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/pictures.hpp"
-
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-// Replaced for the whole test program; only the count between two marks is looked at. Not inlined:
-// g++ would take the pairs apart and warn about them.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
 namespace {
 
+using test::allocations;
+
 TEST(Allocations, AreCounted) {
-  const auto before = allocations;
+  const auto before = allocations();
   auto* volatile kept = new int(1);
   delete kept;
-  EXPECT_EQ(allocations, before + 1);
+  EXPECT_EQ(allocations(), before + 1);
 }
 
 TEST(Allocations, APickMakesNone) {
@@ -44,7 +27,7 @@ TEST(Allocations, APickMakesNone) {
     for (const std::size_t n : {1U, 2U, 16U, 64U}) {
       std::vector<MirrorView> mirrors(n);
       SeededRandom random(1);
-      const auto before = allocations;
+      const auto before = allocations();
       for (int round = 0; round < 100; ++round) {
         for (std::size_t i = 0; i < n; ++i) {
           const auto count = static_cast<unsigned>(i) + static_cast<unsigned>(round);
@@ -54,7 +37,7 @@ TEST(Allocations, APickMakesNone) {
         testing::pick_any(mirrors, Candidates::first(n / 2), *strategy, random);
         strategy->shares(mirrors, Candidates::first(n));
       }
-      EXPECT_EQ(allocations, before) << name << ", " << n << " mirrors";
+      EXPECT_EQ(allocations(), before) << name << ", " << n << " mirrors";
     }
   }
 }
@@ -75,7 +58,7 @@ TEST(Allocations, APickWithAPreferenceMakesNone) {
                           .last_write = Micros(i)};
       const Selector selector = [](const SetPicture&, Candidates all) { return all; };
       SeededRandom random(1);
-      const auto before = allocations;
+      const auto before = allocations();
       for (auto mode : {Mode::primary, Mode::primary_preferred, Mode::secondary,
                         Mode::secondary_preferred, Mode::nearest}) {
         need.preference.mode = mode;
@@ -86,7 +69,7 @@ TEST(Allocations, APickWithAPreferenceMakesNone) {
                   .selector = &selector},
                  set, mirrors, *strategy, random);
       }
-      EXPECT_EQ(allocations, before) << name << ", " << n << " mirrors";
+      EXPECT_EQ(allocations(), before) << name << ", " << n << " mirrors";
     }
   }
 }
@@ -94,10 +77,10 @@ TEST(Allocations, APickWithAPreferenceMakesNone) {
 TEST(Allocations, NewWeightsAndTheFailureFloorMakeNone) {
   std::vector<double> weights(64, 1.0 / 64);
   std::vector<std::optional<Micros>> means(64, Micros{10'000});
-  const auto before = allocations;
+  const auto before = allocations();
   next_weights(weights, means, {});
   failure_floor(means);
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocations(), before);
 }
 
 }  // namespace

@@ -72,8 +72,38 @@ Master::Master(const std::string& searchd, const std::string& rest)
 
 Master::~Master() {
   if (process_.wait(0ms)) return;
+  std::string left;
+  EXPECT_TRUE(eventually([&] {
+    left = unrest();
+    return left.empty() || process_.wait(0ms);
+  })) << left;
   process_.signal(SIGTERM);
   EXPECT_EQ(process_.wait(), 0) << process_.output();  // the sanitizers' leaks, too
+}
+
+/// What is not at rest, one line each.
+std::string Master::unrest() const {
+  std::string left;
+  const auto expect = [&](std::string_view what, double most, double is) {
+    if (!(is <= most)) fmt::format_to(std::back_inserter(left), "{}: {}\n", what, is);
+  };
+  for (const auto* key : {"selections_waiting", "retry_budget_live", "retry_budget_extras"})
+    expect(key, 0, static_cast<double>(count(key)));
+  expect("connections_open", 1, static_cast<double>(count("connections_open")));  // who asks
+  rapidjson::Document told;
+  told.Parse(get(port_, "/agents").body.c_str());
+  if (!told.IsObject()) return left.append("no answer\n");
+  for (const auto& table : told["tables"].GetArray())
+    for (const auto& shard : table["shards"].GetArray()) {
+      const auto& budget = shard["retry_budget"];
+      expect("live", 0, budget["live"].GetDouble());
+      expect("extras", 0, budget["extras"].GetDouble());
+      for (const auto& mirror : shard["mirrors"].GetArray())
+        for (const auto* what : {"in_flight", "waiting"})
+          expect(fmt::format("{} of {}", what, mirror["address"].GetString()), 0,
+                 mirror[what].GetDouble());
+    }
+  return left;
 }
 
 bool Master::ready() {

@@ -40,7 +40,9 @@ class Master {
   Master(const std::string& searchd, const std::string& rest);
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
-  /// Ends it gracefully, if the test did not end it; the test fails when it does not end well.
+  /// Ends it gracefully, if the test did not end it; the test fails when it does not end well, or
+  /// does not come to rest before: whatever became of the requests, nothing is left of them, no
+  /// attempt, no wait, no share of a retry budget, no client's connection (SS-114).
   ~Master();
 
   int port() const { return port_; }
@@ -61,6 +63,8 @@ class Master {
   void write_config(const std::string& searchd, const std::string& rest);
 
  private:
+  std::string unrest() const;
+
   TempDir dir_;
   std::string config_;
   Process process_;

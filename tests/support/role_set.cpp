@@ -37,22 +37,6 @@ std::string line_of(const std::vector<std::string>& addresses) {
   return fmt::format("{}:products", fmt::join(addresses, "|"));
 }
 
-RestingMaster::~RestingMaster() {
-  if (process().wait(0ms)) return;
-  EXPECT_TRUE(has_waiting(0));
-  EXPECT_TRUE(eventually([&] {
-    const auto agents = get(port(), "/agents").body;
-    rapidjson::Document told;
-    told.Parse(agents.c_str());
-    double in_flight = 0;
-    for (const auto& table : told["tables"].GetArray())
-      for (const auto& shard : table["shards"].GetArray())
-        for (const auto& mirror : shard["mirrors"].GetArray())
-          in_flight += mirror["in_flight"].GetDouble();
-    return in_flight == 0;
-  })) << get(port(), "/agents").body;
-}
-
 namespace {
 
 std::string pointer_to(std::size_t mirror, const std::string& what) {

@@ -25,14 +25,11 @@ std::string table_of(const std::vector<std::string>& lines, const std::string& s
 /// An agent line of these mirrors, all with the demo agents' table.
 std::string line_of(const std::vector<std::string>& addresses);
 
-/// A master that has to be at rest at its end: nothing waits for a mirror and no attempt is under
-/// way, whatever became of the requests (SS-114).
+/// A master of the table `t`, with words for what tests ask of that table's first shard. Like every
+/// master it has to be at rest at its end.
 class RestingMaster : public Master {
  public:
   using Master::Master;
-  RestingMaster(const RestingMaster&) = delete;
-  RestingMaster& operator=(const RestingMaster&) = delete;
-  ~RestingMaster();
 
   /// What GET /agents says of a mirror of the first table's first shard.
   double number_of(std::size_t mirror, const std::string& what) const;

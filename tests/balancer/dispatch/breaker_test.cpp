@@ -98,17 +98,6 @@ TEST(Breaker, LetsOneProbeThroughPerInterval) {  // CO-092
   EXPECT_EQ(breaker.try_probe(at(4s)), std::nullopt) << "it is closed";
 }
 
-TEST(Breaker, LetsAProbeThroughWhenAPingWasAnswered) {  // CO-092
-  Breaker breaker{2, {.probe_every = 1s}};
-  breaker.ping_answered(0, at(0s));
-  EXPECT_EQ(breaker.try_probe(at(0s)), std::nullopt) << "nothing is tripped";
-  fail(breaker, 0, 11);
-  breaker.ping_answered(0, at(10ms));
-  EXPECT_TRUE(breaker.is_tripped(0, at(10ms))) << "a ping asks nothing of the shard";
-  EXPECT_EQ(breaker.try_probe(at(10ms)), 0U);
-  EXPECT_EQ(breaker.try_probe(at(11ms)), std::nullopt);
-}
-
 TEST(Breaker, ProbesEachMirrorThatIsDue) {
   Breaker breaker{3, {.probe_every = 1s}};
   fail(breaker, 0, 11);
@@ -158,7 +147,6 @@ TEST(Breaker, IsSharedByAllWorkers) {
         breaker.failed(0, kRead, now);
         breaker.failed(1 + w % 3, w % 2 == 0 ? kRead : kWrite, now);
         if (i % 7 == 0) breaker.succeeded(1 + (w + 1) % 3, kRead, now);
-        if (i % 11 == 0) breaker.ping_answered(3, now);
         if (const auto mirror = breaker.try_probe(now)) ++probes[*mirror];
         EXPECT_LT(breaker.tripped(now).size(), 4U);
       }

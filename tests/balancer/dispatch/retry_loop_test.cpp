@@ -1,91 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <vector>
-
-#include "balancer/dispatch/retry_plan.hpp"
+#include "tests/balancer/dispatch/retry_story.hpp"
 
 namespace karmad {
 namespace {
 
-using namespace std::chrono_literals;
-using Kind = Advice::Kind;
-using Prefer = Decision::Prefer;
-using Pauses = std::vector<Micros>;
-
-constexpr Ended kAnswered{.outcome = Outcome::answered, .sent = true};
-constexpr Ended kBroken{.outcome = Outcome::broken, .sent = true};
-
-/// The client is to blame by its status, which none of the kinds means.
-constexpr Ended refused(Kind kind) {
-  return {.outcome = Outcome::client_mistake, .advice = {.kind = kind}, .sent = true};
-}
-
-constexpr Ended overloaded() {
-  return {.outcome = Outcome::agent_error,
-          .advice = {.kind = Kind::overload, .overload = true, .retryable = true},
-          .sent = true};
-}
-
-constexpr Ended throttled(Micros delay) {
-  auto ended = overloaded();
-  ended.advice.kind = Kind::throttled;
-  ended.advice.delay = delay;
-  ended.tried = 3;  // everybody: else another one is asked
-  return ended;
-}
-
-constexpr Ended in_roles(Ended ended) {
-  ended.set = SetKind::roles;
-  return ended;
-}
-
-constexpr Ended tried(std::size_t mirrors, Ended ended) {
-  ended.tried = mirrors;
-  return ended;
-}
-
-/// Nothing but the reason under test ends the loop.
-RetryRules unlimited() {
-  return {.overload_max_retries = 10, .max_attempts = 1000, .min_execution = 0us};
-}
-
-/// The rules of the products the vectors are from.
-RetryRules products() {
-  auto rules = unlimited();
-  rules.throttle_max_wait = 30s;
-  rules.moved_pause = {1s, 15s};
-  rules.conflict_salt_ms = 0;
-  rules.generation_wait = 5s;
-  return rules;
-}
-
-/// One shard request with scripted time and chance: attempts take no time, pauses do.
-struct Story {
-  RetryRules rules;
-  RetrySubject subject{.mirrors = 3};
-  Micros left = 1h;
-  double jitter = 0;
-  TokenBucket* bucket = nullptr;
-
-  Pauses pauses;
-  std::vector<Reason> reasons;
-  Final final = Final::no;
-  Decision last;
-
-  /// The answers in order, the last of them for ever.
-  unsigned play(const std::vector<Ended>& answers) {
-    RetryLoop loop(rules, subject);
-    for (std::size_t i = 0;; ++i) {
-      last = loop.after(answers[std::min(i, answers.size() - 1)], left, jitter, bucket);
-      final = last.final;
-      if (!last.again()) return loop.attempts();
-      pauses.push_back(last.pause);
-      reasons.push_back(last.reason);
-      left -= last.pause;
-    }
-  }
-};
+using namespace testing;
 
 TEST(RetryLoop, EndsWithAnAnswer) {
   Story story;
@@ -306,7 +226,7 @@ TEST(RetryLoop, RepeatsAWriteOnlyWhenItWasNotExecuted) {  // BP-060, BP-009
   }
 }
 
-TEST(RetryLoop, RetriesNothingForAClientThatLeft) {
+TEST(RetryLoop, RetriesNothingForAClientThatLeft) {  // CO-045
   Story story{.subject = {.mirrors = 3, .ordinary = {.per_mirror = 5}}};
   EXPECT_EQ(story.play({{.outcome = Outcome::cancelled}}), 1U);
 }
@@ -383,129 +303,6 @@ TEST(RetryLoop, ThrottlingCountsForNoOtherRule) {  // CO-021, X-11
   Story story{.rules = {.overload_max_retries = 1, .max_attempts = 100}, .jitter = 1};
   EXPECT_EQ(story.play({throttled(1ms), throttled(1ms), overloaded()}), 4U);
   EXPECT_EQ(story.pauses, (Pauses{1ms, 1ms, 100ms}));
-}
-
-// 410, 449, 404/1002, 403/1008: sections 6.3, 6.5, vector 10.9
-
-TEST(RetryLoop, PausesForAMovedShardAsTheVectorsSay) {  // CO-050 … CO-054
-  for (const auto kind : {Kind::moved, Kind::migrating}) {
-    Story story{.rules = products(), .left = 30s};
-    story.play({refused(kind)});
-    EXPECT_EQ(story.pauses, (Pauses{0s, 1s, 2s, 4s, 8s, 15s}));
-    EXPECT_EQ(story.final, Final::deadline);
-    EXPECT_EQ(story.last.status, 503);
-  }
-}
-
-TEST(RetryLoop, PausesForAMovedShardBriefly) {  // CO-054, ours
-  Story story{.rules = unlimited(), .left = 4s};
-  story.play({refused(Kind::moved)});
-  EXPECT_EQ(story.pauses, (Pauses{0ms, 50ms, 100ms, 200ms, 400ms, 800ms, 1s, 1s, 450ms}));
-}
-
-TEST(RetryLoop, LeavesTheRetryTimeToExecute) {  // CO-056
-  Story story{.left = 60ms};
-  story.play({refused(Kind::moved), refused(Kind::moved), kAnswered});
-  EXPECT_EQ(story.pauses, (Pauses{0ms, 10ms}));
-}
-
-TEST(RetryLoop, AnIndexMadeAnewMayBeSoTwice) {  // CO-053
-  Story story{.rules = products()};
-  EXPECT_EQ(story.play({refused(Kind::recreated)}), 3U);
-  EXPECT_EQ(story.final, Final::limit);
-}
-
-TEST(RetryLoop, PausesForAConflictAsTheVectorsSay) {  // CO-055
-  Story story{.rules = products()};
-  story.rules.max_attempts = 11;
-  story.play({refused(Kind::retry_with)});
-  EXPECT_EQ(story.pauses, (Pauses{0ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s}));
-}
-
-TEST(RetryLoop, SaltsThePauseForAConflict) {  // CO-056: 1 … 4 ms, within the cap
-  for (const auto& [jitter, salt] : {std::pair{0.0, 1ms}, {0.25, 2ms}, {0.5, 3ms}, {0.999, 4ms}}) {
-    Story story{.rules = unlimited(), .jitter = jitter};
-    story.rules.max_attempts = 10;
-    story.play({refused(Kind::retry_with)});
-    EXPECT_EQ(story.pauses[0], 0ms);
-    EXPECT_EQ(story.pauses[1], 10ms + salt);
-    EXPECT_EQ(story.pauses[8], 1s);
-  }
-}
-
-TEST(RetryLoop, ConflictAndMoveShareTheFreeRetry) {  // CO-056
-  Story story{.rules = products()};
-  story.rules.max_attempts = 4;
-  story.play({refused(Kind::moved), refused(Kind::retry_with), refused(Kind::moved)});
-  EXPECT_EQ(story.pauses, (Pauses{0ms, 10ms, 1s}));
-}
-
-TEST(RetryLoop, ReportsTheEarlierConflict) {  // CO-056
-  Story story;
-  story.play({refused(Kind::retry_with), refused(Kind::moved)});
-  EXPECT_EQ(story.last.status, 449);
-  Story conflict;
-  conflict.play({refused(Kind::moved), refused(Kind::retry_with)});
-  EXPECT_EQ(conflict.last.status, 0) << "the answer itself";
-}
-
-TEST(RetryLoop, AsksElsewhereWhereverACopyIsLost) {  // CO-057
-  Story story;
-  EXPECT_EQ(story.play({refused(Kind::lost_copy), tried(2, refused(Kind::lost_copy)),
-                        tried(3, refused(Kind::lost_copy))}),
-            3U);
-  EXPECT_EQ(story.pauses, (Pauses{0us, 0us}));
-  EXPECT_FALSE(story.last.refresh);
-}
-
-TEST(RetryLoop, MarksADrainingMirror) {  // CO-033
-  const RetryRules rules;
-  RetryLoop loop(rules, {.mirrors = 2});
-  auto decision = loop.after(refused(Kind::draining), 1s, 0, nullptr);
-  EXPECT_TRUE(decision.again() && decision.avoid && !decision.refresh);
-  EXPECT_EQ(decision.pause, 0us);
-  EXPECT_EQ(decision.unavailable, 5min);
-  decision = loop.after(tried(2, refused(Kind::draining)), 1s, 0, nullptr);
-  EXPECT_FALSE(decision.again());
-  EXPECT_EQ(decision.unavailable, 5min) << "others shall not ask it either";
-}
-
-TEST(RetryLoop, WaitsForAGenerationAsTheVectorsSay) {  // CO-035
-  Story story{.rules = products()};
-  story.play({tried(3, refused(Kind::generation_low))});
-  EXPECT_EQ(story.pauses, (Pauses{0ms, 5ms, 25ms, 125ms, 500ms, 500ms, 500ms, 500ms, 500ms, 500ms,
-                                  500ms, 500ms, 500ms, 345ms}));
-}
-
-TEST(RetryLoop, GoesOnToWhereTheGenerationIs) {  // CO-034, CO-035
-  const auto decisions = [](const Ended& ended) {
-    const RetryRules rules{.max_attempts = 100};
-    RetryLoop loop(rules, {.mirrors = 2});
-    std::vector<std::pair<Prefer, bool>> all;
-    for (auto next = loop.after(ended, 1s, 0, nullptr); next.again();
-         next = loop.after(ended, 1s, 0, nullptr))
-      all.emplace_back(next.prefer, next.avoid);
-    return all;
-  };
-  const std::pair local{Prefer::same, false};
-  const std::pair primary{Prefer::primary, true};
-  EXPECT_EQ(decisions(in_roles(refused(Kind::generation_low))),
-            (std::vector{local, local, local, primary, primary}));
-  EXPECT_EQ(decisions(tried(2, refused(Kind::generation_low))), (std::vector{local, local, local}));
-
-  const RetryRules rules{.generation_wait = 0us};
-  RetryLoop loop(rules, {.mirrors = 2});
-  const auto next = loop.after(refused(Kind::generation_low), 1s, 0, nullptr);
-  EXPECT_TRUE(next.again() && next.avoid);
-  EXPECT_EQ(next.prefer, Prefer::any);
-}
-
-TEST(RetryLoop, PassesOnEverythingElse) {  // CO-058
-  Story story;
-  EXPECT_EQ(story.play({refused(Kind::none)}), 1U);
-  EXPECT_EQ(story.final, Final::not_retryable);
-  Story timeout;
-  EXPECT_EQ(timeout.play({{.outcome = Outcome::query_timeout, .sent = true}}), 1U);  // HA-026
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(AShardHandle, RetriesStopWhenTheBudgetIsEmpty) {
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
-// CO-020: what waits for a told delay is the inner handle's.
+// CO-004, CO-020: what waits for a told delay is the inner handle's.
 TEST_F(AShardHandle, ThrottlingAsksAgainForNoOtherReason) {
   decisions = {decided(Final::no, Reason::throttled), decided(Final::no, Reason::throttled),
                decided(Final::no, Reason::retry), decided(Final::limit)};

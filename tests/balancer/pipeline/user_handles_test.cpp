@@ -37,7 +37,7 @@ TEST_F(AUserHandle, IsNotNeeded) {
   EXPECT_EQ(through({}).body, "asked");
 }
 
-TEST_F(AUserHandle, ChangesRequestAndAnswer) {
+TEST_F(AUserHandle, ChangesRequestAndAnswer) {  // CO-003
   EXPECT_EQ(through({marks("-")}).body, "-asked-");
 }
 
@@ -50,7 +50,7 @@ TEST_F(AUserHandle, MayAnswerItself) {
   EXPECT_EQ(through({marks("1"), refuses, marks("2")}).status, 403);
 }
 
-TEST_F(AUserHandle, MayAskAgain) {
+TEST_F(AUserHandle, MayAskAgain) {  // CO-004
   const UserHandle twice = [](Query& query, Next next) -> Task<Answer> {
     const auto first = co_await next(query);
     auto second = co_await next(query);
@@ -82,7 +82,7 @@ TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
   EXPECT_EQ(told, "asked");
 }
 
-TEST_F(AUserHandle, StandsInThePipelineInFrontOfTheRoute) {
+TEST_F(AUserHandle, StandsInThePipelineBetweenTheTraceAndTheRoute) {  // CO-002
   const std::vector<UserHandle> handles{[](Query& query, Next next) -> Task<Answer> {
     query.request.path = "/healthz";
     query.request.method = "GET";

@@ -72,6 +72,16 @@ TEST_F(TraceJson, TellsOfTheRequestAndItsAttempts) {
             R"("end_us":80,"outcome":"answered"}]})");
 }
 
+TEST_F(TraceJson, TellsHowAShardIsHedged) {  // CO-086
+  trace.begin({.mirror = "a:1", .hedging = HedgeRules{.threshold = 100ms, .step = 50ms}})
+      .end(kBegan + 120us, Outcome::cancelled);
+  trace.begin({.mirror = "b:2", .reason = AttemptReason::hedge})
+      .end(kBegan + 120us, Outcome::answered);
+  const auto json = parsed(field());
+  EXPECT_STREQ(json["attempts"][0]["hedging"].GetString(), "t:100ms, s:50ms, w:False");
+  EXPECT_FALSE(json["attempts"][1].HasMember("hedging"));
+}
+
 TEST_F(TraceJson, CanStandInAFieldWhateverAnAgentSaid) {
   failed_attempt("\xff\"\\\r\n\t\x7f\x01 \xc3\xa4 \xf0\x9f\x98\x80");
   const auto text = field();

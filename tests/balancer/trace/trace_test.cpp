@@ -2,34 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <vector>
 
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-// Replaced for the whole test program; only the count between two marks is looked at. Not inlined:
-// g++ would take the pairs apart and warn about them.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
 namespace {
+
+using test::allocations;
 
 using namespace std::chrono_literals;
 
@@ -130,12 +110,12 @@ TEST_F(ATrace, TellsRetriesFromHedges) {
 
 TEST_F(ATrace, AllocatesNothingForFourAttempts) {
   std::string error = "a text too long to be kept in the string itself";
-  const auto before = allocations;
+  const auto before = allocations();
   for (int i = 0; i < 3; ++i) begin("a:1", 0us).end(kBegan, Outcome::answered);
   begin("a:1", 0us).end(kBegan, Outcome::broken, std::move(error));
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocations(), before);
   begin("a:1", 0us).end(kBegan, Outcome::answered);
-  EXPECT_GT(allocations, before);
+  EXPECT_GT(allocations(), before);
 }
 
 }  // namespace
