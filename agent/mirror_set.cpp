@@ -112,6 +112,15 @@ void MirrorSet::check_now() {
   });
 }
 
+void MirrorSet::check_generations() {
+  if (barrier_posted_.exchange(true)) return;
+  loops_.post(0, [self = shared_from_this()] {
+    self->barrier_posted_ = false;
+    for (const auto& pinger : self->pingers_)
+      if (const auto by = pinger.lock()) by->check_now(kBarrierRecheck);
+  });
+}
+
 void MirrorSet::close() {
   for (unsigned worker = 0; worker < slots_.size(); ++worker)
     loops_.post(worker, [self = shared_from_this(), worker] {

@@ -96,6 +96,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   Task<void> news(Loop& loop, TimePoint until, Stop& stop);
   /// Has every mirror pinged at once, or as soon as SD-004 allows; from any thread (SS-128).
   void check_now();
+  /// The same for a barrier: its pings may follow each other as fast as it looks (CO-073, CO-074).
+  void check_generations();
   bool closed(unsigned worker) const { return slots_[worker].closed; }
   bool pinged() const { return options_.state.pinged; }
   /// An error was met at a mirror; from any thread (SD-020 …).
@@ -160,6 +162,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::vector<std::weak_ptr<Pinger>> pingers_;  ///< worker 0's
   std::vector<Slot> slots_;
   std::atomic<bool> check_posted_{false};
+  std::atomic<bool> barrier_posted_{false};
   std::int64_t block_ = -1;  ///< the block that was current at the last refresh
   std::atomic<std::int64_t> floor_{0};
   std::optional<TimePoint> latency_at_;  ///< of the last look at the quantiles

@@ -54,9 +54,9 @@ void Pinger::stop() {
   pool_.clear();
 }
 
-void Pinger::check_now() {
+void Pinger::check_now(Micros spacing) {
   if (pinging_ != nullptr) return;
-  check_now_ = true;
+  check_after_ = std::min(check_after_.value_or(spacing), spacing);
   if (waiting_ != nullptr) waiting_->request(Why::cancelled);
 }
 
@@ -71,7 +71,7 @@ TimePoint Pinger::due() const {
     last = std::max(last,
                     TimePoint{Micros{agent_->vitals.last_answer.load(std::memory_order_relaxed)}});
   const auto usual = last + settings_.interval;
-  return check_now_ ? std::min(usual, ended_ + kRecheck) : usual;
+  return check_after_ ? std::min(usual, ended_ + *check_after_) : usual;
 }
 
 Task<void> Pinger::run() {
@@ -106,7 +106,7 @@ Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Sto
 }
 
 Task<void> Pinger::ping() {
-  check_now_ = false;
+  check_after_.reset();
   repeated_ = std::exchange(again_, false);
   const auto requests = settings_.kind->requests(settings_.path, settings_.table);
   const auto deadline = Loop::now() + 2 * settings_.timeout;

@@ -19,6 +19,11 @@ struct PingSettings {
   bool operator==(const PingSettings&) const = default;
 };
 
+/// No check on demand sooner after the last ping than this (SD-004); for a barrier, which waits for
+/// mirrors to catch up, than that (CO-074).
+inline constexpr Micros kRecheck = 500ms;
+inline constexpr Micros kBarrierRecheck = 5ms;
+
 /// Asks one agent, again and again, how it is: on a connection of its own, an interval after the
 /// last time (SD-003), or only when nothing was heard of it for an interval (HA-013). Tells the
 /// mirror sets that subscribed. Lives on worker 0.
@@ -44,9 +49,9 @@ class Pinger {
   void stop();
   bool stopped() const { return !running_ && pool_.unused(); }
 
-  /// Pings at once, but not within kRecheck of the end of the last ping; void while one is under
+  /// Pings at once, but not within `spacing` of the end of the last ping; void while one is under
   /// way (SD-004).
-  void check_now();
+  void check_now(Micros spacing = kRecheck);
   /// Breaks off the ping that is under way; nobody is told of it (SD-020).
   void break_off();
 
@@ -64,16 +69,13 @@ class Pinger {
   Pool pool_;
   Stop* waiting_ = nullptr;
   Stop* pinging_ = nullptr;
-  TimePoint ended_{};  ///< the end of the last ping
-  bool check_now_ = false;
-  bool again_ = false;     ///< once more, without a pause (SD-008)
-  bool repeated_ = false;  ///< the last ping was such a repetition
+  TimePoint ended_{};                  ///< the end of the last ping
+  std::optional<Micros> check_after_;  ///< the end of the last ping, if one was asked for
+  bool again_ = false;                 ///< once more, without a pause (SD-008)
+  bool repeated_ = false;              ///< the last ping was such a repetition
   bool always_ = false;
   bool running_ = false;
   bool stopping_ = false;
 };
-
-/// No check on demand sooner after the last ping than this (SD-004).
-inline constexpr Micros kRecheck = 500ms;
 
 }  // namespace karmad

@@ -30,6 +30,10 @@ enum class Count : std::uint8_t {
   retries_refused,
   hedges,
   hedges_won,
+  planned_anew,
+  quorum_reads,
+  quorum_barriers,
+  quorum_failed,
   connect_timeouts,
   first_byte_timeouts,
   query_timeouts,
@@ -42,7 +46,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 30;
+inline constexpr std::size_t kCounts = 34;
 
 struct CountText {
   std::string_view name;
@@ -68,6 +72,10 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"retries_refused", "retries not made because the retry budget had nothing left"},
     {"hedges", "attempts at a second mirror while the first was late"},
     {"hedges_won", "of them, those whose answer was the shard's"},
+    {"planned_anew", "queries begun again because a shard moved and a reload said where to"},
+    {"quorum_reads", "attempts beyond the first that reads with consistency = quorum made"},
+    {"quorum_barriers", "times they waited for mirrors to catch up with one that had seen more"},
+    {"quorum_failed", "of them, those whose mirrors did not come to agree"},
     {"connect_timeouts", "attempts given up because no connection was made in time"},
     {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"},
     {"query_timeouts", "attempts given up because the answer was not complete in time"},

@@ -301,6 +301,11 @@ std::optional<std::string> take_words(Query& query) {
       return fmt::format("{} is a number, not '{}'", kMinGeneration, generation);
     query.min_generation = least;
   }
+  if (const auto consistency = query.head.find(kConsistency); !consistency.empty()) {
+    if (consistency != "any" && consistency != "quorum")
+      return fmt::format("{} is either any or quorum, not '{}'", kConsistency, consistency);
+    query.consistency = consistency == "quorum" ? Consistency::quorum : Consistency::any;
+  }
   return std::nullopt;
 }
 

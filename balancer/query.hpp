@@ -15,6 +15,7 @@
 namespace karmad {
 
 inline constexpr std::string_view kMinGeneration = "X-Min-Generation";
+inline constexpr std::string_view kConsistency = "X-Consistency";
 inline constexpr std::string_view kHedge = "X-Hedge";
 
 /// A client's request on its way through the balancer, from its complete arrival to its answer. It
@@ -25,6 +26,9 @@ struct Query {
 
   Worker& worker;
   std::shared_ptr<const Topology> topology;
+  /// Before it was planned anew: what was tried then is still referred to.
+  std::shared_ptr<const Topology> former;
+  bool plan_anew = false;  ///< a shard moved: on the topology of now, once (CO-052)
   ClientRequest request;
   /// The head the request came with; its fields travel on where the dialect is opaque.
   const RequestHead& head;
@@ -41,6 +45,8 @@ struct Query {
   bool wants_trace = false;                     ///< somebody will read its times
   std::optional<HedgeSetting> hedge;            ///< the request's own
   std::optional<std::uint64_t> min_generation;  ///< what its client has seen already (CO-077)
+
+  std::optional<Consistency> consistency;  ///< the request's own (CO-070)
 
   /// Keeps a text as long as the query lives, for a request that a user handle changes.
   std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }

@@ -68,6 +68,7 @@ class Builder {
     if (step) table->hedge_step = step->value;
     table->hedge_max = from.hedge_max.value_or(instance.hedge_max).value;
     table->updates = from.updates.value;
+    table->consistency = from.consistency.value;
     table->partial_results = from.partial_results.value_or(instance.partial_results).value;
     if (from.dialect.value == "http") {
       table->route = from.route.value;
@@ -181,6 +182,7 @@ class Builder {
             .adaptive_retries = instance.adaptive_retries.value,
             .throttle_max_retries = instance.throttle_max_retries.value,
             .throttle_max_wait = instance.throttle_max_wait.value,
+            .zone_max_retries = instance.zone_max_retries.value,
             .max_attempts = table.max_attempts.value_or(instance.max_attempts).value,
             .unavailable_mark = instance.unavailable_for.value};
   }

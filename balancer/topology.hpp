@@ -74,6 +74,7 @@ struct Table {
   PartialResults partial_results{};
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};
+  Consistency consistency{};
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
 };

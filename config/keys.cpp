@@ -178,6 +178,11 @@ constexpr std::array kSearchdKeys{
            "How long a mirror is left alone for a shard that it said it cannot serve; a ping may "
            "end it earlier.",
            times(1s, 0s, kDay)},
+    Key<I>{
+        "zone_max_retries", &I::zone_max_retries,
+        "Retries of a request at one shard that go to another zone (tag `zone`) because a mirror "
+        "cannot be reached, is going away or is in trouble. 0: zones do not matter to retries.",
+        counts(0, 100)},
     Key<I>{"retry_budget_percent", &I::retry_budget_percent,
            "Most retries and hedges together, as a share of the requests the mirrors of a shard "
            "are working on.",
@@ -333,6 +338,11 @@ constexpr std::array kTableKeys{
     Key<T>{"updates", &T::updates,
            "Where an update goes: to the `primary` only, or, if the engine hands it on itself, to "
            "`any` mirror."},
+    Key<T>{
+        "consistency", &T::consistency,
+        "`quorum`: a search asks as many mirrors of a shard as an update cannot have missed, and "
+        "is answered by the one that has seen most. `any`: one mirror is asked. The field "
+        "`X-Consistency` of a request wins over it."},
     Key<T>{"agent_connect_timeout", &T::agent_connect_timeout, "As in `searchd`, for this table.",
            times(1ms, 1ms, 1h), "that of `searchd`"},
     Key<T>{"agent_query_timeout", &T::agent_query_timeout, "As in `searchd`, for this table.",
@@ -370,6 +380,7 @@ constexpr std::array<std::string_view, 2> kPartialResults{"allow", "deny"};
 constexpr std::array<std::string_view, 3> kCollations{"libc_ci", "libc_cs", "binary"};
 constexpr std::array<std::string_view, 2> kLookUps{"at_load", "request"};
 constexpr std::array<std::string_view, 2> kUpdates{"primary", "any"};
+constexpr std::array<std::string_view, 2> kConsistencies{"any", "quorum"};
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
 
 }  // namespace
@@ -396,6 +407,10 @@ std::span<const std::string_view> words<LookUp>() {
 template <>
 std::span<const std::string_view> words<Updates>() {
   return kUpdates;
+}
+template <>
+std::span<const std::string_view> words<Consistency>() {
+  return kConsistencies;
 }
 template <>
 std::span<const std::string_view> words<LogLevel>() {

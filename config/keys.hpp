@@ -32,7 +32,7 @@ using FieldOf =
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
 using Field = FieldOf<Owner, Micros, std::vector<Micros>, unsigned, std::size_t, bool, std::string,
-                      PartialResults, Collation, LookUp, Updates, LogLevel>;
+                      PartialResults, Collation, LookUp, Updates, Consistency, LogLevel>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.
@@ -64,6 +64,8 @@ template <>
 std::span<const std::string_view> words<LookUp>();
 template <>
 std::span<const std::string_view> words<Updates>();
+template <>
+std::span<const std::string_view> words<Consistency>();
 template <>
 std::span<const std::string_view> words<LogLevel>();
 

@@ -63,6 +63,7 @@ enum class PartialResults : std::uint8_t { allow, deny };
 enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
 enum class LookUp : std::uint8_t { at_load, on_request };
 enum class Updates : std::uint8_t { primary, any };
+enum class Consistency : std::uint8_t { any, quorum };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// A distributed table. What is empty falls back to the instance's value.
@@ -93,6 +94,7 @@ struct TableSettings {
   std::optional<Located<std::string>> ping_type;        ///< judged when the topology is built
   std::optional<Located<std::string>> ping_path;
   Located<Updates> updates{Updates::primary, {}};
+  Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
   std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
   std::vector<ShardSettings> blackholes;
 };
@@ -139,6 +141,7 @@ struct InstanceSettings {
   Located<unsigned> throttle_max_retries{9, {}};     ///< CO-020
   Located<Micros> throttle_max_wait{3s, {}};         ///< CO-021
   Located<Micros> unavailable_for{5min, {}};         ///< CO-033
+  Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
   Located<unsigned> retry_budget_percent{20, {}};
   Located<unsigned> retry_budget_min{3, {}};
   Located<std::string> hedge{"off", {}};      ///< judged when the topology is built (CO-080)

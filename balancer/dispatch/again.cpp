@@ -17,6 +17,8 @@ AttemptReason traced_as(Reason reason) {
     case Reason::lost_copy:
     case Reason::draining:
       return AttemptReason::moved;
+    case Reason::zone:
+      return AttemptReason::zone;
     case Reason::conflict:
       return AttemptReason::conflict;
     case Reason::hedge:

@@ -21,7 +21,7 @@ class Dispatch {
         order_{table, dialect, parsed, nullptr, selection_} {}
 
   Task<Answer> run() {
-    query_.worker.counters.add(Count::queries);
+    if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.trace.table = order_.table.name;
     auto answer = co_await ask_and_merge();
     for (auto& part : parts_) settle(query_, part);
@@ -39,9 +39,9 @@ class Dispatch {
       }
       plan_ = *std::move(plan);
       order_.plan = plan_.get();
-      query_.worker.counters.add(Count::dist_queries);
+      if (!query_.former) query_.worker.counters.add(Count::dist_queries);
     }
-    send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
+    if (!query_.former) send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
     parts_.resize(shards.size());
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       parts_[i].shard = shards[i].get();
@@ -49,7 +49,7 @@ class Dispatch {
       begin(query_, order_, parts_[i]);
     }
     co_await ask_all();
-    if (query_.client_left) co_return Answer{};
+    if (query_.client_left || query_.plan_anew) co_return Answer{};
     if (auto* part = refusing_part()) co_return pass_on(*part);
     if (const auto* refused = whole_refusal()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
@@ -79,6 +79,8 @@ class Dispatch {
       refused_ = true;
       query_.stop();  // nobody else would accept it
     }
+    if (query_.plan_anew)
+      for (auto& other : parts_) other.cancel();
     if (--running == 0) all_done.notify();
   }
 
@@ -113,7 +115,9 @@ class Dispatch {
   Answer single() {
     auto& part = parts_.front();
     // Whoever stands in front of an unknown server wants its own words, also when they are 503.
-    if (part.answered() || (order_.table.opaque && part.outcome == Outcome::agent_error))
+    const bool own_words = part.report == 0 || part.report == part.reply.status;
+    if (part.answered() ||
+        (order_.table.opaque && part.outcome == Outcome::agent_error && own_words))
       return pass_on(part);
     return no_answer(part.timed_out);
   }
@@ -167,7 +171,12 @@ class Dispatch {
       return !part.answered() && part.outcome == Outcome::agent_error && part.advice.overload &&
              part.advice.retryable;
     });
-    if (overloaded == parts_.end()) return failed(timed_out ? 504 : 502, reasons());
+    if (overloaded == parts_.end()) {
+      const auto told = std::ranges::find_if(
+          parts_, [](const auto& part) { return !part.answered() && part.report != 0; });
+      if (told != parts_.end()) return failed(told->report, reasons());
+      return failed(timed_out ? 504 : 502, reasons());
+    }
     auto answer = failed(429, reasons());
     const auto delay = overloaded->advice.delay.value_or(Micros(1s));
     answer.overloaded = true;

@@ -14,6 +14,7 @@ std::optional<HedgeRules> hedging_of(const ShardCall& call) {
   const auto& settings = query.topology->settings;
   const auto& table = order.table;
   if (!order.parsed.read || settings.hedge_disabled.value) return std::nullopt;
+  if (!part.retries) return std::nullopt;  // one of several that are asked already
   const auto& preference = query.preference ? query.preference : table.preference;
   const HedgeWords words{.request = query.hedge,
                          .preference = preference ? preference->hedge : std::nullopt,
@@ -50,7 +51,7 @@ struct Runner {
 
 class Race {
  public:
-  Race(ShardCall& call, const HedgeRules& rules, RaceNext next)
+  Race(ShardCall& call, const HedgeRules& rules, ShardNext next)
       : query_(call.query), order_(call.order), part_(call.part), next_(next), plan_(rules) {}
 
   Task<void> run() {
@@ -141,25 +142,18 @@ class Race {
 
   void take_winner() {
     const auto winner = plan_.winner().value_or(0);
+    ShardCall call{query_, order_, part_};
     part_.cancelled = part_.outrun = false;  // it may be asked again
     for (std::size_t i = 1; i < runners_.size(); ++i) {
       auto& hedge = *runners_[i].own;
       part_.tried = part_.tried | hedge.tried;
       part_.gone.insert(part_.gone.end(), hedge.gone.begin(), hedge.gone.end());
-      if (i != winner || hedge.mirror == nullptr) {
+      if (i == winner && hedge.mirror != nullptr) {
+        take_over(call, hedge);
+        if (part_.answered()) query_.worker.counters.add(Count::hedges_won);
+      } else {
         settle(query_, hedge);
-        for (auto& failed : hedge.failed) part_.failed.push_back(std::move(failed));
-        continue;
       }
-      settle(query_, part_);
-      part_.outcome = hedge.outcome;
-      part_.timed_out = part_.timed_out || hedge.timed_out;
-      part_.advice = hedge.advice;
-      part_.mirror = hedge.mirror;
-      part_.reply = std::move(hedge.reply);
-      part_.unsettled = std::move(hedge.unsettled);
-      part_.refused.reset();
-      if (hedge.answered()) query_.worker.counters.add(Count::hedges_won);
       for (auto& failed : hedge.failed) part_.failed.push_back(std::move(failed));
     }
   }
@@ -167,7 +161,7 @@ class Race {
   Query& query_;
   const ShardOrder& order_;
   ShardPart& part_;
-  RaceNext next_;
+  ShardNext next_;
   HedgePlan plan_;
   boost::container::static_vector<Runner, kMostHedges + 1> runners_;  // they do not move
   std::size_t running_ = 0;
@@ -177,7 +171,7 @@ class Race {
 
 }  // namespace
 
-Task<void> race(ShardCall& call, HedgeRules rules, RaceNext next) {
+Task<void> race(ShardCall& call, HedgeRules rules, ShardNext next) {
   Race run(call, rules, next);
   co_await run.run();
 }

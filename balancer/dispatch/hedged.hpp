@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "balancer/dispatch/hedge_plan.hpp"
-#include "balancer/dispatch/shard_part.hpp"
+#include "balancer/dispatch/shard_next.hpp"
 
 namespace karmad {
 
@@ -11,25 +11,10 @@ namespace karmad {
 /// samples, a set that is busy, an empty budget).
 std::optional<HedgeRules> hedging_of(const ShardCall& call);
 
-/// The handle that each runner of a race passes; it outlives the race.
-class RaceNext {
- public:
-  template <class Next>
-  explicit RaceNext(const Next& next)
-      : next_(&next), ask_([](const void* handle, ShardCall& call) -> Task<void> {
-          return (*static_cast<const Next*>(handle))(call);
-        }) {}
-  Task<void> operator()(ShardCall& call) const { return ask_(next_, call); }
-
- private:
-  const void* next_;
-  Task<void> (*ask_)(const void*, ShardCall&);
-};
-
 /// Has `next` make the part's attempts, and while they are late has it ask mirrors not in use for
 /// the part. The first final answer counts and ends the others at once (CO-080 … CO-083); it is
 /// moved into the part.
-Task<void> race(ShardCall& call, HedgeRules rules, RaceNext next);
+Task<void> race(ShardCall& call, HedgeRules rules, ShardNext next);
 
 /// Around the attempts of a part: a race where hedging is in force, else nothing.
 template <class Next>
@@ -39,7 +24,7 @@ class Hedged {
 
   Task<void> operator()(ShardCall& call) const {
     call.part.hedging = hedging_of(call);
-    if (call.part.hedging) return race(call, *call.part.hedging, RaceNext(next_));
+    if (call.part.hedging) return race(call, *call.part.hedging, ShardNext(next_));
     return next_(call);
   }
 

@@ -3,6 +3,7 @@
 #include "agent/advice.hpp"
 #include "balancer/dispatch/selection_log.hpp"
 #include "balancer/dispatch/try_mirror.hpp"
+#include "balancer/dispatch/zones.hpp"
 
 namespace karmad {
 namespace {
@@ -33,13 +34,25 @@ Outcome retried_as(const ShardOrder& order, const ShardPart& part, Outcome outco
 /// What follows from a decision for the mirror that was asked, whether or not another one is.
 void obey(ShardCall& call, std::size_t asked, const Decision& next) {
   auto& part = call.part;
+  part.report = next.status;
   if (next.unavailable > Micros{0})
     part.shard->protection->unavailable.mark(asked, Loop::now(), next.unavailable);
   if (next.refresh) part.shard->mirrors->check_now();
   if (next.again() && next.avoid) part.avoided.insert(asked);
+  if (next.leave_zone)
+    part.left = part.left |
+                zone_mates(part.shard->mirrors->view(call.query.worker.loop.index)->picture, asked);
   if (next.prefer == Decision::Prefer::same) part.wanted = asked;
   if (next.prefer == Decision::Prefer::primary)
     part.wanted = part.shard->mirrors->view(call.query.worker.loop.index)->primary;
+}
+
+/// The shard is not there any more, and a reload has said meanwhile where it is: the whole request
+/// is planned anew, once (CO-051, CO-052).
+bool is_to_plan_anew(const ShardCall& call, const Decision& next) {
+  const auto& query = call.query;
+  const bool gone = next.reason == Reason::moved || next.reason == Reason::migrating;
+  return next.again() && gone && !query.former && query.worker.topology() != query.topology;
 }
 
 }  // namespace
@@ -70,10 +83,12 @@ Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
   auto next = part.retries->after(
       {.outcome = retried_as(order, part, end.outcome),
        .advice = advice,
+       .status = static_cast<unsigned>(end.reply.status),
        .sent = end.sent,
        .tried = fresh_left ? std::min(part.tried.size(), shard.mirrors->size() - 1)
                            : shard.mirrors->size(),
-       .set = view.picture.kind},
+       .set = view.picture.kind,
+       .other_zone = has_other_zone(query, order, part)},
       left, query.worker.loop.random.uniform(), &shard.protection->tokens);
   if (retried_as(order, part, end.outcome) != end.outcome) next.pause = {};  // CO-044
   return next;
@@ -119,6 +134,10 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
     part.outcome = Outcome::agent_error;  // it says something of the mirror
   }
   part.failed.push_back({&mirror, std::move(end.why)});
+  if (is_to_plan_anew(call, next)) {
+    query.plan_anew = true;
+    co_return kEnd;
+  }
   co_return next;
 }
 

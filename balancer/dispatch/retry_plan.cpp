@@ -11,6 +11,7 @@ using Kind = Advice::Kind;
 
 constexpr int kRetryWith = 449;
 constexpr int kUnavailable = 503;
+constexpr int kInternal = 500;
 
 /// The error an attempt at a mirror that could not be reached ends with: nothing was processed, and
 /// SD-022 calls it overload.
@@ -110,6 +111,7 @@ Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenB
   if (now.kind() == Kind::retry_with) conflict_met_ = true;
   if (!decision.again()) {
     if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
+    if (now.kind() == Kind::retry_with) decision.status = kRetryWith;
     return decision;
   }
   ++attempts_;
@@ -155,8 +157,9 @@ Decision RetryLoop::ordinary(const Moment& now) {
   if (!consequence(now.ended.outcome).retry) return over(Final::not_retryable);
   const auto allowed = retries_allowed(subject_.ordinary, subject_.mirrors);
   if (allowed == 0) return over(Final::limit);
-  if (overload_met_ ? retries_ >= rules_.overload_max_retries : ordinary_ >= allowed)
-    return over(Final::limit);
+  if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
+  if (const auto next = next_zone(now)) return *next;
+  if (!overload_met_ && ordinary_ >= allowed) return over(Final::limit);
   Micros pause{};
   if (now.all_tried(subject_)) {
     pause = subject_.ordinary.delay;
@@ -242,9 +245,31 @@ Decision RetryLoop::conflict(const Moment& now) {
 }
 
 /// The mirror will not have it, another one may: at once, while there is one (CO-033, CO-057).
-Decision RetryLoop::elsewhere(const Moment& now, Reason reason) const {
+Decision RetryLoop::elsewhere(const Moment& now, Reason reason) {
   if (now.all_tried(subject_)) return over(Final::limit);
+  if (const auto next = next_zone(now)) return *next;
   return {.final = Final::no, .reason = reason, .avoid = true};
+}
+
+/// CO-030, CO-031, CO-033, CO-036, CO-037: a mirror that cannot be reached or is going away speaks
+/// for its zone; so does, for a search, one that is in trouble, but once.
+std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
+  if (!now.ended.other_zone || zones_left_ >= rules_.zone_max_retries) return std::nullopt;
+  const bool unreachable = is_connecting(now.ended.outcome);
+  if (!unreachable && now.kind() != Kind::draining) {
+    const bool in_trouble = now.kind() == Kind::lost_copy || now.ended.status == kInternal ||
+                            now.ended.status == kUnavailable;
+    if (!in_trouble || subject_.kind != RequestClass::read) return std::nullopt;
+    if (zone_answers_ >= rules_.zone_answers) return std::nullopt;
+    ++zone_answers_;
+  }
+  ++zones_left_;
+  return Decision{.final = Final::no,
+                  .reason = Reason::zone,
+                  .avoid = true,
+                  .leave_zone = true,
+                  .unavailable = unreachable ? rules_.unreachable_mark : Micros{0},
+                  .refresh = unreachable};
 }
 
 /// CO-034, CO-035: waits a little for the mirror to catch up, then asks the primary, or in a set
@@ -272,9 +297,9 @@ Decision RetryLoop::generation_low(const Moment& now) {
 }
 
 std::string_view name(Reason reason) {
-  constexpr std::array<std::string_view, 12> names{
-      "initial",   "retry",     "overload", "throttled",      "moved",    "migrating",
-      "recreated", "lost_copy", "conflict", "generation_low", "draining", "hedge"};
+  constexpr std::array<std::string_view, 13> names{
+      "initial",   "retry",    "overload",       "throttled", "moved", "migrating", "recreated",
+      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge"};
   return names[static_cast<std::size_t>(reason)];
 }
 

@@ -39,6 +39,7 @@ struct RetryRules {
   bool adaptive_retries = false;                                  ///< BP-020
   unsigned throttle_max_retries = 9;                              ///< CO-020
   Micros throttle_max_wait = std::chrono::seconds(3);             ///< CO-021: the product's is 30 s
+  unsigned zone_max_retries = 3;                                  ///< CO-031: the product's are 120
   unsigned max_attempts = 6;  ///< of one shard request, for whatever reasons, hedges included
 
   Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: when told to wait 0
@@ -51,6 +52,8 @@ struct RetryRules {
   Micros generation_wait = std::chrono::milliseconds(30);  ///< CO-035: the product's is 5 s
   unsigned generation_moves = 2;                           ///< CO-035: to the primary
   Micros unavailable_mark = std::chrono::minutes(5);       ///< CO-033
+  Micros unreachable_mark = std::chrono::seconds(1);       ///< CO-030: pings see to the rest
+  unsigned zone_answers = 1;                               ///< CO-037: that make it leave a zone
 };
 
 /// What kind of request is retried: what may be repeated, and which switches allow it (BP-006). One
@@ -69,9 +72,11 @@ struct RetrySubject {
 struct Ended {
   Outcome outcome{};
   Advice advice;
+  unsigned status = 0;    ///< of the answer, if there was one
   bool sent = false;      ///< the agent may have seen a part of the request
   std::size_t tried = 1;  ///< different mirrors, this one included
   SetKind set = SetKind::flat;
+  bool other_zone = false;  ///< a mirror not tried yet is in a zone that was not left
 };
 
 /// Why an attempt is made; for the trace.
@@ -87,6 +92,7 @@ enum class Reason : std::uint8_t {
   conflict,
   generation_low,
   draining,
+  zone,
   hedge,
 };
 std::string_view name(Reason reason);
@@ -112,6 +118,7 @@ struct Decision {
   Reason reason = Reason::initial;  ///< of the next attempt
   Micros pause{};                   ///< before it; the connection goes back first (BP-014)
   bool avoid = false;               ///< the mirror, while there are others (BP-008, X-1)
+  bool leave_zone = false;          ///< avoid all mirrors of its zone, likewise (CO-030)
   Prefer prefer = Prefer::any;      ///< for the next attempt, if it is there
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
@@ -151,7 +158,8 @@ class RetryLoop {
   Decision throttled(const Moment& now);
   Decision moved(const Moment& now, Reason reason);
   Decision conflict(const Moment& now);
-  Decision elsewhere(const Moment& now, Reason reason) const;
+  Decision elsewhere(const Moment& now, Reason reason);
+  std::optional<Decision> next_zone(const Moment& now);
   Decision generation_low(const Moment& now);
   Decision decide(const Moment& now, TokenBucket* bucket);
 
@@ -172,6 +180,8 @@ class RetryLoop {
   unsigned recreated_ = 0;  // answers
   unsigned generation_steps_ = 0;
   unsigned generation_moves_ = 0;
+  unsigned zones_left_ = 0;
+  unsigned zone_answers_ = 0;  // of them, because of an answer
   Micros throttle_waited_{};
   Micros generation_waited_{};
   bool overload_met_ = false;

@@ -1,7 +1,10 @@
 #include "balancer/dispatch/select_mirror.hpp"
 
+#include <array>
+
 #include "agent/ping.hpp"
 #include "balancer/dispatch/selection_log.hpp"
+#include "balancer/dispatch/zones.hpp"
 
 namespace karmad {
 namespace {
@@ -65,15 +68,18 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
   auto excluded = part.excluded;
   for (const auto& [mirror, at] : part.gone)
     if (view.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
-  auto avoided = part.avoided | too_old(query, order, view);
+  auto last = too_old(query, order, view);
   const auto& protection = *shard.protection;
   if (protection.unavailable.any() || protection.breaker) {
     const auto now = Loop::now();
-    avoided = avoided |
-              protection.unavailable.marked(
-                  view.picture, shard.pings.kind != nullptr && shard.pings.kind->describes, now);
-    if (protection.breaker) avoided = avoided | protection.breaker->tripped(now);
+    last =
+        last | protection.unavailable.marked(
+                   view.picture, shard.pings.kind != nullptr && shard.pings.kind->describes, now);
+    if (protection.breaker) last = last | protection.breaker->tripped(now);
   }
+  const auto all = Candidates::first(view.mirrors.size()) - excluded;
+  const std::array reasons{part.avoided, last, part.left};
+  const auto avoided = avoided_for(order.selection.at(shard), view.picture, all, reasons);
   return order.selection.question(shard, avoided, excluded);
 }
 
@@ -84,6 +90,22 @@ bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& p
   if (asked.need != nullptr)
     others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
   return !others.empty();
+}
+
+bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& set = *part.shard->mirrors;
+  const auto& picture = set.view(query.worker.loop.index)->picture;
+  const auto asked = question_of(query, order, part);
+  auto others = Candidates::first(set.size()) - part.tried - part.left - asked.excluded;
+  others = others - asked.avoided;
+  std::size_t last = 0;
+  while (last < set.size() && &set[last] != part.mirror) ++last;
+  if (last == set.size() || zone_of(picture, last).empty()) return false;
+  others = (others - zone_mates(picture, last)).where([&](std::size_t i) {
+    return !zone_of(picture, i).empty();
+  });
+  if (others.empty() || asked.need == nullptr) return !others.empty();
+  return !suitable_for(*asked.need, picture, others).empty();
 }
 
 Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& order,

@@ -18,6 +18,9 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
 /// Whether a mirror suits that this part has not tried yet.
 bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part);
 
+/// Whether one of them is in another zone than the mirror it tried last, and in none it has left.
+bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part);
+
 /// The mirror to try by what is known now; nothing when none suits, or (`part.refused`) when none
 /// ever will.
 std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part);

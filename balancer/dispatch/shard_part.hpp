@@ -34,6 +34,7 @@ struct ShardPart {
   unsigned number = 1;  ///< of the shard, for the trace
   Candidates tried;
   Candidates avoided;   ///< taken only when no other mirror suits
+  Candidates left;      ///< zones that it left; avoided, but rather than `avoided` taken
   Candidates excluded;  ///< not taken at all
   bool waits = true;    ///< for a suitable mirror; a hedge does not
   /// Mirrors that are gone as this query found out, and when; until a later ping says otherwise.
@@ -54,6 +55,7 @@ struct ShardPart {
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;  ///< of the last answer
   unsigned sub_status = 0;
+  int report = 0;            ///< the status to report instead, if not 0 (CO-056)
   bool timed_out = false;    ///< a time-out is why it has no answer
   Mirror* mirror = nullptr;  ///< the last one asked
   Reply reply;               ///< when answered, or when the agent refused with an answer

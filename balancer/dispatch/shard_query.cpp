@@ -54,6 +54,21 @@ bool reject(ShardCall& call, std::string why) {
   return true;
 }
 
+void take_over(ShardCall& call, ShardPart& other) {
+  auto& part = call.part;
+  settle(call.query, part);
+  part.outcome = other.outcome;
+  part.status = other.status;
+  part.sub_status = other.sub_status;
+  part.report = other.report;
+  part.timed_out = part.timed_out || other.timed_out;
+  part.advice = other.advice;
+  part.mirror = other.mirror;
+  part.reply = std::move(other.reply);
+  part.unsettled = std::move(other.unsettled);
+  part.refused.reset();
+}
+
 void settle(Query& query, ShardPart& part) {
   if (part.unsettled)
     record(*part.mirror, part.shard->mirrors->failure_floor(), query.worker.loop.index, Loop::now(),

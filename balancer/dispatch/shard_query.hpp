@@ -13,6 +13,10 @@ void begin(Query& query, const ShardOrder& order, ShardPart& part);
 /// the rules of retries allow another mirror to be asked: pass_shard_pipeline() again.
 bool reject(ShardCall& call, std::string why);
 
+/// Another part of the same shard's query has the answer that counts: how it ended, and its reply,
+/// become the part's. What the part had is settled.
+void take_over(ShardCall& call, ShardPart& other);
+
 /// Enters what is still unsettled and gives the buffers of the part back.
 void settle(Query& query, ShardPart& part);
 

@@ -3,6 +3,7 @@
 #include "balancer/dispatch/dispatch.hpp"
 #include "balancer/dispatch/hedged.hpp"
 #include "balancer/dispatch/one_attempt.hpp"
+#include "balancer/dispatch/quorum.hpp"
 #include "balancer/dispatch/retries.hpp"
 #include "balancer/pipeline/route.hpp"
 #include "balancer/pipeline/traced.hpp"
@@ -16,7 +17,7 @@ Task<Answer> pass_pipeline(Query& query) {
 }
 
 Task<void> pass_shard_pipeline(ShardCall& call) {
-  static constexpr Hedged kPipeline{OtherMirrors{Throttling{OneAttempt{}}}};
+  static constexpr Quorum kPipeline{Hedged{OtherMirrors{Throttling{OneAttempt{}}}}};
   return kPipeline(call);
 }
 

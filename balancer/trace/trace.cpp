@@ -6,8 +6,8 @@
 namespace karmad {
 
 std::string_view name(AttemptReason reason) {
-  constexpr std::array<std::string_view, 8> names{"initial", "retry",    "overload", "throttled",
-                                                  "moved",   "conflict", "zone",     "hedge"};
+  constexpr std::array<std::string_view, 9> names{
+      "initial", "retry", "overload", "throttled", "moved", "conflict", "zone", "hedge", "quorum"};
   return names[static_cast<std::size_t>(reason)];
 }
 
@@ -15,7 +15,7 @@ OpenAttempt Trace::begin(const AttemptStart& start) {
   const auto place = static_cast<std::size_t>(started_++);
   if (start.reason == AttemptReason::hedge) {
     hedged_ = true;
-  } else if (start.reason != AttemptReason::initial) {
+  } else if (start.reason != AttemptReason::initial && start.reason != AttemptReason::quorum) {
     retried_ = true;
   }
   if (place < kKept) attempts_.push_back({.start = start, .started = since_began(start.at)});

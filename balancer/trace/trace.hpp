@@ -24,6 +24,7 @@ enum class AttemptReason : std::uint8_t {
   conflict,   ///< 449: the same again
   zone,       ///< the mirrors of a zone are not available
   hedge,      ///< the one before is late
+  quorum,     ///< several have to agree (CO-070)
 };
 std::string_view name(AttemptReason reason);
 

@@ -1,6 +1,7 @@
 #include <deque>
 
 #include "balancer/dispatch/hedged.hpp"
+#include "balancer/dispatch/quorum.hpp"
 #include "balancer/dispatch/retries.hpp"
 #include "balancer/dispatch/shard_query.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
@@ -150,7 +151,7 @@ TEST_F(AShardHandle, ARaceAsksOthersUntilAnAnswerIsFinal) {
     return [](const auto& asked, std::string& name, ShardCall& with) -> Task<void> {
       const HedgeRules rules{
           .threshold = std::chrono::hours(1), .step = std::chrono::hours(1), .extra = 2};
-      co_await race(with, rules, RaceNext(asked));
+      co_await race(with, rules, ShardNext(asked));
       name = with.part.mirror->agent->name;
     }(next, winner, call);
   };
@@ -172,6 +173,19 @@ TEST_F(AShardHandle, HedgedIsNotThereUntilItIsInForce) {
   call(handle, "X-Hedge: 10ms\r\n");  // one mirror only: there is nobody else
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(counted(Count::hedges), 0U);
+}
+
+TEST_F(AShardHandle, QuorumIsNotThereUntilItIsAskedFor) {
+  int asked = 0;
+  const auto next = [&asked](ShardCall& call) -> Task<void> {
+    ++asked;
+    EXPECT_TRUE(call.part.retries.has_value()) << "its own retries";
+    co_return;
+  };
+  Quorum handle{next};
+  call(handle);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(counted(Count::quorum_reads), 0U);
 }
 
 }  // namespace

@@ -36,5 +36,27 @@ TEST_F(ARoute, AnswersForItselfWithoutAskingShards) {
   EXPECT_EQ(ask(route, "GET /healthz HTTP/1.1\r\nHost: h\r\n").body, R"({"status":"ok"})");
 }
 
+// CO-052: on the topology of now, and once; what was tried on the former one stays referred to.
+TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
+  static std::vector<const Topology*> seen;
+  seen.clear();
+  Route moving{[](Query& query, const Table&, const Dialect&, const Parsed&) -> Task<Answer> {
+    seen.push_back(query.topology.get());
+    if (query.former) seen.push_back(query.former.get());
+    query.plan_anew = true;
+    co_return Answer{};
+  }};
+  const auto before = worker.topology();
+  const auto reloading = [this, &moving](Query& query) {
+    worker.topology(
+        Topology::build(*load_text("table t {\n type = distributed\n agent = b:1:x\n}\n").settings,
+                        {.registry = registry, .loops = loops}, nullptr, problems));
+    return moving(query);
+  };
+  ask(reloading, "POST /search HTTP/1.1\r\nHost: h\r\n", R"({"table":"t"})");
+  EXPECT_EQ(seen, (std::vector{before.get(), worker.topology().get(), before.get()}));
+  EXPECT_EQ(worker.counters[static_cast<std::size_t>(Count::planned_anew)], 1U);
+}
+
 }  // namespace
 }  // namespace karmad

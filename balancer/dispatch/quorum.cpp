@@ -1,0 +1,402 @@
+#include "balancer/dispatch/quorum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+
+#include "agent/dialect/manticore_json/json_text.hpp"
+#include "balancer/dispatch/quorum_plan.hpp"
+#include "balancer/dispatch/select_mirror.hpp"
+#include "balancer/dispatch/shard_query.hpp"
+#include "balancer/dispatch/zones.hpp"
+
+namespace karmad {
+
+bool reads_by_quorum(const ShardCall& call) {
+  return call.order.parsed.read &&
+         call.query.consistency.value_or(call.order.table.consistency) == Consistency::quorum;
+}
+
+namespace {
+
+using Do = QuorumPlan::Do;
+using Generation = std::optional<std::uint64_t>;
+
+Generation generation_in(const Reply& reply) {
+  ResponseHead head;
+  if (!parse_response_head(reply.head(), {64 << 10, kMaxFields}, false, head)) return std::nullopt;
+  const auto text = head.find(kGeneration);
+  std::uint64_t generation = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, generation);
+  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return generation;
+}
+
+/// One mirror that is asked.
+struct Reader {
+  ShardPart part;
+  bool ended = false;
+  Generation generation;  ///< of its answer
+  std::size_t mirror() const { return *part.tried.begin(); }
+  /// Its answer counts: it is not about the mirror's own trouble.
+  bool counts() const {
+    return ended && (part.answered() || part.outcome == Outcome::client_mistake);
+  }
+};
+
+class QuorumRead {
+ public:
+  QuorumRead(ShardCall& call, ShardNext next)
+      : call_(call),
+        query_(call.query),
+        part_(call.part),
+        set_(*call.part.shard->mirrors),
+        next_(next),
+        needed_(read_quorum(set_.size())),
+        plan_(set_.size() - (primary() ? 1 : 0), primary().has_value()) {}
+
+  Task<void> run() {
+    QuorumPlan::Step step;
+    while (!part_.over(query_)) {
+      if (step.what == Do::answer) co_return answer();
+      if (step.what == Do::fail) co_return fail();
+      if (step.pause > Micros{0}) {
+        PartStop stop(query_, part_);
+        co_await sleep(query_.worker.loop, Loop::now() + step.pause, stop);
+        if (part_.over(query_)) break;
+      }
+      if (step.what == Do::read) {
+        co_await read();
+        step = after_read();
+      } else if (step.what == Do::barrier) {
+        const bool reached = co_await barrier(step.with_primary);
+        step = plan_.after_barrier(reached, nobody_serves());
+      } else {
+        const bool answered = co_await ask_primary();
+        step = plan_.after_primary(answered, answered && is_newest());
+      }
+    }
+    keep_failures();
+  }
+
+ private:
+  std::optional<std::size_t> primary() const {
+    return set_.view(query_.worker.loop.index)->primary;
+  }
+  const SetView& view() const { return *set_.view(query_.worker.loop.index); }
+
+  /// As many mirrors as have to agree, each once; for one that fails another one.
+  Task<void> read() {
+    clear();
+    for (;;) {
+      while (counting() + running_ < needed_ && start_another()) {
+      }
+      if (running_ == 0) break;
+      co_await wait_for_end();
+    }
+  }
+
+  std::size_t counting() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(readers_, [](const auto& reader) { return reader->counts(); }));
+  }
+
+  /// False: nobody else is to be asked.
+  bool start_another() {
+    if (part_.over(query_) || stops_asking()) return false;
+    auto reader = make_reader();
+    const bool somebody = has_untried(query_, call_.order, reader->part);
+    // Where nobody suits the first one waits for somebody who does.
+    reader->part.waits = !somebody && reads_ == 0;
+    if (!somebody && !reader->part.waits) return false;
+    if (!may_read(reader->part)) return false;
+    start(std::move(reader));
+    return true;
+  }
+
+  /// Nobody would accept the query, or it is slow everywhere.
+  bool stops_asking() const {
+    bool slow = false;
+    bool answered = false;
+    for (const auto& reader : readers_) {
+      if (!reader->ended) continue;
+      if (reader->part.outcome == Outcome::client_mistake) return true;
+      slow = slow || reader->part.outcome == Outcome::query_timeout;
+      answered = answered || reader->part.answered();
+    }
+    return slow && !answered;
+  }
+
+  std::unique_ptr<Reader> make_reader() const {
+    auto reader = std::make_unique<Reader>();
+    auto& part = reader->part;
+    part.shard = part_.shard;
+    part.number = part_.number;
+    part.reason = reads_ == 0 ? part_.reason : AttemptReason::quorum;
+    part.gone = part_.gone;
+    part.avoided = part_.avoided;
+    part.excluded = refusing_;
+    for (const auto& other : readers_) part.excluded = part.excluded | other->part.tried;
+    part.tried = {};
+    part.select_until = part_.select_until;
+    part.waits = false;
+    return reader;
+  }
+
+  /// The first of the quorum are what the request asks for; the others count as retries do, and
+  /// need the budget's consent.
+  bool may_read(ShardPart& part) {
+    if (reads_ >= needed_) {
+      auto& counters = query_.worker.counters;
+      if (!call_.order.table.retry_rules.retry_reads || !part_.retries->may_hedge()) return false;
+      auto taken = part_.shard->protection->budget.take(RetryBudget::For::other, Loop::now());
+      if (!taken) counters.add(Count::retries_refused);
+      if (!taken) return false;
+      part.extra.emplace(*std::move(taken));
+      counters.add(Count::retries);
+    } else if (reads_ == 0 && part_.extra) {
+      part.extra.emplace(*std::move(part_.extra));
+      part_.extra.reset();
+    }
+    if (reads_++ > 0) query_.worker.counters.add(Count::quorum_reads);
+    return true;
+  }
+
+  void start(std::unique_ptr<Reader> reader) {
+    readers_.push_back(std::move(reader));
+    ++running_;
+    spawn(go(*readers_.back()));
+  }
+
+  Task<void> go(Reader& reader) {
+    ShardCall call{query_, call_.order, reader.part};
+    co_await next_(call);
+    ended(reader);
+    reader.ended = true;
+    --running_;
+    ended_since_ = true;
+    if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+  }
+
+  /// What is known from the answer before anybody else is asked.
+  void ended(Reader& reader) {
+    auto& part = reader.part;
+    if (part.mirror == nullptr) {
+      part_.refused = std::move(part.refused);
+      return;
+    }
+    const auto mirror = reader.mirror();
+    part_.tried = part_.tried | part.tried;
+    part_.gone.insert(part_.gone.end(), part.gone.begin() + static_cast<std::ptrdiff_t>(gone_),
+                      part.gone.end());
+    if (part.answered() || part.outcome == Outcome::client_mistake) {
+      reader.generation = generation_in(part.reply);
+      if (!reader.generation) reader.generation = view().mirrors[mirror].told.generation;
+      generations_[mirror] = std::max(generations_[mirror], reader.generation);
+      only_busy_ = false;
+      return;
+    }
+    part_.avoided.insert(mirror);
+    if (part.advice.overload) refusing_.insert(mirror);
+    only_busy_ = only_busy_ && (part.advice.overload || part.timed_out);
+    take_over(call_, part);  // until somebody knows better
+  }
+
+  Task<void> wait_for_end() {
+    if (part_.over(query_))
+      for (const auto& reader : readers_) reader->part.cancel();
+    if (!ended_since_ && running_ > 0) {
+      if (part_.over(query_)) {
+        Stop stop(query_.worker.loop);
+        co_await sleep_on(stop);
+      } else {
+        PartStop stop(query_, part_);
+        co_await sleep_on(stop);
+      }
+    }
+    ended_since_ = false;
+  }
+
+  Task<void> sleep_on(Stop& stop) {
+    waiting_ = &stop;
+    co_await sleep(query_.worker.loop, query_.deadline + std::chrono::hours(1), stop);
+    waiting_ = nullptr;
+  }
+
+  QuorumPlan::Step after_read() {
+    answers_.clear();
+    counted_.clear();
+    for (const auto& reader : readers_) {
+      if (!reader->counts()) continue;
+      counted_.push_back(reader.get());
+      answers_.push_back({reader->generation, reader->part.answered()});
+    }
+    const bool refused = std::ranges::none_of(answers_, &QuorumAnswer::succeeded);
+    if (!counted_.empty() && refused) {  // the client's mistake, whatever the generation
+      winner_ = counted_.front();
+      return {.what = Do::answer};
+    }
+    if (readers_.empty() || part_.refused) return {.what = Do::fail};
+    const auto verdict = judge(answers_, needed_);
+    unknown_ = verdict.kind == QuorumVerdict::Kind::unknown;
+    if (verdict.kind == QuorumVerdict::Kind::met || verdict.kind == QuorumVerdict::Kind::behind)
+      winner_ = counted_[verdict.winner];
+    selected_ = verdict.generation;
+    if (verdict.kind == QuorumVerdict::Kind::too_few && stops_asking()) return {.what = Do::fail};
+    return plan_.after(verdict);
+  }
+
+  /// Pings until enough mirrors have reached the selected generation, or its time is over.
+  Task<bool> barrier(bool with_primary) {
+    query_.worker.counters.add(Count::quorum_barriers);
+    const bool several_zones = zones(view().picture) > 1;
+    for (unsigned step = 0;; ++step) {
+      const auto pause = barrier_pause(step, several_zones);
+      const auto until = Loop::now() + pause.value_or(Micros{0});
+      if (!pause || until >= query_.deadline || nobody_serves()) break;
+      set_.check_generations();
+      while (Loop::now() < until && !part_.over(query_)) {
+        if (has_reached(with_primary)) co_return true;
+        PartStop stop(query_, part_);
+        co_await set_.news(query_.worker.loop, until, stop);
+      }
+      if (part_.over(query_)) break;
+    }
+    co_return has_reached(with_primary);
+  }
+
+  Generation known(std::size_t mirror) const {
+    return std::max(generations_[mirror], view().mirrors[mirror].told.generation);
+  }
+
+  bool has_reached(bool with_primary) const {
+    std::size_t reached = 0;
+    for (std::size_t i = 0; i < set_.size(); ++i)
+      if ((with_primary || i != primary()) && known(i) >= Generation(selected_)) ++reached;
+    return reached >= needed_;
+  }
+
+  bool nobody_serves() const {
+    return set_.pinged() && std::ranges::all_of(view().picture.mirrors, [](const auto& mirror) {
+             return mirror.role == Role::unknown;
+           });
+  }
+
+  Task<bool> ask_primary() {
+    const auto whom = primary();
+    if (!whom || refusing_.contains(*whom)) co_return false;
+    auto reader = make_reader();
+    reader->part.wanted = whom;
+    if (!may_read(reader->part)) co_return false;
+    clear();
+    start(std::move(reader));
+    while (running_ > 0) co_await wait_for_end();
+    winner_ = readers_.front().get();
+    co_return winner_->counts();
+  }
+
+  /// The primary's answer is not older than what this query has seen elsewhere.
+  bool is_newest() const {
+    return std::ranges::all_of(generations_,
+                               [this](const auto& other) { return other <= winner_->generation; });
+  }
+
+  void clear() {
+    keep_failures();
+    for (const auto& reader : readers_) settle(query_, reader->part);
+    readers_.clear();
+    counted_.clear();
+    winner_ = nullptr;
+  }
+
+  void keep_failures() {
+    for (const auto& reader : readers_) {
+      for (auto& failed : reader->part.failed) part_.failed.push_back(std::move(failed));
+      reader->part.failed.clear();
+      part_.attempts += std::exchange(reader->part.attempts, 0);
+    }
+  }
+
+  void answer() {
+    keep_failures();
+    take_over(call_, winner_->part);
+    for (const auto& reader : readers_) settle(query_, reader->part);
+  }
+
+  void fail() {
+    keep_failures();
+    // When nobody disagreed, but they had no time or were too busy, that is what is reported.
+    if (!part_.refused && (!only_busy_ || part_.mirror == nullptr)) {
+      part_.outcome = Outcome::cancelled;
+      part_.refused = not_met();
+      query_.worker.counters.add(Count::quorum_failed);
+    }
+    for (const auto& reader : readers_) settle(query_, reader->part);
+  }
+
+  Refusal not_met() const {
+    Refusal refusal{.type = unknown_ ? "no_generation" : "quorum_not_met"};
+    refusal.details = R"("generations":{)";
+    std::string said;
+    for (std::size_t i = 0; i < set_.size(); ++i) {
+      const auto& name = set_[i].agent->name;
+      const auto generation = known(i);
+      const auto failed = std::ranges::find(part_.failed, &set_[i], &FailedTry::mirror);
+      said.append(said.empty() ? "" : ", ").append(name).append(": ");
+      if (failed != part_.failed.end()) {
+        said += failed->why;
+      } else {
+        said += generation ? fmt::format("generation {}", *generation) : "says no generation";
+      }
+      if (i > 0) refusal.details.push_back(',');
+      append_json_quoted(refusal.details, name);
+      fmt::format_to(std::back_inserter(refusal.details), ":{}",
+                     generation ? fmt::to_string(*generation) : "null");
+    }
+    refusal.details.push_back('}');
+    refusal.reason =
+        unknown_ ? fmt::format(
+                       "a quorum needs to know the generation of each answer: from its field {}, "
+                       "or from a ping_type that tells it; {}",
+                       kGeneration, said)
+                 : fmt::format(
+                       "quorum not met: {} of {} mirrors have to be of the newest generation; {}",
+                       needed_, set_.size(), said);
+    return refusal;
+  }
+
+  ShardCall& call_;
+  Query& query_;
+  ShardPart& part_;
+  MirrorSet& set_;
+  ShardNext next_;
+  const std::size_t needed_;
+  QuorumPlan plan_;
+  std::vector<std::unique_ptr<Reader>> readers_;  // of this round
+  std::vector<Reader*> counted_;                  // of them, those whose answers count …
+  std::vector<QuorumAnswer> answers_;             // … and these
+  std::array<Generation, Candidates::kMost> generations_{};  // of this query's answers
+  Candidates refusing_;                                      // said that they are overloaded
+  Reader* winner_ = nullptr;
+  std::uint64_t selected_ = 0;
+  std::size_t reads_ = 0;
+  const std::size_t gone_ = part_.gone.size();
+  bool unknown_ = false;
+  bool only_busy_ = true;  // all that failed, and nobody answered
+  std::size_t running_ = 0;
+  bool ended_since_ = false;
+  Stop* waiting_ = nullptr;
+};
+
+}  // namespace
+
+Task<void> quorum_read(ShardCall& call, ShardNext next) {
+  QuorumRead run(call, next);
+  co_await run.run();
+}
+
+}  // namespace karmad

@@ -1,0 +1,396 @@
+// Searches that several mirrors have to agree on: `consistency = quorum` (CO-070 … CO-075); retries
+// that leave a zone (CO-030 … CO-038); shards that move while they are asked (CO-052, CO-056).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+
+#include "tests/support/fake_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kQuorum = "X-Consistency: quorum\r\n";
+
+/// A mirror that says of which generation it is: in its answers, in its pings, or in both.
+class Copy {
+ public:
+  struct Says {
+    std::optional<int> generation;
+    bool in_answers = true;
+    bool in_pings = false;
+    std::string role = "router";
+  };
+  explicit Copy(Says says)
+      : says_(std::move(says)),
+        generation_(says_.generation.value_or(0)),
+        mirror_([this](const std::string& request) { return react(request); }, true) {}
+
+  std::string address() const { return mirror_.address(); }
+  int searches() const { return searches_; }
+  int pings() const { return pings_; }
+  /// It reaches this generation when it is pinged so many times from its first search on.
+  void catches_up(int generation, int pings) {
+    reaches_ = generation;
+    pings_until_ = pings;
+  }
+  void fails(Reaction reaction) { fails_ = std::move(reaction); }
+
+ private:
+  Reaction react(const std::string& request) {
+    if (request.starts_with("GET ")) {
+      ++pings_;
+      if (searched_ && pings_until_ > 0 && --pings_until_ == 0) generation_ = reaches_;
+      const auto told =
+          says_.in_pings ? fmt::format(R"(,"generation":{})", generation_.load()) : std::string();
+      return json(fmt::format(R"({{"role":"{}","set":"s"{}}})", says_.role, told));
+    }
+    ++searches_;
+    searched_ = true;
+    if (fails_) return *fails_;
+    const auto body = fmt::format(
+        R"({{"took":0,"timed_out":false,"hits":{{"total":0,"hits":[]}},"generation":{}}})",
+        generation_.load());
+    if (!says_.generation || !says_.in_answers) return json(body);
+    return refused(200, fmt::format("X-Generation: {}\r\n", generation_.load()), body);
+  }
+
+  Says says_;
+  std::atomic<int> generation_;
+  std::atomic<int> searches_{0};
+  std::atomic<int> pings_{0};
+  std::atomic<bool> searched_{false};
+  int reaches_ = 0;
+  int pings_until_ = 0;
+  std::optional<Reaction> fails_;
+  FakeMirror mirror_;  // last: the others are there while it serves
+};
+
+class Copies {
+ public:
+  explicit Copies(const std::vector<Copy::Says>& all) {
+    for (const auto& says : all) copies_.push_back(std::make_unique<Copy>(says));
+  }
+  /// The same in answers only.
+  explicit Copies(const std::vector<int>& generations) {
+    for (const auto generation : generations)
+      copies_.push_back(std::make_unique<Copy>(Copy::Says{.generation = generation}));
+  }
+  Copy& operator[](std::size_t i) { return *copies_[i]; }
+  std::string table(const std::string& settings = {}) const {
+    std::vector<std::string> addresses;
+    addresses.reserve(copies_.size());
+    for (const auto& copy : copies_) addresses.push_back(copy->address());
+    return table_of({line_of(addresses)}, settings);
+  }
+  int searches() const {
+    int sum = 0;
+    for (const auto& copy : copies_) sum += copy->searches();
+    return sum;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Copy>> copies_;
+};
+
+/// Pings at the start, and when somebody asks for them.
+std::string seldom_pinged(const std::string& more = {}) {
+  return taking_turns("ha_ping_interval = 10m\n ping_timeout = 10s\n " + more);
+}
+const std::string kNative = "ping_type = native";
+
+Copy::Says told_by_pings(int generation, const std::string& role = "router") {
+  return {.generation = generation, .in_answers = false, .in_pings = true, .role = role};
+}
+
+TEST(Quorum, AsksAsManyMirrorsAsAnUpdateCannotHaveMissed) {  // CO-070, CO-071
+  const int expected[]{1, 1, 2, 2, 3};
+  for (std::size_t mirrors = 1; mirrors <= 5; ++mirrors) {
+    SCOPED_TRACE(mirrors);
+    Copies copies(std::vector<int>(mirrors, 7));
+    const RestingMaster master(taking_turns(), copies.table());
+    EXPECT_EQ(master.find("", kQuorum).status, 200);
+    EXPECT_EQ(copies.searches(), expected[mirrors - 1]);
+    for (std::size_t i = 0; i < mirrors; ++i) EXPECT_LE(copies[i].searches(), 1);
+  }
+}
+
+TEST(Quorum, IsTheTablesUnlessTheRequestSaysOtherwise) {  // CO-070
+  Copies copies({7, 7, 7});
+  const RestingMaster master(taking_turns(), copies.table("consistency = quorum"));
+  EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(copies.searches(), 2);
+  EXPECT_EQ(master.find("", "X-Consistency: any\r\n").status, 200);
+  EXPECT_EQ(copies.searches(), 3);
+  EXPECT_EQ(master.find("", "X-Consistency: strong\r\n").status, 400);
+}
+
+TEST(Quorum, IsForSearchesOnly) {
+  FakeSet mirrors(3, inserted());
+  const RestingMaster master(taking_turns(), mirrors.table("updates = any"));
+  EXPECT_EQ(insert(master, kQuorum).status, 200);
+  EXPECT_EQ(mirrors.requests(), 1U);
+}
+
+TEST(Quorum, ItsReadsAreInTheTraceWithTheirReason) {
+  Copies copies({7, 7, 7});
+  const RestingMaster master(taking_turns(), copies.table());
+  const auto trace =
+      master.find("", fmt::format("{}{}", kQuorum, kTraced)).fields["x-karmad-trace"];
+  EXPECT_EQ(at(trace, "/attempts/0/reason"), "initial") << trace;
+  EXPECT_EQ(at(trace, "/attempts/1/reason"), "quorum");
+  EXPECT_EQ(at(trace, "/attempts/1/outcome"), "answered");
+  EXPECT_EQ(at(trace, "/attempts/2"), "");
+  EXPECT_EQ(master.count("quorum_reads"), 1);
+  EXPECT_EQ(master.count("agent_retry"), 0) << "the request asked for it";
+}
+
+TEST(Quorum, TheAnswerThatHasSeenMostIsGiven) {  // CO-072
+  Copies copies(
+      {told_by_pings(6), {.generation = 7, .in_pings = true}, {.generation = 7, .in_pings = true}});
+  const RestingMaster master(seldom_pinged(), copies.table(kNative));
+  ASSERT_TRUE(master.shows({"router", "router", "router"}));
+  for (int i = 0; i < 12; ++i) {
+    const auto answer = master.find("", kQuorum);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(at(answer.body, "/generation"), "7");
+  }
+  EXPECT_GT(master.count("quorum_barriers"), 0) << "two that are at 7 were there all the time";
+}
+
+// CO-073, CO-074: barrier pings come 5 ms after each other; those of SD-004 would take seconds.
+TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
+  Copies copies({told_by_pings(8), told_by_pings(7), told_by_pings(7)});
+  copies[1].catches_up(8, 2);
+  copies[2].catches_up(8, 2);
+  const RestingMaster master(seldom_pinged(), copies.table(kNative));
+  ASSERT_TRUE(master.shows({"router", "router", "router"}));
+  // Whoever is asked first: the one that is ahead takes its turn.
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = master.find("", kQuorum);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    if (copies[0].searches() > 0) {
+      EXPECT_EQ(at(answer.body, "/generation"), "8");
+    }
+  }
+  EXPECT_GE(master.count("quorum_barriers"), 1);
+  EXPECT_EQ(master.count("quorum_failed"), 0);
+}
+
+TEST(Quorum, ThatIsNeverMetIsAnErrorWithEveryGeneration) {  // CO-075
+  Copies copies({8, 7, 6});
+  const RestingMaster master(taking_turns("max_attempts = 1"), copies.table());
+  const auto answer = master.find("", kQuorum);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(at(answer.body, "/error/type"), "quorum_not_met") << answer.body;
+  EXPECT_TRUE(answer.body.contains(copies[1].address() + R"(":)")) << answer.body;
+  EXPECT_TRUE(answer.body.contains("generation 7") || answer.body.contains("generation 8"))
+      << answer.body;
+  EXPECT_EQ(copies.searches(), 2) << "the first two count as one of max_attempts";
+  EXPECT_EQ(master.count("quorum_failed"), 1);
+}
+
+// CO-074: of several zones a barrier takes 970 ms, unless the deadline comes before.
+TEST(Quorum, ABarrierEndsWithTheDeadline) {
+  Copies copies({told_by_pings(8), told_by_pings(7), told_by_pings(6)});
+  std::string line;
+  for (std::size_t i = 0; i < 3; ++i)
+    line.append(i > 0 ? "|" : "")
+        .append(copies[i].address())
+        .append(fmt::format(":products[tags=zone:{}]", i));
+  const RestingMaster master(seldom_pinged("max_attempts = 1"), table_of({line}, kNative));
+  ASSERT_TRUE(master.shows({"router", "router", "router"}));
+  const auto began = std::chrono::steady_clock::now();
+  // Of the pair 7 and 6 the third is known to have reached 7.
+  const auto answer = master.find("", fmt::format("{}X-Timeout-Ms: 40\r\n", kQuorum));
+  EXPECT_TRUE(answer.status == 503 || at(answer.body, "/generation") == "7") << answer.body;
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(900));
+}
+
+TEST(Quorum, MirrorsThatSayNoGenerationCannotAgree) {
+  Copies copies(std::vector<Copy::Says>(3));
+  const RestingMaster master(taking_turns(), copies.table());
+  const auto answer = master.find("", kQuorum);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(at(answer.body, "/error/type"), "no_generation") << answer.body;
+  EXPECT_EQ(copies.searches(), 2);
+  EXPECT_EQ(master.find().status, 200);
+}
+
+TEST(Quorum, AMirrorThatFailsIsReplaced) {
+  Copies copies({7, 7, 7});
+  copies[0].fails(json(R"({"error":"internal error"})", 500));
+  const RestingMaster master(taking_turns(), copies.table());
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(master.find("", kQuorum).status, 200);
+  EXPECT_GT(copies[0].searches(), 0);
+  EXPECT_EQ(master.count("agent_retry"), copies[0].searches());
+}
+
+TEST(Quorum, APrimaryIsEnoughWhenTooFewAnswer) {  // CO-075
+  Copies copies(
+      {told_by_pings(7, "primary"), told_by_pings(7, "replica"), told_by_pings(7, "replica")});
+  copies[1].fails(json(R"({"error":"internal error"})", 500));
+  copies[2].fails(json(R"({"error":"internal error"})", 500));
+  const RestingMaster master(seldom_pinged(), copies.table(kNative));
+  ASSERT_TRUE(master.shows({"primary", "replica", "replica"}));
+  const auto answer = master.find("", kQuorum);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_GT(copies[1].searches() + copies[2].searches(), 0);
+}
+
+TEST(Quorum, TooFewOfASetWithoutAPrimaryIsAnError) {  // CO-075
+  Copies copies({7, 7, 7});
+  copies[0].fails(json(R"({"error":"internal error"})", 500));
+  copies[1].fails(json(R"({"error":"internal error"})", 500));
+  const RestingMaster master(taking_turns(), copies.table());
+  const auto answer = master.find("", kQuorum);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(at(answer.body, "/error/type"), "quorum_not_met") << answer.body;
+  EXPECT_TRUE(answer.body.contains("internal error")) << answer.body;
+  EXPECT_LE(copies.searches(), 2 + 6 - 1);
+}
+
+TEST(Quorum, OverloadIsPassedOnAsThat) {
+  Copies copies({7, 7, 7});
+  for (std::size_t i = 0; i < 3; ++i) copies[i].fails(refused(429, "Retry-After: 1\r\n"));
+  const RestingMaster master(taking_turns(), copies.table());
+  EXPECT_EQ(master.find("", kQuorum).status, 429);
+  EXPECT_LE(copies.searches(), 3) << "those that refused are not asked again";
+}
+
+TEST(Quorum, AClientsMistakeIsOne) {
+  Copies copies({7, 7, 7});
+  for (std::size_t i = 0; i < 3; ++i)
+    copies[i].fails(json(R"({"error":"P01: syntax error"})", 400));
+  const RestingMaster master(taking_turns(), copies.table());
+  EXPECT_EQ(master.find("", kQuorum).status, 400);
+  EXPECT_EQ(copies.searches(), 2);
+}
+
+TEST(Quorum, EachShardHasItsOwn) {
+  Copies first({7, 7, 7});
+  Copies second({9, 9, 9, 9, 9});
+  auto table = first.table();
+  const auto line = second.table();
+  const auto from = line.find(" agent =");
+  table.insert(table.rfind("}"), line.substr(from, line.rfind("}") - from));
+  const RestingMaster master(taking_turns(), table);
+  const auto answer = master.find("", kQuorum);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(first.searches(), 2);
+  EXPECT_EQ(second.searches(), 3);
+}
+
+TEST(Quorum, EndsWhenItsClientLeaves) {
+  Copies copies({7, 7, 7});
+  for (std::size_t i = 0; i < 3; ++i) copies[i].fails(silence());
+  const RestingMaster master(taking_turns(), copies.table());
+  {
+    const auto pending = Pending::search(master, "nearest", kQuorum);
+    ASSERT_TRUE(eventually([&] { return copies.searches() == 2; }));
+  }
+  EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 1; }));
+}
+
+std::string in_zone(const std::string& address, std::string_view zone) {
+  return fmt::format("{}:products[tags=zone:{}]", address, zone);
+}
+
+std::string traced(const RestingMaster& master) {
+  return master.find("", kTraced).fields["x-karmad-trace"];
+}
+
+TEST(Zones, ARetryLeavesTheZoneOfAMirrorThatCannotBeReached) {  // CO-030, CO-038
+  auto gone = std::make_unique<FakeMirror>(always(nothing_found()));
+  const auto its_address = gone->address();
+  FakeSet mirrors(2);
+  const auto line =
+      fmt::format("{}|{}|{}", in_zone(its_address, "a"), in_zone(mirrors[0].address(), "a"),
+                  in_zone(mirrors[1].address(), "b"));
+  const RestingMaster master(seldom_pinged(), table_of({line}));
+  ASSERT_TRUE(master.shows({"router", "router", "router"}));
+  gone.reset();
+  int met = 0;
+  for (int i = 0; i < 9; ++i) {
+    const auto trace = traced(master);
+    if (at(trace, "/attempts/0/mirror") != its_address) continue;
+    ++met;
+    EXPECT_EQ(at(trace, "/attempts/1/mirror"), mirrors[1].address()) << trace;
+    EXPECT_EQ(at(trace, "/attempts/1/reason"), "zone");
+    EXPECT_EQ(at(trace, "/attempts/1/outcome"), "answered");
+  }
+  EXPECT_GE(met, 1);
+  EXPECT_LE(met, 3) << "it is left alone for a while";
+}
+
+TEST(Zones, ASearchLeavesTheZoneOfAMirrorInTroubleOnce) {  // CO-036, CO-037
+  FakeSet mirrors(4, json(R"({"error":"internal error"})", 503));
+  std::string line;
+  for (std::size_t i = 0; i < 4; ++i)
+    line.append(i > 0 ? "|" : "").append(in_zone(mirrors[i].address(), i < 2 ? "a" : "b"));
+  const RestingMaster master(seldom_pinged("agent_retry_count = 1"), table_of({line}));
+  ASSERT_TRUE(master.shows({"router", "router", "router", "router"}));
+  const auto trace = traced(master);
+  EXPECT_EQ(at(trace, "/attempts/1/reason"), "zone") << trace;
+  EXPECT_EQ(at(trace, "/attempts/2/reason"), "retry");
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(mirrors[i].requests(), 2U);
+}
+
+TEST(Zones, DoNotMatterWhenTheSettingSaysSo) {  // CO-031
+  FakeSet mirrors(2);
+  mirrors[0].react(always(json(R"({"error":"internal error"})", 503)));
+  const auto line =
+      fmt::format("{}|{}", in_zone(mirrors[0].address(), "a"), in_zone(mirrors[1].address(), "b"));
+  const RestingMaster master(seldom_pinged("zone_max_retries = 0"), table_of({line}));
+  ASSERT_TRUE(master.shows({"router", "router"}));
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(traced(master).contains("zone"));
+  EXPECT_GT(mirrors[0].requests(), 0U);
+}
+
+// CO-052: the table of shards is the configuration; a reload says where the shard is now.
+TEST(Moved, ARequestIsPlannedAnewWhenAReloadSaysWhereTheShardIs) {
+  FakeSet before(2);
+  FakeSet after(1);
+  std::atomic<bool> reloaded{false};
+  std::atomic<int> asked{0};
+  for (std::size_t i = 0; i < 2; ++i)
+    before[i].react([&](const std::string&) {
+      ++asked;
+      EXPECT_TRUE(eventually([&] { return reloaded.load(); }));
+      return refused(410, "X-Sub-Status: 1008\r\n", R"({"error":"moved"})");
+    });
+  RestingMaster master(taking_turns(), before.table());
+  auto pending = Pending::search(master, "nearest", kTraced);
+  ASSERT_TRUE(eventually([&] { return asked == 1; }));
+  ASSERT_TRUE(master.reload(taking_turns(), after.table()));
+  reloaded = true;
+  const auto answer = pending.answer();
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(before.requests(), 1U);
+  EXPECT_EQ(after.requests(), 1U);
+  EXPECT_EQ(master.count("planned_anew"), 1);
+  EXPECT_EQ(master.count("queries"), 1);
+  const auto trace = answer.fields.at("x-karmad-trace");
+  EXPECT_EQ(at(trace, "/attempts/1/mirror"), after[0].address()) << trace;
+}
+
+TEST(Moved, WithoutANewConfigurationTheNextMirrorIsAsked) {  // CO-052
+  FakeSet mirrors(2);
+  mirrors[0].react(always(refused(410, "X-Sub-Status: 1007\r\n", R"({"error":"split"})")));
+  const RestingMaster master(taking_turns(), mirrors.table());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(master.count("planned_anew"), 0);
+}
+
+TEST(Moved, WhatNoAttemptRepairsIsReportedAsTheRulesSay) {  // CO-053, CO-056
+  FakeSet mirrors(2, refused(410, "X-Sub-Status: 1000\r\n", R"({"error":"made anew"})"));
+  const RestingMaster master(taking_turns(), mirrors.table());
+  EXPECT_EQ(master.find().status, 503);
+  EXPECT_EQ(mirrors.requests(), 3U);
+  mirrors.react(refused(449, "", R"({"error":"again"})"));
+  EXPECT_EQ(master.find().status, 449);
+}
+
+}  // namespace
+}  // namespace karmad::test
