@@ -38,6 +38,9 @@ enum class Count : std::uint8_t {
   first_byte_timeouts,
   query_timeouts,
   merge_rejected,
+  tickets_waited,
+  tickets_refused,
+  tickets_expired,
   selections_waited,
   selections_failed,
   selections_refused,
@@ -46,7 +49,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 34;
+inline constexpr std::size_t kCounts = 37;
 
 struct CountText {
   std::string_view name;
@@ -80,6 +83,9 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"},
     {"query_timeouts", "attempts given up because the answer was not complete in time"},
     {"merge_rejected", "replies found to be broken only when they were merged"},
+    {"tickets_waited", "requests that waited for a ticket"},
+    {"tickets_refused", "requests refused with 429 because they got no ticket"},
+    {"tickets_expired", "of them, those that had waited for one"},
     {"selections_waited", "selections of a mirror that had to wait because none suited"},
     {"selections_failed", "selections that found no suitable mirror in time"},
     {"selections_refused", "selections refused because max_waiting_selections waited already"},

@@ -14,11 +14,13 @@
 #include "balancer/hello.hpp"
 #include "balancer/readiness.hpp"
 #include "balancer/refusal.hpp"
+#include "balancer/status/admission_json.hpp"
 #include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"
 #include "balancer/status/render.hpp"
 #include "balancer/status/statements.hpp"
+#include "balancer/status/status_json.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -40,6 +42,8 @@ enum class What : std::uint8_t {
   ready,
   agents,
   hello,
+  status,
+  admission,
   search,
   sql,
   cli_json,
@@ -59,31 +63,34 @@ struct Known {
   What endpoint;
   std::string_view methods;  ///< as the field Allow lists them
   Class how = Class::own;
+  Subject subject = Subject::exempt;  ///< for SQL: of its searches
 };
 
 /// Everything karmad answers itself or understands. What is not here may be the route of a table of
 /// dialect `http`; else it is unknown.
-constexpr std::array<Known, 20> kEndpoints{{
+constexpr std::array<Known, 22> kEndpoints{{
     {"/", What::banner, "GET, HEAD"},
     {"/healthz", What::healthy, "GET, HEAD"},
     {"/readyz", What::ready, "GET, HEAD"},
     {"/agents", What::agents, "GET, HEAD"},
     {"/hello", What::hello, "GET, HEAD"},
-    {"/search", What::search, "POST", Class::may_use_secondary},
-    {"/json/search", What::search, "POST", Class::may_use_secondary},
-    {"/sql", What::sql, "GET, POST", Class::may_use_secondary},
-    {"/cli_json", What::cli_json, "GET, POST", Class::may_use_secondary},
-    {"/cli", What::cli, "GET, POST", Class::may_use_secondary},
-    {"/insert", What::update, "POST", Class::write},
-    {"/replace", What::update, "POST", Class::write},
-    {"/update", What::update, "POST", Class::write},
-    {"/delete", What::update, "POST", Class::write},
-    {"/bulk", What::update, "POST", Class::write},
-    {"/json/insert", What::update, "POST", Class::write},
-    {"/json/replace", What::update, "POST", Class::write},
-    {"/json/update", What::update, "POST", Class::write},
-    {"/json/delete", What::update, "POST", Class::write},
-    {"/json/bulk", What::update, "POST", Class::write},
+    {"/status", What::status, "GET, HEAD"},
+    {"/admission", What::admission, "GET, HEAD"},
+    {"/search", What::search, "POST", Class::may_use_secondary, Subject::search},
+    {"/json/search", What::search, "POST", Class::may_use_secondary, Subject::search},
+    {"/sql", What::sql, "GET, POST", Class::may_use_secondary, Subject::search},
+    {"/cli_json", What::cli_json, "GET, POST", Class::may_use_secondary, Subject::search},
+    {"/cli", What::cli, "GET, POST", Class::may_use_secondary, Subject::search},
+    {"/insert", What::update, "POST", Class::write, Subject::update},
+    {"/replace", What::update, "POST", Class::write, Subject::update},
+    {"/update", What::update, "POST", Class::write, Subject::update},
+    {"/delete", What::update, "POST", Class::write, Subject::update},
+    {"/bulk", What::update, "POST", Class::write, Subject::update},
+    {"/json/insert", What::update, "POST", Class::write, Subject::update},
+    {"/json/replace", What::update, "POST", Class::write, Subject::update},
+    {"/json/update", What::update, "POST", Class::write, Subject::update},
+    {"/json/delete", What::update, "POST", Class::write, Subject::update},
+    {"/json/bulk", What::update, "POST", Class::write, Subject::update},
 }};
 
 bool allows(std::string_view methods, std::string_view method) {
@@ -194,6 +201,16 @@ Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
     }
     case What::hello:
       co_return hello(query);
+    case What::status: {
+      Answer told;
+      append_status_json(told.body, collect(query.worker));
+      co_return told;
+    }
+    case What::admission: {
+      Answer told;
+      append_admission_json(told.body, query.worker);
+      co_return told;
+    }
     case What::update:
       co_return co_await update(query, scatter);
     case What::search:
@@ -204,6 +221,17 @@ Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
       co_return co_await sql(query, endpoint, scatter);
   }
   co_return refusal(404, "unknown");
+}
+
+/// The endpoint of ours that is asked, if it is one: `/` gives way to a route.
+const Known* known(const Query& query) {
+  const auto* found = std::ranges::find(kEndpoints, query.request.path, &Known::path);
+  if (found == kEndpoints.end()) return nullptr;
+  return found->endpoint == What::banner && query.topology->route("/") ? nullptr : found;
+}
+
+bool is_sql(What endpoint) {
+  return endpoint == What::sql || endpoint == What::cli_json || endpoint == What::cli;
 }
 
 Answer no_preference(Query& query) {
@@ -311,6 +339,17 @@ std::optional<std::string> take_words(Query& query) {
 
 }  // namespace
 
+Subject subject_of(const Query& query) {
+  if (const auto* found = known(query)) {
+    if (!is_sql(found->endpoint)) return found->subject;
+    const auto text = statement_of(query.request);
+    return text && is_select(*text) ? found->subject : Subject::exempt;
+  }
+  const auto* table = query.topology->route(query.request.path);
+  if (table == nullptr) return Subject::exempt;
+  return table->opaque->parse(query.request)->read ? Subject::search : Subject::update;
+}
+
 bool is_own_path(std::string_view path) {
   return path != "/" && std::ranges::find(kEndpoints, path, &Known::path) != kEndpoints.end();
 }
@@ -320,12 +359,10 @@ Task<Answer> answer(Query& query, Scatter scatter) {
       !wanted.empty() && !query.partial_results) {
     co_return bad_request(query, 400, "X-Partial-Results is either allow or deny");
   }
-  const auto* found = std::ranges::find(kEndpoints, query.request.path, &Known::path);
-  const bool given_away =
-      found != kEndpoints.end() && found->endpoint == What::banner && query.topology->route("/");
+  const auto* const found = known(query);
   if (auto wrong = take_preference(query)) co_return answer_with(*wrong);
   if (auto wrong = take_words(query)) co_return bad_request(query, 400, *wrong);
-  if (found != kEndpoints.end() && !given_away) {
+  if (found != nullptr) {
     query.operation = found->path.substr(1);
     if (query.preference && found->how == Class::write) co_return no_preference(query);
     if (allows(found->methods, query.request.method))

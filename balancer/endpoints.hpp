@@ -12,6 +12,11 @@ using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect
 /// The table of endpoints stands in endpoints.cpp.
 Task<Answer> answer(Query& query, Scatter scatter);
 
+/// Whether a request needs a ticket, and which: the endpoint says so (AC-062), for SQL the
+/// statement, for a table of dialect `http` the method. What tells about karmad itself needs none.
+enum class Subject : std::uint8_t { exempt, search, update };
+Subject subject_of(const Query& query);
+
 /// True for a path that karmad answers or understands itself: a route of that name is never asked.
 /// `/` is not among them; it gives way to a route.
 bool is_own_path(std::string_view path);

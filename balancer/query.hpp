@@ -8,6 +8,7 @@
 
 #include "agent/attempt.hpp"
 #include "agent/dialect/dialect.hpp"
+#include "balancer/admission/ticket.hpp"
 #include "balancer/dispatch/hedge_plan.hpp"
 #include "balancer/trace/trace.hpp"
 #include "balancer/worker.hpp"
@@ -47,6 +48,9 @@ struct Query {
   std::optional<std::uint64_t> min_generation;  ///< what its client has seen already (CO-077)
 
   std::optional<Consistency> consistency;  ///< the request's own (CO-070)
+  Ticket ingress_ticket;  ///< both until the query ends: then its answer was handed to the socket
+  Ticket work_ticket;
+  std::uint64_t* admissions = nullptr;  ///< its connection's with low priority, so far
 
   /// Keeps a text as long as the query lives, for a request that a user handle changes.
   std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }

@@ -146,6 +146,9 @@ std::optional<StartFailure> Server::open(Problems& problems) {
     access_log_ = *std::move(log);
     process_.access_log = access_log_.get();
   }
+  admission_ = std::make_unique<Admission>(workers_wanted_, loops_, process_.max_connections,
+                                           settings_.searchd, Loop::now());
+  process_.admission = admission_.get();
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
   workers_.resize(workers_wanted_);
@@ -221,6 +224,7 @@ int Server::run() {
     workers_[i]->on_drain = [this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->stop();
       if (i != 0) return;
+      admission_->stop();
       upkeep_->request(Why::cancelled);
     };
   std::vector<std::thread> threads;
@@ -230,6 +234,7 @@ int Server::run() {
       if (i == 0) {
         ping_as(*workers_.front()->topology());
         spawn(upkeep());
+        spawn(admission_->watch(workers_.front()->loop));
       }
       workers_[i]->run();
     });
@@ -309,6 +314,7 @@ void Server::reload() {
   topology_ = next;
   for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
   workers_.front()->post([this, next] {
+    admission_->settings(next->settings, Loop::now());
     if (!workers_.front()->draining()) ping_as(*next);
   });
   spdlog::info("reload: done, {} tables", next->tables.size());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/ping.hpp"
+#include "balancer/admission/admission.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/query.hpp"
 #include "balancer/trace/access_log.hpp"
@@ -66,6 +67,7 @@ class Server {
   Loops loops_;
   std::shared_ptr<SelectionLog> selection_log_;
   std::unique_ptr<AccessLog> access_log_;
+  std::unique_ptr<Admission> admission_;  ///< worker 0's
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker

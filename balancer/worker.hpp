@@ -15,6 +15,7 @@
 namespace karmad {
 
 class Session;
+class Admission;
 class SelectionLog;
 class AccessLog;
 
@@ -25,6 +26,7 @@ struct Process {
   std::atomic<bool> draining{false};
   std::atomic<std::uint32_t> waiting_selections{0};  ///< for a suitable mirror (SS-113)
   std::shared_ptr<const SelectionLog> selection_log;
+  Admission* admission = nullptr;            ///< none: everybody is let in
   AccessLog* access_log = nullptr;           ///< none: it is off
   std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};

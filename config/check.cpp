@@ -90,6 +90,8 @@ class Checker {
       return Micros{bound} == Micros{1s} ? "one second" : time_text(Micros{bound});
     else if constexpr (std::is_integral_v<T>)
       return value_text(static_cast<T>(bound));
+    else if constexpr (std::is_same_v<T, TicketCount>)
+      return fmt::format("{}", bound);
     else
       return {};
   }
@@ -125,6 +127,8 @@ class Checker {
     if (s.agent_retry_count) check_retries(s.agent_retry_count->value, s.agent_retry_count->at);
     check_timeouts(s.agent_connect_timeout, s.agent_query_timeout);
     check_search_times(s);
+    check_tickets();
+    check_probing();
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
       notice(s.overload_backoff_base.at,
              fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",
@@ -144,6 +148,65 @@ class Checker {
              fmt::format("max_header_size ({}) is larger than "
                          "max_packet_size ({})",
                          size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
+  }
+
+  /// Requirements section 5.3, vector 10.6.
+  void check_probing() {
+    const auto& s = searchd_;
+    const auto& least = s.throughput_probing_min_concurrency;
+    const auto& most = s.throughput_probing_max_concurrency;
+    const auto& initial = s.throughput_probing_initial_concurrency;
+    if (least.value > most.value) {
+      const bool by_least = least.at.line > most.at.line;
+      problem(by_least ? least.at : most.at,
+              by_least ? fmt::format("throughput_probing_min_concurrency is larger than "
+                                     "throughput_probing_max_concurrency ({}): {}",
+                                     most.value, least.value)
+                       : fmt::format("throughput_probing_max_concurrency is smaller than "
+                                     "throughput_probing_min_concurrency ({}): {}",
+                                     least.value, most.value));
+      return;
+    }
+    const auto is_probed = [](const Located<TicketCount>& tickets) {
+      return tickets.value.kind == TicketCount::Kind::automatic ? 1u : 0u;
+    };
+    const auto probed = is_probed(s.search_tickets) + is_probed(s.update_tickets);
+    const auto pools = std::uint64_t{probed == 0 ? 2 : probed};
+    if (initial.value != 0 &&
+        (initial.value < pools * least.value || initial.value > pools * most.value))
+      notice(initial.at,
+             fmt::format("throughput_probing_initial_concurrency ({}) is not within {} … {}: the "
+                         "nearest of them is taken",
+                         initial.value, pools * least.value, pools * most.value));
+    check_part("throughput_probing_read_write_ratio", s.throughput_probing_read_write_ratio, 0, 1);
+    const auto& weight = s.throughput_probing_concurrency_moving_average_weight;
+    if (weight.value <= 0)
+      problem(weight.at,
+              "throughput_probing_concurrency_moving_average_weight must be more than 0");
+    check_part("throughput_probing_concurrency_moving_average_weight", weight, 0, 1);
+    check_part("throughput_probing_step_multiple", s.throughput_probing_step_multiple, 0.01, 0.5);
+  }
+
+  void check_part(std::string_view key, const Located<double>& part, double least, double most) {
+    if (part.value < least)
+      problem(part.at, fmt::format("{} is smaller than {}: {}", key, least, part.value));
+    if (part.value > most)
+      problem(part.at, fmt::format("{} is larger than {}: {}", key, most, part.value));
+  }
+
+  void check_tickets() {
+    const auto& s = searchd_;
+    if (s.ticket_queue_target.value > s.ticket_queue_interval.value)
+      notice(s.ticket_queue_target.at,
+             fmt::format("ticket_queue_target ({}) is longer than ticket_queue_interval ({})",
+                         time_text(s.ticket_queue_target.value),
+                         time_text(s.ticket_queue_interval.value)));
+    if (s.ticket_queue_timeout && s.ticket_queue_timeout->value > s.request_timeout.value)
+      notice(s.ticket_queue_timeout->at,
+             fmt::format("ticket_queue_timeout ({}) can never be reached: request_timeout ends the "
+                         "whole request after {}",
+                         time_text(s.ticket_queue_timeout->value),
+                         time_text(s.request_timeout.value)));
   }
 
   void check_ping_path(const std::optional<Located<std::string>>& path) {

@@ -30,6 +30,7 @@ constexpr Bounds limits_or_none(Micros lowest, Micros highest) {
 constexpr auto kPercent = counts(0, 100);
 constexpr auto kAttempts = counts(1, 100);
 constexpr auto kHedges = counts(0, 8);
+constexpr std::int64_t kMostTickets = 1'000'000'000;
 
 constexpr std::int64_t kKilo = 1 << 10;
 constexpr std::int64_t kMega = 1 << 20;
@@ -237,6 +238,68 @@ constexpr std::array kSearchdKeys{
            "collation"},
     Key<I>{"collation", &I::collation,
            "How strings of different shards are ordered in a merge; must be that of the agents."},
+    Key<I>{"admission", &I::admission,
+           "Whether what the limits on requests and tickets say is done (`enforce`), only counted "
+           "(`monitor`), or not even looked at (`off`)."},
+    Key<I>{"ingress_tickets", &I::ingress_tickets,
+           "Most requests that are worked on at a time, but for those about karmad itself. 0: "
+           "none is let in.",
+           counts(0, kMostTickets)},
+    Key<I>{"search_tickets", &I::search_tickets,
+           "Most searches that are worked on at a time. `auto`: as many as bring the most answers, "
+           "found out by probing.",
+           counts(0, kMostTickets)},
+    Key<I>{"update_tickets", &I::update_tickets, "The same for updates.", counts(0, kMostTickets)},
+    Key<I>{"ticket_queue_depth", &I::ticket_queue_depth,
+           "Most requests that wait for a ticket of each kind; more are refused with 429. 0: "
+           "nobody waits.",
+           counts(0, kMostTickets), "four times as many as there are tickets"},
+    Key<I>{"ticket_queue_timeout", &I::ticket_queue_timeout,
+           "How long a request waits for a ticket; its deadline may end that earlier.",
+           times(1ms, 1ms, 1h), "until its deadline"},
+    Key<I>{"ticket_queue_discipline", &I::ticket_queue_discipline,
+           "Who gets the next ticket: whoever waits longest (`fifo`); the same, but the newest "
+           "while there is too much to do all the time, and the oldest are refused (`lifo`); the "
+           "longest, while one is refused now and then (`codel`)."},
+    Key<I>{"ticket_queue_target", &I::ticket_queue_target,
+           "A wait for a ticket that is fine; `lifo` and `codel` act on longer ones.",
+           times(1ms, 1ms, 1h)},
+    Key<I>{"ticket_queue_interval", &I::ticket_queue_interval,
+           "How long the wait has to be longer than that before they do. With `lifo` nobody waits "
+           "longer than this from then on.",
+           times(1ms, 1ms, 1h)},
+    Key<I>{"low_priority", &I::low_priority,
+           "1: a request with the header `X-Priority: low` waits until nobody else does; of "
+           "several, the one whose connection has had the fewest tickets so far is first. 0: the "
+           "header says nothing."},
+    Key<I>{"ticket_resize", &I::ticket_resize,
+           "How the tickets become fewer: as they come back (`gradual`), or at once, and nobody is "
+           "let in until there are some again (`immediate`)."},
+    Key<I>{"ticket_delinquent_after", &I::ticket_delinquent_after,
+           "A ticket held longer than this is counted.", times(1ms, 1ms, kDay)},
+    Key<I>{"throughput_probing_initial_concurrency", &I::throughput_probing_initial_concurrency,
+           "Tickets with which probing begins, of searches and updates together. 0: twice the "
+           "cores.",
+           counts(0, kMostTickets)},
+    Key<I>{"throughput_probing_min_concurrency", &I::throughput_probing_min_concurrency,
+           "Fewest tickets of each kind that probing leaves.", counts(1, kMostTickets)},
+    Key<I>{"throughput_probing_max_concurrency", &I::throughput_probing_max_concurrency,
+           "Most tickets of each kind that it gives.", counts(1, kMostTickets)},
+    Key<I>{"throughput_probing_read_write_ratio", &I::throughput_probing_read_write_ratio,
+           "Which part of the tickets is for searches where both kinds are `auto`, 0 … 1."},
+    Key<I>{"throughput_probing_concurrency_moving_average_weight",
+           &I::throughput_probing_concurrency_moving_average_weight,
+           "How fast the number of tickets follows what probing finds: more than 0, 1 is at once."},
+    Key<I>{"throughput_probing_step_multiple", &I::throughput_probing_step_multiple,
+           "By which part more or fewer tickets are tried, 0.01 … 0.5."},
+    Key<I>{"throughput_probing_stall_detection_timeout",
+           &I::throughput_probing_stall_detection_timeout,
+           "How long a gradual `ticket_resize` may take; after that what has come back is left "
+           "out, and the rest stays.",
+           times(1ms, 1ms, 1h)},
+    Key<I>{"throughput_probing_concurrency_adjustment_interval",
+           &I::throughput_probing_concurrency_adjustment_interval,
+           "How often probing looks and decides.", times(1ms, 10ms, 1h)},
     Key<I>{"client_timeout", &I::client_timeout,
            "How long a kept connection of a client may be idle.", times(1s, 1ms, 7 * kDay)},
     Key<I>{"read_timeout",
@@ -382,6 +445,9 @@ constexpr std::array<std::string_view, 2> kLookUps{"at_load", "request"};
 constexpr std::array<std::string_view, 2> kUpdates{"primary", "any"};
 constexpr std::array<std::string_view, 2> kConsistencies{"any", "quorum"};
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
+constexpr std::array<std::string_view, 3> kAdmissionModes{"enforce", "monitor", "off"};
+constexpr std::array<std::string_view, 3> kQueueOrders{"fifo", "lifo", "codel"};
+constexpr std::array<std::string_view, 2> kTicketResizes{"gradual", "immediate"};
 
 }  // namespace
 
@@ -415,6 +481,18 @@ std::span<const std::string_view> words<Consistency>() {
 template <>
 std::span<const std::string_view> words<LogLevel>() {
   return kLogLevels;
+}
+template <>
+std::span<const std::string_view> words<AdmissionMode>() {
+  return kAdmissionModes;
+}
+template <>
+std::span<const std::string_view> words<QueueOrder>() {
+  return kQueueOrders;
+}
+template <>
+std::span<const std::string_view> words<TicketResize>() {
+  return kTicketResizes;
 }
 
 }  // namespace karmad

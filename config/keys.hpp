@@ -32,7 +32,8 @@ using FieldOf =
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
 using Field = FieldOf<Owner, Micros, std::vector<Micros>, unsigned, std::size_t, bool, std::string,
-                      PartialResults, Collation, LookUp, Updates, Consistency, LogLevel>;
+                      PartialResults, Collation, LookUp, Updates, Consistency, LogLevel, AdmissionMode,
+                      QueueOrder, TicketResize, TicketCount, double>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.
@@ -68,6 +69,12 @@ template <>
 std::span<const std::string_view> words<Consistency>();
 template <>
 std::span<const std::string_view> words<LogLevel>();
+template <>
+std::span<const std::string_view> words<AdmissionMode>();
+template <>
+std::span<const std::string_view> words<QueueOrder>();
+template <>
+std::span<const std::string_view> words<TicketResize>();
 
 template <class Owner>
 bool is_list(const Key<Owner>& key) {

@@ -33,6 +33,8 @@ Cells cells_of(const Bounds& bounds) {
     cells.value = "text";
   else if constexpr (std::is_enum_v<T>)
     cells.value = fmt::format("`{}`", fmt::join(words<T>(), "`, `"));
+  else if constexpr (std::is_same_v<T, TicketCount>)
+    cells.value = "number, `auto` or `unlimited`";
   else
     cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
   if (is_number && !bounds.zero_word.empty())
@@ -43,10 +45,12 @@ Cells cells_of(const Bounds& bounds) {
       return time_text(Micros{bound});
     else if constexpr (is_number)
       return value_text(static_cast<T>(bound));
+    else if constexpr (std::is_same_v<T, TicketCount>)
+      return fmt::format("{}", bound);
     else
       return std::string();
   };
-  if (is_number || is_time)
+  if (is_number || is_time || std::is_same_v<T, TicketCount>)
     cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
                               spell(bounds.lowest), spell(bounds.highest));
   return cells;

@@ -65,6 +65,18 @@ enum class LookUp : std::uint8_t { at_load, on_request };
 enum class Updates : std::uint8_t { primary, any };
 enum class Consistency : std::uint8_t { any, quorum };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
+enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
+enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
+enum class TicketResize : std::uint8_t { gradual, immediate };
+
+/// How many tickets a pool has: so many, as many as probing finds best, or any number.
+struct TicketCount {
+  enum class Kind : std::uint8_t { fixed, automatic, unlimited };
+  Kind kind = Kind::unlimited;
+  unsigned count = 0;
+
+  bool operator==(const TicketCount&) const = default;
+};
 
 /// A distributed table. What is empty falls back to the instance's value.
 struct TableSettings {
@@ -159,6 +171,27 @@ struct InstanceSettings {
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
   Located<PartialResults> partial_results{PartialResults::allow, {}};
   Located<Collation> collation{Collation::libc_ci, {}};
+
+  Located<AdmissionMode> admission{AdmissionMode::enforce, {}};
+  Located<unsigned> ingress_tickets{1'000'000, {}};  ///< 0: nothing that needs one (AC-060)
+  Located<TicketCount> search_tickets;
+  Located<TicketCount> update_tickets;
+  std::optional<Located<unsigned>> ticket_queue_depth;  ///< unset: four times the pool (AC-011)
+  std::optional<Located<Micros>> ticket_queue_timeout;  ///< unset: the request's deadline
+  Located<QueueOrder> ticket_queue_discipline{QueueOrder::fifo, {}};
+  Located<Micros> ticket_queue_target{20ms, {}};
+  Located<Micros> ticket_queue_interval{200ms, {}};
+  Located<bool> low_priority{false, {}};                            ///< AC-007
+  Located<TicketResize> ticket_resize{TicketResize::gradual, {}};   ///< AC-012
+  Located<Micros> ticket_delinquent_after{30ms, {}};                ///< AC-015
+  Located<unsigned> throughput_probing_initial_concurrency{0, {}};  ///< 0: twice the cores
+  Located<unsigned> throughput_probing_min_concurrency{4, {}};      ///< per pool
+  Located<unsigned> throughput_probing_max_concurrency{128, {}};    ///< per pool
+  Located<double> throughput_probing_read_write_ratio{0.5, {}};
+  Located<double> throughput_probing_concurrency_moving_average_weight{0.2, {}};
+  Located<double> throughput_probing_step_multiple{0.1, {}};
+  Located<Micros> throughput_probing_stall_detection_timeout{60s, {}};
+  Located<Micros> throughput_probing_concurrency_adjustment_interval{100ms, {}};
 
   Located<Micros> client_timeout{300s, {}};
   Located<Micros> network_timeout{5s, {}};

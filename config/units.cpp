@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "config/closest.hpp"
 #include "config/passage.hpp"
 
 namespace karmad {
@@ -129,6 +130,39 @@ std::expected<bool, Unfit> parse_switch(std::string_view text) {
   if (text == "1") return true;
   if (text == "0") return false;
   return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
+}
+
+std::expected<double, Unfit> parse_real(std::string_view text) {
+  double number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const bool starts = !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
+  if (!starts || error != std::errc{} || stop != end)
+    return unfit(0, fmt::format("{} is not a number such as 0.5", in_quotes(text)));
+  return number;
+}
+
+std::expected<TicketCount, Unfit> parse_tickets(std::string_view text) {
+  const auto word = lower(text);
+  if (word == "auto") return TicketCount{TicketCount::Kind::automatic};
+  if (word == "unlimited") return TicketCount{TicketCount::Kind::unlimited};
+  const auto count = parse_count(text);
+  if (!count || *count > std::numeric_limits<unsigned>::max())
+    return unfit(
+        0, fmt::format("{} is neither auto, unlimited nor a number of tickets", in_quotes(text)));
+  return TicketCount{TicketCount::Kind::fixed, static_cast<unsigned>(*count)};
+}
+
+std::string tickets_text(TicketCount tickets) {
+  switch (tickets.kind) {
+    case TicketCount::Kind::automatic:
+      return "auto";
+    case TicketCount::Kind::unlimited:
+      return "unlimited";
+    case TicketCount::Kind::fixed:
+      break;
+  }
+  return fmt::format("{}", tickets.count);
 }
 
 std::string time_text(Micros time) {

@@ -36,6 +36,14 @@ std::expected<std::uint64_t, Unfit> parse_count(std::string_view text);
 /// `0` or `1`.
 std::expected<bool, Unfit> parse_switch(std::string_view text);
 
+/// A decimal number, not negative: `0.67`.
+std::expected<double, Unfit> parse_real(std::string_view text);
+
+/// `auto`, `unlimited` or a whole number.
+std::expected<TicketCount, Unfit> parse_tickets(std::string_view text);
+/// The text that parse_tickets reads as this.
+std::string tickets_text(TicketCount tickets);
+
 /// The shortest text that parse_time reads as this, whatever its bare unit: `1m`, `1500ms`, `0`.
 std::string time_text(Micros time);
 

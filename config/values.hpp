@@ -46,6 +46,10 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return std::string(text);
   } else if constexpr (std::is_enum_v<T>) {
     return parse_word<T>(text);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return parse_real(text);
+  } else if constexpr (std::is_same_v<T, TicketCount>) {
+    return parse_tickets(text);
   } else {
     const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
     if (!number) return std::unexpected(number.error());
@@ -71,6 +75,10 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
     return value;
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(words<T>()[static_cast<std::size_t>(value)]);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return fmt::format("{}", value);
+  } else if constexpr (std::is_same_v<T, TicketCount>) {
+    return tickets_text(value);
   } else {
     if (value == 0 && !bounds.zero_word.empty()) return std::string(bounds.zero_word);
     return std::is_same_v<T, std::size_t> ? size_text(value) : fmt::format("{}", value);
@@ -84,6 +92,8 @@ std::optional<std::int64_t> measure(const T& value) {
     return value.count();
   else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
     return static_cast<std::int64_t>(value);
+  else if constexpr (std::is_same_v<T, TicketCount>)
+    return value.count;
   else
     return std::nullopt;
 }

@@ -140,6 +140,7 @@ Task<bool> Session::serve(std::string& in) {
   clock_.disarm();
   Query query(worker_, head, body, client_);
   worker_.counters.add(Count::bytes_in, query.bytes_in);
+  query.admissions = &low_admissions_;
   query_ = &query;
   auto answer = co_await pass_pipeline(query);
   query_ = nullptr;

@@ -55,7 +55,8 @@ class Session final : public Stream {
   Clock clock_{*this};
   Query* query_ = nullptr;
   Phase phase_ = Phase::idle;
-  bool unread_ = false;  ///< `first_` holds bytes that came while nobody waited
+  std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
+  bool unread_ = false;               ///< `first_` holds bytes that came while nobody waited
   bool timed_out_ = false;
   bool ending_ = false;
   bool used_ = false;  ///< had a request before

@@ -5,6 +5,7 @@
 #include "balancer/dispatch/one_attempt.hpp"
 #include "balancer/dispatch/quorum.hpp"
 #include "balancer/dispatch/retries.hpp"
+#include "balancer/pipeline/admitted.hpp"
 #include "balancer/pipeline/route.hpp"
 #include "balancer/pipeline/traced.hpp"
 #include "balancer/pipeline/user_handles.hpp"
@@ -12,7 +13,7 @@
 namespace karmad {
 
 Task<Answer> pass_pipeline(Query& query) {
-  Traced pipeline{UserHandles{query.worker.process.user_handles, Route{dispatch}}};
+  Traced pipeline{Admitted{UserHandles{query.worker.process.user_handles, Route{dispatch}}}};
   co_return co_await pipeline(query);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "balancer/admission/admission.hpp"
 #include "balancer/dispatch/selection.hpp"
 #include "balancer/readiness.hpp"
 #include "balancer/trace/access_log.hpp"
@@ -131,6 +132,49 @@ class Collector {
   Snapshot snapshot_;
 };
 
+/// The tickets of one pool, as they are now.
+void add_tickets(std::vector<CounterRow>& rows, std::string_view pool, std::string_view what,
+                 const TicketPool& tickets) {
+  const auto of = tickets.statistics();
+  const auto row = [&](std::string_view name, std::string help, std::string value) {
+    rows.push_back({fmt::format("{}_tickets_{}", pool, name), std::move(help), std::move(value)});
+  };
+  const auto or_unlimited = [](const auto& number) {
+    return number ? fmt::format("{}", *number) : std::string("unlimited");
+  };
+  const auto queued = of[Priority::normal].queue_length() + of[Priority::low].queue_length();
+  row("out", fmt::format("tickets of {} that are out", what), fmt::format("{}", of.out));
+  row("available", fmt::format("tickets of {} that are left", what), or_unlimited(of.available));
+  row("total", fmt::format("tickets of {}", what), or_unlimited(of.total));
+  row("queued", fmt::format("requests that wait now for a ticket of {}", what),
+      fmt::format("{}", queued));
+}
+
+/// What no single pool says.
+void add_admission(std::vector<CounterRow>& rows, const Admission& admission) {
+  add_tickets(rows, "ingress", "all requests", admission.ingress);
+  add_tickets(rows, "search", "searches", admission.searches);
+  add_tickets(rows, "update", "updates", admission.updates);
+  std::uint64_t exempt = 0;
+  std::uint64_t would_wait = 0;
+  std::uint64_t would_be_refused = 0;
+  for (const auto* pool : {&admission.ingress, &admission.searches, &admission.updates}) {
+    const auto of = pool->statistics();
+    exempt += of[Priority::exempt].started_processing;
+    for (const auto priority : {Priority::normal, Priority::low}) {
+      would_wait += of[priority].would_queue;
+      would_be_refused += of[priority].would_refuse;
+    }
+  }
+  rows.push_back({"tickets_exempt", "requests that needed no ticket", fmt::format("{}", exempt)});
+  rows.push_back({"tickets_would_wait",
+                  "requests that would have waited but for admission = monitor",
+                  fmt::format("{}", would_wait)});
+  rows.push_back({"tickets_would_be_refused",
+                  "requests that would have been refused but for admission = monitor",
+                  fmt::format("{}", would_be_refused)});
+}
+
 }  // namespace
 
 Snapshot collect(const Worker& worker) {
@@ -172,6 +216,7 @@ Snapshot collect(const Worker& worker) {
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});
+  if (const auto* admission = worker.process.admission) add_admission(process.counters, *admission);
   const auto* log = worker.process.access_log;
   process.counters.push_back({"access_log_written", "lines written to the access log",
                               fmt::format("{}", log != nullptr ? log->written() : 0)});

@@ -97,6 +97,7 @@ class Trace {
   std::string_view table;      ///< empty: none was asked
   TimePoint began{};
   TimePoint deadline{};
+  Micros queued{};       ///< waited for tickets
   bool partial = false;  ///< a shard is missing in the answer
 
   OpenAttempt begin(const AttemptStart& start);

@@ -74,6 +74,10 @@ void append_time(std::string& out, std::string_view name, std::optional<Micros> 
   if (value) append_count(out, name, value->count());
 }
 
+void append_queued(std::string& out, const Trace& trace) {
+  if (trace.queued > Micros{0}) append_time(out, "queued_us", trace.queued);
+}
+
 void append_attempt(std::string& out, const TracedAttempt& attempt) {
   const auto& start = attempt.start;
   out.append("{\"shard\":").append(fmt::format_int(start.shard).c_str());
@@ -130,6 +134,7 @@ void append_json(std::string& out, const Trace& trace, TimePoint now, std::size_
   append_text(out, "client", trace.client, kName);
   append_time(out, "deadline_us", std::chrono::duration_cast<Micros>(trace.deadline - trace.began));
   append_time(out, "took_us", took(trace, now));
+  append_queued(out, trace);
   append_attempts(out, trace, end);
 }
 
@@ -150,6 +155,7 @@ void append_access_line(std::string& out, const Trace& trace, TimePoint now, con
                  R"("hedged":{},"retried":{},"partial":{})",
                  access.status, access.bytes_in, access.bytes_out, us / 1000, us % 1000,
                  trace.hedged(), trace.retried(), trace.partial);
+  append_queued(out, trace);
   append_attempts(out, trace, out.size() + kAttemptsInLog);
 }
 

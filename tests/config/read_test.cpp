@@ -80,6 +80,41 @@ TEST(Read, SetsWhatReadsAskOfAMirrorForOneTable) {  // SS-080
   EXPECT_EQ(plain.tables.at(0).updates.value, Updates::primary);
 }
 
+TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, section 5.3
+  const auto s = settings_of("").searchd;
+  EXPECT_EQ(s.admission.value, AdmissionMode::enforce);
+  EXPECT_EQ(s.ingress_tickets.value, 1'000'000U);
+  EXPECT_EQ(s.search_tickets.value, TicketCount{});
+  EXPECT_EQ(s.update_tickets.value.kind, TicketCount::Kind::unlimited);
+  EXPECT_FALSE(s.ticket_queue_depth);
+  EXPECT_FALSE(s.ticket_queue_timeout);
+  EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::fifo);
+  EXPECT_FALSE(s.low_priority.value);
+  EXPECT_EQ(s.ticket_resize.value, TicketResize::gradual);
+  EXPECT_EQ(s.ticket_delinquent_after.value, 30ms);
+  EXPECT_EQ(s.throughput_probing_initial_concurrency.value, 0U);
+  EXPECT_EQ(s.throughput_probing_min_concurrency.value, 4U);
+  EXPECT_EQ(s.throughput_probing_max_concurrency.value, 128U);
+  EXPECT_EQ(s.throughput_probing_read_write_ratio.value, 0.5);
+  EXPECT_EQ(s.throughput_probing_concurrency_moving_average_weight.value, 0.2);
+  EXPECT_EQ(s.throughput_probing_step_multiple.value, 0.1);
+  EXPECT_EQ(s.throughput_probing_stall_detection_timeout.value, 60s);
+  EXPECT_EQ(s.throughput_probing_concurrency_adjustment_interval.value, 100ms);
+}
+
+TEST(Read, SetsTheTicketsInTheirWordsAndNumbers) {
+  const auto s = settings_of(
+                     "searchd {\n search_tickets = Auto\n update_tickets = 12\n"
+                     " ticket_queue_discipline = LIFO\n admission = off\n"
+                     " throughput_probing_read_write_ratio = .67\n}")
+                     .searchd;
+  EXPECT_EQ(s.search_tickets.value.kind, TicketCount::Kind::automatic);
+  EXPECT_EQ(s.update_tickets.value, (TicketCount{TicketCount::Kind::fixed, 12}));
+  EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::lifo);
+  EXPECT_EQ(s.admission.value, AdmissionMode::off);
+  EXPECT_EQ(s.throughput_probing_read_write_ratio.value, 0.67);
+}
+
 TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, CO-020, CO-033, CO-090
   const auto s = settings_of("").searchd;
   EXPECT_TRUE(s.retry_reads.value);

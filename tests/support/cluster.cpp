@@ -87,7 +87,9 @@ std::string Master::unrest() const {
   const auto expect = [&](std::string_view what, double most, double is) {
     if (!(is <= most)) fmt::format_to(std::back_inserter(left), "{}: {}\n", what, is);
   };
-  for (const auto* key : {"selections_waiting", "retry_budget_live", "retry_budget_extras"})
+  for (const auto* key : {"selections_waiting", "retry_budget_live", "retry_budget_extras",
+                          "ingress_tickets_out", "ingress_tickets_queued", "search_tickets_out",
+                          "search_tickets_queued", "update_tickets_out", "update_tickets_queued"})
     expect(key, 0, static_cast<double>(count(key)));
   expect("connections_open", 1, static_cast<double>(count("connections_open")));  // who asks
   rapidjson::Document told;

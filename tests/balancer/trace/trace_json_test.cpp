@@ -72,6 +72,13 @@ TEST_F(TraceJson, TellsOfTheRequestAndItsAttempts) {
             R"("end_us":80,"outcome":"answered"}]})");
 }
 
+TEST_F(TraceJson, TellsHowLongTheRequestWaitedForTickets) {
+  EXPECT_EQ(field().find("queued_us"), std::string::npos);
+  trace.queued = 1500us;
+  EXPECT_EQ(parsed(field())["queued_us"].GetInt(), 1500);
+  EXPECT_EQ(parsed(line())["queued_us"].GetInt(), 1500);
+}
+
 TEST_F(TraceJson, TellsHowAShardIsHedged) {  // CO-086
   trace.begin({.mirror = "a:1", .hedging = HedgeRules{.threshold = 100ms, .step = 50ms}})
       .end(kBegan + 120us, Outcome::cancelled);

@@ -1,0 +1,88 @@
+#include "balancer/admission/admission.hpp"
+
+namespace karmad {
+namespace {
+
+bool is_auto(const Located<TicketCount>& tickets) {
+  return tickets.value.kind == TicketCount::Kind::automatic;
+}
+
+ProbeParameters probe_parameters(const InstanceSettings& s) {
+  return {.initial = s.throughput_probing_initial_concurrency.value,
+          .least = s.throughput_probing_min_concurrency.value,
+          .most = s.throughput_probing_max_concurrency.value,
+          .read_share = s.throughput_probing_read_write_ratio.value,
+          .average_weight = s.throughput_probing_concurrency_moving_average_weight.value,
+          .step = s.throughput_probing_step_multiple.value,
+          .reads = is_auto(s.search_tickets),
+          .writes = is_auto(s.update_tickets)};
+}
+
+/// A pool of so many tickets; none: any number.
+PoolSettings pool_settings(const InstanceSettings& s, std::optional<std::uint32_t> size,
+                           bool counted) {
+  PoolSettings settings{.size = size,
+                        .counted = counted,
+                        .enforced = s.admission.value == AdmissionMode::enforce,
+                        .discipline = {.order = s.ticket_queue_discipline.value,
+                                       .target = s.ticket_queue_target.value,
+                                       .interval = s.ticket_queue_interval.value},
+                        .resize = s.ticket_resize.value,
+                        .stalled_after = s.throughput_probing_stall_detection_timeout.value,
+                        .delinquent_after = s.ticket_delinquent_after.value};
+  if (s.ticket_queue_depth) settings.queue_depth = s.ticket_queue_depth->value;
+  return settings;
+}
+
+}  // namespace
+
+Admission::Admission(unsigned workers, const Loops& loops, std::uint32_t most_requests,
+                     const InstanceSettings& settings, TimePoint now)
+    : ingress(workers, loops, {}),
+      searches(workers, loops, {}),
+      updates(workers, loops, {}),
+      most_requests_(most_requests),
+      probing_(searches, updates, workers) {
+  this->settings(settings, now);
+}
+
+void Admission::settings(const InstanceSettings& settings, TimePoint now) {
+  mode_.store(settings.admission.value, std::memory_order_relaxed);
+  low_priority_.store(settings.low_priority.value, std::memory_order_relaxed);
+  const auto& timeout = settings.ticket_queue_timeout;
+  queue_timeout_.store(timeout ? timeout->value.count() : 0, std::memory_order_relaxed);
+  interval_ = settings.throughput_probing_concurrency_adjustment_interval.value;
+  probing_.parameters(probe_parameters(settings));
+  const auto apply = [&](TicketPool& pool, TicketCount tickets, std::uint32_t probed) {
+    using enum TicketCount::Kind;
+    std::optional<std::uint32_t> size;
+    if (tickets.kind == fixed) size = tickets.count;
+    if (tickets.kind == automatic) size = probed;
+    const bool counted = tickets.kind == automatic || (size && *size < most_requests_);
+    pool.settings(pool_settings(settings, size, counted), now);
+  };
+  // As many as nobody asked for are as good as any number, wherever open files are unlimited.
+  const auto& all = settings.ingress_tickets;
+  const bool counted =
+      all.value < most_requests_ && all.value != InstanceSettings{}.ingress_tickets.value;
+  ingress.settings(pool_settings(settings, all.value, counted), now);
+  const auto sizes = probing_.sizes();
+  apply(searches, settings.search_tickets.value, sizes.reads);
+  apply(updates, settings.update_tickets.value, sizes.writes);
+}
+
+Task<void> Admission::watch(Loop& loop) {
+  stop_.emplace(loop);
+  while (!stop_->requested()) {
+    const auto now = Loop::now();
+    ingress.stalled(now);
+    probing_.look(now);
+    co_await sleep(loop, now + interval_, *stop_);
+  }
+}
+
+void Admission::stop() {
+  if (stop_) stop_->request(Why::cancelled);
+}
+
+}  // namespace karmad

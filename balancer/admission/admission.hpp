@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "balancer/admission/probing.hpp"
+#include "balancer/admission/ticket_pool.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// The tickets of the process, and what decides how many there are. Any worker takes and returns
+/// tickets; settings and probing are worker 0's.
+class Admission {
+ public:
+  /// `most_requests`: more are never under way, as every connection has one at a time. A pool with
+  /// more tickets than that needs no counting.
+  Admission(unsigned workers, const Loops& loops, std::uint32_t most_requests,
+            const InstanceSettings& settings, TimePoint now);
+
+  /// Goes on by these; who waits keeps its place.
+  void settings(const InstanceSettings& settings, TimePoint now);
+
+  /// Looks at the pools at each adjustment interval, until stop().
+  Task<void> watch(Loop& loop);
+  void stop();
+
+  AdmissionMode mode() const { return mode_.load(std::memory_order_relaxed); }
+  /// Whether `X-Priority: low` means something.
+  bool low_priority() const { return low_priority_.load(std::memory_order_relaxed); }
+  /// How long anybody waits for a ticket; 0: until its deadline.
+  Micros queue_timeout() const { return Micros{queue_timeout_.load(std::memory_order_relaxed)}; }
+  ProbingStatus probing() const { return probing_.status(); }
+
+  TicketPool ingress;
+  TicketPool searches;
+  TicketPool updates;
+
+ private:
+  const std::uint32_t most_requests_;
+  std::atomic<AdmissionMode> mode_;
+  std::atomic<bool> low_priority_;
+  std::atomic<std::int64_t> queue_timeout_;
+  Probing probing_;
+  Micros interval_{};
+  std::optional<Stop> stop_;
+};
+
+}  // namespace karmad

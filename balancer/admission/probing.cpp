@@ -1,0 +1,87 @@
+#include "balancer/admission/probing.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+
+namespace karmad {
+namespace {
+
+constexpr double kWorthSaying = 0.25;  // of the tickets
+
+}  // namespace
+
+Probing::Probing(TicketPool& reads, TicketPool& writes, unsigned cores)
+    : reads_(reads), writes_(writes), probe_({.reads = false, .writes = false}, cores) {}
+
+void Probing::parameters(const ProbeParameters& parameters) {
+  probe_.parameters(parameters);
+  resizing_since_.reset();
+  const std::scoped_lock lock(mutex_);
+  status_.reads = parameters.reads;
+  status_.writes = parameters.writes;
+  status_.sizes = probe_.sizes();
+  status_.stable_concurrency = probe_.stable_concurrency();
+  status_.state = probe_.state();
+}
+
+ProbeReadings Probing::readings() {
+  const auto read = [](TicketPool& pool) {
+    return PoolReading{pool.size(), pool.take_peak(), pool.finished()};
+  };
+  ProbeReadings readings;
+  if (probe_.parameters().reads) readings.reads = read(reads_);
+  if (probe_.parameters().writes) readings.writes = read(writes_);
+  return readings;
+}
+
+void Probing::look(TimePoint now) {
+  for (auto* pool : {&reads_, &writes_})
+    if (pool->stalled(now))
+      spdlog::warn("tickets of {} do not come back in time: there remain {} of them",
+                   pool == &reads_ ? "searches" : "updates", pool->size());
+  if (!probes()) return;
+  if (resizing_since_) {
+    if (reads_.resizing() || writes_.resizing()) return;
+    const auto took = now - *std::exchange(resizing_since_, std::nullopt);
+    probe_.compare_with(readings(), now);
+    const std::scoped_lock lock(mutex_);
+    status_.resize_duration_us += static_cast<std::uint64_t>(std::max(took, Micros{0}).count());
+    return;
+  }
+  const auto decision = probe_.run(readings(), now);
+  if (!decision) return;
+  resize(decision->after, now);
+  tell(*decision);
+}
+
+void Probing::resize(PoolSizes sizes, TimePoint now) {
+  const auto& parameters = probe_.parameters();
+  if (parameters.reads && reads_.size() != sizes.reads) reads_.resize(sizes.reads, now);
+  if (parameters.writes && writes_.size() != sizes.writes) writes_.resize(sizes.writes, now);
+  if (reads_.resizing() || writes_.resizing()) resizing_since_ = now;
+}
+
+void Probing::tell(const ProbeDecision& decision) {
+  auto said = text(decision);
+  if (decision.from != decision.to || decision.kept) spdlog::debug("tickets: {}", said);
+  const auto stable = probe_.stable_concurrency();
+  if (std::abs(stable - told_) > kWorthSaying * told_) {
+    spdlog::info("tickets: {} (searches/updates)", said);
+    told_ = stable;
+  }
+  const std::scoped_lock lock(mutex_);
+  status_.state = probe_.state();
+  status_.stable_concurrency = stable;
+  status_.stable_throughput = probe_.stable_throughput();
+  status_.sizes = probe_.sizes();
+  status_.counters = probe_.counters();
+  status_.last_decision = std::move(said);
+}
+
+ProbingStatus Probing::status() const {
+  const std::scoped_lock lock(mutex_);
+  return status_;
+}
+
+}  // namespace karmad

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// How work stands to a pool (AC-005, AC-007): it waits in turn; it waits until nobody else does;
+/// it passes and takes nothing.
+enum class Priority : std::uint8_t { normal, low, exempt };
+inline constexpr std::size_t kPriorities = 3;
+std::string_view name(Priority priority);
+
+class TicketPool;
+
+/// The right to work, until it goes; it then returns to the pool it came from, under the priority
+/// it was taken with (AC-003). Lives and ends on the worker that took it.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(Ticket&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)),
+        taken_(other.taken_),
+        worker_(other.worker_),
+        priority_(other.priority_),
+        counted_(other.counted_) {}
+  Ticket& operator=(Ticket&& other) noexcept {
+    if (this == &other) return *this;
+    give_back();
+    pool_ = std::exchange(other.pool_, nullptr);
+    taken_ = other.taken_;
+    worker_ = other.worker_;
+    priority_ = other.priority_;
+    counted_ = other.counted_;
+    return *this;
+  }
+  ~Ticket() { give_back(); }
+
+  explicit operator bool() const { return pool_ != nullptr; }
+  Priority priority() const { return priority_; }
+  /// Gives it back now; reads the clock only where the pool counts.
+  void give_back();
+  void give_back(TimePoint now);
+
+ private:
+  friend class TicketPool;
+  Ticket(TicketPool& pool, TimePoint taken, unsigned worker, Priority priority, bool counted)
+      : pool_(&pool), taken_(taken), worker_(worker), priority_(priority), counted_(counted) {}
+
+  TicketPool* pool_ = nullptr;
+  TimePoint taken_{};
+  unsigned worker_ = 0;
+  Priority priority_ = Priority::normal;
+  bool counted_ = false;
+};
+
+}  // namespace karmad

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "agent/owned.hpp"
+#include "balancer/admission/ticket.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// What one worker counts for one pool and priority. Written by that worker alone.
+struct TicketCells {
+  Owned<std::uint64_t> added;
+  Owned<std::uint64_t> removed;
+  Owned<std::uint64_t> started;
+  Owned<std::uint64_t> finished;
+  Owned<std::uint64_t> processing_us;
+  Owned<std::uint64_t> queued_us;
+  Owned<std::uint64_t> canceled;
+  Owned<std::uint64_t> shed;
+  Owned<std::uint64_t> refused;
+  Owned<std::uint64_t> would_queue;
+  Owned<std::uint64_t> would_refuse;
+};
+
+/// One worker's counts for one pool.
+struct alignas(64) WorkerTickets {
+  std::array<TicketCells, kPriorities> of;
+  Owned<std::uint64_t> delinquent;
+  Owned<std::uint64_t> delinquent_ms;
+  Owned<std::uint64_t> delinquent_ms_most;
+};
+
+/// The numbers of one priority (AC-015), over all workers.
+struct PriorityStatistics {
+  std::uint64_t added_to_queue = 0;
+  std::uint64_t removed_from_queue = 0;
+  std::uint64_t started_processing = 0;
+  std::uint64_t finished_processing = 0;
+  std::uint64_t total_time_processing_us = 0;
+  std::uint64_t total_time_queued_us = 0;
+  std::uint64_t canceled = 0;     ///< left the queue without a ticket: deadline, client, shed
+  std::uint64_t shed = 0;         ///< of them, those who made room or had waited too long
+  std::uint64_t refused = 0;      ///< found the queue full
+  std::uint64_t would_queue = 0;  ///< monitor: what would have become of them
+  std::uint64_t would_refuse = 0;
+
+  std::uint64_t queue_length() const { return added_to_queue - removed_from_queue; }
+  std::uint64_t processing() const { return started_processing - finished_processing; }
+};
+
+struct PoolStatistics {
+  std::uint64_t out = 0;
+  std::optional<std::int64_t> available;  ///< negative after a pool became smaller at once
+  std::optional<std::uint32_t> total;     ///< none: unlimited
+  std::optional<std::uint32_t> peak;      ///< since the last look; none: not counted
+  bool resizing = false;
+  std::array<PriorityStatistics, kPriorities> of;
+  std::uint64_t delinquent = 0;  ///< tickets held longer than the threshold
+  std::uint64_t delinquent_ms = 0;
+  std::uint64_t delinquent_ms_most = 0;
+
+  const PriorityStatistics& operator[](Priority priority) const {
+    return of[static_cast<std::size_t>(priority)];
+  }
+};
+
+/// Adds up the workers' counts. What is counted meanwhile may be missing, but no difference of two
+/// numbers becomes negative.
+PoolStatistics sum(std::span<const WorkerTickets> workers);
+
+}  // namespace karmad

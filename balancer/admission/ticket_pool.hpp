@@ -1,0 +1,166 @@
+#pragma once
+
+#include <atomic>
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "agent/loops.hpp"
+#include "balancer/admission/queue_discipline.hpp"
+#include "balancer/admission/ticket.hpp"
+#include "balancer/admission/ticket_counts.hpp"
+
+namespace karmad {
+
+/// Somebody who waits for a ticket. Stays where it is until it was woken, or its cancelling
+/// succeeded.
+class TicketWaiter : public boost::intrusive::list_base_hook<
+                         boost::intrusive::link_mode<boost::intrusive::normal_link>>,
+                     public boost::intrusive::set_base_hook<
+                         boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+ public:
+  TicketWaiter(unsigned on_worker, Priority with, std::uint64_t admitted_before = 0)
+      : worker(on_worker), priority(with), admissions(admitted_before) {}
+  TicketWaiter(const TicketWaiter&) = delete;
+  TicketWaiter& operator=(const TicketWaiter&) = delete;
+
+  const unsigned worker;
+  const Priority priority;         ///< not exempt
+  const std::uint64_t admissions;  ///< so far; low priority is served by the fewest of them
+
+  friend bool operator<(const TicketWaiter& a, const TicketWaiter& b) {
+    return a.admissions < b.admissions;
+  }
+
+ protected:
+  ~TicketWaiter() = default;
+  /// It does not wait any more; called once, on its worker.
+  virtual void woken() = 0;
+
+ private:
+  friend class TicketPool;
+  enum class State : std::uint8_t { idle, queued, granted, shed };
+  State state_ = State::idle;  // of the pool's lock while it is queued
+  TimePoint since_{};
+  TicketWaiter* next_woken_ = nullptr;
+};
+
+struct PoolSettings {
+  std::optional<std::uint32_t> size;         ///< none: unlimited
+  bool counted = true;                       ///< false: it cannot run out, whatever its size
+  bool enforced = true;                      ///< false: nobody waits and nobody is refused
+  std::optional<std::uint32_t> queue_depth;  ///< none: four times the size
+  DisciplineSettings discipline;
+  TicketResize resize = TicketResize::gradual;  ///< how it becomes smaller (AC-012)
+  Micros stalled_after = std::chrono::seconds(60);
+  Micros delinquent_after = std::chrono::milliseconds(30);
+
+  bool operator==(const PoolSettings&) const = default;
+};
+
+/// A bounded number of tickets, and those who wait for one in a bounded queue. Any thread calls
+/// anything. Taking and giving back cost one locked instruction each; the lock is touched only
+/// while somebody waits, nothing is left, or the pool is being resized. A pool that is not counted
+/// (it is unlimited, or larger than what can ever be asked of it) costs plain stores to the
+/// worker's own cells, and measures no time. Tickets taken while it was not are not counted later,
+/// either.
+class TicketPool {
+ public:
+  static constexpr std::uint32_t kMost = (1u << 31) - 1;
+
+  /// `loops` wake those who wait, each on its worker; without loops that happens at once, in the
+  /// thread that gives a ticket back.
+  TicketPool(unsigned workers, const Loops& loops, const PoolSettings& settings);
+  TicketPool(const TicketPool&) = delete;
+  TicketPool& operator=(const TicketPool&) = delete;
+
+  /// A ticket, if one is free and nobody waits; else none.
+  Ticket try_take(unsigned worker, Priority priority, TimePoint now);
+  /// Counts work that needs no ticket (AC-008).
+  Ticket exempt(unsigned worker, TimePoint now);
+  /// A ticket in any case; counts what would have become of the caller (`admission = monitor`).
+  Ticket watch(unsigned worker, Priority priority, TimePoint now);
+
+  enum class Asked : std::uint8_t { admitted, queued, refused };
+  /// A ticket (then collect() has it), or a place in the queue, or neither: the queue is full.
+  Asked ask(TicketWaiter& waiter, TimePoint now);
+  /// Leaves the queue. False: it was served or shed already and will be woken.
+  bool cancel(TicketWaiter& waiter, TimePoint now);
+  /// After `admitted`, or once woken: the ticket, or none for who was shed.
+  Ticket collect(TicketWaiter& waiter, TimePoint now);
+
+  /// Goes on by these settings. Who waits keeps its place, unless nobody has to wait any more.
+  void settings(const PoolSettings& settings, TimePoint now);
+  /// Another size, up at once, one waiter per new ticket; down as the settings say.
+  void resize(std::uint32_t size, TimePoint now);
+  /// True once when a gradual resize got stuck; what was taken stays taken (AC-012).
+  bool stalled(TimePoint now);
+  bool resizing() const;
+
+  PoolSettings settings() const;
+
+  /// Most tickets that were out at a time since the last call (AC-013).
+  std::uint32_t take_peak();
+  std::uint32_t size() const;
+  /// Tickets given back since the start.
+  std::uint64_t finished() const;
+  std::uint32_t queue_depth() const { return depth_.load(std::memory_order_relaxed); }
+  PoolStatistics statistics() const;
+
+ private:
+  friend class Ticket;
+  // What everything hangs on is one word: the tickets in use, whether somebody has to be looked
+  // after (who waits, a resize under way), and how many tickets there are.
+  static constexpr std::uint64_t kAttention = std::uint64_t{1} << 32;
+  static constexpr unsigned kTotalAt = 33;
+  static std::uint32_t used(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+  static std::uint32_t total(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> kTotalAt);
+  }
+  static std::uint64_t with_total(std::uint64_t word, std::uint32_t total) {
+    return (word & (kAttention | 0xFFFFFFFFu)) | std::uint64_t{total} << kTotalAt;
+  }
+
+  void give_back(const Ticket& ticket, TimePoint now);
+  TicketCells& cells(unsigned worker, Priority priority) {
+    return cells_[worker].of[static_cast<std::size_t>(priority)];
+  }
+  void note_peak(std::uint32_t in_use);
+
+  // With the lock:
+  bool has_free(std::uint64_t word) const {
+    return !settings_.enforced || used(word) < total(word);
+  }
+  void set_total(std::uint32_t size);
+  void begin_resize(std::uint32_t size, TimePoint now);
+  void shrink();
+  void settle(TimePoint now, TicketWaiter*& woken);
+  TicketWaiter* next(TimePoint now, TicketWaiter*& woken);
+  void shed_oldest(TicketWaiter*& woken);
+  bool make_room(Priority comes, TicketWaiter*& woken);
+  void leave(TicketWaiter& waiter, TicketWaiter::State state, TicketWaiter*& woken);
+  std::size_t waiting() const { return normal_.size() + low_.size(); }
+
+  void wake(TicketWaiter* woken) const;
+
+  alignas(64) std::atomic<std::uint64_t> word_;
+  alignas(64) std::atomic<bool> counted_;
+  std::atomic<std::uint32_t> peak_{0};
+  std::atomic<std::uint32_t> depth_;
+  std::atomic<std::int64_t> delinquent_after_;
+  const Loops& loops_;
+  std::vector<WorkerTickets> cells_;
+
+  mutable std::mutex mutex_;  ///< of what follows
+  PoolSettings settings_;
+  QueueDiscipline discipline_;
+  boost::intrusive::list<TicketWaiter> normal_;
+  boost::intrusive::multiset<TicketWaiter> low_;
+  std::uint32_t wanted_ = 0;          ///< the size, when a resize has come to its end
+  std::optional<TimePoint> give_up_;  ///< the resize under way
+};
+
+}  // namespace karmad

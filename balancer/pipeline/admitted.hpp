@@ -1,0 +1,37 @@
+#pragma once
+
+#include <utility>
+
+#include "balancer/pipeline/handle.hpp"
+
+namespace karmad {
+
+/// Takes the tickets a query needs, if they are free; true also when it needs none. The query keeps
+/// them until its answer was handed to the socket (AC-064).
+bool admitted_at_once(Query& query);
+/// Waits for those it did not get. Why it is not let in, if it is not.
+Task<std::optional<Answer>> wait_for_tickets(Query& query);
+
+/// Lets a query in when there are tickets for it: first one of all requests, then one of searches
+/// or updates (AC-060 … AC-065). A query that gets them at once costs no coroutine of its own.
+template <Handle Next>
+class Admitted {
+ public:
+  explicit Admitted(Next next) : next_(std::move(next)) {}
+
+  Task<Answer> operator()(Query& query) {
+    if (admitted_at_once(query)) return next_(query);
+    return wait(query);
+  }
+
+ private:
+  Task<Answer> wait(Query& query) {
+    auto refused = co_await wait_for_tickets(query);
+    if (refused) co_return *std::move(refused);
+    co_return co_await next_(query);
+  }
+
+  Next next_;
+};
+
+}  // namespace karmad

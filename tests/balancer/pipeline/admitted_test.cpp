@@ -1,0 +1,278 @@
+#include "balancer/pipeline/admitted.hpp"
+
+#include <rapidjson/document.h>
+
+#include "balancer/admission/admission.hpp"
+#include "balancer/endpoints.hpp"
+#include "balancer/status/admission_json.hpp"
+#include "tests/balancer/pipeline/asking.hpp"
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kSearch = "POST /search HTTP/1.1\r\nHost: h\r\n";
+constexpr std::string_view kInsert = "POST /insert HTTP/1.1\r\nHost: h\r\n";
+
+struct AdmittedHandle : testing::Asking {
+  /// A request that is being answered, or has its answer.
+  struct Request {
+    Request(AdmittedHandle& test, std::string_view with_head, std::string_view with_body = {})
+        : bytes(std::string(with_head).append("\r\n")), body(with_body) {
+      EXPECT_TRUE(parse_request_head(bytes, {}, head));
+      query.emplace(test.worker, head, body, "::1");
+      query->admissions = &test.admissions;
+      spawn([](Request& self, AdmittedHandle& of) -> Task<void> {
+        self.answer = co_await of.handle(*self.query);
+      }(*this, test));
+    }
+    std::string bytes;
+    std::string body;
+    RequestHead head;
+    std::optional<Query> query;
+    std::optional<Answer> answer;
+  };
+
+  void admit(const std::string& searchd) {
+    const auto loaded = load_text("searchd {\n" + searchd + "\n}\n");
+    ASSERT_TRUE(loaded.settings);
+    settings = loaded.settings->searchd;
+    if (!admission) {
+      admission.emplace(1, loops, 1000, settings, Loop::now());
+      process.admission = &*admission;
+    } else {
+      admission->settings(settings, Loop::now());
+    }
+  }
+  std::uint64_t counted(Count count) { return worker.counters[static_cast<std::size_t>(count)]; }
+  std::uint64_t out(const TicketPool& pool) { return pool.statistics().out; }
+
+  ~AdmittedHandle() override {
+    if (!admission) return;
+    for (const auto* pool : {&admission->ingress, &admission->searches, &admission->updates})
+      EXPECT_EQ(out(*pool), 0U) << "nobody is here any more";
+  }
+
+  InstanceSettings settings;
+  std::optional<Admission> admission;
+  std::uint64_t admissions = 0;
+  int asked = 0;
+  std::function<Task<Answer>(Query&)> next = [this](Query&) -> Task<Answer> {
+    ++asked;
+    co_return Answer{};
+  };
+  Admitted<std::function<Task<Answer>(Query&)>> handle{
+      [this](Query& query) { return next(query); }};
+};
+
+TEST_F(AdmittedHandle, LetsEverybodyInWithoutAdmission) {
+  const Request request(*this, kSearch);
+  EXPECT_EQ(request.answer->status, 200);
+  admit("admission = off\n search_tickets = 0");
+  const Request another(*this, kSearch);
+  EXPECT_EQ(another.answer->status, 200);
+  EXPECT_EQ(admission->searches.finished(), 0U);
+}
+
+TEST_F(AdmittedHandle, HoldsTheTicketsUntilTheQueryEnds) {  // AC-064
+  admit("search_tickets = 2");
+  {
+    const Request request(*this, kSearch);
+    EXPECT_TRUE(request.answer);
+    EXPECT_EQ(out(admission->ingress), 1U);
+    EXPECT_EQ(out(admission->searches), 1U);
+    EXPECT_EQ(out(admission->updates), 0U);
+  }
+  EXPECT_EQ(out(admission->searches), 0U);
+  const Request update(*this, kInsert);
+  EXPECT_EQ(out(admission->updates), 1U);
+}
+
+TEST_F(AdmittedHandle, RefusesWithEverythingAClientNeedsToComeBack) {  // AC-011, BP-015
+  admit("search_tickets = 1\n ticket_queue_depth = 0");
+  const Request first(*this, kSearch);
+  const Request second(*this, kSearch);
+  ASSERT_TRUE(second.answer);
+  EXPECT_EQ(second.answer->status, 429);
+  EXPECT_EQ(second.answer->retry_after, 1U);
+  EXPECT_TRUE(second.answer->overloaded);
+  EXPECT_EQ(second.answer->body,
+            R"({"error":{"type":"overloaded","reason":"all tickets (search_tickets) are taken, )"
+            R"-(and 0 requests wait for one already (ticket_queue_depth)","code":462,"labels":)-"
+            R"(["SystemOverloadedError","RetryableError"]},"status":429})");
+  EXPECT_EQ(counted(Count::tickets_refused), 1U);
+  EXPECT_EQ(asked, 1);
+  const Request update(*this, kInsert);
+  EXPECT_EQ(update.answer->status, 200) << "it has a pool of its own";
+}
+
+TEST_F(AdmittedHandle, WaitsInTurn) {  // AC-065
+  admit("search_tickets = 1");
+  std::optional<Request> first(std::in_place, *this, kSearch);
+  std::optional<Request> second(std::in_place, *this, kSearch);
+  const Request third(*this, kSearch);
+  EXPECT_FALSE(second->answer);
+  first.reset();
+  EXPECT_TRUE(second->answer);
+  EXPECT_FALSE(third.answer);
+  second.reset();
+  ASSERT_TRUE(third.answer);
+  EXPECT_EQ(third.answer->status, 200);
+  EXPECT_EQ(counted(Count::tickets_waited), 2U);
+}
+
+TEST_F(AdmittedHandle, AClientThatLeavesFreesItsPlace) {
+  admit("search_tickets = 1\n ticket_queue_depth = 1");
+  std::optional<Request> first(std::in_place, *this, kSearch);
+  Request gone(*this, kSearch);
+  gone.query->client_left = true;
+  gone.query->stop();
+  EXPECT_TRUE(gone.answer);
+  const Request waits(*this, kSearch);
+  EXPECT_FALSE(waits.answer);
+  first.reset();
+  EXPECT_EQ(waits.answer->status, 200);
+  EXPECT_EQ(asked, 2) << "nobody asks for whoever left";
+}
+
+TEST_F(AdmittedHandle, SaysHowLongItWaitedInVain) {
+  admit("search_tickets = 1\n ticket_queue_timeout = 1ms");
+  const Request first(*this, kSearch);
+  const Request second(*this, kSearch);
+  EXPECT_FALSE(second.answer);
+  while (!second.answer) worker.loop.io.run_one();
+  EXPECT_EQ(second.answer->status, 429);
+  EXPECT_NE(second.answer->body.find("waited "), std::string::npos) << second.answer->body;
+  EXPECT_NE(second.answer->body.find("ticket_queue_timeout"), std::string::npos);
+  EXPECT_GT(second.query->trace.queued, 0us);
+  EXPECT_EQ(counted(Count::tickets_expired), 1U);
+  EXPECT_EQ(counted(Count::tickets_refused), 1U);
+}
+
+TEST_F(AdmittedHandle, ExemptRequestsNeedNoTicket) {  // AC-008, AC-062
+  admit("ingress_tickets = 0");
+  const Request search(*this, kSearch);
+  EXPECT_EQ(search.answer->status, 429) << "0 blocks everything that is subject to it (AC-060)";
+  const Request health(*this, "GET /healthz HTTP/1.1\r\nHost: h\r\n");
+  EXPECT_EQ(health.answer->status, 200);
+  EXPECT_EQ(admission->ingress.statistics()[Priority::exempt].processing(), 1U);
+}
+
+TEST_F(AdmittedHandle, LowPriorityWaitsUntilNobodyElseDoes) {  // AC-007
+  const std::string low = std::string(kSearch).append("X-Priority: low\r\n");
+  admit("search_tickets = 1\n low_priority = 1");
+  std::optional<Request> first(std::in_place, *this, kSearch);
+  const Request later(*this, low);
+  std::optional<Request> normal(std::in_place, *this, kSearch);
+  first.reset();
+  EXPECT_TRUE(normal->answer);
+  EXPECT_FALSE(later.answer);
+  EXPECT_EQ(admissions, 0U);
+  normal.reset();
+  EXPECT_TRUE(later.answer);
+  EXPECT_EQ(admissions, 1U);
+}
+
+TEST_F(AdmittedHandle, MonitoringRefusesNobody) {
+  admit("search_tickets = 1\n ticket_queue_depth = 1\n admission = monitor");
+  const Request a(*this, kSearch);
+  const Request b(*this, kSearch);
+  const Request c(*this, kSearch);
+  EXPECT_TRUE(a.answer && b.answer && c.answer);
+  const auto statistics = admission->searches.statistics();
+  EXPECT_EQ(statistics[Priority::normal].would_queue, 1U);
+  EXPECT_EQ(statistics[Priority::normal].would_refuse, 1U);
+}
+
+TEST_F(AdmittedHandle, AReloadKeepsWhoWaits) {
+  admit("search_tickets = 1");
+  const Request first(*this, kSearch);
+  const Request second(*this, kSearch);
+  admit("search_tickets = 1\n ticket_queue_depth = 0");
+  EXPECT_FALSE(second.answer);
+  admit("search_tickets = 2");
+  EXPECT_EQ(second.answer->status, 200);
+}
+
+TEST_F(AdmittedHandle, CountsNothingThatCannotRunOut) {
+  admit("ingress_tickets = 1000\n search_tickets = 999");
+  const Request request(*this, kSearch);
+  EXPECT_FALSE(admission->ingress.statistics().peak) << "there are at most 1000 connections";
+  EXPECT_EQ(admission->ingress.statistics().available, 999);
+  EXPECT_TRUE(admission->searches.statistics().peak);
+}
+
+TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
+  admit("search_tickets = auto\n update_tickets = 3\n throughput_probing_initial_concurrency = 9");
+  const Request request(*this, kSearch);
+  std::string text;
+  append_admission_json(text, worker, std::array{GateText{"x", R"({"a":1})"}});
+  rapidjson::Document json;
+  json.Parse(text.c_str());
+  ASSERT_TRUE(json.IsObject()) << text;
+  EXPECT_EQ(json["limiters"]["x"]["a"].GetInt(), 1);
+  const auto& search = json["tickets"][1];
+  EXPECT_STREQ(search["name"].GetString(), "search");
+  EXPECT_EQ(search["out"].GetInt(), 1);
+  EXPECT_EQ(search["available"].GetInt(), 8);
+  EXPECT_EQ(search["totalTickets"].GetInt(), 9);
+  EXPECT_EQ(search["settings"]["queue_depth"].GetInt(), 36);
+  EXPECT_EQ(search["normal"]["startedProcessing"].GetInt(), 1);
+  EXPECT_EQ(search["delinquent"]["count"].GetInt(), 0);
+  EXPECT_EQ(json["tickets"][2]["totalTickets"].GetInt(), 3);
+  EXPECT_TRUE(json["probing"]["searches"].GetBool());
+  EXPECT_FALSE(json["probing"]["updates"].GetBool());
+  EXPECT_EQ(json["probing"]["searchTickets"].GetInt(), 9);
+}
+
+TEST_F(AdmittedHandle, TheProbingResizesThePoolItProbes) {  // AC-022
+  admit("search_tickets = auto\n throughput_probing_initial_concurrency = 20");
+  TimePoint now = Loop::now();
+  Probing probing(admission->searches, admission->updates, 1);
+  probing.parameters({.initial = 20, .writes = false});
+  probing.look(now);
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 20; ++i)
+    tickets.push_back(admission->searches.try_take(0, Priority::normal, now));
+  probing.look(now += 100ms);
+  EXPECT_EQ(admission->searches.size(), 22U);
+  EXPECT_EQ(probing.status().state, ProbeState::up);
+  probing.look(now += 100ms);
+  EXPECT_EQ(admission->searches.size(), 20U) << "it brought nothing";
+  EXPECT_EQ(probing.status().counters.times_probed_up, 1U);
+}
+
+// AC-062
+TEST_F(AdmittedHandle, TheEndpointSaysWhichTicketItNeeds) {
+  const struct {
+    std::string_view head;
+    std::string_view body;
+    Subject subject;
+  } cases[] = {
+      {"POST /search", "", Subject::search},
+      {"POST /json/search", "", Subject::search},
+      {"POST /json/bulk", "", Subject::update},
+      {"POST /insert", "", Subject::update},
+      {"GET /healthz", "", Subject::exempt},
+      {"GET /readyz", "", Subject::exempt},
+      {"GET /agents", "", Subject::exempt},
+      {"GET /hello", "", Subject::exempt},
+      {"GET /status", "", Subject::exempt},
+      {"GET /admission", "", Subject::exempt},
+      {"GET /", "", Subject::exempt},
+      {"GET /nowhere", "", Subject::exempt},
+      {"GET /sql?query=select+1", "", Subject::search},
+      {"GET /sql?query=SHOW+STATUS", "", Subject::exempt},
+      {"POST /cli_json", "desc t", Subject::exempt},
+      {"POST /cli", "select * from t", Subject::search},
+      {"POST /sql", "", Subject::exempt},
+  };
+  for (const auto& c : cases) {
+    const Request request(*this, std::string(c.head).append(" HTTP/1.1\r\nHost: h\r\n"), c.body);
+    EXPECT_EQ(subject_of(*request.query), c.subject) << c.head;
+  }
+}
+
+}  // namespace
+}  // namespace karmad
