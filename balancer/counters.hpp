@@ -13,8 +13,12 @@ namespace karmad {
 enum class Count : std::uint8_t {
   connections,
   connections_refused,
+  connections_over_rate,
   requests,
   bad_requests,
+  requests_over_rate,
+  requests_over_client_rate,
+  requests_over_table_rate,
   slow_clients,
   clients_left,
   queries,
@@ -49,7 +53,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 37;
+inline constexpr std::size_t kCounts = 41;
 
 struct CountText {
   std::string_view name;
@@ -58,8 +62,12 @@ struct CountText {
 inline constexpr std::array<CountText, kCounts> kCountText{{
     {"connections", "client connections accepted"},
     {"maxed_out", "client connections refused because max_connections was reached"},
+    {"connections_over_rate", "client connections refused because of ingress_connection_rate"},
     {"requests", "client requests with a complete head"},
     {"bad_requests", "client requests refused before they became a query (4xx, 5xx of ours)"},
+    {"requests_over_rate", "client requests refused because of ingress_request_rate"},
+    {"requests_over_client_rate", "client requests refused because of client_request_rate"},
+    {"requests_over_table_rate", "queries refused because of the request_rate of their table"},
     {"slow_clients", "connections ended because the client was too slow (408 or closed)"},
     {"clients_left", "queries whose client left before the answer"},
     {"queries", "queries put to agents"},

@@ -18,6 +18,7 @@
 #include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"
+#include "balancer/status/rates_json.hpp"
 #include "balancer/status/render.hpp"
 #include "balancer/status/statements.hpp"
 #include "balancer/status/status_json.hpp"
@@ -208,7 +209,7 @@ Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
     }
     case What::admission: {
       Answer told;
-      append_admission_json(told.body, query.worker);
+      append_admission_json(told.body, query.worker, rate_texts(query.worker));
       co_return told;
     }
     case What::update:
@@ -352,6 +353,12 @@ Subject subject_of(const Query& query) {
 
 bool is_own_path(std::string_view path) {
   return path != "/" && std::ranges::find(kEndpoints, path, &Known::path) != kEndpoints.end();
+}
+
+bool answers_itself(std::string_view path) {
+  return std::ranges::any_of(kEndpoints, [&](const Known& known) {
+    return known.how == Class::own && known.endpoint != What::banner && known.path == path;
+  });
 }
 
 Task<Answer> answer(Query& query, Scatter scatter) {

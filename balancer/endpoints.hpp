@@ -21,4 +21,8 @@ Subject subject_of(const Query& query);
 /// `/` is not among them; it gives way to a route.
 bool is_own_path(std::string_view path);
 
+/// True for a path whose answer tells of karmad itself; at any rate of requests it is given. `/` is
+/// not among them, as it may be a route.
+bool answers_itself(std::string_view path);
+
 }  // namespace karmad

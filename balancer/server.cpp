@@ -122,6 +122,13 @@ void Server::look_up_names(const Topology& topology) {
   }
 }
 
+void Server::adopt_rates(const Topology& topology) {
+  const auto now = Loop::now();
+  process_.rates.adopt(topology.settings, now);
+  for (const auto& table : topology.tables)
+    if (table->requests) table->requests->change(table->request_rule, 0, now);
+}
+
 std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
   if (signals < 0) return StartFailure{kSystem, "no descriptor for signals"};
@@ -132,6 +139,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   topology_ = Topology::build(settings_, surroundings(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   look_up_names(*topology_);
+  adopt_rates(*topology_);
 
   selection_log_ = std::make_shared<SelectionLog>();
   selection_log_->level(settings_.searchd.selection_log_level.value);
@@ -311,6 +319,7 @@ void Server::reload() {
   selection_log_->level(settings_.searchd.selection_log_level.value);
   // Names are looked up again with the next connection; what they led to serves until then.
   for (const auto& agent : next->agents) agent->look_up_soon();
+  adopt_rates(*next);
   topology_ = next;
   for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
   workers_.front()->post([this, next] {

@@ -49,6 +49,8 @@ class Server {
   void stop();
   void reload();
   void look_up_names(const Topology& topology);
+  /// From here on the limiters go by these rates; before that a reload may still fail.
+  void adopt_rates(const Topology& topology);
   Task<void> upkeep();
   void ping_as(const Topology& topology);
   Topology::Surroundings surroundings() {

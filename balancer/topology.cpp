@@ -7,6 +7,7 @@
 
 #include "agent/dialect/dialects.hpp"
 #include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "balancer/admission/rate_gates.hpp"
 #include "balancer/endpoints.hpp"
 #include "config/closest.hpp"
 #include "strategies/read_preference_text.hpp"
@@ -69,6 +70,7 @@ class Builder {
     table->hedge_max = from.hedge_max.value_or(instance.hedge_max).value;
     table->updates = from.updates.value;
     table->consistency = from.consistency.value;
+    limit_requests(from, *table);
     table->partial_results = from.partial_results.value_or(instance.partial_results).value;
     if (from.dialect.value == "http") {
       table->route = from.route.value;
@@ -169,6 +171,16 @@ class Builder {
     shard->identity = identity;
     shard->protection_identity = protection;
     return shard;
+  }
+
+  /// A table keeps its limiter, and with it its tokens, as long as it has a rate.
+  void limit_requests(const TableSettings& from, Table& table) const {
+    const auto& rate = from.request_rate.value;
+    if (!rate.limits() || topology_.settings.admission.value == AdmissionMode::off) return;
+    table.request_rule = rule_of(rate, from.request_burst.value);
+    const auto* before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
+    table.requests =
+        before != nullptr && before->requests ? before->requests : std::make_shared<RateLimiter>();
   }
 
   RetryRules retry_rules(const TableSettings& table) const {
@@ -374,6 +386,11 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   const auto before = problems.size();
   auto topology = std::make_shared<Topology>();
   topology->settings = settings.searchd;
+  if (const auto& limits = topology->settings; limits.admission.value != AdmissionMode::off) {
+    topology->limits_connections = limits.ingress_connection_rate.value.limits();
+    topology->limits_requests =
+        limits.ingress_request_rate.value.limits() || limits.client_request_rate.value.limits();
+  }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
                                 .max_json_depth = settings.searchd.max_json_depth.value};
   topology->json = make_manticore_json(dialect);

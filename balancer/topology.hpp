@@ -9,6 +9,7 @@
 #include "agent/dialect/dialect.hpp"
 #include "agent/mirror_set.hpp"
 #include "agent/ping_kinds.hpp"
+#include "balancer/admission/rate_limiter.hpp"
 #include "balancer/dispatch/hedge_plan.hpp"
 #include "balancer/dispatch/protection.hpp"
 #include "balancer/dispatch/retry_plan.hpp"
@@ -75,6 +76,8 @@ struct Table {
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};
   Consistency consistency{};
+  std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is off
+  BucketRule request_rule;                ///< which the limiter gets when this topology is adopted
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
 };
@@ -104,7 +107,9 @@ class Topology {
   const Table* route(std::string_view path) const;
 
   InstanceSettings settings;
-  HedgeSetting hedge;  ///< where neither request nor table say anything
+  bool limits_connections = false;  ///< there is a rate of them, and admission is not off
+  bool limits_requests = false;     ///< the same, of all or of a client's
+  HedgeSetting hedge;               ///< where neither request nor table say anything
   std::unique_ptr<Dialect> json;
   std::unique_ptr<Dialect> sql;
   std::unique_ptr<Dialect> update;

@@ -8,6 +8,7 @@
 
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/pool.hpp"
+#include "balancer/admission/rate_gates.hpp"
 #include "balancer/counters.hpp"
 #include "balancer/pipeline/user_handles.hpp"
 #include "balancer/topology.hpp"
@@ -30,6 +31,7 @@ struct Process {
   AccessLog* access_log = nullptr;           ///< none: it is off
   std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};
+  RateGates rates;
 };
 
 /// A thread's share of the balancer: its loop, its connections to agents, its sessions and its

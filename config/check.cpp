@@ -127,6 +127,9 @@ class Checker {
     if (s.agent_retry_count) check_retries(s.agent_retry_count->value, s.agent_retry_count->at);
     check_timeouts(s.agent_connect_timeout, s.agent_query_timeout);
     check_search_times(s);
+    check_burst("ingress_connection", s.ingress_connection_rate, s.ingress_connection_burst);
+    check_burst("ingress_request", s.ingress_request_rate, s.ingress_request_burst);
+    check_burst("client_request", s.client_request_rate, s.client_request_burst);
     check_tickets();
     check_probing();
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
@@ -148,6 +151,16 @@ class Checker {
              fmt::format("max_header_size ({}) is larger than "
                          "max_packet_size ({})",
                          size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
+  }
+
+  /// What a burst holds, whole ones are taken from.
+  void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst) {
+    if (!rate.value.limits() || rate.value.in(burst.value) >= 1) return;
+    problem(rate.at, fmt::format("{}_rate = {} lets nothing in: {}_burst ({}) holds less than one; "
+                                 "make it at least {}",
+                                 name, rate_text(rate.value), name, time_text(burst.value),
+                                 time_text((rate.value.per + Micros(rate.value.count - 1)) /
+                                           rate.value.count)));
   }
 
   /// Requirements section 5.3, vector 10.6.
@@ -286,6 +299,7 @@ class Checker {
       check_timeouts(table.agent_connect_timeout.value_or(searchd_.agent_connect_timeout),
                      table.agent_query_timeout.value_or(searchd_.agent_query_timeout));
     check_search_times(table);
+    check_burst("request", table.request_rate, table.request_burst);
     check_dialect(table);
   }
 

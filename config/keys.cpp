@@ -32,6 +32,8 @@ constexpr auto kAttempts = counts(1, 100);
 constexpr auto kHedges = counts(0, 8);
 constexpr std::int64_t kMostTickets = 1'000'000'000;
 
+constexpr auto kBurst = times(1s, 1ms, Micros{24h});
+
 constexpr std::int64_t kKilo = 1 << 10;
 constexpr std::int64_t kMega = 1 << 20;
 constexpr std::int64_t kGiga = 1 << 30;
@@ -320,6 +322,39 @@ constexpr std::array kSearchdKeys{
     Key<I>{"max_connections", &I::max_connections,
            "Most connections of clients at a time. 0: as many as the limit on open files allows.",
            counts(0, 10'000'000)},
+    Key<I>{"ingress_connection_rate", &I::ingress_connection_rate,
+           "Most connections of clients accepted in a time, in the long run."},
+    Key<I>{"ingress_connection_burst", &I::ingress_connection_burst,
+           "So much of that rate may come at once after a quiet time.", kBurst},
+    Key<I>{
+        "ingress_connection_queue", &I::ingress_connection_queue,
+        "Most connections that wait for their turn at a time; more are refused. 0: nobody waits.",
+        counts(0, 1'000'000)},
+    Key<I>{"ingress_connection_bypass",
+           &I::ingress_connection_bypass,
+           "Clients whose connections are accepted at any rate.",
+           {},
+           "nobody"},
+    Key<I>{
+        "ingress_request_rate", &I::ingress_request_rate,
+        "Most requests let in in a time, in the long run; more are refused with 429. What karmad "
+        "answers of itself (`/healthz`, `/agents`, …) does not count."},
+    Key<I>{"ingress_request_burst", &I::ingress_request_burst,
+           "So much of that rate may come at once after a quiet time.", kBurst},
+    Key<I>{"ingress_request_exempt",
+           &I::ingress_request_exempt,
+           "Clients whose requests are let in at any rate, also that of one client.",
+           {},
+           "nobody"},
+    Key<I>{"client_request_rate", &I::client_request_rate,
+           "Most requests let in in a time from one address, or from one /64 of IPv6; more are "
+           "refused with 429."},
+    Key<I>{"client_request_burst", &I::client_request_burst,
+           "So much of that rate may come at once after a quiet time.", kBurst},
+    Key<I>{"client_request_remembered", &I::client_request_remembered,
+           "Addresses whose requests are counted; one more and the one that was quiet for longest "
+           "is forgotten.",
+           counts(1, 1'000'000)},
     Key<I>{"max_json_depth", &I::max_json_depth, "Deepest nesting of JSON that is read.",
            counts(8, 1000)},
     Key<I>{"buffer_keep_up_to", &I::buffer_keep_up_to,
@@ -432,6 +467,10 @@ constexpr std::array kTableKeys{
     Key<T>{"hedge_max", &T::hedge_max, "As in `searchd`, for this table.", kHedges,
            "that of `searchd`"},
     Key<T>{"breaker", &T::breaker, "As in `searchd`, for this table.", {}, "that of `searchd`"},
+    Key<T>{"request_rate", &T::request_rate,
+           "Most requests to this table in a time, in the long run; more are refused with 429."},
+    Key<T>{"request_burst", &T::request_burst,
+           "So much of that rate may come at once after a quiet time.", kBurst},
     Key<T>{"partial_results",
            &T::partial_results,
            "As in `searchd`, for this table.",

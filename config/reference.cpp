@@ -27,6 +27,10 @@ Cells cells_of(const Bounds& bounds) {
   else if constexpr (std::is_same_v<T, std::vector<Micros>>)
     cells.value = fmt::format("1 … {} times; a bare number: {}", kMostTimes,
                               time_text(bounds.bare).substr(1));
+  else if constexpr (std::is_same_v<T, Rate>)
+    cells.value = "number, `/s`, `/m`, `/h` or `/d`; or `unlimited`";
+  else if constexpr (std::is_same_v<T, AddressRanges>)
+    cells.value = "list of addresses and CIDR ranges";
   else if constexpr (std::is_same_v<T, bool>)
     cells.value = "0 or 1";
   else if constexpr (std::is_same_v<T, std::string>)
@@ -50,6 +54,7 @@ Cells cells_of(const Bounds& bounds) {
     else
       return std::string();
   };
+  if constexpr (std::is_same_v<T, Rate>) cells.range = "1 … 2147483647";
   if (is_number || is_time || std::is_same_v<T, TicketCount>)
     cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
                               spell(bounds.lowest), spell(bounds.highest));

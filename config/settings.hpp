@@ -8,12 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "config/address_range.hpp"
 #include "config/located.hpp"
 
 namespace karmad {
 
 using Micros = std::chrono::microseconds;
 using namespace std::chrono_literals;
+
+/// So many in that time, evenly. None: unlimited.
+struct Rate {
+  unsigned count = 0;
+  Micros per{1s};
+
+  bool limits() const { return count != 0; }
+  /// Its share of a time: `2s` at 5/s are 10.
+  double in(Micros time) const {
+    return count * (static_cast<double>(time.count()) / static_cast<double>(per.count()));
+  }
+  bool operator==(const Rate&) const = default;
+};
 
 /// An end of a stream: host and port, or the path of a unix socket (then host is empty).
 struct Address {
@@ -105,6 +119,8 @@ struct TableSettings {
   std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
   std::optional<Located<std::string>> ping_type;        ///< judged when the topology is built
   std::optional<Located<std::string>> ping_path;
+  Located<Rate> request_rate;
+  Located<Micros> request_burst{1s, {}};
   Located<Updates> updates{Updates::primary, {}};
   Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
   std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
@@ -199,6 +215,16 @@ struct InstanceSettings {
   Located<std::size_t> max_header_size{16u << 10, {}};
   Located<unsigned> max_header_count{100, {}};
   Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
+  Located<Rate> ingress_connection_rate;     ///< AC-041
+  Located<Micros> ingress_connection_burst{1s, {}};
+  Located<unsigned> ingress_connection_queue{0, {}};
+  Located<AddressRanges> ingress_connection_bypass;
+  Located<Rate> ingress_request_rate;  ///< AC-052
+  Located<Micros> ingress_request_burst{1s, {}};
+  Located<AddressRanges> ingress_request_exempt;
+  Located<Rate> client_request_rate;
+  Located<Micros> client_request_burst{1s, {}};
+  Located<unsigned> client_request_remembered{10'000, {}};
   Located<unsigned> max_json_depth{128, {}};
   Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
   Located<unsigned> listen_backlog{511, {}};

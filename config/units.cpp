@@ -1,5 +1,6 @@
 #include "config/units.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +88,27 @@ std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
   return number->value * factor;
 }
 
+/// Items between commas, with blanks around them; at least one and at most `most`.
+template <class Item, class Parse>
+std::expected<std::vector<Item>, Unfit> parse_list(std::string_view text, std::size_t most,
+                                                   std::string_view what, Parse parse) {
+  std::vector<Item> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto item = trimmed(text.substr(begin, end - begin));
+    const auto offset = item.empty() ? begin : static_cast<std::size_t>(item.data() - text.data());
+    if (items.size() == most)
+      return unfit(offset, fmt::format("more than {} {} are given", most, what));
+    auto read = parse(item);
+    if (!read) return unfit(offset + read.error().offset, read.error().why);
+    items.push_back(*std::move(read));
+    begin = end + 1;
+  }
+  return items;
+}
+
+constexpr std::uint64_t kMostPerTime = (std::uint64_t{1} << 31) - 1;  // AC-041, AC-052
+
 }  // namespace
 
 std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit) {
@@ -98,19 +120,71 @@ std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit)
 }
 
 std::expected<std::vector<Micros>, Unfit> parse_times(std::string_view text, Micros bare_unit) {
-  std::vector<Micros> times;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const auto end = std::min(text.find(',', begin), text.size());
-    const auto item = trimmed(text.substr(begin, end - begin));
-    const auto offset = item.empty() ? begin : static_cast<std::size_t>(item.data() - text.data());
-    if (times.size() == kMostTimes)
-      return unfit(offset, fmt::format("more than {} times are given", kMostTimes));
-    const auto time = parse_time(item, bare_unit);
-    if (!time) return unfit(offset + time.error().offset, time.error().why);
-    times.push_back(*time);
-    begin = end + 1;
+  return parse_list<Micros>(text, kMostTimes, "times",
+                            [=](std::string_view item) { return parse_time(item, bare_unit); });
+}
+
+std::expected<Rate, Unfit> parse_rate(std::string_view text) {
+  if (lower(text) == "unlimited") return Rate{};
+  const auto number = parse_digits(text);
+  if (!number) return std::unexpected(number.error());
+  if (number->value == 0) return unfit(0, "a rate is at least 1; write unlimited for no limit");
+  if (number->value > kMostPerTime)
+    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  Rate rate{.count = static_cast<unsigned>(number->value)};
+  const auto suffix = text.substr(number->end);
+  if (suffix.empty()) return rate;
+  for (const auto& [time, factor] : kTimes)
+    if (suffix.starts_with('/') && factor >= 1'000'000 && lower(suffix.substr(1)) == time &&
+        time != "w") {
+      rate.per = Micros(static_cast<Micros::rep>(factor));
+      return rate;
+    }
+  return unfit(number->end, fmt::format("{} is not a rate; write it as in 100/s, with /s, /m, /h "
+                                        "or /d",
+                                        in_quotes(text)));
+}
+
+namespace {
+
+std::expected<AddressRange, Unfit> parse_range(std::string_view text) {
+  const auto slash = std::min(text.find('/'), text.size());
+  const std::string spelt(text.substr(0, slash));
+  AddressRange range;
+  unsigned most = 128;
+  if (in_addr v4{}; ::inet_pton(AF_INET, spelt.c_str(), &v4) == 1) {
+    range.first = IpAddress::v4(ntohl(v4.s_addr));
+    most = 32;
+  } else if (in6_addr v6{}; ::inet_pton(AF_INET6, spelt.c_str(), &v6) == 1) {
+    range.first = IpAddress::v6(v6.s6_addr);
+  } else {
+    return unfit(0,
+                 fmt::format("{} is neither an address nor a range as in 10.0.0.0/8 or fe80::/10",
+                             in_quotes(text)));
   }
-  return times;
+  if (slash == text.size()) return range;
+  const auto length = parse_count(text.substr(slash + 1));
+  if (!length || *length > most)
+    return unfit(slash + 1, fmt::format("{}: the length of the prefix is a number from 0 to {}",
+                                        in_quotes(text), most));
+  range.bits = static_cast<unsigned>(*length) + 128 - most;
+  const AddressRange whole{
+      {range.first.high & range.high_mask(), range.first.low & range.low_mask()}, range.bits};
+  if (whole != range)
+    return unfit(0, fmt::format("{} has bits behind its prefix; write {}", in_quotes(text),
+                                karmad::text(whole)));
+  return range;
+}
+
+}  // namespace
+
+std::expected<AddressRanges, Unfit> parse_ranges(std::string_view text) {
+  return parse_list<AddressRange>(text, kMostRanges, "ranges", parse_range);
+}
+
+std::string rate_text(const Rate& rate) {
+  if (!rate.limits()) return "unlimited";
+  return fmt::format("{}/{}", rate.count, time_text(rate.per).substr(1));
 }
 
 std::expected<std::uint64_t, Unfit> parse_size(std::string_view text) {

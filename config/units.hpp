@@ -27,6 +27,15 @@ inline constexpr std::size_t kMostTimes = 8;
 /// `300ms, 1s, 3s`: one to kMostTimes times, separated by commas.
 std::expected<std::vector<Micros>, Unfit> parse_times(std::string_view text, Micros bare_unit);
 
+/// `100`, `100/s`, `6/m`, `10/h`, `1/d`: a whole number from 1 in a second (also where nothing
+/// is said), minute, hour or day; or `unlimited`.
+std::expected<Rate, Unfit> parse_rate(std::string_view text);
+
+/// Most ranges in a list.
+inline constexpr std::size_t kMostRanges = 256;
+/// `10.0.0.0/8, ::1, fe80::/10`: addresses and CIDR ranges of IPv4 and IPv6, separated by commas.
+std::expected<AddressRanges, Unfit> parse_ranges(std::string_view text);
+
 /// `4096`, `64k`, `8MiB`: a whole number, alone or with k, m, g, t (powers of 1024, also kib …).
 std::expected<std::uint64_t, Unfit> parse_size(std::string_view text);
 
@@ -46,6 +55,9 @@ std::string tickets_text(TicketCount tickets);
 
 /// The shortest text that parse_time reads as this, whatever its bare unit: `1m`, `1500ms`, `0`.
 std::string time_text(Micros time);
+
+/// The text that parse_rate reads as this: `100/s`, `unlimited`.
+std::string rate_text(const Rate& rate);
 
 /// The shortest text that parse_size reads as this: `128m`, `4097`.
 std::string size_text(std::uint64_t bytes);

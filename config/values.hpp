@@ -40,6 +40,10 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return time;
   } else if constexpr (std::is_same_v<T, std::vector<Micros>>) {
     return parse_times(text, bounds.bare);
+  } else if constexpr (std::is_same_v<T, Rate>) {
+    return parse_rate(text);
+  } else if constexpr (std::is_same_v<T, AddressRanges>) {
+    return parse_ranges(text);
   } else if constexpr (std::is_same_v<T, bool>) {
     return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -68,6 +72,12 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
   } else if constexpr (std::is_same_v<T, std::vector<Micros>>) {
     std::string out;
     for (const auto time : value) out.append(out.empty() ? "" : ", ").append(time_text(time));
+    return out;
+  } else if constexpr (std::is_same_v<T, Rate>) {
+    return rate_text(value);
+  } else if constexpr (std::is_same_v<T, AddressRanges>) {
+    std::string out;
+    for (const auto& range : value) out.append(out.empty() ? "" : ", ").append(text(range));
     return out;
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";

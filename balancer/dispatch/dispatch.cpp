@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "balancer/admission/request_gate.hpp"
 #include "balancer/dispatch/blackhole.hpp"
 #include "balancer/dispatch/shard_query.hpp"
 #include "balancer/pipeline/pipeline.hpp"
@@ -229,6 +230,8 @@ class Dispatch {
 
 Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect,
                       const Parsed& parsed) {
+  if (const auto over = over_rate(query.worker, *query.topology, table))
+    co_return too_many_requests(query.worker, *over);
   Dispatch run(query, table, dialect, parsed);
   co_return co_await run.run();
 }

@@ -92,19 +92,30 @@ struct Accept {
   void await_resume() const noexcept {}
 };
 
-/// Tells a client that there is no room, as cheaply as possible.
-void turn_away(Socket& socket) {
-  static const std::string answer = [] {
-    const auto refused = refusal(429, "too many connections (max_connections)");
-    const Field retry{"Retry-After", "1"};
-    std::string out;
-    write_response_head(out, {.status = 429,
-                              .content_type = refused.content_type,
-                              .content_length = refused.body.size(),
-                              .keep_alive = false,
-                              .extra = {&retry, 1}});
-    return out + refused.body;
-  }();
+std::optional<IpAddress> address_of(const Endpoint& peer) {
+  const auto* any = peer.data();
+  if (any->sa_family == AF_INET)
+    return IpAddress::v4(ntohl(reinterpret_cast<const sockaddr_in*>(any)->sin_addr.s_addr));
+  if (any->sa_family == AF_INET6)
+    return IpAddress::v6(reinterpret_cast<const sockaddr_in6*>(any)->sin6_addr.s6_addr);
+  return std::nullopt;
+}
+
+/// The answer to a client for which there is no room, with its head.
+std::string no_room(std::string_view reason) {
+  const auto refused = refusal(429, reason);
+  const Field retry{"Retry-After", "1"};
+  std::string out;
+  write_response_head(out, {.status = 429,
+                            .content_type = refused.content_type,
+                            .content_length = refused.body.size(),
+                            .keep_alive = false,
+                            .extra = {&retry, 1}});
+  return out + refused.body;
+}
+
+/// Tells a client so, as cheaply as possible.
+void turn_away(Socket& socket, const std::string& answer) {
   error_code ignored;
   // What lies there unread would turn the close into a reset, and the answer might be lost.
   std::array<char, 4096> unread;
@@ -149,7 +160,8 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
 Acceptor::Acceptor(Worker& worker, const Listening& listening)
     : worker_(worker),
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
-      pause_(worker.loop) {}
+      pause_(worker.loop),
+      departures_(worker.loop) {}
 
 void Acceptor::start() {
   spawn(run());
@@ -159,6 +171,8 @@ void Acceptor::stop() {
   error_code ignored;
   acceptor_.close(ignored);
   pause_.request(Why::cancelled);
+  for (auto* waiting : std::vector(waiting_.begin(), waiting_.end()))
+    waiting->request(Why::cancelled);
 }
 
 Task<void> Acceptor::run() {
@@ -180,17 +194,70 @@ Task<void> Acceptor::run() {
     worker_.counters.add(Count::connections);
     error_code ignored;
     socket.non_blocking(true, ignored);
-    const auto most = worker_.process.max_connections;
-    if (worker_.process.connections.load(std::memory_order_relaxed) >= most) {
-      worker_.counters.add(Count::connections_refused);
-      turn_away(socket);
-      continue;
+    Arrival arrival{std::move(socket), peer, address_of(peer)};
+    const auto topology = worker_.topology();
+    if (topology->limits_connections) {
+      let_in_by_rate(std::move(arrival), topology->settings);
+    } else {
+      begin(std::move(arrival));
     }
-    if (peer.protocol().family() != AF_UNIX)
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-    boost::intrusive_ptr<Session> session(new Session(worker_, std::move(socket), peer_name(peer)));
-    session->start();
   }
+}
+
+/// At once, later, or not at all.
+void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings) {
+  static const auto kOverRate = no_room("too many new connections (ingress_connection_rate)");
+  auto& limiter = worker_.process.rates.connections;
+  if (arrival.address && contains(settings.ingress_connection_bypass.value, *arrival.address)) {
+    limiter.exempt();
+    return begin(std::move(arrival));
+  }
+  const auto now = Loop::now();
+  if (settings.admission.value == AdmissionMode::monitor) {
+    limiter.would_borrow(now);
+    return begin(std::move(arrival));
+  }
+  auto turn = limiter.borrow(1, now);
+  if (!turn) {
+    worker_.counters.add(Count::connections_over_rate);
+    return turn_away(arrival.socket, kOverRate);
+  }
+  if (turn->wait() == Micros(0)) return begin(std::move(arrival));
+  const auto until = now + turn->wait();
+  spawn(wait(std::move(arrival), *std::move(turn), until));
+}
+
+/// Until the token is paid back, the peer leaves or the worker drains: then the token goes back.
+Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until) {
+  const auto socket = arrival.socket.native_handle();
+  Stop stop(worker_.loop);
+  const auto place = waiting_.insert(waiting_.end(), &stop);
+  departures_.watch(socket, stop);
+  co_await sleep(worker_.loop, until, stop);
+  departures_.forget(socket);
+  waiting_.erase(place);
+  if (!stop.requested()) {
+    turn.over();
+    begin(std::move(arrival));
+  } else if (acceptor_.is_open()) {
+    worker_.process.rates.left_queue.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Acceptor::begin(Arrival arrival) {
+  static const auto kTooMany = no_room("too many connections (max_connections)");
+  auto& [socket, peer, address] = arrival;
+  const auto& process = worker_.process;
+  if (process.connections.load(std::memory_order_relaxed) + process.rates.connections.asleep() >=
+      process.max_connections) {
+    worker_.counters.add(Count::connections_refused);
+    return turn_away(socket, kTooMany);
+  }
+  error_code ignored;
+  if (address) socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  boost::intrusive_ptr<Session> session(
+      new Session(worker_, std::move(socket), peer_name(peer), address));
+  session->start();
 }
 
 }  // namespace karmad

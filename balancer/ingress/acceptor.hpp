@@ -2,11 +2,14 @@
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <expected>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "balancer/ingress/departures.hpp"
 #include "balancer/worker.hpp"
+#include "config/address_range.hpp"
 
 namespace karmad {
 
@@ -22,7 +25,8 @@ struct Listening {
 std::expected<std::vector<Listening>, std::string> open_listeners(Address& address,
                                                                   unsigned workers, int backlog);
 
-/// Accepts the connections of one listening socket on one worker.
+/// Accepts the connections of one listening socket on one worker. Where there is a rate of them
+/// (AC-040 … AC-043), those over it wait here, in a queue that all acceptors share the places of.
 class Acceptor {
  public:
   Acceptor(Worker& worker, const Listening& listening);
@@ -30,11 +34,21 @@ class Acceptor {
   void stop();
 
  private:
+  struct Arrival {
+    Socket socket;
+    Endpoint peer;
+    std::optional<IpAddress> address;  ///< none: a unix socket
+  };
   Task<void> run();
+  void let_in_by_rate(Arrival arrival, const InstanceSettings& settings);
+  Task<void> wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until);
+  void begin(Arrival arrival);
 
   Worker& worker_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
+  Departures departures_;
+  std::list<Stop*> waiting_;  ///< the ends of their waits
 };
 
 }  // namespace karmad

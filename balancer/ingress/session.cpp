@@ -20,13 +20,22 @@ void skip_empty_line(std::string& in) {
   if (in == "\r\n") in.clear();
 }
 
+/// Whether the body of a refused request is sooner read than the connection made anew.
+bool is_dropped_easily(const RequestHead& head) {
+  return head.framing == Framing::none ||
+         (head.framing == Framing::length && head.content_length <= kPerTimeout &&
+          !head.expect_continue);
+}
+
 }  // namespace
 
-Session::Session(Worker& worker, Socket socket, std::string client)
+Session::Session(Worker& worker, Socket socket, std::string client,
+                 std::optional<IpAddress> address)
     : Stream(std::move(socket)),
       worker_(worker),
       settings_(worker.topology()),
-      client_(std::move(client)) {
+      client_(std::move(client)),
+      address_(address) {
   worker_.process.connections.fetch_add(1, std::memory_order_relaxed);
   worker_.began(*this);
 }
@@ -134,6 +143,11 @@ Task<bool> Session::serve(std::string& in) {
                         ? head.size + static_cast<std::size_t>(head.content_length)
                         : head.size;
   worker_.counters.add(Count::requests);
+  if (over_rate_) {
+    const bool kept = co_await send_answer(too_many_requests(worker_, *over_rate_), &head);
+    in.erase(0, size);
+    co_return kept;
+  }
   // While the answer is made the next read is outstanding: it tells when the client leaves.
   if (in.size() == size && !unread_ && !reading()) start_read(first_.data(), first_.size());
   phase_ = Phase::answering;
@@ -166,6 +180,11 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the head of the request did not come in time");
     }
+  }
+  count_head(head);
+  if (over_rate_ && !is_dropped_easily(head)) {
+    worker_.counters.add(Count::requests);
+    co_return co_await end_with(too_many_requests(worker_, *over_rate_));
   }
   const auto most = settings().max_packet_size.value;
   if (head.framing == Framing::none) co_return true;
@@ -216,6 +235,17 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
   }
   body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
   co_return true;
+}
+
+/// What a complete head means for the rates, before anything is done for the request.
+void Session::count_head(const RequestHead& head) {
+  over_rate_.reset();
+  if (!greeted_) {
+    greeted_ = true;
+    const auto took = Loop::now() - began_;
+    worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
+  }
+  if (settings_->limits_requests) over_rate_ = over_rate(worker_, *settings_, head, address_);
 }
 
 /// Takes a chunked body apart; what follows it stays behind the head in `in`.
@@ -306,7 +336,12 @@ Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
 /// Says why, and ends the connection: nobody knows where the next request begins.
 Task<bool> Session::refuse(int status, std::string_view reason) {
   worker_.counters.add(Count::bad_requests);
-  const auto answer = refusal(status, reason);
+  const bool stays = co_await end_with(refusal(status, reason));
+  co_return stays;
+}
+
+/// Answers and ends the connection.
+Task<bool> Session::end_with(Answer answer) {
   const bool sent = co_await send_answer(answer, nullptr);
   if (open() || sent) co_await linger();
   co_return false;

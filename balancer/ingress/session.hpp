@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "balancer/admission/request_gate.hpp"
 #include "balancer/query.hpp"
 
 namespace karmad {
@@ -13,7 +14,8 @@ namespace karmad {
 /// leaves. An idle session holds its first-read buffer and nothing else.
 class Session final : public Stream {
  public:
-  Session(Worker& worker, Socket socket, std::string client);
+  /// `client`: its address as text, empty for a unix socket; `address`: as a number.
+  Session(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address);
   ~Session() override;
 
   void start();
@@ -42,6 +44,8 @@ class Session final : public Stream {
   Task<bool> send(Outgoing out);
   Task<bool> send_answer(const Answer& answer, const RequestHead* head);
   Task<bool> refuse(int status, std::string_view reason);
+  Task<bool> end_with(Answer answer);
+  void count_head(const RequestHead& head);
   Task<void> linger();
 
   void unexpected() override;
@@ -52,6 +56,9 @@ class Session final : public Stream {
   Worker& worker_;
   std::shared_ptr<const Topology> settings_;  ///< those of the request at hand
   std::string client_;
+  const std::optional<IpAddress> address_;
+  const TimePoint began_ = Loop::now();
+  std::optional<OverRate> over_rate_;  ///< what the request at hand exceeds
   Clock clock_{*this};
   Query* query_ = nullptr;
   Phase phase_ = Phase::idle;
@@ -59,7 +66,8 @@ class Session final : public Stream {
   bool unread_ = false;               ///< `first_` holds bytes that came while nobody waited
   bool timed_out_ = false;
   bool ending_ = false;
-  bool used_ = false;  ///< had a request before
+  bool used_ = false;     ///< had a request before
+  bool greeted_ = false;  ///< had a complete head
   std::array<char, 1024> first_;
 };
 

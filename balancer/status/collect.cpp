@@ -216,6 +216,8 @@ Snapshot collect(const Worker& worker) {
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});
+  row("connections_queued", "client connections that wait now for their turn",
+      worker.process.rates.connections.asleep());
   if (const auto* admission = worker.process.admission) add_admission(process.counters, *admission);
   const auto* log = worker.process.access_log;
   process.counters.push_back({"access_log_written", "lines written to the access log",

@@ -48,6 +48,17 @@ TEST(Check, HoldsNumbersToTheirBounds) {
       {"selection_timeout = 1m", ""},  // longer than request_timeout, which may end it
       {"selection_timeout = 2d", "c:2:21: selection_timeout is longer than 1d: 2d"},
       {"max_waiting_selections = 0", ""},
+      {"ingress_request_burst = 0", "c:2:25: ingress_request_burst is shorter than 1ms: 0"},
+      {"ingress_request_rate = 6/m",
+       "c:2:24: ingress_request_rate = 6/m lets nothing in: ingress_request_burst (1s) holds less "
+       "than one; make it at least 10s"},
+      {"client_request_rate = 6/m\n client_request_burst = 10s", ""},
+      {"client_request_remembered = 0", "c:2:29: client_request_remembered is smaller than 1: 0"},
+      {"ingress_connection_rate = 0",
+       "c:2:27: ingress_connection_rate: a rate is at least 1; write unlimited for no limit"},
+      {"ingress_connection_bypass = ::1, 10.0.0.0/40",
+       "c:2:43: ingress_connection_bypass: '10.0.0.0/40': the length of the prefix is a number "
+       "from 0 to 32"},
       {"max_waiting_selections = 1000001",
        "c:2:26: max_waiting_selections is larger than 1000000: 1000001"},
       {"max_attempts = 0", "c:2:16: max_attempts is smaller than 1: 0"},

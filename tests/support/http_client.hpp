@@ -20,8 +20,9 @@ struct Response {
 /// A blocking client on one TCP connection to 127.0.0.1, for requests good and bad.
 class HttpClient {
  public:
-  /// `receive_buffer`: of the socket, in bytes; 0: as the system likes it.
-  explicit HttpClient(int port, int receive_buffer = 0);
+  /// `receive_buffer`: of the socket, in bytes; 0: as the system likes it. `from`: its own address,
+  /// of 127.0.0.0/8.
+  explicit HttpClient(int port, int receive_buffer = 0, const char* from = nullptr);
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
   ~HttpClient();

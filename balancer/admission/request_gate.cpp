@@ -1,0 +1,84 @@
+#include "balancer/admission/request_gate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "balancer/endpoints.hpp"
+#include "balancer/refusal.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::array kCounted{Count::requests_over_rate, Count::requests_over_client_rate,
+                              Count::requests_over_table_rate};
+constexpr std::array<std::string_view, 3> kSettings{"ingress_request_rate", "client_request_rate",
+                                                    "request_rate"};
+
+/// The bodies of the refusals, written once.
+const std::string& body_for(OverRate::Of of) {
+  static const auto bodies = [] {
+    std::array<std::string, kSettings.size()> all;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = answer_with({.status = 429,
+                            .type = "overloaded",
+                            .reason = fmt::format("Rate limiter '{}' rate exceeded", kSettings[i]),
+                            .code = 462,
+                            .overloaded = true,
+                            .details = R"("codeName":"IngressRequestRateLimitExceeded")"})
+                   .body;
+    return all;
+  }();
+  return bodies[static_cast<std::size_t>(of)];
+}
+
+/// What would have been refused is counted by the limiters; it is refused unless they only watch.
+std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRate over) {
+  if (topology.settings.admission.value != AdmissionMode::enforce) return std::nullopt;
+  worker.counters.add(kCounted[static_cast<std::size_t>(over.of)]);
+  return over;
+}
+
+}  // namespace
+
+std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
+                                  const std::optional<IpAddress>& client) {
+  auto& rates = worker.process.rates;
+  const auto& settings = topology.settings;
+  const bool limits_all = settings.ingress_request_rate.value.limits();
+  const bool limits_client = settings.client_request_rate.value.limits() && client;
+  if ((client && contains(settings.ingress_request_exempt.value, *client)) ||
+      answers_itself(head.path)) {
+    if (limits_all) rates.requests.exempt();
+    if (limits_client) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  const auto now = Loop::now();
+  if (limits_client)
+    if (const auto until = rates.clients.take(*client, now))
+      if (auto over = refused(worker, topology, {OverRate::Of::client, *until})) return over;
+  if (!limits_all || rates.requests.try_acquire(1, now)) return std::nullopt;
+  return refused(worker, topology, {OverRate::Of::all, rates.requests.time_until(1, now)});
+}
+
+std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Table& table) {
+  if (!table.requests) return std::nullopt;
+  const auto now = Loop::now();
+  if (table.requests->try_acquire(1, now)) return std::nullopt;
+  return refused(worker, topology, {OverRate::Of::table, table.requests->time_until(1, now)});
+}
+
+Answer too_many_requests(Worker& worker, const OverRate& over) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(over.until).count();
+  constexpr std::int64_t kMost = 1'000'000;  // eleven days, and few digits
+  Answer answer;
+  answer.status = 429;
+  answer.body = worker.loop.buffers.take();
+  answer.body.append(body_for(over.of));
+  answer.retry_after = static_cast<unsigned>(std::clamp<std::int64_t>(seconds, 1, kMost));
+  answer.overloaded = true;
+  return answer;
+}
+
+}  // namespace karmad

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace karmad {
+
+/// An address of the internet protocols as one number. IPv4 stands where RFC 4291 maps it to
+/// (`::ffff:a.b.c.d`), so that a peer that came over a socket of the other family is the same peer.
+struct IpAddress {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  static IpAddress v4(std::uint32_t host_order) {
+    return {0, std::uint64_t{0xffff} << 32 | host_order};
+  }
+  static IpAddress v6(std::span<const unsigned char, 16> network_order);
+
+  bool is_v4() const { return high == 0 && low >> 32 == 0xffff; }
+  bool operator==(const IpAddress&) const = default;
+};
+
+/// All addresses with the same first bits: CIDR, `10.0.0.0/8`, `fe80::/10`.
+struct AddressRange {
+  IpAddress first;
+  unsigned bits = 128;  ///< of the 128; those of IPv4 are the last 32
+
+  /// A range of IPv6 holds no address of IPv4, also where it is as wide as all of them.
+  bool contains(const IpAddress& address) const {
+    return IpAddress{address.high & high_mask(), address.low & low_mask()} == first &&
+           (bits >= 96 || !address.is_v4());
+  }
+  std::uint64_t high_mask() const {
+    return bits >= 64 ? ~std::uint64_t{0} : bits == 0 ? 0 : ~std::uint64_t{0} << (64 - bits);
+  }
+  std::uint64_t low_mask() const { return bits <= 64 ? 0 : ~std::uint64_t{0} << (128 - bits); }
+  bool operator==(const AddressRange&) const = default;
+};
+using AddressRanges = std::vector<AddressRange>;
+
+/// Whether one of them holds the address; nothing to do when there are none.
+inline bool contains(const AddressRanges& ranges, const IpAddress& address) {
+  for (const auto& range : ranges)
+    if (range.contains(address)) return true;
+  return false;
+}
+
+/// `10.0.0.0/8`, `::1/128`.
+std::string text(const AddressRange& range);
+
+}  // namespace karmad
