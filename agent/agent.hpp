@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/history.hpp"
+#include "agent/seats.hpp"
 #include "agent/transport/resolve.hpp"
 #include "agent/vitals.hpp"
 
@@ -27,9 +28,10 @@ class Agent {
 
   const Address address;
   const std::string name;  ///< `host:port` or the path
-  const std::size_t id;    ///< place of its pool in every worker; never used twice
+  const std::size_t id;    ///< seat of its pool in every worker; never used twice
 
   Vitals vitals;
+  Seats seats{vitals};  ///< of the attempts at it
   History history;
   /// How often its kept connections were given up together; those of an older one are not used any
   /// more (SD-020, SD-024).

@@ -64,7 +64,8 @@ Question MirrorSet::with_selector(Question question) const {
 
 std::optional<std::size_t> MirrorSet::pick(Question question, unsigned worker,
                                            RandomSource& random) const {
-  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector) return 0;
+  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector)
+    return question.excluded.empty() ? std::optional<std::size_t>(0) : std::nullopt;
   Views views;
   return select(with_selector(question), slots_[worker].view->picture, fill(views),
                 *options_.strategy, random);
@@ -90,17 +91,38 @@ std::vector<double> MirrorSet::shares(const Question& question, unsigned worker)
   return {shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(mirrors.size())};
 }
 
-Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop) {
+Candidates MirrorSet::full() const {
+  Candidates full;
+  if (!limited_.load(std::memory_order_relaxed)) return full;
+  for (std::size_t i = 0; i < mirrors_.size(); ++i)
+    if (mirrors_[i]->agent->seats.full()) full.insert(i);
+  return full;
+}
+
+void MirrorSet::look_at_limits() {
+  const auto limited = [](const auto& mirror) { return mirror->agent->seats.limited(); };
+  limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);
+}
+
+std::uint64_t MirrorSet::longest_line(unsigned per_seat) const {
+  std::uint64_t seats = 0;
+  for (const auto& mirror : mirrors_) seats += mirror->agent->seats.limit();
+  return seats * per_seat;
+}
+
+Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, Claim* claim) {
   auto& slot = slots_[loop.index];
   Waiter waiter{.signal = {}, .told = slot.news};
   slot.waiting.push_back(&waiter);
+  if (claim != nullptr) claim->wake = &waiter.signal;
   stop.at(until, Why::deadline);
-  if (!stop.requested()) {
+  if (!stop.requested() && (claim == nullptr || !claim->got())) {
     const Stop::Guard guard(stop, &waiter,
                             [](void* whom) { static_cast<Waiter*>(whom)->signal.notify(); });
     co_await waiter.signal;
   }
   stop.disarm();
+  if (claim != nullptr) claim->wake = nullptr;
   std::erase(slot.waiting, &waiter);
 }
 

@@ -53,6 +53,14 @@ class Mirror {
   std::atomic<float> errors_{ErrorRates{}.errors};
 };
 
+/// Queries that wait, or waited, because all mirrors of a set that suit them were full. Any thread.
+struct SeatLine {
+  std::atomic<std::uint32_t> waiting{0};
+  std::atomic<std::uint64_t> waited{0};   ///< since the start
+  std::atomic<std::uint64_t> refused{0};  ///< because too many waited already, or for too long
+  std::atomic<std::uint64_t> micros{0};   ///< for which those that are done waited
+};
+
 /// What a worker knows of a mirror set: never changes, is replaced as a whole.
 struct SetView {
   SetPicture picture;
@@ -92,8 +100,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   const std::shared_ptr<const SetView>& view(unsigned worker) const { return slots_[worker].view; }
 
   /// Waits, on this worker, until there is news of any mirror, until `until`, or until a stop is
-  /// requested. Have the set checked before: check_now().
-  Task<void> news(Loop& loop, TimePoint until, Stop& stop);
+  /// requested. Have the set checked before: check_now(). With a claim also until that got a seat.
+  Task<void> news(Loop& loop, TimePoint until, Stop& stop, Claim* claim = nullptr);
   /// Has every mirror pinged at once, or as soon as SD-004 allows; from any thread (SS-128).
   void check_now();
   /// The same for a barrier: its pings may follow each other as fast as it looks (CO-073, CO-074).
@@ -110,6 +118,16 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void pinger(std::size_t mirror, std::weak_ptr<Pinger> by) { pingers_[mirror] = std::move(by); }
   /// The set is not in use any more: nobody pings it. Whoever waits learns it; from worker 0.
   void close();
+
+  /// Mirrors where no attempt may begin now (`max_in_flight`). A branch, where there are no limits.
+  Candidates full() const;
+  /// The limits of its agents have changed; from any thread.
+  void look_at_limits();
+  /// Those who wait because all are full, and how many may, with so many per seat.
+  SeatLine& line() { return line_; }
+  const SeatLine& line() const { return line_; }
+  std::uint64_t longest_line(unsigned per_seat) const;
+  const Loops& loops() const { return loops_; }
 
   /// How many mirrors suit the question, and how many of them the strategy would choose from.
   std::pair<std::size_t, std::size_t> counts(const Question& question, unsigned worker) const;
@@ -158,6 +176,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::vector<std::unique_ptr<Mirror>> mirrors_;
   SetOptions options_;
   const Loops& loops_;
+  std::atomic<bool> limited_{false};
+  SeatLine line_;
   SetState state_;                              ///< worker 0's
   std::vector<std::weak_ptr<Pinger>> pingers_;  ///< worker 0's
   std::vector<Slot> slots_;

@@ -9,7 +9,9 @@ namespace karmad {
 /// What all workers share about an agent: relaxed atomics on a line of their own. Nobody waits on
 /// them and nothing is ordered by them; a reader may be one attempt behind.
 struct alignas(64) Vitals {
-  std::atomic<std::uint32_t> in_flight{0};
+  std::atomic<std::uint32_t> in_flight{0};       ///< attempts of queries (Seats counts them)
+  std::atomic<std::uint32_t> most_in_flight{0};  ///< 0: any number
+  std::atomic<std::uint32_t> claimed{0};         ///< entries of queries that wait for a seat
   std::atomic<std::uint32_t> errors_in_a_row{0};
   std::atomic<std::uint32_t> connections{0};  ///< open ones, of all workers
   std::atomic<std::uint32_t> waiting{0};      ///< attempts that wait for a connection

@@ -48,12 +48,15 @@ enum class Count : std::uint8_t {
   selections_waited,
   selections_failed,
   selections_refused,
+  seats_waited,
+  seats_refused,
+  seats_wait_us,
   blackhole_sent,
   blackhole_dropped,
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 41;
+inline constexpr std::size_t kCounts = 44;
 
 struct CountText {
   std::string_view name;
@@ -97,6 +100,9 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"selections_waited", "selections of a mirror that had to wait because none suited"},
     {"selections_failed", "selections that found no suitable mirror in time"},
     {"selections_refused", "selections refused because max_waiting_selections waited already"},
+    {"max_in_flight_waited", "queries that had to wait because all mirrors of a shard were full"},
+    {"max_in_flight_refused", "of these and others, those refused: too many waited, or too long"},
+    {"max_in_flight_wait_us", "microseconds they waited in all"},
     {"blackhole_sent", "copies sent to blackhole agents"},
     {"blackhole_dropped", "copies not sent because too many were on their way"},
     {"bytes_in", "bytes of client requests"},

@@ -138,6 +138,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   log_notices(settings_);
   topology_ = Topology::build(settings_, surroundings(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
+  topology_->apply_limits();
   look_up_names(*topology_);
   adopt_rates(*topology_);
 
@@ -183,6 +184,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
 Task<void> Server::upkeep() {
   auto& worker = *workers_.front();
   while (!upkeep_->requested()) {
+    for (const auto& agent : worker.topology()->agents) agent->seats.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
@@ -324,6 +326,7 @@ void Server::reload() {
   for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
   workers_.front()->post([this, next] {
     admission_->settings(next->settings, Loop::now());
+    next->apply_limits();
     if (!workers_.front()->draining()) ping_as(*next);
   });
   spdlog::info("reload: done, {} tables", next->tables.size());

@@ -9,6 +9,7 @@
 #include "agent/dialect/opaque_http/opaque_http.hpp"
 #include "balancer/admission/rate_gates.hpp"
 #include "balancer/endpoints.hpp"
+#include "balancer/seat_limits.hpp"
 #include "config/closest.hpp"
 #include "strategies/read_preference_text.hpp"
 #include "strategies/registry.hpp"
@@ -142,6 +143,9 @@ class Builder {
       auto agent = registry_.at(mirror.address);
       insert_once(topology_.agents, agent);
       if (pings.kind != nullptr) insert_once(topology_.pinged_agents, agent);
+      limit_seats(*agent, mirror.max_in_flight  ? *mirror.max_in_flight
+                          : table.max_in_flight ? *table.max_in_flight
+                                                : instance.max_in_flight);
       mirrors.push_back(
           std::make_unique<Mirror>(std::move(agent), mirror.tables, surroundings_.workers,
                                    instance.ha_period_karma.value, mirror.weight.value));
@@ -181,6 +185,14 @@ class Builder {
     const auto* before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
     table.requests =
         before != nullptr && before->requests ? before->requests : std::make_shared<RateLimiter>();
+  }
+
+  void limit_seats(const Agent& agent, const Located<std::string>& text) {
+    const auto limit = parse_seat_limit(text.value);
+    if (!limit) return problem(text.at, limit.error());
+    if (limit->limits())
+      add_limit(topology_.seats.try_emplace(&agent, seat_rules(topology_.settings)).first->second,
+                *limit);
   }
 
   RetryRules retry_rules(const TableSettings& table) const {
@@ -408,6 +420,15 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   std::ranges::stable_sort(topology->routes_, std::ranges::greater{},
                            [](const Table* table) { return table->route.size(); });
   return topology;
+}
+
+void Topology::apply_limits() const {
+  for (const auto& agent : agents) {
+    const auto found = seats.find(agent.get());
+    agent->seats.rules(found == seats.end() ? SeatRules() : found->second);
+  }
+  for (const auto& table : tables)
+    for (const auto& shard : table->shards) shard->mirrors->look_at_limits();
 }
 
 const Table* Topology::find(std::string_view name) const {

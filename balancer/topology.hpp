@@ -97,10 +97,14 @@ class Topology {
   /// Judges what only this room can (strategies, dialects, routes, read preferences, pings);
   /// nullptr when that found a problem. Mirror sets that did not change since `previous` are taken
   /// over with all that is known of them, also where the rules of their protection did change: then
-  /// budget, tokens, breaker and marks start anew.
+  /// budget, tokens, breaker and marks start anew. Limits of agents take effect with apply_limits().
   static std::shared_ptr<const Topology> build(const Settings& settings,
                                                const Surroundings& surroundings,
                                                const Topology* previous, Problems& problems);
+
+  /// The agents' limits are from now on those of this topology (`max_in_flight`); worker 0, or
+  /// before the workers run.
+  void apply_limits() const;
 
   const Table* find(std::string_view name) const;
   /// The table of dialect `http` with the longest route that covers the path.
@@ -115,6 +119,7 @@ class Topology {
   std::unique_ptr<Dialect> update;
   std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
+  std::map<const Agent*, SeatRules> seats;            ///< of those that have a limit
   std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
 
  private:

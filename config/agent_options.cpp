@@ -19,11 +19,11 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-constexpr std::size_t kMirrorOptions = 3;
+constexpr std::size_t kMirrorOptions = 4;
 /// Those of a mirror first.
-constexpr std::array<std::string_view, 10> kOptions{
-    "role",      "tags",        "weight",    "conn",      "ha_strategy",
-    "blackhole", "retry_count", "ping_type", "ping_path", "set"};
+constexpr std::array<std::string_view, 11> kOptions{
+    "role",      "tags",        "weight",    "max_in_flight", "conn", "ha_strategy",
+    "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
 
 class OptionsReader {
  public:
@@ -119,6 +119,8 @@ class OptionsReader {
     if (name == "weight") {
       if (const auto weight = number(name, value, kMostWeight, at))
         mirror_.weight = {*weight, options_.place(at)};
+    } else if (name == "max_in_flight") {
+      mirror_.max_in_flight = located(lower(value), at);
     } else {
       (name == "role" ? mirror_.role : mirror_.tags) = located(value, at);
     }
@@ -203,6 +205,7 @@ std::string mirror_options_text(const MirrorSettings& mirror) {
   out.add("role", mirror.role);
   out.add("tags", mirror.tags);
   if (mirror.weight.at.line != 0) out.add("weight", fmt::format("{}", mirror.weight.value));
+  out.add("max_in_flight", mirror.max_in_flight);
   return out.take();
 }
 

@@ -15,7 +15,8 @@ inline constexpr unsigned kMostRetries = 100;
 inline constexpr unsigned kMostWeight = 1000;
 
 /// Whose options a bracket of an agent line may hold: those of the mirror it stands behind (`role`,
-/// `tags`, `weight`), those of the line (`conn`, `ha_strategy`, …), or either of them, not mixed.
+/// `tags`, `weight`, `max_in_flight`), those of the line (`conn`, `ha_strategy`, …), or either of
+/// them, not mixed.
 enum class OptionsOf : std::uint8_t { mirror, line, either };
 
 /// Reads what stands between the brackets, `name=value,name=value`, into the mirror or the line.

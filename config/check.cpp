@@ -137,6 +137,10 @@ class Checker {
              fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",
                          time_text(s.overload_backoff_base.value),
                          time_text(s.overload_backoff_cap.value)));
+    if (s.max_in_flight_min.value > s.max_in_flight_max.value)
+      problem(s.max_in_flight_min.at.line != 0 ? s.max_in_flight_min.at : s.max_in_flight_max.at,
+              fmt::format("max_in_flight_min ({}) is larger than max_in_flight_max ({})",
+                          s.max_in_flight_min.value, s.max_in_flight_max.value));
     if (s.ping_timeout && s.ha_ping_interval.value > 0us &&
         s.ping_timeout->value > s.ha_ping_interval.value)
       notice(s.ping_timeout->at,

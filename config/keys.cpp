@@ -228,6 +228,29 @@ constexpr std::array kSearchdKeys{
            "Most connections to one agent that are being established at a time; every worker has "
            "its part, at least one. 0: any number.",
            counts(0, 1'000'000)},
+    Key<I>{"max_in_flight", &I::max_in_flight,
+           "Most attempts at one agent at a time, of all tables: a number, `unlimited`, or `auto`: "
+           "what its latency shows it can bear. A table and a mirror may say it differently; of "
+           "what they say of one agent the smallest counts."},
+    Key<I>{"max_in_flight_min", &I::max_in_flight_min, "The least that `auto` comes to.",
+           counts(1, 1'000'000)},
+    Key<I>{"max_in_flight_max", &I::max_in_flight_max, "The most that `auto` comes to.",
+           counts(1, 1'000'000)},
+    Key<I>{"max_in_flight_initial", &I::max_in_flight_initial,
+           "What `auto` begins with, once the latency of a quiet agent is known.",
+           counts(1, 1'000'000)},
+    Key<I>{
+        "max_in_flight_slack", &I::max_in_flight_slack,
+        "So many attempts more than the latency asks for are tried by `auto`: how many may queue "
+        "in the agent.",
+        counts(1, 1'000'000)},
+    Key<I>{"max_in_flight_smoothing", &I::max_in_flight_smoothing,
+           "How far `auto` goes at a time towards what the latest latency asks for, in percent.",
+           counts(1, 100)},
+    Key<I>{"max_in_flight_queue", &I::max_in_flight_queue,
+           "So many queries per place wait when all mirrors of a shard are full; more are refused "
+           "with 429. 0: nobody waits.",
+           counts(0, 10'000)},
     Key<I>{"hostname_lookup", &I::hostname_lookup,
            "When the names of agents become addresses: once, or again for requests."},
     Key<I>{"partial_results", &I::partial_results,
@@ -471,6 +494,11 @@ constexpr std::array kTableKeys{
            "Most requests to this table in a time, in the long run; more are refused with 429."},
     Key<T>{"request_burst", &T::request_burst,
            "So much of that rate may come at once after a quiet time.", kBurst},
+    Key<T>{"max_in_flight",
+           &T::max_in_flight,
+           "As in `searchd`, for the agents of this table.",
+           {},
+           "that of `searchd`"},
     Key<T>{"partial_results",
            &T::partial_results,
            "As in `searchd`, for this table.",

@@ -52,9 +52,10 @@ struct Listen {
 struct MirrorSettings {
   Address address;
   std::vector<std::string> tables;
-  std::optional<Located<std::string>> role;  ///< judged when the topology is built
-  std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, judged likewise
-  Located<unsigned> weight{1, {}};           ///< factor of its karma in every weighted strategy
+  std::optional<Located<std::string>> role;           ///< judged when the topology is built
+  std::optional<Located<std::string>> tags;           ///< `name:value;name:value`, judged likewise
+  std::optional<Located<std::string>> max_in_flight;  ///< judged likewise
+  Located<unsigned> weight{1, {}};  ///< factor of its karma in every weighted strategy
   Place at;
 };
 
@@ -113,6 +114,7 @@ struct TableSettings {
   std::optional<Located<Micros>> agent_first_byte_timeout;
   std::optional<Located<std::vector<Micros>>> search_timeouts;
   std::optional<Located<bool>> breaker;
+  std::optional<Located<std::string>> max_in_flight;  ///< judged when the topology is built
   std::optional<Located<PartialResults>> partial_results;
   std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
   std::optional<Located<std::string>> tag_sets;         ///< likewise
@@ -181,8 +183,15 @@ struct InstanceSettings {
   Located<unsigned> breaker_reads{10, {}};            ///< failures that are still tolerated
   Located<unsigned> breaker_writes{5, {}};            ///< likewise
   Located<Micros> breaker_window{5min, {}};
-  Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: any number
-  Located<unsigned> agent_max_connecting{2, {}};     ///< being established to it; 0: any number
+  Located<unsigned> agent_max_connections{100, {}};     ///< to one agent; 0: any number
+  Located<unsigned> agent_max_connecting{2, {}};        ///< being established to it; 0: any number
+  Located<std::string> max_in_flight{"unlimited", {}};  ///< judged when the topology is built
+  Located<unsigned> max_in_flight_min{4, {}};           ///< of `auto`, as the next four
+  Located<unsigned> max_in_flight_max{200, {}};
+  Located<unsigned> max_in_flight_initial{20, {}};
+  Located<unsigned> max_in_flight_slack{4, {}};
+  Located<unsigned> max_in_flight_smoothing{20, {}};  ///< percent
+  Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per place; 0: none
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
   Located<PartialResults> partial_results{PartialResults::allow, {}};

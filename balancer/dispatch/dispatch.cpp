@@ -85,8 +85,8 @@ class Dispatch {
     if (--running == 0) all_done.notify();
   }
 
-  /// Why no shard at all, or not this query, can be asked; a shard whose mirrors do not suit is
-  /// missing like one that fails.
+  /// Why no shard at all, or not this query, can be asked; a shard whose mirrors do not suit, or
+  /// are all full where an answer may be partial, is missing like one that fails.
   const Refusal* whole_refusal() const {
     const Refusal* found = nullptr;
     std::size_t refused = 0;
@@ -95,7 +95,13 @@ class Dispatch {
       ++refused;
       if (found == nullptr || part.refused->status < found->status) found = &*part.refused;
     }
-    return refused == parts_.size() || (found != nullptr && found->status < 500) ? found : nullptr;
+    if (refused == parts_.size() || found == nullptr) return found;
+    const bool missing = found->overloaded && may_be_partial();
+    return found->status < 500 && !missing ? found : nullptr;
+  }
+
+  bool may_be_partial() const {
+    return query_.partial_results.value_or(order_.table.partial_results) == PartialResults::allow;
   }
 
   ShardPart* refusing_part() {
@@ -128,9 +134,8 @@ class Dispatch {
       const auto missing = std::ranges::count_if(parts_, std::not_fn(&ShardPart::answered));
       const bool timed_out = std::ranges::any_of(
           parts_, [](const auto& part) { return !part.answered() && part.timed_out; });
-      const auto partial = query_.partial_results.value_or(order_.table.partial_results);
       if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
-      if (missing > 0 && partial == PartialResults::deny)
+      if (missing > 0 && !may_be_partial())
         co_return failed(timed_out ? 504 : 503,
                          fmt::format("partial results are denied and {} of {} shards have no "
                                      "answer: {}",
@@ -169,6 +174,7 @@ class Dispatch {
   /// (BP-013, BP-025).
   Answer no_answer(bool timed_out) {
     const auto overloaded = std::ranges::find_if(parts_, [](const auto& part) {
+      if (part.refused) return part.refused->overloaded;
       return !part.answered() && part.outcome == Outcome::agent_error && part.advice.overload &&
              part.advice.retryable;
     });

@@ -98,23 +98,19 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   auto& [query, order, part] = call;
   constexpr Decision kEnd{};
   if (part.over(query)) co_return kEnd;
-  std::optional<Selected> selected;
-  if (const auto wanted = std::exchange(part.wanted, std::nullopt)) {
-    selected = Selected{*wanted, order.table.connect_timeout};
-  } else {
-    selected = select_now(query, order, part);
-    if (!selected && !part.refused && part.waits)
-      selected = co_await wait_for_mirror(query, order, part);
-  }
+  auto selected = select_now(query, order, part);
+  if (!selected && !part.refused && part.waits)
+    selected = co_await wait_for_mirror(query, order, part);
   if (!selected) co_return kEnd;
-  auto& mirror = (*part.shard->mirrors)[selected->mirror];
+  const auto asked = selected->mirror;
+  auto& mirror = (*part.shard->mirrors)[asked];
   if (order.selection.at(*part.shard) != nullptr)
     query.worker.process.selection_log->succeeded({query, order.selection, *part.shard},
                                                   *mirror.agent);
-  part.tried.insert(selected->mirror);
+  part.tried.insert(asked);
   part.mirror = &mirror;
   give_back(query, part.reply);
-  auto end = co_await try_mirror(query, order, part, *selected);
+  auto end = co_await try_mirror(query, order, part, *std::move(selected));
   part.outcome = end.outcome;
   part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
                    end.outcome == Outcome::connect_timeout;
@@ -128,7 +124,7 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
     co_return next;
   }
   part.extra.reset();
-  obey(call, selected->mirror, next);
+  obey(call, asked, next);
   if (end.outcome == Outcome::client_mistake && !next.again()) {
     if (part.advice.kind == Advice::Kind::none) co_return next;
     part.outcome = Outcome::agent_error;  // it says something of the mirror

@@ -4,25 +4,12 @@
 
 #include "agent/ping.hpp"
 #include "balancer/dispatch/selection_log.hpp"
+#include "balancer/dispatch/wait_for_seat.hpp"
+#include "balancer/dispatch/waiting.hpp"
 #include "balancer/dispatch/zones.hpp"
 
 namespace karmad {
 namespace {
-
-/// Counts a selection that waits, for as long as it lives.
-class Waiting {
- public:
-  explicit Waiting(std::atomic<std::uint32_t>& count)
-      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(count) {}
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  ~Waiting() { count_.fetch_sub(1, std::memory_order_relaxed); }
-  std::uint32_t before() const { return before_; }
-
- private:
-  std::uint32_t before_;
-  std::atomic<std::uint32_t>& count_;
-};
 
 /// What waiting for a mirror has left over bounds connecting (SS-111); a moment is always left.
 Micros time_to_connect(const ShardOrder& order, const ShardPart& part) {
@@ -44,20 +31,43 @@ Candidates too_old(const Query& query, const ShardOrder& order, const SetView& v
   return old;
 }
 
+/// The mirror that the strategy chooses, and a seat there. Whoever takes the last one in between
+/// only takes this mirror out of the question.
+std::optional<Selected> seated(Query& query, const ShardPart& part, Question question,
+                               Micros connect_timeout) {
+  const auto& set = *part.shard->mirrors;
+  for (;;) {
+    const auto chosen = set.pick(question, query.worker.loop.index, query.worker.loop.random);
+    if (!chosen) return std::nullopt;
+    if (auto seat = set[*chosen].agent->seats.try_take())
+      return Selected{*chosen, connect_timeout, *std::move(seat)};
+    question.excluded.insert(*chosen);
+  }
+}
+
 /// A mirror that is tripped, if it is due for a probe: this search, the first attempt of its part,
 /// is sent there, if the mirror suits (CO-092).
-std::optional<std::size_t> mirror_to_probe(Query& query, const ShardOrder& order,
-                                           const ShardPart& part) {
+std::optional<Selected> mirror_to_probe(Query& query, const ShardOrder& order,
+                                        const ShardPart& part) {
   auto& breaker = part.shard->protection->breaker;
   if (!breaker || !order.parsed.read || part.reason != AttemptReason::initial) return std::nullopt;
   const auto due = breaker->try_probe(Loop::now());
   if (!due) return std::nullopt;
   const auto& set = *part.shard->mirrors;
-  auto question = question_of(query, order, part);
+  auto question = question_now(query, order, part);
   Candidates probed;
   probed.insert(*due);
   question.excluded = question.excluded | (Candidates::first(set.size()) - probed);
-  return set.pick(question, query.worker.loop.index, query.worker.loop.random);
+  return seated(query, part, question, order.table.connect_timeout);
+}
+
+/// The mirror that a rule named for this attempt, unless it is full.
+std::optional<Selected> mirror_wanted(const ShardOrder& order, ShardPart& part) {
+  const auto wanted = std::exchange(part.wanted, std::nullopt);
+  if (!wanted) return std::nullopt;
+  auto seat = (*part.shard->mirrors)[*wanted].agent->seats.try_take();
+  if (!seat) return std::nullopt;
+  return Selected{*wanted, order.table.connect_timeout, *std::move(seat)};
 }
 
 }  // namespace
@@ -83,9 +93,15 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
   return order.selection.question(shard, avoided, excluded);
 }
 
+Question question_now(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  auto question = question_of(query, order, part);
+  question.excluded = question.excluded | part.shard->mirrors->full();
+  return question;
+}
+
 bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& set = *part.shard->mirrors;
-  const auto asked = question_of(query, order, part);
+  const auto asked = question_now(query, order, part);
   auto others = Candidates::first(set.size()) - part.tried - asked.excluded;
   if (asked.need != nullptr)
     others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
@@ -116,8 +132,9 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   const SelectionLog::About about{query, order.selection, *part.shard};
   const auto& log = *worker.process.selection_log;
   std::optional<Selected> selected;
+  if (!all_full(query, order, part).empty()) selected = co_await wait_for_seat(query, order, part);
   const auto until = part.select_until.value_or(TimePoint{});
-  if (Loop::now() < until && set.pinged()) {
+  if (!selected && !part.refused && Loop::now() < until && set.pinged()) {
     const Waiting waiting(worker.process.waiting_selections);
     if (waiting.before() >= settings.max_waiting_selections.value) {
       part.refused = too_many_waiting(settings.max_waiting_selections.value);
@@ -135,9 +152,10 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
       if (part.over(query)) break;
       part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
       if (part.refused) break;
-      const auto chosen =
-          set.pick(question_of(query, order, part), worker.loop.index, worker.loop.random);
-      if (chosen) selected = Selected{*chosen, time_to_connect(order, part)};
+      selected =
+          seated(query, part, question_now(query, order, part), time_to_connect(order, part));
+      if (!selected && !all_full(query, order, part).empty())
+        selected = co_await wait_for_seat(query, order, part);
     }
   }
   if (selected || part.over(query)) co_return selected;
@@ -155,6 +173,7 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
 std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part) {
   auto& worker = query.worker;
   const auto& set = *part.shard->mirrors;
+  if (auto wanted = mirror_wanted(order, part)) return wanted;
   if (order.selection.at(*part.shard) != nullptr) {
     const auto& log = *worker.process.selection_log;
     const SelectionLog::About about{query, order.selection, *part.shard};
@@ -168,11 +187,8 @@ std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardP
       return std::nullopt;
     }
   }
-  auto chosen = mirror_to_probe(query, order, part);
-  if (!chosen)
-    chosen = set.pick(question_of(query, order, part), worker.loop.index, worker.loop.random);
-  if (!chosen) return std::nullopt;
-  return Selected{*chosen, order.table.connect_timeout};
+  if (auto probed = mirror_to_probe(query, order, part)) return probed;
+  return seated(query, part, question_now(query, order, part), order.table.connect_timeout);
 }
 
 }  // namespace karmad

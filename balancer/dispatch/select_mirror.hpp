@@ -6,27 +6,31 @@
 
 namespace karmad {
 
-/// A mirror to try, and how long connecting to it may take.
+/// A mirror to try, how long connecting to it may take, and the seat there.
 struct Selected {
   std::size_t mirror = 0;
   Micros connect_timeout{};
+  Seat seat;
 };
 
 /// What the next attempt of a part asks its mirror set.
 Question question_of(const Query& query, const ShardOrder& order, const ShardPart& part);
 
-/// Whether a mirror suits that this part has not tried yet.
+/// The same now: mirrors that are full are left out.
+Question question_now(const Query& query, const ShardOrder& order, const ShardPart& part);
+
+/// Whether a mirror suits, and is not full, that this part has not tried yet.
 bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part);
 
 /// Whether one of them is in another zone than the mirror it tried last, and in none it has left.
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part);
 
-/// The mirror to try by what is known now; nothing when none suits, or (`part.refused`) when none
-/// ever will.
+/// The mirror to try by what is known now, the one that a rule named (`part.wanted`) before others;
+/// nothing when none suits or all that do are full, or (`part.refused`) when none ever will.
 std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part);
 
-/// Nothing suits yet: waits for news of the set until something does (SS-112, SS-128). Nothing and
-/// `part.refused`: nothing did in time.
+/// Nothing suits yet: waits for news of the set until something does (SS-112, SS-128); and while
+/// all that suit are full, for a seat. Nothing and `part.refused`: nothing did in time.
 Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& order,
                                               ShardPart& part);
 

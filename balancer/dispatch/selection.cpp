@@ -108,15 +108,36 @@ Refusal configuration_changed() {
           .retry_after = 1};
 }
 
-Refusal too_many_waiting(unsigned most) {
+namespace {
+
+/// What search clients leave alone for a moment (BP-015).
+Refusal overloaded(std::string reason) {
   return {.status = 429,
           .type = "overloaded",
-          .reason = fmt::format("{} queries wait for a suitable mirror already "
-                                "(max_waiting_selections)",
-                                most),
+          .reason = std::move(reason),
           .code = 462,
           .overloaded = true,
           .retry_after = 1};
+}
+
+}  // namespace
+
+Refusal too_many_waiting(unsigned most) {
+  return overloaded(
+      fmt::format("{} queries wait for a suitable mirror already "
+                  "(max_waiting_selections)",
+                  most));
+}
+
+Refusal all_mirrors_full(std::uint64_t most) {
+  return overloaded(
+      fmt::format("all mirrors are full (max_in_flight) and {} queries wait already "
+                  "(max_in_flight_queue)",
+                  most));
+}
+
+Refusal no_seat_in_time() {
+  return overloaded("all mirrors were full for as long as the query had time (max_in_flight)");
 }
 
 }  // namespace karmad

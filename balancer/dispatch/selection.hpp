@@ -55,4 +55,11 @@ Refusal configuration_changed();
 /// Too many selections wait already (SS-113).
 Refusal too_many_waiting(unsigned most);
 
+/// All mirrors that suit are full, and as many queries as may wait for a seat there already
+/// (`max_in_flight`, `max_in_flight_queue`).
+Refusal all_mirrors_full(std::uint64_t most);
+
+/// It waited for a seat as long as it had time.
+Refusal no_seat_in_time();
+
 }  // namespace karmad

@@ -111,6 +111,18 @@ OpenAttempt traced(Query& query, const ShardOrder& order, const ShardPart& part,
   return query.trace.begin(start);
 }
 
+/// What the attempt shows of how busy the agent is (`max_in_flight = auto`).
+void tell_seat(Seat& seat, const AttemptEnd& end) {
+  using enum Outcome;
+  const auto outcome = end.outcome;
+  const bool refused =
+      outcome == agent_error && (end.reply.status == 429 || end.reply.status == 503);
+  if (outcome == answered || outcome == answered_with_warning || (end.outrun && end.sent))
+    return seat.answered(end.took);
+  if (outcome == query_timeout || outcome == connect_timeout || end.out_of_time || refused)
+    seat.dropped();
+}
+
 void tell_breaker(Protection& protection, std::size_t mirror, Operation operation,
                   const AttemptEnd& end) {
   if (!protection.breaker) return;
@@ -152,7 +164,6 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
       .max_reply = query.topology->settings.max_packet_size.value};
   worker.counters.add(Count::attempts);
   mirror.attempts.fetch_add(1, std::memory_order_relaxed);
-  const Flight flight(mirror.agent->vitals.in_flight);
   auto trace = traced(query, order, part, mirror);
   ++part.attempts;
   PartStop stop(query, part);
@@ -171,6 +182,7 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
   }
   if (aware && report(set, selected.mirror, end))
     part.gone.emplace_back(selected.mirror, Loop::now());
+  tell_seat(selected.seat, end);
   tell_breaker(*shard.protection, selected.mirror,
                order.parsed.read ? Operation::read : Operation::write, end);
   if (query.wants_trace) {

@@ -112,6 +112,8 @@ void add_standing(const Rows& rows, const Standing& standing, const AgentStatus&
   rows.add("_rtt_ms", milliseconds(standing.rtt));
   rows.add("_rtt_ms_least", milliseconds(standing.least_rtt));
   rows.add("_in_flight", agent.in_flight);
+  rows.add("_max_in_flight", agent.max_in_flight == 0 ? std::string{"unlimited"}
+                                                      : fmt::format("{}", agent.max_in_flight));
   rows.add("_unsuitable", or_none(standing.unsuitable));
 }
 
@@ -124,6 +126,11 @@ void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
   of_shard.add("_is_ha", one_zero(mirrored));
   if (!shard.kind.empty())
     of_shard.add("_kind", shard.mixed ? shard.kind + " (mixed)" : shard.kind);
+  if (!shard.kind.empty()) {
+    of_shard.add("_waiting", shard.line.waiting);
+    of_shard.add("_waited", shard.line.waited);
+    of_shard.add("_refused", shard.line.refused);
+  }
   for (std::size_t i = 0; i < shard.mirrors.size(); ++i) {
     const MirrorStatus& mirror = shard.mirrors[i];
     const auto of_mirror = of_shard.under(mirrored ? fmt::format("mirror{}", i + 1) : "_agent");

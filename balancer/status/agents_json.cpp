@@ -38,6 +38,9 @@ void write_agent(Document& out, const AgentStatus& agent) {
   out.flag("pinged", agent.pinged);
   out.milliseconds("ping_ms", agent.ping_trip);
   out.count("in_flight", agent.in_flight);
+  out.optional("max_in_flight", agent.max_in_flight == 0
+                                    ? std::nullopt
+                                    : std::optional<std::uint64_t>(agent.max_in_flight));
   out.count("open_connections", agent.open_connections);
   out.count("waiting", agent.waiting);
   out.seconds("last_query_s", agent.last_query);
@@ -105,6 +108,13 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
           out.count("refused", shard.budget.refused);
         });
       }
+      if (!shard.kind.empty())
+        out.object("max_in_flight", [&] {
+          out.count("waiting", shard.line.waiting);
+          out.count("waited", shard.line.waited);
+          out.count("refused", shard.line.refused);
+          out.milliseconds("waited_ms", shard.line.time);
+        });
       std::size_t mirrors = 0;
       out.array("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {
         write_mirror(out, snapshot, ++mirrors, mirror);

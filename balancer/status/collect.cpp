@@ -39,6 +39,8 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
     status.last_period = Micros{told - asked};
   if (const auto trip = read(vitals.ping_trip); trip != 0) status.ping_trip = Micros{trip};
   status.in_flight = read(vitals.in_flight);
+  status.max_in_flight = agent.seats.limit();
+  status.over_in_flight = agent.seats.over();
   status.open_connections = read(vitals.connections);
   status.waiting = read(vitals.waiting);
   for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
@@ -85,6 +87,7 @@ class Collector {
                        .kind = std::string(name(view.picture.kind)),
                        .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
                        .budget = budget_of(shard.protection->budget),
+                       .line = line_of(set.line()),
                        .mixed = view.mixed};
     const auto shares = set.shares(selection.question(shard, {}), worker_);
     double karma = 0;
@@ -109,6 +112,14 @@ class Collector {
             .saved = budget.saved(),
             .given = budget.given(),
             .refused = budget.refused()};
+  }
+
+  static LineStatus line_of(const SeatLine& line) {
+    const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
+    return {.waiting = read(line.waiting),
+            .waited = read(line.waited),
+            .refused = read(line.refused),
+            .time = Micros{static_cast<Micros::rep>(read(line.micros))}};
   }
 
   static Standing standing(const Need* need, const SetView& view, std::size_t i) {
@@ -197,8 +208,12 @@ Snapshot collect(const Worker& worker) {
         {std::string(kCountText[i].name), std::string(kCountText[i].help), fmt::format("{}", sum)});
   }
   BudgetStatus budget;
+  std::uint64_t in_line = 0;
+  std::uint64_t over = 0;
+  for (const auto& agent : snapshot.agents) over += agent.over_in_flight;
   for (const auto& table : snapshot.tables)
     for (const auto& shard : table.shards) {
+      in_line += shard.line.waiting;
       budget.live += shard.budget.live;
       budget.extras += shard.budget.extras;
       budget.given += shard.budget.given;
@@ -210,6 +225,9 @@ Snapshot collect(const Worker& worker) {
       budget.live);
   row("retry_budget_extras", "retries and hedges queued or under way", budget.extras);
   row("retry_budget_given", "retries and hedges that the budget has allowed", budget.given);
+  row("max_in_flight_waiting", "queries that wait now because all mirrors of a shard are full",
+      in_line);
+  row("max_in_flight_over", "attempts at full agents, let in because that is only watched", over);
   process.counters.push_back(
       {"selections_waiting", "selections of a mirror that wait now because none suits",
        fmt::format("{}", worker.process.waiting_selections.load(std::memory_order_relaxed))});

@@ -30,6 +30,8 @@ struct AgentStatus {
   std::optional<Micros> last_period;  ///< from that sending to that end
   std::optional<Micros> ping_trip;    ///< of the last answered ping
   std::uint32_t in_flight = 0;
+  std::uint32_t max_in_flight = 0;   ///< 0: any number
+  std::uint64_t over_in_flight = 0;  ///< attempts above it, while it was not enforced
   std::uint32_t open_connections = 0;
   std::uint32_t waiting = 0;                         ///< attempts that wait for a connection
   std::array<Totals, kShownPeriods.size()> periods;  ///< as History::over
@@ -70,12 +72,21 @@ struct BudgetStatus {
   std::uint64_t refused = 0;
 };
 
+/// Queries that waited because all mirrors of a shard were full (SeatLine).
+struct LineStatus {
+  std::uint32_t waiting = 0;
+  std::uint64_t waited = 0;
+  std::uint64_t refused = 0;
+  Micros time{};  ///< that those waited that are done
+};
+
 struct ShardStatus {
   std::string strategy;
   std::vector<MirrorStatus> mirrors;
   std::string kind;      ///< of the mirror set
   std::string criteria;  ///< what a search needs when the request gives no read preference
   BudgetStatus budget;
+  LineStatus line;
   bool mixed = false;  ///< some mirrors report roles and some do not
 };
 

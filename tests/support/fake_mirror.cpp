@@ -176,6 +176,20 @@ void FakeMirror::accept() {
   }
 }
 
+/// As long as the reaction says, and until it may answer. It is done before the answer goes out.
+void FakeMirror::work(const Reaction& reaction) {
+  const int now = ++busy_;
+  for (int most = most_busy_; most < now && !most_busy_.compare_exchange_weak(most, now);) {
+  }
+  for (auto left = reaction.after; left.count() > 0 && !stopping_; left -= kNap)
+    ::poll(nullptr, 0, static_cast<int>(std::min(left, kNap).count()));
+  for (int may = may_answer_; !stopping_ && may != kAll; may = may_answer_) {
+    if (may > 0 && may_answer_.compare_exchange_weak(may, may - 1)) break;
+    if (may <= 0) ::poll(nullptr, 0, 1);
+  }
+  --busy_;
+}
+
 void FakeMirror::serve(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -189,12 +203,13 @@ void FakeMirror::serve(int socket) {
          request = take_request(in, heads_only_)) {
       Reaction reaction = json("{}");
       if (pings_too_ || !request.starts_with("GET / ")) {
-        const std::scoped_lock lock(mutex_);
-        seen_.push_back(request);
-        reaction = react_(request);
+        {
+          const std::scoped_lock lock(mutex_);
+          seen_.push_back(request);
+          reaction = react_(request);
+        }
+        work(reaction);
       }
-      for (auto left = reaction.after; left.count() > 0 && !stopping_; left -= kNap)
-        ::poll(nullptr, 0, static_cast<int>(std::min(left, kNap).count()));
       const auto step = reaction.step == 0 ? reaction.bytes.size() : reaction.step;
       over = !send_in_steps(socket, reaction.bytes, step);
       if (reaction.then == Reaction::Then::reset) {

@@ -51,6 +51,13 @@ class FakeMirror {
   void react(React react);
   /// From now on it reacts as soon as it has a head, and never reads the body.
   void react_to_heads() { heads_only_ = true; }
+  /// From now on it answers only as many requests as answer() lets it; all of them after release().
+  void hold() { may_answer_ = 0; }
+  void answer(int requests) { may_answer_ += requests; }
+  void release() { may_answer_ = kAll; }
+  /// Requests it is at now, and was at most at a time.
+  int busy() const { return busy_; }
+  int most_busy() const { return most_busy_; }
   /// Requests seen, without pings (unless `pings_too`).
   std::size_t requests() const;
   std::vector<std::string> seen() const;
@@ -60,7 +67,9 @@ class FakeMirror {
   void close_all();
 
  private:
+  static constexpr int kAll = 1 << 30;
   void accept();
+  void work(const Reaction& reaction);
   void serve(int socket);
 
   Home home_;
@@ -71,6 +80,9 @@ class FakeMirror {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> heads_only_{false};
   std::atomic<std::size_t> accepted_{0};
+  std::atomic<int> may_answer_{kAll};
+  std::atomic<int> busy_{0};
+  std::atomic<int> most_busy_{0};
   mutable std::mutex mutex_;
   React react_;
   std::vector<std::string> seen_;

@@ -26,9 +26,9 @@ std::string value_of(const ResultSet& set, std::string_view key) {
   return "(no such key)";
 }
 
-constexpr const char* kStandingKeys[] = {"_role",       "_tags",      "_staleness_ms",
-                                         "_generation", "_rtt_ms",    "_rtt_ms_least",
-                                         "_in_flight",  "_unsuitable"};
+constexpr const char* kStandingKeys[] = {"_role",       "_tags",          "_staleness_ms",
+                                         "_generation", "_rtt_ms",        "_rtt_ms_least",
+                                         "_in_flight",  "_max_in_flight", "_unsuitable"};
 
 TEST(ShowAgentStatus, HasEveryKeyInItsOrder) {  // HA-024
   const std::vector<std::string> of_agent{
@@ -96,6 +96,7 @@ TEST(ShowAgentStatus, ShowsHowEveryMirrorStands) {  // SS-046
       {"mirror_products_1_1_rtt_ms", "0.958"},
       {"mirror_products_1_1_rtt_ms_least", "0.812"},
       {"mirror_products_1_1_in_flight", "1"},
+      {"mirror_products_1_1_max_in_flight", "16"},
       {"mirror_products_1_1_unsuitable", "none"},
       {"mirror_products_1_2_role", "unknown"},
       {"mirror_products_1_2_tags", "none"},
@@ -141,6 +142,9 @@ TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
             (ResultSet{{"Variable_name", "Value"},
                        {{"dstindex_1_is_ha", "1"},
                         {"dstindex_1_kind", "roles (mixed)"},
+                        {"dstindex_1_waiting", "2"},
+                        {"dstindex_1_waited", "9"},
+                        {"dstindex_1_refused", "4"},
                         {"dstindex_1mirror1_id", "127.0.0.1:9321:s1"},
                         {"dstindex_1mirror1_probability_weight", "66.67%"},
                         {"dstindex_1mirror1_is_blackhole", "0"},
@@ -152,6 +156,7 @@ TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
                         {"dstindex_1mirror1_rtt_ms", "0.958"},
                         {"dstindex_1mirror1_rtt_ms_least", "0.812"},
                         {"dstindex_1mirror1_in_flight", "1"},
+                        {"dstindex_1mirror1_max_in_flight", "16"},
                         {"dstindex_1mirror1_unsuitable", "none"},
                         {"dstindex_1mirror2_id", "127.0.0.1:9322:s1,s1b"},
                         {"dstindex_1mirror2_probability_weight", "33.33%"},
@@ -164,9 +169,13 @@ TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
                         {"dstindex_1mirror2_rtt_ms", "n/a"},
                         {"dstindex_1mirror2_rtt_ms_least", "n/a"},
                         {"dstindex_1mirror2_in_flight", "0"},
+                        {"dstindex_1mirror2_max_in_flight", "unlimited"},
                         {"dstindex_1mirror2_unsuitable", "not reachable: connection refused"},
                         {"dstindex_2_is_ha", "0"},
                         {"dstindex_2_kind", "direct"},
+                        {"dstindex_2_waiting", "0"},
+                        {"dstindex_2_waited", "0"},
+                        {"dstindex_2_refused", "0"},
                         {"dstindex_2_agent_id", "127.0.0.1:9322:s2"},
                         {"dstindex_2_agent_is_blackhole", "0"},
                         {"dstindex_2_agent_is_persistent", "1"},
@@ -177,6 +186,7 @@ TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
                         {"dstindex_2_agent_rtt_ms", "n/a"},
                         {"dstindex_2_agent_rtt_ms_least", "n/a"},
                         {"dstindex_2_agent_in_flight", "0"},
+                        {"dstindex_2_agent_max_in_flight", "unlimited"},
                         {"dstindex_2_agent_unsuitable", "none"},
                         {"dstindex_3_is_ha", "0"},
                         {"dstindex_3_agent_id", "127.0.0.1:9321:copy"},

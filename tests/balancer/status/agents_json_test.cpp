@@ -40,18 +40,19 @@ TEST(AgentsJson, TellsAllOfAMirror) {
       R"("wrong_query":0,"wrong_replies":0,"unexpected_closings":0,"warnings":0,)"
       R"("succeeded_queries":7,"queries":4,"query_ms_mean":1.542,"connect_count":3,)"
       R"("connect_ms_mean":0.304,"connect_ms_max":0.885})";
-  EXPECT_EQ(at(parsed, mirror),
-            R"({"mirror":1,"address":"127.0.0.1:9321","tables":["s1"],"state":"alive",)"
-            R"("weight":0.6667,"probability":1.0,"persistent":false,"blackhole":false,)"
-            R"("role":"primary","tags":"dc:ny,rack:2","staleness_ms":null,)"
-            R"("generation":18446744073709551615,"rtt_ms":0.958,"rtt_ms_least":0.812,)"
-            R"("load":0.25,"unsuitable":"",)"
-            R"("errors_in_a_row":0,"last_error":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
-            R"("open_connections":3,"waiting":0,"last_query_s":0.17,"last_answer_s":0.165,)"
-            R"("latency_ms":{"mean":1.542,"p50":1.4,"p95":2.0,"p99":2.04},)"
-            R"("periods":{"1":{)" +
-                totals + R"(,"5":{)" + totals + R"(,"15":{)" + totals +
-                R"(},"since_start":{"attempts":7,)" + totals + "}");
+  EXPECT_EQ(
+      at(parsed, mirror),
+      R"({"mirror":1,"address":"127.0.0.1:9321","tables":["s1"],"state":"alive",)"
+      R"("weight":0.6667,"probability":1.0,"persistent":false,"blackhole":false,)"
+      R"("role":"primary","tags":"dc:ny,rack:2","staleness_ms":null,)"
+      R"("generation":18446744073709551615,"rtt_ms":0.958,"rtt_ms_least":0.812,)"
+      R"("load":0.25,"unsuitable":"",)"
+      R"("errors_in_a_row":0,"last_error":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
+      R"("max_in_flight":16,"open_connections":3,"waiting":0,"last_query_s":0.17,"last_answer_s":0.165,)"
+      R"("latency_ms":{"mean":1.542,"p50":1.4,"p95":2.0,"p99":2.04},)"
+      R"("periods":{"1":{)" +
+          totals + R"(,"5":{)" + totals + R"(,"15":{)" + totals +
+          R"(},"since_start":{"attempts":7,)" + totals + "}");
 }
 
 TEST(AgentsJson, GoesByTableShardAndMirror) {
@@ -71,6 +72,9 @@ TEST(AgentsJson, GoesByTableShardAndMirror) {
       {"/tables/0/shards/0/mixed", "true"},
       {"/tables/0/shards/0/criteria",
        R"("{\"mode\":\"secondaryPreferred\",\"maxStalenessSeconds\":120}")"},
+      {"/tables/0/shards/0/max_in_flight",
+       R"({"waiting":2,"waited":9,"refused":4,"waited_ms":31.25})"},
+      {"/tables/0/shards/0/mirrors/1/max_in_flight", "null"},
       {"/tables/0/shards/0/mirrors/1/mirror", "2"},
       {"/tables/0/shards/0/mirrors/1/role", "\"unknown\""},
       {"/tables/0/shards/0/mirrors/1/tags", "\"\""},

@@ -24,6 +24,7 @@ inline Snapshot sample_snapshot() {
   first.last_period = 937us;
   first.ping_trip = 958us;
   first.in_flight = 1;
+  first.max_in_flight = 16;
   first.open_connections = 3;
   first.periods = {good, good, good};
   first.latency = {.p50 = 1400us, .p95 = 2ms, .p99 = 2040us};
@@ -68,6 +69,7 @@ inline Snapshot sample_snapshot() {
                       .mirrors = {on_first, on_second},
                       .kind = "roles",
                       .criteria = R"({"mode":"secondaryPreferred","maxStalenessSeconds":120})",
+                      .line = {.waiting = 2, .waited = 9, .refused = 4, .time = 31250us},
                       .mixed = true},
                      {.strategy = "random", .mirrors = {lone}, .kind = "direct"}};
   products.blackholes = {{.strategy = "random", .mirrors = {hole}}};

@@ -1,0 +1,88 @@
+#include "balancer/dispatch/wait_for_seat.hpp"
+
+#include "agent/in_line.hpp"
+#include "balancer/dispatch/waiting.hpp"
+
+namespace karmad {
+namespace {
+
+Candidates suiting(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& set = *part.shard->mirrors;
+  const auto asked = question_of(query, order, part);
+  const auto all = Candidates::first(set.size()) - asked.excluded;
+  if (asked.need == nullptr) return all;
+  return suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, all);
+}
+
+/// Counts how long it waited, when it has.
+class Timed {
+ public:
+  Timed(Worker& worker, SeatLine& line) : worker_(worker), line_(line) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() {
+    const auto waited = std::chrono::duration_cast<Micros>(Loop::now() - began_).count();
+    const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
+    worker_.counters.add(Count::seats_wait_us, micros);
+    line_.micros.fetch_add(micros, std::memory_order_relaxed);
+  }
+
+ private:
+  Worker& worker_;
+  SeatLine& line_;
+  const TimePoint began_ = Loop::now();
+};
+
+void refuse(Query& query, ShardPart& part, Refusal refusal) {
+  query.worker.counters.add(Count::seats_refused);
+  part.shard->mirrors->line().refused.fetch_add(1, std::memory_order_relaxed);
+  part.refused = std::move(refusal);
+}
+
+}  // namespace
+
+Candidates all_full(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto full = part.shard->mirrors->full();
+  if (full.empty()) return full;
+  const auto wanted = suiting(query, order, part);
+  return (wanted - full).empty() ? wanted : Candidates();
+}
+
+Task<std::optional<Selected>> wait_for_seat(Query& query, const ShardOrder& order,
+                                            ShardPart& part) {
+  auto& worker = query.worker;
+  auto& set = *part.shard->mirrors;
+  auto& line = set.line();
+  std::optional<Selected> selected;
+  const Waiting waiting(line.waiting);
+  const auto most = set.longest_line(query.topology->settings.max_in_flight_queue.value);
+  if (waiting.before() >= most) {
+    refuse(query, part, all_mirrors_full(most));
+    co_return selected;
+  }
+  worker.counters.add(Count::seats_waited);
+  line.waited.fetch_add(1, std::memory_order_relaxed);
+  const Timed timed(worker, line);
+  InLine in_line(set, worker.loop.index);
+  while (!part.over(query)) {
+    const auto wanted = suiting(query, order, part);
+    if (wanted.empty()) break;
+    in_line.wants(wanted);
+    PartStop stop(query, part);
+    co_await set.news(worker.loop, query.deadline, stop, in_line.claim());
+    if (part.over(query)) break;
+    if (in_line.claim()->got()) {
+      auto got = in_line.take();
+      if (suiting(query, order, part).contains(got->mirror)) {
+        selected.emplace(got->mirror, order.table.connect_timeout, std::move(got->seat));
+        break;
+      }
+    } else if (Loop::now() >= query.deadline) {
+      refuse(query, part, no_seat_in_time());
+      break;
+    }
+  }
+  co_return selected;
+}
+
+}  // namespace karmad
