@@ -213,7 +213,7 @@ TEST_F(Rates, AreCountedAndNotEnforcedInMonitorMode) {
   auto& client = *clients.front();
   const auto limiters = client.request("GET", "/admission")->body;
   const auto has = [&](const std::string& pointer, int number) {
-    EXPECT_EQ(text_at(limiters, "/limiters" + pointer), std::to_string(number)) << pointer;
+    EXPECT_EQ(at(limiters, "/limiters" + pointer), std::to_string(number)) << pointer;
   };
   has("/queues/ingressSessionEstablishment/attemptedAdmissions", 5);
   has("/queues/ingressSessionEstablishment/rejectedAdmissions", 3);
@@ -226,7 +226,7 @@ TEST_F(Rates, AreCountedAndNotEnforcedInMonitorMode) {
   has("/network/clientRequestRateLimiter/rejectedAdmissions", 4);
   has("/network/clientRequestRateLimiter/remembered", 1);
   has("/network/tableRequestRateLimiter/t/rejectedAdmissions", 2);
-  EXPECT_NE(text_at(limiters, "/limiters/metrics/network/averageTimeToCompletedHelloMicros"), "");
+  EXPECT_NE(at(limiters, "/limiters/metrics/network/averageTimeToCompletedHelloMicros"), "");
   EXPECT_EQ(count_by(client, "requests_over_rate"), 0);
   ASSERT_TRUE(master.reload(taking_turns(rates), tables));
   EXPECT_EQ(search_by(client), 429) << "and now they are";
