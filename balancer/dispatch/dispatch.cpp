@@ -50,7 +50,10 @@ class Dispatch {
       begin(query_, order_, parts_[i]);
     }
     co_await ask_all();
-    if (query_.client_left || query_.plan_anew) co_return Answer{};
+    if (query_.client_left) co_return Answer{};
+    // One who was asked beside it may have answered all the same.
+    query_.plan_anew = query_.plan_anew && !std::ranges::all_of(parts_, &ShardPart::answered);
+    if (query_.plan_anew) co_return Answer{};
     if (auto* part = refusing_part()) co_return pass_on(*part);
     if (const auto* refused = whole_refusal()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
@@ -80,7 +83,7 @@ class Dispatch {
       refused_ = true;
       query_.stop();  // nobody else would accept it
     }
-    if (query_.plan_anew)
+    if (query_.plan_anew && !part.answered())
       for (auto& other : parts_) other.cancel();
     if (--running == 0) all_done.notify();
   }

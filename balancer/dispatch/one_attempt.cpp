@@ -50,9 +50,11 @@ void obey(ShardCall& call, std::size_t asked, const Decision& next) {
 /// The shard is not there any more, and a reload has said meanwhile where it is: the whole request
 /// is planned anew, once (CO-051, CO-052).
 bool is_to_plan_anew(const ShardCall& call, const Decision& next) {
-  const auto& query = call.query;
-  const bool gone = next.reason == Reason::moved || next.reason == Reason::migrating;
-  return next.again() && gone && !query.former && query.worker.topology() != query.topology;
+  const auto& [query, order, part] = call;
+  const auto kind = part.advice.kind;
+  const bool gone = kind == Advice::Kind::moved || kind == Advice::Kind::migrating;
+  const bool goes_on = next.again() || (!part.retries && order.parsed.read);
+  return gone && goes_on && !query.former && query.worker.topology() != query.topology;
 }
 
 }  // namespace

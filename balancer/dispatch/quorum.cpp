@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <memory>
 
 #include "agent/dialect/manticore_json/json_text.hpp"
 #include "balancer/dispatch/quorum_plan.hpp"
+#include "balancer/dispatch/quorum_readers.hpp"
 #include "balancer/dispatch/select_mirror.hpp"
 #include "balancer/dispatch/shard_query.hpp"
 #include "balancer/dispatch/zones.hpp"
@@ -36,18 +36,6 @@ Generation generation_in(const Reply& reply) {
   return generation;
 }
 
-/// One mirror that is asked.
-struct Reader {
-  ShardPart part;
-  bool ended = false;
-  Generation generation;  ///< of its answer
-  std::size_t mirror() const { return *part.tried.begin(); }
-  /// Its answer counts: it is not about the mirror's own trouble.
-  bool counts() const {
-    return ended && (part.answered() || part.outcome == Outcome::client_mistake);
-  }
-};
-
 class QuorumRead {
  public:
   QuorumRead(ShardCall& call, ShardNext next)
@@ -55,19 +43,19 @@ class QuorumRead {
         query_(call.query),
         part_(call.part),
         set_(*call.part.shard->mirrors),
-        next_(next),
+        readers_(call, next),
         needed_(read_quorum(set_.size())),
         plan_(set_.size() - (primary() ? 1 : 0), primary().has_value()) {}
 
   Task<void> run() {
     QuorumPlan::Step step;
-    while (!part_.over(query_)) {
+    while (!readers_.over()) {
       if (step.what == Do::answer) co_return answer();
       if (step.what == Do::fail) co_return fail();
       if (step.pause > Micros{0}) {
         PartStop stop(query_, part_);
         co_await sleep(query_.worker.loop, Loop::now() + step.pause, stop);
-        if (part_.over(query_)) break;
+        if (readers_.over()) break;
       }
       if (step.what == Do::read) {
         co_await read();
@@ -80,7 +68,7 @@ class QuorumRead {
         step = plan_.after_primary(answered, answered && is_newest());
       }
     }
-    keep_failures();
+    clear();
   }
 
  private:
@@ -93,28 +81,23 @@ class QuorumRead {
   Task<void> read() {
     clear();
     for (;;) {
-      while (counting() + running_ < needed_ && start_another()) {
-      }
-      if (running_ == 0) break;
-      co_await wait_for_end();
+      take_in();
+      while (readers_.counting() + readers_.running() < needed_ && start_another()) take_in();
+      if (readers_.running() == 0) break;
+      co_await readers_.wait();
     }
-  }
-
-  std::size_t counting() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(readers_, [](const auto& reader) { return reader->counts(); }));
   }
 
   /// False: nobody else is to be asked.
   bool start_another() {
-    if (part_.over(query_) || stops_asking()) return false;
+    if (readers_.over() || stops_asking()) return false;
     auto reader = make_reader();
     const bool somebody = has_untried(query_, call_.order, reader->part);
     // Where nobody suits the first one waits for somebody who does.
     reader->part.waits = !somebody && reads_ == 0;
     if (!somebody && !reader->part.waits) return false;
     if (!may_read(reader->part)) return false;
-    start(std::move(reader));
+    readers_.start(std::move(reader));
     return true;
   }
 
@@ -122,7 +105,7 @@ class QuorumRead {
   bool stops_asking() const {
     bool slow = false;
     bool answered = false;
-    for (const auto& reader : readers_) {
+    for (const auto& reader : readers_.all()) {
       if (!reader->ended) continue;
       if (reader->part.outcome == Outcome::client_mistake) return true;
       slow = slow || reader->part.outcome == Outcome::query_timeout;
@@ -138,10 +121,10 @@ class QuorumRead {
     part.number = part_.number;
     part.reason = reads_ == 0 ? part_.reason : AttemptReason::quorum;
     part.gone = part_.gone;
+    reader->gone_before = part.gone.size();
     part.avoided = part_.avoided;
     part.excluded = refusing_;
-    for (const auto& other : readers_) part.excluded = part.excluded | other->part.tried;
-    part.tried = {};
+    for (const auto& other : readers_.all()) part.excluded = part.excluded | other->part.tried;
     part.select_until = part_.select_until;
     part.waits = false;
     return reader;
@@ -166,24 +149,13 @@ class QuorumRead {
     return true;
   }
 
-  void start(std::unique_ptr<Reader> reader) {
-    readers_.push_back(std::move(reader));
-    ++running_;
-    spawn(go(*readers_.back()));
+  /// What is known from an end before anybody else is asked.
+  void take_in() {
+    for (const auto& reader : readers_.all())
+      if (reader->ended && !std::exchange(reader->taken_in, true)) take_in(*reader);
   }
 
-  Task<void> go(Reader& reader) {
-    ShardCall call{query_, call_.order, reader.part};
-    co_await next_(call);
-    ended(reader);
-    reader.ended = true;
-    --running_;
-    ended_since_ = true;
-    if (waiting_ != nullptr) waiting_->request(Why::cancelled);
-  }
-
-  /// What is known from the answer before anybody else is asked.
-  void ended(Reader& reader) {
+  void take_in(Reader& reader) {
     auto& part = reader.part;
     if (part.mirror == nullptr) {
       part_.refused = std::move(part.refused);
@@ -191,9 +163,10 @@ class QuorumRead {
     }
     const auto mirror = reader.mirror();
     part_.tried = part_.tried | part.tried;
-    part_.gone.insert(part_.gone.end(), part.gone.begin() + static_cast<std::ptrdiff_t>(gone_),
+    part_.gone.insert(part_.gone.end(),
+                      part.gone.begin() + static_cast<std::ptrdiff_t>(reader.gone_before),
                       part.gone.end());
-    if (part.answered() || part.outcome == Outcome::client_mistake) {
+    if (reader.counts()) {
       reader.generation = generation_in(part.reply);
       if (!reader.generation) reader.generation = view().mirrors[mirror].told.generation;
       generations_[mirror] = std::max(generations_[mirror], reader.generation);
@@ -206,31 +179,10 @@ class QuorumRead {
     take_over(call_, part);  // until somebody knows better
   }
 
-  Task<void> wait_for_end() {
-    if (part_.over(query_))
-      for (const auto& reader : readers_) reader->part.cancel();
-    if (!ended_since_ && running_ > 0) {
-      if (part_.over(query_)) {
-        Stop stop(query_.worker.loop);
-        co_await sleep_on(stop);
-      } else {
-        PartStop stop(query_, part_);
-        co_await sleep_on(stop);
-      }
-    }
-    ended_since_ = false;
-  }
-
-  Task<void> sleep_on(Stop& stop) {
-    waiting_ = &stop;
-    co_await sleep(query_.worker.loop, query_.deadline + std::chrono::hours(1), stop);
-    waiting_ = nullptr;
-  }
-
   QuorumPlan::Step after_read() {
     answers_.clear();
     counted_.clear();
-    for (const auto& reader : readers_) {
+    for (const auto& reader : readers_.all()) {
       if (!reader->counts()) continue;
       counted_.push_back(reader.get());
       answers_.push_back({reader->generation, reader->part.answered()});
@@ -240,7 +192,7 @@ class QuorumRead {
       winner_ = counted_.front();
       return {.what = Do::answer};
     }
-    if (readers_.empty() || part_.refused) return {.what = Do::fail};
+    if (readers_.all().empty() || part_.refused) return {.what = Do::fail};
     const auto verdict = judge(answers_, needed_);
     unknown_ = verdict.kind == QuorumVerdict::Kind::unknown;
     if (verdict.kind == QuorumVerdict::Kind::met || verdict.kind == QuorumVerdict::Kind::behind)
@@ -259,12 +211,12 @@ class QuorumRead {
       const auto until = Loop::now() + pause.value_or(Micros{0});
       if (!pause || until >= query_.deadline || nobody_serves()) break;
       set_.check_generations();
-      while (Loop::now() < until && !part_.over(query_)) {
+      while (Loop::now() < until && !readers_.over()) {
         if (has_reached(with_primary)) co_return true;
         PartStop stop(query_, part_);
         co_await set_.news(query_.worker.loop, until, stop);
       }
-      if (part_.over(query_)) break;
+      if (readers_.over()) break;
     }
     co_return has_reached(with_primary);
   }
@@ -293,9 +245,10 @@ class QuorumRead {
     reader->part.wanted = whom;
     if (!may_read(reader->part)) co_return false;
     clear();
-    start(std::move(reader));
-    while (running_ > 0) co_await wait_for_end();
-    winner_ = readers_.front().get();
+    readers_.start(std::move(reader));
+    while (readers_.running() > 0) co_await readers_.wait();
+    take_in();
+    winner_ = readers_.all().front().get();
     co_return winner_->counts();
   }
 
@@ -306,36 +259,23 @@ class QuorumRead {
   }
 
   void clear() {
-    keep_failures();
-    for (const auto& reader : readers_) settle(query_, reader->part);
     readers_.clear();
     counted_.clear();
     winner_ = nullptr;
   }
 
-  void keep_failures() {
-    for (const auto& reader : readers_) {
-      for (auto& failed : reader->part.failed) part_.failed.push_back(std::move(failed));
-      reader->part.failed.clear();
-      part_.attempts += std::exchange(reader->part.attempts, 0);
-    }
-  }
-
   void answer() {
-    keep_failures();
     take_over(call_, winner_->part);
-    for (const auto& reader : readers_) settle(query_, reader->part);
+    readers_.settle_all();
   }
 
   void fail() {
-    keep_failures();
+    readers_.settle_all();
     // When nobody disagreed, but they had no time or were too busy, that is what is reported.
-    if (!part_.refused && (!only_busy_ || part_.mirror == nullptr)) {
-      part_.outcome = Outcome::cancelled;
-      part_.refused = not_met();
-      query_.worker.counters.add(Count::quorum_failed);
-    }
-    for (const auto& reader : readers_) settle(query_, reader->part);
+    if (part_.refused || (only_busy_ && part_.mirror != nullptr)) return;
+    part_.outcome = Outcome::cancelled;
+    part_.refused = not_met();
+    query_.worker.counters.add(Count::quorum_failed);
   }
 
   Refusal not_met() const {
@@ -373,23 +313,18 @@ class QuorumRead {
   Query& query_;
   ShardPart& part_;
   MirrorSet& set_;
-  ShardNext next_;
+  Readers readers_;  // of this round
   const std::size_t needed_;
   QuorumPlan plan_;
-  std::vector<std::unique_ptr<Reader>> readers_;  // of this round
-  std::vector<Reader*> counted_;                  // of them, those whose answers count …
-  std::vector<QuorumAnswer> answers_;             // … and these
+  std::vector<Reader*> counted_;       // of them, those whose answers count …
+  std::vector<QuorumAnswer> answers_;  // … and these
   std::array<Generation, Candidates::kMost> generations_{};  // of this query's answers
   Candidates refusing_;                                      // said that they are overloaded
   Reader* winner_ = nullptr;
   std::uint64_t selected_ = 0;
   std::size_t reads_ = 0;
-  const std::size_t gone_ = part_.gone.size();
   bool unknown_ = false;
   bool only_busy_ = true;  // all that failed, and nobody answered
-  std::size_t running_ = 0;
-  bool ended_since_ = false;
-  Stop* waiting_ = nullptr;
 };
 
 }  // namespace

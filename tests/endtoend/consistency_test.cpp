@@ -350,29 +350,32 @@ TEST(Zones, DoNotMatterWhenTheSettingSaysSo) {  // CO-031
 
 // CO-052: the table of shards is the configuration; a reload says where the shard is now.
 TEST(Moved, ARequestIsPlannedAnewWhenAReloadSaysWhereTheShardIs) {
-  FakeSet before(2);
-  FakeSet after(1);
-  std::atomic<bool> reloaded{false};
-  std::atomic<int> asked{0};
-  for (std::size_t i = 0; i < 2; ++i)
-    before[i].react([&](const std::string&) {
-      ++asked;
-      EXPECT_TRUE(eventually([&] { return reloaded.load(); }));
-      return refused(410, "X-Sub-Status: 1008\r\n", R"({"error":"moved"})");
-    });
-  RestingMaster master(taking_turns(), before.table());
-  auto pending = Pending::search(master, "nearest", kTraced);
-  ASSERT_TRUE(eventually([&] { return asked == 1; }));
-  ASSERT_TRUE(master.reload(taking_turns(), after.table()));
-  reloaded = true;
-  const auto answer = pending.answer();
-  EXPECT_EQ(answer.status, 200) << answer.body;
-  EXPECT_EQ(before.requests(), 1U);
-  EXPECT_EQ(after.requests(), 1U);
-  EXPECT_EQ(master.count("planned_anew"), 1);
-  EXPECT_EQ(master.count("queries"), 1);
-  const auto trace = answer.fields.at("x-karmad-trace");
-  EXPECT_EQ(at(trace, "/attempts/1/mirror"), after[0].address()) << trace;
+  for (const auto consistency : {std::string_view(), kQuorum}) {
+    SCOPED_TRACE(consistency);
+    FakeSet before(2);
+    FakeSet after(1);
+    std::atomic<bool> reloaded{false};
+    std::atomic<int> asked{0};
+    for (std::size_t i = 0; i < 2; ++i)
+      before[i].react([&](const std::string&) {
+        ++asked;
+        EXPECT_TRUE(eventually([&] { return reloaded.load(); }));
+        return refused(410, "X-Sub-Status: 1008\r\n", R"({"error":"moved"})");
+      });
+    RestingMaster master(taking_turns(), before.table());
+    auto pending = Pending::search(master, "nearest", fmt::format("{}{}", kTraced, consistency));
+    ASSERT_TRUE(eventually([&] { return asked == 1; }));
+    ASSERT_TRUE(master.reload(taking_turns(), after.table()));
+    reloaded = true;
+    const auto answer = pending.answer();
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(before.requests(), 1U);
+    EXPECT_EQ(after.requests(), 1U);
+    EXPECT_EQ(master.count("planned_anew"), 1);
+    EXPECT_EQ(master.count("queries"), 1);
+    const auto trace = answer.fields.at("x-karmad-trace");
+    EXPECT_EQ(at(trace, "/attempts/1/mirror"), after[0].address()) << trace;
+  }
 }
 
 TEST(Moved, WithoutANewConfigurationTheNextMirrorIsAsked) {  // CO-052
