@@ -1,8 +1,7 @@
 #include "agent/attempt.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <charconv>
 
 #include "agent/transport/http_write.hpp"
 
@@ -22,7 +21,7 @@ void allow(Stop& stop, TimePoint now, Micros longest, Why why, TimePoint deadlin
 void write_head(std::string& head, const AttemptOrder& order, std::string_view host, Micros left) {
   std::array<char, 24> digits;
   const auto ms = std::max<std::int64_t>(1, left.count() / 1000);
-  const auto* end = fmt::format_to(digits.data(), "{}", ms);
+  const auto* end = std::to_chars(digits.data(), digits.data() + digits.size(), ms).ptr;
   std::array<Field, kMaxExtra + 1> extra;
   extra[0] = {"X-Timeout-Ms", {digits.data(), static_cast<std::size_t>(end - digits.data())}};
   std::ranges::copy(order.extra, extra.begin() + 1);
@@ -47,20 +46,24 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
   // A kept connection may have been closed by the agent just now. That is nobody's fault: the
   // request goes out once more, on a new one (SS-018).
   for (auto from = Pool::From::idle;; from = Pool::From::fresh) {
-    if (from == Pool::From::fresh || !pool.ready())
+    auto connection = from == Pool::From::idle ? pool.take_idle() : ConnectionPtr();
+    bool reused = connection != nullptr;
+    if (!reused) {
       allow(stop, now, order.connect_timeout, Why::connect_timeout, order.deadline);
-    auto taken = co_await pool.take(from, stop);
-    if (taken && !taken->reused) now = Loop::now();
-    if (!taken) {
-      end.outcome = taken.error().outcome;
-      end.why = std::move(taken.error().why);
-      end.name_refused = taken.error().name_refused;
-      break;
+      auto taken = co_await pool.take(from, stop);
+      if (!taken) {
+        end.outcome = taken.error().outcome;
+        end.why = std::move(taken.error().why);
+        end.name_refused = taken.error().name_refused;
+        break;
+      }
+      now = Loop::now();
+      reused = taken->reused;
+      end.connect = taken->connect;
+      connection = std::move(taken->connection);
     }
-    end.connect = taken->connect;
-    auto connection = std::move(taken->connection);
     end.generation = connection->generation;
-    if (taken->reused && !order.repeatable && !connection->looks_alive()) {
+    if (reused && !order.repeatable && !connection->looks_alive()) {
       connection->close();
       end.stale = true;
       continue;
@@ -77,17 +80,13 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
     }
 
     end.sent_at = now;
-    end.reply.bytes = loop.buffers.take();
-    ExchangeEnd exchanged;
-    {
-      Buffer head(loop.buffers);
-      write_head(
-          *head, order, pool.agent().name,
-          std::min(order.query_timeout, std::chrono::duration_cast<Micros>(order.deadline - now)));
-      exchanged = co_await exchange(loop, *connection, {*head, order.body.value_or("")},
-                                    order.method == "HEAD", order.max_reply, stop, end.reply,
-                                    notes ? &first_byte : nullptr);
-    }
+    loop.head.clear();
+    write_head(
+        loop.head, order, pool.agent().name,
+        std::min(order.query_timeout, std::chrono::duration_cast<Micros>(order.deadline - now)));
+    auto exchanged = co_await exchange(loop, *connection, {loop.head, order.body.value_or("")},
+                                       order.method == "HEAD", order.max_reply, stop, end.reply,
+                                       notes ? &first_byte : nullptr);
     end.sent = true;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
@@ -97,7 +96,7 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
     } else {
       connection->close();
     }
-    const bool stale = taken->reused && !exchanged.any_bytes &&
+    const bool stale = reused && !exchanged.any_bytes &&
                        (end.outcome == Outcome::closed_early || end.outcome == Outcome::broken);
     end.stale = end.stale || stale;
     if (stale && !order.repeatable) {
@@ -109,10 +108,10 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
     now = Loop::now();
   }
   stop.disarm();
-  const auto ended = Loop::now();
+  end.ended = Loop::now();
   end.out_of_time = stop.why() == Why::deadline;
   end.first_byte_timeout = stop.why() == Why::first_byte_timeout;
-  end.took = std::chrono::duration_cast<Micros>(ended - began);
+  end.took = std::chrono::duration_cast<Micros>(end.ended - began);
   co_return end;
 }
 

@@ -34,6 +34,7 @@ struct AttemptEnd {
   std::string why;
   Reply reply;
   Micros took{};
+  TimePoint ended{};
   std::optional<Micros> connect;        ///< how long connecting took, when it had to
   TimePoint sent_at{};                  ///< when the request began to go out
   std::optional<TimePoint> first_byte;  ///< when it came, if that was asked for

@@ -16,12 +16,15 @@ std::string Buffers::take(std::size_t room) {
 }
 
 void Buffers::give(std::string&& buffer) {
+  if (buffer.capacity() < kSmall) return;
   auto returned = std::move(buffer);  // assigning an empty string would leave the memory with it
-  if (returned.capacity() < kSmall || returned.capacity() > keep_up_to_) return;
-  auto& list = returned.capacity() <= 2 * kSmall ? small_ : large_;
-  if (list.size() == kKept) return;
+  if (returned.capacity() > keep_up_to_) return;
+  const bool small = returned.capacity() <= 2 * kSmall;
+  auto& list = small ? small_ : large_;
+  const auto most = small ? kKeptSmall : kKeptLarge;
+  if (list.size() == most) return;
   returned.clear();
-  if (list.capacity() == 0) list.reserve(kKept);
+  if (list.capacity() == 0) list.reserve(most);
   list.push_back(std::move(returned));
 }
 

@@ -16,9 +16,12 @@ class Buffers {
   std::string take(std::size_t room = 0);
   void give(std::string&& buffer);
 
+  /// Every buffer has this room; with the zero behind it, memory of a round size.
+  static constexpr std::size_t kSmall = (8 << 10) - 1;
+
  private:
-  static constexpr std::size_t kSmall = 16 << 10;
-  static constexpr std::size_t kKept = 64;
+  static constexpr std::size_t kKeptSmall = 256;  // a request under way holds one
+  static constexpr std::size_t kKeptLarge = 64;
 
   std::size_t keep_up_to_;
   std::vector<std::string> small_;
@@ -37,7 +40,10 @@ class Buffer {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~Buffer() { home_->give(std::move(bytes_)); }
+  ~Buffer() { give_back(); }
+
+  /// Ahead of its time; it is an empty string then.
+  void give_back() { home_->give(std::move(bytes_)); }
 
   std::string& operator*() { return bytes_; }
   const std::string& operator*() const { return bytes_; }

@@ -47,7 +47,7 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
 MirrorViews MirrorSet::fill(Views& views) const {
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
-    auto& view = views[i];
+    auto& view = views.emplace_back();
     view.errors_in_a_row = mirror.agent->vitals.errors_in_a_row.load(std::memory_order_relaxed);
     view.in_flight = mirror.agent->vitals.in_flight.load(std::memory_order_relaxed);
     view.karma = mirror.karma_.load(std::memory_order_relaxed) * mirror.weight;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/container/static_vector.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -150,7 +151,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   SetLoad load() const;
 
  private:
-  using Views = std::array<MirrorView, 64>;
+  using Views = boost::container::static_vector<MirrorView, Candidates::kMost>;
   struct Waiter {
     Signal signal;
     std::uint64_t told = 0;  ///< the news it was woken for last

@@ -184,44 +184,49 @@ Task<Answer> sql(Query& query, What endpoint, Scatter scatter) {
   co_return co_await scatter(query, *table, dialect, *parsed);
 }
 
+/// An answer that is there already.
+Task<Answer> at_once(Answer answer) {
+  co_return answer;
+}
+
 Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
   switch (endpoint) {
     case What::banner:
-      co_return banner();
+      return at_once(banner());
     case What::healthy:
-      co_return text_json(200, R"({"status":"ok"})");
+      return at_once(text_json(200, R"({"status":"ok"})"));
     case What::ready: {
       auto [ready, body] =
           readiness(*query.topology, query.worker.process, query.worker.loop.index);
-      co_return text_json(ready ? 200 : 503, std::move(body));
+      return at_once(text_json(ready ? 200 : 503, std::move(body)));
     }
     case What::agents: {
       Answer told;
       append_agents_json(told.body, collect(query.worker));
-      co_return told;
+      return at_once(std::move(told));
     }
     case What::hello:
-      co_return hello(query);
+      return at_once(hello(query));
     case What::status: {
       Answer told;
       append_status_json(told.body, collect(query.worker));
-      co_return told;
+      return at_once(std::move(told));
     }
     case What::admission: {
       Answer told;
       append_admission_json(told.body, query.worker, rate_texts(query.worker));
-      co_return told;
+      return at_once(std::move(told));
     }
     case What::update:
-      co_return co_await update(query, scatter);
+      return update(query, scatter);
     case What::search:
-      co_return co_await search(query, scatter);
+      return search(query, scatter);
     case What::sql:
     case What::cli_json:
     case What::cli:
-      co_return co_await sql(query, endpoint, scatter);
+      return sql(query, endpoint, scatter);
   }
-  co_return refusal(404, "unknown");
+  return at_once(refusal(404, "unknown"));
 }
 
 /// The endpoint of ours that is asked, if it is one: `/` gives way to a route.
@@ -280,7 +285,8 @@ std::optional<Refusal> take_preference(Query& query) {
         .status = 400, .type = "bad_read_preference", .reason = std::move(reason), .code = code};
   };
   std::string text;
-  for (const auto& field : query.head.all()) {
+  const bool maybe_named = query.head.names.may_have(kReadPreference);
+  for (const auto& field : maybe_named ? query.head.all() : std::span<const Field>()) {
     if (!wire::same_word(field.name, kReadPreference)) continue;
     if (!text.empty()) return refuse("two read preferences in one request");
     text = field.value;
@@ -364,26 +370,26 @@ bool answers_itself(std::string_view path) {
 Task<Answer> answer(Query& query, Scatter scatter) {
   if (const auto wanted = query.head.find("X-Partial-Results");
       !wanted.empty() && !query.partial_results) {
-    co_return bad_request(query, 400, "X-Partial-Results is either allow or deny");
+    return at_once(bad_request(query, 400, "X-Partial-Results is either allow or deny"));
   }
   const auto* const found = known(query);
-  if (auto wrong = take_preference(query)) co_return answer_with(*wrong);
-  if (auto wrong = take_words(query)) co_return bad_request(query, 400, *wrong);
+  if (auto wrong = take_preference(query)) return at_once(answer_with(*wrong));
+  if (auto wrong = take_words(query)) return at_once(bad_request(query, 400, *wrong));
   if (found != nullptr) {
     query.operation = found->path.substr(1);
-    if (query.preference && found->how == Class::write) co_return no_preference(query);
-    if (allows(found->methods, query.request.method))
-      co_return co_await own(query, found->endpoint, scatter);
+    if (query.preference && found->how == Class::write) return at_once(no_preference(query));
+    if (allows(found->methods, query.request.method)) return own(query, found->endpoint, scatter);
     auto no = bad_request(
         query, 405,
         fmt::format("{} answers {}, not {}", found->path, found->methods, query.request.method));
     no.allow = found->methods;
-    co_return no;
+    return at_once(std::move(no));
   }
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
-    co_return co_await pass_through(query, *table, scatter);
-  co_return bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path));
+    return pass_through(query, *table, scatter);
+  return at_once(
+      bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path)));
 }
 
 }  // namespace karmad

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <forward_list>
 #include <memory>
 #include <optional>
@@ -56,7 +58,7 @@ struct Query {
   std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }
 
   /// The waits of this query that have to end when its client leaves.
-  std::vector<Stop*> stops;
+  boost::container::small_vector<Stop*, 8> stops;
   bool stopped = false;      ///< no more attempts
   bool client_left = false;  ///< and nobody to answer
   /// Ends all waits. Those who waited go on at once, and may end others' waits, or the query.
@@ -95,7 +97,10 @@ class QueryStop {
   }
   QueryStop(const QueryStop&) = delete;
   QueryStop& operator=(const QueryStop&) = delete;
-  ~QueryStop() { std::erase(query_.stops, &stop_); }
+  ~QueryStop() {
+    auto& stops = query_.stops;
+    stops.erase(std::remove(stops.begin(), stops.end(), &stop_), stops.end());
+  }
   operator Stop&() { return stop_; }  // NOLINT: it is one
 
  private:

@@ -166,7 +166,8 @@ class Builder {
                                              .members = std::move(members),
                                              .selector = surroundings_.selector},
                                   surroundings_.loops);
-    shard->protection = std::make_unique<Protection>(from.mirrors.size(), protection_rules(table));
+    shard->protection = std::make_unique<Protection>(from.mirrors.size(), protection_rules(table),
+                                                     surroundings_.workers);
     shard->pings = pings;
     shard->pings.always = aware;
     shard->aware = aware;

@@ -55,6 +55,7 @@ class Worker {
   /// The configuration a query begins with; it keeps it to its end.
   std::shared_ptr<const Topology> topology() const { return {topology_, topology_->get()}; }
   void topology(std::shared_ptr<const Topology> next);
+  const Topology* topology_now() const { return topology_->get(); }
 
   Pool& pool(const std::shared_ptr<Agent>& agent) { return pool(pools_, agent); }
   Pool& blackhole_pool(const std::shared_ptr<Agent>& agent) {

@@ -13,7 +13,7 @@ constexpr std::size_t kReplyHead = 64 << 10;  // head of a reply, at most
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 
-/// Reads one reply. Every step returns false when `end` says why it is over.
+/// Reads one reply. A step that fails leaves in `end` why it is over.
 class ReplyReader {
  public:
   ReplyReader(Loop& loop, Connection& connection, bool to_head, std::size_t max_reply, Stop& stop,
@@ -26,11 +26,66 @@ class ReplyReader {
         reply_(reply),
         first_byte_(first_byte) {}
 
-  Task<ExchangeEnd> run() {
-    bool whole = co_await head();
-    if (whole) whole = co_await body();
+  /// Where reading a head has got to.
+  enum class Step : std::uint8_t { more, head, failed };
+
+  /// Takes in what the connection's first-read buffer holds now.
+  Step arrived(const Stream::Read& got) {
+    if (got.error) {
+      read_failed(got.error);
+      return Step::failed;
+    }
+    if (!end_.any_bytes) begins();
+    const std::string_view news(connection_.first.data(), got.size);
+    if (!reply_.bytes.empty()) {
+      reply_.bytes.append(news);
+      return parse();
+    }
+    // A head in one piece, the common case, is read where it lies; the reply gets its room at once.
+    auto& head = loop_.response_head;
+    const auto state = parse_response_head(news, {kReplyHead, kMaxFields}, to_head_, head);
+    const bool whole = state && *state == HeadState::complete && head.status >= 200;
+    const auto room = whole && head.framing == Framing::length && head.content_length <= max_reply_
+                          ? head.size + static_cast<std::size_t>(head.content_length)
+                          : news.size();
+    if (reply_.bytes.capacity() < std::min(room, kStep)) {
+      loop_.buffers.give(std::move(reply_.bytes));
+      reply_.bytes = loop_.buffers.take(std::min(room, kStep));
+    }
+    reply_.bytes.append(news);
+    if (!whole) return parse();
+    note(head, news.data());
+    return Step::head;
+  }
+
+  /// After the head: whether the body is here already; most are.
+  bool complete() {
+    if (framing_ == Framing::none) {
+      ends_at(reply_.head_size);
+      return true;
+    }
+    if (framing_ != Framing::length || reply_.bytes.size() - reply_.head_size < content_length_)
+      return false;
+    if (content_length_ > max_reply_) return false;
+    ends_at(reply_.head_size + static_cast<std::size_t>(content_length_));
+    return true;
+  }
+
+  /// Reads the rest of the body.
+  Task<bool> rest() {
+    switch (framing_) {
+      case Framing::length:
+        return with_length();
+      case Framing::chunked:
+        return in_chunks();
+      default:
+        return until_close();
+    }
+  }
+
+  ExchangeEnd end(bool whole) {
     end_.keep_connection = whole && keep_alive_ && !extra_;
-    co_return std::move(end_);
+    return std::move(end_);
   }
 
  private:
@@ -69,56 +124,40 @@ class ReplyReader {
     if (first_byte_->then) stop_.at(*first_byte_->then, first_byte_->then_why);
   }
 
-  Task<bool> head() {
-    for (unsigned interim = 0; interim < kInterim;) {
-      const auto got = co_await connection_.read();
-      if (got.error) co_return read_failed(got.error);
-      if (!end_.any_bytes) begins();
-      reply_.bytes.append(connection_.first.data(), got.size);
-      for (;;) {
-        auto& head = loop_.response_head;
-        const auto state =
-            parse_response_head(reply_.bytes, {kReplyHead, kMaxFields}, to_head_, head);
-        if (!state)
-          co_return fail(Outcome::wrong_reply,
-                         "answered with something that is not HTTP: " + state.error().reason);
-        if (*state == HeadState::incomplete) break;
-        if (head.status >= 200) {
-          reply_.status = head.status;
-          reply_.head_size = head.size;
-          framing_ = head.framing;
-          content_length_ = head.content_length;
-          keep_alive_ = head.keep_alive;
-          if (const auto type = head.find("Content-Type"); !type.empty()) {
-            reply_.type_begin = static_cast<std::size_t>(type.data() - reply_.bytes.data());
-            reply_.type_size = type.size();
-          }
-          co_return true;
-        }
-        reply_.bytes.erase(0, head.size);
-        ++interim;
+  /// Looks for the head in what has come so far.
+  Step parse() {
+    for (;;) {
+      auto& head = loop_.response_head;
+      const auto state =
+          parse_response_head(reply_.bytes, {kReplyHead, kMaxFields}, to_head_, head);
+      if (!state) {
+        fail(Outcome::wrong_reply,
+             "answered with something that is not HTTP: " + state.error().reason);
+        return Step::failed;
       }
-      connection_.read_first();
-    }
-    co_return fail(Outcome::wrong_reply, "sent one interim answer after the other");
-  }
-
-  Task<bool> body() {
-    switch (framing_) {
-      case Framing::none:
-        return without_body();
-      case Framing::length:
-        return with_length();
-      case Framing::chunked:
-        return in_chunks();
-      default:
-        return until_close();
+      if (*state == HeadState::incomplete) return Step::more;
+      if (head.status >= 200) {
+        note(head, reply_.bytes.data());
+        return Step::head;
+      }
+      reply_.bytes.erase(0, head.size);
+      if (++interim_ > kInterim) {
+        fail(Outcome::wrong_reply, "sent one interim answer after the other");
+        return Step::failed;
+      }
     }
   }
 
-  Task<bool> without_body() {
-    ends_at(reply_.head_size);
-    co_return true;
+  void note(const ResponseHead& head, const char* bytes) {
+    reply_.status = head.status;
+    reply_.head_size = head.size;
+    framing_ = head.framing;
+    content_length_ = head.content_length;
+    keep_alive_ = head.keep_alive;
+    if (const auto type = head.find("Content-Type"); !type.empty()) {
+      reply_.type_begin = static_cast<std::size_t>(type.data() - bytes);
+      reply_.type_size = type.size();
+    }
   }
 
   bool too_large(std::uint64_t size) {
@@ -198,6 +237,7 @@ class ReplyReader {
   Framing framing_ = Framing::none;
   std::uint64_t content_length_ = 0;
   bool keep_alive_ = false;
+  unsigned interim_ = 0;
   ExchangeEnd end_;
   bool extra_ = false;
 };
@@ -224,12 +264,24 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
   // A failed write is not the end: the agent may have answered before it read everything.
   Sending sending{.error = connection.write_now(request)};
+  std::string rest;
   if (sending.error == asio::error::would_block) {
+    rest = request.head;
+    request.head = rest;
     sending.under_way = true;
     spawn(send_rest(connection, request, sending));
   }
   ReplyReader reader(loop, connection, to_head, max_reply, stop, reply, first_byte);
-  auto end = co_await reader.run();
+  auto got = co_await connection.read();
+  auto step = reader.arrived(got);
+  while (step == ReplyReader::Step::more) {
+    connection.read_first();
+    got = co_await connection.read();
+    step = reader.arrived(got);
+  }
+  bool whole = step == ReplyReader::Step::head;
+  if (whole && !reader.complete()) whole = co_await reader.rest();
+  auto end = reader.end(whole);
   if (sending.under_way) {
     connection.close();
     co_await sending.ended;

@@ -43,6 +43,7 @@ struct FirstByte {
 };
 
 /// Sends a request and reads the reply to its end, on a connection whose first read is outstanding.
+/// What `request.head` refers to is needed only until it waits; the body until it ends.
 /// Bounded by `max_reply` bytes and by `stop`. `to_head`: the request is a HEAD.
 Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
                            std::size_t max_reply, Stop& stop, Reply& reply,

@@ -123,14 +123,9 @@ const char* skip_value(const char* at, const char* end) {
   return skip(at, end, kValueByte);
 }
 
-Scan line_end(Cursor& cursor) {
+Scan no_line_end(Cursor& cursor) {
   const auto byte = static_cast<unsigned char>(*cursor.at);
-  if (byte == '\r') {
-    if (cursor.left() < 2) return Scan::more;
-    if (cursor.at[1] != '\n') return cursor.bad(400, "a CR without LF");
-    cursor.at += 2;
-    return Scan::done;
-  }
+  if (byte == '\r') return cursor.left() < 2 ? Scan::more : cursor.bad(400, "a CR without LF");
   if (byte == '\n') return cursor.bad(400, "a LF without CR");
   return cursor.bad(400, fmt::format("byte 0x{:02x} where the line should go on or end", byte));
 }
@@ -159,6 +154,7 @@ Scan version(Cursor& cursor, unsigned& minor) {
 Scan fields(Cursor& cursor, std::size_t limit, Head& head, Noted& noted) {
   limit = std::min(limit, kMaxFields);
   head.field_count = 0;
+  head.names.clear();
   head.connection_names_fields = false;
   for (;;) {
     if (cursor.at == cursor.end) return Scan::more;
@@ -168,6 +164,7 @@ Scan fields(Cursor& cursor, std::size_t limit, Head& head, Noted& noted) {
     Field& field = head.fields[head.field_count];
     if (const auto scan = field_line(cursor, field); scan != Scan::done) return scan;
     ++head.field_count;
+    head.names.insert(field.name);
     note(field, noted, head);
   }
   return line_end(cursor);

@@ -54,8 +54,15 @@ inline const char* skip(const char* at, const char* end, ByteSet set) {
 /// Skips the bytes a field's value may have.
 const char* skip_value(const char* at, const char* end);
 
+/// line_end() where there is no CRLF.
+Scan no_line_end(Cursor& cursor);
+
 /// Passes a CRLF; the cursor is at the byte that ended the text before it.
-Scan line_end(Cursor& cursor);
+inline Scan line_end(Cursor& cursor) {
+  if (cursor.left() < 2 || cursor.at[0] != '\r' || cursor.at[1] != '\n') return no_line_end(cursor);
+  cursor.at += 2;
+  return Scan::done;
+}
 
 /// Passes `HTTP/1.0` or `HTTP/1.1`; anything else is 400, another version 505.
 Scan version(Cursor& cursor, unsigned& minor);

@@ -57,7 +57,7 @@ Scan response(Cursor& cursor, const HeadLimits& limits, bool to_head, ResponseHe
 
 }  // namespace
 
-std::string_view Head::find(std::string_view name) const {
+std::string_view Head::look_for(std::string_view name) const {
   for (const auto& field : all())
     if (same_word(field.name, name)) return field.value;
   return {};
@@ -73,20 +73,26 @@ std::expected<HeadState, HeadError> parse_response_head(std::string_view bytes,
 }
 
 bool is_hop_by_hop(const Head& head, std::string_view name) {
-  constexpr std::array<std::string_view, 12> always{"te",
-                                                    "expect",
-                                                    "trailer",
-                                                    "upgrade",
-                                                    "connection",
-                                                    "keep-alive",
-                                                    "proxy-authenticate",
-                                                    "content-length",
-                                                    "http2-settings",
-                                                    "proxy-connection",
-                                                    "transfer-encoding",
-                                                    "proxy-authorization"};
-  for (const auto hop : always)
-    if (same_word(name, hop)) return true;
+  static constexpr std::array<std::string_view, 12> always{"te",
+                                                           "expect",
+                                                           "trailer",
+                                                           "upgrade",
+                                                           "connection",
+                                                           "keep-alive",
+                                                           "proxy-authenticate",
+                                                           "content-length",
+                                                           "http2-settings",
+                                                           "proxy-connection",
+                                                           "transfer-encoding",
+                                                           "proxy-authorization"};
+  static constexpr auto kLengths = [] {
+    std::uint32_t lengths = 0;
+    for (const auto hop : always) lengths |= 1U << hop.size();
+    return lengths;
+  }();
+  if (name.size() < 32 && (kLengths >> name.size() & 1U) != 0)
+    for (const auto hop : always)
+      if (same_word(name, hop)) return true;
   if (!head.connection_names_fields) return false;
   bool named = false;
   for (const auto& field : head.all())

@@ -19,6 +19,22 @@ struct Field {
 
 inline constexpr std::size_t kMaxFields = 128;
 
+/// A set of field names in which a name that is missing is mostly told at once.
+class NameSet {
+ public:
+  void clear() { bits_ = 0; }
+  void insert(std::string_view name) { bits_ |= bit(name); }
+  /// False: surely not.
+  bool may_have(std::string_view name) const { return (bits_ & bit(name)) != 0; }
+
+ private:
+  static constexpr std::uint64_t bit(std::string_view name) {
+    const auto first = name.empty() ? 0U : static_cast<unsigned char>(name.front()) | 0x20U;
+    return std::uint64_t{1} << ((name.size() * 5 + first) % 64);
+  }
+  std::uint64_t bits_ = 0;
+};
+
 /// What a message's framing says about its body.
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
@@ -27,6 +43,7 @@ struct Head {
   unsigned minor_version = 1;  ///< HTTP/1.0 or HTTP/1.1
   std::array<Field, kMaxFields> fields;
   std::size_t field_count = 0;
+  NameSet names;         ///< of the fields
   std::size_t size = 0;  ///< bytes of the head with its empty line (and leading empty lines)
   Framing framing = Framing::none;
   std::uint64_t content_length = 0;  ///< what Content-Length said, also of a body that is not sent
@@ -35,7 +52,12 @@ struct Head {
 
   std::span<const Field> all() const { return {fields.data(), field_count}; }
   /// The first field of that name (case-insensitive), or empty.
-  std::string_view find(std::string_view name) const;
+  std::string_view find(std::string_view name) const {
+    return names.may_have(name) ? look_for(name) : std::string_view();
+  }
+
+ private:
+  std::string_view look_for(std::string_view name) const;
 };
 
 struct RequestHead : Head {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
 
 namespace karmad::wire {
 
@@ -64,12 +66,35 @@ constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
+/// `lower` of eight bytes at once.
+constexpr std::uint64_t lower(std::uint64_t word) {
+  constexpr auto each = [](std::uint64_t byte) { return byte * 0x0101010101010101u; };
+  const auto low = word & each(0x7f);
+  const auto from_a = low + each(0x80 - 'A');
+  const auto behind_z = low + each(0x7f - 'Z');
+  const auto capital = (from_a ^ behind_z) & ~word & each(0x80);
+  return word | (capital >> 2);
+}
+
 /// Equal but for the case of ASCII letters.
 constexpr bool same_word(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (lower(a[i]) != lower(b[i])) return false;
-  return true;
+  const auto size = a.size();
+  if (size != b.size()) return false;
+  if (size < 8 || std::is_constant_evaluated()) {
+    for (std::size_t i = 0; i < size; ++i)
+      if (lower(a[i]) != lower(b[i])) return false;
+    return true;
+  }
+  const auto same_at = [&](std::size_t i) {
+    std::uint64_t of_a;
+    std::uint64_t of_b;
+    std::memcpy(&of_a, a.data() + i, 8);
+    std::memcpy(&of_b, b.data() + i, 8);
+    return lower(of_a) == lower(of_b);
+  };
+  for (std::size_t i = 0; i + 8 < size; i += 8)
+    if (!same_at(i)) return false;
+  return same_at(size - 8);
 }
 
 /// Calls `each` with every element of a comma separated list; empty elements are skipped.

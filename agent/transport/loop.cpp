@@ -16,17 +16,19 @@ TimePoint Loop::now() {
 
 void Loop::arm(Deadline& deadline, TimePoint at) {
   deadlines_.arm(deadline, at);
-  if (!ticking_) start_tick();
+  if (!ticking_) start_tick(now());
 }
 
-void Loop::start_tick() {
+void Loop::start_tick(TimePoint now) {
   ticking_ = true;
+  ticked_ = now;
   timer_.expires_after(Deadlines::kTick);
   timer_.async_wait([this](boost::system::error_code error) {
     ticking_ = false;
     if (error) return;
-    deadlines_.tick(now());
-    if (!deadlines_.empty() && !ticking_) start_tick();
+    const auto at = Loop::now();
+    deadlines_.tick(at);
+    if (!deadlines_.empty() && !ticking_) start_tick(at);
   });
 }
 

@@ -23,6 +23,10 @@ class Loop {
   /// Reads the clock (19 ns).
   static TimePoint now();
 
+  /// A time of the recent past, a tick old while the loop keeps up: for long deadlines, which need
+  /// not be exact. Costs nothing while anything is armed.
+  TimePoint lately() const { return ticking_ ? ticked_ : now(); }
+
   /// Arms `deadline`; the tick runs as long as anything is armed.
   void arm(Deadline& deadline, TimePoint at);
 
@@ -30,16 +34,19 @@ class Loop {
   const unsigned index;
   Buffers buffers;
   SeededRandom random;
-  ResponseHead response_head;  ///< where a reply's head is parsed into; not kept over a wait
+  // Not kept over a wait:
+  ResponseHead response_head;  ///< where a reply's head is parsed into
+  std::string head;            ///< where a head is written that mostly goes out at once
 
  private:
-  void start_tick();
+  void start_tick(TimePoint now);
 
   Deadlines deadlines_;
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>, Executor>
       timer_;
   bool ticking_ = false;
+  TimePoint ticked_{};  ///< when the last tick was, or the first was waited for
 };
 
 /// Why something that waits is told to stop.

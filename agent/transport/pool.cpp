@@ -60,11 +60,11 @@ bool Pool::ready() {
   return !idle_.empty();
 }
 
-Pool::Taken Pool::idle_one() {
+ConnectionPtr Pool::idle_one() {
   auto connection = std::move(idle_.back());
   idle_.pop_back();
   connection->in_use_ = true;
-  return {.connection = std::move(connection), .reused = true};
+  return connection;
 }
 
 namespace {
@@ -144,14 +144,15 @@ void Pool::next_waiter() {
 
 Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop) {
   using Result = std::expected<Taken, NoConnection>;
-  if (from == From::idle && waiting_.empty() && ready()) co_return Result(idle_one());
+  if (from == From::idle)
+    if (auto idle = take_idle()) co_return Result(Taken{std::move(idle), /*reused=*/true, {}});
   if (!waiting_.empty() || !reserve()) {
     Place place(*this);
     for (;;) {
       co_await place.wait(stop);
       if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
       if (waiting_.front() != &place) continue;  // nobody overtakes
-      if (from == From::idle && ready()) co_return Result(idle_one());
+      if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
       if (reserve()) break;
     }
   }

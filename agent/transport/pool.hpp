@@ -73,6 +73,8 @@ class Pool {
   /// A connection with its first read outstanding: an idle one if there is and it may be, else a
   /// new one, once the limits allow it. Ends early when a stop is requested.
   Task<std::expected<Taken, NoConnection>> take(From from, Stop& stop);
+  /// The idle connection that take() would give at once; null: there is none.
+  ConnectionPtr take_idle() { return waiting_.empty() && ready() ? idle_one() : ConnectionPtr(); }
 
   /// Takes a connection back whose reply was read to the end and which stays open.
   void give(ConnectionPtr connection);
@@ -96,7 +98,7 @@ class Pool {
   friend class Connection;
   class Opening;
   class Place;
-  Taken idle_one();
+  ConnectionPtr idle_one();
   bool reserve();
   void next_waiter();
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);

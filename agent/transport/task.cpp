@@ -22,7 +22,7 @@ struct Lists {
   std::array<unsigned, kClasses> count{};
   ~Lists() {
     for (auto* list : first)
-      while (list != nullptr) std::free(std::exchange(list, list->next));
+      while (list != nullptr) ::operator delete(std::exchange(list, list->next));
   }
 };
 thread_local Lists lists;
@@ -39,15 +39,13 @@ void* Frames::take(std::size_t size) {
     --lists.count[c];
     return std::exchange(lists.first[c], lists.first[c]->next);
   }
-  void* frame = std::malloc(c * kStep);
-  if (frame == nullptr) throw std::bad_alloc();
-  return frame;
+  return ::operator new(c* kStep);
 }
 
 void Frames::give(void* frame, std::size_t size) noexcept {
   const auto c = class_of(size);
   if (!kRecycle || c >= kClasses || lists.count[c] == kKept) {
-    std::free(frame);
+    ::operator delete(frame);
     return;
   }
   ++lists.count[c];

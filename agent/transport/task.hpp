@@ -3,7 +3,6 @@
 #include <array>
 #include <coroutine>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <optional>
@@ -102,25 +101,28 @@ inline Task<void> Promise<void>::get_return_object() {
   return Task<void>{std::coroutine_handle<Promise<void>>::from_promise(*this)};
 }
 
-struct Detached {
+}  // namespace detail
+
+/// A coroutine that starts when it is called and that nobody waits for. Whoever calls it has to see
+/// to it that what it refers to outlives it.
+struct Background {
   struct promise_type {
     static void* operator new(std::size_t size) { return Frames::take(size); }
     static void operator delete(void* frame, std::size_t size) noexcept {
       Frames::give(frame, size);
     }
-    Detached get_return_object() noexcept { return {}; }
+    Background get_return_object() noexcept { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
     void unhandled_exception() noexcept { std::terminate(); }
   };
 };
-}  // namespace detail
 
 /// Runs a task that nobody waits for. Whoever spawns has to see to it that what the task refers to
 /// outlives it.
 inline void spawn(Task<void> task) {
-  [](Task<void> own) -> detail::Detached { co_await std::move(own); }(std::move(task));
+  [](Task<void> own) -> Background { co_await std::move(own); }(std::move(task));
 }
 
 /// A place where one coroutine of this thread waits until another part of it says go.

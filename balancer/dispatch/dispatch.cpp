@@ -21,61 +21,109 @@ class Dispatch {
                    parsed.read ? Operation::read : Operation::write),
         order_{table, dialect, parsed, nullptr, selection_} {}
 
-  Task<Answer> run() {
+  /// Everything before a mirror is asked; an answer when that is not to be.
+  std::optional<Answer> prepare() {
     if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.trace.table = order_.table.name;
-    auto answer = co_await ask_and_merge();
-    for (auto& part : parts_) settle(query_, part);
-    co_return answer;
-  }
-
- private:
-  Task<Answer> ask_and_merge() {
     const auto& shards = order_.table.shards;
     if (shards.size() > 1) {
       auto plan = order_.dialect.fan_out(query_.request, order_.parsed, shards.size());
       if (!plan) {
         query_.worker.counters.add(Count::bad_requests);
-        co_return error(plan.error().status, plan.error().reason);
+        return error(plan.error().status, plan.error().reason);
       }
       plan_ = *std::move(plan);
       order_.plan = plan_.get();
       if (!query_.former) query_.worker.counters.add(Count::dist_queries);
     }
     if (!query_.former) send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
-    parts_.resize(shards.size());
+    if (shards.size() == 1) {
+      parts_ = {&only_.emplace(), 1};
+    } else {
+      several_.resize(shards.size());
+      parts_ = several_;
+    }
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       parts_[i].shard = shards[i].get();
       parts_[i].number = static_cast<unsigned>(i + 1);
       begin(query_, order_, parts_[i]);
     }
-    co_await ask_all();
-    if (query_.client_left) co_return Answer{};
-    // One who was asked beside it may have answered all the same.
-    query_.plan_anew = query_.plan_anew && !std::ranges::all_of(parts_, &ShardPart::answered);
-    if (query_.plan_anew) co_return Answer{};
-    if (auto* part = refusing_part()) co_return pass_on(*part);
-    if (const auto* refused = whole_refusal()) {
-      query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
-                                                        : Count::queries_failed);
-      co_return answer_with(*refused);
-    }
-    if (plan_) co_return co_await merged();
-    co_return single();
+    return std::nullopt;
   }
 
+  /// The part of a query to one shard; null: there are several.
+  ShardPart* only_part() { return only_ ? &*only_ : nullptr; }
+  const ShardOrder& order() const { return order_; }
+
   Task<void> ask_all() {
-    if (parts_.size() == 1) {
-      ShardCall call{query_, order_, parts_.front()};
-      co_await pass_shard_pipeline(call);
-      co_return;
-    }
     std::size_t running = parts_.size();
     Signal all_done;
     for (auto& part : parts_) spawn(ask_one(part, running, all_done));
     if (running > 0) co_await all_done;
   }
 
+  /// What the client is told, once all have ended; nothing: the answers are yet to be merged.
+  std::optional<Answer> without_merge() {
+    if (query_.client_left) return Answer{};
+    // One who was asked beside it may have answered all the same.
+    query_.plan_anew = query_.plan_anew && !std::ranges::all_of(parts_, &ShardPart::answered);
+    if (query_.plan_anew) return Answer{};
+    if (auto* part = refusing_part()) return pass_on(*part);
+    if (const auto* refused = whole_refusal()) {
+      query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
+                                                        : Count::queries_failed);
+      return answer_with(*refused);
+    }
+    if (plan_) return std::nullopt;
+    return single();
+  }
+
+  void settle_all() {
+    for (auto& part : parts_) settle(query_, part);
+  }
+
+  Task<Answer> merged() {
+    for (;;) {
+      const auto missing = std::ranges::count_if(parts_, std::not_fn(&ShardPart::answered));
+      const bool timed_out = std::ranges::any_of(
+          parts_, [](const auto& part) { return !part.answered() && part.timed_out; });
+      if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
+      if (missing > 0 && !may_be_partial())
+        co_return failed(timed_out ? 504 : 503,
+                         fmt::format("partial results are denied and {} of {} shards have no "
+                                     "answer: {}",
+                                     missing, parts_.size(), reasons()));
+      std::vector<ShardReply> replies;
+      replies.reserve(parts_.size());
+      for (const auto& part : parts_)
+        replies.push_back({part.answered() ? part.reply.body() : std::string_view()});
+      Answer answer;
+      answer.body = query_.worker.loop.buffers.take();
+      const auto warning = missing > 0 ? reasons() : std::string();
+      const auto bad =
+          plan_->merge(replies,
+                       {.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
+                        .timed_out = timed_out,
+                        .warning = warning},
+                       answer.body);
+      if (!bad) {
+        if (missing > 0) {
+          query_.worker.counters.add(Count::answers_partial);
+          query_.trace.partial = true;
+        }
+        co_return answer;
+      }
+      // Found only now that it is broken: the shard gets another chance on another mirror.
+      auto& part = parts_[bad->shard];
+      ShardCall call{query_, order_, part};
+      const bool again = reject(call, bad->reason);
+      if (again) co_await pass_shard_pipeline(call);
+      if (query_.client_left) co_return Answer{};
+      if (part.outcome == Outcome::client_mistake) co_return pass_on(part);
+    }
+  }
+
+ private:
   Task<void> ask_one(ShardPart& part, std::size_t& running, Signal& all_done) {
     ShardCall call{query_, order_, part};
     co_await pass_shard_pipeline(call);
@@ -130,47 +178,6 @@ class Dispatch {
         (order_.table.opaque && part.outcome == Outcome::agent_error && own_words))
       return pass_on(part);
     return no_answer(part.timed_out);
-  }
-
-  Task<Answer> merged() {
-    for (;;) {
-      const auto missing = std::ranges::count_if(parts_, std::not_fn(&ShardPart::answered));
-      const bool timed_out = std::ranges::any_of(
-          parts_, [](const auto& part) { return !part.answered() && part.timed_out; });
-      if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
-      if (missing > 0 && !may_be_partial())
-        co_return failed(timed_out ? 504 : 503,
-                         fmt::format("partial results are denied and {} of {} shards have no "
-                                     "answer: {}",
-                                     missing, parts_.size(), reasons()));
-      std::vector<ShardReply> replies;
-      replies.reserve(parts_.size());
-      for (const auto& part : parts_)
-        replies.push_back({part.answered() ? part.reply.body() : std::string_view()});
-      Answer answer;
-      answer.body = query_.worker.loop.buffers.take();
-      const auto warning = missing > 0 ? reasons() : std::string();
-      const auto bad =
-          plan_->merge(replies,
-                       {.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
-                        .timed_out = timed_out,
-                        .warning = warning},
-                       answer.body);
-      if (!bad) {
-        if (missing > 0) {
-          query_.worker.counters.add(Count::answers_partial);
-          query_.trace.partial = true;
-        }
-        co_return answer;
-      }
-      // Found only now that it is broken: the shard gets another chance on another mirror.
-      auto& part = parts_[bad->shard];
-      ShardCall call{query_, order_, part};
-      const bool again = reject(call, bad->reason);
-      if (again) co_await pass_shard_pipeline(call);
-      if (query_.client_left) co_return Answer{};
-      if (part.outcome == Outcome::client_mistake) co_return pass_on(part);
-    }
   }
 
   /// Overload that was not waited out is passed on as such, for the client to come back later
@@ -231,7 +238,9 @@ class Dispatch {
   Selection selection_;
   ShardOrder order_;
   std::unique_ptr<FanOut> plan_;
-  std::vector<ShardPart> parts_;
+  std::optional<ShardPart> only_;  ///< the common case needs no memory of its own
+  std::vector<ShardPart> several_;
+  std::span<ShardPart> parts_;
   bool refused_ = false;
 };
 
@@ -242,7 +251,17 @@ Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect,
   if (const auto over = over_rate(query.worker, *query.topology, table))
     co_return too_many_requests(query.worker, *over);
   Dispatch run(query, table, dialect, parsed);
-  co_return co_await run.run();
+  if (auto refused = run.prepare()) co_return *std::move(refused);
+  if (auto* part = run.only_part()) {
+    ShardCall call{query, run.order(), *part};
+    co_await pass_shard_pipeline(call);
+  } else {
+    co_await run.ask_all();
+  }
+  auto answer = run.without_merge();
+  if (!answer) answer = co_await run.merged();
+  run.settle_all();
+  co_return *std::move(answer);
 }
 
 }  // namespace karmad

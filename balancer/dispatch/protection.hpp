@@ -56,13 +56,13 @@ struct ProtectionRules {
 
 /// What keeps the queries of one shard from harming its mirrors further; shared by all workers.
 struct Protection {
-  Protection(std::size_t mirrors, const ProtectionRules& rules)
-      : budget(rules.budget), unavailable(mirrors) {
+  Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
+      : budget(rules.budget, workers), unavailable(mirrors) {
     if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
   }
 
-  alignas(64) RetryBudget budget;  // written by every request, the others seldom
-  alignas(64) TokenBucket tokens;
+  RetryBudget budget;
+  alignas(64) TokenBucket tokens;  // written by every request where overload was met
   std::optional<Breaker> breaker;
   UnavailableMarks unavailable;
 };

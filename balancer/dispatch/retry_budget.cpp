@@ -36,6 +36,37 @@ void TokenBucket::deposit(std::int64_t tenths) {
   add_up_to(tenths_, tenths, capacity_);
 }
 
+std::uint32_t RetryBudget::live() const {
+  std::uint32_t sum = 0;  // a request may be missed or counted twice while it begins or ends
+  for (const auto& cell : cells_) sum += cell.live.get();
+  return sum;
+}
+
+std::uint64_t RetryBudget::ended() const {
+  std::uint64_t sum = 0;
+  for (const auto& cell : cells_) sum += cell.ended.get();
+  return sum;
+}
+
+std::uint32_t RetryBudget::saved() const {
+  const std::uint64_t most = most_saved();
+  const std::uint64_t before = saved_.load(relaxed);
+  const auto added = added_up_.load(relaxed);
+  const auto all = ended();
+  const auto more = all > added ? (all - added) * rules_.percent : 0;
+  return static_cast<std::uint32_t>(std::max(before, std::min(before + more, most)) / kAttempt);
+}
+
+/// Saves what the requests bring that have ended since the last time.
+void RetryBudget::add_up_ended() {
+  const auto all = ended();
+  auto before = added_up_.load(relaxed);
+  while (before < all && !added_up_.compare_exchange_weak(before, all, relaxed)) continue;
+  if (before >= all) return;
+  const std::uint64_t most = most_saved();
+  save(static_cast<std::uint32_t>(std::min((all - before) * rules_.percent, most)));
+}
+
 std::uint32_t RetryBudget::most_extras() const {
   const auto share = std::uint64_t{live()} * rules_.percent / 100;
   return std::max(rules_.at_least,
@@ -43,6 +74,7 @@ std::uint32_t RetryBudget::most_extras() const {
 }
 
 std::optional<RetryBudget::Extra> RetryBudget::take(For what, TimePoint now) {
+  add_up_ended();
   refill(now);
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
   if (none_wanted || !enter(what)) {
@@ -86,14 +118,11 @@ void RetryBudget::save(std::uint32_t hundredths) {
   add_up_to(saved_, hundredths, most_saved());
 }
 
-void RetryBudget::end() {
-  live_.fetch_sub(1, relaxed);
-  save(rules_.percent);
-}
-
 void RetryBudget::give_back(bool succeeded) {
   extras_.fetch_sub(1, relaxed);
-  if (succeeded) save(kAttempt);
+  if (!succeeded) return;
+  add_up_ended();
+  save(kAttempt);
 }
 
 }  // namespace karmad

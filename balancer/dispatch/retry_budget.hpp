@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "agent/owned.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -57,25 +59,38 @@ struct RetryBudgetRules {
 /// its retries pay for themselves.
 ///
 /// Any thread may call. The two accounts are looked at one after the other, which at worst refuses
-/// an attempt that would just have been allowed.
+/// an attempt that would just have been allowed. Requests are counted by each worker for itself, so
+/// that one which needs no retry costs no locked instruction; what they save is added up when
+/// somebody asks for it.
 class RetryBudget {
+  /// One worker's requests.
+  struct alignas(64) Cell {
+    Owned<std::uint32_t> live;
+    Owned<std::uint64_t> ended;
+  };
+
  public:
-  explicit RetryBudget(const RetryBudgetRules& rules = {}) : rules_(rules), saved_(most_saved()) {}
+  explicit RetryBudget(const RetryBudgetRules& rules = {}, unsigned workers = 1)
+      : rules_(rules), cells_(workers), saved_(rules.saved * kAttempt) {}
   RetryBudget(const RetryBudget&) = delete;
   RetryBudget& operator=(const RetryBudget&) = delete;
 
-  /// One live request, for as long as it lives.
+  /// One live request of a worker, for as long as it lives, on the worker's thread.
   class Live {
    public:
-    explicit Live(RetryBudget& budget) : budget_(&budget) { budget.begin(); }
-    Live(Live&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)) {}
+    explicit Live(RetryBudget& budget, unsigned worker = 0) : cell_(&budget.cells_[worker]) {
+      cell_->live.add(1);
+    }
+    Live(Live&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
     Live& operator=(Live&&) = delete;
     ~Live() {
-      if (budget_ != nullptr) budget_->end();
+      if (cell_ == nullptr) return;
+      cell_->live.add(static_cast<std::uint32_t>(-1));
+      cell_->ended.add(1);
     }
 
    private:
-    RetryBudget* budget_;
+    Cell* cell_;
   };
 
   /// One extra attempt, from when it is queued until it has ended.
@@ -106,18 +121,18 @@ class RetryBudget {
   /// Whether take() would give one now. For hedges that are only worth preparing then.
   bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
 
-  std::uint32_t live() const { return live_.load(std::memory_order_relaxed); }
+  std::uint32_t live() const;
   std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
   std::uint32_t most_extras() const;
-  std::uint32_t saved() const { return saved_.load(std::memory_order_relaxed) / kAttempt; }
+  std::uint32_t saved() const;
   std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kAttempt = 100;  // what is saved is counted in hundredths
   std::uint32_t most_saved() const { return std::max(rules_.saved, live()) * kAttempt; }
-  void begin() { live_.fetch_add(1, std::memory_order_relaxed); }
-  void end();
+  std::uint64_t ended() const;
+  void add_up_ended();
   void give_back(bool succeeded);
   void save(std::uint32_t hundredths);
   bool spend();
@@ -125,7 +140,8 @@ class RetryBudget {
   void refill(TimePoint now);
 
   const RetryBudgetRules rules_;
-  std::atomic<std::uint32_t> live_{0};
+  std::vector<Cell> cells_;
+  std::atomic<std::uint64_t> added_up_{0};  // of the ended requests
   std::atomic<std::uint32_t> extras_{0};
   std::atomic<std::uint32_t> saved_;
   std::atomic<std::int64_t> refilled_{0};  // µs on the master's clock

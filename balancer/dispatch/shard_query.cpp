@@ -31,7 +31,7 @@ RetrySubject subject_of(const Query& query, const ShardOrder& order, const Shard
 }  // namespace
 
 void begin(Query& query, const ShardOrder& order, ShardPart& part) {
-  part.live.emplace(part.shard->protection->budget);
+  part.live.emplace(part.shard->protection->budget, query.worker.loop.index);
   part.retries.emplace(order.table.retry_rules, subject_of(query, order, *part.shard));
 }
 

@@ -143,6 +143,7 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
   Buffer written(worker.loop.buffers);
   const auto request =
       order.dialect.write(query.request, order.parsed, order.plan, mirror.tables, *written);
+  if (written->empty()) written.give_back();  // the client's own words go out
   const Extra extra(
       query, order,
       order.selection.passed_on(set.view(worker.loop.index)->picture, selected.mirror));
@@ -195,7 +196,7 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
   const bool answered =
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
   if (order.plan == nullptr || !answered)
-    record(mirror, set.failure_floor(), worker.loop.index, Loop::now(), end);
+    record(mirror, set.failure_floor(), worker.loop.index, end.ended, end);
   co_return end;
 }
 

@@ -46,10 +46,7 @@ Session::~Session() {
 }
 
 void Session::start() {
-  spawn([](boost::intrusive_ptr<Session> self) -> Task<void> {
-    co_await self->run();
-    self->close();
-  }(this));
+  run(this);
 }
 
 void Session::drain() {
@@ -77,6 +74,14 @@ void Session::unexpected() {
   query_->stop();
 }
 
+/// The clock rang: for this phase, or for one that ended before its time.
+void Session::check_time() {
+  if (phase_ == Phase::answering) return;  // armed again with the next phase
+  if (Loop::now() >= due_) return too_slow();
+  checked_ = due_;
+  worker_.loop.arm(clock_, due_);
+}
+
 void Session::too_slow() {
   timed_out_ = true;
   if (phase_ != Phase::idle && phase_ != Phase::lingering)
@@ -89,9 +94,26 @@ void Session::too_slow() {
   }
 }
 
+/// Begins a phase that may take `longest`. The clock stays armed where it rings early enough: most
+/// phases end long before their time.
 void Session::allow(Phase phase, Micros longest) {
   phase_ = phase;
-  worker_.loop.arm(clock_, Loop::now() + longest);
+  due_ = (longest < 1s ? Loop::now() : worker_.loop.lately()) + longest;
+  if (clock_.armed() && checked_ <= due_) return;
+  checked_ = due_;
+  worker_.loop.arm(clock_, due_);
+}
+
+/// What lies in `first_` was read for `in`; when it is full, more may be there.
+void Session::take_unread(std::string& in) {
+  unread_ = false;
+  in.append(first_.data(), last().size);
+  if (last().size < first_.size()) return;
+  const auto have = in.size();
+  const auto room = in.capacity() - have;
+  resize_for_reading(in, have + room);
+  const auto got = read_now(in.data() + have, room);  // its error comes again with the next read
+  in.resize(have + got.size);
 }
 
 /// Appends what comes next to `in`; false when nothing more comes.
@@ -104,71 +126,103 @@ Task<bool> Session::more(std::string& in) {
   co_return true;
 }
 
-Task<void> Session::run() {
-  while (open() && !ending_) {
-    settings_ = worker_.topology();
-    allow(Phase::idle, used_ ? settings().client_timeout.value : settings().network_timeout.value);
-    // Nothing is held while nothing comes.
-    if (!unread_ && !reading()) start_read(first_.data(), first_.size());
-    const auto got = co_await read();
-    if (got.error) co_return;
-    unread_ = true;
-    Buffer in(worker_.loop.buffers);
-    const bool some = co_await more(*in);
-    if (!some) co_return;
-    used_ = true;
-    skip_empty_line(*in);
-    while (!in->empty()) {
-      allow(Phase::reading, settings().network_timeout.value);
-      const bool stays = co_await serve(*in);
-      if (!stays || ending_ || !open()) co_return;
-      skip_empty_line(*in);
-    }
+/// The whole life of a session. Its frame is all that an idle one has besides itself.
+Background Session::run(boost::intrusive_ptr<Session> self) {
+  for (bool stays = true; stays && self->open() && !self->ending_;) {
+    self->await_request();
+    const auto got = co_await self->read();
+    if (got.error) break;
+    self->unread_ = true;
+    stays = co_await self->serve();
   }
+  self->close();
 }
 
-/// One request and its answer; takes it off `in`. False: the connection is over.
-Task<bool> Session::serve(std::string& in) {
+void Session::await_request() {
+  if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
+  allow(Phase::idle, used_ ? settings().client_timeout.value : settings().network_timeout.value);
+  if (!unread_ && !reading()) start_read(first_.data(), first_.size());
+}
+
+/// Answers everything that has arrived. False: the connection is over.
+Task<bool> Session::serve() {
   struct Lease {
     Worker& worker;
     std::unique_ptr<RequestHead> head = worker.take_head();
     ~Lease() { worker.give_head(std::move(head)); }
   } lease{worker_};
   auto& head = *lease.head;
-  std::string chunks;
-  std::string_view body;
-  if (!co_await read_request(in, head, chunks, body)) co_return false;
-
-  const auto size = head.framing == Framing::length
-                        ? head.size + static_cast<std::size_t>(head.content_length)
-                        : head.size;
-  worker_.counters.add(Count::requests);
-  if (over_rate_) {
-    const bool kept = co_await send_answer(too_many_requests(worker_, *over_rate_), &head);
-    in.erase(0, size);
-    co_return kept;
+  Buffer in(worker_.loop.buffers);
+  take_unread(*in);
+  used_ = true;
+  for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
+    std::string chunks;
+    std::string_view body;
+    if (here(*in, head, body)) {
+      count_head(head);
+    } else {
+      allow(Phase::reading, settings().network_timeout.value);
+      const bool whole = co_await read_request(*in, head, chunks, body);
+      if (!whole) co_return false;
+    }
+    const auto size = head.framing == Framing::length
+                          ? head.size + static_cast<std::size_t>(head.content_length)
+                          : head.size;
+    worker_.counters.add(Count::requests);
+    if (over_rate_) {
+      const bool goes_on = stays(&head);
+      const bool sent = co_await send_answer(too_many_requests(worker_, *over_rate_), &head);
+      in->erase(0, size);
+      if (!sent || !goes_on || ending_ || !open()) co_return false;
+      continue;
+    }
+    // While the answer is made the next read is outstanding: it tells when the client leaves.
+    if (in->size() == size && !unread_ && !reading()) start_read(first_.data(), first_.size());
+    phase_ = Phase::answering;
+    bool goes_on = false;
+    {
+      Query query(worker_, head, body, client_);
+      worker_.counters.add(Count::bytes_in, query.bytes_in);
+      query.admissions = &low_admissions_;
+      query_ = &query;
+      auto answer = co_await pass_pipeline(query);
+      query_ = nullptr;
+      if (query.client_left || !open()) co_return false;
+      goes_on = stays(&head);
+      auto outgoing = write_answer(answer, &head);
+      const auto error = write_now(outgoing);
+      if (error == asio::error::would_block) {
+        const bool sent = co_await send_rest(outgoing);
+        if (!sent) co_return false;
+      } else if (error) {
+        co_return false;
+      }
+      worker_.loop.buffers.give(std::move(answer.body));
+      if (answer.reply) {
+        worker_.loop.buffers.give(std::move(answer.reply->bytes));
+        worker_.loop.buffers.give(std::move(answer.reply->decoded));
+      }
+    }
+    in->erase(0, size);
+    if (!goes_on || ending_ || !open()) co_return false;
   }
-  // While the answer is made the next read is outstanding: it tells when the client leaves.
-  if (in.size() == size && !unread_ && !reading()) start_read(first_.data(), first_.size());
-  phase_ = Phase::answering;
-  clock_.disarm();
-  Query query(worker_, head, body, client_);
-  worker_.counters.add(Count::bytes_in, query.bytes_in);
-  query.admissions = &low_admissions_;
-  query_ = &query;
-  auto answer = co_await pass_pipeline(query);
-  query_ = nullptr;
-  if (query.client_left || !open()) co_return false;
-  const bool stays = co_await send_answer(answer, &head);
-  worker_.loop.buffers.give(std::move(answer.body));
-  if (answer.reply) {
-    worker_.loop.buffers.give(std::move(answer.reply->bytes));
-    worker_.loop.buffers.give(std::move(answer.reply->decoded));
-  }
-  in.erase(0, size);
-  co_return stays;
+  co_return true;
 }
 
+/// Whether a whole request is there: then `head` and `body` are it. Most come in one piece.
+bool Session::here(const std::string& in, RequestHead& head, std::string_view& body) const {
+  const auto state = parse_request_head(
+      in, {settings().max_header_size.value, settings().max_header_count.value}, head);
+  if (!state || *state != HeadState::complete) return false;
+  if (head.framing == Framing::none) return true;
+  if (head.framing != Framing::length || head.content_length > settings().max_packet_size.value ||
+      in.size() - head.size < head.content_length)
+    return false;
+  body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
+  return true;
+}
+
+/// Reads a request that did not come in one piece, from what is there of it; or refuses it.
 Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string& chunks,
                                  std::string_view& body) {
   const HeadLimits limits{settings().max_header_size.value, settings().max_header_count.value};
@@ -194,8 +248,14 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
                                                head.content_length, most));
   const auto body_here = in.size() - head.size;
   if (head.expect_continue && body_here == 0) {
-    const bool told = co_await send({"HTTP/1.1 100 Continue\r\n\r\n", {}});
-    if (!told) co_return false;
+    Outgoing go_on{"HTTP/1.1 100 Continue\r\n\r\n", {}};
+    const auto error = write_now(go_on);
+    if (error == asio::error::would_block) {
+      const bool told = co_await send_rest(go_on);
+      if (!told) co_return false;
+    } else if (error) {
+      co_return false;
+    }
   }
   if (head.framing == Framing::chunked) {
     if (!co_await read_chunks(in, head, chunks)) co_return false;
@@ -276,8 +336,10 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
 
 /// What the client does not take at once goes out in pieces, each with a network_timeout of its
 /// own: a client may read slowly, but it must read.
-Task<bool> Session::send(Outgoing out) {
-  auto error = write_now(out);
+Task<bool> Session::send_rest(Outgoing out) {
+  const std::string head(out.head);
+  out.head = head;
+  auto error = error_code(asio::error::would_block);
   while (error == asio::error::would_block) {
     const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
     allow(Phase::writing, settings().network_timeout.value);
@@ -289,48 +351,61 @@ Task<bool> Session::send(Outgoing out) {
   co_return !error;
 }
 
-Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
-  const bool stays = head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
+Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
+  auto outgoing = write_answer(answer, head);
+  const auto error = write_now(outgoing);
+  if (error != asio::error::would_block) co_return !error;
+  const bool sent = co_await send_rest(outgoing);
+  co_return sent;
+}
+
+bool Session::stays(const RequestHead* head) const {
+  return head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
+}
+
+/// What is to be sent, with a head that is good until something waits. No `head`: for a request
+/// that could not be read.
+Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
+  auto& out = worker_.loop.head;
+  out.clear();
   const auto content = answer.content();
   std::array<Field, 4> extra;
   std::size_t extras = 0;
-  std::string seconds;
+  std::array<char, 12> seconds;
   if (answer.overloaded)
     extra[extras++] = {"X-Error-Labels", "SystemOverloadedError, RetryableError"};
   if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
   if (answer.retry_after) {
-    seconds = fmt::format("{}", *answer.retry_after);
-    extra[extras++] = {"Retry-After", seconds};
+    const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
+    extra[extras++] = {"Retry-After", {seconds.data(), end}};
   }
   if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
-  std::unique_ptr<ResponseHead> passed_on;
+  ResponseHead* passed_on = nullptr;
   if (answer.pass_fields) {
-    passed_on = std::make_unique<ResponseHead>();
+    passed_on = &worker_.loop.response_head;
     if (!parse_response_head(answer.reply->head(), {64 << 10, kMaxFields}, false, *passed_on))
-      passed_on.reset();
+      passed_on = nullptr;
   }
   const bool bare = answer.status == 204 || answer.status == 304;
   const bool to_head = head != nullptr && head->method == "HEAD";
   std::optional<std::uint64_t> length = content.size();
   if (bare) length.reset();
   // What an agent said of the length of a body that is not sent travels on (RFC 9110 section 8.6).
-  if (passed_on && (answer.status == 304 || to_head)) {
+  if (passed_on != nullptr && (answer.status == 304 || to_head)) {
     length.reset();
     if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
   }
-  Buffer out(worker_.loop.buffers);
   write_response_head(
-      *out, {.status = answer.status,
-             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
-             .content_length = length,
-             .keep_alive = stays,
-             .client_minor_version = head != nullptr ? head->minor_version : 1,
-             .extra = {extra.data(), extras},
-             .passed_on = passed_on.get()});
-  const Outgoing outgoing{*out, to_head || bare ? std::string_view() : content};
+      out, {.status = answer.status,
+            .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
+            .content_length = length,
+            .keep_alive = stays(head),
+            .client_minor_version = head != nullptr ? head->minor_version : 1,
+            .extra = {extra.data(), extras},
+            .passed_on = passed_on});
+  const Outgoing outgoing{out, to_head || bare ? std::string_view() : content};
   worker_.counters.add(Count::bytes_out, outgoing.head.size() + outgoing.body.size());
-  const bool sent = co_await send(outgoing);
-  co_return sent&& stays;
+  return outgoing;
 }
 
 /// Says why, and ends the connection: nobody knows where the next request begins.
@@ -342,8 +417,8 @@ Task<bool> Session::refuse(int status, std::string_view reason) {
 
 /// Answers and ends the connection.
 Task<bool> Session::end_with(Answer answer) {
-  const bool sent = co_await send_answer(answer, nullptr);
-  if (open() || sent) co_await linger();
+  co_await send_answer(std::move(answer), nullptr);
+  if (open()) co_await linger();
   co_return false;
 }
 

@@ -11,7 +11,7 @@ namespace karmad {
 
 /// One client connection: reads requests, has them answered one after the other, writes the
 /// answers in order. While a query runs the next read is outstanding: it notices a client that
-/// leaves. An idle session holds its first-read buffer and nothing else.
+/// leaves. An idle session holds its first-read buffer and a small frame, nothing else.
 class Session final : public Stream {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number.
@@ -31,26 +31,32 @@ class Session final : public Stream {
 
   struct Clock final : Deadline {
     explicit Clock(Session& of) : session(of) {}
-    void expired() override { session.too_slow(); }
+    void expired() override { session.check_time(); }
     Session& session;
   };
 
-  Task<void> run();
-  Task<bool> serve(std::string& in);
+  static Background run(boost::intrusive_ptr<Session> self);
+  void await_request();
+  Task<bool> serve();
+  bool here(const std::string& in, RequestHead& head, std::string_view& body) const;
   Task<bool> read_request(std::string& in, RequestHead& head, std::string& chunks,
                           std::string_view& body);
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
-  Task<bool> send(Outgoing out);
-  Task<bool> send_answer(const Answer& answer, const RequestHead* head);
+  void take_unread(std::string& in);
+  Task<bool> send_rest(Outgoing out);
+  Task<bool> send_answer(Answer answer, const RequestHead* head);
+  Outgoing write_answer(const Answer& answer, const RequestHead* head);
   Task<bool> refuse(int status, std::string_view reason);
   Task<bool> end_with(Answer answer);
   void count_head(const RequestHead& head);
   Task<void> linger();
 
   void unexpected() override;
+  void check_time();
   void too_slow();
   void allow(Phase phase, Micros longest);
+  bool stays(const RequestHead* head) const;
   const InstanceSettings& settings() const { return settings_->settings; }
 
   Worker& worker_;
@@ -59,16 +65,18 @@ class Session final : public Stream {
   const std::optional<IpAddress> address_;
   const TimePoint began_ = Loop::now();
   std::optional<OverRate> over_rate_;  ///< what the request at hand exceeds
-  Clock clock_{*this};
+  Clock clock_{*this};                 ///< looks at `due_`; may be armed for an earlier time
+  TimePoint due_{};                    ///< the end of this phase
+  TimePoint checked_{};                ///< when `clock_` expires
   Query* query_ = nullptr;
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
   bool unread_ = false;               ///< `first_` holds bytes that came while nobody waited
   bool timed_out_ = false;
   bool ending_ = false;
-  bool used_ = false;     ///< had a request before
-  bool greeted_ = false;  ///< had a complete head
-  std::array<char, 1024> first_;
+  bool used_ = false;            ///< had a request before
+  bool greeted_ = false;         ///< had a complete head
+  std::array<char, 512> first_;  ///< an idle client costs little; a longer request a second read
 };
 
 }  // namespace karmad

@@ -17,15 +17,15 @@ Task<std::optional<Answer>> wait_for_tickets(Query& query);
 template <Handle Next>
 class Admitted {
  public:
-  explicit Admitted(Next next) : next_(std::move(next)) {}
+  constexpr explicit Admitted(Next next) : next_(std::move(next)) {}
 
-  Task<Answer> operator()(Query& query) {
+  Task<Answer> operator()(Query& query) const {
     if (admitted_at_once(query)) return next_(query);
     return wait(query);
   }
 
  private:
-  Task<Answer> wait(Query& query) {
+  Task<Answer> wait(Query& query) const {
     auto refused = co_await wait_for_tickets(query);
     if (refused) co_return *std::move(refused);
     co_return co_await next_(query);

@@ -13,8 +13,8 @@
 namespace karmad {
 
 Task<Answer> pass_pipeline(Query& query) {
-  Traced pipeline{Admitted{UserHandles{query.worker.process.user_handles, Route{dispatch}}}};
-  co_return co_await pipeline(query);
+  static constexpr Traced kPipeline{Admitted{UserHandles{Route{dispatch}}}};
+  return kPipeline(query);
 }
 
 Task<void> pass_shard_pipeline(ShardCall& call) {

@@ -12,7 +12,7 @@ namespace karmad {
 /// (CO-052).
 class Route {
  public:
-  explicit Route(Scatter scatter) : scatter_(scatter) {}
+  constexpr explicit Route(Scatter scatter) : scatter_(scatter) {}
 
   Task<Answer> operator()(Query& query) const {
     auto told = co_await answer(query, scatter_);

@@ -14,9 +14,9 @@ void close_trace(Query& query, Answer& answer);
 template <Handle Next>
 class Traced {
  public:
-  explicit Traced(Next next) : next_(std::move(next)) {}
+  constexpr explicit Traced(Next next) : next_(std::move(next)) {}
 
-  Task<Answer> operator()(Query& query) {
+  Task<Answer> operator()(Query& query) const {
     open_trace(query);
     auto answer = co_await next_(query);
     close_trace(query, answer);

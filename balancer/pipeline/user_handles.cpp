@@ -4,6 +4,10 @@
 
 namespace karmad {
 
+std::span<const UserHandle> user_handles(const Query& query) {
+  return query.worker.process.user_handles;
+}
+
 Task<Answer> Next::operator()(Query& query) const {
   if (handles_.empty()) return ask_last_(last_, query);
   auto behind = *this;

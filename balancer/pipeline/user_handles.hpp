@@ -22,31 +22,31 @@ using UserHandle = std::function<Task<Answer>(Query&, Next next)>;
 class Next {
  public:
   template <class Last>
-  Next(std::span<const UserHandle> handles, Last& last)
-      : handles_(handles),
-        last_(&last),
-        ask_last_([](void* handle, Query& query) { return (*static_cast<Last*>(handle))(query); }) {
-  }
+  Next(std::span<const UserHandle> handles, const Last& last)
+      : handles_(handles), last_(&last), ask_last_([](const void* handle, Query& query) {
+          return (*static_cast<const Last*>(handle))(query);
+        }) {}
 
   Task<Answer> operator()(Query& query) const;
 
  private:
   std::span<const UserHandle> handles_;
-  void* last_;
-  Task<Answer> (*ask_last_)(void*, Query&);
+  const void* last_;
+  Task<Answer> (*ask_last_)(const void*, Query&);
 };
+
+/// The handles of this query's process.
+std::span<const UserHandle> user_handles(const Query& query);
 
 /// The application's handles in their order; without any, as if it were not there.
 template <class Last>
 class UserHandles {
  public:
-  UserHandles(std::span<const UserHandle> handles, Last next)
-      : handles_(handles), next_(std::move(next)) {}
+  constexpr explicit UserHandles(Last next) : next_(std::move(next)) {}
 
-  Task<Answer> operator()(Query& query) { return Next(handles_, next_)(query); }
+  Task<Answer> operator()(Query& query) const { return Next(user_handles(query), next_)(query); }
 
  private:
-  std::span<const UserHandle> handles_;
   Last next_;
 };
 

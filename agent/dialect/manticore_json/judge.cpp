@@ -92,7 +92,8 @@ bool contains_folded(std::string_view text, std::string_view lower_case) {
 }
 
 bool says_json(std::string_view content_type) {
-  return content_type.empty() || contains_folded(content_type, "json");
+  return content_type.empty() || content_type.starts_with("application/json") ||
+         contains_folded(content_type, "json");
 }
 
 /// First and last byte, which is all a pass-through looks at.

@@ -6,6 +6,7 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -35,10 +36,10 @@ std::optional<Option> option_named(std::string_view key) {
 
 /// Hears every token of the body. Only top-level members and those of `options` matter; the rest
 /// is counted for its depth.
+template <class Stream>
 class Listener {
  public:
-  Listener(std::string_view body, const rapidjson::MemoryStream& stream, unsigned max_depth,
-           SearchRequest& request)
+  Listener(std::string_view body, Stream& stream, unsigned max_depth, SearchRequest& request)
       : body_(body), stream_(stream), max_depth_(max_depth), request_(request) {}
 
   bool Null() { return scalar(); }
@@ -71,7 +72,8 @@ class Listener {
     if (depth_ == 1) {
       property_.reset();
       for (std::size_t i = 0; i < kProperties; ++i)
-        if (kNames[i] == key) property_ = static_cast<Property>(i);
+        if (kNames[i].size() == key.size() && kNames[i] == key)
+          property_ = static_cast<Property>(i);
       value_begin_ = after_colon();
     } else if (depth_ == 2 && in_options_) {
       option_ = option_named(key);
@@ -181,7 +183,7 @@ class Listener {
   }
 
   std::string_view body_;
-  const rapidjson::MemoryStream& stream_;
+  Stream& stream_;
   unsigned max_depth_;
   SearchRequest& request_;
   std::optional<Property> property_;
@@ -198,6 +200,55 @@ std::unexpected<ClientError> bad_request(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
 
+/// Reads the body from `stream`; the reason why it is refused.
+template <unsigned flags, class Stream>
+std::string read(std::string_view body, Stream& stream, unsigned max_depth,
+                 SearchRequest& request) {
+  // Strings and nesting of an ordinary request fit here, so that a pass allocates nothing.
+  alignas(16) char workspace[8192];
+  rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
+      reader(&pool, 1024);
+  Listener listener(body, stream, std::min(max_depth, kDeepestRequest), request);
+  const auto parsed = reader.template Parse<flags | rapidjson::kParseIterativeFlag |
+                                            rapidjson::kParseFullPrecisionFlag>(stream, listener);
+  if (!listener.reason().empty()) return std::move(listener.reason());
+  if (parsed.IsError())
+    return fmt::format("the request is not JSON: {} At offset {}.",
+                       rapidjson::GetParseError_En(parsed.Code()), parsed.Offset());
+  if (stream.Tell() != body.size())  // the parser takes a zero byte for the end
+    return fmt::format("the request is not JSON: a zero byte at offset {}", stream.Tell());
+  if (!listener.root_is_object()) return "the request must be a JSON object";
+  return {};
+}
+
+constexpr std::size_t kShort = 2048;
+
+/// Of the same kind, but not copied by the reader while it reads a string: the listener asks where
+/// it stands.
+struct InPlace : rapidjson::InsituStringStream {
+  explicit InPlace(char* text) : rapidjson::InsituStringStream(text) {}
+};
+
+bool is_ascii(std::string_view text) {
+  unsigned char all = 0;
+  for (const char c : text) all |= static_cast<unsigned char>(c);
+  return all < 0x80;
+}
+
+/// A short body without a byte above 0x7f, the common case, is read in a copy: strings are then
+/// taken apart where they lie, and have no encoding that could be wrong. Twice as fast.
+std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
+  if (body.size() < kShort && is_ascii(body)) {
+    std::array<char, kShort> copy;
+    *std::ranges::copy(body, copy.begin()).out = '\0';
+    InPlace stream(copy.data());
+    return read<rapidjson::kParseInsituFlag>(body, stream, max_depth, request);
+  }
+  rapidjson::MemoryStream stream(body.data(), body.size());
+  return read<rapidjson::kParseValidateEncodingFlag>(body, stream, max_depth, request);
+}
+
 }  // namespace
 
 std::string_view name(Property property) {
@@ -206,28 +257,9 @@ std::string_view name(Property property) {
 
 std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
                                                               unsigned max_depth) {
-  // Strings and nesting of an ordinary request fit here, so that a pass allocates nothing.
-  alignas(16) char workspace[8192];
-  rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
-  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
-      reader(&pool, 1024);
-  constexpr unsigned flags = rapidjson::kParseIterativeFlag |
-                             rapidjson::kParseValidateEncodingFlag |
-                             rapidjson::kParseFullPrecisionFlag;
-
   SearchRequest request;
-  max_depth = std::min(max_depth, kDeepestRequest);
-  rapidjson::MemoryStream stream(body.data(), body.size());
-  Listener listener(body, stream, max_depth, request);
-  const auto parsed = reader.Parse<flags>(stream, listener);
-  if (!listener.reason().empty()) return bad_request(std::move(listener.reason()));
-  if (parsed.IsError())
-    return bad_request(fmt::format("the request is not JSON: {} At offset {}.",
-                                   rapidjson::GetParseError_En(parsed.Code()), parsed.Offset()));
-  if (stream.Tell() != body.size())  // the parser takes a zero byte for the end
-    return bad_request(
-        fmt::format("the request is not JSON: a zero byte at offset {}", stream.Tell()));
-  if (!listener.root_is_object()) return bad_request("the request must be a JSON object");
+  if (auto wrong = read(body, max_depth, request); !wrong.empty())
+    return bad_request(std::move(wrong));
   if (request[Property::table].found() && request[Property::index].found())
     return bad_request("\"table\" and \"index\" are both given; they mean the same");
   if (!request.table_span().found()) return bad_request("\"table\" is missing");

@@ -209,14 +209,16 @@ TEST(RetryBudget, RecoversWithItsSet) {
 }
 
 TEST(RetryBudget, CountsRightBetweenThreads) {
-  RetryBudget budget;
+  constexpr std::size_t threads = 4;
+  RetryBudget budget({}, threads);
+  std::atomic<unsigned> workers{0};
   std::atomic<std::size_t> attempts{0};
   std::atomic<std::uint32_t> most{0};
-  constexpr std::size_t threads = 4;
   constexpr std::size_t each = 5000;
   on_threads(threads, [&] {
+    const auto worker = workers++;
     for (std::size_t i = 0; i < each; ++i) {
-      const RetryBudget::Live live(budget);
+      const RetryBudget::Live live(budget, worker);
       ++attempts;
       for (int retry = 0; retry < 5; ++retry) {
         const auto extra = budget.take(RetryBudget::For::other, kNow);

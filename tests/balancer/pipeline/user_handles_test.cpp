@@ -17,7 +17,8 @@ struct AUserHandle : testing::Asking {
     co_return answer;
   }
   Answer through(const std::vector<UserHandle>& handles) {
-    UserHandles handle(handles, &echo);
+    process.user_handles = handles;
+    UserHandles handle(&echo);
     return ask(handle, kRequest, "asked");
   }
   /// Puts its mark around the request and around the answer.
@@ -67,7 +68,8 @@ TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
     co_await signal;
     co_return co_await next(query);
   }};
-  UserHandles handle(handles, &echo);
+  process.user_handles = handles;
+  UserHandles handle(&echo);
   RequestHead head;
   const auto bytes = std::string(kRequest).append("\r\n");
   ASSERT_TRUE(parse_request_head(bytes, {}, head));
