@@ -22,6 +22,7 @@ std::expected<SeatLimit, std::string> parse_seat_limit(std::string_view text) {
 
 SeatRules seat_rules(const InstanceSettings& settings) {
   SeatRules rules;
+  rules.enforced = settings.admission.value == AdmissionMode::enforce;
   rules.measured = {.least = settings.max_in_flight_min.value,
                     .most = settings.max_in_flight_max.value,
                     .initial = settings.max_in_flight_initial.value,

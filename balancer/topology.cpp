@@ -191,7 +191,7 @@ class Builder {
   void limit_seats(const Agent& agent, const Located<std::string>& text) {
     const auto limit = parse_seat_limit(text.value);
     if (!limit) return problem(text.at, limit.error());
-    if (limit->limits())
+    if (limit->limits() && topology_.settings.admission.value != AdmissionMode::off)
       add_limit(topology_.seats.try_emplace(&agent, seat_rules(topology_.settings)).first->second,
                 *limit);
   }

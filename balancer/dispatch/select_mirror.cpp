@@ -111,7 +111,7 @@ bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& p
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& set = *part.shard->mirrors;
   const auto& picture = set.view(query.worker.loop.index)->picture;
-  const auto asked = question_of(query, order, part);
+  const auto asked = question_now(query, order, part);
   auto others = Candidates::first(set.size()) - part.tried - part.left - asked.excluded;
   others = others - asked.avoided;
   std::size_t last = 0;

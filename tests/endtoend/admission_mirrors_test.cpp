@@ -283,6 +283,22 @@ TEST(MaxInFlight, AutoShowsWhatItComesTo) {
   EXPECT_LE(mirrors[0].most_busy(), 8);
 }
 
+TEST(MaxInFlight, IsOnlyCountedWhereAdmissionIsWatched) {
+  for (const bool off : {false, true}) {
+    FakeSet mirrors(1);
+    mirrors[0].hold();
+    const RestingMaster master(limited(off ? "1\n admission = off" : "1\n admission = monitor"),
+                               mirrors.table());
+    std::vector<Pending> held;
+    for (int i = 0; i < 4; ++i) held.push_back(pending(master));
+    ASSERT_TRUE(eventually([&] { return mirrors.requests() == 4; }));
+    EXPECT_EQ(master.count("max_in_flight_over"), off ? 0 : 3);
+    EXPECT_EQ(master.count("max_in_flight_waited"), 0);
+    mirrors[0].release();
+    for (auto& each : held) EXPECT_EQ(each.answer().status, 200);
+  }
+}
+
 TEST(MaxInFlight, AWrongLimitIsReportedAtItsPlace) {
   FakeSet mirrors(1);
   RestingMaster master(limited("1"), mirrors.table());
