@@ -44,6 +44,22 @@ void expect_over_rate(const std::optional<Response>& answer, std::string_view se
   EXPECT_TRUE(answer->body.contains(fmt::format("'{}'", setting))) << answer->body;
 }
 
+/// What a master is asked at its end, to show that it has come to rest, would exceed its rates.
+class LimitedMaster : public Master {
+ public:
+  LimitedMaster(const std::string& searchd, const std::string& tables)
+      : Master(searchd, tables), tables_(tables) {}
+  LimitedMaster(const LimitedMaster&) = delete;
+  LimitedMaster& operator=(const LimitedMaster&) = delete;
+  ~LimitedMaster() {
+    if (process().wait(0ms)) return;
+    EXPECT_TRUE(reload(taking_turns(), tables_));
+  }
+
+ private:
+  std::string tables_;
+};
+
 class Rates : public testing::Test {
  protected:
   FakeSet mirrors{1};
@@ -51,9 +67,10 @@ class Rates : public testing::Test {
 
 // AC-040, AC-043, AC-044, AC-036
 TEST_F(Rates, ConnectionsOverTheRateWaitInABoundedQueueThatPeersMayLeave) {
-  const Master master(taking_turns("ingress_connection_rate = 3/h\n ingress_connection_burst = 1h\n"
-                                   " ingress_connection_queue = 1"),
-                      mirrors.table());
+  const LimitedMaster master(
+      taking_turns("ingress_connection_rate = 3/h\n ingress_connection_burst = 1h\n"
+                   " ingress_connection_queue = 1"),
+      mirrors.table());
   const auto control = client_at(master);
   const auto second = client_at(master);
   const auto third = client_at(master);
@@ -81,9 +98,10 @@ TEST_F(Rates, ConnectionsOverTheRateWaitInABoundedQueueThatPeersMayLeave) {
 }
 
 TEST_F(Rates, ConnectionsThatWaitAreServedInTheEndAndClosedAtAStop) {
-  Master master(taking_turns("ingress_connection_rate = 20/s\n ingress_connection_burst = 50ms\n"
-                             " ingress_connection_queue = 100"),
-                mirrors.table());
+  LimitedMaster master(
+      taking_turns("ingress_connection_rate = 20/s\n ingress_connection_burst = 50ms\n"
+                   " ingress_connection_queue = 100"),
+      mirrors.table());
   std::vector<Client> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(client_at(master));
   for (const auto& client : clients) EXPECT_EQ(status_of(*client), 200);
@@ -102,9 +120,10 @@ TEST_F(Rates, ConnectionsThatWaitAreServedInTheEndAndClosedAtAStop) {
 }
 
 TEST_F(Rates, ConnectionsFromBypassRangesNeedNoToken) {  // AC-042
-  const Master master(taking_turns("ingress_connection_rate = 1/h\n ingress_connection_burst = 1h\n"
-                                   " ingress_connection_bypass = ::/0, 127.0.0.2/31"),
-                      mirrors.table());
+  const LimitedMaster master(
+      taking_turns("ingress_connection_rate = 1/h\n ingress_connection_burst = 1h\n"
+                   " ingress_connection_bypass = ::/0, 127.0.0.2/31"),
+      mirrors.table());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(status_of(*client_at(master, "127.0.0.2")), 200);
   EXPECT_EQ(status_of(*client_at(master, "127.0.0.3")), 200);
   const auto first = client_at(master, "127.0.0.4");
@@ -113,9 +132,10 @@ TEST_F(Rates, ConnectionsFromBypassRangesNeedNoToken) {  // AC-042
 }
 
 TEST_F(Rates, RequestsOverTheRateAreToldWhenToComeBack) {  // AC-050, AC-054, BP-015
-  const Master master(taking_turns("ingress_request_rate = 3/h\n ingress_request_burst = 1h\n"
-                                   " ingress_request_exempt = 127.0.0.2"),
-                      mirrors.table());
+  const LimitedMaster master(
+      taking_turns("ingress_request_rate = 3/h\n ingress_request_burst = 1h\n"
+                   " ingress_request_exempt = 127.0.0.2"),
+      mirrors.table());
   const auto client = client_at(master);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(search_by(*client), 200);
   const auto answer = client->request("POST", "/search", kFindAll);
@@ -134,8 +154,8 @@ TEST_F(Rates, RequestsOverTheRateAreToldWhenToComeBack) {  // AC-050, AC-054, BP
 }
 
 TEST_F(Rates, TheBodyOfARefusedRequestIsDroppedOrTheConnectionClosed) {  // AC-050
-  const Master master(taking_turns("ingress_request_rate = 1/h\n ingress_request_burst = 1h"),
-                      mirrors.table());
+  const LimitedMaster master(
+      taking_turns("ingress_request_rate = 1/h\n ingress_request_burst = 1h"), mirrors.table());
   const std::string post = "POST /search HTTP/1.1\r\nHost: h\r\n";
   const auto keeping = client_at(master);
   EXPECT_EQ(search_by(*keeping), 200);
@@ -161,9 +181,9 @@ TEST_F(Rates, TheBodyOfARefusedRequestIsDroppedOrTheConnectionClosed) {  // AC-0
 }
 
 TEST_F(Rates, OfEachClientAreKnownForAsManyClientsAsAreRemembered) {
-  const Master master(taking_turns("client_request_rate = 2/h\n client_request_burst = 1h\n"
-                                   " client_request_remembered = 2"),
-                      mirrors.table());
+  const LimitedMaster master(taking_turns("client_request_rate = 2/h\n client_request_burst = 1h\n"
+                                          " client_request_remembered = 2"),
+                             mirrors.table());
   const auto searches = [&](const char* from) {
     const auto client = client_at(master, from);
     EXPECT_EQ(search_by(*client), 200) << from;
@@ -184,7 +204,7 @@ TEST_F(Rates, OfATableAreItsOwn) {
   auto tables = mirrors.table("request_rate = 2/h\n request_burst = 1h");
   tables += fmt::format("table free {{\n type = distributed\n agent = {}:products\n}}\n",
                         mirrors[0].address());
-  Master master(taking_turns(), tables);
+  LimitedMaster master(taking_turns(), tables);
   const auto client = client_at(master);
   EXPECT_EQ(search_by(*client), 200);
   EXPECT_EQ(search_by(*client), 200);
@@ -204,7 +224,7 @@ TEST_F(Rates, AreCountedAndNotEnforcedInMonitorMode) {
       " ingress_request_rate = 2/h\n ingress_request_burst = 1h\n"
       " client_request_rate = 1/h\n client_request_burst = 1h";
   const auto tables = mirrors.table("request_rate = 3/h\n request_burst = 1h");
-  Master master(taking_turns("admission = monitor\n" + rates), tables);
+  LimitedMaster master(taking_turns("admission = monitor\n" + rates), tables);
   std::vector<Client> clients;
   for (int i = 0; i < 5; ++i) {
     clients.push_back(client_at(master));
@@ -236,7 +256,7 @@ TEST_F(Rates, AreCountedAndNotEnforcedInMonitorMode) {
 
 // Issue 5: connections that send nothing, a byte now and then, or only heads do not stop others.
 TEST_F(Rates, SlowClientsDoNotStopOthers) {
-  const Master master(taking_turns("network_timeout = 1m"), mirrors.table());
+  const LimitedMaster master(taking_turns("network_timeout = 1m"), mirrors.table());
   std::vector<Client> slow;
   const std::string head = "POST /search HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n";
   for (std::size_t i = 0; i < 300; ++i) {
