@@ -97,7 +97,8 @@ class Topology {
   /// Judges what only this room can (strategies, dialects, routes, read preferences, pings);
   /// nullptr when that found a problem. Mirror sets that did not change since `previous` are taken
   /// over with all that is known of them, also where the rules of their protection did change: then
-  /// budget, tokens, breaker and marks start anew. Limits of agents take effect with apply_limits().
+  /// budget, tokens, breaker and marks start anew. Limits of agents take effect with
+  /// apply_limits().
   static std::shared_ptr<const Topology> build(const Settings& settings,
                                                const Surroundings& surroundings,
                                                const Topology* previous, Problems& problems);

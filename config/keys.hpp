@@ -31,9 +31,10 @@ using FieldOf =
                  std::vector<std::string> Owner::*, Located<Values> Owner::*...,
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
-using Field = FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, unsigned,
-                      std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
-                      LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, double>;
+using Field =
+    FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, unsigned, std::size_t, bool,
+            std::string, PartialResults, Collation, LookUp, Updates, Consistency, LogLevel,
+            AdmissionMode, QueueOrder, TicketResize, TicketCount, double>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.
