@@ -203,7 +203,7 @@ struct InstanceSettings {
   Located<TicketCount> update_tickets;
   std::optional<Located<unsigned>> ticket_queue_depth;  ///< unset: four times the pool (AC-011)
   std::optional<Located<Micros>> ticket_queue_timeout;  ///< unset: the request's deadline
-  Located<QueueOrder> ticket_queue_discipline{QueueOrder::fifo, {}};
+  Located<QueueOrder> ticket_queue_discipline{QueueOrder::lifo, {}};
   Located<Micros> ticket_queue_target{20ms, {}};
   Located<Micros> ticket_queue_interval{200ms, {}};
   Located<bool> low_priority{false, {}};                            ///< AC-007

@@ -88,7 +88,7 @@ TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, sect
   EXPECT_EQ(s.update_tickets.value.kind, TicketCount::Kind::unlimited);
   EXPECT_FALSE(s.ticket_queue_depth);
   EXPECT_FALSE(s.ticket_queue_timeout);
-  EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::fifo);
+  EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::lifo);
   EXPECT_FALSE(s.low_priority.value);
   EXPECT_EQ(s.ticket_resize.value, TicketResize::gradual);
   EXPECT_EQ(s.ticket_delinquent_after.value, 30ms);
@@ -105,12 +105,12 @@ TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, sect
 TEST(Read, SetsTheTicketsInTheirWordsAndNumbers) {
   const auto s = settings_of(
                      "searchd {\n search_tickets = Auto\n update_tickets = 12\n"
-                     " ticket_queue_discipline = LIFO\n admission = off\n"
+                     " ticket_queue_discipline = CODEL\n admission = off\n"
                      " throughput_probing_read_write_ratio = .67\n}")
                      .searchd;
   EXPECT_EQ(s.search_tickets.value.kind, TicketCount::Kind::automatic);
   EXPECT_EQ(s.update_tickets.value, (TicketCount{TicketCount::Kind::fixed, 12}));
-  EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::lifo);
+  EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::codel);
   EXPECT_EQ(s.admission.value, AdmissionMode::off);
   EXPECT_EQ(s.throughput_probing_read_write_ratio.value, 0.67);
 }
