@@ -29,7 +29,8 @@ void Buffers::give(std::string&& buffer) {
 }
 
 void resize_for_reading(std::string& bytes, std::size_t size) {
-  bytes.resize_and_overwrite(size, [](char*, std::size_t n) { return n; });
+  // g++ 12 tells the operation the new capacity instead of `size`.
+  bytes.resize_and_overwrite(size, [size](char*, std::size_t) { return size; });
 }
 
 }  // namespace karmad
