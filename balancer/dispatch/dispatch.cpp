@@ -66,7 +66,8 @@ class Dispatch {
   std::optional<Answer> without_merge() {
     if (query_.client_left) return Answer{};
     // One who was asked beside it may have answered all the same.
-    query_.plan_anew = query_.plan_anew && !std::ranges::all_of(parts_, &ShardPart::answered);
+    query_.plan_anew =
+        query_.plan_anew && !query_.stopped && !std::ranges::all_of(parts_, &ShardPart::answered);
     if (query_.plan_anew) return Answer{};
     if (auto* part = refusing_part()) return pass_on(*part);
     if (const auto* refused = whole_refusal()) {
@@ -248,8 +249,9 @@ class Dispatch {
 
 Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect,
                       const Parsed& parsed) {
-  if (const auto over = over_rate(query.worker, *query.topology, table))
-    co_return too_many_requests(query.worker, *over);
+  if (!query.former)  // else it was let in already
+    if (const auto over = over_rate(query.worker, *query.topology, table))
+      co_return too_many_requests(query.worker, *over);
   Dispatch run(query, table, dialect, parsed);
   if (auto refused = run.prepare()) co_return *std::move(refused);
   if (auto* part = run.only_part()) {

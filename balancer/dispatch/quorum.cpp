@@ -243,6 +243,9 @@ class QuorumRead {
     if (!whom || refusing_.contains(*whom)) co_return false;
     auto reader = make_reader();
     reader->part.wanted = whom;
+    Candidates only;  // nobody else's answer is the primary's
+    only.insert(*whom);
+    reader->part.excluded = Candidates::first(set_.size()) - only;
     if (!may_read(reader->part)) co_return false;
     clear();
     readers_.start(std::move(reader));

@@ -132,6 +132,7 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   const SelectionLog::About about{query, order.selection, *part.shard};
   const auto& log = *worker.process.selection_log;
   std::optional<Selected> selected;
+  set.look_at_limits();  // a reload may just have limited its agents
   if (!all_full(query, order, part).empty()) selected = co_await wait_for_seat(query, order, part);
   const auto until = part.select_until.value_or(TimePoint{});
   if (!selected && !part.refused && Loop::now() < until && set.pinged()) {

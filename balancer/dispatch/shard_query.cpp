@@ -65,7 +65,7 @@ void take_over(ShardCall& call, ShardPart& other) {
   part.advice = other.advice;
   part.mirror = other.mirror;
   part.reply = std::move(other.reply);
-  part.unsettled = std::move(other.unsettled);
+  part.unsettled = std::exchange(other.unsettled, std::nullopt);
   part.refused.reset();
 }
 

@@ -6,12 +6,26 @@
 namespace karmad {
 namespace {
 
+/// The mirrors that could be selected, each by itself, if they had a seat.
 Candidates suiting(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& set = *part.shard->mirrors;
-  const auto asked = question_of(query, order, part);
-  const auto all = Candidates::first(set.size()) - asked.excluded;
-  if (asked.need == nullptr) return all;
-  return suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, all);
+  auto asked = question_of(query, order, part);
+  const auto all = Candidates::first(set.size());
+  const auto possible = all - asked.excluded;
+  Candidates suiting;
+  for (const auto mirror : possible) {
+    Candidates alone;
+    alone.insert(mirror);
+    asked.excluded = all - alone;
+    if (set.counts(asked, query.worker.loop.index).second > 0) suiting.insert(mirror);
+  }
+  return suiting;
+}
+
+bool any_limit(const MirrorSet& set) {
+  for (std::size_t i = 0; i < set.size(); ++i)
+    if (set[i].agent->seats.limited()) return true;
+  return false;
 }
 
 /// Counts how long it waited, when it has.
@@ -42,10 +56,8 @@ void refuse(Query& query, ShardPart& part, Refusal refusal) {
 }  // namespace
 
 Candidates all_full(const Query& query, const ShardOrder& order, const ShardPart& part) {
-  const auto full = part.shard->mirrors->full();
-  if (full.empty()) return full;
-  const auto wanted = suiting(query, order, part);
-  return (wanted - full).empty() ? wanted : Candidates();
+  // Asked when nothing was selected: what suits was full then, even if it is not any more.
+  return any_limit(*part.shard->mirrors) ? suiting(query, order, part) : Candidates();
 }
 
 Task<std::optional<Selected>> wait_for_seat(Query& query, const ShardOrder& order,

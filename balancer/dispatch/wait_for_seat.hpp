@@ -4,7 +4,8 @@
 
 namespace karmad {
 
-/// The mirrors that suit the part's next attempt, if all of them are full (`max_in_flight`).
+/// Nothing was selected for the next attempt of a part: the mirrors that suit it, if that is
+/// because they are full (`max_in_flight`).
 Candidates all_full(const Query& query, const ShardOrder& order, const ShardPart& part);
 
 /// Waits in the line of the set until a mirror that suits has a seat. Nothing and `part.refused`:

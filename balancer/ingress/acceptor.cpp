@@ -182,7 +182,7 @@ Task<void> Acceptor::run() {
     Endpoint peer;
     Accept accept{acceptor_, socket, peer};
     co_await accept;
-    if (accept.error == asio::error::operation_aborted) break;
+    if (accept.error == asio::error::operation_aborted || !acceptor_.is_open()) break;
     if (accept.error) {
       // Out of descriptors, most likely: what is open goes on, new ones wait a little.
       if (!trouble) spdlog::warn("accept: {}", accept.error.message());
@@ -194,6 +194,14 @@ Task<void> Acceptor::run() {
     worker_.counters.add(Count::connections);
     error_code ignored;
     socket.non_blocking(true, ignored);
+    const auto& process = worker_.process;
+    if (process.connections.load(std::memory_order_relaxed) + process.rates.connections.asleep() >=
+        process.max_connections) {  // those who wait for their turn have their place already
+      static const auto kTooMany = no_room("too many connections (max_connections)");
+      worker_.counters.add(Count::connections_refused);
+      turn_away(socket, kTooMany);
+      continue;
+    }
     Arrival arrival{std::move(socket), peer, address_of(peer)};
     const auto topology = worker_.topology();
     if (topology->limits_connections) {
@@ -245,14 +253,7 @@ Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Turn turn, TimePoint unt
 }
 
 void Acceptor::begin(Arrival arrival) {
-  static const auto kTooMany = no_room("too many connections (max_connections)");
   auto& [socket, peer, address] = arrival;
-  const auto& process = worker_.process;
-  if (process.connections.load(std::memory_order_relaxed) + process.rates.connections.asleep() >=
-      process.max_connections) {
-    worker_.counters.add(Count::connections_refused);
-    return turn_away(socket, kTooMany);
-  }
   error_code ignored;
   if (address) socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   boost::intrusive_ptr<Session> session(

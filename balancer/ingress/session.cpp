@@ -121,7 +121,8 @@ Task<bool> Session::more(std::string& in) {
   if (!unread_ && !reading()) start_read(first_.data(), first_.size());
   const auto got = co_await read();
   unread_ = false;
-  if (got.error) co_return false;
+  // The time may have ended while what was read waited for its turn.
+  if (got.error || (timed_out_ && phase_ == Phase::reading)) co_return false;
   in.append(first_.data(), got.size);
   co_return true;
 }
@@ -280,7 +281,7 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
         got = co_await read();
       }
       in.resize(have + got.size);
-      if (got.error) break;
+      if (got.error || timed_out_) break;
       if (in.size() >= due) {
         due = in.size() + kPerTimeout;
         allow(Phase::reading, settings().network_timeout.value);
