@@ -29,6 +29,8 @@ void QueueDiscipline::emptied() {
 QueueMove QueueDiscipline::next(std::size_t waiting, Micros oldest, TimePoint now) {
   if (settings_.order == QueueOrder::fifo) return QueueMove::serve_oldest;
   if (oldest <= settings_.target) {
+    // In overload it is young because those before it were shed: that is no reason to stop.
+    if (overloaded_) return QueueMove::serve_newest;
     emptied();
     return QueueMove::serve_oldest;
   }

@@ -24,7 +24,7 @@ enum class QueueMove : std::uint8_t { serve_oldest, serve_newest, shed_oldest };
 /// In which order those who wait are served, and who has waited in vain. `fifo`: as they came.
 /// `lifo`: so too, until the oldest has waited longer than the target for an interval; then the
 /// newest is served first, for its client is still there, and who waited longer than the interval
-/// is shed, until the queue was empty or its oldest young. `codel`: as they came, but while the
+/// is shed, until the queue was empty. `codel`: as they came, but while the
 /// wait stays above the target one is shed per interval, and more often the longer that lasts
 /// (RFC 8289). Pure; one thread at a time uses it.
 class QueueDiscipline {
