@@ -10,6 +10,7 @@
 
 #include "config/agent_line.hpp"
 #include "config/settings.hpp"
+#include "config/words.hpp"
 
 namespace karmad {
 
@@ -54,28 +55,6 @@ struct Key {
 std::span<const Key<InstanceSettings>> searchd_keys();
 /// The keys of a distributed table.
 std::span<const Key<TableSettings>> table_keys();
-
-/// The words of an enum, in the order of its values.
-template <class Enum>
-std::span<const std::string_view> words();
-template <>
-std::span<const std::string_view> words<PartialResults>();
-template <>
-std::span<const std::string_view> words<Collation>();
-template <>
-std::span<const std::string_view> words<LookUp>();
-template <>
-std::span<const std::string_view> words<Updates>();
-template <>
-std::span<const std::string_view> words<Consistency>();
-template <>
-std::span<const std::string_view> words<LogLevel>();
-template <>
-std::span<const std::string_view> words<AdmissionMode>();
-template <>
-std::span<const std::string_view> words<QueueOrder>();
-template <>
-std::span<const std::string_view> words<TicketResize>();
 
 template <class Owner>
 bool is_list(const Key<Owner>& key) {

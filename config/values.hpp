@@ -84,7 +84,7 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
   } else if constexpr (std::is_same_v<T, std::string>) {
     return value;
   } else if constexpr (std::is_enum_v<T>) {
-    return std::string(words<T>()[static_cast<std::size_t>(value)]);
+    return std::string(word(value));
   } else if constexpr (std::is_same_v<T, double>) {
     return fmt::format("{}", value);
   } else if constexpr (std::is_same_v<T, TicketCount>) {

@@ -5,27 +5,18 @@
 
 #include "balancer/admission/admission.hpp"
 #include "balancer/status/document.hpp"
+#include "config/words.hpp"
 
 namespace karmad {
 namespace {
 
-// The words of the configuration.
-constexpr std::array<std::string_view, 3> kModes{"enforce", "monitor", "off"};
-constexpr std::array<std::string_view, 3> kOrders{"fifo", "lifo", "codel"};
-constexpr std::array<std::string_view, 2> kResizes{"gradual", "immediate"};
-
-template <class Enum>
-std::string_view word(std::span<const std::string_view> words, Enum value) {
-  return words[static_cast<std::size_t>(value)];
-}
-
 void write_settings(Document& out, const TicketPool& pool, const PoolSettings& settings) {
   out.optional("size", settings.size ? std::optional<std::uint64_t>(*settings.size) : std::nullopt);
   out.count("queue_depth", pool.queue_depth());
-  out.text("queue_discipline", word(kOrders, settings.discipline.order));
+  out.text("queue_discipline", word(settings.discipline.order));
   out.milliseconds("queue_target_ms", settings.discipline.target);
   out.milliseconds("queue_interval_ms", settings.discipline.interval);
-  out.text("resize", word(kResizes, settings.resize));
+  out.text("resize", word(settings.resize));
   out.milliseconds("delinquent_after_ms", settings.delinquent_after);
 }
 
@@ -110,7 +101,7 @@ void append_admission_json(std::string& out, const Worker& worker,
   Document document(out);
   document.object([&] {
     if (admission == nullptr) return;
-    document.text("mode", word(kModes, admission->mode()));
+    document.text("mode", word(admission->mode()));
     document.flag("lowPriority", admission->low_priority());
     document.object("limiters", [&] {
       for (const auto& gate : in_front) document.raw(gate.name, gate.json);
