@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "agent/history.hpp"
+#include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/render.hpp"
 #include "balancer/status/statements.hpp"

@@ -119,6 +119,25 @@ TEST_F(Rates, ConnectionsThatWaitAreServedInTheEndAndClosedAtAStop) {
   EXPECT_EQ(master.process().wait(), 0);
 }
 
+// Who waits has a place among `max_connections` already: it is not refused when its turn comes, and
+// nobody is let into the queue beyond that.
+TEST_F(Rates, ConnectionsThatWaitKeepTheirPlace) {
+  const LimitedMaster master(
+      taking_turns(
+          "max_connections = 2\n ingress_connection_rate = 20/s\n"
+          " ingress_connection_burst = 50ms\n ingress_connection_queue = 10\n workers = 1"),
+      mirrors.table());
+  const auto first = client_at(master);
+  EXPECT_EQ(status_of(*first), 200);
+  const auto second = client_at(master);
+  const auto third = client_at(master);
+  const auto answer = third->receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 429);
+  EXPECT_TRUE(answer->body.contains("max_connections")) << answer->body;
+  EXPECT_EQ(status_of(*second), 200);
+}
+
 TEST_F(Rates, ConnectionsFromBypassRangesNeedNoToken) {  // AC-042
   const LimitedMaster master(
       taking_turns("ingress_connection_rate = 1/h\n ingress_connection_burst = 1h\n"

@@ -218,6 +218,16 @@ TEST(Quorum, MirrorsThatSayNoGenerationCannotAgree) {
   EXPECT_EQ(master.find().status, 200);
 }
 
+TEST(Quorum, ItsWinnerIsCountedOnceAlsoWhereShardsAreMerged) {
+  Copies first(std::vector{7});
+  Copies second(std::vector{7});
+  const RestingMaster master(
+      taking_turns(), table_of({line_of({first[0].address()}), line_of({second[0].address()})}));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.find("", kQuorum).status, 200);
+  EXPECT_EQ(master.count("ag_t_1_1_succeeded_queries"), 3);
+  EXPECT_EQ(master.count("ag_t_2_1_succeeded_queries"), 3);
+}
+
 TEST(Quorum, AMirrorThatFailsIsReplaced) {
   Copies copies({7, 7, 7});
   copies[0].fails(json(R"({"error":"internal error"})", 500));
