@@ -84,9 +84,11 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
     write_head(
         loop.head, order, pool.agent().name,
         std::min(order.query_timeout, std::chrono::duration_cast<Micros>(order.deadline - now)));
-    auto exchanged = co_await exchange(loop, *connection, {loop.head, order.body.value_or("")},
-                                       order.method == "HEAD", order.max_reply, stop, end.reply,
-                                       notes ? &first_byte : nullptr);
+    Outgoing request{loop.head, order.body.value_or("")};
+    if (request.body.size() <= kJoinedBody) request = {loop.head.append(request.body), {}};
+    auto exchanged =
+        co_await exchange(loop, *connection, request, order.method == "HEAD", order.max_reply, stop,
+                          end.reply, notes ? &first_byte : nullptr);
     end.sent = true;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;

@@ -245,7 +245,7 @@ class ReplyReader {
 /// A request that goes out while its reply is read already: each side may wait for the other one to
 /// read, so neither direction waits for the other's end.
 struct Sending {
-  error_code error;
+  error_code error{};
   bool under_way = false;
   Signal ended{};
 };
@@ -262,8 +262,10 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
                            std::size_t max_reply, Stop& stop, Reply& reply, FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
+  const Turn::UnderWay under_way(loop.turn);
   // A failed write is not the end: the agent may have answered before it read everything.
-  Sending sending{.error = connection.write_now(request)};
+  Sending sending;
+  sending.error = co_await connection.send(request);
   std::string rest;
   if (sending.error == asio::error::would_block) {
     rest = request.head;

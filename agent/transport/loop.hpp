@@ -7,6 +7,7 @@
 #include "agent/transport/deadlines.hpp"
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/task.hpp"
+#include "agent/transport/turn.hpp"
 #include "strategies/random_source.hpp"
 
 namespace karmad {
@@ -34,6 +35,7 @@ class Loop {
   const unsigned index;
   Buffers buffers;
   SeededRandom random;
+  Turn turn{*this};
   // Not kept over a wait:
   ResponseHead response_head;  ///< where a reply's head is parsed into
   std::string head;            ///< where a head is written that mostly goes out at once

@@ -8,7 +8,7 @@
 namespace karmad {
 
 Connection::Connection(Socket socket, Pool& pool)
-    : Stream(std::move(socket)),
+    : Stream(pool.loop_, std::move(socket)),
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
       flight_(pool.agent_->vitals.connections) {}
@@ -26,8 +26,7 @@ bool Connection::looks_alive() {
 void Connection::unexpected() {
   if (in_use_) {
     // The agent answers, or closes, before it has the whole request: the rest need not be sent.
-    error_code ignored;
-    socket().cancel(ignored);
+    cancel();
     return;
   }
   // Closed by the agent, or it speaks without being asked: of no use any more.

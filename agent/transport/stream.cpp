@@ -4,23 +4,33 @@
 
 namespace karmad {
 
-void Outgoing::consume(std::size_t sent) {
-  const auto of_head = std::min(sent, head.size());
-  head.remove_prefix(of_head);
-  body.remove_prefix(sent - of_head);
-}
-
-std::array<asio::const_buffer, 2> Outgoing::buffers() const {
-  if (head.empty()) return {asio::buffer(body.data(), body.size()), asio::const_buffer{}};
-  return {asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())};
-}
-
 void Stream::start_read(char* into, std::size_t room) {
   reading_ = true;
-  socket_.async_read_some(asio::buffer(into, room), [self = boost::intrusive_ptr<Stream>(this)](
-                                                        error_code error, std::size_t size) {
-    self->read_ended(error, size);
-  });
+  begun_ = false;
+  hastened_ = false;
+  cancelled_ = false;
+  room_ = asio::buffer(into, room);
+  if (!loop_.turn.busy()) return begin_read();
+  if (!std::exchange(watched_, true)) loop_.turn.watch(*this);
+}
+
+void Stream::hasten_read() {
+  if (!reading_ || begun_ || std::exchange(hastened_, true)) return;
+  loop_.turn.read(*this);
+}
+
+void Stream::begin_watched_read() {
+  watched_ = false;
+  if (reading_ && !begun_ && !hastened_) begin_read();
+}
+
+void Stream::begin_read() {
+  if (cancelled_) return read_ended(asio::error::operation_aborted, 0);
+  begun_ = true;
+  socket_.async_read_some(
+      room_, [self = boost::intrusive_ptr<Stream>(this)](error_code error, std::size_t size) {
+        self->read_ended(error, size);
+      });
 }
 
 void Stream::read_ended(error_code error, std::size_t size) {
@@ -42,7 +52,8 @@ Stream::Read Stream::read_now(char* into, std::size_t room) {
 error_code Stream::write_now(Outgoing& out) {
   error_code error;
   while (!out.empty()) {
-    const auto sent = socket_.write_some(out.buffers(), error);
+    const auto sent = out.body.empty() ? socket_.write_some(asio::buffer(out.head), error)
+                                       : socket_.write_some(out.buffers(), error);
     if (error) return error;
     out.consume(sent);
   }
@@ -84,9 +95,19 @@ Task<error_code> Stream::write(Outgoing out) {
   co_return error;
 }
 
+void Stream::cancel() {
+  error_code ignored;
+  socket_.cancel(ignored);
+  if (!reading_ || begun_) return;
+  cancelled_ = true;
+  hasten_read();
+}
+
 void Stream::close() {
   error_code ignored;
-  if (socket_.is_open()) socket_.close(ignored);
+  if (!socket_.is_open()) return;
+  socket_.close(ignored);
+  hasten_read();
 }
 
 }  // namespace karmad

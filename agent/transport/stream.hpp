@@ -1,12 +1,9 @@
 #pragma once
 
-#include <array>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstddef>
-#include <span>
-#include <string_view>
 
 #include "agent/transport/loop.hpp"
 
@@ -17,22 +14,12 @@ using Protocol = asio::generic::stream_protocol;  // TCP and unix sockets alike
 using Socket = asio::basic_stream_socket<Protocol, Executor>;
 using Endpoint = Protocol::endpoint;
 
-/// Bytes that wait to be sent, in at most two pieces (a head and a body).
-struct Outgoing {
-  std::string_view head;
-  std::string_view body;
-
-  bool empty() const { return head.empty() && body.empty(); }
-  void consume(std::size_t sent);
-  std::array<asio::const_buffer, 2> buffers() const;
-};
-
 /// A connected socket on which one read may be outstanding while nobody waits for it: on a client's
 /// connection it notices that the client left, on a pooled one that the agent closed, and in both
 /// cases it is the read that the next message needs anyway. Counted references, one thread.
 class Stream {
  public:
-  explicit Stream(Socket socket) : socket_(std::move(socket)) {}
+  Stream(Loop& loop, Socket socket) : loop_(loop), socket_(std::move(socket)) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
@@ -42,7 +29,9 @@ class Stream {
     std::size_t size = 0;
   };
 
-  /// Begins a read into memory that stays until it has ended. None may be outstanding.
+  /// Begins a read into memory that stays until it has ended. None may be outstanding. While much
+  /// is under way it is put off: to the next turn of the loop once somebody waits for it, for at
+  /// most a tick while nobody does.
   void start_read(char* into, std::size_t room);
   bool reading() const { return reading_; }
   /// Reads what is there, without waiting. None may be outstanding.
@@ -53,7 +42,10 @@ class Stream {
     struct Awaiter {
       Stream& stream;
       bool await_ready() const noexcept { return !stream.reading_; }
-      void await_suspend(std::coroutine_handle<> caller) noexcept { stream.reader_ = caller; }
+      void await_suspend(std::coroutine_handle<> caller) noexcept {
+        stream.reader_ = caller;
+        stream.hasten_read();
+      }
       Read await_resume() const noexcept { return stream.last_; }
     };
     return Awaiter{*this};
@@ -61,9 +53,27 @@ class Stream {
 
   /// Sends what can be sent without waiting and takes it off `out`.
   error_code write_now(Outgoing& out);
+  /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn.
+  auto send(Outgoing& out) {
+    struct Awaiter : Turn::Message {
+      bool await_ready() {
+        if (stream.loop_.turn.busy()) return false;
+        error = stream.write_now(out);
+        return true;
+      }
+      void await_suspend(std::coroutine_handle<> caller) {
+        sender = caller;
+        stream.loop_.turn.send(*this);
+      }
+      error_code await_resume() const { return error; }
+    };
+    return Awaiter{{*this, out, {}, {}}};
+  }
   /// Sends the rest, waiting for the other side as long as the socket is open.
   Task<error_code> write(Outgoing out);
 
+  /// Ends what is outstanding with an error; the socket stays open.
+  void cancel();
   /// Ends everything outstanding with an error. May be called again.
   void close();
   bool open() const { return socket_.is_open(); }
@@ -79,11 +89,21 @@ class Stream {
   friend void intrusive_ptr_release(Stream* stream) {
     if (--stream->references_ == 0) delete stream;
   }
+  friend class Turn;
+  void begin_read();
+  void begin_watched_read();
+  void hasten_read();
   void read_ended(error_code error, std::size_t size);
 
+  Loop& loop_;
   Socket socket_;
   unsigned references_ = 0;
   bool reading_ = false;
+  bool begun_ = false;      ///< the read
+  bool hastened_ = false;   ///< it is begun with the next turn
+  bool watched_ = false;    ///< after a tick somebody looks whether it was
+  bool cancelled_ = false;  ///< before it was begun
+  asio::mutable_buffer room_;
   Read last_;
   std::coroutine_handle<> reader_;
 };

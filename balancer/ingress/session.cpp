@@ -31,7 +31,7 @@ bool is_dropped_easily(const RequestHead& head) {
 
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address)
-    : Stream(std::move(socket)),
+    : Stream(worker.loop, std::move(socket)),
       worker_(worker),
       settings_(worker.topology()),
       client_(std::move(client)),
@@ -87,8 +87,7 @@ void Session::too_slow() {
   if (phase_ != Phase::idle && phase_ != Phase::lingering)
     worker_.counters.add(Count::slow_clients);
   if (phase_ == Phase::reading) {
-    error_code ignored;
-    socket().cancel(ignored);  // it is told why
+    cancel();  // it is told why
   } else {
     close();
   }
@@ -191,7 +190,7 @@ Task<bool> Session::serve() {
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);
       auto outgoing = write_answer(answer, &head);
-      const auto error = write_now(outgoing);
+      const auto error = co_await send(outgoing);
       if (error == asio::error::would_block) {
         const bool sent = co_await send_rest(outgoing);
         if (!sent) co_return false;
@@ -354,7 +353,7 @@ Task<bool> Session::send_rest(Outgoing out) {
 
 Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
   auto outgoing = write_answer(answer, head);
-  const auto error = write_now(outgoing);
+  const auto error = co_await send(outgoing);
   if (error != asio::error::would_block) co_return !error;
   const bool sent = co_await send_rest(outgoing);
   co_return sent;
@@ -404,9 +403,11 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
             .client_minor_version = head != nullptr ? head->minor_version : 1,
             .extra = {extra.data(), extras},
             .passed_on = passed_on});
-  const Outgoing outgoing{out, to_head || bare ? std::string_view() : content};
-  worker_.counters.add(Count::bytes_out, outgoing.head.size() + outgoing.body.size());
-  return outgoing;
+  const auto body = to_head || bare ? std::string_view() : content;
+  worker_.counters.add(Count::bytes_out, out.size() + body.size());
+  if (body.size() > kJoinedBody) return {out, body};
+  out.append(body);
+  return {out, {}};
 }
 
 /// Says why, and ends the connection: nobody knows where the next request begins.

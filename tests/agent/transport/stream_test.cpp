@@ -28,7 +28,7 @@ class Streams : public testing::Test {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(std::move(socket));
+    stream = new Noting(loop, std::move(socket));
     other = ends[1];
   }
   ~Streams() override {
@@ -169,7 +169,7 @@ TEST_F(Streams, AWriteEndsWithAnErrorWhenTheOtherSideLeavesOrItIsClosed) {
     ::close(std::exchange(other, ends[1]));
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(std::move(socket));
+    stream = new Noting(loop, std::move(socket));
   }
 }
 

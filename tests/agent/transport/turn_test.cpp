@@ -1,0 +1,141 @@
+#include "agent/transport/turn.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/error.hpp>
+#include <deque>
+
+#include "agent/transport/stream.hpp"
+#include "tests/agent/transport/on_loop.hpp"
+
+namespace karmad::test {
+namespace {
+
+/// A stream of a loop that is as busy as a test wants it.
+class Turns : public testing::Test {
+ protected:
+  Turns() {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
+    socket.non_blocking(true);
+    stream = new Stream(loop, std::move(socket));
+    other = ends[1];
+  }
+  ~Turns() override {
+    stream->close();
+    loop.io.restart();
+    loop.io.poll();
+    if (other >= 0) ::close(other);
+  }
+  void make_busy() {
+    while (!loop.turn.busy()) under_way.emplace_back(loop.turn);
+  }
+  void say(std::string_view text) const {
+    EXPECT_EQ(::write(other, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  std::string heard() const {
+    std::array<char, 64> bytes;
+    const auto size = ::read(other, bytes.data(), bytes.size());
+    return size > 0 ? std::string(bytes.data(), static_cast<std::size_t>(size)) : std::string();
+  }
+  Task<void> send(std::string head, std::string_view body, error_code& error) {
+    Outgoing out{head, body};
+    error = co_await stream->send(out);
+    ++sent;
+  }
+  Task<void> read(Stream::Read& got) {
+    got = co_await stream->read();
+    ++ended;
+  }
+
+  Loop loop{0, 1 << 20, 1};
+  std::deque<Turn::UnderWay> under_way;
+  boost::intrusive_ptr<Stream> stream;
+  int other = -1;
+  int sent = 0;
+  int ended = 0;
+  std::array<char, 16> into{};
+};
+
+TEST_F(Turns, AreNotWaitedForWhileLittleIsUnderWay) {
+  error_code error = asio::error::would_block;
+  spawn(send("head ", "body", error));
+  EXPECT_EQ(sent, 1);
+  EXPECT_FALSE(error);
+  EXPECT_EQ(heard(), "head body");
+}
+
+TEST_F(Turns, EndWithTheMessagesInTheirOrder) {
+  make_busy();
+  std::array<error_code, 2> errors;
+  errors.fill(asio::error::would_block);
+  spawn(send("one ", "and ", errors[0]));
+  spawn(send("two", "", errors[1]));
+  EXPECT_EQ(sent, 0);
+  EXPECT_EQ(heard(), "");
+  ASSERT_TRUE(turn_until(loop, [&] { return sent == 2; }));
+  EXPECT_FALSE(errors[0]);
+  EXPECT_FALSE(errors[1]);
+  EXPECT_EQ(heard(), "one and two");
+}
+
+TEST_F(Turns, TellTheSenderThatTheSocketIsClosed) {
+  make_busy();
+  error_code error;
+  spawn(send("never", "", error));
+  stream->close();
+  ASSERT_TRUE(turn_until(loop, [&] { return sent == 1; }));
+  EXPECT_EQ(error, asio::error::bad_descriptor);
+}
+
+TEST_F(Turns, BeginAReadThatSomebodyWaitsFor) {
+  make_busy();
+  stream->start_read(into.data(), into.size());
+  EXPECT_TRUE(stream->reading());
+  Stream::Read got;
+  spawn(read(got));
+  say("hello");
+  ASSERT_TRUE(turn_until(loop, [&] { return ended == 1; }));
+  EXPECT_EQ(std::string_view(into.data(), got.size), "hello");
+}
+
+TEST_F(Turns, BeginAReadThatNobodyWaitsForAfterATick) {
+  make_busy();
+  stream->start_read(into.data(), into.size());
+  ::close(std::exchange(other, -1));
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  Stream::Read got;
+  spawn(read(got));
+  EXPECT_EQ(got.error, asio::error::eof);
+}
+
+TEST_F(Turns, EndAReadThatIsCancelledBeforeItBegan) {
+  make_busy();
+  Stream::Read got;
+  stream->start_read(into.data(), into.size());
+  spawn(read(got));
+  stream->cancel();
+  ASSERT_TRUE(turn_until(loop, [&] { return ended == 1; }));
+  EXPECT_EQ(got.error, asio::error::operation_aborted);
+  EXPECT_TRUE(stream->open());
+
+  stream->start_read(into.data(), into.size());  // and then the next one is as good as ever
+  spawn(read(got));
+  say("again");
+  ASSERT_TRUE(turn_until(loop, [&] { return ended == 2; }));
+  EXPECT_EQ(std::string_view(into.data(), got.size), "again");
+}
+
+TEST_F(Turns, EndAReadWhoseSocketIsClosedBeforeItBegan) {
+  make_busy();
+  stream->start_read(into.data(), into.size());
+  stream->close();
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+}
+
+}  // namespace
+}  // namespace karmad::test
