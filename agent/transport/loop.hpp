@@ -35,7 +35,6 @@ class Loop {
   const unsigned index;
   Buffers buffers;
   SeededRandom random;
-  Turn turn{*this};
   // Not kept over a wait:
   ResponseHead response_head;  ///< where a reply's head is parsed into
   std::string head;            ///< where a head is written that mostly goes out at once
@@ -49,6 +48,9 @@ class Loop {
       timer_;
   bool ticking_ = false;
   TimePoint ticked_{};  ///< when the last tick was, or the first was waited for
+
+ public:
+  Turn turn{*this};  ///< goes before the deadlines do
 };
 
 /// Why something that waits is told to stop.

@@ -25,7 +25,7 @@ void Turn::read(Stream& stream) {
 
 void Turn::watch(Stream& stream) {
   watched_.emplace_back(&stream);
-  if (!watch_.armed()) loop_.arm(watch_, loop_.lately() + Deadlines::kTick);
+  if (!watch_.armed()) loop_.arm(watch_, loop_.lately());
 }
 
 /// What is posted now comes behind everything that the last wait found ready.

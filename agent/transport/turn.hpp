@@ -53,7 +53,7 @@ class Turn {
 
   /// The read of `stream` is begun at the end of the next turn.
   void read(Stream& stream);
-  /// It is begun after a tick of the clock, if not before: nobody waits for it yet.
+  /// It is begun with the next tick of the clock, if not before: nobody waits for it yet.
   void watch(Stream& stream);
 
  private:
