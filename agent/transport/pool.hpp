@@ -23,7 +23,7 @@ class Connection final : public Stream {
   /// Where the first bytes of a reply land; big enough for most heads.
   std::array<char, 2048> first;
 
-  void read_first() { start_read(first.data(), first.size()); }
+  void read_first() { start_read_now(first.data(), first.size()); }
 
   /// Whether the agent has closed it or said something unasked; one system call. For requests that
   /// must not be sent twice: others just try.

@@ -4,12 +4,21 @@
 
 namespace karmad {
 
-void Stream::start_read(char* into, std::size_t room) {
+void Stream::prepare_read(char* into, std::size_t room) {
   reading_ = true;
   begun_ = false;
   hastened_ = false;
   cancelled_ = false;
   room_ = asio::buffer(into, room);
+}
+
+void Stream::start_read_now(char* into, std::size_t room) {
+  prepare_read(into, room);
+  begin_read();
+}
+
+void Stream::start_read(char* into, std::size_t room) {
+  prepare_read(into, room);
   if (!loop_.turn.busy()) return begin_read();
   if (!std::exchange(watched_, true)) loop_.turn.watch(*this);
 }

@@ -33,6 +33,8 @@ class Stream {
   /// is under way it is put off: to the next turn of the loop once somebody waits for it, for at
   /// most a tick while nobody does.
   void start_read(char* into, std::size_t room);
+  /// The same, never put off: where bytes that come unasked must not pass for an answer.
+  void start_read_now(char* into, std::size_t room);
   bool reading() const { return reading_; }
   /// Reads what is there, without waiting. None may be outstanding.
   Read read_now(char* into, std::size_t room);
@@ -90,6 +92,7 @@ class Stream {
     if (--stream->references_ == 0) delete stream;
   }
   friend class Turn;
+  void prepare_read(char* into, std::size_t room);
   void begin_read();
   void begin_watched_read();
   void hasten_read();

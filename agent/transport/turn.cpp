@@ -6,6 +6,11 @@
 #include "agent/transport/stream.hpp"
 
 namespace karmad {
+namespace {
+
+constexpr std::size_t kKeptHeads = 1 << 20;  // bytes of memory; more is given back after a burst
+
+}  // namespace
 
 Turn::Turn(Loop& loop) : loop_(loop) {}
 
@@ -36,6 +41,7 @@ void Turn::ends_later() {
 
 void Turn::end() {
   ends_ = false;
+  if (leaving_heads_.capacity() > kKeptHeads) leaving_heads_ = {};
   leaving_heads_.clear();
   leaving_heads_.swap(heads_);
   leaving_.swap(messages_);

@@ -113,6 +113,14 @@ TEST_F(Turns, BeginAReadThatNobodyWaitsForAfterATick) {
   EXPECT_EQ(got.error, asio::error::eof);
 }
 
+TEST_F(Turns, AreNotWaitedForByAReadThatMustBeBegunNow) {
+  make_busy();
+  stream->start_read_now(into.data(), into.size());
+  say("unasked");
+  loop.io.poll();  // neither a turn nor a tick has ended
+  EXPECT_FALSE(stream->reading());
+}
+
 TEST_F(Turns, EndAReadThatIsCancelledBeforeItBegan) {
   make_busy();
   Stream::Read got;
