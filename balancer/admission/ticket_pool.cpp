@@ -131,9 +131,10 @@ TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
       note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
       waiter.state_ = TicketWaiter::State::granted;
       asked = Asked::admitted;
-    } else if (waiting() >= queue_depth() && !make_room(waiter.priority, woken)) {
+    } else if (waiting() >= queue_depth() && !can_make_room(waiter.priority)) {
       asked = Asked::refused;
     } else {
+      if (waiting() >= queue_depth()) make_room(woken);
       waiter.state_ = TicketWaiter::State::queued;
       if (waiter.priority == Priority::low) {
         low_.insert(waiter);
@@ -147,6 +148,21 @@ TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
   if (asked == Asked::refused) cell.refused.add(1);
   wake(woken);
   return asked;
+}
+
+bool TicketPool::refuses(unsigned worker, Priority priority, TimePoint now) {
+  if (!exhausted()) return false;
+  TicketWaiter* woken = nullptr;
+  bool full = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    settle(now, woken);
+    full = waiting() >= queue_depth() && !can_make_room(priority) &&
+           (waiting() > 0 || !has_free(word_.load(std::memory_order_relaxed)));
+  }
+  wake(woken);
+  if (full) cells(worker, priority).refused.add(1);
+  return full;
 }
 
 bool TicketPool::cancel(TicketWaiter& waiter, TimePoint now) {
@@ -305,15 +321,14 @@ void TicketPool::shed_oldest(TicketWaiter*& woken) {
 }
 
 /// Whoever waits with low priority goes first, then the oldest where the newest are served.
-bool TicketPool::make_room(Priority comes, TicketWaiter*& woken) {
-  if (comes == Priority::low || queue_depth() == 0) return false;
-  if (!low_.empty()) {
-    leave(*low_.rbegin(), TicketWaiter::State::shed, woken);
-    return true;
-  }
-  if (!discipline_.newest_first()) return false;
-  shed_oldest(woken);
-  return true;
+bool TicketPool::can_make_room(Priority comes) const {
+  return comes != Priority::low && queue_depth() > 0 &&
+         (!low_.empty() || discipline_.newest_first());
+}
+
+void TicketPool::make_room(TicketWaiter*& woken) {
+  if (low_.empty()) return shed_oldest(woken);
+  leave(*low_.rbegin(), TicketWaiter::State::shed, woken);
 }
 
 /// Takes it out of its queue; unless it went by itself (`idle`), it will be woken.

@@ -87,6 +87,13 @@ class TicketPool {
   enum class Asked : std::uint8_t { admitted, queued, refused };
   /// A ticket (then collect() has it), or a place in the queue, or neither: the queue is full.
   Asked ask(TicketWaiter& waiter, TimePoint now);
+  /// Whether all tickets are out, at a glance.
+  bool exhausted() const {
+    const auto word = word_.load(std::memory_order_relaxed);
+    return counted_.load(std::memory_order_relaxed) && used(word) >= total(word);
+  }
+  /// True where ask() would refuse, and counted as refused: for who need not come to ask.
+  bool refuses(unsigned worker, Priority priority, TimePoint now);
   /// Leaves the queue. False: it was served or shed already and will be woken.
   bool cancel(TicketWaiter& waiter, TimePoint now);
   /// After `admitted`, or once woken: the ticket, or none for who was shed.
@@ -140,7 +147,8 @@ class TicketPool {
   void settle(TimePoint now, TicketWaiter*& woken);
   TicketWaiter* next(TimePoint now, TicketWaiter*& woken);
   void shed_oldest(TicketWaiter*& woken);
-  bool make_room(Priority comes, TicketWaiter*& woken);
+  bool can_make_room(Priority comes) const;
+  void make_room(TicketWaiter*& woken);
   void leave(TicketWaiter& waiter, TicketWaiter::State state, TicketWaiter*& woken);
   std::size_t waiting() const { return normal_.size() + low_.size(); }
 
