@@ -21,7 +21,7 @@ class Buffers {
 
  private:
   static constexpr std::size_t kKeptSmall = 256;  // a request under way holds one
-  static constexpr std::size_t kKeptLarge = 64;
+  static constexpr std::size_t kKeptLarge = 128;
 
   std::size_t keep_up_to_;
   std::vector<std::string> small_;
@@ -32,6 +32,8 @@ class Buffers {
 class Buffer {
  public:
   explicit Buffer(Buffers& home, std::size_t room = 0) : home_(&home), bytes_(home.take(room)) {}
+  /// Takes over bytes that lie in one of `home`'s.
+  Buffer(Buffers& home, std::string&& bytes) : home_(&home), bytes_(std::move(bytes)) {}
   Buffer(Buffer&& other) noexcept : home_(other.home_), bytes_(std::move(other.bytes_)) {
     other.bytes_.clear();
   }

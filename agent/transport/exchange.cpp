@@ -29,33 +29,29 @@ class ReplyReader {
   /// Where reading a head has got to.
   enum class Step : std::uint8_t { more, head, failed };
 
-  /// Takes in what the connection's first-read buffer holds now.
+  /// Takes in what has arrived on the connection.
   Step arrived(const Stream::Read& got) {
     if (got.error) {
       read_failed(got.error);
       return Step::failed;
     }
     if (!end_.any_bytes) begins();
-    const std::string_view news(connection_.first.data(), got.size);
-    if (!reply_.bytes.empty()) {
-      reply_.bytes.append(news);
-      return parse();
+    loop_.buffers.give(std::exchange(reply_.bytes, std::move(connection_.arrived())));
+    return parse();
+  }
+
+  /// Reads what is missing of the head.
+  Task<Step> rest_of_head() {
+    auto step = Step::more;
+    while (step == Step::more) {
+      const auto got = co_await more(reply_.bytes, Buffers::kSmall);
+      if (got.error) {
+        read_failed(got.error);
+        co_return Step::failed;
+      }
+      step = parse();
     }
-    // A head in one piece, the common case, is read where it lies; the reply gets its room at once.
-    auto& head = loop_.response_head;
-    const auto state = parse_response_head(news, {kReplyHead, kMaxFields}, to_head_, head);
-    const bool whole = state && *state == HeadState::complete && head.status >= 200;
-    const auto room = whole && head.framing == Framing::length && head.content_length <= max_reply_
-                          ? head.size + static_cast<std::size_t>(head.content_length)
-                          : news.size();
-    if (reply_.bytes.capacity() < std::min(room, kStep)) {
-      loop_.buffers.give(std::move(reply_.bytes));
-      reply_.bytes = loop_.buffers.take(std::min(room, kStep));
-    }
-    reply_.bytes.append(news);
-    if (!whole) return parse();
-    note(head, news.data());
-    return Step::head;
+    co_return step;
   }
 
   /// After the head: whether the body is here already; most are.
@@ -137,7 +133,7 @@ class ReplyReader {
       }
       if (*state == HeadState::incomplete) return Step::more;
       if (head.status >= 200) {
-        note(head, reply_.bytes.data());
+        note(head);
         return Step::head;
       }
       reply_.bytes.erase(0, head.size);
@@ -148,16 +144,25 @@ class ReplyReader {
     }
   }
 
-  void note(const ResponseHead& head, const char* bytes) {
+  void note(const ResponseHead& head) {
     reply_.status = head.status;
     reply_.head_size = head.size;
     framing_ = head.framing;
     content_length_ = head.content_length;
     keep_alive_ = head.keep_alive;
     if (const auto type = head.find("Content-Type"); !type.empty()) {
-      reply_.type_begin = static_cast<std::size_t>(type.data() - bytes);
+      reply_.type_begin = static_cast<std::size_t>(type.data() - reply_.bytes.data());
       reply_.type_size = type.size();
     }
+  }
+
+  /// The reply gets its room at once, or a good part of it.
+  void make_room(std::size_t whole) {
+    const auto room = std::min(whole, kStep);
+    if (reply_.bytes.capacity() >= room) return;
+    auto larger = loop_.buffers.take(room);
+    larger.append(reply_.bytes);
+    loop_.buffers.give(std::exchange(reply_.bytes, std::move(larger)));
   }
 
   bool too_large(std::uint64_t size) {
@@ -187,6 +192,7 @@ class ReplyReader {
   Task<bool> with_length() {
     if (content_length_ > max_reply_) co_return too_large(content_length_);
     const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
+    make_room(whole);
     while (reply_.bytes.size() < whole) {
       const auto missing = whole - reply_.bytes.size();
       const auto got =
@@ -274,13 +280,9 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
     spawn(send_rest(connection, request, sending));
   }
   ReplyReader reader(loop, connection, to_head, max_reply, stop, reply, first_byte);
-  auto got = co_await connection.read();
+  const auto got = co_await connection.read();
   auto step = reader.arrived(got);
-  while (step == ReplyReader::Step::more) {
-    connection.read_first();
-    got = co_await connection.read();
-    step = reader.arrived(got);
-  }
+  if (step == ReplyReader::Step::more) step = co_await reader.rest_of_head();
   bool whole = step == ReplyReader::Step::head;
   if (whole && !reader.complete()) whole = co_await reader.rest();
   auto end = reader.end(whole);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/detail/reactor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -32,6 +33,7 @@ class Loop {
   void arm(Deadline& deadline, TimePoint at);
 
   asio::io_context io;
+  asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   const unsigned index;
   Buffers buffers;
   SeededRandom random;

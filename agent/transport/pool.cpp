@@ -7,8 +7,15 @@
 
 namespace karmad {
 
+namespace {
+
+/// Most answers come in one piece. With the zero behind it, memory of a round size.
+constexpr std::size_t kReplyRoom = (16 << 10) - 1;
+
+}  // namespace
+
 Connection::Connection(Socket socket, Pool& pool)
-    : Stream(pool.loop_, std::move(socket)),
+    : Stream(pool.loop_, std::move(socket), {.room = kReplyRoom, .trust_events = true}),
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
       flight_(pool.agent_->vitals.connections) {}
@@ -41,7 +48,7 @@ void Pool::give(ConnectionPtr connection) {
   if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
     return connection->close();
   connection->in_use_ = false;
-  connection->read_first();
+  connection->start_read_now();
   idle_.push_back(std::move(connection));
   next_waiter();
 }
@@ -238,7 +245,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     opening.became_connection = true;
     const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
     ConnectionPtr connection(new Connection(std::move(socket), *this));
-    connection->read_first();
+    connection->start_read_now();
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }
   if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <expected>
 #include <optional>
 #include <vector>
@@ -19,11 +18,6 @@ class Connection final : public Stream {
  public:
   Connection(Socket socket, Pool& pool);
   ~Connection() override;
-
-  /// Where the first bytes of a reply land; big enough for most heads.
-  std::array<char, 2048> first;
-
-  void read_first() { start_read_now(first.data(), first.size()); }
 
   /// Whether the agent has closed it or said something unasked; one system call. For requests that
   /// must not be sent twice: others just try.

@@ -4,16 +4,24 @@
 
 namespace karmad {
 
+Stream::Stream(Loop& loop, Socket socket, Reads reads)
+    : reads_(reads), loop_(loop), socket_(std::move(socket)) {}
+
+Stream::~Stream() {
+  loop_.buffers.give(std::move(arrived_));
+}
+
 void Stream::prepare_read(char* into, std::size_t room) {
   reading_ = true;
   begun_ = false;
   hastened_ = false;
   cancelled_ = false;
-  room_ = asio::buffer(into, room);
+  into_ = into;
+  room_ = room;
 }
 
-void Stream::start_read_now(char* into, std::size_t room) {
-  prepare_read(into, room);
+void Stream::start_read_now() {
+  prepare_read(nullptr, reads_.room);
   begin_read();
 }
 
@@ -36,10 +44,40 @@ void Stream::begin_watched_read() {
 void Stream::begin_read() {
   if (cancelled_) return read_ended(asio::error::operation_aborted, 0);
   begun_ = true;
-  socket_.async_read_some(
-      room_, [self = boost::intrusive_ptr<Stream>(this)](error_code error, std::size_t size) {
-        self->read_ended(error, size);
-      });
+  intrusive_ptr_add_ref(this);  // until it is complete
+  read_operation_.ec_ = {};
+  read_operation_.bytes_transferred_ = 0;
+  loop_.reactor.start_op(asio::detail::reactor::read_op, socket_.native_handle(), socket_.place(),
+                         &read_operation_, /*is_continuation=*/false, /*allow_speculative=*/true);
+}
+
+Stream::Read Stream::receive() {
+  if (into_ != nullptr) return read_now(into_, room_);
+  Read got;
+  arrived_ = loop_.buffers.take(room_);
+  arrived_.resize_and_overwrite(room_, [&](char* into, std::size_t) {
+    got = read_now(into, room_);
+    return got.size;
+  });
+  if (arrived_.empty()) loop_.buffers.give(std::move(arrived_));
+  return got;
+}
+
+/// Called by the reactor when there may be something to read.
+asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* operation) {
+  auto& stream = static_cast<ReadOperation*>(operation)->stream;
+  const auto got = stream.receive();
+  if (got.error == asio::error::would_block) return not_done;
+  operation->ec_ = got.error;
+  operation->bytes_transferred_ = got.size;
+  return stream.reads_.trust_events && got.size < stream.room_ ? done_and_exhausted : done;
+}
+
+void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended, const error_code&,
+                                     std::size_t) {
+  auto& read = *static_cast<ReadOperation*>(ended);
+  const boost::intrusive_ptr<Stream> stream(&read.stream, /*add_ref=*/false);
+  if (owner != nullptr) stream->read_ended(read.ec_, read.bytes_transferred_);
 }
 
 void Stream::read_ended(error_code error, std::size_t size) {

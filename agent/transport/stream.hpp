@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/detail/reactor.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstddef>
@@ -19,10 +20,18 @@ using Endpoint = Protocol::endpoint;
 /// cases it is the read that the next message needs anyway. Counted references, one thread.
 class Stream {
  public:
-  Stream(Loop& loop, Socket socket) : loop_(loop), socket_(std::move(socket)) {}
+  /// How reads go that bring no memory of their own.
+  struct Reads {
+    std::size_t room = Buffers::kSmall;
+    /// After a read that did not fill its room the next one waits for news, without a look first,
+    /// which would be in vain. An end of the stream that came with the bytes before it is not
+    /// noticed then: who needs to know reads with read_now() first.
+    bool trust_events = false;
+  };
+  Stream(Loop& loop, Socket socket, Reads reads);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() = default;
+  virtual ~Stream();
 
   struct Read {
     error_code error;
@@ -33,9 +42,14 @@ class Stream {
   /// is under way it is put off: to the next turn of the loop once somebody waits for it, for at
   /// most a tick while nobody does.
   void start_read(char* into, std::size_t room);
+  /// The same into a buffer of the loop's, which is taken when something has come: who waits,
+  /// however long, holds no memory for it.
+  void start_read() { start_read(nullptr, reads_.room); }
   /// The same, never put off: where bytes that come unasked must not pass for an answer.
-  void start_read_now(char* into, std::size_t room);
+  void start_read_now();
   bool reading() const { return reading_; }
+  /// What the last read without memory brought; to be moved or cleared before the next one.
+  std::string& arrived() { return arrived_; }
   /// Reads what is there, without waiting. None may be outstanding.
   Read read_now(char* into, std::size_t room);
 
@@ -92,21 +106,45 @@ class Stream {
     if (--stream->references_ == 0) delete stream;
   }
   friend class Turn;
+
+  /// The read as the reactor knows it. It belongs to the stream, so beginning one allocates
+  /// nothing; docs/decisions/010-budget-of-a-request.md says why it is not async_read_some().
+  struct ReadOperation final : asio::detail::reactor_op {
+    explicit ReadOperation(Stream& of)
+        : reactor_op({}, &ReadOperation::perform, &ReadOperation::complete), stream(of) {}
+    static status perform(reactor_op* operation);
+    static void complete(void* owner, asio::detail::operation* ended, const error_code&,
+                         std::size_t);
+    Stream& stream;
+  };
+  /// Asio's socket, with its place in the reactor.
+  struct WatchedSocket final : Socket {
+    explicit WatchedSocket(Socket socket) : Socket(std::move(socket)) {}
+    asio::detail::reactor::per_descriptor_data& place() {
+      return impl_.get_implementation().reactor_data_;
+    }
+  };
+
   void prepare_read(char* into, std::size_t room);
   void begin_read();
+  Read receive();
   void begin_watched_read();
   void hasten_read();
   void read_ended(error_code error, std::size_t size);
 
+  const Reads reads_;
   Loop& loop_;
-  Socket socket_;
+  WatchedSocket socket_;
+  ReadOperation read_operation_{*this};
   unsigned references_ = 0;
   bool reading_ = false;
   bool begun_ = false;      ///< the read
   bool hastened_ = false;   ///< it is begun with the next turn
   bool watched_ = false;    ///< after a tick somebody looks whether it was
   bool cancelled_ = false;  ///< before it was begun
-  asio::mutable_buffer room_;
+  char* into_ = nullptr;    ///< null: a buffer of the loop's
+  std::size_t room_ = 0;
+  std::string arrived_;
   Read last_;
   std::coroutine_handle<> reader_;
 };

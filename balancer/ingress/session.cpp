@@ -32,7 +32,7 @@ bool is_dropped_easily(const RequestHead& head) {
 
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address)
-    : Stream(worker.loop, std::move(socket)),
+    : Stream(worker.loop, std::move(socket), {}),
       worker_(worker),
       settings_(worker.topology()),
       client_(std::move(client)),
@@ -104,26 +104,19 @@ void Session::allow(Phase phase, Micros longest) {
   worker_.loop.arm(clock_, due_);
 }
 
-/// What lies in `first_` was read for `in`; when it is full, more may be there.
-void Session::take_unread(std::string& in) {
-  unread_ = false;
-  in.append(first_.data(), last().size);
-  if (last().size < first_.size()) return;
-  const auto have = in.size();
-  const auto room = in.capacity() - have;
-  resize_for_reading(in, have + room);
-  const auto got = read_now(in.data() + have, room);  // its error comes again with the next read
-  in.resize(have + got.size);
-}
-
 /// Appends what comes next to `in`; false when nothing more comes.
 Task<bool> Session::more(std::string& in) {
-  if (!unread_ && !reading()) start_read(first_.data(), first_.size());
+  if (!unread_ && !reading()) start_read();
   const auto got = co_await read();
   unread_ = false;
   // The time may have ended while what was read waited for its turn.
   if (got.error || (timed_out_ && phase_ == Phase::reading)) co_return false;
-  in.append(first_.data(), got.size);
+  if (in.empty()) {
+    in.swap(arrived());
+  } else {
+    in.append(arrived());
+  }
+  worker_.loop.buffers.give(std::move(arrived()));
   co_return true;
 }
 
@@ -142,7 +135,7 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
 void Session::await_request() {
   if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
   allow(Phase::idle, used_ ? settings().client_timeout.value : settings().network_timeout.value);
-  if (!unread_ && !reading()) start_read(first_.data(), first_.size());
+  if (!unread_ && !reading()) start_read();
 }
 
 /// Answers everything that has arrived. False: the connection is over.
@@ -153,8 +146,8 @@ Task<bool> Session::serve() {
     ~Lease() { worker.give_head(std::move(head)); }
   } lease{worker_};
   auto& head = *lease.head;
-  Buffer in(worker_.loop.buffers);
-  take_unread(*in);
+  Buffer in(worker_.loop.buffers, std::move(arrived()));
+  unread_ = false;
   used_ = true;
   for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
     std::string chunks;
@@ -181,7 +174,7 @@ Task<bool> Session::serve() {
       continue;
     }
     // While the answer is made the next read is outstanding: it tells when the client leaves.
-    if (in->size() == size && !unread_ && !reading()) start_read(first_.data(), first_.size());
+    if (in->size() == size && !unread_ && !reading()) start_read();
     phase_ = Phase::answering;
     bool goes_on = false;
     {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 
@@ -11,7 +10,7 @@ namespace karmad {
 
 /// One client connection: reads requests, has them answered one after the other, writes the
 /// answers in order. While a query runs the next read is outstanding: it notices a client that
-/// leaves. An idle session holds its first-read buffer and a small frame, nothing else.
+/// leaves. An idle session holds itself and a small frame, nothing else.
 class Session final : public Stream {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number.
@@ -43,7 +42,6 @@ class Session final : public Stream {
                           std::string_view& body);
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
-  void take_unread(std::string& in);
   Task<bool> send_rest(Outgoing out);
   Task<bool> send_answer(Answer answer, const RequestHead* head);
   Outgoing write_answer(const Answer& answer, const RequestHead* head);
@@ -71,12 +69,11 @@ class Session final : public Stream {
   Query* query_ = nullptr;
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
-  bool unread_ = false;               ///< `first_` holds bytes that came while nobody waited
+  bool unread_ = false;               ///< bytes have arrived that nobody took
   bool timed_out_ = false;
   bool ending_ = false;
-  bool used_ = false;            ///< had a request before
-  bool greeted_ = false;         ///< had a complete head
-  std::array<char, 512> first_;  ///< an idle client costs little; a longer request a second read
+  bool used_ = false;     ///< had a request before
+  bool greeted_ = false;  ///< had a complete head
 };
 
 }  // namespace karmad
