@@ -94,6 +94,15 @@ constexpr std::array<Known, 22> kEndpoints{{
     {"/json/bulk", What::update, "POST", Class::write, Subject::update},
 }};
 
+/// The endpoint of that path. Asked several times for each request: the last letters tell most of
+/// them apart.
+const Known* endpoint_at(std::string_view path) {
+  for (const auto& known : kEndpoints)
+    if (known.path.size() == path.size() && known.path.back() == path.back() && known.path == path)
+      return &known;
+  return nullptr;
+}
+
 bool allows(std::string_view methods, std::string_view method) {
   for (std::size_t at = 0; at < methods.size();) {
     const auto end = std::min(methods.find(", ", at), methods.size());
@@ -125,32 +134,29 @@ Answer bad_request(Query& query, const ClientError& error) {
   return bad_request(query, error.status, error.reason);
 }
 
-Task<Answer> search(Query& query, Scatter scatter) {
-  const auto& dialect = *query.topology->json;
-  const auto parsed = dialect.parse(query.request);
-  if (!parsed) co_return bad_request(query, parsed.error());
-  const auto* table = query.topology->find(parsed->table);
-  if (table == nullptr || table->opaque)
-    co_return bad_request(query, 404,
-                          fmt::format("unknown table '{}' in search request; SHOW TABLES lists "
-                                      "those there are",
-                                      parsed->table));
-  co_return co_await scatter(query, *table, dialect, *parsed);
+/// An answer that is there already.
+Task<Answer> at_once(Answer answer) {
+  co_return answer;
 }
 
-/// An update goes to the one mirror that takes it, or nowhere: spread over shards or copies it
-/// would leave them different.
-Task<Answer> update(Query& query, Scatter scatter) {
-  const auto& dialect = *query.topology->update;
-  const auto parsed = dialect.parse(query.request);
-  if (!parsed) co_return bad_request(query, parsed.error());
-  const auto* table = query.topology->find(parsed->table);
+/// Puts what was understood to its table. The tasks of those below are the scatter's own: a frame
+/// around it would move the answer once more.
+Task<Answer> put(Query& query, const Dialect& dialect, Parsed parsed, Scatter scatter) {
+  const auto* table = query.topology->find(parsed.table);
   if (table == nullptr || table->opaque)
-    co_return bad_request(query, 404,
-                          fmt::format("unknown table '{}' in {} request; SHOW TABLES lists those "
-                                      "there are",
-                                      parsed->table, query.operation));
-  co_return co_await scatter(query, *table, dialect, *parsed);
+    return at_once(bad_request(query, 404,
+                               fmt::format("unknown table '{}' in {} request; SHOW TABLES lists "
+                                           "those there are",
+                                           parsed.table, query.operation)));
+  return scatter(query, *table, dialect, std::move(parsed));
+}
+
+/// A search, or an update: that goes to the one mirror that takes it, or nowhere. Spread over
+/// shards or copies it would leave them different.
+Task<Answer> json(Query& query, const Dialect& dialect, Scatter scatter) {
+  auto parsed = dialect.parse(query.request);
+  if (!parsed) return at_once(bad_request(query, parsed.error()));
+  return put(query, dialect, *std::move(parsed), scatter);
 }
 
 Answer status(const Query& query, const StatusStatement& statement, What endpoint) {
@@ -168,25 +174,13 @@ Answer status(const Query& query, const StatusStatement& statement, What endpoin
 
 Task<Answer> sql(Query& query, What endpoint, Scatter scatter) {
   const auto text = statement_of(query.request);
-  if (!text) co_return bad_request(query, text.error());
+  if (!text) return at_once(bad_request(query, text.error()));
   const auto statement = parse_statement(*text);
   if (const auto* ours = std::get_if<StatusStatement>(&statement))
-    co_return status(query, *ours, endpoint);
+    return at_once(status(query, *ours, endpoint));
   if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
-    co_return bad_request(query, 400, unknown->reason);
-  const auto& dialect = *query.topology->sql;
-  const auto parsed = dialect.parse(query.request);
-  if (!parsed) co_return bad_request(query, parsed.error());
-  const auto* table = query.topology->find(parsed->table);
-  if (table == nullptr || table->opaque)
-    co_return refusal(
-        404, fmt::format("unknown table '{}'; SHOW TABLES lists those there are", parsed->table));
-  co_return co_await scatter(query, *table, dialect, *parsed);
-}
-
-/// An answer that is there already.
-Task<Answer> at_once(Answer answer) {
-  co_return answer;
+    return at_once(bad_request(query, 400, unknown->reason));
+  return json(query, *query.topology->sql, scatter);
 }
 
 Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
@@ -218,9 +212,9 @@ Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
       return at_once(std::move(told));
     }
     case What::update:
-      return update(query, scatter);
+      return json(query, *query.topology->update, scatter);
     case What::search:
-      return search(query, scatter);
+      return json(query, *query.topology->json, scatter);
     case What::sql:
     case What::cli_json:
     case What::cli:
@@ -231,8 +225,8 @@ Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
 
 /// The endpoint of ours that is asked, if it is one: `/` gives way to a route.
 const Known* known(const Query& query) {
-  const auto* found = std::ranges::find(kEndpoints, query.request.path, &Known::path);
-  if (found == kEndpoints.end()) return nullptr;
+  const auto* found = endpoint_at(query.request.path);
+  if (found == nullptr) return nullptr;
   return found->endpoint == What::banner && query.topology->route("/") ? nullptr : found;
 }
 
@@ -269,10 +263,10 @@ bool climbs(std::string_view path) {
 
 Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
   if (climbs(query.request.path))
-    co_return bad_request(query, 400, "a path with . or .. as a segment is not passed on");
-  const auto parsed = table.opaque->parse(query.request);
-  if (query.preference && !parsed->read) co_return no_preference(query);
-  co_return co_await scatter(query, table, *table.opaque, *parsed);
+    return at_once(bad_request(query, 400, "a path with . or .. as a segment is not passed on"));
+  auto parsed = table.opaque->parse(query.request);
+  if (query.preference && !parsed->read) return at_once(no_preference(query));
+  return scatter(query, table, *table.opaque, *std::move(parsed));
 }
 
 /// The request's read preference, from its header or its URL, where the parameter is taken out: it
@@ -358,20 +352,19 @@ Subject subject_of(const Query& query) {
 }
 
 std::optional<Subject> subject_of(std::string_view path) {
-  const auto* found = std::ranges::find(kEndpoints, path, &Known::path);
-  if (found == kEndpoints.end() || found->endpoint == What::banner || is_sql(found->endpoint))
+  const auto* found = endpoint_at(path);
+  if (found == nullptr || found->endpoint == What::banner || is_sql(found->endpoint))
     return std::nullopt;
   return found->subject;
 }
 
 bool is_own_path(std::string_view path) {
-  return path != "/" && std::ranges::find(kEndpoints, path, &Known::path) != kEndpoints.end();
+  return path != "/" && endpoint_at(path) != nullptr;
 }
 
 bool answers_itself(std::string_view path) {
-  return std::ranges::any_of(kEndpoints, [&](const Known& known) {
-    return known.how == Class::own && known.endpoint != What::banner && known.path == path;
-  });
+  const auto* found = endpoint_at(path);
+  return found != nullptr && found->how == Class::own && found->endpoint != What::banner;
 }
 
 Task<Answer> answer(Query& query, Scatter scatter) {

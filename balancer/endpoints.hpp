@@ -6,7 +6,7 @@ namespace karmad {
 
 /// What puts a query to the shards of its table and answers it: dispatch(), unless a test looks.
 using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect,
-                                 const Parsed& parsed);
+                                 Parsed parsed);
 
 /// Answers any request: our own endpoints, searches, SQL, and what goes through to opaque servers.
 /// The table of endpoints stands in endpoints.cpp.

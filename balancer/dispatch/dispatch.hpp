@@ -8,6 +8,6 @@ namespace karmad {
 /// client's mistakes come back as the agents word them; a shard without an answer is a warning, or
 /// an error where partial results are denied.
 Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect,
-                      const Parsed& parsed);
+                      Parsed parsed);
 
 }  // namespace karmad

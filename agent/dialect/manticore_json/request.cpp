@@ -19,6 +19,15 @@ constexpr std::array<std::string_view, kProperties> kNames{
     "sort",    "track_scores", "_source", "aggs",   "aggregations", "options", "scroll",
     "profile", "plan",         "knn",     "hybrid", "join"};
 
+/// The property of that name; most names are told from all of them by their ends.
+std::optional<Property> property_named(std::string_view key) {
+  if (key.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < kProperties; ++i)
+    if (kNames[i].size() == key.size() && kNames[i].back() == key.back() && kNames[i] == key)
+      return static_cast<Property>(i);
+  return std::nullopt;
+}
+
 /// The search server's bound (a larger count is refused by every agent).
 constexpr std::uint64_t kMaxRetryCount = 8;
 /// A day: longer is a mistake of units.
@@ -70,10 +79,7 @@ class Listener {
   bool Key(const char* text, rapidjson::SizeType size, bool) {
     const std::string_view key(text, size);
     if (depth_ == 1) {
-      property_.reset();
-      for (std::size_t i = 0; i < kProperties; ++i)
-        if (kNames[i].size() == key.size() && kNames[i] == key)
-          property_ = static_cast<Property>(i);
+      property_ = property_named(key);
       value_begin_ = after_colon();
     } else if (depth_ == 2 && in_options_) {
       option_ = option_named(key);

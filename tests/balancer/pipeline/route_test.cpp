@@ -7,7 +7,7 @@ namespace karmad {
 namespace {
 
 struct ARoute : testing::Asking {
-  Route route{[](Query&, const Table& table, const Dialect&, const Parsed& parsed) -> Task<Answer> {
+  Route route{[](Query&, const Table& table, const Dialect&, Parsed parsed) -> Task<Answer> {
     Answer answer;
     answer.body.append(parsed.read ? "reads " : "writes ").append(table.name);
     co_return answer;
@@ -40,7 +40,7 @@ TEST_F(ARoute, AnswersForItselfWithoutAskingShards) {
 TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
   static std::vector<const Topology*> seen;
   seen.clear();
-  Route moving{[](Query& query, const Table&, const Dialect&, const Parsed&) -> Task<Answer> {
+  Route moving{[](Query& query, const Table&, const Dialect&, Parsed) -> Task<Answer> {
     seen.push_back(query.topology.get());
     if (query.former) seen.push_back(query.former.get());
     query.plan_anew = true;
