@@ -369,6 +369,12 @@ constexpr std::array kSearchdKeys{
            "Clients whose requests are let in at any rate, also that of one client.",
            {},
            "nobody"},
+    Key<I>{"ingress_request_exempt_apps",
+           &I::ingress_request_exempt_apps,
+           "The same by how the header `User-Agent` or `X-App-Name` begins, to the letter. Anybody "
+           "can write such a header.",
+           {},
+           "nobody"},
     Key<I>{"client_request_rate", &I::client_request_rate,
            "Most requests let in in a time from one address, or from one /64 of IPv6; more are "
            "refused with 429."},

@@ -29,6 +29,9 @@ struct Rate {
   bool operator==(const Rate&) const = default;
 };
 
+/// How the names of applications begin; none is empty.
+using AppNames = std::vector<std::string>;
+
 /// An end of a stream: host and port, or the path of a unix socket (then host is empty).
 struct Address {
   std::string host;
@@ -231,6 +234,7 @@ struct InstanceSettings {
   Located<Rate> ingress_request_rate;  ///< AC-052
   Located<Micros> ingress_request_burst{1s, {}};
   Located<AddressRanges> ingress_request_exempt;
+  Located<AppNames> ingress_request_exempt_apps;  ///< AC-056
   Located<Rate> client_request_rate;
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};
