@@ -210,6 +210,7 @@ struct InstanceSettings {
   Located<Micros> ticket_queue_target{20ms, {}};
   Located<Micros> ticket_queue_interval{200ms, {}};
   Located<bool> low_priority{false, {}};                            ///< AC-007
+  Located<unsigned> low_priority_tickets{4, {}};                    ///< 0: none is let in
   Located<TicketResize> ticket_resize{TicketResize::gradual, {}};   ///< AC-012
   Located<Micros> ticket_delinquent_after{30ms, {}};                ///< AC-015
   Located<unsigned> throughput_probing_initial_concurrency{0, {}};  ///< 0: twice the cores

@@ -24,9 +24,23 @@ Gate ingress_gate(Query& query, Admission& admission) {
   return {admission.ingress, "ingress_tickets", query.ingress_ticket};
 }
 
-Gate work_gate(Query& query, Admission& admission, Subject subject) {
-  if (subject == Subject::update) return {admission.updates, "update_tickets", query.work_ticket};
+Gate work_gate(Query& query, Admission& admission, Subject subject, Priority priority) {
+  const bool updates = subject == Subject::update;
+  if (priority == Priority::low)
+    return {updates ? admission.low_updates : admission.low_searches, "low_priority_tickets",
+            query.work_ticket};
+  if (updates) return {admission.updates, "update_tickets", query.work_ticket};
   return {admission.searches, "search_tickets", query.work_ticket};
+}
+
+/// In the order the query meets them. What has low priority gets its own ticket first: a line of
+/// work that has time holds no ingress tickets.
+std::array<Gate, 2> gates_of(Query& query, Admission& admission, Subject subject,
+                             Priority priority) {
+  const auto ingress = ingress_gate(query, admission);
+  const auto work = work_gate(query, admission, subject, priority);
+  if (priority == Priority::low) return {work, ingress};
+  return {ingress, work};
 }
 
 Priority priority_of(const Query& query, const Admission& admission) {
@@ -57,21 +71,22 @@ struct Waiting final : TicketWaiter {
   bool left = false;  ///< without a ticket
 };
 
-Answer refused(Query& query, std::string reason) {
+Answer refused(Query& query, const Gate& gate, std::string reason) {
   query.worker.counters.add(Count::tickets_refused);
   return answer_with({.status = 429,
                       .type = "overloaded",
                       .reason = std::move(reason),
                       .code = 462,
                       .overloaded = true,
-                      .retry_after = 1});
+                      .retry_after = static_cast<unsigned>(gate.pool.retry_after().count())});
 }
 
 /// Refused after it waited.
 Answer refused_after(Query& query, const Gate& gate, Micros waited, std::string_view why) {
   query.worker.counters.add(Count::tickets_expired);
-  return refused(query, fmt::format("waited {} ms for a ticket ({}): {}", waited.count() / 1000,
-                                    gate.setting, why));
+  return refused(
+      query, gate,
+      fmt::format("waited {} ms for a ticket ({}): {}", waited.count() / 1000, gate.setting, why));
 }
 
 Task<std::optional<Answer>> wait_at(Query& query, Gate gate, Priority priority, Micros longest) {
@@ -82,7 +97,7 @@ Task<std::optional<Answer>> wait_at(Query& query, Gate gate, Priority priority, 
       gate.ticket = gate.pool.collect(waiting, began);
       co_return std::nullopt;
     case TicketPool::Asked::refused:
-      co_return refused(query,
+      co_return refused(query, gate,
                         fmt::format("all tickets ({}) are taken, and {} requests wait for one "
                                     "already (ticket_queue_depth)",
                                     gate.setting, gate.pool.queue_depth()));
@@ -128,8 +143,7 @@ bool admitted_at_once(Query& query) {
     return true;
   }
   const auto priority = priority_of(query, *admission);
-  const std::array gates{ingress_gate(query, *admission), work_gate(query, *admission, subject)};
-  for (const auto& gate : gates) {
+  for (const auto& gate : gates_of(query, *admission, subject, priority)) {
     gate.ticket = mode == AdmissionMode::enforce ? gate.pool.try_take(worker, priority, query.began)
                                                  : gate.pool.watch(worker, priority, query.began);
     if (!gate.ticket) return false;
@@ -142,8 +156,7 @@ Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   auto& admission = *query.worker.process.admission;
   const auto priority = priority_of(query, admission);
   const auto longest = admission.queue_timeout();
-  const std::array gates{ingress_gate(query, admission),
-                         work_gate(query, admission, subject_of(query))};
+  const auto gates = gates_of(query, admission, subject_of(query), priority);
   for (const auto& gate : gates) {
     if (gate.ticket) continue;
     gate.ticket = gate.pool.try_take(query.worker.loop.index, priority, Loop::now());
