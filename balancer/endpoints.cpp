@@ -357,6 +357,13 @@ Subject subject_of(const Query& query) {
   return table->opaque->parse(query.request)->read ? Subject::search : Subject::update;
 }
 
+std::optional<Subject> subject_of(std::string_view path) {
+  const auto* found = std::ranges::find(kEndpoints, path, &Known::path);
+  if (found == kEndpoints.end() || found->endpoint == What::banner || is_sql(found->endpoint))
+    return std::nullopt;
+  return found->subject;
+}
+
 bool is_own_path(std::string_view path) {
   return path != "/" && std::ranges::find(kEndpoints, path, &Known::path) != kEndpoints.end();
 }

@@ -16,6 +16,8 @@ Task<Answer> answer(Query& query, Scatter scatter);
 /// statement, for a table of dialect `http` the method. What tells about karmad itself needs none.
 enum class Subject : std::uint8_t { exempt, search, update };
 Subject subject_of(const Query& query);
+/// What the path tells of it without the rest of the request; none where that decides.
+std::optional<Subject> subject_of(std::string_view path);
 
 /// True for a path that karmad answers or understands itself: a route of that name is never asked.
 /// `/` is not among them; it gives way to a route.

@@ -132,8 +132,7 @@ TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
 }
 
 bool TicketPool::refuses(unsigned worker, Priority priority, TimePoint now) {
-  const auto word = word_.load(std::memory_order_relaxed);
-  if (!counted_.load(std::memory_order_relaxed) || used(word) < total(word)) return false;
+  if (!exhausted()) return false;
   Woken woken;
   bool full = false;
   {
@@ -198,8 +197,7 @@ void TicketPool::settle(TimePoint now, Woken& woken) {
 }
 
 void TicketPool::measure(TimePoint now) {
-  const auto word = word_.load(std::memory_order_relaxed);
-  drain_.look(finished(), used(word) >= total(word), now);
+  drain_.look(finished(), exhausted(), now);
 }
 
 std::uint32_t TicketPool::take_peak() {

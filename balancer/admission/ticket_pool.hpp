@@ -63,6 +63,11 @@ class TicketPool {
   enum class Asked : std::uint8_t { admitted, queued, refused };
   /// A ticket (then collect() has it), or a place in the queue, or neither: the queue is full.
   Asked ask(TicketWaiter& waiter, TimePoint now);
+  /// Whether all tickets are out, at a glance.
+  bool exhausted() const {
+    const auto word = word_.load(std::memory_order_relaxed);
+    return counted_.load(std::memory_order_relaxed) && used(word) >= total(word);
+  }
   /// True where ask() would refuse, and counted as refused: for who need not come to ask.
   bool refuses(unsigned worker, Priority priority, TimePoint now);
   /// Leaves the queue. False: it was served or shed already and will be woken.

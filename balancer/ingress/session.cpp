@@ -5,6 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "agent/transport/http_write.hpp"
+#include "balancer/admission/ticket_gate.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/trace/trace_json.hpp"
 
@@ -158,8 +159,10 @@ Task<bool> Session::serve() {
   for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
     std::string chunks;
     std::string_view body;
+    std::optional<Answer> refused;
     if (here(*in, head, body)) {
       count_head(head);
+      if (!over_rate_) refused = refused_at_once(worker_, head);
     } else {
       allow(Phase::reading, settings().network_timeout.value);
       const bool whole = co_await read_request(*in, head, chunks, body);
@@ -169,9 +172,10 @@ Task<bool> Session::serve() {
                           ? head.size + static_cast<std::size_t>(head.content_length)
                           : head.size;
     worker_.counters.add(Count::requests);
-    if (over_rate_) {
+    if (over_rate_) refused = too_many_requests(worker_, *over_rate_);
+    if (refused) {
       const bool goes_on = stays(&head);
-      const bool sent = co_await send_answer(too_many_requests(worker_, *over_rate_), &head);
+      const bool sent = co_await send_answer(std::move(*refused), &head);
       in->erase(0, size);
       if (!sent || !goes_on || ending_ || !open()) co_return false;
       continue;

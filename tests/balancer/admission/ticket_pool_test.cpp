@@ -49,6 +49,23 @@ TEST_F(TicketPoolTest, GivesWhatItHasAndNoMore) {
   EXPECT_FALSE(is_free(pool));
 }
 
+// AC-011; who is refused anyhow need not come to ask.
+TEST_F(TicketPoolTest, KnowsWhomItWouldRefuse) {
+  auto pool = pool_of({.size = 1, .queue_depth = 1});
+  EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "a ticket is free";
+  auto only = take(pool, 1);
+  EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "there is a place in the queue";
+  Waiting first;
+  EXPECT_EQ(ask(pool, first), Asked::queued);
+  EXPECT_TRUE(pool.refuses(0, Priority::normal, now));
+  Waiting second;
+  EXPECT_EQ(ask(pool, second), Asked::refused) << "it says the same of who asks";
+  EXPECT_EQ(pool.statistics()[Priority::normal].refused, 2U);
+  only.clear();
+  EXPECT_TRUE(pool.collect(first, now));
+  EXPECT_FALSE(pool.refuses(0, Priority::normal, now));
+}
+
 TEST_F(TicketPoolTest, BecomesSmallerAtOnceAndMayOweTickets) {  // AC-012
   auto pool = pool_of({.size = 10, .resize = TicketResize::immediate});
   auto tickets = take(pool, 5);
@@ -220,22 +237,6 @@ TEST_F(TicketPoolTest, AdmissionsMeanNothingElsewhere) {
     EXPECT_TRUE(waiter->was_woken);
     pool.collect(*waiter, now).give_back(now);
   }
-}
-
-TEST_F(TicketPoolTest, TellsWhomItWouldRefuseWithoutBeingAsked) {  // AC-011
-  auto pool = pool_of({.size = 1, .queue_depth = 1});
-  const auto refuses = [&] { return pool.refuses(0, Priority::normal, now); };
-  EXPECT_FALSE(refuses());
-  auto tickets = take(pool, 1);
-  EXPECT_FALSE(refuses()) << "there is room to wait";
-  Waiting waiting;
-  ask(pool, waiting);
-  EXPECT_TRUE(refuses());
-  tickets.clear();
-  EXPECT_FALSE(refuses());
-  pool.collect(waiting, now).give_back(now);
-  EXPECT_FALSE(refuses());
-  EXPECT_EQ(pool.statistics()[Priority::normal].refused, 1U);
 }
 
 TEST_F(TicketPoolTest, SaysWhenToComeBack) {  // BP-015

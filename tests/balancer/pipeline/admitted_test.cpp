@@ -99,8 +99,8 @@ TEST_F(AdmittedHandle, RefusesWithEverythingAClientNeedsToComeBack) {  // AC-011
   EXPECT_TRUE(second.answer->overloaded);
   EXPECT_EQ(second.answer->body,
             R"({"error":{"type":"overloaded","reason":"all tickets (search_tickets) are taken, )"
-            R"-(and 0 requests wait for one already (ticket_queue_depth)","code":462,"labels":)-"
-            R"(["SystemOverloadedError","RetryableError"]},"status":429})");
+            R"-(and as many requests wait for one as may (ticket_queue_depth)","code":462,)-"
+            R"("labels":["SystemOverloadedError","RetryableError"]},"status":429})");
   EXPECT_EQ(counted(Count::tickets_refused), 1U);
   EXPECT_EQ(asked, 1);
   const Request update(*this, kInsert);
