@@ -294,9 +294,13 @@ constexpr std::array kSearchdKeys{
            "longer than this from then on.",
            times(1ms, 1ms, 1h)},
     Key<I>{"low_priority", &I::low_priority,
-           "1: a request with the header `X-Priority: low` waits until nobody else does; of "
-           "several, the one whose connection has had the fewest tickets so far is first. 0: the "
-           "header says nothing."},
+           "1: requests with the header `X-Priority: low` have tickets of their own, and a line of "
+           "their own, in which the one whose connection has been let in least often is first. 0: "
+           "the header says nothing."},
+    Key<I>{"low_priority_tickets", &I::low_priority_tickets,
+           "Most searches, and most updates, of low priority that are worked on at a time, besides "
+           "`search_tickets` and `update_tickets`. 0: none is let in.",
+           counts(0, kMostTickets)},
     Key<I>{"ticket_resize", &I::ticket_resize,
            "How the tickets become fewer: as they come back (`gradual`), or at once, and nobody is "
            "let in until there are some again (`immediate`)."},
@@ -367,6 +371,12 @@ constexpr std::array kSearchdKeys{
     Key<I>{"ingress_request_exempt",
            &I::ingress_request_exempt,
            "Clients whose requests are let in at any rate, also that of one client.",
+           {},
+           "nobody"},
+    Key<I>{"ingress_request_exempt_apps",
+           &I::ingress_request_exempt_apps,
+           "The same by how the header `User-Agent` or `X-App-Name` begins, to the letter. Anybody "
+           "can write such a header.",
            {},
            "nobody"},
     Key<I>{"client_request_rate", &I::client_request_rate,

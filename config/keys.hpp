@@ -33,9 +33,9 @@ using FieldOf =
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
 using Field =
-    FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, unsigned, std::size_t, bool,
-            std::string, PartialResults, Collation, LookUp, Updates, Consistency, LogLevel,
-            AdmissionMode, QueueOrder, TicketResize, TicketCount, double>;
+    FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
+            std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
+            LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, double>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.

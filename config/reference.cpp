@@ -31,6 +31,8 @@ Cells cells_of(const Bounds& bounds) {
     cells.value = "number, `/s`, `/m`, `/h` or `/d`; or `unlimited`";
   else if constexpr (std::is_same_v<T, AddressRanges>)
     cells.value = "list of addresses and CIDR ranges";
+  else if constexpr (std::is_same_v<T, AppNames>)
+    cells.value = fmt::format("1 … {} texts, separated by commas", kMostAppNames);
   else if constexpr (std::is_same_v<T, bool>)
     cells.value = "0 or 1";
   else if constexpr (std::is_same_v<T, std::string>)

@@ -29,6 +29,9 @@ struct Rate {
   bool operator==(const Rate&) const = default;
 };
 
+/// How the names of applications begin; none is empty.
+using AppNames = std::vector<std::string>;
+
 /// An end of a stream: host and port, or the path of a unix socket (then host is empty).
 struct Address {
   std::string host;
@@ -207,6 +210,7 @@ struct InstanceSettings {
   Located<Micros> ticket_queue_target{20ms, {}};
   Located<Micros> ticket_queue_interval{200ms, {}};
   Located<bool> low_priority{false, {}};                            ///< AC-007
+  Located<unsigned> low_priority_tickets{4, {}};                    ///< 0: none is let in
   Located<TicketResize> ticket_resize{TicketResize::gradual, {}};   ///< AC-012
   Located<Micros> ticket_delinquent_after{30ms, {}};                ///< AC-015
   Located<unsigned> throughput_probing_initial_concurrency{0, {}};  ///< 0: twice the cores
@@ -231,6 +235,7 @@ struct InstanceSettings {
   Located<Rate> ingress_request_rate;  ///< AC-052
   Located<Micros> ingress_request_burst{1s, {}};
   Located<AddressRanges> ingress_request_exempt;
+  Located<AppNames> ingress_request_exempt_apps;  ///< AC-056
   Located<Rate> client_request_rate;
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};

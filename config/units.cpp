@@ -182,6 +182,17 @@ std::expected<AddressRanges, Unfit> parse_ranges(std::string_view text) {
   return parse_list<AddressRange>(text, kMostRanges, "ranges", parse_range);
 }
 
+std::expected<AppNames, Unfit> parse_app_names(std::string_view text) {
+  return parse_list<std::string>(
+      text, kMostAppNames, "names", [](std::string_view item) -> std::expected<std::string, Unfit> {
+        if (item.empty()) return unfit(0, "a name is missing");
+        if (item.size() > kLongestAppName)
+          return unfit(0,
+                       fmt::format("{} is longer than {} bytes", in_quotes(item), kLongestAppName));
+        return std::string(item);
+      });
+}
+
 std::string rate_text(const Rate& rate) {
   if (!rate.limits()) return "unlimited";
   return fmt::format("{}/{}", rate.count, time_text(rate.per).substr(1));

@@ -36,6 +36,12 @@ inline constexpr std::size_t kMostRanges = 256;
 /// `10.0.0.0/8, ::1, fe80::/10`: addresses and CIDR ranges of IPv4 and IPv6, separated by commas.
 std::expected<AddressRanges, Unfit> parse_ranges(std::string_view text);
 
+/// Most names in a list, and bytes of each.
+inline constexpr std::size_t kMostAppNames = 32;
+inline constexpr std::size_t kLongestAppName = 128;
+/// `nightly-, Grafana/`: how names of applications begin, separated by commas.
+std::expected<AppNames, Unfit> parse_app_names(std::string_view text);
+
 /// `4096`, `64k`, `8MiB`: a whole number, alone or with k, m, g, t (powers of 1024, also kib …).
 std::expected<std::uint64_t, Unfit> parse_size(std::string_view text);
 

@@ -44,6 +44,8 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return parse_rate(text);
   } else if constexpr (std::is_same_v<T, AddressRanges>) {
     return parse_ranges(text);
+  } else if constexpr (std::is_same_v<T, AppNames>) {
+    return parse_app_names(text);
   } else if constexpr (std::is_same_v<T, bool>) {
     return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -79,6 +81,8 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
     std::string out;
     for (const auto& range : value) out.append(out.empty() ? "" : ", ").append(text(range));
     return out;
+  } else if constexpr (std::is_same_v<T, AppNames>) {
+    return fmt::format("{}", fmt::join(value, ", "));
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, std::string>) {

@@ -1,5 +1,7 @@
 #include "balancer/admission/admission.hpp"
 
+#include <spdlog/spdlog.h>
+
 namespace karmad {
 namespace {
 
@@ -24,9 +26,9 @@ PoolSettings pool_settings(const InstanceSettings& s, std::optional<std::uint32_
   PoolSettings settings{.size = size,
                         .counted = counted,
                         .enforced = s.admission.value == AdmissionMode::enforce,
-                        .discipline = {.order = s.ticket_queue_discipline.value,
-                                       .target = s.ticket_queue_target.value,
-                                       .interval = s.ticket_queue_interval.value},
+                        .line = {.discipline = {.order = s.ticket_queue_discipline.value,
+                                                .target = s.ticket_queue_target.value,
+                                                .interval = s.ticket_queue_interval.value}},
                         .resize = s.ticket_resize.value,
                         .stalled_after = s.throughput_probing_stall_detection_timeout.value,
                         .delinquent_after = s.ticket_delinquent_after.value};
@@ -41,6 +43,8 @@ Admission::Admission(unsigned workers, const Loops& loops, std::uint32_t most_re
     : ingress(workers, loops, {}),
       searches(workers, loops, {}),
       updates(workers, loops, {}),
+      low_searches(workers, loops, {}),
+      low_updates(workers, loops, {}),
       most_requests_(most_requests),
       probing_(searches, updates, workers) {
   this->settings(settings, now);
@@ -69,14 +73,32 @@ void Admission::settings(const InstanceSettings& settings, TimePoint now) {
   const auto sizes = probing_.sizes();
   apply(searches, settings.search_tickets.value, sizes.reads);
   apply(updates, settings.update_tickets.value, sizes.writes);
+  const auto few = settings.low_priority_tickets.value;
+  auto low = pool_settings(settings, few, few < most_requests_);
+  low.line.fewest_admissions = true;
+  low_searches.settings(low, now);
+  low_updates.settings(low, now);
+}
+
+void Admission::look(TimePoint now) {
+  const std::array all{std::pair("all requests", &ingress), std::pair("searches", &searches),
+                       std::pair("updates", &updates),
+                       std::pair("searches of low priority", &low_searches),
+                       std::pair("updates of low priority", &low_updates)};
+  for (const auto& [what, pool] : all) {
+    if (pool->stalled(now))
+      spdlog::warn("tickets of {} do not come back in time: there remain {} of them", what,
+                   pool->size());
+    pool->measure(now);
+  }
+  probing_.look(now);
 }
 
 Task<void> Admission::watch(Loop& loop) {
   stop_.emplace(loop);
   while (!stop_->requested()) {
     const auto now = Loop::now();
-    ingress.stalled(now);
-    probing_.look(now);
+    look(now);
     co_await sleep(loop, now + interval_, *stop_);
   }
 }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "balancer/admission/probing.hpp"
 #include "balancer/admission/ticket_pool.hpp"
@@ -23,6 +26,8 @@ class Admission {
 
   /// Looks at the pools at each adjustment interval, until stop().
   Task<void> watch(Loop& loop);
+  /// One such look.
+  void look(TimePoint now);
   void stop();
 
   AdmissionMode mode() const { return mode_.load(std::memory_order_relaxed); }
@@ -35,6 +40,17 @@ class Admission {
   TicketPool ingress;
   TicketPool searches;
   TicketPool updates;
+  TicketPool low_searches;  ///< of low priority (AC-007)
+  TicketPool low_updates;
+
+  /// Every pool, by the name it is shown with.
+  std::array<std::pair<std::string_view, const TicketPool*>, 5> pools() const {
+    return {{{"ingress", &ingress},
+             {"search", &searches},
+             {"update", &updates},
+             {"low_search", &low_searches},
+             {"low_update", &low_updates}}};
+  }
 
  private:
   const std::uint32_t most_requests_;

@@ -36,10 +36,6 @@ ProbeReadings Probing::readings() {
 }
 
 void Probing::look(TimePoint now) {
-  for (auto* pool : {&reads_, &writes_})
-    if (pool->stalled(now))
-      spdlog::warn("tickets of {} do not come back in time: there remain {} of them",
-                   pool == &reads_ ? "searches" : "updates", pool->size());
   if (!probes()) return;
   if (resizing_since_) {
     if (reads_.resizing() || writes_.resizing()) return;

@@ -30,7 +30,7 @@ class Probing {
   /// What the probed pools' sizes should be.
   PoolSizes sizes() const { return probe_.sizes(); }
 
-  /// To be called at each adjustment interval. Also ends what got stuck of a resize.
+  /// To be called at each adjustment interval; a resize that got stuck was ended before.
   void look(TimePoint now);
 
   ProbingStatus status() const;

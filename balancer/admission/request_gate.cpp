@@ -33,6 +33,16 @@ const std::string& body_for(OverRate::Of of) {
   return bodies[static_cast<std::size_t>(of)];
 }
 
+/// Whether the request says that it comes from such an application (AC-056).
+bool is_of(const AppNames& names, const RequestHead& head) {
+  if (names.empty()) return false;
+  const auto app = head.find("X-App-Name");
+  const auto agent = head.find("User-Agent");
+  return std::ranges::any_of(names, [&](const std::string& beginning) {
+    return app.starts_with(beginning) || agent.starts_with(beginning);
+  });
+}
+
 /// What would have been refused is counted by the limiters; it is refused unless they only watch.
 std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRate over) {
   if (topology.settings.admission.value != AdmissionMode::enforce) return std::nullopt;
@@ -49,7 +59,7 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
   const bool limits_all = settings.ingress_request_rate.value.limits();
   const bool limits_client = settings.client_request_rate.value.limits() && client;
   if ((client && contains(settings.ingress_request_exempt.value, *client)) ||
-      answers_itself(head.path)) {
+      answers_itself(head.path) || is_of(settings.ingress_request_exempt_apps.value, head)) {
     if (limits_all) rates.requests.exempt();
     if (limits_client) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;

@@ -16,8 +16,8 @@ struct OverRate {
 
 /// Whether a request, of which the head is complete and nothing else is known, is too many
 /// (AC-050 … AC-055): first of its client's, then of all. What karmad answers itself, exempt
-/// clients and, for the client's rate, unix sockets (no `client`) pass. Where nothing is limited
-/// the topology says so (`limits_requests`), and nobody need ask. Counts.
+/// clients and applications (AC-056) and, for the client's rate, unix sockets (no `client`) pass.
+/// Where nothing is limited the topology says so (`limits_requests`), and nobody need ask. Counts.
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
                                   const std::optional<IpAddress>& client);
 

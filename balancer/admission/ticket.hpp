@@ -9,8 +9,8 @@
 
 namespace karmad {
 
-/// How work stands to a pool (AC-005, AC-007): it waits in turn; it waits until nobody else does;
-/// it passes and takes nothing.
+/// How work stands to a pool (AC-005, AC-007): it waits in turn; likewise, where there are few
+/// tickets for work that has time; it passes and takes nothing.
 enum class Priority : std::uint8_t { normal, low, exempt };
 inline constexpr std::size_t kPriorities = 3;
 std::string_view name(Priority priority);

@@ -11,16 +11,19 @@ namespace karmad {
 namespace {
 
 constexpr std::string_view kPriority = "X-Priority";
-constexpr std::array<std::string_view, 3> kSettings{"ingress_tickets", "search_tickets",
-                                                    "update_tickets"};
+constexpr std::array<std::string_view, 4> kSettings{"ingress_tickets", "search_tickets",
+                                                    "update_tickets", "low_priority_tickets"};
 
 Refusal refusal_for(std::string reason) {
   return {.status = 429,
           .type = "overloaded",
           .reason = std::move(reason),
           .code = 462,
-          .overloaded = true,
-          .retry_after = 1};
+          .overloaded = true};
+}
+
+unsigned retry_after(const TicketGate& gate) {
+  return static_cast<unsigned>(gate.pool.retry_after().count());
 }
 
 /// The bodies for those who find a full queue, written once.
@@ -48,7 +51,10 @@ TicketGate ingress_gate(Admission& admission) {
   return {admission.ingress, TicketGate::Of::all};
 }
 
-TicketGate work_gate(Admission& admission, Subject subject) {
+TicketGate work_gate(Admission& admission, Subject subject, Priority priority) {
+  if (priority == Priority::low)
+    return {subject == Subject::update ? admission.low_updates : admission.low_searches,
+            TicketGate::Of::low_priority};
   if (subject == Subject::update) return {admission.updates, TicketGate::Of::updates};
   return {admission.searches, TicketGate::Of::searches};
 }
@@ -58,9 +64,11 @@ Priority priority_of(const RequestHead& head, const Admission& admission) {
                                                                    : Priority::normal;
 }
 
-Answer without_ticket(Worker& worker, std::string_view reason) {
+Answer without_ticket(Worker& worker, const TicketGate& gate, std::string_view reason) {
   worker.counters.add(Count::tickets_refused);
-  return answer_with(refusal_for(std::string(reason)));
+  auto answer = answer_with(refusal_for(std::string(reason)));
+  answer.retry_after = retry_after(gate);
+  return answer;
 }
 
 Answer queue_is_full(Worker& worker, const TicketGate& gate) {
@@ -69,7 +77,7 @@ Answer queue_is_full(Worker& worker, const TicketGate& gate) {
   answer.status = 429;
   answer.body = worker.loop.buffers.take();
   answer.body.append(full_body(gate.of));
-  answer.retry_after = 1;
+  answer.retry_after = retry_after(gate);
   answer.overloaded = true;
   return answer;
 }
@@ -81,9 +89,10 @@ std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
     return std::nullopt;
   const auto subject = subject_of(head.path);
   if (!subject || *subject == Subject::exempt) return std::nullopt;
-  for (const auto& gate : {ingress_gate(*admission), work_gate(*admission, *subject)}) {
+  const auto priority = priority_of(head, *admission);
+  for (const auto& gate : {ingress_gate(*admission), work_gate(*admission, *subject, priority)}) {
     if (!gate.pool.exhausted() || head.find(kTraceField) == "1") continue;
-    if (gate.pool.refuses(worker.loop.index, priority_of(head, *admission), Loop::now()))
+    if (gate.pool.refuses(worker.loop.index, priority, Loop::now()))
       return queue_is_full(worker, gate);
   }
   return std::nullopt;

@@ -10,7 +10,7 @@ namespace karmad {
 /// One of the pools of tickets, as those who ask for one know it.
 struct TicketGate {
   TicketPool& pool;
-  enum class Of : std::uint8_t { all, searches, updates };
+  enum class Of : std::uint8_t { all, searches, updates, low_priority };
   Of of = Of::all;
 
   /// Where its size stands.
@@ -19,12 +19,13 @@ struct TicketGate {
 
 TicketGate ingress_gate(Admission& admission);
 /// `subject`: not exempt.
-TicketGate work_gate(Admission& admission, Subject subject);
+TicketGate work_gate(Admission& admission, Subject subject, Priority priority);
 
 Priority priority_of(const RequestHead& head, const Admission& admission);
 
-/// 429 for somebody who got no ticket, with both labels and code 462 (BP-015). Counts.
-Answer without_ticket(Worker& worker, std::string_view reason);
+/// 429 for somebody who got no ticket, with both labels, code 462 and how long the line takes
+/// (BP-015). Counts.
+Answer without_ticket(Worker& worker, const TicketGate& gate, std::string_view reason);
 /// The same for whom not even the queue has room; costs two copies.
 Answer queue_is_full(Worker& worker, const TicketGate& gate);
 

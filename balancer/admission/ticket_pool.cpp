@@ -9,20 +9,6 @@ std::uint64_t passed(TimePoint from, TimePoint to) {
   return to > from ? static_cast<std::uint64_t>((to - from).count()) : 0;
 }
 
-std::uint32_t size_of(const PoolSettings& settings) {
-  return settings.counted && settings.size ? std::min(*settings.size, TicketPool::kMost)
-                                           : TicketPool::kMost;
-}
-
-bool counts(const PoolSettings& settings) {
-  return settings.counted && settings.size;
-}
-
-std::uint32_t depth_of(const PoolSettings& settings, std::uint32_t size) {
-  return settings.queue_depth.value_or(
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(4ull * size, TicketPool::kMost)));
-}
-
 }  // namespace
 
 void Ticket::give_back() {
@@ -34,15 +20,15 @@ void Ticket::give_back(TimePoint now) {
 }
 
 TicketPool::TicketPool(unsigned workers, const Loops& loops, const PoolSettings& settings)
-    : word_(with_total(0, size_of(settings))),
-      counted_(counts(settings)),
-      depth_(depth_of(settings, size_of(settings))),
+    : word_(with_total(0, settings.tickets())),
+      counted_(settings.limits()),
+      depth_(settings.depth(settings.tickets())),
       delinquent_after_(settings.delinquent_after.count()),
       loops_(loops),
       cells_(workers),
       settings_(settings),
-      discipline_(settings.discipline),
-      wanted_(size_of(settings)) {}
+      line_(settings.line),
+      wanted_(settings.tickets()) {}
 
 void TicketPool::note_peak(std::uint32_t in_use) {
   auto peak = peak_.load(std::memory_order_relaxed);
@@ -108,18 +94,18 @@ void TicketPool::give_back(const Ticket& ticket, TimePoint now) {
   }
   const auto before = word_.fetch_sub(1, std::memory_order_acq_rel);
   if ((before & kAttention) == 0) return;
-  TicketWaiter* woken = nullptr;
+  Woken woken;
   {
     const std::scoped_lock lock(mutex_);
     settle(now, woken);
   }
-  wake(woken);
+  woken.wake(loops_);
 }
 
 TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
   auto& cell = cells(waiter.worker, waiter.priority);
   waiter.since_ = now;
-  TicketWaiter* woken = nullptr;
+  Woken woken;
   auto asked = Asked::queued;
   {
     const std::scoped_lock lock(mutex_);
@@ -127,53 +113,47 @@ TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
     settle(now, woken);
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
-    if (waiting() == 0 && has_free(word_.load(std::memory_order_relaxed))) {
+    if (line_.size() == 0 && has_free(word_.load(std::memory_order_relaxed))) {
       note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
       waiter.state_ = TicketWaiter::State::granted;
       asked = Asked::admitted;
-    } else if (waiting() >= queue_depth() && !can_make_room(waiter.priority)) {
+    } else if (is_full()) {
       asked = Asked::refused;
     } else {
-      if (waiting() >= queue_depth()) make_room(woken);
-      waiter.state_ = TicketWaiter::State::queued;
-      if (waiter.priority == Priority::low) {
-        low_.insert(waiter);
-      } else {
-        normal_.push_back(waiter);
-      }
+      if (line_.size() >= queue_depth()) line_.make_room(woken);
+      line_.join(waiter);
       cell.added.add(1);
     }
     settle(now, woken);
   }
   if (asked == Asked::refused) cell.refused.add(1);
-  wake(woken);
+  woken.wake(loops_);
   return asked;
 }
 
 bool TicketPool::refuses(unsigned worker, Priority priority, TimePoint now) {
   if (!exhausted()) return false;
-  TicketWaiter* woken = nullptr;
+  Woken woken;
   bool full = false;
   {
     const std::scoped_lock lock(mutex_);
     settle(now, woken);
-    full = waiting() >= queue_depth() && !can_make_room(priority) &&
-           (waiting() > 0 || !has_free(word_.load(std::memory_order_relaxed)));
+    full = is_full() && (line_.size() > 0 || !has_free(word_.load(std::memory_order_relaxed)));
   }
-  wake(woken);
+  woken.wake(loops_);
   if (full) cells(worker, priority).refused.add(1);
   return full;
 }
 
 bool TicketPool::cancel(TicketWaiter& waiter, TimePoint now) {
-  TicketWaiter* woken = nullptr;
+  Woken woken;
   {
     const std::scoped_lock lock(mutex_);
     if (waiter.state_ != TicketWaiter::State::queued) return false;
-    leave(waiter, TicketWaiter::State::idle, woken);
+    line_.leave(waiter);
     settle(now, woken);
   }
-  wake(woken);
+  woken.wake(loops_);
   auto& cell = cells(waiter.worker, waiter.priority);
   cell.canceled.add(1);
   cell.removed.add(1);
@@ -201,163 +181,23 @@ Ticket TicketPool::collect(TicketWaiter& waiter, TimePoint now) {
   return {};
 }
 
-void TicketPool::settings(const PoolSettings& settings, TimePoint now) {
-  TicketWaiter* woken = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    const bool was_counted = counts(settings_);
-    settings_ = settings;
-    discipline_.settings(settings.discipline);
-    delinquent_after_.store(settings.delinquent_after.count(), std::memory_order_relaxed);
-    if (!counts(settings)) {
-      set_total(kMost);
-    } else if (!was_counted) {
-      set_total(size_of(settings));
-    } else {
-      begin_resize(size_of(settings), now);
-    }
-    counted_.store(counts(settings), std::memory_order_relaxed);
-    depth_.store(depth_of(settings_, wanted_), std::memory_order_relaxed);
-    settle(now, woken);
-  }
-  wake(woken);
-}
-
-void TicketPool::resize(std::uint32_t size, TimePoint now) {
-  TicketWaiter* woken = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    settings_.size = size;
-    begin_resize(std::min(size, kMost), now);
-    depth_.store(depth_of(settings_, wanted_), std::memory_order_relaxed);
-    settle(now, woken);
-  }
-  wake(woken);
-}
-
-void TicketPool::set_total(std::uint32_t size) {
-  wanted_ = size;
-  give_up_.reset();
-  auto word = word_.load(std::memory_order_relaxed);
-  while (!word_.compare_exchange_weak(word, with_total(word, size), std::memory_order_acq_rel)) {
-  }
-}
-
-void TicketPool::begin_resize(std::uint32_t size, TimePoint now) {
-  const bool smaller = size < total(word_.load(std::memory_order_relaxed));
-  if (!smaller || settings_.resize == TicketResize::immediate) return set_total(size);
-  if (size == wanted_ && give_up_) return;  // it is under way
-  wanted_ = size;
-  give_up_ = now + settings_.stalled_after;
-  word_.fetch_or(kAttention, std::memory_order_acq_rel);
-}
-
-/// Takes the tickets that nobody has.
-void TicketPool::shrink() {
-  auto word = word_.load(std::memory_order_relaxed);
-  for (;;) {
-    const auto least = std::min(total(word), std::max(used(word), wanted_));
-    if (least == total(word) ||
-        word_.compare_exchange_weak(word, with_total(word, least), std::memory_order_acq_rel))
-      break;
-  }
-  if (total(word_.load(std::memory_order_relaxed)) <= wanted_) give_up_.reset();
-}
-
-bool TicketPool::stalled(TimePoint now) {
-  TicketWaiter* woken = nullptr;
-  bool stuck = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!give_up_) return false;
-    settle(now, woken);
-    stuck = give_up_ && now >= *give_up_;
-    if (stuck) {
-      set_total(total(word_.load(std::memory_order_relaxed)));
-      settle(now, woken);
-    }
-  }
-  wake(woken);
-  return stuck;
-}
-
-bool TicketPool::resizing() const {
-  const std::scoped_lock lock(mutex_);
-  return give_up_.has_value();
-}
-
 /// Gives what is free to those who wait.
-void TicketPool::settle(TimePoint now, TicketWaiter*& woken) {
+void TicketPool::settle(TimePoint now, Woken& woken) {
   if (give_up_) shrink();
-  while (waiting() > 0 && has_free(word_.load(std::memory_order_acquire))) {
-    auto* const served = next(now, woken);
+  while (line_.size() > 0 && has_free(word_.load(std::memory_order_acquire))) {
+    line_.serve_next(now, woken);
     note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
-    leave(*served, TicketWaiter::State::granted, woken);
   }
-  if (waiting() > 0 || give_up_) {
+  waiting_.store(static_cast<std::uint32_t>(line_.size()), std::memory_order_relaxed);
+  if (line_.size() > 0 || give_up_) {
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
   } else {
     word_.fetch_and(~kAttention, std::memory_order_acq_rel);
   }
 }
 
-TicketWaiter* TicketPool::next(TimePoint now, TicketWaiter*& woken) {
-  if (normal_.empty()) return &*low_.begin();
-  for (;;) {
-    const auto oldest = Micros{static_cast<std::int64_t>(passed(normal_.front().since_, now))};
-    switch (discipline_.next(normal_.size(), oldest, now)) {
-      case QueueMove::serve_oldest:
-        return &normal_.front();
-      case QueueMove::serve_newest:
-        return &normal_.back();
-      case QueueMove::shed_oldest:
-        shed_oldest(woken);
-    }
-  }
-}
-
-void TicketPool::shed_oldest(TicketWaiter*& woken) {
-  leave(normal_.front(), TicketWaiter::State::shed, woken);
-}
-
-/// Whoever waits with low priority goes first, then the oldest where the newest are served.
-bool TicketPool::can_make_room(Priority comes) const {
-  return comes != Priority::low && queue_depth() > 0 &&
-         (!low_.empty() || discipline_.newest_first());
-}
-
-void TicketPool::make_room(TicketWaiter*& woken) {
-  if (low_.empty()) return shed_oldest(woken);
-  leave(*low_.rbegin(), TicketWaiter::State::shed, woken);
-}
-
-/// Takes it out of its queue; unless it went by itself (`idle`), it will be woken.
-void TicketPool::leave(TicketWaiter& waiter, TicketWaiter::State state, TicketWaiter*& woken) {
-  if (waiter.priority == Priority::low) {
-    low_.erase(low_.iterator_to(waiter));
-  } else {
-    normal_.erase(normal_.iterator_to(waiter));
-    if (normal_.empty()) discipline_.emptied();
-  }
-  waiter.state_ = state;
-  if (state == TicketWaiter::State::idle) return;
-  // The last one of the list points to itself: being in it can be told.
-  waiter.next_woken_ = woken != nullptr ? woken : &waiter;
-  woken = &waiter;
-}
-
-/// Without the lock: the loops have locks of their own.
-void TicketPool::wake(TicketWaiter* woken) const {
-  while (woken != nullptr) {
-    auto* const next = woken->next_woken_ == woken ? nullptr : woken->next_woken_;
-    loops_.post(woken->worker, [woken] { woken->woken(); });
-    woken = next;
-  }
-}
-
-PoolSettings TicketPool::settings() const {
-  const std::scoped_lock lock(mutex_);
-  return settings_;
+void TicketPool::measure(TimePoint now) {
+  drain_.look(finished(), exhausted(), now);
 }
 
 std::uint32_t TicketPool::take_peak() {
@@ -385,7 +225,7 @@ PoolStatistics TicketPool::statistics() const {
   {
     const std::scoped_lock lock(mutex_);
     size = settings_.size;
-    counted = counts(settings_);
+    counted = settings_.limits();
     statistics.resizing = give_up_.has_value();
   }
   if (counted) {

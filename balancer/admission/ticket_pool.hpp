@@ -1,63 +1,41 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <boost/intrusive/list.hpp>
-#include <boost/intrusive/set.hpp>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "agent/loops.hpp"
-#include "balancer/admission/queue_discipline.hpp"
+#include "balancer/admission/drain_rate.hpp"
 #include "balancer/admission/ticket.hpp"
 #include "balancer/admission/ticket_counts.hpp"
+#include "balancer/admission/ticket_line.hpp"
 
 namespace karmad {
 
-/// Somebody who waits for a ticket. Stays where it is until it was woken, or its cancelling
-/// succeeded.
-class TicketWaiter : public boost::intrusive::list_base_hook<
-                         boost::intrusive::link_mode<boost::intrusive::normal_link>>,
-                     public boost::intrusive::set_base_hook<
-                         boost::intrusive::link_mode<boost::intrusive::normal_link>> {
- public:
-  TicketWaiter(unsigned on_worker, Priority with, std::uint64_t admitted_before = 0)
-      : worker(on_worker), priority(with), admissions(admitted_before) {}
-  TicketWaiter(const TicketWaiter&) = delete;
-  TicketWaiter& operator=(const TicketWaiter&) = delete;
-
-  const unsigned worker;
-  const Priority priority;         ///< not exempt
-  const std::uint64_t admissions;  ///< so far; low priority is served by the fewest of them
-
-  friend bool operator<(const TicketWaiter& a, const TicketWaiter& b) {
-    return a.admissions < b.admissions;
-  }
-
- protected:
-  ~TicketWaiter() = default;
-  /// It does not wait any more; called once, on its worker.
-  virtual void woken() = 0;
-
- private:
-  friend class TicketPool;
-  enum class State : std::uint8_t { idle, queued, granted, shed };
-  State state_ = State::idle;  // of the pool's lock while it is queued
-  TimePoint since_{};
-  TicketWaiter* next_woken_ = nullptr;
-};
-
 struct PoolSettings {
+  static constexpr std::uint32_t kMost = (1u << 31) - 1;  ///< tickets
+
   std::optional<std::uint32_t> size;         ///< none: unlimited
   bool counted = true;                       ///< false: it cannot run out, whatever its size
   bool enforced = true;                      ///< false: nobody waits and nobody is refused
   std::optional<std::uint32_t> queue_depth;  ///< none: four times the size
-  DisciplineSettings discipline;
+  LineSettings line;
   TicketResize resize = TicketResize::gradual;  ///< how it becomes smaller (AC-012)
   Micros stalled_after = std::chrono::seconds(60);
   Micros delinquent_after = std::chrono::milliseconds(30);
 
+  /// Whether the pool can run out, and is counted in one place.
+  bool limits() const { return counted && size; }
+  std::uint32_t tickets() const { return limits() ? std::min(*size, kMost) : kMost; }
+  /// How many may wait for so many tickets.
+  std::uint32_t depth(std::uint32_t tickets) const {
+    return queue_depth.value_or(
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(4ull * tickets, kMost)));
+  }
   bool operator==(const PoolSettings&) const = default;
 };
 
@@ -69,8 +47,6 @@ struct PoolSettings {
 /// either.
 class TicketPool {
  public:
-  static constexpr std::uint32_t kMost = (1u << 31) - 1;
-
   /// `loops` wake those who wait, each on its worker; without loops that happens at once, in the
   /// thread that gives a ticket back.
   TicketPool(unsigned workers, const Loops& loops, const PoolSettings& settings);
@@ -103,6 +79,13 @@ class TicketPool {
   void settings(const PoolSettings& settings, TimePoint now);
   /// Another size, up at once, one waiter per new ticket; down as the settings say.
   void resize(std::uint32_t size, TimePoint now);
+  /// Learns how fast tickets come back; one thread calls it, now and then.
+  void measure(TimePoint now);
+  /// When it makes sense for who was refused to come back, by who waits and how fast tickets came
+  /// back lately: 1 to 30. Two loads.
+  std::chrono::seconds retry_after() const {
+    return drain_.wait(waiting_.load(std::memory_order_relaxed));
+  }
   /// True once when a gradual resize got stuck; what was taken stays taken (AC-012).
   bool stalled(TimePoint now);
   bool resizing() const;
@@ -144,29 +127,24 @@ class TicketPool {
   void set_total(std::uint32_t size);
   void begin_resize(std::uint32_t size, TimePoint now);
   void shrink();
-  void settle(TimePoint now, TicketWaiter*& woken);
-  TicketWaiter* next(TimePoint now, TicketWaiter*& woken);
-  void shed_oldest(TicketWaiter*& woken);
-  bool can_make_room(Priority comes) const;
-  void make_room(TicketWaiter*& woken);
-  void leave(TicketWaiter& waiter, TicketWaiter::State state, TicketWaiter*& woken);
-  std::size_t waiting() const { return normal_.size() + low_.size(); }
-
-  void wake(TicketWaiter* woken) const;
+  void settle(TimePoint now, Woken& woken);
+  bool is_full() const {
+    return line_.size() >= queue_depth() && !(queue_depth() > 0 && line_.can_make_room());
+  }
 
   alignas(64) std::atomic<std::uint64_t> word_;
   alignas(64) std::atomic<bool> counted_;
   std::atomic<std::uint32_t> peak_{0};
   std::atomic<std::uint32_t> depth_;
+  std::atomic<std::uint32_t> waiting_{0};  ///< as the line was when the lock was left
   std::atomic<std::int64_t> delinquent_after_;
   const Loops& loops_;
   std::vector<WorkerTickets> cells_;
+  DrainRate drain_;
 
   mutable std::mutex mutex_;  ///< of what follows
   PoolSettings settings_;
-  QueueDiscipline discipline_;
-  boost::intrusive::list<TicketWaiter> normal_;
-  boost::intrusive::multiset<TicketWaiter> low_;
+  TicketLine line_;
   std::uint32_t wanted_ = 0;          ///< the size, when a resize has come to its end
   std::optional<TimePoint> give_up_;  ///< the resize under way
 };

@@ -15,9 +15,14 @@ struct Needed {
   Ticket& ticket;
 };
 
-std::array<Needed, 2> needed(Query& query, Admission& admission, Subject subject) {
-  return {{{ingress_gate(admission), query.ingress_ticket},
-           {work_gate(admission, subject), query.work_ticket}}};
+/// In the order the query meets them. What has low priority gets its own ticket first: a line of
+/// work that has time holds no ingress tickets.
+std::array<Needed, 2> needed(Query& query, Admission& admission, Subject subject,
+                             Priority priority) {
+  const Needed ingress{ingress_gate(admission), query.ingress_ticket};
+  const Needed work{work_gate(admission, subject, priority), query.work_ticket};
+  if (priority == Priority::low) return {work, ingress};
+  return {ingress, work};
 }
 
 /// Who waits, as long as it does.
@@ -46,8 +51,9 @@ struct Waiting final : TicketWaiter {
 /// Refused after it waited.
 Answer refused_after(Query& query, const TicketGate& gate, Micros waited, std::string_view why) {
   query.worker.counters.add(Count::tickets_expired);
-  return without_ticket(query.worker, fmt::format("waited {} ms for a ticket ({}): {}",
-                                                  waited.count() / 1000, gate.setting(), why));
+  return without_ticket(query.worker, gate,
+                        fmt::format("waited {} ms for a ticket ({}): {}", waited.count() / 1000,
+                                    gate.setting(), why));
 }
 
 Task<std::optional<Answer>> wait_at(Query& query, TicketGate gate, Ticket& ticket,
@@ -102,7 +108,7 @@ bool admitted_at_once(Query& query) {
     return true;
   }
   const auto priority = priority_of(query.head, *admission);
-  for (const auto& [gate, ticket] : needed(query, *admission, subject)) {
+  for (const auto& [gate, ticket] : needed(query, *admission, subject, priority)) {
     ticket = mode == AdmissionMode::enforce ? gate.pool.try_take(worker, priority, query.began)
                                             : gate.pool.watch(worker, priority, query.began);
     if (!ticket) return false;
@@ -115,7 +121,7 @@ Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   auto& admission = *query.worker.process.admission;
   const auto priority = priority_of(query.head, admission);
   const auto longest = admission.queue_timeout();
-  for (const auto& [gate, ticket] : needed(query, admission, subject_of(query))) {
+  for (const auto& [gate, ticket] : needed(query, admission, subject_of(query), priority)) {
     if (ticket) continue;
     ticket = gate.pool.try_take(query.worker.loop.index, priority, Loop::now());
     if (ticket) continue;

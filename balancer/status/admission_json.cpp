@@ -13,9 +13,11 @@ namespace {
 void write_settings(Document& out, const TicketPool& pool, const PoolSettings& settings) {
   out.optional("size", settings.size ? std::optional<std::uint64_t>(*settings.size) : std::nullopt);
   out.count("queue_depth", pool.queue_depth());
-  out.text("queue_discipline", word(settings.discipline.order));
-  out.milliseconds("queue_target_ms", settings.discipline.target);
-  out.milliseconds("queue_interval_ms", settings.discipline.interval);
+  out.text("queue_discipline", settings.line.fewest_admissions
+                                   ? "fewest admissions"
+                                   : word(settings.line.discipline.order));
+  out.milliseconds("queue_target_ms", settings.line.discipline.target);
+  out.milliseconds("queue_interval_ms", settings.line.discipline.interval);
   out.text("resize", word(settings.resize));
   out.milliseconds("delinquent_after_ms", settings.delinquent_after);
 }
@@ -42,7 +44,7 @@ void write_pool(Document& out, std::string_view name, const TicketPool& pool) {
   const auto statistics = pool.statistics();
   out.object([&] {
     out.text("name", name);
-    out.flag("limits", settings.counted && settings.size);
+    out.flag("limits", settings.limits());
     out.object("settings", [&] { write_settings(out, pool, settings); });
     out.count("out", statistics.out);
     if (statistics.available) {
@@ -55,6 +57,7 @@ void write_pool(Document& out, std::string_view name, const TicketPool& pool) {
     out.optional("peak",
                  statistics.peak ? std::optional<std::uint64_t>(*statistics.peak) : std::nullopt);
     out.flag("resizing", statistics.resizing);
+    out.count("retryAfterSeconds", static_cast<std::uint64_t>(pool.retry_after().count()));
     for (std::size_t i = 0; i < kPriorities; ++i)
       out.object(karmad::name(static_cast<Priority>(i)),
                  [&] { write_priority(out, statistics.of[i]); });
@@ -106,10 +109,7 @@ void append_admission_json(std::string& out, const Worker& worker,
     document.object("limiters", [&] {
       for (const auto& gate : in_front) document.raw(gate.name, gate.json);
     });
-    const std::array pools{std::pair("ingress", &admission->ingress),
-                           std::pair("search", &admission->searches),
-                           std::pair("update", &admission->updates)};
-    document.array("tickets", pools,
+    document.array("tickets", admission->pools(),
                    [&](const auto& pool) { write_pool(document, pool.first, *pool.second); });
     document.object("probing", [&] { write_probing(document, admission->probing()); });
     document.object("counters", [&] {

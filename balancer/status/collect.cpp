@@ -166,10 +166,12 @@ void add_admission(std::vector<CounterRow>& rows, const Admission& admission) {
   add_tickets(rows, "ingress", "all requests", admission.ingress);
   add_tickets(rows, "search", "searches", admission.searches);
   add_tickets(rows, "update", "updates", admission.updates);
+  add_tickets(rows, "low_search", "searches of low priority", admission.low_searches);
+  add_tickets(rows, "low_update", "updates of low priority", admission.low_updates);
   std::uint64_t exempt = 0;
   std::uint64_t would_wait = 0;
   std::uint64_t would_be_refused = 0;
-  for (const auto* pool : {&admission.ingress, &admission.searches, &admission.updates}) {
+  for (const auto& [name, pool] : admission.pools()) {
     const auto of = pool->statistics();
     exempt += of[Priority::exempt].started_processing;
     for (const auto priority : {Priority::normal, Priority::low}) {

@@ -90,6 +90,8 @@ TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, sect
   EXPECT_FALSE(s.ticket_queue_timeout);
   EXPECT_EQ(s.ticket_queue_discipline.value, QueueOrder::lifo);
   EXPECT_FALSE(s.low_priority.value);
+  EXPECT_EQ(s.low_priority_tickets.value, 4U);                 // AC-007
+  EXPECT_EQ(s.ingress_request_exempt_apps.value, AppNames{});  // AC-056
   EXPECT_EQ(s.ticket_resize.value, TicketResize::gradual);
   EXPECT_EQ(s.ticket_delinquent_after.value, 30ms);
   EXPECT_EQ(s.throughput_probing_initial_concurrency.value, 0U);

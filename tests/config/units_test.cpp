@@ -40,6 +40,25 @@ TEST(ParseTimes, ReadsUpToEightWithBlanksAroundTheCommas) {  // CO-044
   }
 }
 
+TEST(ParseAppNames, ReadsABoundedList) {  // AC-056
+  EXPECT_EQ(parse_app_names("nightly-, Grafana/ 9").value(), (AppNames{"nightly-", "Grafana/ 9"}));
+  const std::string longest(kLongestAppName, 'x');
+  EXPECT_EQ(parse_app_names(longest).value(), AppNames{longest});
+  std::string most = "a";
+  for (std::size_t i = 1; i < kMostAppNames; ++i) most += ",a";
+  EXPECT_EQ(parse_app_names(most).value().size(), kMostAppNames);
+  for (const auto& [text, offset] : {std::pair<std::string, std::size_t>("", 0U),
+                                     {",a", 0U},
+                                     {"a,", 2U},
+                                     {"a, ,b", 2U},
+                                     {"a, " + longest + "y", 3U},
+                                     {most + ",a", most.size() + 1}}) {
+    const auto names = parse_app_names(text);
+    ASSERT_FALSE(names) << text;
+    EXPECT_EQ(names.error().offset, offset) << text;
+  }
+}
+
 TEST(ParseTime, SaysWhatIsWrongAndWhere) {
   struct {
     const char* text;

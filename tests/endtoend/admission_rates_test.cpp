@@ -219,6 +219,30 @@ TEST_F(Rates, OfEachClientAreKnownForAsManyClientsAsAreRemembered) {
   EXPECT_EQ(mirrors.requests(), 8u);
 }
 
+// A name that is exempt passes both rates, says so in either header, and is counted.
+TEST_F(Rates, LetInApplicationsByHowTheirNameBegins) {  // AC-056
+  const std::string rates =
+      "ingress_request_rate = 1/h\n ingress_request_burst = 1h\n client_request_rate = 1/h\n"
+      " client_request_burst = 1h\n";
+  LimitedMaster master(taking_turns(rates + " ingress_request_exempt_apps = night-, Board/1"),
+                       mirrors.table());
+  const auto client = client_at(master);
+  EXPECT_EQ(search_by(*client), 200);
+  for (const auto* name : {"X-App-Name: night-job\r\n", "User-Agent: Board/1.2 (x)\r\n",
+                           "User-Agent: curl\r\nx-app-name: Board/1\r\n"})
+    EXPECT_EQ(search_by(*client, name), 200) << name;
+  for (const auto* name : {"", "X-App-Name: night\r\n", "X-App-Name: Night-job\r\n",
+                           "User-Agent: a Board/1\r\n", "X-App: night-job\r\n"})
+    EXPECT_EQ(search_by(*client, name), 429) << name;
+  const auto limiters = client->request("GET", "/admission")->body;
+  for (const auto* of : {"ingressRequestRateLimiter", "clientRequestRateLimiter"})
+    EXPECT_EQ(at(limiters, fmt::format("/limiters/network/{}/exemptedAdmissions", of)), "4")
+        << "three, and this one";
+  EXPECT_EQ(mirrors.requests(), 4u);
+  ASSERT_TRUE(master.reload(taking_turns(rates), mirrors.table()));
+  EXPECT_EQ(search_by(*client_at(master), "X-App-Name: night-job\r\n"), 429) << "unless told";
+}
+
 TEST_F(Rates, OfATableAreItsOwn) {
   auto tables = mirrors.table("request_rate = 2/h\n request_burst = 1h");
   tables += fmt::format("table free {{\n type = distributed\n agent = {}:products\n}}\n",

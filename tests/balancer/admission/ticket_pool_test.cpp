@@ -204,46 +204,71 @@ TEST_F(TicketPoolTest, AWaiterThatLeavesFreesItsPlace) {
   EXPECT_EQ(pool.statistics()[Priority::normal].canceled, 1U);
 }
 
-TEST_F(TicketPoolTest, ServesLowPriorityWhenNobodyElseWaitsByFewestAdmissions) {  // AC-007
+TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC-007
+  for (const auto order : {QueueOrder::fifo, QueueOrder::lifo, QueueOrder::codel}) {
+    auto pool = pool_of({.size = 1,
+                         .line = {.discipline = {.order = order, .target = 1ms, .interval = 1ms},
+                                  .fewest_admissions = true}});
+    auto tickets = take(pool, 1);
+    Waiting often(Priority::low, 7);
+    Waiting seldom(Priority::low, 2);
+    Waiting as_seldom(Priority::low, 2);
+    Waiting most_often(Priority::low, 8);
+    for (auto* waiter : {&often, &seldom, &most_often}) ask(pool, *waiter);
+    tickets.clear();
+    ask(pool, as_seldom);
+    for (auto* waiter : {&seldom, &as_seldom, &often, &most_often}) {
+      EXPECT_TRUE(waiter->was_woken);
+      pool.collect(*waiter, now += 100ms).give_back(now);
+    }
+    EXPECT_EQ(pool.statistics()[Priority::low].finished_processing, 4U) << "nobody is shed";
+    now = TimePoint(1s);
+  }
+}
+
+TEST_F(TicketPoolTest, AdmissionsMeanNothingElsewhere) {
   auto pool = pool_of(1);
   auto tickets = take(pool, 1);
   Waiting often(Priority::low, 7);
-  Waiting seldom(Priority::low, 2);
-  Waiting as_seldom(Priority::low, 2);
-  Waiting normal;
-  for (auto* waiter : {&often, &seldom, &as_seldom, &normal}) ask(pool, *waiter);
+  Waiting seldom(Priority::normal, 2);
+  for (auto* waiter : {&often, &seldom}) ask(pool, *waiter);
   tickets.clear();
-  for (auto* waiter : {&normal, &seldom, &as_seldom, &often}) {
+  for (auto* waiter : {&often, &seldom}) {
     EXPECT_TRUE(waiter->was_woken);
     pool.collect(*waiter, now).give_back(now);
   }
-  EXPECT_EQ(pool.statistics()[Priority::low].finished_processing, 3U);
 }
 
-TEST_F(TicketPoolTest, LowPriorityMakesRoomInAFullQueue) {
-  auto pool = pool_of({.size = 1, .queue_depth = 2});
-  const auto tickets = take(pool, 1);
-  Waiting often(Priority::low, 7);
-  Waiting seldom(Priority::low, 2);
-  Waiting normal;
-  Waiting late(Priority::low);
-  ask(pool, often);
-  ask(pool, seldom);
-  EXPECT_EQ(ask(pool, late), Asked::refused);
-  EXPECT_EQ(ask(pool, normal), Asked::queued);
-  EXPECT_TRUE(often.was_woken);
-  EXPECT_FALSE(pool.collect(often, now));
-  EXPECT_FALSE(seldom.was_woken);
-  EXPECT_EQ(pool.statistics()[Priority::low].shed, 1U);
-  pool.cancel(seldom, now);
-  pool.cancel(normal, now);
+TEST_F(TicketPoolTest, SaysWhenToComeBack) {  // BP-015
+  auto pool = pool_of({.size = 2, .queue_depth = 100});
+  EXPECT_EQ(pool.retry_after(), 1s) << "nothing is known yet";
+  auto tickets = take(pool, 2);
+  std::vector<std::unique_ptr<Waiting>> waiting;
+  const auto comes = [&] { ask(pool, *waiting.emplace_back(std::make_unique<Waiting>())); };
+  for (int i = 0; i < 31; ++i) comes();
+  std::size_t next = 0;
+  pool.measure(now);
+  for (int second = 0; second < 10; ++second) {  // two are served in a second, two come
+    now += 1s;
+    for (auto& ticket : tickets) {
+      ticket.give_back(now);
+      ticket = pool.collect(*waiting[next++], now);
+      comes();
+    }
+    pool.measure(now);
+  }
+  EXPECT_EQ(pool.retry_after(), 16s) << "31 wait";
+  for (; waiting.size() - next > 3; ++next) EXPECT_TRUE(pool.cancel(*waiting[next], now));
+  EXPECT_EQ(pool.retry_after(), 2s) << "3 wait";
+  for (; next < waiting.size(); ++next) EXPECT_TRUE(pool.cancel(*waiting[next], now));
+  EXPECT_EQ(pool.retry_after(), 1s);
 }
 
 TEST_F(TicketPoolTest, ServesTheNewestAndShedsTheOldestUnderSustainedOverload) {
-  auto pool =
-      pool_of({.size = 1,
-               .queue_depth = 3,
-               .discipline = {.order = QueueOrder::lifo, .target = 20ms, .interval = 200ms}});
+  auto pool = pool_of(
+      {.size = 1,
+       .queue_depth = 3,
+       .line = {.discipline = {.order = QueueOrder::lifo, .target = 20ms, .interval = 200ms}}});
   auto holder = take(pool, 1);
   Waiting w[5];
   const auto pass = [&](Waiting& next) {
@@ -438,7 +463,11 @@ TEST_F(TicketPoolTest, LosesNoTicketWhateverThreadsDo) {
   constexpr std::uint64_t kEach = 250'000;
   constexpr std::uint32_t kLargest = 6;
   for (const auto resize : {TicketResize::gradual, TicketResize::immediate}) {
-    TicketPool pool(kThreads + 1, nowhere, {.size = 3, .resize = resize, .stalled_after = 0us});
+    TicketPool pool(kThreads + 1, nowhere,
+                    {.size = 3,
+                     .line = {.fewest_admissions = resize == TicketResize::immediate},
+                     .resize = resize,
+                     .stalled_after = 0us});
     std::atomic<std::uint32_t> inside{0};
     std::atomic<bool> too_many{false};
     std::atomic<bool> done{false};
@@ -462,6 +491,9 @@ TEST_F(TicketPoolTest, LosesNoTicketWhateverThreadsDo) {
         while (!done) {
           pool.resize(1 + static_cast<std::uint32_t>(random.below(kLargest)), now);
           if (random.below(2) == 0) pool.stalled(now);
+          if (random.below(2) == 0) pool.measure(now);
+          if (random.below(2) == 0) pool.refuses(kThreads, Priority::normal, now);
+          EXPECT_LE(pool.retry_after(), DrainRate::kLongest);
           std::this_thread::yield();
         }
         pool.settings({.size = 3, .resize = TicketResize::immediate}, now);

@@ -50,8 +50,8 @@ struct AdmittedHandle : testing::Asking {
 
   ~AdmittedHandle() override {
     if (!admission) return;
-    for (const auto* pool : {&admission->ingress, &admission->searches, &admission->updates})
-      EXPECT_EQ(out(*pool), 0U) << "nobody is here any more";
+    for (const auto& [name, pool] : admission->pools())
+      EXPECT_EQ(out(*pool), 0U) << name << ": nobody is here any more";
   }
 
   InstanceSettings settings;
@@ -159,19 +159,75 @@ TEST_F(AdmittedHandle, ExemptRequestsNeedNoTicket) {  // AC-008, AC-062
   EXPECT_EQ(admission->ingress.statistics()[Priority::exempt].processing(), 1U);
 }
 
-TEST_F(AdmittedHandle, LowPriorityWaitsUntilNobodyElseDoes) {  // AC-007
+TEST_F(AdmittedHandle, LowPriorityNeitherStarvesNorKeepsOthersOut) {  // AC-007
   const std::string low = std::string(kSearch).append("X-Priority: low\r\n");
-  admit("search_tickets = 1\n low_priority = 1");
-  std::optional<Request> first(std::in_place, *this, kSearch);
-  const Request later(*this, low);
-  std::optional<Request> normal(std::in_place, *this, kSearch);
-  first.reset();
-  EXPECT_TRUE(normal->answer);
-  EXPECT_FALSE(later.answer);
-  EXPECT_EQ(admissions, 0U);
-  normal.reset();
-  EXPECT_TRUE(later.answer);
+  admit(
+      "ingress_tickets = 3\n search_tickets = 1\n ticket_queue_depth = 1\n low_priority = 1\n"
+      " low_priority_tickets = 1");
+  std::optional<Request> busy(std::in_place, *this, kSearch);
+  const Request queued(*this, kSearch);
+  std::optional<Request> inside(std::in_place, *this, low);
+  EXPECT_TRUE(inside->answer) << "whatever waits elsewhere";
   EXPECT_EQ(admissions, 1U);
+  const Request waits(*this, low);
+  EXPECT_FALSE(waits.answer);
+  const Request one_more(*this, low);
+  EXPECT_EQ(one_more.answer->status, 429);
+  EXPECT_TRUE(one_more.answer->body.contains("low_priority_tickets"));
+  EXPECT_EQ(out(admission->ingress), 3U) << "who waits with low priority has none of these";
+  inside.reset();
+  EXPECT_EQ(waits.answer->status, 200);
+  const auto statistics = admission->low_searches.statistics();
+  EXPECT_EQ(statistics[Priority::low].started_processing, 2U);
+  EXPECT_EQ(statistics[Priority::low].refused, 1U);
+  EXPECT_EQ(admission->low_updates.statistics().out, 0U);
+  EXPECT_FALSE(queued.answer);
+  busy.reset();
+  EXPECT_EQ(queued.answer->status, 200);
+}
+
+TEST_F(AdmittedHandle, OfLowPriorityWhoWasLetInLeastOftenIsFirst) {  // AC-007
+  const std::string low = std::string(kInsert).append("X-Priority: low\r\n");
+  admit("low_priority = 1\n low_priority_tickets = 1");
+  std::optional<Request> first(std::in_place, *this, low);
+  std::optional<Request> often(std::in_place, *this, low);
+  admissions = 0;  // a connection that had none yet
+  std::optional<Request> seldom(std::in_place, *this, low);
+  first.reset();
+  EXPECT_FALSE(often->answer);
+  EXPECT_TRUE(seldom->answer);
+  seldom.reset();
+  EXPECT_TRUE(often->answer);
+}
+
+TEST_F(AdmittedHandle, APriorityIsLowOnlyWhereThatMeansSomething) {  // AC-007
+  const std::string low = std::string(kSearch).append("X-Priority: low\r\n");
+  admit("search_tickets = 1\n low_priority_tickets = 0");
+  std::optional<Request> as_any(std::in_place, *this, low);
+  EXPECT_EQ(as_any->answer->status, 200);
+  EXPECT_EQ(out(admission->searches), 1U);
+  as_any.reset();
+  admit("search_tickets = 1\n low_priority_tickets = 0\n low_priority = 1");
+  const Request refused(*this, low);
+  EXPECT_EQ(refused.answer->status, 429);
+  const Request high(*this, std::string(kSearch).append("X-Priority: high\r\n"));
+  EXPECT_EQ(high.answer->status, 200);
+}
+
+TEST_F(AdmittedHandle, SaysWhenToComeBackByHowLongTheLineIs) {  // BP-015
+  admit("search_tickets = 1\n ticket_queue_depth = 3");
+  std::optional<Request> first(std::in_place, *this, kSearch);
+  std::vector<std::unique_ptr<Request>> waiting;
+  for (int i = 0; i < 3; ++i) waiting.push_back(std::make_unique<Request>(*this, kSearch));
+  auto now = Loop::now();
+  admission->look(now);
+  first.reset();
+  admission->look(now += 2s);  // one in two seconds
+  waiting.push_back(std::make_unique<Request>(*this, kSearch));
+  const Request refused(*this, kSearch);
+  ASSERT_TRUE(refused.answer);
+  EXPECT_EQ(refused.answer->retry_after, 8U) << "three wait, then it is its turn";
+  while (!waiting.empty()) waiting.erase(waiting.begin());
 }
 
 TEST_F(AdmittedHandle, MonitoringRefusesNobody) {
@@ -221,6 +277,12 @@ TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   EXPECT_EQ(search["normal"]["startedProcessing"].GetInt(), 1);
   EXPECT_EQ(search["delinquent"]["count"].GetInt(), 0);
   EXPECT_EQ(json["tickets"][2]["totalTickets"].GetInt(), 3);
+  EXPECT_EQ(search["retryAfterSeconds"].GetInt(), 1);
+  const auto& low = json["tickets"][3];
+  EXPECT_STREQ(low["name"].GetString(), "low_search");
+  EXPECT_EQ(low["totalTickets"].GetInt(), 4);
+  EXPECT_STREQ(low["settings"]["queue_discipline"].GetString(), "fewest admissions");
+  EXPECT_STREQ(json["tickets"][4]["name"].GetString(), "low_update");
   EXPECT_TRUE(json["probing"]["searches"].GetBool());
   EXPECT_FALSE(json["probing"]["updates"].GetBool());
   EXPECT_EQ(json["probing"]["searchTickets"].GetInt(), 9);
