@@ -38,8 +38,7 @@ void write_head(std::string& head, const AttemptOrder& order, std::string_view h
 
 }  // namespace
 
-Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop) {
-  AttemptEnd end;
+Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end) {
   const auto began = Loop::now();
   auto now = began;
   end.generation = pool.agent().generation.load(std::memory_order_relaxed);
@@ -114,7 +113,6 @@ Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop
   end.out_of_time = stop.why() == Why::deadline;
   end.first_byte_timeout = stop.why() == Why::first_byte_timeout;
   end.took = std::chrono::duration_cast<Micros>(end.ended - began);
-  co_return end;
 }
 
 namespace {

@@ -47,8 +47,9 @@ struct AttemptEnd {
   bool sent = false;  ///< at least a part of the request may have reached the agent
 };
 
-/// One try of one request at one agent: a connection, the exchange, its end. Broken off by `stop`.
-Task<AttemptEnd> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop);
+/// One try of one request at one agent: a connection, the exchange, and how it ended, in `end`,
+/// which is fresh and stays where it is. Broken off by `stop`.
+Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end);
 
 /// Enters the end of an attempt, judged by then, into everything that is known of the mirror and
 /// its agent.

@@ -101,7 +101,8 @@ Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Sto
                            .note_first_byte = true,
                            .deadline = deadline,
                            .max_reply = kMaxPingReply};
-  auto end = co_await attempt(loop_, pool_, order, stop);
+  AttemptEnd end;
+  co_await attempt(loop_, pool_, order, stop, end);
   co_return end;
 }
 

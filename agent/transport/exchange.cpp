@@ -286,6 +286,7 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
   bool whole = step == ReplyReader::Step::head;
   if (whole && !reader.complete()) whole = co_await reader.rest();
   auto end = reader.end(whole);
+  connection.replied(reply.bytes.size());
   if (sending.under_way) {
     connection.close();
     co_await sending.ended;

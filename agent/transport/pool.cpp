@@ -9,19 +9,25 @@ namespace karmad {
 
 namespace {
 
-/// Most answers come in one piece. With the zero behind it, memory of a round size.
-constexpr std::size_t kReplyRoom = (16 << 10) - 1;
+// With the zero behind them, memory of a round size.
+constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers come in one piece
+constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // read at once
 
 }  // namespace
 
 Connection::Connection(Socket socket, Pool& pool)
-    : Stream(pool.loop_, std::move(socket), {.room = kReplyRoom, .trust_events = true}),
+    : Stream(pool.loop_, std::move(socket), {.trust_events = true}),
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
-      flight_(pool.agent_->vitals.connections) {}
+      flight_(pool.agent_->vitals.connections),
+      room_(kReplyRoom) {}
 
 Connection::~Connection() {
   --pool_.local_;
+}
+
+void Connection::replied(std::size_t size) {
+  room_ = std::min(size / (kReplyRoom + 1) * (kReplyRoom + 1) + kReplyRoom, kMostReplyRoom);
 }
 
 bool Connection::looks_alive() {
@@ -48,7 +54,7 @@ void Pool::give(ConnectionPtr connection) {
   if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
     return connection->close();
   connection->in_use_ = false;
-  connection->start_read_now();
+  connection->start_read_now(connection->room_);
   idle_.push_back(std::move(connection));
   next_waiter();
 }
@@ -245,7 +251,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     opening.became_connection = true;
     const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
     ConnectionPtr connection(new Connection(std::move(socket), *this));
-    connection->start_read_now();
+    connection->start_read_now(connection->room_);
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }
   if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));

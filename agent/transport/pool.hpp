@@ -23,6 +23,9 @@ class Connection final : public Stream {
   /// must not be sent twice: others just try.
   bool looks_alive();
 
+  /// How large the last reply was: the next one, likely as large, is read at once.
+  void replied(std::size_t size);
+
   const std::uint64_t generation;  ///< the agent's, when it was opened
 
  private:
@@ -30,6 +33,7 @@ class Connection final : public Stream {
   void unexpected() override;
   Pool& pool_;
   Flight flight_;
+  std::size_t room_;  ///< for the next reply
   bool in_use_ = true;
 };
 using ConnectionPtr = boost::intrusive_ptr<Connection>;

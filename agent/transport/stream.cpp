@@ -20,8 +20,8 @@ void Stream::prepare_read(char* into, std::size_t room) {
   room_ = room;
 }
 
-void Stream::start_read_now() {
-  prepare_read(nullptr, reads_.room);
+void Stream::start_read_now(std::size_t room) {
+  prepare_read(nullptr, room);
   begin_read();
 }
 

@@ -46,7 +46,7 @@ class Stream {
   /// however long, holds no memory for it.
   void start_read() { start_read(nullptr, reads_.room); }
   /// The same, never put off: where bytes that come unasked must not pass for an answer.
-  void start_read_now();
+  void start_read_now(std::size_t room);
   bool reading() const { return reading_; }
   /// What the last read without memory brought; to be moved or cleared before the next one.
   std::string& arrived() { return arrived_; }

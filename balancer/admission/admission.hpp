@@ -37,6 +37,12 @@ class Admission {
   Micros queue_timeout() const { return Micros{queue_timeout_.load(std::memory_order_relaxed)}; }
   ProbingStatus probing() const { return probing_.status(); }
 
+  /// Whether any pool has given out all its tickets, at a glance.
+  bool anything_exhausted() const {
+    return ingress.exhausted() || searches.exhausted() || updates.exhausted() ||
+           low_searches.exhausted() || low_updates.exhausted();
+  }
+
   TicketPool ingress;
   TicketPool searches;
   TicketPool updates;

@@ -85,7 +85,7 @@ Answer queue_is_full(Worker& worker, const TicketGate& gate) {
 std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
   auto* const admission = worker.process.admission;
   if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
-      worker.process.access_log != nullptr)
+      worker.process.access_log != nullptr || !admission->anything_exhausted())
     return std::nullopt;
   const auto subject = subject_of(head.path);
   if (!subject || *subject == Subject::exempt) return std::nullopt;

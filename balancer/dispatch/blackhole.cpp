@@ -47,7 +47,8 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
                            .query_timeout = copy.query_timeout,
                            .deadline = now + copy.connect_timeout + copy.query_timeout,
                            .max_reply = copy.max_reply};
-  auto end = co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop);
+  AttemptEnd end;
+  co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, end);
   worker.loop.buffers.give(std::move(end.reply.bytes));
   worker.loop.buffers.give(std::move(end.reply.decoded));
   worker.copies_size -= copy.size();

@@ -247,8 +247,7 @@ class Dispatch {
 
 }  // namespace
 
-Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect,
-                      Parsed parsed) {
+Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect, Parsed parsed) {
   if (!query.former)  // else it was let in already
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);

@@ -112,7 +112,8 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   part.tried.insert(asked);
   part.mirror = &mirror;
   give_back(query, part.reply);
-  auto end = co_await try_mirror(query, order, part, *std::move(selected));
+  AttemptEnd end;
+  co_await try_mirror(query, order, part, *std::move(selected), end);
   part.outcome = end.outcome;
   part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
                    end.outcome == Outcome::connect_timeout;

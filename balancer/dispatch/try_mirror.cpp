@@ -133,8 +133,8 @@ void tell_breaker(Protection& protection, std::size_t mirror, Operation operatio
 
 }  // namespace
 
-Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& part,
-                            Selected selected) {
+Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
+                      AttemptEnd& end) {
   const auto& shard = *part.shard;
   auto& set = *shard.mirrors;
   auto& mirror = set[selected.mirror];
@@ -168,7 +168,7 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
   auto trace = traced(query, order, part, mirror);
   ++part.attempts;
   PartStop stop(query, part);
-  auto end = co_await attempt(worker.loop, worker.pool(mirror.agent), attempt_order, stop);
+  co_await attempt(worker.loop, worker.pool(mirror.agent), attempt_order, stop, end);
   end.outrun = part.outrun && end.outcome == Outcome::cancelled;
   if (end.stale) worker.counters.add(Count::stale_connections);
   if (end.outcome == Outcome::connect_timeout) worker.counters.add(Count::connect_timeouts);
@@ -197,7 +197,6 @@ Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& pa
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
   if (order.plan == nullptr || !answered)
     record(mirror, set.failure_floor(), worker.loop.index, end.ended, end);
-  co_return end;
 }
 
 }  // namespace karmad

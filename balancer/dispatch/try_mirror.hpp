@@ -4,9 +4,9 @@
 
 namespace karmad {
 
-/// One attempt at one mirror, judged, recorded and traced. A merged answer that is good so far is
-/// not recorded yet: merging may show it broken.
-Task<AttemptEnd> try_mirror(Query& query, const ShardOrder& order, ShardPart& part,
-                            Selected selected);
+/// One attempt at one mirror, judged, recorded and traced; `end` is fresh. A merged answer that is
+/// good so far is not recorded yet: merging may show it broken.
+Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
+                      AttemptEnd& end);
 
 }  // namespace karmad

@@ -17,18 +17,19 @@ struct Noting final : Stream {
     ++surprises;
     how = last();
   }
+  const Read& last_read() const { return last(); }
   int surprises = 0;
   Read how;
 };
 
 class Streams : public testing::Test {
  protected:
-  Streams() {
+  explicit Streams(Stream::Reads reads = {}) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket));
+    stream = new Noting(loop, std::move(socket), reads);
     other = ends[1];
   }
   ~Streams() override {
@@ -74,6 +75,74 @@ TEST_F(Streams, AReadThatWasBegunIsPickedUpLater) {
   const auto got = result_of(loop, read(*stream));  // nothing has to be waited for
   EXPECT_EQ(std::string_view(into.data(), got.size), "hello");
   EXPECT_FALSE(got.error);
+}
+
+TEST_F(Streams, ReadIntoMemoryOfTheLoopWhenSomethingComes) {
+  stream->start_read();
+  loop.io.poll();
+  EXPECT_TRUE(stream->arrived().empty());
+  EXPECT_LT(stream->arrived().capacity(), Buffers::kSmall) << "who waits holds no memory";
+  say("hello");
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  EXPECT_EQ(stream->last_read().size, 5u);
+  EXPECT_EQ(stream->arrived(), "hello");
+  const std::string taken = std::move(stream->arrived());
+  stream->start_read();
+  leave();
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  EXPECT_EQ(stream->last_read().error, asio::error::eof);
+  EXPECT_TRUE(stream->arrived().empty());
+}
+
+TEST_F(Streams, ReadNoMoreThanTheirRoomAtOnce) {
+  const std::string much(2 * Buffers::kSmall, 'x');
+  say(much);
+  std::string all;
+  while (all.size() < much.size()) {
+    stream->start_read();
+    ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+    ASSERT_LE(stream->arrived().size(), Buffers::kSmall);
+    all += std::exchange(stream->arrived(), {});
+  }
+  EXPECT_EQ(all, much);
+}
+
+class TrustingStreams : public Streams {
+ protected:
+  TrustingStreams() : Streams({.room = 4, .trust_events = true}) {}
+  std::string next() {
+    EXPECT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+    return std::exchange(stream->arrived(), {});
+  }
+};
+
+TEST_F(TrustingStreams, NoticeWhatComesAfterAReadThatTookAll) {
+  stream->start_read();
+  say("a");
+  EXPECT_EQ(next(), "a");
+  stream->start_read();
+  loop.io.poll();
+  EXPECT_TRUE(stream->reading());
+  say("b");
+  EXPECT_EQ(next(), "b");
+  say("c");  // before the read begins, and noticed by the loop in between
+  loop.io.poll();
+  stream->start_read();
+  EXPECT_EQ(next(), "c");
+  stream->start_read();
+  leave();
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(stream->last_read().error, asio::error::eof);
+}
+
+TEST_F(TrustingStreams, GoOnWithWhatAFullReadLeft) {
+  say("abcdefgh12");
+  stream->start_read();
+  EXPECT_EQ(next(), "abcd");
+  stream->start_read();
+  EXPECT_EQ(next(), "efgh");
+  stream->start_read();
+  EXPECT_EQ(next(), "12");
 }
 
 TEST_F(Streams, WhoWaitsForAReadIsNoSurprise) {
@@ -169,7 +238,7 @@ TEST_F(Streams, AWriteEndsWithAnErrorWhenTheOtherSideLeavesOrItIsClosed) {
     ::close(std::exchange(other, ends[1]));
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket));
+    stream = new Noting(loop, std::move(socket), reads);
   }
 }
 
