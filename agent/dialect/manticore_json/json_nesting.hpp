@@ -8,8 +8,8 @@ namespace karmad {
 inline constexpr std::size_t kMaxSkippedDepth = 1024;
 
 /// From an opening brace or bracket to behind its partner; null when what lies between does not
-/// match, a string in it does not end, or it is nested too deep. Looks at 64 bytes at a time (about
-/// 3 GB/s), never behind `end`; allocates nothing.
+/// match, a string in it does not end, or it is nested too deep. Looks at 64 bytes at a time,
+/// never behind `end`; allocates nothing.
 const char* after_nested(const char* at, const char* end);
 
 }  // namespace karmad
