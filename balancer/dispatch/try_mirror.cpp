@@ -189,7 +189,7 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
   if (query.wants_trace) {
     if (end.connect) trace.connected(end.sent_at);
     if (end.first_byte) trace.first_byte(*end.first_byte);
-    trace.end(Loop::now(), end.outcome, end.why);
+    trace.end(end.ended, end.outcome, end.why);
   } else {
     trace.end(query.began, end.outcome);
   }

@@ -17,6 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto kGather = 20ms;             // how long a line may wait for further ones
+constexpr std::size_t kEnough = 64 << 10;  // bytes that are written without waiting for more
 constexpr auto kLastWait = 1s;
 constexpr int kPoll = 100;  // ms; how soon the end is noticed while a pipe's reader does not read
 
@@ -42,9 +44,12 @@ std::expected<std::unique_ptr<AccessLog>, std::string> AccessLog::open(std::stri
 }
 
 AccessLog::AccessLog(std::string path, int file, std::size_t room)
-    : path_(std::move(path)), room_(room), file_(file), regular_(is_regular(file)), thread_([this] {
-        run();
-      }) {}
+    : path_(std::move(path)),
+      room_(room),
+      enough_(std::min(kEnough, room / 2)),
+      file_(file),
+      regular_(is_regular(file)),
+      thread_([this] { run(); }) {}
 
 AccessLog::~AccessLog() {
   {
@@ -63,8 +68,10 @@ void AccessLog::write(std::string_view line) {
       dropped_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
+    const bool had_enough = waiting_.bytes.size() >= enough_;
     waiting_.bytes.append(line).push_back('\n');
-    if (++waiting_.count > 1) return;  // the thread knows
+    const bool has_enough = waiting_.bytes.size() >= enough_;
+    if (++waiting_.count > 1 && had_enough == has_enough) return;  // the thread knows
   }
   news_.notify_one();
 }
@@ -85,6 +92,8 @@ void AccessLog::run() {
     {
       std::unique_lock lock(mutex_);
       news_.wait(lock, [&] { return ending_ || reopen_ || waiting_.count > 0; });
+      news_.wait_for(lock, kGather,
+                     [&] { return ending_ || reopen_ || waiting_.bytes.size() >= enough_; });
       std::swap(lines, waiting_);
       again = std::exchange(reopen_, false);
       last = ending_;

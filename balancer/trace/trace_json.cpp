@@ -1,9 +1,8 @@
 #include "balancer/trace/trace_json.hpp"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-#include <rapidjson/encodings.h>
-#include <rapidjson/memorystream.h>
+#include <algorithm>
+
+#include "balancer/trace/json_line.hpp"
 
 namespace karmad {
 namespace {
@@ -16,108 +15,116 @@ constexpr std::size_t kPath = 2048;
 constexpr std::size_t kAttemptsInLog = 32 << 10;
 constexpr std::string_view kLongestEnd = R"(],"left_out":18446744073709551615})";
 
-void append_unit(std::string& out, unsigned unit) {
-  fmt::format_to(std::back_inserter(out), "\\u{:04x}", unit);
-}
+// Below, `name` is `,"name":`.
 
-/// One character of UTF-8, or a byte that belongs to none; returns its length.
-std::size_t append_escaped(std::string& out, std::string_view text) {
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  unsigned codepoint = 0;
-  const bool valid = rapidjson::UTF8<>::Decode(stream, &codepoint);
-  if (!valid) {
-    append_unit(out, 0xFFFD);
-    return 1;
-  }
-  if (codepoint < 0x10000) {
-    append_unit(out, codepoint);
-  } else {
-    append_unit(out, 0xD800 + ((codepoint - 0x10000) >> 10));
-    append_unit(out, 0xDC00 + ((codepoint - 0x10000) & 0x3FF));
-  }
-  return stream.Tell();
-}
-
-void append_quoted(std::string& out, std::string_view text, std::size_t most) {
-  text = text.substr(0, most);
-  out.push_back('"');
-  while (!text.empty()) {
-    const char c = text.front();
-    if (c >= 0x20 && c < 0x7f) {
-      if (c == '"' || c == '\\') out.push_back('\\');
-      out.push_back(c);
-      text.remove_prefix(1);
-    } else {
-      text.remove_prefix(append_escaped(out, text));
-    }
-  }
-  out.push_back('"');
-}
-
-void append_name(std::string& out, std::string_view name) {
-  out.append(",\"").append(name).append("\":");
-}
-
-void append_text(std::string& out, std::string_view name, std::string_view value,
-                 std::size_t most) {
+template <std::size_t Size>
+void add_text(JsonLine& out, const char (&name)[Size], std::string_view value, std::size_t most) {
   if (value.empty()) return;
-  append_name(out, name);
-  append_quoted(out, value, most);
+  out.add(name);
+  out.add_quoted(value, most);
 }
 
-void append_count(std::string& out, std::string_view name, std::int64_t value) {
-  append_name(out, name);
-  out.append(fmt::format_int(value).c_str());
+/// One of our own words, which needs no escapes; `name` ends in its opening quote.
+template <std::size_t Size>
+void add_word(JsonLine& out, const char (&name)[Size], std::string_view word) {
+  out.add(name);
+  out.add(word);
+  out.add('"');
 }
 
-void append_time(std::string& out, std::string_view name, std::optional<Micros> value) {
-  if (value) append_count(out, name, value->count());
+template <std::size_t Size>
+void add_count(JsonLine& out, const char (&name)[Size], std::uint64_t value) {
+  out.add(name);
+  out.add_number(value);
 }
 
-void append_queued(std::string& out, const Trace& trace) {
-  if (trace.queued > Micros{0}) append_time(out, "queued_us", trace.queued);
+template <std::size_t Size>
+void add_time(JsonLine& out, const char (&name)[Size], std::optional<Micros> value) {
+  if (!value) return;
+  out.add(name);
+  out.add_number(value->count());
 }
 
-void append_attempt(std::string& out, const TracedAttempt& attempt) {
+template <std::size_t Size>
+void add_flag(JsonLine& out, const char (&name)[Size], bool value) {
+  out.add(name);
+  out.add(value ? std::string_view("true") : std::string_view("false"));
+}
+
+/// `1.234`
+template <std::size_t Size>
+void add_millis(JsonLine& out, const char (&name)[Size], Micros value) {
+  const auto us = static_cast<std::uint64_t>(std::max<Micros::rep>(value.count(), 0));
+  add_count(out, name, us / 1000);
+  out.add('.');
+  out.add_digits<3>(static_cast<unsigned>(us % 1000));
+}
+
+/// As in 2023-11-14T22:13:20.000042Z.
+void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
+  const auto number = [](auto count) { return static_cast<unsigned>(count.count()); };
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<Micros>(time - day));
+  out.add_digits<4>(static_cast<unsigned>(static_cast<int>(date.year())));
+  out.add('-');
+  out.add_digits<2>(static_cast<unsigned>(date.month()));
+  out.add('-');
+  out.add_digits<2>(static_cast<unsigned>(date.day()));
+  out.add('T');
+  out.add_digits<2>(number(clock.hours()));
+  out.add(':');
+  out.add_digits<2>(number(clock.minutes()));
+  out.add(':');
+  out.add_digits<2>(number(clock.seconds()));
+  out.add('.');
+  out.add_digits<6>(number(clock.subseconds()));
+  out.add('Z');
+}
+
+void add_queued(JsonLine& out, const Trace& trace) {
+  if (trace.queued > Micros{0}) add_time(out, R"(,"queued_us":)", trace.queued);
+}
+
+void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   const auto& start = attempt.start;
-  out.append("{\"shard\":").append(fmt::format_int(start.shard).c_str());
-  append_text(out, "mirror", start.mirror, kName);
-  append_text(out, "reason", name(start.reason), kWord);
+  add_count(out, R"({"shard":)", start.shard);
+  add_text(out, R"(,"mirror":)", start.mirror, kName);
+  add_word(out, R"(,"reason":")", name(start.reason));
   if (!start.choice.strategy.empty()) {
-    append_text(out, "strategy", start.choice.strategy, kWord);
-    append_count(out, "suitable", start.choice.suitable);
-    append_count(out, "acceptable", start.choice.acceptable);
+    add_text(out, R"(,"strategy":)", start.choice.strategy, kWord);
+    add_count(out, R"(,"suitable":)", start.choice.suitable);
+    add_count(out, R"(,"acceptable":)", start.choice.acceptable);
   }
-  if (start.hedging) append_text(out, "hedging", text(*start.hedging), kWord);
-  if (start.pause > Micros{0}) append_time(out, "pause_us", start.pause);
-  append_time(out, "start_us", attempt.started);
-  append_time(out, "connected_us", attempt.connected);
-  append_time(out, "first_byte_us", attempt.first_byte);
-  append_time(out, "end_us", attempt.ended);
-  append_text(out, "outcome", name(attempt.outcome), kWord);
-  append_text(out, "error", attempt.error, kError);
-  out.push_back('}');
+  if (start.hedging) add_text(out, R"(,"hedging":)", text(*start.hedging), kWord);
+  if (start.pause > Micros{0}) add_time(out, R"(,"pause_us":)", start.pause);
+  add_time(out, R"(,"start_us":)", attempt.started);
+  add_time(out, R"(,"connected_us":)", attempt.connected);
+  add_time(out, R"(,"first_byte_us":)", attempt.first_byte);
+  add_time(out, R"(,"end_us":)", attempt.ended);
+  add_word(out, R"(,"outcome":")", name(attempt.outcome));
+  add_text(out, R"(,"error":)", attempt.error, kError);
+  out.add('}');
 }
 
 /// The attempts, as long as `out` stays shorter than `end`, and the end of the object.
-void append_attempts(std::string& out, const Trace& trace, std::size_t end) {
-  append_name(out, "attempts");
-  out.push_back('[');
+void add_attempts(JsonLine& out, const Trace& trace, std::size_t end) {
+  out.add(R"(,"attempts":[)");
   std::size_t shown = 0;
   for (const auto& attempt : trace.attempts()) {
     const auto before = out.size();
-    if (shown > 0) out.push_back(',');
-    append_attempt(out, attempt);
+    if (shown > 0) out.add(',');
+    add_attempt(out, attempt);
     if (out.size() + kLongestEnd.size() > end) {
-      out.resize(before);
+      out.cut(before);
       break;
     }
     ++shown;
   }
-  out.push_back(']');
+  out.add(']');
   if (const auto left_out = trace.started() - shown; left_out > 0)
-    append_count(out, "left_out", static_cast<std::int64_t>(left_out));
-  out.push_back('}');
+    add_count(out, R"(,"left_out":)", left_out);
+  out.add('}');
 }
 
 Micros took(const Trace& trace, TimePoint now) {
@@ -126,37 +133,40 @@ Micros took(const Trace& trace, TimePoint now) {
 
 }  // namespace
 
-void append_json(std::string& out, const Trace& trace, TimePoint now, std::size_t most) {
+void append_json(std::string& text, const Trace& trace, TimePoint now, std::size_t most) {
+  JsonLine out(text);
   const auto end = out.size() + most;
-  out.append("{\"id\":").append(fmt::format_int(trace.id).c_str());
-  append_text(out, "operation", trace.operation, kWord);
-  append_text(out, "table", trace.table, kName);
-  append_text(out, "client", trace.client, kName);
-  append_time(out, "deadline_us", std::chrono::duration_cast<Micros>(trace.deadline - trace.began));
-  append_time(out, "took_us", took(trace, now));
-  append_queued(out, trace);
-  append_attempts(out, trace, end);
+  add_count(out, R"({"id":)", trace.id);
+  add_text(out, R"(,"operation":)", trace.operation, kWord);
+  add_text(out, R"(,"table":)", trace.table, kName);
+  add_text(out, R"(,"client":)", trace.client, kName);
+  add_time(out, R"(,"deadline_us":)",
+           std::chrono::duration_cast<Micros>(trace.deadline - trace.began));
+  add_time(out, R"(,"took_us":)", took(trace, now));
+  add_queued(out, trace);
+  add_attempts(out, trace, end);
 }
 
-void append_access_line(std::string& out, const Trace& trace, TimePoint now, const Access& access) {
-  const auto time = std::chrono::time_point_cast<Micros>(access.time).time_since_epoch().count();
-  fmt::format_to(std::back_inserter(out), R"({{"time":"{:%FT%T}.{:06}Z","id":{})",
-                 fmt::gmtime(std::chrono::system_clock::to_time_t(
-                     std::chrono::system_clock::time_point(std::chrono::seconds(time / 1000000)))),
-                 time % 1000000, trace.id);
-  append_text(out, "client", trace.client, kName);
-  append_text(out, "method", access.method, kWord);
-  append_text(out, "path", access.path, kPath);
-  append_text(out, "operation", trace.operation, kWord);
-  append_text(out, "table", trace.table, kName);
-  const auto us = took(trace, now).count();
-  fmt::format_to(std::back_inserter(out),
-                 R"(,"status":{},"bytes_in":{},"bytes_out":{},"total_ms":{}.{:03},)"
-                 R"("hedged":{},"retried":{},"partial":{})",
-                 access.status, access.bytes_in, access.bytes_out, us / 1000, us % 1000,
-                 trace.hedged(), trace.retried(), trace.partial);
-  append_queued(out, trace);
-  append_attempts(out, trace, out.size() + kAttemptsInLog);
+void append_access_line(std::string& text, const Trace& trace, TimePoint now,
+                        const Access& access) {
+  JsonLine out(text);
+  out.add(R"({"time":")");
+  add_date(out, access.time);
+  add_count(out, R"(","id":)", trace.id);
+  add_text(out, R"(,"client":)", trace.client, kName);
+  add_text(out, R"(,"method":)", access.method, kWord);
+  add_text(out, R"(,"path":)", access.path, kPath);
+  add_text(out, R"(,"operation":)", trace.operation, kWord);
+  add_text(out, R"(,"table":)", trace.table, kName);
+  add_count(out, R"(,"status":)", static_cast<std::uint64_t>(access.status));
+  add_count(out, R"(,"bytes_in":)", access.bytes_in);
+  add_count(out, R"(,"bytes_out":)", access.bytes_out);
+  add_millis(out, R"(,"total_ms":)", took(trace, now));
+  add_flag(out, R"(,"hedged":)", trace.hedged());
+  add_flag(out, R"(,"retried":)", trace.retried());
+  add_flag(out, R"(,"partial":)", trace.partial);
+  add_queued(out, trace);
+  add_attempts(out, trace, out.size() + kAttemptsInLog);
 }
 
 }  // namespace karmad

@@ -1,21 +1,16 @@
 #include "agent/dialect/manticore_json/json_cursor.hpp"
 
+#include "agent/dialect/manticore_json/json_nesting.hpp"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
-#include <array>
 #include <bit>
-#include <cstdint>
-#include <cstring>
 
 namespace karmad {
 
 namespace {
-
-bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
 
 #if defined(__SSE2__)
 /// The first of 16 bytes that `wanted` marks; steps by 16 while there are as many.
@@ -43,21 +38,6 @@ const char* find_string_mark(const char* at, const char* end) {
   return at;
 }
 
-/// The next bracket, brace or `"`.
-const char* find_structure(const char* at, const char* end) {
-#if defined(__SSE2__)
-  at = skip_blocks(at, end, [](__m128i block) {
-    // `[` and `{`, `]` and `}` differ in bit 5 only.
-    const auto folded = _mm_or_si128(block, _mm_set1_epi8(0x20));
-    return _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
-                        _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
-                                     _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))));
-  });
-#endif
-  while (at != end && *at != '"' && (*at | 0x20) != '{' && (*at | 0x20) != '}') ++at;
-  return at;
-}
-
 /// From behind an opening quote to behind the closing one; null when there is none.
 const char* after_string(const char* at, const char* end) {
   for (;;) {
@@ -67,38 +47,6 @@ const char* after_string(const char* at, const char* end) {
     if (end - at < 2) return nullptr;
     at += 2;
   }
-}
-
-/// From an opening bracket to behind its partner; null when they do not match.
-const char* after_nested(const char* at, const char* end) {
-  std::array<std::uint64_t, kMaxSkippedDepth / 64> braces;  // one bit per level: `{` or `[`
-  std::size_t depth = 0;
-  for (; at != end; at = find_structure(at, end)) {
-    switch (*at) {
-      case '"':
-        at = after_string(at + 1, end);
-        if (at == nullptr) return nullptr;
-        break;
-      case '{':
-      case '[': {
-        if (depth == kMaxSkippedDepth) return nullptr;
-        const auto bit = std::uint64_t{1} << (depth % 64);
-        auto& word = braces[depth / 64];
-        word = *at == '{' ? word | bit : word & ~bit;
-        ++depth;
-        ++at;
-        break;
-      }
-      default: {
-        --depth;
-        const bool brace = ((braces[depth / 64] >> (depth % 64)) & 1) != 0;
-        if (brace != (*at == '}')) return nullptr;
-        ++at;
-        if (depth == 0) return at;
-      }
-    }
-  }
-  return nullptr;
 }
 
 bool is_scalar_byte(char c) {
@@ -113,17 +61,6 @@ bool is_scalar(std::string_view text) {
 }
 
 }  // namespace
-
-void skip_space(JsonCursor& json) {
-  while (json.at != json.end && is_space(*json.at)) ++json.at;
-}
-
-bool take(JsonCursor& json, char wanted) {
-  skip_space(json);
-  if (json.done() || *json.at != wanted) return false;
-  ++json.at;
-  return true;
-}
 
 std::optional<std::string_view> take_string(JsonCursor& json) {
   if (!take(json, '"')) return std::nullopt;
@@ -154,20 +91,15 @@ std::optional<std::string_view> take_value(JsonCursor& json) {
 }
 
 std::optional<std::string_view> JsonMembers::next() {
-  if (state_ == Closed || state_ == Failed) return std::nullopt;
-  if (take(json_, '}')) {
-    state_ = Closed;
-    return std::nullopt;
-  }
-  if (state_ == Later && !take(json_, ',')) {
-    state_ = Failed;
-    return std::nullopt;
-  }
+  to_next();
+  return take_key();
+}
+
+std::optional<std::string_view> JsonMembers::take_key() {
+  if (state_ != Key) return std::nullopt;
+  state_ = Failed;
   const auto key = take_string(json_);
-  if (!key || !take(json_, ':')) {
-    state_ = Failed;
-    return std::nullopt;
-  }
+  if (!key || !take(json_, ':')) return std::nullopt;
   state_ = Later;
   return key;
 }

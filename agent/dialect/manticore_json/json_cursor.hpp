@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -19,13 +20,25 @@ struct JsonCursor {
   bool done() const { return at == end; }
 };
 
-/// Deepest nesting of a value that is passed over; deeper counts as malformed.
-inline constexpr std::size_t kMaxSkippedDepth = 1024;
+inline bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
 
-void skip_space(JsonCursor& json);
+inline void skip_space(JsonCursor& json) {
+  while (json.at != json.end && is_space(*json.at)) ++json.at;
+}
 
 /// Passes white space and then `wanted`; false (and only the space passed) when it is not there.
-bool take(JsonCursor& json, char wanted);
+inline bool take(JsonCursor& json, char wanted) {
+  if (json.at != json.end && *json.at == wanted) {  // answers of a server have no white space
+    ++json.at;
+    return true;
+  }
+  skip_space(json);
+  if (json.done() || *json.at != wanted) return false;
+  ++json.at;
+  return true;
+}
 
 /// The string at the cursor without its quotes and with its escapes; nothing if there is none.
 std::optional<std::string_view> take_string(JsonCursor& json);
@@ -54,14 +67,57 @@ class JsonMembers {
   explicit JsonMembers(JsonCursor& json) : json_(json), state_(take(json, '{') ? First : Failed) {}
 
   std::optional<std::string_view> next();
+  /// The same, sooner when the key is one of those named (`"key":`, with quotes and colon).
+  template <std::size_t... Sizes>
+  std::optional<std::string_view> next(const char (&... likely)[Sizes]) {
+    std::string_view key;
+    if (to_next() && (take_key(likely, key) || ...)) return key;
+    return take_key();
+  }
   /// The closing brace was reached and nothing was malformed.
   bool complete() const { return state_ == Closed; }
 
  private:
-  enum State { First, Later, Closed, Failed };
+  enum State { First, Key, Later, Closed, Failed };
+
+  /// Whether a key should stand here: passes the comma before it.
+  bool to_next() {
+    skip_space(json_);
+    if ((state_ != First && state_ != Later) || json_.done()) {
+      state_ = state_ == Closed ? Closed : Failed;
+    } else if (*json_.at == '}') {
+      ++json_.at;
+      state_ = Closed;
+    } else if (state_ == Later && *json_.at != ',') {
+      state_ = Failed;
+    } else {
+      if (state_ == Later) ++json_.at;
+      state_ = Key;
+    }
+    return state_ == Key;
+  }
+  template <std::size_t Size>
+  bool take_key(const char (&likely)[Size], std::string_view& key) {
+    constexpr auto length = Size - 1;
+    if (static_cast<std::size_t>(json_.end - json_.at) < length ||
+        std::memcmp(json_.at, likely, length) != 0)
+      return false;
+    key = {json_.at + 1, length - 3};
+    json_.at += length;
+    state_ = Later;
+    return true;
+  }
+  std::optional<std::string_view> take_key();
+
   JsonCursor& json_;
   State state_;
 };
+
+/// Whether `text` is `literal`; cheaper than `==` where the literal is short.
+template <std::size_t Size>
+bool same(std::string_view text, const char (&literal)[Size]) {
+  return text.size() == Size - 1 && std::memcmp(text.data(), literal, Size - 1) == 0;
+}
 
 /// The same for the elements of an array.
 class JsonElements {

@@ -18,6 +18,12 @@ struct Lane {
   std::string_view id;  ///< its bytes; empty: the hit has none (a group)
 };
 
+/// A lane as the heap sees it: most comparisons need no more than the rank of its first sort key.
+struct Head {
+  std::uint64_t rank = 0;  ///< the lower, the better
+  std::uint32_t shard = 0;
+};
+
 enum class Advance { hit, end, malformed };
 
 /// Ids met so far. One block of memory, sized for all that can come.
@@ -53,18 +59,18 @@ class Merge {
     MergedHits merged;
     const auto wanted = offset + limit;
     if (limit == 0) return merged;
-    const auto before = [this](std::uint32_t a, std::uint32_t b) { return comes_after(a, b); };
+    const auto before = [this](const Head& a, const Head& b) { return comes_after(a, b); };
     for (std::uint32_t s = 0; s < lanes_.size(); ++s) {
       if (lanes_[s].rest.at == nullptr) continue;
       const auto step = advance(s);
       if (step == Advance::malformed) return malformed(s);
-      if (step == Advance::hit) heap_.push_back(s);
+      if (step == Advance::hit) heap_.push_back(head(s));
     }
     std::ranges::make_heap(heap_, before);
     SeenIds seen(std::min(wanted, most_hits()));
     merged.page.reserve(std::min(limit, most_hits()));
     for (std::size_t walked = 0; walked < wanted && !heap_.empty();) {
-      const auto s = heap_.front();
+      const auto s = heap_.front().shard;
       const auto& lane = lanes_[s];
       if (!lane.id.empty() && !seen.insert(lane.id)) {
         ++merged.duplicates;
@@ -76,6 +82,7 @@ class Merge {
         case Advance::malformed:
           return malformed(s);
         case Advance::hit:
+          heap_.front() = head(s);
           sink();
           break;
         case Advance::end:
@@ -130,15 +137,15 @@ class Merge {
     for (std::size_t k = 0; k < keys.size(); ++k) values[k].kind = SortValue::Kind::missing;
 
     JsonMembers members(lane.rest);
-    while (const auto key = members.next()) {
+    while (const auto key = members.next(R"("_id":)", R"("_score":)", R"("_source":)")) {
       const auto value = take_value(lane.rest);
       if (!value) return false;
-      if (*key == "_id") {
+      if (same(*key, "_id")) {
         lane.id = *value;
         read_key(SortKey::By::id, *value, values);
-      } else if (*key == "_score") {
+      } else if (same(*key, "_score")) {
         read_key(SortKey::By::score, *value, values);
-      } else if (*key == "_source") {
+      } else if (same(*key, "_source")) {
         lane.hit.source = *value;
       }
     }
@@ -202,7 +209,16 @@ class Merge {
     return {};
   }
 
+  Head head(std::uint32_t shard) const {
+    if (order_.keys.empty()) return {0, shard};
+    const auto first = rank(*values_of(shard));
+    return {order_.keys.front().descending ? ~first : first, shard};
+  }
+
   /// Whether the head of shard `a` stands behind that of shard `b` in the answer.
+  bool comes_after(const Head& a, const Head& b) const {
+    return a.rank != b.rank ? a.rank > b.rank : comes_after(a.shard, b.shard);
+  }
   bool comes_after(std::uint32_t a, std::uint32_t b) const {
     const auto* const x = values_of(a);
     const auto* const y = values_of(b);
@@ -216,20 +232,22 @@ class Merge {
 
   /// Restores the heap after its head changed.
   void sink() {
-    for (std::size_t at = 0;;) {
-      auto first = at;
-      for (const auto child : {2 * at + 1, 2 * at + 2})
-        if (child < heap_.size() && comes_after(heap_[first], heap_[child])) first = child;
-      if (first == at) return;
-      std::swap(heap_[at], heap_[first]);
-      at = first;
+    if (heap_.empty()) return;
+    const auto sinking = heap_.front();
+    std::size_t at = 0;
+    for (auto child = 2 * at + 1; child < heap_.size(); child = 2 * at + 1) {
+      if (child + 1 < heap_.size() && comes_after(heap_[child], heap_[child + 1])) ++child;
+      if (!comes_after(sinking, heap_[child])) break;
+      heap_[at] = heap_[child];
+      at = child;
     }
+    heap_[at] = sinking;
   }
 
   const HitOrder& order_;
   std::vector<Lane> lanes_;
-  std::vector<SortValue> values_;    // lane by lane, one per sort key
-  std::vector<std::uint32_t> heap_;  // lanes with a hit at their head, best first
+  std::vector<SortValue> values_;  // lane by lane, one per sort key
+  std::vector<Head> heap_;         // lanes with a hit at their head, best first
 };
 
 }  // namespace

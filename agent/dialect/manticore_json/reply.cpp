@@ -31,8 +31,8 @@ enum class Step { next, stop, failed };
 Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wrong) {
   bool has_total = false;
   JsonMembers members(json);
-  while (const auto key = members.next()) {
-    if (*key == "hits") {
+  while (const auto key = members.next(R"("total":)", R"("total_relation":)", R"("hits":)")) {
+    if (same(*key, "hits")) {
       skip_space(json);
       if (json.done() || *json.at != '[') {
         wrong = "its hits are not an array";
@@ -43,13 +43,13 @@ Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wr
     }
     const auto value = take_value(json);
     if (!value) break;
-    if (*key == "total") {
+    if (same(*key, "total")) {
       if (!read_count(*value, head.total)) {
         wrong = "hits.total is not a count";
         return Step::failed;
       }
       has_total = true;
-    } else if (*key == "total_relation") {
+    } else if (same(*key, "total_relation")) {
       head.total_is_lower_bound = *value != "\"eq\"";
     }
   }
@@ -79,8 +79,8 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
   ReplyHead head;
   JsonCursor json(body);
   JsonMembers members(json);
-  while (const auto key = members.next()) {
-    if (*key == "hits") {
+  while (const auto key = members.next(R"("took":)", R"("timed_out":)", R"("hits":)")) {
+    if (same(*key, "hits")) {
       const char* wrong = nullptr;
       switch (read_hits(json, tail, head, wrong)) {
         case Step::stop:
@@ -93,9 +93,9 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
     }
     const auto value = take_value(json);
     if (!value) return bad("it is malformed");
-    if (*key == "timed_out") head.timed_out = *value == "true";
-    if (*key == "warning") head.warning = reason_in(*value);
-    if (*key == "aggregations" && is_object(*value)) head.aggregations = *value;
+    if (same(*key, "timed_out")) head.timed_out = *value == "true";
+    if (same(*key, "warning")) head.warning = reason_in(*value);
+    if (same(*key, "aggregations") && is_object(*value)) head.aggregations = *value;
   }
   if (!members.complete()) return bad("it is malformed");
   skip_space(json);

@@ -36,6 +36,10 @@ struct SortValue {
 /// `value`: bytes of any JSON value. `true` and `false` count as 1 and 0.
 SortValue sort_value(std::string_view value);
 
+/// A number that decides most comparisons at once: of two values with different ranks the one with
+/// the lower rank is the lower one, whatever the collation; equal ranks say nothing.
+std::uint64_t rank(const SortValue& value);
+
 /// Compares as the search server does: libc_ci folds ASCII letters, the others compare bytes.
 /// Escapes are resolved on the way; nothing is copied.
 std::strong_ordering compare(const SortValue& a, const SortValue& b, Collation collation);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
+#include <vector>
 
 #include "agent/dialect/manticore_json/json_text.hpp"
 
@@ -45,6 +47,59 @@ TEST(JsonCursor, EndsAtADepthThatIsNoAnswerAnyMore) {
   EXPECT_EQ(taken(std::string(100'000, '[')), "malformed");
 }
 
+/// The same byte by byte, for values that begin with a bracket.
+std::string taken_slowly(std::string_view text) {
+  std::string open;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '\\') {
+      return "malformed";
+    } else if (c == '{' || c == '[') {
+      open.push_back(c);
+    } else if (c == '}' || c == ']') {
+      if (open.back() != (c == '}' ? '{' : '[')) return "malformed";
+      open.pop_back();
+      if (open.empty()) return std::string(text.substr(0, at + 1));
+    }
+  }
+  return "malformed";
+}
+
+TEST(JsonCursor, FindsTheEndWhereverQuotesAndBackslashesStand) {
+  std::mt19937 random(7);
+  constexpr std::string_view pieces[] = {"{",  "[",    "]",    "}",        "\"",
+                                         "\\", "\\\\", "\\\"", "a",        "\"]\"",
+                                         "[]", "{}",   "[{}]", "\"\\\\\"", "\"\\\"\""};
+  int whole = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = random() % 2 == 0 ? "[" : "{";
+    const char* const end = text[0] == '[' ? "]" : "}";
+    for (auto left = random() % 40; left > 0; --left) {
+      // Mostly what is balanced, so that the end is far away.
+      text.append(random() % 8, ' ');
+      text += pieces[random() % 32 == 0 ? random() % 9 : 8 + random() % 7];
+    }
+    text += end;
+    const auto expected = taken_slowly(text);
+    if (expected.size() > 128) ++whole;
+    // Not a byte behind the end is looked at.
+    const std::vector<char> exact(text.begin(), text.end());
+    EXPECT_EQ(taken({exact.data(), exact.size()}), expected) << text;
+  }
+  EXPECT_GT(whole, 1000);
+}
+
+TEST(JsonCursor, RefusesABackslashOutsideOfStrings) {
+  EXPECT_EQ(taken(R"([\"])"), "malformed");
+  EXPECT_EQ(taken(R"([1]\)"), "[1]");
+}
+
 TEST(JsonMembers, GivesEachKeyOnceAndKnowsWhetherTheObjectWasWhole) {
   JsonCursor json(R"( { "a" : 1 , "b":[2], "a":3 } )");
   JsonMembers members(json);
@@ -55,6 +110,27 @@ TEST(JsonMembers, GivesEachKeyOnceAndKnowsWhetherTheObjectWasWhole) {
   }
   EXPECT_EQ(seen, "a1b[2]a3");
   EXPECT_TRUE(members.complete());
+}
+
+TEST(JsonMembers, GivesTheSameKeysWhetherTheyWereLikelyOrNot) {
+  for (const auto* text :
+       {R"({"a":1,"b":2})", R"({ "b" : 2 , "a":1})", R"({"c":3,"a\"":4,"a":5})", R"({"a"})",
+        R"({"a":1,})", R"({"a":1 "b":2})", R"({"a":1)", R"({"a)", R"({"a":)", "{", "{}", "[]"}) {
+    const auto seen = [&](auto step) {
+      JsonCursor json(text);
+      JsonMembers members(json);
+      std::string all;
+      while (const auto key = step(members)) {
+        const auto value = take_value(json);
+        if (!value) break;
+        all.append(*key).append(*value);
+      }
+      return all + (members.complete() ? "." : "!");
+    };
+    EXPECT_EQ(seen([](auto& members) { return members.next(R"("a":)", R"("b":)"); }),
+              seen([](auto& members) { return members.next(); }))
+        << text;
+  }
 }
 
 TEST(JsonMembers, StopsAtAMissingCommaColonOrBrace) {

@@ -137,6 +137,22 @@ TEST_F(TraceJson, IsALineOfTheAccessLog) {
       R"("reason":"retry","start_us":50,"end_us":80,"outcome":"answered"}]})");
 }
 
+TEST_F(TraceJson, TellsWhenInUniversalTime) {
+  const struct {
+    std::chrono::microseconds since;
+    std::string_view text;
+  } cases[] = {
+      {0us, "1970-01-01T00:00:00.000000Z"},
+      {951782399s + 999999us, "2000-02-28T23:59:59.999999Z"},
+      {951782400s, "2000-02-29T00:00:00.000000Z"},
+      {1735689599s + 1us, "2024-12-31T23:59:59.000001Z"},
+      {1735689600s, "2025-01-01T00:00:00.000000Z"},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(parsed(line({.time = std::chrono::system_clock::time_point(c.since)}))["time"],
+              rapidjson::Value(c.text.data(), static_cast<unsigned>(c.text.size())));
+}
+
 TEST_F(TraceJson, KeepsALineToOneLineAndToABoundedLength) {
   const std::string hostile(100000, '\n');
   for (int i = 0; i < 100; ++i) failed_attempt(hostile);

@@ -1,0 +1,60 @@
+#include "agent/dialect/manticore_json/sort_value.hpp"
+
+#include <gtest/gtest.h>
+
+namespace karmad {
+namespace {
+
+// From the lowest to the highest; equals in one line.
+constexpr std::string_view kOrdered[][3] = {
+    {"null", "[]", "{}"},
+    {"-1e999"},
+    {"-1.5e300"},
+    {"-18446744073709551616", "-18446744073709551616.0"},
+    {"-18446744073709551615"},
+    {"-9223372036854775808"},
+    {"-9007199254740993"},
+    {"-9007199254740992", "-9007199254740992.0"},
+    {"-1"},
+    {"-0.5", "-5e-1"},
+    {"0", "-0", "-0.0"},
+    {"1e-300"},
+    {"0.25"},
+    {"1", "true", "1.0"},
+    {"9007199254740992"},
+    {"9007199254740993"},
+    {"999999999999999999"},
+    {"9999999999999999999"},
+    {"18446744073709551615"},
+    {"18446744073709551616"},
+    {"1e999"},
+    {R"("")"},
+    {R"("A")"},
+    {R"("b")"},
+};
+
+TEST(SortValue, OrdersMissingNumbersAndTextsAndItsRankNeverContradicts) {
+  const auto size = std::size(kOrdered);
+  for (std::size_t i = 0; i < size; ++i)
+    for (const auto a : kOrdered[i])
+      for (std::size_t j = 0; j < size; ++j)
+        for (const auto b : kOrdered[j]) {
+          if (a.empty() || b.empty()) continue;
+          const auto x = sort_value(a);
+          const auto y = sort_value(b);
+          EXPECT_EQ(compare(x, y, Collation::libc_ci), i <=> j) << a << " and " << b;
+          if (rank(x) != rank(y)) {
+            EXPECT_EQ(rank(x) <=> rank(y), i <=> j) << a << " and " << b;
+          }
+        }
+}
+
+TEST(SortValue, HasARankThatTellsCommonValuesApart) {
+  EXPECT_LT(rank(sort_value("null")), rank(sort_value("-5")));
+  EXPECT_LT(rank(sort_value("-5")), rank(sort_value("-4.5")));
+  EXPECT_LT(rank(sort_value("1700007200")), rank(sort_value("1700007201")));
+  EXPECT_LT(rank(sort_value("1e999")), rank(sort_value(R"("")")));
+}
+
+}  // namespace
+}  // namespace karmad
