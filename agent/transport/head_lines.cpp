@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "agent/byte_blocks.hpp"
+
 namespace karmad::wire {
 namespace {
 
@@ -25,9 +27,22 @@ Scan bad_name(Cursor& cursor, std::string_view name) {
                     fmt::format("byte 0x{:02x} in a header name, after {}", byte, quoted(name)));
 }
 
+/// Skips the bytes a field's name may have.
+const char* skip_name(const char* at, const char* end) {
+#if defined(__SSE2__)
+  at = skip_blocks(at, end, [](__m128i block) {  // nearly all are letters and `-`
+    const auto folded = _mm_or_si128(block, _mm_set1_epi8(0x20));
+    const auto other = _mm_or_si128(_mm_cmplt_epi8(folded, _mm_set1_epi8('a')),
+                                    _mm_cmpgt_epi8(folded, _mm_set1_epi8('z')));
+    return _mm_andnot_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('-')), other);
+  });
+#endif
+  return skip(at, end, kTokenByte);
+}
+
 Scan field_line(Cursor& cursor, Field& field) {
   const char* const begin = cursor.at;
-  cursor.at = skip(begin, cursor.end, kTokenByte);
+  cursor.at = skip_name(begin, cursor.end);
   if (cursor.at == cursor.end) return Scan::more;
   field.name = view(begin, cursor.at);
   if (*cursor.at != ':' || field.name.empty()) return bad_name(cursor, field.name);
@@ -109,17 +124,13 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-// Eight bytes at a time while they are plain.
 const char* skip_value(const char* at, const char* end) {
-  constexpr auto each = [](std::uint64_t byte) { return byte * 0x0101010101010101u; };
-  while (end - at >= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, 8);
-    const auto below_space = (word - each(0x20)) & ~word;
-    const auto del = word ^ each(0x7f);
-    if (((below_space | ((del - each(1)) & ~del)) & each(0x80)) != 0) break;
-    at += 8;
-  }
+#if defined(__SSE2__)
+  at = skip_blocks(at, end, [](__m128i block) {
+    const auto control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
+    return _mm_or_si128(control, _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7f)));
+  });
+#endif
   return skip(at, end, kValueByte);
 }
 

@@ -1,6 +1,11 @@
 #include "agent/transport/stream.hpp"
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 
 namespace karmad {
 
@@ -90,21 +95,42 @@ void Stream::read_ended(error_code error, std::size_t size) {
   }
 }
 
+namespace {
+
+error_code last_error() {
+  return {errno, boost::system::system_category()};
+}
+
+}  // namespace
+
 Stream::Read Stream::read_now(char* into, std::size_t room) {
-  Read result;
-  result.size = socket_.read_some(asio::buffer(into, room), result.error);
-  return result;
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket_.native_handle(), into, room, MSG_DONTWAIT);
+  } while (got < 0 && errno == EINTR);
+  if (got > 0) return {{}, static_cast<std::size_t>(got)};
+  if (got == 0) return {asio::error::eof, 0};
+  return {last_error(), 0};
 }
 
 error_code Stream::write_now(Outgoing& out) {
-  error_code error;
   while (!out.empty()) {
-    const auto sent = out.body.empty() ? socket_.write_some(asio::buffer(out.head), error)
-                                       : socket_.write_some(out.buffers(), error);
-    if (error) return error;
-    out.consume(sent);
+    std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},
+                                 {const_cast<char*>(out.body.data()), out.body.size()}}};
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = pieces.size();
+    constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+    const auto sent =
+        out.body.empty() ? ::send(socket_.native_handle(), out.head.data(), out.head.size(), kFlags)
+                         : ::sendmsg(socket_.native_handle(), &message, kFlags);
+    if (sent >= 0) {
+      out.consume(static_cast<std::size_t>(sent));
+    } else if (errno != EINTR) {
+      return last_error();
+    }
   }
-  return error;
+  return {};
 }
 
 namespace {

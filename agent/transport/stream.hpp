@@ -119,7 +119,11 @@ class Stream {
   };
   /// Asio's socket, with its place in the reactor.
   struct WatchedSocket final : Socket {
-    explicit WatchedSocket(Socket socket) : Socket(std::move(socket)) {}
+    explicit WatchedSocket(Socket socket) : Socket(std::move(socket)) {
+      // Nobody else has this descriptor: closing it takes it from the reactor's epoll, too.
+      impl_.get_implementation().state_ &= static_cast<asio::detail::socket_ops::state_type>(
+          ~asio::detail::socket_ops::possible_dup);
+    }
     asio::detail::reactor::per_descriptor_data& place() {
       return impl_.get_implementation().reactor_data_;
     }

@@ -40,11 +40,14 @@ class Acceptor {
     std::optional<IpAddress> address;  ///< none: a unix socket
   };
   Task<void> run();
+  error_code accept_those_waiting();
+  void arrived(Arrival arrival);
   void let_in_by_rate(Arrival arrival, const InstanceSettings& settings);
   Task<void> wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until);
   void begin(Arrival arrival);
 
   Worker& worker_;
+  const Protocol protocol_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
   Departures departures_;

@@ -1,30 +1,11 @@
 #include "agent/dialect/manticore_json/json_cursor.hpp"
 
+#include "agent/byte_blocks.hpp"
 #include "agent/dialect/manticore_json/json_nesting.hpp"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-#include <bit>
 
 namespace karmad {
 
 namespace {
-
-#if defined(__SSE2__)
-/// The first of 16 bytes that `wanted` marks; steps by 16 while there are as many.
-template <class Wanted>
-const char* skip_blocks(const char* at, const char* end, Wanted wanted) {
-  while (end - at >= 16) {
-    const auto block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const auto found = static_cast<unsigned>(_mm_movemask_epi8(wanted(block)));
-    if (found != 0) return at + std::countr_zero(found);
-    at += 16;
-  }
-  return at;
-}
-#endif
 
 /// The next `"` or `\`.
 const char* find_string_mark(const char* at, const char* end) {
