@@ -14,6 +14,9 @@ ProbeParameters probe_parameters(const InstanceSettings& s) {
           .read_share = s.throughput_probing_read_write_ratio.value,
           .average_weight = s.throughput_probing_concurrency_moving_average_weight.value,
           .step = s.throughput_probing_step_multiple.value,
+          .evidence = s.throughput_probing_evidence.value,
+          .evidence_step = s.throughput_probing_evidence_step.value,
+          .evidence_gain = s.throughput_probing_evidence_gain.value,
           .reads = is_auto(s.search_tickets),
           .writes = is_auto(s.update_tickets)};
 }
