@@ -1,7 +1,12 @@
 #include "balancer/admission/admission.hpp"
 
+#include <algorithm>
+
 namespace karmad {
 namespace {
+
+/// Between looks whether tickets enough have come back; the next measurement waits for that.
+constexpr Micros kResizeLook = std::chrono::milliseconds(5);
 
 bool is_auto(const Located<TicketCount>& tickets) {
   return tickets.value.kind == TicketCount::Kind::automatic;
@@ -80,7 +85,8 @@ Task<void> Admission::watch(Loop& loop) {
     const auto now = Loop::now();
     ingress.stalled(now);
     probing_.look(now);
-    co_await sleep(loop, now + interval_, *stop_);
+    const auto pause = probing_.resizing() ? std::min(interval_, kResizeLook) : interval_;
+    co_await sleep(loop, now + pause, *stop_);
   }
 }
 
