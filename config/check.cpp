@@ -202,6 +202,8 @@ class Checker {
               "throughput_probing_concurrency_moving_average_weight must be more than 0");
     check_part("throughput_probing_concurrency_moving_average_weight", weight, 0, 1);
     check_part("throughput_probing_step_multiple", s.throughput_probing_step_multiple, 0.01, 0.5);
+    check_part("throughput_probing_evidence_step", s.throughput_probing_evidence_step, 0.01, 1);
+    check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
   }
 
   void check_part(std::string_view key, const Located<double>& part, double least, double most) {

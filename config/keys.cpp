@@ -318,9 +318,22 @@ constexpr std::array kSearchdKeys{
            "Which part of the tickets is for searches where both kinds are `auto`, 0 … 1."},
     Key<I>{"throughput_probing_concurrency_moving_average_weight",
            &I::throughput_probing_concurrency_moving_average_weight,
-           "How fast the number of tickets follows what probing finds: more than 0, 1 is at once."},
+           "How fast the number of tickets follows what probing finds with "
+           "`throughput_probing_evidence = 0`: more than 0, 1 is at once."},
     Key<I>{"throughput_probing_step_multiple", &I::throughput_probing_step_multiple,
-           "By which part more or fewer tickets are tried, 0.01 … 0.5."},
+           "By which part more or fewer tickets are tried with `throughput_probing_evidence = 0`, "
+           "0.01 … 0.5."},
+    Key<I>{"throughput_probing_evidence", &I::throughput_probing_evidence,
+           "How many answers more than `…_evidence_gain` demands, or fewer, decide whether another "
+           "number of tickets is better; looks in turn go on until there are so many. 0: one "
+           "look decides, by any difference.",
+           counts(0, 1'000'000)},
+    Key<I>{"throughput_probing_evidence_step", &I::throughput_probing_evidence_step,
+           "By which part more tickets are tried at least with evidence, 0.01 … 1. Steps become "
+           "longer while they succeed."},
+    Key<I>{"throughput_probing_evidence_gain", &I::throughput_probing_evidence_gain,
+           "Which part of a change of tickets must be there as a change of throughput, 0 … 1. With "
+           "0.15, 20 % more tickets must bring 3 % more answers, and 20 % fewer may cost 3 %."},
     Key<I>{"throughput_probing_stall_detection_timeout",
            &I::throughput_probing_stall_detection_timeout,
            "How long a gradual `ticket_resize` may take; after that what has come back is left "

@@ -219,6 +219,9 @@ struct InstanceSettings {
   Located<double> throughput_probing_read_write_ratio{0.5, {}};
   Located<double> throughput_probing_concurrency_moving_average_weight{0.2, {}};
   Located<double> throughput_probing_step_multiple{0.1, {}};
+  Located<unsigned> throughput_probing_evidence{100, {}};  ///< answers; 0: decide by one look
+  Located<double> throughput_probing_evidence_step{0.2, {}};
+  Located<double> throughput_probing_evidence_gain{0.15, {}};
   Located<Micros> throughput_probing_stall_detection_timeout{60s, {}};
   Located<Micros> throughput_probing_concurrency_adjustment_interval{100ms, {}};
 

@@ -2,8 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 namespace karmad {
 namespace {
+
+/// Between looks whether tickets enough have come back; the next measurement waits for that.
+constexpr Micros kResizeLook = std::chrono::milliseconds(5);
 
 bool is_auto(const Located<TicketCount>& tickets) {
   return tickets.value.kind == TicketCount::Kind::automatic;
@@ -16,6 +21,9 @@ ProbeParameters probe_parameters(const InstanceSettings& s) {
           .read_share = s.throughput_probing_read_write_ratio.value,
           .average_weight = s.throughput_probing_concurrency_moving_average_weight.value,
           .step = s.throughput_probing_step_multiple.value,
+          .evidence = s.throughput_probing_evidence.value,
+          .evidence_step = s.throughput_probing_evidence_step.value,
+          .evidence_gain = s.throughput_probing_evidence_gain.value,
           .reads = is_auto(s.search_tickets),
           .writes = is_auto(s.update_tickets)};
 }
@@ -99,7 +107,8 @@ Task<void> Admission::watch(Loop& loop) {
   while (!stop_->requested()) {
     const auto now = Loop::now();
     look(now);
-    co_await sleep(loop, now + interval_, *stop_);
+    const auto pause = probing_.resizing() ? std::min(interval_, kResizeLook) : interval_;
+    co_await sleep(loop, now + pause, *stop_);
   }
 }
 

@@ -27,7 +27,7 @@ void Probing::parameters(const ProbeParameters& parameters) {
 
 ProbeReadings Probing::readings() {
   const auto read = [](TicketPool& pool) {
-    return PoolReading{pool.size(), pool.take_peak(), pool.finished()};
+    return PoolReading{pool.size(), pool.take_peak(), pool.finished(), pool.waited()};
   };
   ProbeReadings readings;
   if (probe_.parameters().reads) readings.reads = read(reads_);

@@ -33,6 +33,9 @@ class Probing {
   /// To be called at each adjustment interval; a resize that got stuck was ended before.
   void look(TimePoint now);
 
+  /// Waits for tickets to come back before it goes on; a look is worth while sooner then.
+  bool resizing() const { return resizing_since_.has_value(); }
+
   ProbingStatus status() const;
 
  private:

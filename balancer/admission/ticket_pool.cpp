@@ -217,6 +217,16 @@ std::uint64_t TicketPool::finished() const {
   return finished;
 }
 
+std::uint64_t TicketPool::waited() const {
+  std::uint64_t waited = 0;
+  for (const auto& worker : cells_)
+    for (const auto priority : {Priority::normal, Priority::low}) {
+      const auto& cell = worker.of[static_cast<std::size_t>(priority)];
+      waited += cell.added.get() + cell.refused.get();
+    }
+  return waited;
+}
+
 PoolStatistics TicketPool::statistics() const {
   auto statistics = sum(cells_);
   const auto word = word_.load(std::memory_order_relaxed);

@@ -97,6 +97,8 @@ class TicketPool {
   std::uint32_t size() const;
   /// Tickets given back since the start.
   std::uint64_t finished() const;
+  /// Those who found none free since the start: were queued, or refused.
+  std::uint64_t waited() const;
   std::uint32_t queue_depth() const { return depth_.load(std::memory_order_relaxed); }
   PoolStatistics statistics() const;
 

@@ -100,6 +100,9 @@ TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, sect
   EXPECT_EQ(s.throughput_probing_read_write_ratio.value, 0.5);
   EXPECT_EQ(s.throughput_probing_concurrency_moving_average_weight.value, 0.2);
   EXPECT_EQ(s.throughput_probing_step_multiple.value, 0.1);
+  EXPECT_EQ(s.throughput_probing_evidence.value, 100U);
+  EXPECT_EQ(s.throughput_probing_evidence_step.value, 0.2);
+  EXPECT_EQ(s.throughput_probing_evidence_gain.value, 0.15);
   EXPECT_EQ(s.throughput_probing_stall_detection_timeout.value, 60s);
   EXPECT_EQ(s.throughput_probing_concurrency_adjustment_interval.value, 100ms);
 }

@@ -238,7 +238,7 @@ TEST_F(Streams, AWriteEndsWithAnErrorWhenTheOtherSideLeavesOrItIsClosed) {
     ::close(std::exchange(other, ends[1]));
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket), reads);
+    stream = new Noting(loop, std::move(socket), {});
   }
 }
 

@@ -226,7 +226,7 @@ TEST(ThroughputProbe, NeverTakesTheLastTicket) {  // AC-024, OURS
 TEST(ThroughputProbe, SaysWhatItDecided) {
   Probing probing({.initial = 64});
   EXPECT_EQ(text(*probing.run({32, 0})), "0/s with 32/32, trying 35/35");
-  EXPECT_EQ(text(*probing.judged(true)), "more than 0/s with 35/35: 10000/s, now 33/33");
+  EXPECT_EQ(text(*probing.judged(true)), "better than 0/s with 35/35: 10000/s, now 33/33");
   EXPECT_EQ(text(*probing.run({1, 1})), "0/s, nothing to try with 33/33");
 }
 

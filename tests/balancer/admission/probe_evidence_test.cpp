@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+
+#include "balancer/admission/throughput_probe.hpp"
+#include "tests/balancer/admission/closed_cluster.hpp"
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+using test::best_fixed;
+using test::ClosedCluster;
+using test::ClusterOf;
+
+// OURS, docs/decisions/011.
+
+/// One pool that weighs evidence, and a clock.
+struct Weighing {
+  explicit Weighing(unsigned initial)
+      : probe({.initial = initial, .evidence = 100, .writes = false}, 1) {
+    look(0, 0, 0);
+  }
+  std::optional<ProbeDecision> look(std::uint32_t peak, std::uint64_t more_finished,
+                                    std::uint64_t more_waited) {
+    now += 1s;
+    finished += more_finished;
+    waited += more_waited;
+    return probe.run({{probe.sizes().reads, peak, finished, waited}, {}}, now);
+  }
+  std::uint32_t size() const { return probe.sizes().reads; }
+
+  ThroughputProbe probe;
+  TimePoint now{1s};
+  std::uint64_t finished = 0;
+  std::uint64_t waited = 0;
+};
+
+TEST(ProbeEvidence, WeighsLooksInTurnUntilTheyDecide) {
+  Weighing pool(16);
+  pool.look(16, 1000, 1000);
+  EXPECT_EQ(pool.size(), 32U) << "begins with a long step";
+  pool.look(32, 1200, 1000);
+  EXPECT_EQ(pool.size(), 16U) << "50 more than the 150 it must bring do not decide";
+  pool.look(16, 1000, 1000);
+  EXPECT_EQ(pool.size(), 32U);
+  pool.look(32, 1201, 1000);
+  EXPECT_EQ(pool.size(), 32U);
+  EXPECT_EQ(pool.probe.counters().times_increased, 1U);
+}
+
+TEST(ProbeEvidence, TriesFewerInTurnWhileThereIsTooMuchLoad) {
+  Weighing pool(16);
+  pool.look(16, 1000, 1000);
+  pool.look(32, 1000, 1000);
+  EXPECT_EQ(pool.size(), 16U) << "more that bring nothing are too many";
+  pool.look(16, 1000, 1000);
+  EXPECT_EQ(pool.size(), 11U);
+  pool.look(11, 1100, 1000);
+  EXPECT_EQ(pool.size(), 11U);
+  EXPECT_EQ(pool.probe.counters().times_decreased, 1U);
+}
+
+TEST(ProbeEvidence, WaitsForEnoughAnswersToWeigh) {
+  Weighing pool(16);
+  EXPECT_FALSE(pool.look(16, 63, 1000));
+  EXPECT_TRUE(pool.look(16, 1, 1000));
+}
+
+TEST(ProbeEvidence, FollowsTheLoadWhileHardlyAnybodyWaits) {
+  Weighing pool(16);
+  pool.look(16, 100, 49);
+  EXPECT_EQ(pool.size(), 19U);
+  pool.look(17, 100, 0);
+  EXPECT_EQ(pool.size(), 19U) << "who asks is given, it need not bring more answers";
+  pool.look(17, 100, 0);
+  EXPECT_EQ(pool.size(), 16U);
+  pool.look(16, 120, 0);
+  EXPECT_EQ(pool.size(), 19U) << "all were out: too few";
+}
+
+constexpr double kInterval = 0.1;  // s
+
+/// A probed pool in front of a cluster, with more to do than can be done.
+class ProbedCluster {
+ public:
+  ProbedCluster(const ClusterOf& of, std::uint64_t seed, unsigned initial)
+      : probe_({.initial = initial, .evidence = 100, .writes = false}, 1),
+        cluster_(of, seed, probe_.sizes().reads) {}
+
+  void servers(unsigned servers) { cluster_.servers(servers); }
+
+  struct Seen {
+    std::uint32_t tickets;  ///< the median over time
+    double throughput;
+  };
+  Seen run_for(double seconds) {
+    std::vector<std::uint32_t> sizes;
+    const auto before = cluster_.finished();
+    for (const auto end = now_ + seconds; now_ < end; sizes.push_back(probe_.sizes().reads)) {
+      now_ += kInterval;
+      cluster_.run_until(now_);
+      look();
+    }
+    std::ranges::nth_element(sizes, sizes.begin() + std::ssize(sizes) / 2);
+    return {sizes[sizes.size() / 2], static_cast<double>(cluster_.finished() - before) / seconds};
+  }
+
+ private:
+  /// As `Probing` does it, with a gradual resize.
+  void look() {
+    const auto size = probe_.sizes().reads;
+    const auto finished = cluster_.finished();
+    const ProbeReadings readings{.reads = {size, size, finished, 2 * finished}, .writes = {}};
+    const TimePoint now{Micros(std::llround(now_ * 1e6))};
+    if (cluster_.out() > size) return;
+    if (std::exchange(resizing_, false)) {
+      probe_.compare_with(readings, now);
+    } else if (probe_.run(readings, now)) {
+      cluster_.tickets(probe_.sizes().reads);
+      resizing_ = probe_.sizes().reads < size;
+    }
+  }
+
+  ThroughputProbe probe_;
+  ClosedCluster cluster_;
+  bool resizing_ = false;
+  double now_ = 0;
+};
+
+/// Found once for each: it takes longer than all the probing.
+const test::BestFixed& best_of(const ClusterOf& of) {
+  static std::map<std::pair<unsigned, double>, test::BestFixed> known;
+  const auto [found, is_new] = known.try_emplace({of.servers, of.crowding});
+  if (is_new) found->second = best_fixed(of);
+  return found->second;
+}
+
+/// Within 20 % of the best fixed size, at 95 % of its throughput or more.
+void expect_found(const ProbedCluster::Seen& seen, const ClusterOf& of) {
+  const auto best = best_of(of);
+  EXPECT_NEAR(seen.tickets, best.tickets, 0.2 * best.tickets);
+  EXPECT_GE(seen.throughput, 0.95 * best.throughput);
+}
+
+/// Plain queues, whose throughput stays where it is with too many tickets, and agents that become
+/// slower by a crowd, so that it falls; each with other chances.
+template <class Check>
+void each(Check check) {
+  for (const auto crowding : {0.0, 0.05})
+    for (const std::uint64_t seed : {2u, 3u}) {
+      SCOPED_TRACE(testing::Message() << "crowding " << crowding << ", seed " << seed);
+      check(ClusterOf{.crowding = crowding}, ClusterOf{.servers = 2, .crowding = crowding}, seed);
+    }
+}
+
+// 1200 answers a second where all servers are there, 600 where half of them are.
+
+TEST(ProbeSimulation, FindsTheBestFixedSizeFromBelowWithin30Seconds) {  // issue 5
+  each([](const ClusterOf& whole, const ClusterOf&, std::uint64_t seed) {
+    ProbedCluster cluster(whole, seed, 4);
+    cluster.run_for(30);
+    expect_found(cluster.run_for(60), whole);
+  });
+}
+
+TEST(ProbeSimulation, FindsTheBestFixedSizeFromAboveWithinAMinute) {
+  each([](const ClusterOf& whole, const ClusterOf&, std::uint64_t seed) {
+    ProbedCluster cluster(whole, seed, 100);
+    cluster.run_for(60);
+    expect_found(cluster.run_for(60), whole);
+  });
+}
+
+TEST(ProbeSimulation, FollowsWithinAMinuteWhenCapacityHalves) {
+  each([](const ClusterOf& whole, const ClusterOf& half, std::uint64_t seed) {
+    ProbedCluster cluster(whole, seed, 4);
+    cluster.run_for(30);
+    cluster.servers(half.servers);
+    cluster.run_for(60);
+    expect_found(cluster.run_for(60), half);
+  });
+}
+
+TEST(ProbeSimulation, FollowsWithin20SecondsWhenCapacityDoubles) {
+  each([](const ClusterOf& whole, const ClusterOf& half, std::uint64_t seed) {
+    ProbedCluster cluster(half, seed, 4);
+    cluster.run_for(40);
+    cluster.servers(whole.servers);
+    cluster.run_for(20);
+    expect_found(cluster.run_for(60), whole);
+  });
+}
+
+}  // namespace
+}  // namespace karmad
