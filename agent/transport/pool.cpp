@@ -54,7 +54,7 @@ void Pool::give(ConnectionPtr connection) {
   if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
     return connection->close();
   connection->in_use_ = false;
-  connection->start_read_now(connection->room_);
+  if (!connection->reading()) connection->start_read_now(connection->room_);
   idle_.push_back(std::move(connection));
   next_waiter();
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 
 namespace karmad {
@@ -17,6 +18,7 @@ Stream::~Stream() {
 }
 
 void Stream::prepare_read(char* into, std::size_t room) {
+  assert(!reading_);
   reading_ = true;
   begun_ = false;
   hastened_ = false;
