@@ -5,7 +5,7 @@
 namespace karmad {
 
 std::string Buffers::take(std::size_t room) {
-  auto& list = (room > kSmall || small_.empty()) && !large_.empty() ? large_ : small_;
+  auto& list = room > kSmall || (small_.empty() && !large_.empty()) ? large_ : small_;
   std::string buffer;
   if (!list.empty()) {
     buffer = std::move(list.back());

@@ -3,9 +3,9 @@
 namespace karmad {
 
 Loop::Loop(unsigned number, std::size_t buffer_keep_up_to, std::uint64_t seed)
-    : io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
-      index(number),
+    : index(number),
       buffers(buffer_keep_up_to),
+      io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
       random(seed),
       timer_(io.get_executor()) {}
 

@@ -32,10 +32,10 @@ class Loop {
   /// Arms `deadline`; the tick runs as long as anything is armed.
   void arm(Deadline& deadline, TimePoint at);
 
+  const unsigned index;
+  Buffers buffers;  ///< goes after what `io` still holds, which gives its own back
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
-  const unsigned index;
-  Buffers buffers;
   SeededRandom random;
   // Not kept over a wait:
   ResponseHead response_head;  ///< where a reply's head is parsed into

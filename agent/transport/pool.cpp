@@ -16,7 +16,7 @@ constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // read at once
 }  // namespace
 
 Connection::Connection(Socket socket, Pool& pool)
-    : Stream(pool.loop_, std::move(socket), {.trust_events = true}),
+    : Stream(pool.loop_, std::move(socket)),
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
       flight_(pool.agent_->vitals.connections),

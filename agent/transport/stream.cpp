@@ -10,8 +10,7 @@
 
 namespace karmad {
 
-Stream::Stream(Loop& loop, Socket socket, Reads reads)
-    : reads_(reads), loop_(loop), socket_(std::move(socket)) {}
+Stream::Stream(Loop& loop, Socket socket) : loop_(loop), socket_(std::move(socket)) {}
 
 Stream::~Stream() {
   loop_.buffers.give(std::move(arrived_));
@@ -77,7 +76,7 @@ asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* oper
   if (got.error == asio::error::would_block) return not_done;
   operation->ec_ = got.error;
   operation->bytes_transferred_ = got.size;
-  return stream.reads_.trust_events && got.size < stream.room_ ? done_and_exhausted : done;
+  return done;  // an end that came with the bytes is no event of its own: the next read looks
 }
 
 void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended, const error_code&,

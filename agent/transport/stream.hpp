@@ -20,15 +20,7 @@ using Endpoint = Protocol::endpoint;
 /// cases it is the read that the next message needs anyway. Counted references, one thread.
 class Stream {
  public:
-  /// How reads go that bring no memory of their own.
-  struct Reads {
-    std::size_t room = Buffers::kSmall;
-    /// After a read that did not fill its room the next one waits for news, without a look first,
-    /// which would be in vain. An end of the stream that came with the bytes before it is not
-    /// noticed then: who needs to know reads with read_now() first.
-    bool trust_events = false;
-  };
-  Stream(Loop& loop, Socket socket, Reads reads);
+  Stream(Loop& loop, Socket socket);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream();
@@ -44,7 +36,7 @@ class Stream {
   void start_read(char* into, std::size_t room);
   /// The same into a buffer of the loop's, which is taken when something has come: who waits,
   /// however long, holds no memory for it.
-  void start_read() { start_read(nullptr, reads_.room); }
+  void start_read() { start_read(nullptr, Buffers::kSmall); }
   /// The same, never put off: where bytes that come unasked must not pass for an answer.
   void start_read_now(std::size_t room);
   bool reading() const { return reading_; }
@@ -138,7 +130,6 @@ class Stream {
   void hasten_read();
   void read_ended(error_code error, std::size_t size);
 
-  const Reads reads_;
   Loop& loop_;
   WatchedSocket socket_;
   ReadOperation read_operation_{*this};

@@ -32,7 +32,7 @@ bool is_dropped_easily(const RequestHead& head) {
 
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address)
-    : Stream(worker.loop, std::move(socket), {}),
+    : Stream(worker.loop, std::move(socket)),
       worker_(worker),
       settings_(worker.topology()),
       client_(std::move(client)),
@@ -168,6 +168,7 @@ Task<bool> Session::serve() {
     if (over_rate_) refused = too_many_requests(worker_, *over_rate_);
     if (refused) {
       const bool goes_on = stays(&head);
+      phase_ = Phase::answering;
       const bool sent = co_await send_answer(std::move(*refused), &head);
       in->erase(0, size);
       if (!sent || !goes_on || ending_ || !open()) co_return false;

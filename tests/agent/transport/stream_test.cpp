@@ -24,12 +24,12 @@ struct Noting final : Stream {
 
 class Streams : public testing::Test {
  protected:
-  explicit Streams(Stream::Reads reads = {}) {
+  Streams() {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket), reads);
+    stream = new Noting(loop, std::move(socket));
     other = ends[1];
   }
   ~Streams() override {
@@ -107,42 +107,15 @@ TEST_F(Streams, ReadNoMoreThanTheirRoomAtOnce) {
   EXPECT_EQ(all, much);
 }
 
-class TrustingStreams : public Streams {
- protected:
-  TrustingStreams() : Streams({.room = 4, .trust_events = true}) {}
-  std::string next() {
-    EXPECT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
-    return std::exchange(stream->arrived(), {});
-  }
-};
-
-TEST_F(TrustingStreams, NoticeWhatComesAfterAReadThatTookAll) {
+TEST_F(Streams, NoticeAnEndThatCameWithTheLastBytes) {  // in one event
   stream->start_read();
-  say("a");
-  EXPECT_EQ(next(), "a");
-  stream->start_read();
-  loop.io.poll();
-  EXPECT_TRUE(stream->reading());
-  say("b");
-  EXPECT_EQ(next(), "b");
-  say("c");  // before the read begins, and noticed by the loop in between
-  loop.io.poll();
-  stream->start_read();
-  EXPECT_EQ(next(), "c");
-  stream->start_read();
+  say("last");
   leave();
-  EXPECT_EQ(next(), "");
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  EXPECT_EQ(std::exchange(stream->arrived(), {}), "last");
+  stream->start_read_now(16);
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
   EXPECT_EQ(stream->last_read().error, asio::error::eof);
-}
-
-TEST_F(TrustingStreams, GoOnWithWhatAFullReadLeft) {
-  say("abcdefgh12");
-  stream->start_read();
-  EXPECT_EQ(next(), "abcd");
-  stream->start_read();
-  EXPECT_EQ(next(), "efgh");
-  stream->start_read();
-  EXPECT_EQ(next(), "12");
 }
 
 TEST_F(Streams, WhoWaitsForAReadIsNoSurprise) {
@@ -238,7 +211,7 @@ TEST_F(Streams, AWriteEndsWithAnErrorWhenTheOtherSideLeavesOrItIsClosed) {
     ::close(std::exchange(other, ends[1]));
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket), {});
+    stream = new Noting(loop, std::move(socket));
   }
 }
 

@@ -22,7 +22,7 @@ class Turns : public testing::Test {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
     socket.non_blocking(true);
-    stream = new Stream(loop, std::move(socket), {});
+    stream = new Stream(loop, std::move(socket));
     other = ends[1];
   }
   ~Turns() override {
