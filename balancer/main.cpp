@@ -10,11 +10,6 @@
 #include "config/dump.hpp"
 #include "config/load.hpp"
 
-/// jemalloc reads this where it is linked: what a burst has left behind goes back to the system
-/// within a second, also when nothing is asked any more (MALLOC_CONF in the environment overrides).
-extern "C" const char* malloc_conf;
-const char* malloc_conf = "background_thread:true,dirty_decay_ms:1000";
-
 namespace {
 
 using namespace karmad;
