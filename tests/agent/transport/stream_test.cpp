@@ -1,12 +1,10 @@
 #include "agent/transport/stream.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <boost/asio/error.hpp>
 
-#include "tests/agent/transport/on_loop.hpp"
+#include "tests/agent/transport/stream_pair.hpp"
 
 namespace karmad::test {
 namespace {
@@ -22,32 +20,9 @@ struct Noting final : Stream {
   Read how;
 };
 
-class Streams : public testing::Test {
+class Streams : public StreamPair<Noting> {
  protected:
-  Streams() {
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
-    socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket));
-    other = ends[1];
-  }
-  ~Streams() override {
-    stream->close();
-    loop.io.restart();
-    loop.io.poll();
-    if (other >= 0) ::close(other);
-  }
-  void say(std::string_view text) const {
-    EXPECT_EQ(::write(other, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  }
-  void leave() { ::close(std::exchange(other, -1)); }
   static Task<Stream::Read> read(Stream& from) { co_return co_await from.read(); }
-
-  Loop loop{0, 1 << 20, 1};
-  boost::intrusive_ptr<Noting> stream;
-  int other = -1;
-  std::array<char, 16> into{};
 };
 
 TEST(Outgoing, ForgetsWhatWasSentAcrossItsTwoParts) {
@@ -206,12 +181,7 @@ TEST_F(Streams, AWriteEndsWithAnErrorWhenTheOtherSideLeavesOrItIsClosed) {
     ASSERT_TRUE(turn_until(loop, [&] { return end.has_value(); }));
     EXPECT_TRUE(*end);
     if (leaves) break;
-    int ends[2];
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    ::close(std::exchange(other, ends[1]));
-    Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
-    socket.non_blocking(true);
-    stream = new Noting(loop, std::move(socket));
+    connect();
   }
 }
 

@@ -1,41 +1,21 @@
 #include "agent/transport/turn.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <boost/asio/error.hpp>
 #include <deque>
 
-#include "agent/transport/stream.hpp"
-#include "tests/agent/transport/on_loop.hpp"
+#include "tests/agent/transport/stream_pair.hpp"
 
 namespace karmad::test {
 namespace {
 
 /// A stream of a loop that is as busy as a test wants it.
-class Turns : public testing::Test {
+class Turns : public StreamPair<Stream> {
  protected:
-  Turns() {
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    Socket socket(loop.io.get_executor(), Protocol(AF_UNIX, 0), ends[0]);
-    socket.non_blocking(true);
-    stream = new Stream(loop, std::move(socket));
-    other = ends[1];
-  }
-  ~Turns() override {
-    stream->close();
-    loop.io.restart();
-    loop.io.poll();
-    if (other >= 0) ::close(other);
-  }
   void make_busy() {
     while (!loop.turn.busy()) under_way.emplace_back(loop.turn);
-  }
-  void say(std::string_view text) const {
-    EXPECT_EQ(::write(other, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
   std::string heard() const {
     std::array<char, 64> bytes;
@@ -52,13 +32,9 @@ class Turns : public testing::Test {
     ++ended;
   }
 
-  Loop loop{0, 1 << 20, 1};
   std::deque<Turn::UnderWay> under_way;
-  boost::intrusive_ptr<Stream> stream;
-  int other = -1;
   int sent = 0;
   int ended = 0;
-  std::array<char, 16> into{};
 };
 
 TEST_F(Turns, AreNotWaitedForWhileLittleIsUnderWay) {
@@ -106,7 +82,7 @@ TEST_F(Turns, BeginAReadThatSomebodyWaitsFor) {
 TEST_F(Turns, BeginAReadThatNobodyWaitsForAfterATick) {
   make_busy();
   stream->start_read(into.data(), into.size());
-  ::close(std::exchange(other, -1));
+  leave();
   ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
   Stream::Read got;
   spawn(read(got));
