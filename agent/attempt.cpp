@@ -86,13 +86,16 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     Outgoing request{loop.head, order.body.value_or("")};
     if (request.body.size() <= kJoinedBody) request = {loop.head.append(request.body), {}};
     auto exchanged =
-        co_await exchange(loop, *connection, request, order.method == "HEAD", order.max_reply, stop,
+        co_await exchange(loop, *connection, request, order.method == "HEAD", order.limits, stop,
                           end.reply, notes ? &first_byte : nullptr);
     end.sent = true;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
     end.why = std::move(exchanged.why);
-    if (exchanged.keep_connection) {
+    if (end.reply.left > 0) {
+      end.rest_on = std::move(connection);
+      end.keep_connection = exchanged.keep_connection;
+    } else if (exchanged.keep_connection) {
       pool.give(std::move(connection));
     } else {
       connection->close();

@@ -26,13 +26,15 @@ struct AttemptOrder {
   Micros query_timeout{};
   bool note_first_byte = false;  ///< when it came is asked for
   TimePoint deadline{};          ///< of the whole query
-  std::size_t max_reply = 0;
+  ReplyLimits limits;
 };
 
 struct AttemptEnd {
-  Outcome outcome = Outcome::cancelled;  ///< `answered`: a whole reply, not yet judged
+  Outcome outcome = Outcome::cancelled;  ///< `answered`: a reply, not yet judged
   std::string why;
   Reply reply;
+  ConnectionPtr rest_on;  ///< where the rest of the reply is still to come; null: it is whole
+  bool keep_connection = false;  ///< `rest_on`, once nothing is left
   Micros took{};
   TimePoint ended{};
   std::optional<Micros> connect;        ///< how long connecting took, when it had to

@@ -100,7 +100,7 @@ Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Sto
                            .query_timeout = settings_.timeout,
                            .note_first_byte = true,
                            .deadline = deadline,
-                           .max_reply = kMaxPingReply};
+                           .limits = {.most = kMaxPingReply}};
   AttemptEnd end;
   co_await attempt(loop_, pool_, order, stop, end);
   co_return end;

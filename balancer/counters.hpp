@@ -53,10 +53,12 @@ enum class Count : std::uint8_t {
   seats_wait_us,
   blackhole_sent,
   blackhole_dropped,
+  replies_passed,
+  replies_broken_off,
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 44;
+inline constexpr std::size_t kCounts = 46;
 
 struct CountText {
   std::string_view name;
@@ -105,6 +107,8 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"max_in_flight_wait_us", "microseconds they waited in all"},
     {"blackhole_sent", "copies sent to blackhole agents"},
     {"blackhole_dropped", "copies not sent because too many were on their way"},
+    {"replies_passed", "answers longer than reply_buffer_size, passed on while they arrived"},
+    {"replies_broken_off", "of them, those whose rest did not come: the client got a part"},
     {"bytes_in", "bytes of client requests"},
     {"bytes_out", "bytes of answers to clients"},
 }};

@@ -12,6 +12,7 @@
 #include "agent/dialect/dialect.hpp"
 #include "balancer/admission/ticket.hpp"
 #include "balancer/dispatch/hedge_plan.hpp"
+#include "balancer/dispatch/rest_of_reply.hpp"
 #include "balancer/trace/trace.hpp"
 #include "balancer/worker.hpp"
 
@@ -116,11 +117,14 @@ struct Answer {
   std::string_view allow;               ///< the field Allow, with a 405
   std::optional<unsigned> retry_after;  ///< seconds
   std::optional<Reply> reply;           ///< an agent's answer, passed on
+  std::unique_ptr<RestOfReply> rest;    ///< of `reply`, still to come; null: it is whole
   bool pass_fields = false;             ///< with its end-to-end fields
   bool overloaded = false;              ///< says so in X-Error-Labels, with both labels
   std::string trace;                    ///< the field X-Karmad-Trace; empty: none
 
+  /// The body, or as much of it as there is.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
+  std::uint64_t length() const { return content().size() + (rest ? rest->left() : 0); }
 };
 
 /// An error of ours, in the shape the search server gives its own.

@@ -355,6 +355,12 @@ constexpr std::array kSearchdKeys{
            times(1s, 1ms, kDay)},
     Key<I>{"max_packet_size", &I::max_packet_size,
            "Largest body of a request and largest answer of an agent.", counts(kKilo, 4 * kGiga)},
+    Key<I>{"reply_buffer_size", &I::reply_buffer_size,
+           "An agent's answer up to this size is read to its end before the client gets any of it, "
+           "so that a broken one is asked for elsewhere. A longer one that needs no merging and "
+           "says how long it is passes while it arrives; if it breaks off, so does the client's "
+           "connection.",
+           counts(64 * kKilo, 4 * kGiga)},
     Key<I>{"max_header_size", &I::max_header_size, "Largest head of a request.",
            counts(kKilo, kMega)},
     Key<I>{"max_header_count", &I::max_header_count, "Most header fields of a request.",

@@ -228,6 +228,7 @@ struct InstanceSettings {
   Located<Micros> client_timeout{300s, {}};
   Located<Micros> network_timeout{5s, {}};
   Located<std::size_t> max_packet_size{128u << 20, {}};
+  Located<std::size_t> reply_buffer_size{1u << 20, {}};
   Located<std::size_t> max_header_size{16u << 10, {}};
   Located<unsigned> max_header_count{100, {}};
   Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows

@@ -14,6 +14,9 @@
 
 namespace karmad {
 
+/// What may stand around a JSON text (RFC 8259 section 2).
+inline constexpr std::string_view kJsonSpace = " \t\r\n";
+
 /// A client's request as a dialect sees it. The views live as long as the query.
 struct ClientRequest {
   std::string_view method;
@@ -58,11 +61,13 @@ struct AgentReply {
   int status = 0;
   std::string_view content_type;
   std::string_view body;
+  bool whole = true;  ///< else `body` is its beginning
 };
 
 struct Judgement {
   Outcome outcome = Outcome::wrong_reply;
   std::string message;  ///< why, when it is neither answered nor silent
+  char ends_in = 0;     ///< what the last byte must be that is no space; 0: anything
 };
 
 /// One shard's part in a merge; `body` is empty when the shard failed.
@@ -119,7 +124,7 @@ class Dialect {
   virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
                              std::span<const std::string> tables, std::string& buffer) const = 0;
 
-  /// What a complete reply means. `merged`: its parts will be merged, so its shape is checked too.
+  /// What a reply means. `merged`: its parts will be merged, so its shape is checked too.
   virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
 
   /// An error body in this language, appended to `out`.

@@ -11,17 +11,18 @@ namespace {
 
 constexpr std::size_t kReplyHead = 64 << 10;  // head of a reply, at most
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
+constexpr std::size_t kBeginning = 64 << 10;  // of a body whose rest is left: enough to judge it by
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 
 /// Reads one reply. A step that fails leaves in `end` why it is over.
 class ReplyReader {
  public:
-  ReplyReader(Loop& loop, Connection& connection, bool to_head, std::size_t max_reply, Stop& stop,
+  ReplyReader(Loop& loop, Connection& connection, bool to_head, ReplyLimits limits, Stop& stop,
               Reply& reply, FirstByte* first_byte)
       : loop_(loop),
         connection_(connection),
         to_head_(to_head),
-        max_reply_(max_reply),
+        limits_(limits),
         stop_(stop),
         reply_(reply),
         first_byte_(first_byte) {}
@@ -62,7 +63,7 @@ class ReplyReader {
     }
     if (framing_ != Framing::length || reply_.bytes.size() - reply_.head_size < content_length_)
       return false;
-    if (content_length_ > max_reply_) return false;
+    if (content_length_ > limits_.most) return false;
     ends_at(reply_.head_size + static_cast<std::size_t>(content_length_));
     return true;
   }
@@ -78,6 +79,9 @@ class ReplyReader {
         return until_close();
     }
   }
+
+  /// Leaves nothing on the connection, however long the reply is.
+  void read_whole() { limits_.whole = limits_.most; }
 
   ExchangeEnd end(bool whole) {
     end_.keep_connection = whole && keep_alive_ && !extra_;
@@ -168,7 +172,7 @@ class ReplyReader {
   bool too_large(std::uint64_t size) {
     return fail(Outcome::wrong_reply,
                 fmt::format("its answer of {} bytes is larger than max_packet_size ({})", size,
-                            max_reply_));
+                            limits_.most));
   }
 
   void ends_at(std::size_t size) {
@@ -190,23 +194,33 @@ class ReplyReader {
   }
 
   Task<bool> with_length() {
-    if (content_length_ > max_reply_) co_return too_large(content_length_);
+    if (content_length_ > limits_.most) co_return too_large(content_length_);
     const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
-    make_room(whole);
-    while (reply_.bytes.size() < whole) {
-      const auto missing = whole - reply_.bytes.size();
+    const auto wanted = passes() ? std::min(whole, reply_.head_size + kBeginning) : whole;
+    make_room(wanted);
+    while (reply_.bytes.size() < wanted) {
+      const auto missing = wanted - reply_.bytes.size();
       const auto got =
           co_await more(reply_.bytes, std::min(missing, std::max(reply_.bytes.size(), kStep)));
       if (got.error) co_return read_failed(got.error);
     }
-    ends_at(whole);
+    if (reply_.bytes.size() < whole) {
+      reply_.left = whole - reply_.bytes.size();
+    } else {
+      ends_at(whole);
+    }
     co_return true;
+  }
+
+  /// Whether the rest of the reply may stay on the connection.
+  bool passes() const {
+    return content_length_ > limits_.whole && reply_.status >= 200 && reply_.status < 300;
   }
 
   Task<bool> in_chunks() {
     reply_.chunked = true;
     reply_.decoded = loop_.buffers.take();
-    ChunkedBody body(max_reply_);
+    ChunkedBody body(limits_.most);
     Buffer piece(loop_.buffers);
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
@@ -225,7 +239,7 @@ class ReplyReader {
   Task<bool> until_close() {
     keep_alive_ = false;
     for (;;) {
-      if (reply_.bytes.size() - reply_.head_size > max_reply_)
+      if (reply_.bytes.size() - reply_.head_size > limits_.most)
         co_return too_large(reply_.bytes.size() - reply_.head_size);
       const auto got = co_await more(reply_.bytes, std::max(reply_.bytes.size(), kStep / 4));
       if (got.error == asio::error::eof) co_return true;
@@ -236,7 +250,7 @@ class ReplyReader {
   Loop& loop_;
   Connection& connection_;
   bool to_head_;
-  std::size_t max_reply_;
+  ReplyLimits limits_;
   Stop& stop_;
   Reply& reply_;
   FirstByte* first_byte_;
@@ -265,7 +279,7 @@ Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending)
 }  // namespace
 
 Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
-                           std::size_t max_reply, Stop& stop, Reply& reply, FirstByte* first_byte) {
+                           ReplyLimits limits, Stop& stop, Reply& reply, FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
   const Turn::UnderWay under_way(loop.turn);
@@ -279,8 +293,9 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
     sending.under_way = true;
     spawn(send_rest(connection, request, sending));
   }
-  ReplyReader reader(loop, connection, to_head, max_reply, stop, reply, first_byte);
+  ReplyReader reader(loop, connection, to_head, limits, stop, reply, first_byte);
   const auto got = co_await connection.read();
+  if (sending.under_way) reader.read_whole();
   auto step = reader.arrived(got);
   if (step == ReplyReader::Step::more) step = co_await reader.rest_of_head();
   bool whole = step == ReplyReader::Step::head;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,7 @@ struct Reply {
   std::string bytes;    ///< the head, and the body unless it was chunked
   std::string decoded;  ///< a chunked body
   std::size_t head_size = 0;
+  std::uint64_t left = 0;  ///< bytes of the body that are still to come on the connection
   bool chunked = false;
   int status = 0;
   std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
@@ -27,11 +29,19 @@ struct Reply {
   }
 };
 
+/// How much of a reply is read.
+struct ReplyLimits {
+  std::size_t most = 0;  ///< bytes of its body; a longer one is an error
+  /// Of a reply of success with a length beyond this only the beginning is read; the rest stays on
+  /// the connection (`Reply::left`).
+  std::size_t whole = std::numeric_limits<std::size_t>::max();
+};
+
 struct ExchangeEnd {
-  Outcome outcome = Outcome::answered;  ///< answered: the reply is complete
+  Outcome outcome = Outcome::answered;  ///< answered: the reply is complete, but for what is left
   std::string why;
   bool any_bytes = false;        ///< something of a reply was seen
-  bool keep_connection = false;  ///< it may carry another exchange
+  bool keep_connection = false;  ///< it may carry another exchange, once nothing is left
 };
 
 /// What happens when a reply begins to arrive: its time is noted, and the wait goes on until `then`
@@ -42,11 +52,11 @@ struct FirstByte {
   Why then_why = Why::none;
 };
 
-/// Sends a request and reads the reply to its end, on a connection whose first read is outstanding.
-/// What `request.head` refers to is needed only until it waits; the body until it ends.
-/// Bounded by `max_reply` bytes and by `stop`. `to_head`: the request is a HEAD.
+/// Sends a request and reads the reply as far as `limits` says, on a connection whose first read is
+/// outstanding. What `request.head` refers to is needed only until it waits; the body until it
+/// ends. Bounded by `stop`. `to_head`: the request is a HEAD.
 Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
-                           std::size_t max_reply, Stop& stop, Reply& reply,
+                           ReplyLimits limits, Stop& stop, Reply& reply,
                            FirstByte* first_byte = nullptr);
 
 }  // namespace karmad

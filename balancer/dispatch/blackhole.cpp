@@ -46,7 +46,7 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
                            .connect_timeout = copy.connect_timeout,
                            .query_timeout = copy.query_timeout,
                            .deadline = now + copy.connect_timeout + copy.query_timeout,
-                           .max_reply = copy.max_reply};
+                           .limits = {.most = copy.max_reply}};
   AttemptEnd end;
   co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, end);
   worker.loop.buffers.give(std::move(end.reply.bytes));

@@ -54,6 +54,13 @@ void Breaker::succeeded(std::size_t mirror, Operation operation, TimePoint now) 
     restart(cell.failures[static_cast<std::size_t>(operation)].count);
 }
 
+void Breaker::ended(std::size_t mirror, Operation operation, Outcome outcome,
+                    TimePoint now) noexcept {
+  const auto leads_to = consequence(outcome);
+  if (leads_to.error) failed(mirror, operation, now);
+  if (leads_to.success) succeeded(mirror, operation, now);
+}
+
 Candidates Breaker::tripped(TimePoint now) const noexcept {
   Candidates tripped;
   for (std::size_t i = 0; i < cells_.size(); ++i)

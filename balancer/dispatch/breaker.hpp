@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "agent/outcome.hpp"
 #include "strategies/candidates.hpp"
 #include "strategies/read_preference.hpp"
 #include "strategies/time.hpp"
@@ -40,6 +41,9 @@ class Breaker {
 
   /// An attempt succeeded: its count restarts. A tripped mirror is closed, both counts restart.
   void succeeded(std::size_t mirror, Operation operation, TimePoint now) noexcept;
+
+  /// An attempt ended: one or the other of the two above, or neither.
+  void ended(std::size_t mirror, Operation operation, Outcome outcome, TimePoint now) noexcept;
 
   bool is_tripped(std::size_t mirror, TimePoint now) const noexcept;
 

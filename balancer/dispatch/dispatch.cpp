@@ -166,6 +166,7 @@ class Dispatch {
     Answer answer;
     answer.status = part.reply.status;
     answer.reply = std::move(part.reply);
+    answer.rest = std::move(part.rest);
     answer.content_type = answer.reply->content_type();
     answer.pass_fields = order_.table.opaque != nullptr;
     return answer;

@@ -59,10 +59,11 @@ bool is_to_plan_anew(const ShardCall& call, const Decision& next) {
 
 }  // namespace
 
-void give_back(Query& query, Reply& reply) {
-  query.worker.loop.buffers.give(std::move(reply.bytes));
-  query.worker.loop.buffers.give(std::move(reply.decoded));
-  reply = Reply();
+void drop_reply(Query& query, ShardPart& part) {
+  query.worker.loop.buffers.give(std::move(part.reply.bytes));
+  query.worker.loop.buffers.give(std::move(part.reply.decoded));
+  part.reply = Reply();
+  part.rest.reset();
 }
 
 Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
@@ -111,7 +112,7 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
                                                   *mirror.agent);
   part.tried.insert(asked);
   part.mirror = &mirror;
-  give_back(query, part.reply);
+  drop_reply(query, part);
   AttemptEnd end;
   co_await try_mirror(query, order, part, *std::move(selected), end);
   part.outcome = end.outcome;

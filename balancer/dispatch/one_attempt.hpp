@@ -16,7 +16,7 @@ struct OneAttempt {
 /// judged (CO-083).
 Decision after_attempt(ShardCall& call, const AttemptEnd& end);
 
-/// Gives the buffers of a reply back.
-void give_back(Query& query, Reply& reply);
+/// Gives the buffers of a part's reply back; what is still to come of it is not waited for.
+void drop_reply(Query& query, ShardPart& part);
 
 }  // namespace karmad

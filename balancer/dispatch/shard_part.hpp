@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "balancer/dispatch/hedge_plan.hpp"
+#include "balancer/dispatch/rest_of_reply.hpp"
 #include "balancer/dispatch/retry_budget.hpp"
 #include "balancer/dispatch/retry_plan.hpp"
 #include "balancer/dispatch/selection.hpp"
@@ -55,10 +57,11 @@ struct ShardPart {
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;  ///< of the last answer
   unsigned sub_status = 0;
-  int report = 0;            ///< the status to report instead, if not 0 (CO-056)
-  bool timed_out = false;    ///< a time-out is why it has no answer
-  Mirror* mirror = nullptr;  ///< the last one asked
-  Reply reply;               ///< when answered, or when the agent refused with an answer
+  int report = 0;                     ///< the status to report instead, if not 0 (CO-056)
+  bool timed_out = false;             ///< a time-out is why it has no answer
+  Mirror* mirror = nullptr;           ///< the last one asked
+  Reply reply;                        ///< when answered, or when the agent refused with an answer
+  std::unique_ptr<RestOfReply> rest;  ///< of a long one; null: it is whole
   /// An answer that is not entered into the mirror's history yet: merging it may show it broken.
   std::optional<AttemptEnd> unsettled;
   std::vector<FailedTry> failed;

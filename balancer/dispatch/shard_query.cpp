@@ -65,6 +65,7 @@ void take_over(ShardCall& call, ShardPart& other) {
   part.advice = other.advice;
   part.mirror = other.mirror;
   part.reply = std::move(other.reply);
+  part.rest = std::move(other.rest);
   part.unsettled = std::exchange(other.unsettled, std::nullopt);
   part.refused.reset();
 }
@@ -74,7 +75,7 @@ void settle(Query& query, ShardPart& part) {
     record(*part.mirror, part.shard->mirrors->failure_floor(), query.worker.loop.index, Loop::now(),
            *part.unsettled);
   part.unsettled.reset();
-  give_back(query, part.reply);
+  drop_reply(query, part);
 }
 
 }  // namespace karmad

@@ -123,12 +123,26 @@ void tell_seat(Seat& seat, const AttemptEnd& end) {
     seat.dropped();
 }
 
-void tell_breaker(Protection& protection, std::size_t mirror, Operation operation,
-                  const AttemptEnd& end) {
-  if (!protection.breaker) return;
-  const auto leads_to = consequence(end.outcome);
-  if (leads_to.error) protection.breaker->failed(mirror, operation, Loop::now());
-  if (leads_to.success) protection.breaker->succeeded(mirror, operation, Loop::now());
+/// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
+/// answer nobody wants it.
+void keep_rest(Query& query, const ShardOrder& order, ShardPart& part, Selected& selected,
+               AttemptEnd& end, char ends_in) {
+  const bool answered =
+      end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
+  if (!answered) return std::exchange(end.rest_on, {})->close();
+  auto& set = *part.shard->mirrors;
+  auto& mirror = set[selected.mirror];
+  auto& breaker = part.shard->protection->breaker;
+  part.rest =
+      std::make_unique<RestOfReply>(RestOfReply::Source{.loop = query.worker.loop,
+                                                        .pool = query.worker.pool(mirror.agent),
+                                                        .mirror = mirror,
+                                                        .number = selected.mirror,
+                                                        .failure_floor = set.failure_floor(),
+                                                        .breaker = breaker ? &*breaker : nullptr,
+                                                        .patience = query_timeout(order, part),
+                                                        .ends_in = ends_in},
+                                    std::move(selected.seat), end);
 }
 
 }  // namespace
@@ -139,6 +153,7 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
   auto& set = *shard.mirrors;
   auto& mirror = set[selected.mirror];
   auto& worker = query.worker;
+  const auto& settings = query.topology->settings;
   const bool aware = order.selection.at(shard) != nullptr;
   Buffer written(worker.loop.buffers);
   const auto request =
@@ -162,7 +177,10 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
       .query_timeout = query_timeout(order, part),
       .note_first_byte = query.wants_trace,
       .deadline = query.deadline,
-      .max_reply = query.topology->settings.max_packet_size.value};
+      .limits = {.most = settings.max_packet_size.value,
+                 .whole = order.plan == nullptr && order.parsed.read
+                              ? settings.reply_buffer_size.value
+                              : settings.max_packet_size.value}};
   worker.counters.add(Count::attempts);
   mirror.attempts.fetch_add(1, std::memory_order_relaxed);
   auto trace = traced(query, order, part, mirror);
@@ -175,17 +193,22 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
   if (end.outcome == Outcome::query_timeout)
     worker.counters.add(end.first_byte_timeout ? Count::first_byte_timeouts
                                                : Count::query_timeouts);
+  char ends_in = 0;
   if (end.outcome == Outcome::answered) {
     auto judgement = order.dialect.judge(
-        {end.reply.status, end.reply.content_type(), end.reply.body()}, order.plan != nullptr);
+        {end.reply.status, end.reply.content_type(), end.reply.body(), end.reply.left == 0},
+        order.plan != nullptr);
     end.outcome = judgement.outcome;
     end.why = std::move(judgement.message);
+    ends_in = judgement.ends_in;
   }
   if (aware && report(set, selected.mirror, end))
     part.gone.emplace_back(selected.mirror, Loop::now());
   tell_seat(selected.seat, end);
-  tell_breaker(*shard.protection, selected.mirror,
-               order.parsed.read ? Operation::read : Operation::write, end);
+  if (end.rest_on) keep_rest(query, order, part, selected, end, ends_in);
+  if (auto& breaker = shard.protection->breaker; breaker && !part.rest)
+    breaker->ended(selected.mirror, order.parsed.read ? Operation::read : Operation::write,
+                   end.outcome, Loop::now());
   if (query.wants_trace) {
     if (end.connect) trace.connected(end.sent_at);
     if (end.first_byte) trace.first_byte(*end.first_byte);
@@ -195,7 +218,7 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
   }
   const bool answered =
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
-  if (order.plan == nullptr || !answered)
+  if (!part.rest && (order.plan == nullptr || !answered))
     record(mirror, set.failure_floor(), worker.loop.index, end.ended, end);
 }
 

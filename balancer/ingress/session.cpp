@@ -12,9 +12,6 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kPerTimeout = 64 << 10;  // bytes of a body that must move per network_timeout
-constexpr std::size_t kLinger = 1 << 20;       // what is read of a refused body, at most
-
 /// An empty line behind a request is not the beginning of another one (RFC 9112 section 2.2); those
 /// before a request are the parser's.
 void skip_empty_line(std::string& in) {
@@ -195,6 +192,10 @@ Task<bool> Session::serve() {
       } else if (error) {
         co_return false;
       }
+      if (answer.rest) {
+        const bool whole = co_await pass_rest(query, answer);
+        if (!whole) co_return false;
+      }
       worker_.loop.buffers.give(std::move(answer.body));
       if (answer.reply) {
         worker_.loop.buffers.give(std::move(answer.reply->bytes));
@@ -330,111 +331,6 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
   in += *rest;
   const HeadLimits limits{settings().max_header_size.value, settings().max_header_count.value};
   co_return parse_request_head(in, limits, head).has_value();
-}
-
-/// What the client does not take at once goes out in pieces, each with a network_timeout of its
-/// own: a client may read slowly, but it must read.
-Task<bool> Session::send_rest(Outgoing out) {
-  const std::string head(out.head);
-  out.head = head;
-  auto error = error_code(asio::error::would_block);
-  while (error == asio::error::would_block) {
-    const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
-    allow(Phase::writing, settings().network_timeout.value);
-    error = co_await write(piece);
-    if (error) break;
-    out.consume(piece.head.size() + piece.body.size());
-    error = write_now(out);
-  }
-  co_return !error;
-}
-
-Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
-  auto outgoing = write_answer(answer, head);
-  const auto error = co_await send(outgoing);
-  if (error != asio::error::would_block) co_return !error;
-  const bool sent = co_await send_rest(outgoing);
-  co_return sent;
-}
-
-bool Session::stays(const RequestHead* head) const {
-  return head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
-}
-
-/// What is to be sent, with a head that is good until something waits. No `head`: for a request
-/// that could not be read.
-Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
-  auto& out = worker_.loop.head;
-  out.clear();
-  const auto content = answer.content();
-  std::array<Field, 4> extra;
-  std::size_t extras = 0;
-  std::array<char, 12> seconds;
-  if (answer.overloaded)
-    extra[extras++] = {"X-Error-Labels", "SystemOverloadedError, RetryableError"};
-  if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
-  if (answer.retry_after) {
-    const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
-    extra[extras++] = {"Retry-After", {seconds.data(), end}};
-  }
-  if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
-  ResponseHead* passed_on = nullptr;
-  if (answer.pass_fields) {
-    passed_on = &worker_.loop.response_head;
-    if (!parse_response_head(answer.reply->head(), {64 << 10, kMaxFields}, false, *passed_on))
-      passed_on = nullptr;
-  }
-  const bool bare = answer.status == 204 || answer.status == 304;
-  const bool to_head = head != nullptr && head->method == "HEAD";
-  std::optional<std::uint64_t> length = content.size();
-  if (bare) length.reset();
-  // What an agent said of the length of a body that is not sent travels on (RFC 9110 section 8.6).
-  if (passed_on != nullptr && (answer.status == 304 || to_head)) {
-    length.reset();
-    if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
-  }
-  write_response_head(
-      out, {.status = answer.status,
-            .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
-            .content_length = length,
-            .keep_alive = stays(head),
-            .client_minor_version = head != nullptr ? head->minor_version : 1,
-            .extra = {extra.data(), extras},
-            .passed_on = passed_on});
-  const auto body = to_head || bare ? std::string_view() : content;
-  worker_.counters.add(Count::bytes_out, out.size() + body.size());
-  if (body.size() > kJoinedBody) return {out, body};
-  out.append(body);
-  return {out, {}};
-}
-
-/// Says why, and ends the connection: nobody knows where the next request begins.
-Task<bool> Session::refuse(int status, std::string_view reason) {
-  worker_.counters.add(Count::bad_requests);
-  const bool stays = co_await end_with(refusal(status, reason));
-  co_return stays;
-}
-
-/// Answers and ends the connection.
-Task<bool> Session::end_with(Answer answer) {
-  co_await send_answer(std::move(answer), nullptr);
-  if (open()) co_await linger();
-  co_return false;
-}
-
-/// Reads what the client still sends, for a moment: closing at once would reset the connection, and
-/// the answer might never be read.
-Task<void> Session::linger() {
-  error_code error;
-  socket().shutdown(Socket::shutdown_send, error);
-  if (error) co_return;
-  allow(Phase::lingering, std::min(settings().network_timeout.value, Micros(1s)));
-  Buffer ignored(worker_.loop.buffers);
-  for (std::size_t total = 0; total < kLinger && open();) {
-    ignored->clear();
-    if (!co_await more(*ignored)) break;
-    total += ignored->size();
-  }
 }
 
 }  // namespace karmad

@@ -8,6 +8,9 @@
 
 namespace karmad {
 
+/// Bytes of a body that must move per network_timeout.
+inline constexpr std::size_t kPerTimeout = 64 << 10;
+
 /// One client connection: reads requests, has them answered one after the other, writes the
 /// answers in order. While a query runs the next read is outstanding: it notices a client that
 /// leaves. An idle session holds itself and a small frame, nothing else.
@@ -43,6 +46,7 @@ class Session final : public Stream {
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
   Task<bool> send_rest(Outgoing out);
+  Task<bool> pass_rest(Query& query, Answer& answer);
   Task<bool> send_answer(Answer answer, const RequestHead* head);
   Outgoing write_answer(const Answer& answer, const RequestHead* head);
   Task<bool> refuse(int status, std::string_view reason);

@@ -8,10 +8,10 @@ namespace {
 
 constexpr int kClientLeft = 499;  // what nginx writes for it
 
-std::size_t bytes_out(const Query& query, const Answer& answer) {
+std::uint64_t bytes_out(const Query& query, const Answer& answer) {
   const bool bare = query.client_left || answer.status == 204 || answer.status == 304 ||
                     query.head.method == "HEAD";
-  return bare ? 0 : answer.content().size();
+  return bare ? 0 : answer.length();
 }
 
 void log(AccessLog& log, const Query& query, const Answer& answer, TimePoint now) {

@@ -27,7 +27,7 @@ struct Access {
   std::string_view path;
   int status = 0;
   std::size_t bytes_in = 0;
-  std::size_t bytes_out = 0;
+  std::uint64_t bytes_out = 0;
 };
 
 /// Appends a line of the access log, without its end.

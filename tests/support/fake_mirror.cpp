@@ -18,6 +18,7 @@ namespace karmad::test {
 namespace {
 
 constexpr std::chrono::milliseconds kNap{50};  // how soon a busy mirror notices its end
+constexpr std::size_t kPacket = 256 << 10;
 
 /// Binds a socket to any port of 127.0.0.1.
 int bind_any(int& port) {
@@ -30,16 +31,6 @@ int bind_any(int& port) {
   ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
   port = ntohs(address.sin_port);
   return fd;
-}
-
-/// Sends `bytes` in packets of `step`; false when the other side closed.
-bool send_in_steps(int socket, std::string_view bytes, std::size_t step) {
-  while (!bytes.empty()) {
-    const auto n = ::send(socket, bytes.data(), std::min(step, bytes.size()), MSG_NOSIGNAL);
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 int bind_to_path(const std::string& path) {
@@ -190,6 +181,17 @@ void FakeMirror::work(const Reaction& reaction) {
   --busy_;
 }
 
+/// Sends `bytes` in packets of at most `step`; false when the other side closed.
+bool FakeMirror::send_in_steps(int socket, std::string_view bytes, std::size_t step) {
+  while (!bytes.empty()) {
+    const auto n = ::send(socket, bytes.data(), std::min(step, bytes.size()), MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    sent_ += static_cast<std::size_t>(n);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 void FakeMirror::serve(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -210,8 +212,12 @@ void FakeMirror::serve(int socket) {
         }
         work(reaction);
       }
-      const auto step = reaction.step == 0 ? reaction.bytes.size() : reaction.step;
-      over = !send_in_steps(socket, reaction.bytes, step);
+      const auto step = reaction.step == 0 ? kPacket : reaction.step;
+      const auto all = std::string_view(reaction.bytes);
+      const auto held_from = std::min(reaction.held_from, all.size());
+      over = !send_in_steps(socket, all.substr(0, held_from), step);
+      while (!over && held_from < all.size() && holds_rest_ && !stopping_) ::poll(nullptr, 0, 1);
+      over = over || !send_in_steps(socket, all.substr(held_from), step);
       if (reaction.then == Reaction::Then::reset) {
         const linger now{1, 0};
         ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);

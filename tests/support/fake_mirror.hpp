@@ -17,8 +17,9 @@ struct Reaction {
   enum class Then { stay, close, reset, hang };
   std::string bytes;
   Then then = Then::stay;
-  std::size_t step = 0;                ///< bytes per packet; 0: all at once
-  std::chrono::milliseconds after{0};  ///< how long the mirror is busy with it
+  std::size_t step = 0;                       ///< bytes per packet; 0: all at once
+  std::chrono::milliseconds after{0};         ///< how long the mirror is busy with it
+  std::size_t held_from = std::string::npos;  ///< bytes that wait for send_rest()
 };
 
 /// `200 OK` with this JSON body.
@@ -55,6 +56,10 @@ class FakeMirror {
   void hold() { may_answer_ = 0; }
   void answer(int requests) { may_answer_ += requests; }
   void release() { may_answer_ = kAll; }
+  /// Lets go what reactions hold back, from now on.
+  void send_rest() { holds_rest_ = false; }
+  /// Bytes it has got rid of, in all.
+  std::size_t sent() const { return sent_; }
   /// Requests it is at now, and was at most at a time.
   int busy() const { return busy_; }
   int most_busy() const { return most_busy_; }
@@ -71,6 +76,7 @@ class FakeMirror {
   void accept();
   void work(const Reaction& reaction);
   void serve(int socket);
+  bool send_in_steps(int socket, std::string_view bytes, std::size_t step);
 
   Home home_;
   TempDir dir_;
@@ -80,6 +86,8 @@ class FakeMirror {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> heads_only_{false};
   std::atomic<std::size_t> accepted_{0};
+  std::atomic<bool> holds_rest_{true};
+  std::atomic<std::size_t> sent_{0};
   std::atomic<int> may_answer_{kAll};
   std::atomic<int> busy_{0};
   std::atomic<int> most_busy_{0};

@@ -124,6 +124,13 @@ std::optional<Response> HttpClient::receive(bool to_head, std::chrono::milliseco
   return response;
 }
 
+bool HttpClient::has(std::size_t bytes, std::chrono::milliseconds longest) {
+  const auto end = Clock::now() + longest;
+  while (in_.size() < bytes)
+    if (!fill(end)) return false;
+  return true;
+}
+
 bool HttpClient::closed(std::chrono::milliseconds longest) {
   pollfd poll{socket_, POLLIN, 0};
   if (!in_.empty() || ::poll(&poll, 1, static_cast<int>(longest.count())) <= 0) return false;

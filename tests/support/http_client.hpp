@@ -32,6 +32,8 @@ class HttpClient {
   bool send(std::string_view bytes);
   /// Reads one answer; nothing when the connection ended or time was up. `to_head`: no body.
   std::optional<Response> receive(bool to_head = false, std::chrono::milliseconds longest = kSoon);
+  /// Whether so many bytes that receive() has not taken come.
+  bool has(std::size_t bytes, std::chrono::milliseconds longest = kSoon);
   /// True when the other side closes without another byte.
   bool closed(std::chrono::milliseconds longest = kSoon);
   /// Everything that comes until the other side closes or time is up.

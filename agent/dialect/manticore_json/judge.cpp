@@ -96,13 +96,17 @@ bool says_json(std::string_view content_type) {
          contains_folded(content_type, "json");
 }
 
+/// What the body has to end in by its first byte; 0: it is no JSON.
+char json_end(std::string_view body) {
+  const auto first = body.find_first_not_of(kJsonSpace);
+  if (first == body.npos) return 0;
+  return body[first] == '{' ? '}' : body[first] == '[' ? ']' : '\0';
+}
+
 /// First and last byte, which is all a pass-through looks at.
 bool looks_like_json(std::string_view body) {
-  const auto first = body.find_first_not_of(" \t\r\n");
-  if (first == body.npos) return false;
-  const auto last = body.find_last_not_of(" \t\r\n");
-  return last > first &&
-         ((body[first] == '{' && body[last] == '}') || (body[first] == '[' && body[last] == ']'));
+  const auto end = json_end(body);
+  return end != 0 && body[body.find_last_not_of(kJsonSpace)] == end;
 }
 
 Judgement blamed(int status, std::string_view error) {
@@ -137,9 +141,9 @@ Judgement judge_reply(const AgentReply& reply) {
     if (!says_json(reply.content_type))
       return judgement(Outcome::wrong_reply,
                        fmt::format("the answer is {}, not JSON", reply.content_type));
-    if (!looks_like_json(reply.body))
+    if (!(reply.whole ? looks_like_json(reply.body) : json_end(reply.body) != 0))
       return judgement(Outcome::wrong_reply, "the answer is not JSON");
-    return {Outcome::answered, {}};
+    return {.outcome = Outcome::answered, .ends_in = json_end(reply.body)};
   }
   const bool json = says_json(reply.content_type) && looks_like_json(reply.body);
   const auto error = json ? agent_error_text(reply.body) : std::string();

@@ -13,6 +13,27 @@ Judgement judged(int status, std::string_view body, bool merged = false,
   return searching.dialect().judge({status, type, body}, merged);
 }
 
+TEST(Judge, OfABeginningLooksAtItsFirstByteAndSaysWhichTheLastMustBe) {
+  const struct {
+    std::string_view body;
+    Outcome outcome;
+    char ends_in;
+  } cases[] = {
+      {R"({"took":1,"hits":{"hits":[{"_id")", Outcome::answered, '}'},
+      {" \n[{", Outcome::answered, ']'},
+      {R"({"warning":{"reason":"w"},"hits":)", Outcome::answered_with_warning, '}'},
+      {"<html>", Outcome::wrong_reply, 0},
+      {"", Outcome::wrong_reply, 0},
+  };
+  static const Searching searching;
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.body);
+    const auto judgement = searching.dialect().judge({200, kJson, c.body, /*whole=*/false}, false);
+    EXPECT_EQ(judgement.outcome, c.outcome);
+    EXPECT_EQ(judgement.ends_in, c.ends_in);
+  }
+}
+
 TEST(Judge, TellsTheClientsMistakesFromTheAgents) {
   const struct {
     int status;

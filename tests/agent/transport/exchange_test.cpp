@@ -25,8 +25,9 @@ class Exchanges : public testing::Test {
     Exchanged result;
     Stop never(at.loop);
     auto connection = at.connection(Pool::From::fresh);
-    result.end = result_of(at.loop, exchange(at.loop, *connection, request, to_head, kMost,
-                                             stop != nullptr ? *stop : never, result.reply));
+    result.end =
+        result_of(at.loop, exchange(at.loop, *connection, request, to_head, {.most = kMost},
+                                    stop != nullptr ? *stop : never, result.reply));
     connection->close();
     return result;
   }
@@ -144,6 +145,36 @@ TEST_F(Exchanges, EndAsTheReplyDeserves) {
   }
 }
 
+TEST_F(Exchanges, LeaveTheRestOfALongReplyOnTheConnectionIfTheyMay) {
+  constexpr std::size_t kSize = 200'000;
+  const std::string body(kSize, 'b');
+  const struct {
+    std::string name;
+    std::size_t whole;
+    int status;
+    bool leaves;
+  } cases[] = {
+      {"longer than may be whole", kSize - 1, 200, true},
+      {"not longer", kSize, 200, false},
+      {"an error is read whole", kSize - 1, 404, false},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    mirror.react([&](const std::string&) { return json(body, c.status); });
+    Stop never(at.loop);
+    Reply reply;
+    auto connection = at.connection(Pool::From::fresh);
+    const auto end = result_of(at.loop, exchange(at.loop, *connection, {kGet, {}}, false,
+                                                 {.most = kSize, .whole = c.whole}, never, reply));
+    EXPECT_EQ(end.outcome, answered);
+    EXPECT_TRUE(end.keep_connection);
+    EXPECT_EQ(reply.left > 0, c.leaves);
+    EXPECT_EQ(reply.left + reply.body().size(), kSize);
+    EXPECT_GE(reply.body().size(), 64U << 10);
+    connection->close();
+  }
+}
+
 TEST_F(Exchanges, ReadNoBodyAfterHead) {
   mirror.react([](const std::string&) {
     return Reaction{"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\nContent-Type: a/b\r\n\r\n"};
@@ -163,8 +194,8 @@ TEST_F(Exchanges, FollowOneAnotherOnAConnection) {
     Reply reply;
     auto connection = at.connection();
     const auto request = fmt::format("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", i);
-    const auto end = result_of(
-        at.loop, exchange(at.loop, *connection, {request, {}}, false, kMost, stop, reply));
+    const auto end = result_of(at.loop, exchange(at.loop, *connection, {request, {}}, false,
+                                                 {.most = kMost}, stop, reply));
     ASSERT_EQ(end.outcome, answered) << end.why;
     EXPECT_EQ(reply.body(), fmt::format("{}", i));
     ASSERT_TRUE(end.keep_connection);

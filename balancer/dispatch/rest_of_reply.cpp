@@ -1,0 +1,109 @@
+#include "balancer/dispatch/rest_of_reply.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kPiece = 256 << 10;
+constexpr std::size_t kPerPatience = 64 << 10;
+
+}  // namespace
+
+RestOfReply::RestOfReply(const Source& source, Seat seat, AttemptEnd& end)
+    : source_(source),
+      seat_(std::move(seat)),
+      connection_(std::move(end.rest_on)),
+      left_(end.reply.left),
+      patience_(source.patience) {
+  end_.outcome = end.outcome;
+  end_.took = end.took;
+  end_.connect = end.connect;
+  end_.generation = end.generation;
+  end_.keep_connection = end.keep_connection;
+  end_.sent = true;
+}
+
+RestOfReply::~RestOfReply() {
+  if (connection_) connection_->close();
+  const auto now = Loop::now();
+  record(source_.mirror, source_.failure_floor, source_.loop.index, now, end_);
+  if (source_.breaker != nullptr)
+    source_.breaker->ended(source_.number, Operation::read, end_.outcome, now);
+}
+
+Task<bool> RestOfReply::next(std::string& piece, Stop& stop) {
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPiece));
+  resize_for_reading(piece, most);
+  std::size_t have = 0;
+  while (have < most) {
+    auto got = connection_->read_now(piece.data() + have, most - have);
+    if (got.error == asio::error::would_block) {
+      if (have > 0) break;
+      got = co_await wait(piece.data(), most, stop);
+    }
+    if (got.error) co_return read_failed(got.error, stop.why());
+    have += got.size;
+  }
+  piece.resize(have);
+  left_ -= have;
+  since_ += have;
+  if (since_ >= kPerPatience) {
+    since_ = 0;
+    patience_ = source_.patience;
+  }
+  if (source_.ends_in != 0 && !ends_well(piece))
+    co_return fail(Outcome::wrong_reply, "its long answer does not end as JSON must");
+  if (left_ > 0) co_return true;
+  if (end_.keep_connection) {
+    source_.pool.give(std::move(connection_));
+  } else {
+    std::exchange(connection_, {})->close();
+  }
+  seat_.reset();
+  co_return true;
+}
+
+/// Waits until something comes, for as long as the mirror may still take for it.
+Task<Stream::Read> RestOfReply::wait(char* into, std::size_t room, Stop& stop) {
+  const Stop::Guard guard(stop, connection_.get(),
+                          [](void* whom) { static_cast<Connection*>(whom)->close(); });
+  if (stop.requested()) co_return Stream::Read{asio::error::operation_aborted, 0};
+  const auto began = Loop::now();
+  stop.at(began + patience_, Why::query_timeout);
+  connection_->start_read(into, room);
+  const auto got = co_await connection_->read();
+  stop.disarm();
+  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
+  patience_ = std::max(Micros{0}, patience_ - took);
+  co_return got;
+}
+
+/// Remembers the last byte that counts; at the end it must be the right one.
+bool RestOfReply::ends_well(std::string_view piece) {
+  const auto at = piece.find_last_not_of(kJsonSpace);
+  if (at != piece.npos) last_ = piece[at];
+  return left_ > 0 || last_ == source_.ends_in;
+}
+
+bool RestOfReply::fail(Outcome outcome, std::string why) {
+  end_.outcome = outcome;
+  end_.why = std::move(why);
+  return false;
+}
+
+bool RestOfReply::read_failed(const error_code& error, Why why) {
+  if (why == Why::query_timeout)
+    return fail(Outcome::query_timeout, "the rest of its long answer did not come in time");
+  if (why != Why::none) {
+    end_.why = "cancelled";  // the client left; the mirror did nothing wrong
+    return false;
+  }
+  if (error == asio::error::eof)
+    return fail(Outcome::closed_early, "closed the connection within its long answer");
+  return fail(Outcome::broken, error.message());
+}
+
+}  // namespace karmad

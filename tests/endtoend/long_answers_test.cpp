@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Then = Reaction::Then;
+
+constexpr std::string_view kQuery = R"({"table":"t"})";
+
+std::string json_of(std::size_t size) {
+  return R"({"x":")" + std::string(size - 8, 'x') + "\"}";
+}
+
+/// Answers with a megabyte or so, of which only a part is sent before the test says so.
+Reaction long_answer(std::size_t size = 2'000'000, std::size_t held_from = 500'000) {
+  auto reaction = json(json_of(size));
+  reaction.held_from = held_from;
+  return reaction;
+}
+
+class LongAnswers : public testing::Test {
+ protected:
+  static std::string table(const FakeMirror& mirror, std::string_view more = {}) {
+    return fmt::format("table t {{\n type = distributed\n {}\n agent = {}:t\n}}\n", more,
+                       mirror.address());
+  }
+  static std::string table_of(const FakeMirror& one, const FakeMirror& other) {
+    return fmt::format("table t {{\n type = distributed\n agent = {}|{}:t\n}}\n", one.address(),
+                       other.address());
+  }
+  /// A counter of the only mirror.
+  static std::int64_t of_agent(const Master& master, std::string_view counter) {
+    return master.count(fmt::format("ag_t_1_1_{}", counter));
+  }
+  static std::int64_t errors_in_a_row(const Master& master, const FakeMirror& of) {
+    return master.count("agent_errorsarow", fmt::format("SHOW AGENT '{}' STATUS", of.address()));
+  }
+  static bool ask(HttpClient& client, std::string_view fields = {}) {
+    return client.send(
+        fmt::format("POST /search HTTP/1.1\r\nHost: h\r\n{}Content-Length: {}\r\n\r\n{}", fields,
+                    kQuery.size(), kQuery));
+  }
+
+  FakeMirror mirror{[](const std::string&) { return long_answer(); }};
+  const std::string kSearchd = "workers = 1\n ha_ping_interval = 0\n reply_buffer_size = 64K";
+};
+
+TEST_F(LongAnswers, BeginBeforeTheAgentHasSentThemToTheEnd) {
+  Master master(kSearchd, table(mirror));
+  HttpClient client(master.port());
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(ask(client));
+    if (round == 0) {
+      ASSERT_TRUE(client.has(400'000));
+      EXPECT_LT(mirror.sent(), 600'000U);
+      mirror.send_rest();
+    }
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->fields.at("content-length"), "2000000");
+    EXPECT_TRUE(answer->body == json_of(2'000'000));
+  }
+  EXPECT_EQ(mirror.connections(), 1U);  // used again
+  EXPECT_EQ(master.count("replies_passed"), 2);
+  EXPECT_EQ(master.count("replies_broken_off"), 0);
+  EXPECT_EQ(of_agent(master, "succeeded_queries"), 2);
+}
+
+TEST_F(LongAnswers, OfUnknownServersTravelWithTheirFields) {
+  FakeMirror server([](const std::string&) {
+    return Reaction{fmt::format("HTTP/1.1 200 X\r\nX-Own: 1\r\nContent-Length: 3000000\r\n\r\n{}",
+                                std::string(3'000'000, 'b'))};
+  });
+  Master master(kSearchd, fmt::format("table t {{\n type = distributed\n dialect = http\n"
+                                      " route = /t\n agent = {}\n}}\n",
+                                      server.address()));
+  const auto answer = get(master.port(), "/t/x");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.fields.at("x-own"), "1");
+  EXPECT_TRUE(answer.body == std::string(3'000'000, 'b'));
+  EXPECT_EQ(master.count("replies_passed"), 1);
+}
+
+TEST_F(LongAnswers, UpToTheBufferAreReadWholeAndAskedForElsewhere) {
+  mirror.react([](const std::string&) {
+    auto broken = json(json_of(1'000'000));
+    broken.bytes.resize(900'000);
+    broken.then = Then::close;
+    return broken;
+  });
+  FakeMirror other([](const std::string&) { return json(json_of(1'000'000)); });
+  Master master(
+      "workers = 1\n ha_strategy = roundrobin\n ha_ping_interval = 0\n"
+      "agent_retry_count = 1",
+      table_of(mirror, other));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(master.search(kQuery).body.size(), 1'000'000U);
+  EXPECT_GE(mirror.requests(), 1U);
+  EXPECT_EQ(master.count("replies_passed"), 0);
+}
+
+TEST_F(LongAnswers, ThatBreakOffEndTheConnectionAndCountAgainstTheMirror) {
+  const struct {
+    std::string name;
+    std::function<Reaction()> reaction;
+    std::string_view counter;
+  } cases[] = {
+      {"closed",
+       [] {
+         auto broken = json(json_of(2'000'000));
+         broken.bytes.resize(1'500'000);
+         broken.then = Then::close;
+         return broken;
+       },
+       "unexpected_closings"},
+      {"an end that is none",
+       [] {
+         auto broken = json(json_of(2'000'000));
+         broken.bytes.back() = 'x';
+         return broken;
+       },
+       "wrong_replies"},
+      {"silence", [] { return long_answer(); }, "query_timeouts"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    FakeMirror agent([&](const std::string&) { return c.reaction(); });
+    Master master(kSearchd + "\n agent_query_timeout = 300ms", table(agent));
+    HttpClient client(master.port());
+    ASSERT_TRUE(ask(client));
+    const auto head = client.receive(/*to_head=*/true);
+    ASSERT_TRUE(head);
+    EXPECT_EQ(head->status, 200);
+    const auto body = client.rest();
+    EXPECT_LT(body.size(), 2'000'000U);
+    EXPECT_GT(body.size(), 60'000U);
+    EXPECT_TRUE(json_of(2'000'000).starts_with(body));
+    EXPECT_EQ(master.count("replies_broken_off"), 1);
+    EXPECT_EQ(of_agent(master, c.counter), 1);
+    EXPECT_EQ(of_agent(master, "succeeded_queries"), 0);
+    EXPECT_EQ(errors_in_a_row(master, agent), 1);
+  }
+}
+
+TEST_F(LongAnswers, WhoseClientLeavesAreNobodysFault) {
+  Master master(kSearchd, table(mirror));
+  {
+    HttpClient client(master.port());
+    ASSERT_TRUE(ask(client));
+    ASSERT_TRUE(client.has(400'000));
+  }
+  EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 1; }));
+  EXPECT_EQ(master.count("replies_broken_off"), 0);
+  EXPECT_EQ(errors_in_a_row(master, mirror), 0);
+  mirror.send_rest();
+  EXPECT_TRUE(eventually([&] { return mirror.open_connections() == 0; }));
+}
+
+TEST_F(LongAnswers, KeepTheirSeatUntilTheyEnd) {
+  Master master(kSearchd + "\n max_in_flight = 1", table(mirror));
+  HttpClient client(master.port());
+  ASSERT_TRUE(ask(client));
+  ASSERT_TRUE(client.has(400'000));
+  EXPECT_EQ(master.number("/tables/0/shards/0/mirrors/0/in_flight"), 1);
+  mirror.send_rest();
+  ASSERT_TRUE(client.receive());
+  EXPECT_TRUE(
+      eventually([&] { return master.number("/tables/0/shards/0/mirrors/0/in_flight") == 0; }));
+}
+
+TEST_F(LongAnswers, WaitAtTheAgentWhileTheirClientDoesNotRead) {
+  constexpr std::size_t kSize = 64 << 20;
+  FakeMirror agent([](const std::string&) { return json(json_of(kSize)); });
+  Master master(kSearchd + "\n network_timeout = 500ms", table(agent));
+  HttpClient client(master.port(), 4096);
+  ASSERT_TRUE(ask(client));
+  EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
+  EXPECT_TRUE(eventually([&] { return agent.open_connections() == 0; }));
+  EXPECT_LT(agent.sent(), kSize / 2);  // what the system's buffers held
+  EXPECT_EQ(errors_in_a_row(master, agent), 0);
+}
+
+}  // namespace
+}  // namespace karmad::test
