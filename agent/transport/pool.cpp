@@ -54,7 +54,7 @@ void Pool::give(ConnectionPtr connection) {
   if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
     return connection->close();
   connection->in_use_ = false;
-  if (!connection->reading()) connection->start_read_now(connection->room_);
+  if (!connection->reading()) connection->start_read(connection->room_);
   idle_.push_back(std::move(connection));
   next_waiter();
 }
@@ -251,7 +251,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     opening.became_connection = true;
     const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
     ConnectionPtr connection(new Connection(std::move(socket), *this));
-    connection->start_read_now(connection->room_);
+    connection->start_read(connection->room_);
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }
   if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));

@@ -10,46 +10,26 @@
 
 namespace karmad {
 
+namespace {
+
+error_code last_error() {
+  return {errno, boost::system::system_category()};
+}
+
+}  // namespace
+
 Stream::Stream(Loop& loop, Socket socket) : loop_(loop), socket_(std::move(socket)) {}
 
 Stream::~Stream() {
+  loop_.turn.forget(*this);
   loop_.buffers.give(std::move(arrived_));
 }
 
-void Stream::prepare_read(char* into, std::size_t room) {
+void Stream::start_read(char* into, std::size_t room) {
   assert(!reading_);
   reading_ = true;
-  begun_ = false;
-  hastened_ = false;
-  cancelled_ = false;
   into_ = into;
   room_ = room;
-}
-
-void Stream::start_read_now(std::size_t room) {
-  prepare_read(nullptr, room);
-  begin_read();
-}
-
-void Stream::start_read(char* into, std::size_t room) {
-  prepare_read(into, room);
-  if (!loop_.turn.busy()) return begin_read();
-  if (!std::exchange(watched_, true)) loop_.turn.watch(*this);
-}
-
-void Stream::hasten_read() {
-  if (!reading_ || begun_ || std::exchange(hastened_, true)) return;
-  loop_.turn.read(*this);
-}
-
-void Stream::begin_watched_read() {
-  watched_ = false;
-  if (reading_ && !begun_ && !hastened_) begin_read();
-}
-
-void Stream::begin_read() {
-  if (cancelled_) return read_ended(asio::error::operation_aborted, 0);
-  begun_ = true;
   intrusive_ptr_add_ref(this);  // until it is complete
   read_operation_.ec_ = {};
   read_operation_.bytes_transferred_ = 0;
@@ -76,7 +56,7 @@ asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* oper
   if (got.error == asio::error::would_block) return not_done;
   operation->ec_ = got.error;
   operation->bytes_transferred_ = got.size;
-  return done;  // an end that came with the bytes is no event of its own: the next read looks
+  return got.error || got.size == stream.room_ ? done : done_and_exhausted;
 }
 
 void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended, const error_code&,
@@ -86,8 +66,22 @@ void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended
   if (owner != nullptr) stream->read_ended(read.ec_, read.bytes_transferred_);
 }
 
+/// Whether the stream has ended without an event of its own.
+void Stream::look() {
+  char byte = 0;
+  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0 || !reading_) return;  // bytes are an event, or the next read's
+  const auto error = got == 0 ? error_code(asio::error::eof) : last_error();
+  if (error == asio::error::would_block || error == asio::error::interrupted) return;
+  hidden_end_ = error;
+  loop_.reactor.cancel_ops_by_key(socket_.native_handle(), socket_.place(),
+                                  asio::detail::reactor::read_op, this);
+}
+
 void Stream::read_ended(error_code error, std::size_t size) {
   reading_ = false;
+  if (hidden_end_ && size == 0) error = hidden_end_;
+  if (!error && size < room_) loop_.turn.watch(*this);
   last_ = {error, size};
   if (reader_) {
     std::exchange(reader_, nullptr).resume();
@@ -95,14 +89,6 @@ void Stream::read_ended(error_code error, std::size_t size) {
     unexpected();
   }
 }
-
-namespace {
-
-error_code last_error() {
-  return {errno, boost::system::system_category()};
-}
-
-}  // namespace
 
 Stream::Read Stream::read_now(char* into, std::size_t room) {
   ssize_t got = 0;
@@ -128,7 +114,9 @@ error_code Stream::write_now(Outgoing& out) {
     if (sent >= 0) {
       out.consume(static_cast<std::size_t>(sent));
     } else if (errno != EINTR) {
-      return last_error();
+      const auto error = last_error();
+      if (error != asio::error::would_block) look();
+      return error;
     }
   }
   return {};
@@ -172,16 +160,12 @@ Task<error_code> Stream::write(Outgoing out) {
 void Stream::cancel() {
   error_code ignored;
   socket_.cancel(ignored);
-  if (!reading_ || begun_) return;
-  cancelled_ = true;
-  hasten_read();
 }
 
 void Stream::close() {
   error_code ignored;
-  if (!socket_.is_open()) return;
-  socket_.close(ignored);
-  hasten_read();
+  loop_.turn.forget(*this);
+  if (socket_.is_open()) socket_.close(ignored);
 }
 
 }  // namespace karmad

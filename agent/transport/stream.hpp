@@ -30,15 +30,14 @@ class Stream {
     std::size_t size = 0;
   };
 
-  /// Begins a read into memory that stays until it has ended. None may be outstanding. While much
-  /// is under way it is put off: to the next turn of the loop once somebody waits for it, for at
-  /// most a tick while nobody does.
+  /// Begins a read into memory that stays until it has ended. None may be outstanding. After a read
+  /// that did not fill its room it waits for news without a look first, which would be in vain. An
+  /// end of the stream that came together with the bytes before it is no news: it is noticed when
+  /// sending fails, and at the latest two ticks of the clock (20 ms) later.
   void start_read(char* into, std::size_t room);
   /// The same into a buffer of the loop's, which is taken when something has come: who waits,
   /// however long, holds no memory for it.
-  void start_read() { start_read(nullptr, Buffers::kSmall); }
-  /// The same, never put off: where bytes that come unasked must not pass for an answer.
-  void start_read_now(std::size_t room);
+  void start_read(std::size_t room = Buffers::kSmall) { start_read(nullptr, room); }
   bool reading() const { return reading_; }
   /// What the last read without memory brought; to be moved or cleared before the next one.
   std::string& arrived() { return arrived_; }
@@ -50,10 +49,7 @@ class Stream {
     struct Awaiter {
       Stream& stream;
       bool await_ready() const noexcept { return !stream.reading_; }
-      void await_suspend(std::coroutine_handle<> caller) noexcept {
-        stream.reader_ = caller;
-        stream.hasten_read();
-      }
+      void await_suspend(std::coroutine_handle<> caller) noexcept { stream.reader_ = caller; }
       Read await_resume() const noexcept { return stream.last_; }
     };
     return Awaiter{*this};
@@ -105,7 +101,9 @@ class Stream {
   /// nothing; docs/decisions/010-budget-of-a-request.md says why it is not async_read_some().
   struct ReadOperation final : asio::detail::reactor_op {
     explicit ReadOperation(Stream& of)
-        : reactor_op({}, &ReadOperation::perform, &ReadOperation::complete), stream(of) {}
+        : reactor_op({}, &ReadOperation::perform, &ReadOperation::complete), stream(of) {
+      cancellation_key_ = &of;
+    }
     static status perform(reactor_op* operation);
     static void complete(void* owner, asio::detail::operation* ended, const error_code&,
                          std::size_t);
@@ -123,11 +121,8 @@ class Stream {
     }
   };
 
-  void prepare_read(char* into, std::size_t room);
-  void begin_read();
   Read receive();
-  void begin_watched_read();
-  void hasten_read();
+  void look();
   void read_ended(error_code error, std::size_t size);
 
   Loop& loop_;
@@ -135,11 +130,10 @@ class Stream {
   ReadOperation read_operation_{*this};
   unsigned references_ = 0;
   bool reading_ = false;
-  bool begun_ = false;      ///< the read
-  bool hastened_ = false;   ///< it is begun with the next turn
-  bool watched_ = false;    ///< after a tick somebody looks whether it was
-  bool cancelled_ = false;  ///< before it was begun
-  char* into_ = nullptr;    ///< null: a buffer of the loop's
+  bool fresh_ = false;  ///< the last read that may have hidden an end is younger than a tick
+  std::size_t watched_ = Turn::kNowhere;  ///< its place among those to be looked at
+  error_code hidden_end_;                 ///< found by a look
+  char* into_ = nullptr;                  ///< null: a buffer of the loop's
   std::size_t room_ = 0;
   std::string arrived_;
   Read last_;

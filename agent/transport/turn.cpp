@@ -14,7 +14,9 @@ constexpr std::size_t kKeptHeads = 1 << 20;  // bytes of memory; more is given b
 
 Turn::Turn(Loop& loop) : loop_(loop) {}
 
-Turn::~Turn() = default;
+Turn::~Turn() {
+  while (!watched_.empty()) forget(*watched_.back());
+}
 
 void Turn::send(Message& message) {
   message.head_at = heads_.size();
@@ -23,14 +25,21 @@ void Turn::send(Message& message) {
   ends_later();
 }
 
-void Turn::read(Stream& stream) {
-  reads_.emplace_back(&stream);
-  ends_later();
+void Turn::watch(Stream& stream) {
+  stream.fresh_ = true;
+  if (stream.watched_ != kNowhere) return;
+  stream.watched_ = watched_.size();
+  watched_.push_back(&stream);
+  if (!watch_.armed()) loop_.arm(watch_, loop_.lately());
 }
 
-void Turn::watch(Stream& stream) {
-  watched_.emplace_back(&stream);
-  if (!watch_.armed()) loop_.arm(watch_, loop_.lately());
+void Turn::forget(Stream& stream) noexcept {
+  const auto place = std::exchange(stream.watched_, kNowhere);
+  if (place == kNowhere) return;
+  watched_[place] = watched_.back();
+  watched_[place]->watched_ = place;
+  watched_.pop_back();
+  stream.watched_ = kNowhere;
 }
 
 /// What is posted now comes behind everything that the last wait found ready.
@@ -45,7 +54,6 @@ void Turn::end() {
   leaving_heads_.clear();
   leaving_heads_.swap(heads_);
   leaving_.swap(messages_);
-  beginning_.swap(reads_);  // not those that the senders ask for now
   for (auto* message : leaving_) {
     auto& head = message->out.head;
     head = std::string_view(leaving_heads_).substr(message->head_at, head.size());
@@ -53,20 +61,17 @@ void Turn::end() {
   }
   for (auto* message : leaving_) message->sender.resume();
   leaving_.clear();
-  begin_reads(beginning_);
-}
-
-void Turn::begin_reads(Streams& streams) {
-  for (auto& stream : streams) stream->begin_read();
-  streams.clear();
 }
 
 void Turn::Watch::expired() {
-  Streams streams;
-  streams.swap(turn_.watched_);
-  for (auto& stream : streams) stream->begin_watched_read();
-  streams.clear();
-  if (turn_.watched_.empty()) turn_.watched_.swap(streams);  // its room
+  auto& watched = turn_.watched_;
+  for (std::size_t i = watched.size(); i-- > 0;) {
+    auto& stream = *watched[i];
+    if (std::exchange(stream.fresh_, false) || !stream.reading()) continue;
+    turn_.forget(stream);
+    stream.look();
+  }
+  if (!watched.empty()) turn_.loop_.arm(*this, turn_.loop_.lately() + Deadlines::kTick);
 }
 
 }  // namespace karmad

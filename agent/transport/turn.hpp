@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/system/error_code.hpp>
 #include <coroutine>
 #include <string>
@@ -14,10 +13,11 @@ namespace karmad {
 class Loop;
 class Stream;
 
-/// What a worker puts off to the end of a turn of its loop (everything one wait found ready) while
-/// many exchanges are under way. Messages leave one right after the other, so that a process that
-/// waits for several of them is woken once. Reads are begun when their bytes have likely come, not
-/// tried in vain. docs/decisions/010-budget-of-a-request.md has the figures.
+/// What a worker puts off. To the end of a turn of its loop (everything one wait found ready),
+/// while many exchanges are under way: messages, which then leave one right after the other, so
+/// that a process that waits for several of them is woken once. To a later tick of the clock: to
+/// look whether streams have ended unnoticed. docs/decisions/010-budget-of-a-request.md has the
+/// figures.
 class Turn {
  public:
   explicit Turn(Loop& loop);
@@ -51,17 +51,16 @@ class Turn {
   /// Sends at the end of this turn; what `message.out.head` refers to is copied.
   void send(Message& message);
 
-  /// The read of `stream` is begun at the end of the next turn.
-  void read(Stream& stream);
-  /// It is begun with the next tick of the clock, if not before: nobody waits for it yet.
+  /// `stream` is looked at in one to two ticks after the last call, once it reads.
   void watch(Stream& stream);
+  /// It is not, after all.
+  void forget(Stream& stream) noexcept;
+  static constexpr std::size_t kNowhere = std::size_t(-1);
 
  private:
   static constexpr unsigned kMany = 8;
 
-  using Streams = std::vector<boost::intrusive_ptr<Stream>>;
-
-  /// Begins the reads that nobody has come to wait for.
+  /// Looks at those whose last bytes came a while ago.
   class Watch final : public Deadline {
    public:
     explicit Watch(Turn& turn) : turn_(turn) {}
@@ -73,20 +72,17 @@ class Turn {
 
   void ends_later();
   void end();
-  static void begin_reads(Streams& streams);
 
   Loop& loop_;
   unsigned under_way_ = 0;
   bool ends_ = false;  ///< its end is among what the loop will do
   std::string heads_;
   std::vector<Message*> messages_;
-  Streams reads_;
-  Streams watched_;
+  std::vector<Stream*> watched_;
   Watch watch_{*this};
   // Those of the turn that ends:
   std::string leaving_heads_;
   std::vector<Message*> leaving_;
-  Streams beginning_;
 };
 
 }  // namespace karmad

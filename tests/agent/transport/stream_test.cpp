@@ -88,9 +88,53 @@ TEST_F(Streams, NoticeAnEndThatCameWithTheLastBytes) {  // in one event
   leave();
   ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
   EXPECT_EQ(std::exchange(stream->arrived(), {}), "last");
-  stream->start_read_now(16);
+  stream->start_read();
   ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
   EXPECT_EQ(stream->last_read().error, asio::error::eof);
+}
+
+TEST_F(Streams, NoticeSuchAnEndAtOnceWhenSendingFails) {
+  stream->start_read();
+  say("last");
+  leave();
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  stream->start_read();
+  Outgoing out{"next", {}};
+  EXPECT_EQ(stream->write_now(out), asio::error::broken_pipe);
+  loop.io.poll();  // no tick has ended
+  EXPECT_FALSE(stream->reading());
+  EXPECT_TRUE(stream->last_read().error);
+  EXPECT_NE(stream->last_read().error, asio::error::operation_aborted);
+}
+
+TEST_F(Streams, NoticeSuchAnEndAlsoIfTheyReadOnLateOnly) {
+  stream->start_read();
+  say("last");
+  leave();
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  const auto later = Loop::now() + 3 * Deadlines::kTick;
+  ASSERT_TRUE(turn_until(loop, [&] { return Loop::now() > later; }));
+  stream->start_read();
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  EXPECT_EQ(stream->last_read().error, asio::error::eof);
+}
+
+TEST_F(Streams, SendOnAfterSuchAnEnd) {  // the other side may have ended its sending half only
+  stream->start_read();
+  say("last");
+  ::shutdown(other, SHUT_WR);
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  const std::string body(8 << 20, 'x');
+  std::optional<error_code> end;
+  spawn([](Stream& to, Outgoing what, std::optional<error_code>& result) -> Task<void> {
+    result = co_await to.write(what);
+  }(*stream, {{}, body}, end));
+  stream->start_read();
+  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
+  EXPECT_EQ(stream->last_read().error, asio::error::eof);
+  EXPECT_FALSE(end);  // it still waits for the other side to read
+  stream->close();
+  ASSERT_TRUE(turn_until(loop, [&] { return end.has_value(); }));
 }
 
 TEST_F(Streams, WhoWaitsForAReadIsNoSurprise) {

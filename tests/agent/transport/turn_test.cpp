@@ -27,14 +27,8 @@ class Turns : public StreamPair<Stream> {
     error = co_await stream->send(out);
     ++sent;
   }
-  Task<void> read(Stream::Read& got) {
-    got = co_await stream->read();
-    ++ended;
-  }
-
   std::deque<Turn::UnderWay> under_way;
   int sent = 0;
-  int ended = 0;
 };
 
 TEST_F(Turns, AreNotWaitedForWhileLittleIsUnderWay) {
@@ -66,60 +60,6 @@ TEST_F(Turns, TellTheSenderThatTheSocketIsClosed) {
   stream->close();
   ASSERT_TRUE(turn_until(loop, [&] { return sent == 1; }));
   EXPECT_EQ(error, asio::error::bad_descriptor);
-}
-
-TEST_F(Turns, BeginAReadThatSomebodyWaitsFor) {
-  make_busy();
-  stream->start_read(into.data(), into.size());
-  EXPECT_TRUE(stream->reading());
-  Stream::Read got;
-  spawn(read(got));
-  say("hello");
-  ASSERT_TRUE(turn_until(loop, [&] { return ended == 1; }));
-  EXPECT_EQ(std::string_view(into.data(), got.size), "hello");
-}
-
-TEST_F(Turns, BeginAReadThatNobodyWaitsForAfterATick) {
-  make_busy();
-  stream->start_read(into.data(), into.size());
-  leave();
-  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
-  Stream::Read got;
-  spawn(read(got));
-  EXPECT_EQ(got.error, asio::error::eof);
-}
-
-TEST_F(Turns, AreNotWaitedForByAReadThatMustBeBegunNow) {
-  make_busy();
-  stream->start_read_now(16);
-  say("unasked");
-  loop.io.poll();  // neither a turn nor a tick has ended
-  EXPECT_FALSE(stream->reading());
-  EXPECT_EQ(stream->arrived(), "unasked");
-}
-
-TEST_F(Turns, EndAReadThatIsCancelledBeforeItBegan) {
-  make_busy();
-  Stream::Read got;
-  stream->start_read(into.data(), into.size());
-  spawn(read(got));
-  stream->cancel();
-  ASSERT_TRUE(turn_until(loop, [&] { return ended == 1; }));
-  EXPECT_EQ(got.error, asio::error::operation_aborted);
-  EXPECT_TRUE(stream->open());
-
-  stream->start_read(into.data(), into.size());  // and then the next one is as good as ever
-  spawn(read(got));
-  say("again");
-  ASSERT_TRUE(turn_until(loop, [&] { return ended == 2; }));
-  EXPECT_EQ(std::string_view(into.data(), got.size), "again");
-}
-
-TEST_F(Turns, EndAReadWhoseSocketIsClosedBeforeItBegan) {
-  make_busy();
-  stream->start_read(into.data(), into.size());
-  stream->close();
-  ASSERT_TRUE(turn_until(loop, [&] { return !stream->reading(); }));
 }
 
 }  // namespace
