@@ -392,4 +392,11 @@ Task<Answer> answer(Query& query, Scatter scatter) {
       bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path)));
 }
 
+Task<Answer> answer_anew(Query& query, Scatter scatter) {
+  query.plan_anew = false;
+  query.worker.counters.add(Count::planned_anew);
+  query.former = std::exchange(query.topology, query.worker.topology());
+  return answer(query, scatter);
+}
+
 }  // namespace karmad

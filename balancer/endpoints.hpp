@@ -12,6 +12,9 @@ using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect
 /// The table of endpoints stands in endpoints.cpp.
 Task<Answer> answer(Query& query, Scatter scatter);
 
+/// The same once more, on the topology of now: a shard is not where it was (CO-052).
+Task<Answer> answer_anew(Query& query, Scatter scatter);
+
 /// Whether a request needs a ticket, and which: the endpoint says so (AC-062), for SQL the
 /// statement, for a table of dialect `http` the method. What tells about karmad itself needs none.
 enum class Subject : std::uint8_t { exempt, search, update };

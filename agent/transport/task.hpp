@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace karmad {
@@ -52,14 +53,13 @@ struct Promise : PromiseBase {
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
   }
-  T take() { return std::move(*value); }
+  T& result() { return *value; }
 };
 
 template <>
 struct Promise<void> : PromiseBase {
   Task<void> get_return_object();
   void return_void() noexcept {}
-  void take() noexcept {}
 };
 
 }  // namespace detail
@@ -79,16 +79,36 @@ class [[nodiscard]] Task {
     if (self_) self_.destroy();
   }
 
-  bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> caller) {
-    self_.resume();
-    if (self_.done()) return false;
-    self_.promise().continuation = caller;
-    return true;
+  /// `co_await task()` is its result, `co_await kept` a reference into a task that is kept.
+  auto operator co_await() && noexcept {
+    struct Awaiter : Ended {
+      T await_resume() {
+        if constexpr (!std::is_void_v<T>) return std::move(this->self.promise().result());
+      }
+    };
+    return Awaiter{{self_}};
   }
-  T await_resume() { return self_.promise().take(); }
+  auto operator co_await() & noexcept {
+    struct Awaiter : Ended {
+      std::add_lvalue_reference_t<T> await_resume() {
+        if constexpr (!std::is_void_v<T>) return this->self.promise().result();
+      }
+    };
+    return Awaiter{{self_}};
+  }
 
  private:
+  struct Ended {
+    std::coroutine_handle<promise_type> self;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<> caller) {
+      self.resume();
+      if (self.done()) return false;
+      self.promise().continuation = caller;
+      return true;
+    }
+  };
+
   std::coroutine_handle<promise_type> self_;
 };
 

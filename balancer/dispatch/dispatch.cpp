@@ -7,6 +7,7 @@
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/dispatch/blackhole.hpp"
 #include "balancer/dispatch/shard_query.hpp"
+#include "balancer/endpoints.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 
 namespace karmad {
@@ -62,21 +63,27 @@ class Dispatch {
     if (running > 0) co_await all_done;
   }
 
-  /// What the client is told, once all have ended; nothing: the answers are yet to be merged.
-  std::optional<Answer> without_merge() {
-    if (query_.client_left) return Answer{};
-    // One who was asked beside it may have answered all the same.
-    query_.plan_anew =
-        query_.plan_anew && !query_.stopped && !std::ranges::all_of(parts_, &ShardPart::answered);
-    if (query_.plan_anew) return Answer{};
-    if (auto* part = refusing_part()) return pass_on(*part);
-    if (const auto* refused = whole_refusal()) {
+  /// A shard moved, and nobody who was asked beside it has answered all the same.
+  bool is_to_be_planned_anew() const {
+    return query_.plan_anew && !query_.stopped &&
+           !std::ranges::all_of(parts_, &ShardPart::answered);
+  }
+
+  /// What the client is told, once all have ended; false: the answers are yet to be merged.
+  bool without_merge(Answer& answer) {
+    if (query_.client_left) return true;
+    if (auto* part = refusing_part()) {
+      pass_on(*part, answer);
+    } else if (const auto* refused = whole_refusal()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
-      return answer_with(*refused);
+      answer = answer_with(*refused);
+    } else if (plan_) {
+      return false;
+    } else {
+      single(answer);
     }
-    if (plan_) return std::nullopt;
-    return single();
+    return true;
   }
 
   void settle_all() {
@@ -120,7 +127,10 @@ class Dispatch {
       const bool again = reject(call, bad->reason);
       if (again) co_await pass_shard_pipeline(call);
       if (query_.client_left) co_return Answer{};
-      if (part.outcome == Outcome::client_mistake) co_return pass_on(part);
+      if (part.outcome == Outcome::client_mistake) {
+        pass_on(part, answer);
+        co_return answer;
+      }
     }
   }
 
@@ -161,25 +171,23 @@ class Dispatch {
     return found == parts_.end() ? nullptr : &*found;
   }
 
-  Answer pass_on(ShardPart& part) {
+  void pass_on(ShardPart& part, Answer& answer) {
     if (part.outcome == Outcome::client_mistake) query_.worker.counters.add(Count::client_mistakes);
-    Answer answer;
     answer.status = part.reply.status;
     answer.reply = std::move(part.reply);
     answer.rest = std::move(part.rest);
     answer.content_type = answer.reply->content_type();
     answer.pass_fields = order_.table.opaque != nullptr;
-    return answer;
   }
 
-  Answer single() {
+  void single(Answer& answer) {
     auto& part = parts_.front();
     // Whoever stands in front of an unknown server wants its own words, also when they are 503.
     const bool own_words = part.report == 0 || part.report == part.reply.status;
     if (part.answered() ||
         (order_.table.opaque && part.outcome == Outcome::agent_error && own_words))
-      return pass_on(part);
-    return no_answer(part.timed_out);
+      return pass_on(part, answer);
+    answer = no_answer(part.timed_out);
   }
 
   /// Overload that was not waited out is passed on as such, for the client to come back later
@@ -260,10 +268,14 @@ Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect, 
   } else {
     co_await run.ask_all();
   }
-  auto answer = run.without_merge();
-  if (!answer) answer = co_await run.merged();
+  if (run.is_to_be_planned_anew()) {
+    run.settle_all();
+    co_return co_await answer_anew(query, dispatch);
+  }
+  Answer answer;
+  if (!run.without_merge(answer)) answer = co_await run.merged();
   run.settle_all();
-  co_return *std::move(answer);
+  co_return answer;
 }
 
 }  // namespace karmad

@@ -180,7 +180,8 @@ Task<bool> Session::serve() {
       worker_.counters.add(Count::bytes_in, query.bytes_in);
       query.admissions = &low_admissions_;
       query_ = &query;
-      auto answer = co_await pass_pipeline(query);
+      auto asked = pass_pipeline(query);
+      auto& answer = co_await asked;
       query_ = nullptr;
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);

@@ -40,12 +40,15 @@ TEST_F(ARoute, AnswersForItselfWithoutAskingShards) {
 TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
   static std::vector<const Topology*> seen;
   seen.clear();
-  Route moving{[](Query& query, const Table&, const Dialect&, Parsed) -> Task<Answer> {
+  static Scatter scatter;
+  scatter = [](Query& query, const Table&, const Dialect&, Parsed) -> Task<Answer> {
     seen.push_back(query.topology.get());
     if (query.former) seen.push_back(query.former.get());
-    query.plan_anew = true;
+    query.plan_anew = !query.former;
+    if (query.plan_anew) co_return co_await answer_anew(query, scatter);
     co_return Answer{};
-  }};
+  };
+  Route moving{scatter};
   const auto before = worker.topology();
   const auto reloading = [this, &moving](Query& query) {
     worker.topology(
