@@ -10,6 +10,12 @@
 #include "config/dump.hpp"
 #include "config/load.hpp"
 
+/// Of jemalloc: memory of a burst goes back to the system within a second or so; that of ordinary
+/// requests never comes to it. MALLOC_CONF in the environment wins.
+extern "C" {
+const char* malloc_conf = "dirty_decay_ms:1000,muzzy_decay_ms:0";
+}
+
 namespace {
 
 using namespace karmad;

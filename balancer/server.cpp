@@ -10,6 +10,7 @@
 #include <random>
 
 #include "balancer/dispatch/selection_log.hpp"
+#include "balancer/memory.hpp"
 #include "config/load.hpp"
 
 namespace karmad {
@@ -18,6 +19,7 @@ namespace {
 constexpr int kRuntime = 1;
 constexpr int kSystem = 71;  // EX_OSERR
 constexpr Micros kUpkeep = 100ms;
+constexpr unsigned kMemoryRounds = 5;  // of it
 constexpr Micros kDrainLook = 10ms;
 
 unsigned cores() {
@@ -183,10 +185,12 @@ std::optional<StartFailure> Server::open(Problems& problems) {
 /// What nobody asks for in particular: weights once a period, rates and floors ten times a second.
 Task<void> Server::upkeep() {
   auto& worker = *workers_.front();
+  unsigned rounds = 0;
   while (!upkeep_->requested()) {
     for (const auto& agent : worker.topology()->agents) agent->seats.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
+    if (++rounds % kMemoryRounds == 0) give_back_memory();
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
   // Draining. What waits for a suitable mirror needs the pings to the end.
