@@ -181,7 +181,7 @@ TEST_F(LongAnswers, WaitAtTheAgentWhileTheirClientDoesNotRead) {
   ASSERT_TRUE(ask(client));
   EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
   EXPECT_TRUE(eventually([&] { return agent.open_connections() == 0; }));
-  EXPECT_LT(agent.sent(), kSize / 2);  // what the system's buffers held
+  EXPECT_LT(agent.sent(), kSize / 4 * 3);  // what the system's buffers held
   EXPECT_EQ(errors_in_a_row(master, agent), 0);
 }
 
