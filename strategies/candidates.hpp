@@ -79,12 +79,21 @@ class Candidates {
   }
 
   /// The members that satisfy `wanted`, which is asked about every position below bound(), member
-  /// or not: a straight loop without branches costs a third of a visit to each bit.
+  /// or not: a straight loop without branches costs a third of a visit to each bit, and eight
+  /// answers that do not wait for each other a third of one after the other.
   template <class Wanted>
   constexpr Candidates where(Wanted wanted) const {
+    const auto bit = [&](std::size_t mirror, std::size_t place) {
+      return static_cast<std::uint64_t>(wanted(mirror)) << place;
+    };
+    const auto end = bound();
     std::uint64_t kept = 0;
-    for (auto mirror = bound(); mirror-- > 0;)
-      kept = kept << 1 | static_cast<std::uint64_t>(wanted(mirror));
+    std::size_t at = 0;
+    for (; at + 8 <= end; at += 8)
+      kept |= (bit(at, 0) | bit(at + 1, 1) | bit(at + 2, 2) | bit(at + 3, 3) | bit(at + 4, 4) |
+               bit(at + 5, 5) | bit(at + 6, 6) | bit(at + 7, 7))
+              << at;
+    for (; at < end; ++at) kept |= bit(at, at);
     return Candidates(bits_ & kept);
   }
 

@@ -43,21 +43,22 @@ inline std::size_t position_in(std::span<const double> sums, double drawn) {
 /// never chosen, but when nobody has one, or the sum is infinite, everybody has the same chance.
 /// Allocates nothing.
 inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, RandomSource& random) {
-  // Running sums start anew every eight mirrors, so that the additions of the blocks overlap; one
-  // sum of 64 would wait for every addition.
+  // Sums of eight mirrors each, in pairs, so that their additions overlap; one sum of 64 would wait
+  // for every addition. Only the block that is drawn is looked at one by one.
   constexpr std::size_t kBlock = 8;
-  std::array<double, Candidates::kMost> sums;
-  for (std::size_t i = 0; i < mirrors.size(); ++i) sums[i] = usable(mirrors[i].karma);
-  for (auto mirror : Candidates::first(mirrors.size()) - from) sums[mirror] = 0;
+  const auto weight = [&](std::size_t mirror) {
+    return from.contains(mirror) ? usable(mirrors[mirror].karma) : 0.0;
+  };
+  const auto pair = [&](std::size_t mirror) { return weight(mirror) + weight(mirror + 1); };
   std::array<double, Candidates::kMost / kBlock> ends;
   std::size_t blocks = 0;
   double total = 0;
   for (std::size_t start = 0; start < mirrors.size(); start += kBlock) {
-    const auto end = std::min(start + kBlock, mirrors.size());
     double sum = 0;
-    for (auto mirror = start; mirror < end; ++mirror) {
-      sum += sums[mirror];
-      sums[mirror] = sum;
+    if (start + kBlock <= mirrors.size()) {
+      sum = (pair(start) + pair(start + 2)) + (pair(start + 4) + pair(start + 6));
+    } else {
+      for (auto mirror = start; mirror < mirrors.size(); ++mirror) sum += weight(mirror);
     }
     total += sum;
     ends[blocks++] = total;
@@ -69,7 +70,10 @@ inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, Rando
   if (block > 0) drawn -= ends[block - 1];
   const auto start = block * kBlock;
   const auto length = std::min(kBlock, mirrors.size() - start);
-  return start + position_in({sums.data() + start, length}, drawn);
+  std::array<double, kBlock> sums;
+  double sum = 0;
+  for (std::size_t i = 0; i < length; ++i) sums[i] = sum += weight(start + i);
+  return start + position_in({sums.data(), length}, drawn);
 }
 
 /// Of two different ones of `from` (not empty), drawn at random, the one with fewer attempts in
