@@ -127,6 +127,11 @@ struct Answer {
   std::uint64_t length() const { return content().size() + (rest ? rest->left() : 0); }
 };
 
+/// Whether an answer of that status has no body, whatever it is to (RFC 9110 section 6.4.1).
+constexpr bool has_no_body(int status) {
+  return status == 204 || status == 304;
+}
+
 /// An error of ours, in the shape the search server gives its own.
 Answer refusal(int status, std::string_view reason);
 

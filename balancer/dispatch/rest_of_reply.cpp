@@ -14,6 +14,7 @@ constexpr std::size_t kPerPatience = 64 << 10;
 
 RestOfReply::RestOfReply(const Source& source, Seat seat, AttemptEnd& end)
     : source_(source),
+      mirror_(source.set[source.number]),
       seat_(std::move(seat)),
       connection_(std::move(end.rest_on)),
       left_(end.reply.left),
@@ -24,12 +25,20 @@ RestOfReply::RestOfReply(const Source& source, Seat seat, AttemptEnd& end)
   end_.generation = end.generation;
   end_.keep_connection = end.keep_connection;
   end_.sent = true;
+  note_last(end.reply.body());
 }
 
 RestOfReply::~RestOfReply() {
   if (connection_) connection_->close();
   const auto now = Loop::now();
-  record(source_.mirror, source_.failure_floor, source_.loop.index, now, end_);
+  record(mirror_, source_.set.failure_floor(), source_.loop.index, now, end_);
+  const bool broken = end_.outcome == Outcome::broken || end_.outcome == Outcome::closed_early;
+  if (source_.aware && broken)  // SD-020
+    source_.set.met(source_.number,
+                    {.what = UseError::What::network,
+                     .generation = end_.generation,
+                     .why = std::move(end_.why)},
+                    now);
   if (source_.breaker != nullptr)
     source_.breaker->ended(source_.number, Operation::read, end_.outcome, now);
 }
@@ -54,7 +63,8 @@ Task<bool> RestOfReply::next(std::string& piece, Stop& stop) {
     since_ = 0;
     patience_ = source_.patience;
   }
-  if (source_.ends_in != 0 && !ends_well(piece))
+  note_last(piece);
+  if (left_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
     co_return fail(Outcome::wrong_reply, "its long answer does not end as JSON must");
   if (left_ > 0) co_return true;
   if (end_.keep_connection) {
@@ -81,11 +91,9 @@ Task<Stream::Read> RestOfReply::wait(char* into, std::size_t room, Stop& stop) {
   co_return got;
 }
 
-/// Remembers the last byte that counts; at the end it must be the right one.
-bool RestOfReply::ends_well(std::string_view piece) {
+void RestOfReply::note_last(std::string_view piece) {
   const auto at = piece.find_last_not_of(kJsonSpace);
   if (at != piece.npos) last_ = piece[at];
-  return left_ > 0 || last_ == source_.ends_in;
 }
 
 bool RestOfReply::fail(Outcome outcome, std::string why) {
@@ -95,8 +103,10 @@ bool RestOfReply::fail(Outcome outcome, std::string why) {
 }
 
 bool RestOfReply::read_failed(const error_code& error, Why why) {
-  if (why == Why::query_timeout)
+  if (why == Why::query_timeout) {
+    seat_->dropped();
     return fail(Outcome::query_timeout, "the rest of its long answer did not come in time");
+  }
   if (why != Why::none) {
     end_.why = "cancelled";  // the client left; the mirror did nothing wrong
     return false;

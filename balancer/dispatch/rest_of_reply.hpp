@@ -20,12 +20,12 @@ class RestOfReply {
   struct Source {
     Loop& loop;
     Pool& pool;  ///< of its connection
-    Mirror& mirror;
-    std::size_t number;  ///< of the mirror in its set
-    Micros failure_floor;
-    Breaker* breaker;  ///< none: it is off
-    Micros patience;   ///< for each 64 KB to arrive, not counting what the client takes
-    char ends_in;      ///< Judgement::ends_in
+    MirrorSet& set;
+    std::size_t number;  ///< of the mirror in it
+    bool aware;          ///< the set's state machine is told of errors
+    Breaker* breaker;    ///< none: it is off
+    Micros patience;     ///< for each 64 KB to arrive, not counting what the client takes
+    char ends_in;        ///< Judgement::ends_in
   };
   /// `end`: of the attempt, judged by the beginning of its reply; its connection is taken.
   RestOfReply(const Source& source, Seat seat, AttemptEnd& end);
@@ -40,17 +40,19 @@ class RestOfReply {
   /// ends the reply comes only if it ends as it must. False: it broke off.
   Task<bool> next(std::string& piece, Stop& stop);
 
-  std::string_view agent() const { return source_.mirror.agent->name; }
+  std::string_view agent() const { return mirror_.agent->name; }
   /// Why it broke off.
   std::string_view why() const { return end_.why; }
+  bool timed_out() const { return end_.outcome == Outcome::query_timeout; }
 
  private:
   Task<Stream::Read> wait(char* into, std::size_t room, Stop& stop);
-  bool ends_well(std::string_view piece);
+  void note_last(std::string_view piece);
   bool fail(Outcome outcome, std::string why);
   bool read_failed(const error_code& error, Why why);
 
   Source source_;
+  Mirror& mirror_;
   std::optional<Seat> seat_;
   ConnectionPtr connection_;
   std::uint64_t left_;

@@ -125,24 +125,22 @@ void tell_seat(Seat& seat, const AttemptEnd& end) {
 
 /// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
 /// answer nobody wants it.
-void keep_rest(Query& query, const ShardOrder& order, ShardPart& part, Selected& selected,
-               AttemptEnd& end, char ends_in) {
+void keep_rest(Query& query, ShardPart& part, Selected& selected, AttemptEnd& end, bool aware,
+               Micros patience, char ends_in) {
   const bool answered =
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
   if (!answered) return std::exchange(end.rest_on, {})->close();
   auto& set = *part.shard->mirrors;
-  auto& mirror = set[selected.mirror];
   auto& breaker = part.shard->protection->breaker;
-  part.rest =
-      std::make_unique<RestOfReply>(RestOfReply::Source{.loop = query.worker.loop,
-                                                        .pool = query.worker.pool(mirror.agent),
-                                                        .mirror = mirror,
-                                                        .number = selected.mirror,
-                                                        .failure_floor = set.failure_floor(),
-                                                        .breaker = breaker ? &*breaker : nullptr,
-                                                        .patience = query_timeout(order, part),
-                                                        .ends_in = ends_in},
-                                    std::move(selected.seat), end);
+  const RestOfReply::Source source{.loop = query.worker.loop,
+                                   .pool = query.worker.pool(set[selected.mirror].agent),
+                                   .set = set,
+                                   .number = selected.mirror,
+                                   .aware = aware,
+                                   .breaker = breaker ? &*breaker : nullptr,
+                                   .patience = patience,
+                                   .ends_in = ends_in};
+  part.rest = std::make_unique<RestOfReply>(source, std::move(selected.seat), end);
 }
 
 }  // namespace
@@ -205,7 +203,8 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
   if (aware && report(set, selected.mirror, end))
     part.gone.emplace_back(selected.mirror, Loop::now());
   tell_seat(selected.seat, end);
-  if (end.rest_on) keep_rest(query, order, part, selected, end, ends_in);
+  if (end.rest_on)
+    keep_rest(query, part, selected, end, aware, attempt_order.query_timeout, ends_in);
   if (auto& breaker = shard.protection->breaker; breaker && !part.rest)
     breaker->ended(selected.mirror, order.parsed.read ? Operation::read : Operation::write,
                    end.outcome, Loop::now());

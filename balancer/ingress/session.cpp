@@ -66,7 +66,7 @@ void Session::unexpected() {
     unread_ = true;  // the next request; it waits its turn
     return;
   }
-  if (query_ == nullptr || query_->client_left) return;
+  if (query_ == nullptr || query_->client_left || timed_out_) return;
   worker_.counters.add(Count::clients_left);
   query_->client_left = true;
   query_->stop();
@@ -183,6 +183,8 @@ Task<bool> Session::serve() {
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
       query_ = nullptr;
+      if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
+      RestLog log(query, answer);
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);
       auto outgoing = write_answer(answer, &head);
@@ -194,7 +196,7 @@ Task<bool> Session::serve() {
         co_return false;
       }
       if (answer.rest) {
-        const bool whole = co_await pass_rest(query, answer);
+        const bool whole = co_await pass_rest(query, answer, log);
         if (!whole) co_return false;
       }
       worker_.loop.buffers.give(std::move(answer.body));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/pipeline/traced.hpp"
 #include "balancer/query.hpp"
 
 namespace karmad {
@@ -46,7 +47,7 @@ class Session final : public Stream {
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
   Task<bool> send_rest(Outgoing out);
-  Task<bool> pass_rest(Query& query, Answer& answer);
+  Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
   Task<bool> send_answer(Answer answer, const RequestHead* head);
   Outgoing write_answer(const Answer& answer, const RequestHead* head);
   Task<bool> refuse(int status, std::string_view reason);

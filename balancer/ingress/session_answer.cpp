@@ -34,8 +34,9 @@ Task<bool> Session::send_rest(Outgoing out) {
 /// Passes the rest of a reply on as it arrives. What the client does not take stays at the agent:
 /// only one piece is here at a time. False: the answer is not whole, which the client sees by the
 /// end of its connection.
-Task<bool> Session::pass_rest(Query& query, Answer& answer) {
+Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   worker_.counters.add(Count::replies_passed);
+  log.sent(answer.content().size());
   worker_.loop.buffers.give(std::move(answer.reply->bytes));  // its beginning was sent
   answer.reply->bytes.clear();
   if (!reading() && last().error) co_return false;  // the client has left
@@ -53,6 +54,8 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer) {
     if (!came) {
       if (query.client_left) co_return false;
       worker_.counters.add(Count::replies_broken_off);
+      if (rest.timed_out()) worker_.counters.add(Count::query_timeouts);
+      log.broke_off(rest.why());
       spdlog::warn("query {}: its answer broke off while it was passed on: agent {}: {}", query.id,
                    rest.agent(), rest.why());
       co_return false;
@@ -66,6 +69,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer) {
       co_return false;
     }
     worker_.counters.add(Count::bytes_out, piece->size());
+    log.sent(piece->size());
   }
   co_return true;
 }
@@ -105,7 +109,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
     if (!parse_response_head(answer.reply->head(), {64 << 10, kMaxFields}, false, *passed_on))
       passed_on = nullptr;
   }
-  const bool bare = answer.status == 204 || answer.status == 304;
+  const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && head->method == "HEAD";
   std::optional<std::uint64_t> length = answer.length();
   if (bare) length.reset();

@@ -161,6 +161,7 @@ void append_access_line(std::string& text, const Trace& trace, TimePoint now,
   add_count(out, R"(,"status":)", static_cast<std::uint64_t>(access.status));
   add_count(out, R"(,"bytes_in":)", access.bytes_in);
   add_count(out, R"(,"bytes_out":)", access.bytes_out);
+  if (!access.broken_off.empty()) add_text(out, R"(,"broken_off":)", access.broken_off, kError);
   add_millis(out, R"(,"total_ms":)", took(trace, now));
   add_flag(out, R"(,"hedged":)", trace.hedged());
   add_flag(out, R"(,"retried":)", trace.retried());

@@ -28,6 +28,7 @@ struct Access {
   int status = 0;
   std::size_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
+  std::string_view broken_off{};  ///< why it is not all of the answer; empty: it is
 };
 
 /// Appends a line of the access log, without its end.

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <fstream>
+
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
 
@@ -141,10 +144,84 @@ TEST_F(LongAnswers, ThatBreakOffEndTheConnectionAndCountAgainstTheMirror) {
     EXPECT_GT(body.size(), 60'000U);
     EXPECT_TRUE(json_of(2'000'000).starts_with(body));
     EXPECT_EQ(master.count("replies_broken_off"), 1);
+    EXPECT_EQ(master.count("query_timeouts"), c.counter == "query_timeouts" ? 1 : 0);
     EXPECT_EQ(of_agent(master, c.counter), 1);
     EXPECT_EQ(of_agent(master, "succeeded_queries"), 0);
     EXPECT_EQ(errors_in_a_row(master, agent), 1);
   }
+}
+
+TEST_F(LongAnswers, ThatBreakOffTellTheSetThatItsMirrorIsGone) {  // SD-020
+  std::atomic<bool> gone{false};
+  FakeMirror agent(
+      [&](const std::string& request) {
+        if (request.starts_with("GET")) return gone ? silence() : json("{}");
+        gone = true;
+        auto broken = json(json_of(2'000'000));
+        broken.bytes.resize(1'500'000);
+        broken.then = Then::close;
+        return broken;
+      },
+      /*pings_too=*/true);
+  FakeMirror other([](const std::string&) { return nothing_found(); });
+  const Master master(
+      "workers = 1\n reply_buffer_size = 64K\n ha_ping_interval = 60s",
+      fmt::format(
+          "table t {{\n type = distributed\n agent = {}:t[role=primary]|{}:t[role=replica]\n}}"
+          "\n",
+          agent.address(), other.address()));
+  const auto role = [&] { return master.word("/tables/0/shards/0/mirrors/0/role"); };
+  ASSERT_TRUE(eventually([&] { return role() == "primary"; }));
+  HttpClient client(master.port());
+  ASSERT_TRUE(ask(client, "X-Read-Preference: primary\r\n"));
+  EXPECT_LT(client.rest().size(), 1'600'000U);
+  EXPECT_TRUE(eventually([&] { return role() == "unknown"; }));
+}
+
+TEST_F(LongAnswers, MayEndInAnEmptyLineThatComesLate) {
+  int asked = 0;
+  mirror.react([&asked](const std::string&) {
+    auto reaction = json(json_of(70'000) + "\n");
+    if (++asked == 2) reaction.held_from = reaction.bytes.size() - 1;
+    return reaction;
+  });
+  Master master(kSearchd, table(mirror));
+  HttpClient client(master.port());
+  ASSERT_TRUE(ask(client));
+  ASSERT_TRUE(client.receive());
+  ASSERT_TRUE(ask(client));  // its beginning is read as far as the last answer was long
+  ASSERT_TRUE(client.has(70'000));
+  mirror.send_rest();
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body.size(), 70'001U);
+  EXPECT_EQ(master.count("replies_broken_off"), 0);
+}
+
+TEST_F(LongAnswers, HaveTheirLineInTheAccessLogWhenTheyEnd) {
+  const TempDir dir;
+  const auto path = dir.path() + "/access.log";
+  Master master(fmt::format("{}\n agent_query_timeout = 300ms\n access_log = {}", kSearchd, path),
+                table(mirror));
+  const auto lines = [&] {
+    std::ifstream file(path);
+    std::vector<std::string> found;
+    for (std::string line; std::getline(file, line) && !file.eof();)
+      if (line.contains("\"operation\":\"search\"")) found.push_back(line);
+    return found;
+  };
+  {
+    HttpClient client(master.port());
+    ASSERT_TRUE(ask(client));
+    EXPECT_LT(client.rest().size(), 1'000'000U);
+  }
+  mirror.send_rest();
+  EXPECT_EQ(master.search(kQuery).body.size(), 2'000'000U);
+  ASSERT_TRUE(eventually([&] { return lines().size() == 2; }));
+  EXPECT_TRUE(
+      lines()[0].contains(R"("broken_off":"the rest of its long answer did not come in time")"));
+  EXPECT_FALSE(lines()[0].contains(R"("bytes_out":2000000)"));
+  EXPECT_TRUE(lines()[1].contains(R"("bytes_out":2000000,"total_ms")"));
 }
 
 TEST_F(LongAnswers, WhoseClientLeavesAreNobodysFault) {
@@ -183,6 +260,7 @@ TEST_F(LongAnswers, WaitAtTheAgentWhileTheirClientDoesNotRead) {
   EXPECT_TRUE(eventually([&] { return agent.open_connections() == 0; }));
   EXPECT_LT(agent.sent(), kSize / 4 * 3);  // what the system's buffers held
   EXPECT_EQ(errors_in_a_row(master, agent), 0);
+  EXPECT_EQ(master.count("clients_left"), 0);
 }
 
 }  // namespace

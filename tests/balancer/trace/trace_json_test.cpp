@@ -137,6 +137,12 @@ TEST_F(TraceJson, IsALineOfTheAccessLog) {
       R"("reason":"retry","start_us":50,"end_us":80,"outcome":"answered"}]})");
 }
 
+TEST_F(TraceJson, SaysInTheLogWhyAnAnswerIsNotWhole) {
+  EXPECT_FALSE(line({.bytes_out = 5}).contains("broken_off"));
+  EXPECT_TRUE(line({.bytes_out = 5, .broken_off = "it \"closed\""})
+                  .contains(R"("bytes_out":5,"broken_off":"it \"closed\"","total_ms")"));
+}
+
 TEST_F(TraceJson, TellsWhenInUniversalTime) {
   const struct {
     std::chrono::microseconds since;
