@@ -133,7 +133,7 @@ TEST_F(LongAnswers, ThatBreakOffEndTheConnectionAndCountAgainstTheMirror) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
     FakeMirror agent([&](const std::string&) { return c.reaction(); });
-    Master master(kSearchd + "\n agent_query_timeout = 300ms", table(agent));
+    Master master(kSearchd + "\n agent_query_timeout = 1s", table(agent));
     HttpClient client(master.port());
     ASSERT_TRUE(ask(client));
     const auto head = client.receive(/*to_head=*/true);
@@ -201,7 +201,7 @@ TEST_F(LongAnswers, MayEndInAnEmptyLineThatComesLate) {
 TEST_F(LongAnswers, HaveTheirLineInTheAccessLogWhenTheyEnd) {
   const TempDir dir;
   const auto path = dir.path() + "/access.log";
-  Master master(fmt::format("{}\n agent_query_timeout = 300ms\n access_log = {}", kSearchd, path),
+  Master master(fmt::format("{}\n agent_query_timeout = 1s\n access_log = {}", kSearchd, path),
                 table(mirror));
   const auto lines = [&] {
     std::ifstream file(path);
@@ -253,7 +253,7 @@ TEST_F(LongAnswers, KeepTheirSeatUntilTheyEnd) {
 TEST_F(LongAnswers, WaitAtTheAgentWhileTheirClientDoesNotRead) {
   constexpr std::size_t kSize = 64 << 20;
   FakeMirror agent([](const std::string&) { return json(json_of(kSize)); });
-  Master master(kSearchd + "\n network_timeout = 500ms", table(agent));
+  Master master(kSearchd + "\n network_timeout = 1s", table(agent));
   HttpClient client(master.port(), 4096);
   ASSERT_TRUE(ask(client));
   EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
