@@ -56,8 +56,8 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
       worker_.counters.add(Count::replies_broken_off);
       if (rest.timed_out()) worker_.counters.add(Count::query_timeouts);
       log.broke_off(rest.why());
-      spdlog::warn("query {}: its answer broke off while it was passed on: agent {}: {}", query.id,
-                   rest.agent(), rest.why());
+      spdlog::debug("query {}: its answer broke off while it was passed on: agent {}: {}", query.id,
+                    rest.agent(), rest.why());
       co_return false;
     }
     Outgoing out{{}, *piece};
