@@ -36,10 +36,11 @@ void Turn::watch(Stream& stream) {
 void Turn::forget(Stream& stream) noexcept {
   const auto place = std::exchange(stream.watched_, kNowhere);
   if (place == kNowhere) return;
-  watched_[place] = watched_.back();
-  watched_[place]->watched_ = place;
+  auto* const last = watched_.back();
   watched_.pop_back();
-  stream.watched_ = kNowhere;
+  if (last == &stream) return;
+  watched_[place] = last;
+  last->watched_ = place;
 }
 
 /// What is posted now comes behind everything that the last wait found ready.

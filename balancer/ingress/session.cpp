@@ -251,13 +251,8 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
   const auto body_here = in.size() - head.size;
   if (head.expect_continue && body_here == 0) {
     Outgoing go_on{"HTTP/1.1 100 Continue\r\n\r\n", {}};
-    const auto error = write_now(go_on);
-    if (error == asio::error::would_block) {
-      const bool told = co_await send_rest(go_on);
-      if (!told) co_return false;
-    } else if (error) {
-      co_return false;
-    }
+    const bool told = co_await send_now(go_on);
+    if (!told) co_return false;
   }
   if (head.framing == Framing::chunked) {
     if (!co_await read_chunks(in, head, chunks)) co_return false;

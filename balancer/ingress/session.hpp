@@ -47,6 +47,7 @@ class Session final : public Stream {
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
   Task<bool> send_rest(Outgoing out);
+  Task<bool> send_now(Outgoing out);
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
   Task<bool> send_answer(Answer answer, const RequestHead* head);
   Outgoing write_answer(const Answer& answer, const RequestHead* head);

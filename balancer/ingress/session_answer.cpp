@@ -31,6 +31,14 @@ Task<bool> Session::send_rest(Outgoing out) {
   co_return !error;
 }
 
+/// Sends at once, whatever else is under way.
+Task<bool> Session::send_now(Outgoing out) {
+  const auto error = write_now(out);
+  if (error != asio::error::would_block) co_return !error;
+  const bool sent = co_await send_rest(out);
+  co_return sent;
+}
+
 /// Passes the rest of a reply on as it arrives. What the client does not take stays at the agent:
 /// only one piece is here at a time. False: the answer is not whole, which the client sees by the
 /// end of its connection.
@@ -60,14 +68,8 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
                     rest.agent(), rest.why());
       co_return false;
     }
-    Outgoing out{{}, *piece};
-    auto error = write_now(out);
-    if (error == asio::error::would_block) {
-      const bool sent = co_await send_rest(out);
-      if (!sent) co_return false;
-    } else if (error) {
-      co_return false;
-    }
+    const bool sent = co_await send_now({{}, *piece});
+    if (!sent) co_return false;
     worker_.counters.add(Count::bytes_out, piece->size());
     log.sent(piece->size());
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "agent/dialect/dialect.hpp"
 #include "agent/dialect/manticore_json/json_text.hpp"
 
 namespace karmad {
@@ -21,7 +22,7 @@ bool read_count(std::string_view value, std::uint64_t& count) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  const auto last = text.find_last_not_of(" \t\r\n");
+  const auto last = text.find_last_not_of(kJsonSpace);
   return last == text.npos ? std::string_view{} : text.substr(0, last + 1);
 }
 

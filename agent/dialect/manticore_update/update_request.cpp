@@ -242,7 +242,7 @@ std::unexpected<ClientError> refused(std::string reason) {
 }  // namespace
 
 std::expected<NamedTable, ClientError> read_update(std::string_view body, unsigned max_depth) {
-  if (body.find_first_not_of(" \t\r\n") == body.npos)
+  if (body.find_first_not_of(kJsonSpace) == body.npos)
     return refused(
         "the body is empty; an update is a JSON object like "
         "{\"table\":\"name\",\"id\":1,\"doc\":{...}}");
