@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
-#include <optional>
+
+#include "agent/dialect/manticore_json/plain_request.hpp"
 
 namespace karmad {
 
@@ -18,15 +20,6 @@ constexpr std::array<std::string_view, kProperties> kNames{
     "table",   "index",        "limit",   "size",   "offset",       "from",    "max_matches",
     "sort",    "track_scores", "_source", "aggs",   "aggregations", "options", "scroll",
     "profile", "plan",         "knn",     "hybrid", "join"};
-
-/// The property of that name; most names are told from all of them by their ends.
-std::optional<Property> property_named(std::string_view key) {
-  if (key.empty()) return std::nullopt;
-  for (std::size_t i = 0; i < kProperties; ++i)
-    if (kNames[i].size() == key.size() && kNames[i].back() == key.back() && kNames[i] == key)
-      return static_cast<Property>(i);
-  return std::nullopt;
-}
 
 /// The search server's bound (a larger count is refused by every agent).
 constexpr std::uint64_t kMaxRetryCount = 8;
@@ -45,10 +38,10 @@ std::optional<Option> option_named(std::string_view key) {
 
 /// Hears every token of the body. Only top-level members and those of `options` matter; the rest
 /// is counted for its depth.
-template <class Stream, bool iterative>
 class Listener {
  public:
-  Listener(std::string_view body, Stream& stream, unsigned max_depth, SearchRequest& request)
+  Listener(std::string_view body, rapidjson::MemoryStream& stream, unsigned max_depth,
+           SearchRequest& request)
       : body_(body), stream_(stream), max_depth_(max_depth), request_(request) {}
 
   bool Null() { return scalar(); }
@@ -130,7 +123,7 @@ class Listener {
   }
 
   /// The iterative parser tells of a bracket before it takes it.
-  std::size_t behind_bracket() const { return stream_.Tell() + (iterative ? 1 : 0); }
+  std::size_t behind_bracket() const { return stream_.Tell() + 1; }
 
   bool close() {
     const auto end = behind_bracket();
@@ -191,7 +184,7 @@ class Listener {
   }
 
   std::string_view body_;
-  Stream& stream_;
+  rapidjson::MemoryStream& stream_;
   unsigned max_depth_;
   SearchRequest& request_;
   std::optional<Property> property_;
@@ -208,20 +201,18 @@ std::unexpected<ClientError> bad_request(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
 
-/// Reads the body from `stream`; the reason why it is refused.
-template <unsigned flags, class Stream>
-std::string read(std::string_view body, Stream& stream, unsigned max_depth,
-                 SearchRequest& request) {
+/// Reads any body; the reason why it is refused.
+std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
   // Strings and nesting of an ordinary request fit here, so that a pass allocates nothing.
   alignas(16) char workspace[8192];
   rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
       reader(&pool, 1024);
-  constexpr bool kIterative = (flags & rapidjson::kParseIterativeFlag) != 0;
-  Listener<Stream, kIterative> listener(body, stream, std::min(max_depth, kDeepestRequest),
-                                        request);
+  rapidjson::MemoryStream stream(body.data(), body.size());
+  Listener listener(body, stream, std::min(max_depth, kDeepestRequest), request);
   const auto parsed =
-      reader.template Parse<flags | rapidjson::kParseFullPrecisionFlag>(stream, listener);
+      reader.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag |
+                   rapidjson::kParseFullPrecisionFlag>(stream, listener);
   if (!listener.reason().empty()) return std::move(listener.reason());
   if (parsed.IsError())
     return fmt::format("the request is not JSON: {} At offset {}.",
@@ -232,47 +223,39 @@ std::string read(std::string_view body, Stream& stream, unsigned max_depth,
   return {};
 }
 
-constexpr std::size_t kShort = 2048;
-
-/// Of the same kind, but not copied by the reader while it reads a string: the listener asks where
-/// it stands.
-struct InPlace : rapidjson::InsituStringStream {
-  explicit InPlace(char* text) : rapidjson::InsituStringStream(text) {}
-};
-
-bool is_ascii(std::string_view text) {
-  unsigned char all = 0;
-  for (const char c : text) all |= static_cast<unsigned char>(c);
-  return all < 0x80;
-}
-
-/// A short body without a byte above 0x7f, the common case, is read in a copy: strings are then
-/// taken apart where they lie, and have no encoding that could be wrong. It is read recursively,
-/// which the listener bounds. Twice as fast.
-std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
-  if (body.size() < kShort && is_ascii(body)) {
-    std::array<char, kShort> copy;
-    *std::ranges::copy(body, copy.begin()).out = '\0';
-    InPlace stream(copy.data());
-    return read<rapidjson::kParseInsituFlag>(body, stream, max_depth, request);
-  }
-  rapidjson::MemoryStream stream(body.data(), body.size());
-  return read<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag>(
-      body, stream, max_depth, request);
-}
-
 }  // namespace
 
 std::string_view name(Property property) {
   return kNames[static_cast<std::size_t>(property)];
 }
 
+bool names_option(std::string_view key) {
+  return option_named(key).has_value();
+}
+
+std::optional<Property> property_named(std::string_view key) {
+  constexpr auto kOfSize = [] {  // bits: the properties with a name of that size
+    std::array<std::uint32_t, 16> of_size{};
+    for (std::size_t i = 0; i < kProperties; ++i) of_size[kNames[i].size()] |= 1U << i;
+    return of_size;
+  }();
+  if (key.size() >= kOfSize.size()) return std::nullopt;
+  for (auto left = kOfSize[key.size()]; left != 0; left &= left - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(left));
+    if (kNames[i].back() == key.back() && kNames[i] == key) return static_cast<Property>(i);
+  }
+  return std::nullopt;
+}
+
 std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
                                                               unsigned max_depth) {
   std::expected<SearchRequest, ClientError> read_request;  // made where it goes
   auto& request = *read_request;
-  if (auto wrong = read(body, max_depth, request); !wrong.empty())
-    return bad_request(std::move(wrong));
+  if (!read_plain_request(body, max_depth, request)) {
+    request = {};
+    if (auto wrong = read(body, max_depth, request); !wrong.empty())
+      return bad_request(std::move(wrong));
+  }
   if (request[Property::table].found() && request[Property::index].found())
     return bad_request("\"table\" and \"index\" are both given; they mean the same");
   if (!request.table_span().found()) return bad_request("\"table\" is missing");

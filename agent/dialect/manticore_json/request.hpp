@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,9 @@ enum class Property : std::uint8_t {
 inline constexpr std::size_t kProperties = 19;
 
 std::string_view name(Property property);
+std::optional<Property> property_named(std::string_view key);
+/// Whether a member of `options` of that name is read here.
+bool names_option(std::string_view key);
 
 /// Where a value stands in the body; `end` is 0 when there is none.
 struct ByteRange {
@@ -45,6 +49,7 @@ struct ByteRange {
 
   bool found() const { return end != 0; }
   std::string_view in(std::string_view body) const { return body.substr(begin, end - begin); }
+  bool operator==(const ByteRange&) const = default;
 };
 
 /// What one pass over a search request finds.

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstring>
 #include <random>
 
+#include "agent/dialect/manticore_json/plain_request.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -108,6 +110,65 @@ TEST(MutatedRequests, AreReadOrRefusedAndNeverCrash) {
     if (plan) dialect.write(request, *parsed, plan->get(), tables, buffer);
   }
   EXPECT_GT(read, 1000u);
+}
+
+/// What `body` is read as by the whole parser: an escape is what the quick reader leaves to it.
+std::expected<SearchRequest, ClientError> read_wholly(const std::string& body) {
+  constexpr std::string_view escaped = R"("\u0078":0,)";
+  auto with_escape = body;
+  with_escape.insert(body.find('{') + 1, escaped);
+  auto read = read_search_request(with_escape, 40);
+  if (!read) return read;
+  const auto back = [&](ByteRange& range) {
+    if (range.found()) range = {range.begin - escaped.size(), range.end - escaped.size()};
+  };
+  std::ranges::for_each(read->properties, back);
+  back(read->scroll_option);
+  read->closing_brace -= escaped.size();
+  return read;
+}
+
+TEST(PlainRequests, AreReadAsTheWholeParserReadsThem) {
+  std::mt19937 random(7);
+  const std::string bodies[] = {
+      R"({"table":"products","query":{"match":{"title":"brown fox"}},"limit":20})",
+      R"({ "index" : "a" , "size":0,"from":10,"x":[1,-2.50,true,false,null,[],{},[ ],{ }],"sort":["_score",{"p":"desc"}] } )",
+      R"({"table":"t","options":{"ranker":"none","max_matches":7,"x":{"retry_count":99}},"_source":["a","b"],"aggs":{"a":{"terms":{"field":"brand"}}}})",
+      R"({"table":"t","options":{"retry_count":1,"agent_query_timeout":100},"max_matches":123456789012345678901,"a":0.5e3})",
+      R"({"table":"t","query":{"range":{"p":{"gte":-0.0,"lt":100}}},"track_scores":false,"limit":3,"offset":0,"profile":1,"knn":{"k":3}})"};
+  std::size_t good = 0;
+  std::size_t plain = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    const auto body = mutated(bodies[random() % std::size(bodies)], random);
+    if (body.find('{') != body.find_first_not_of(" \n\t\r") || body.empty()) continue;
+    const Exact exact(body);
+    const auto read = read_search_request(exact.view(), 40);
+    const auto expected = read_wholly(body);
+    ASSERT_EQ(read.has_value(), expected.has_value()) << body;
+    SearchRequest quick;
+    const bool is_plain = read_plain_request(exact.view(), 40, quick);
+    plain += is_plain ? 1U : 0U;
+    if (!read) continue;
+    ++good;
+    EXPECT_EQ(read->table, expected->table) << body;
+    EXPECT_EQ(read->closing_brace, expected->closing_brace) << body;
+    EXPECT_EQ(read->scroll_option, expected->scroll_option) << body;
+    EXPECT_EQ(read->properties, expected->properties) << body;
+  }
+  EXPECT_GT(good, 10'000u);
+  EXPECT_GT(plain, 10'000u);
+}
+
+TEST(PlainRequests, EndWhereTheyNestDeeperThanIsAllowed) {
+  SearchRequest request;
+  const std::string body = R"({"table":"t","a":[[[{}]]]})";
+  EXPECT_TRUE(read_plain_request(body, 5, request));
+  EXPECT_FALSE(read_plain_request(body, 4, request = {}));
+  EXPECT_TRUE(read_search_request(body, 5));
+  EXPECT_FALSE(read_search_request(body, 4));
+  const auto deep = R"({"table":"t","a":)" + std::string(60, '[') + std::string(60, ']') + "}";
+  EXPECT_FALSE(read_plain_request(deep, 100, request = {}));
+  EXPECT_TRUE(read_search_request(deep, 100));
 }
 
 }  // namespace
