@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "agent/same.hpp"
 #include "agent/transport/http_write.hpp"
 
 namespace karmad {
@@ -85,13 +86,13 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
         std::min(order.query_timeout, std::chrono::duration_cast<Micros>(order.deadline - now)));
     Outgoing request{loop.head, order.body.value_or("")};
     if (request.body.size() <= kJoinedBody) request = {loop.head.append(request.body), {}};
-    auto exchanged =
-        co_await exchange(loop, *connection, request, order.method == "HEAD", order.limits, stop,
-                          end.reply, notes ? &first_byte : nullptr);
+    ExchangeEnd exchanged;
+    co_await exchange(loop, *connection, request, same(order.method, "HEAD"), order.limits, stop,
+                      end.reply, exchanged, notes ? &first_byte : nullptr);
     end.sent = true;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
-    end.why = std::move(exchanged.why);
+    if (!exchanged.why.empty() || !end.why.empty()) end.why = std::move(exchanged.why);
     if (end.reply.left > 0) {
       end.rest_on = std::move(connection);
       end.keep_connection = exchanged.keep_connection;

@@ -1,31 +1,35 @@
 #include "agent/buffers.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace karmad {
 
+Buffers::Buffers(std::size_t keep_up_to) : keep_up_to_(keep_up_to) {
+  small_.reserve(kKeptSmall);
+  large_.reserve(kKeptLarge);
+}
+
 std::string Buffers::take(std::size_t room) {
   auto& list = room > kSmall || (small_.empty() && !large_.empty()) ? large_ : small_;
-  std::string buffer;
-  if (!list.empty()) {
-    buffer = std::move(list.back());
-    list.pop_back();
-  }
-  buffer.reserve(room > kSmall ? room : kSmall);
+  if (list.empty()) list.emplace_back();
+  auto buffer = std::move(list.back());
+  list.pop_back();
+  room = std::max(room, kSmall);
+  if (buffer.capacity() < room) buffer.reserve(room);
   return buffer;
 }
 
 void Buffers::give(std::string&& buffer) {
-  if (buffer.capacity() < kSmall) return;
-  auto returned = std::move(buffer);  // assigning an empty string would leave the memory with it
-  if (returned.capacity() > keep_up_to_) return;
-  const bool small = returned.capacity() <= 2 * kSmall;
-  auto& list = small ? small_ : large_;
-  const auto most = small ? kKeptSmall : kKeptLarge;
-  if (list.size() == most) return;
-  returned.clear();
-  if (list.capacity() == 0) list.reserve(most);
-  list.push_back(std::move(returned));
+  const auto room = buffer.capacity();
+  if (room < kSmall) return;
+  auto& list = room <= 2 * kSmall ? small_ : large_;
+  if (room > keep_up_to_ || list.size() == list.capacity()) {
+    std::string().swap(buffer);  // assigning an empty string would leave the memory with it
+    return;
+  }
+  buffer.clear();
+  list.push_back(std::move(buffer));
 }
 
 void resize_for_reading(std::string& bytes, std::size_t size) {

@@ -10,7 +10,7 @@ namespace karmad {
 /// when it comes back, so one huge reply does not stay in memory.
 class Buffers {
  public:
-  explicit Buffers(std::size_t keep_up_to) : keep_up_to_(keep_up_to) {}
+  explicit Buffers(std::size_t keep_up_to);
 
   /// An empty buffer, with room for at least `room` bytes.
   std::string take(std::size_t room = 0);

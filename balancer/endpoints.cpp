@@ -94,13 +94,27 @@ constexpr std::array<Known, 22> kEndpoints{{
     {"/json/bulk", What::update, "POST", Class::write, Subject::update},
 }};
 
-/// The endpoint of that path. Asked several times for each request: the last letters tell most of
-/// them apart.
+/// A number that no other endpoint has; of other paths it may be anyone's.
+constexpr std::size_t slot_of(std::string_view path) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(path[i]); };
+  return (path.size() * 4 + at(path.size() - 1) * 24U + at(path.size() / 2)) % 64;
+}
+
+constexpr auto kSlots = [] {
+  std::array<const Known*, 64> slots{};
+  for (const auto& known : kEndpoints) {
+    auto& slot = slots[slot_of(known.path)];
+    if (slot != nullptr) throw "two endpoints with one number: choose other factors in slot_of()";
+    slot = &known;
+  }
+  return slots;
+}();
+
+/// The endpoint of that path. Asked several times for each request.
 const Known* endpoint_at(std::string_view path) {
-  for (const auto& known : kEndpoints)
-    if (known.path.size() == path.size() && known.path.back() == path.back() && known.path == path)
-      return &known;
-  return nullptr;
+  if (path.empty()) return nullptr;
+  const auto* known = kSlots[slot_of(path)];
+  return known != nullptr && known->path == path ? known : nullptr;
 }
 
 bool allows(std::string_view methods, std::string_view method) {
@@ -141,14 +155,14 @@ Task<Answer> at_once(Answer answer) {
 
 /// Puts what was understood to its table. The tasks of those below are the scatter's own: a frame
 /// around it would move the answer once more.
-Task<Answer> put(Query& query, const Dialect& dialect, Parsed parsed, Scatter scatter) {
-  const auto* table = query.topology->find(parsed.table);
+Task<Answer> put(Query& query, const Dialect& dialect, Scatter scatter) {
+  const auto* table = query.topology->find(query.parsed.table);
   if (table == nullptr || table->opaque)
     return at_once(bad_request(query, 404,
                                fmt::format("unknown table '{}' in {} request; SHOW TABLES lists "
                                            "those there are",
-                                           parsed.table, query.operation)));
-  return scatter(query, *table, dialect, std::move(parsed));
+                                           query.parsed.table, query.operation)));
+  return scatter(query, *table, dialect);
 }
 
 /// A search, or an update: that goes to the one mirror that takes it, or nowhere. Spread over
@@ -156,7 +170,8 @@ Task<Answer> put(Query& query, const Dialect& dialect, Parsed parsed, Scatter sc
 Task<Answer> json(Query& query, const Dialect& dialect, Scatter scatter) {
   auto parsed = dialect.parse(query.request);
   if (!parsed) return at_once(bad_request(query, parsed.error()));
-  return put(query, dialect, *std::move(parsed), scatter);
+  query.parsed = *std::move(parsed);
+  return put(query, dialect, scatter);
 }
 
 Answer status(const Query& query, const StatusStatement& statement, What endpoint) {
@@ -266,7 +281,8 @@ Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
     return at_once(bad_request(query, 400, "a path with . or .. as a segment is not passed on"));
   auto parsed = table.opaque->parse(query.request);
   if (query.preference && !parsed->read) return at_once(no_preference(query));
-  return scatter(query, table, *table.opaque, *std::move(parsed));
+  query.parsed = *std::move(parsed);
+  return scatter(query, table, *table.opaque);
 }
 
 /// The request's read preference, from its header or its URL, where the parameter is taken out: it

@@ -5,8 +5,8 @@
 namespace karmad {
 
 /// What puts a query to the shards of its table and answers it: dispatch(), unless a test looks.
-using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect,
-                                 Parsed parsed);
+/// What was parsed of the query is `query.parsed`.
+using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect);
 
 /// Answers any request: our own endpoints, searches, SQL, and what goes through to opaque servers.
 /// The table of endpoints stands in endpoints.cpp.

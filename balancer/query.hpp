@@ -34,6 +34,7 @@ struct Query {
   std::shared_ptr<const Topology> former;
   bool plan_anew = false;  ///< a shard moved: on the topology of now, once (CO-052)
   ClientRequest request;
+  Parsed parsed;  ///< what its dialect understood of it, once it did
   /// The head the request came with; its fields travel on where the dialect is opaque.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address

@@ -18,13 +18,14 @@ constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 class ReplyReader {
  public:
   ReplyReader(Loop& loop, Connection& connection, bool to_head, ReplyLimits limits, Stop& stop,
-              Reply& reply, FirstByte* first_byte)
+              Reply& reply, ExchangeEnd& end, FirstByte* first_byte)
       : loop_(loop),
         connection_(connection),
         to_head_(to_head),
         limits_(limits),
         stop_(stop),
         reply_(reply),
+        end_(end),
         first_byte_(first_byte) {}
 
   /// Where reading a head has got to.
@@ -83,10 +84,7 @@ class ReplyReader {
   /// Leaves nothing on the connection, however long the reply is.
   void read_whole() { limits_.whole = limits_.most; }
 
-  ExchangeEnd end(bool whole) {
-    end_.keep_connection = whole && keep_alive_ && !extra_;
-    return std::move(end_);
-  }
+  void ended(bool whole) { end_.keep_connection = whole && keep_alive_ && !extra_; }
 
  private:
   bool fail(Outcome outcome, std::string why) {
@@ -253,12 +251,12 @@ class ReplyReader {
   ReplyLimits limits_;
   Stop& stop_;
   Reply& reply_;
+  ExchangeEnd& end_;
   FirstByte* first_byte_;
   Framing framing_ = Framing::none;
   std::uint64_t content_length_ = 0;
   bool keep_alive_ = false;
   unsigned interim_ = 0;
-  ExchangeEnd end_;
   bool extra_ = false;
 };
 
@@ -278,8 +276,9 @@ Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending)
 
 }  // namespace
 
-Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
-                           ReplyLimits limits, Stop& stop, Reply& reply, FirstByte* first_byte) {
+Task<void> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
+                    ReplyLimits limits, Stop& stop, Reply& reply, ExchangeEnd& end,
+                    FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
   const Turn::UnderWay under_way(loop.turn);
@@ -293,21 +292,20 @@ Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request,
     sending.under_way = true;
     spawn(send_rest(connection, request, sending));
   }
-  ReplyReader reader(loop, connection, to_head, limits, stop, reply, first_byte);
+  ReplyReader reader(loop, connection, to_head, limits, stop, reply, end, first_byte);
   const auto got = co_await connection.read();
   if (sending.under_way) reader.read_whole();
   auto step = reader.arrived(got);
   if (step == ReplyReader::Step::more) step = co_await reader.rest_of_head();
   bool whole = step == ReplyReader::Step::head;
   if (whole && !reader.complete()) whole = co_await reader.rest();
-  auto end = reader.end(whole);
+  reader.ended(whole);
   connection.replied(reply.bytes.size());
   if (sending.under_way) {
     connection.close();
     co_await sending.ended;
   }
   if (sending.error) end.keep_connection = false;
-  co_return end;
 }
 
 }  // namespace karmad

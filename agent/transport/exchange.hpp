@@ -54,9 +54,9 @@ struct FirstByte {
 
 /// Sends a request and reads the reply as far as `limits` says, on a connection whose first read is
 /// outstanding. What `request.head` refers to is needed only until it waits; the body until it
-/// ends. Bounded by `stop`. `to_head`: the request is a HEAD.
-Task<ExchangeEnd> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
-                           ReplyLimits limits, Stop& stop, Reply& reply,
-                           FirstByte* first_byte = nullptr);
+/// ends. Bounded by `stop`. `to_head`: the request is a HEAD. `reply` and `end` are fresh.
+Task<void> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
+                    ReplyLimits limits, Stop& stop, Reply& reply, ExchangeEnd& end,
+                    FirstByte* first_byte = nullptr);
 
 }  // namespace karmad

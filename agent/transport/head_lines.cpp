@@ -142,6 +142,12 @@ Scan no_line_end(Cursor& cursor) {
 }
 
 Scan version(Cursor& cursor, unsigned& minor) {
+  constexpr std::string_view usual = "HTTP/1.1";
+  if (cursor.left() >= usual.size() && std::memcmp(cursor.at, usual.data(), usual.size()) == 0) {
+    minor = 1;
+    cursor.at += usual.size();
+    return Scan::done;
+  }
   constexpr std::string_view name = "HTTP/";
   if (std::memcmp(cursor.at, name.data(), std::min(cursor.left(), name.size())) != 0)
     return cursor.bad(400, "no HTTP/1.1 or HTTP/1.0 where the version should be");

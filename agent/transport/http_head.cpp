@@ -59,7 +59,7 @@ Scan response(Cursor& cursor, const HeadLimits& limits, bool to_head, ResponseHe
 
 std::string_view Head::look_for(std::string_view name) const {
   for (const auto& field : all())
-    if (same_word(field.name, name)) return field.value;
+    if (field.name.size() == name.size() && same_word(field.name, name)) return field.value;
   return {};
 }
 

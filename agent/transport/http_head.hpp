@@ -52,7 +52,7 @@ struct Head {
 
   std::span<const Field> all() const { return {fields.data(), field_count}; }
   /// The first field of that name (case-insensitive), or empty.
-  std::string_view find(std::string_view name) const {
+  [[gnu::always_inline]] std::string_view find(std::string_view name) const {  // cheap if constant
     return names.may_have(name) ? look_for(name) : std::string_view();
   }
 

@@ -76,7 +76,7 @@ constexpr std::uint64_t lower(std::uint64_t word) {
   return word | (capital >> 2);
 }
 
-/// Equal but for the case of ASCII letters.
+/// Equal but for the case of ASCII letters; soonest told where that is the same, too.
 constexpr bool same_word(std::string_view a, std::string_view b) {
   const auto size = a.size();
   if (size != b.size()) return false;
@@ -90,7 +90,7 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
     std::uint64_t of_b;
     std::memcpy(&of_a, a.data() + i, 8);
     std::memcpy(&of_b, b.data() + i, 8);
-    return lower(of_a) == lower(of_b);
+    return of_a == of_b || lower(of_a) == lower(of_b);
   };
   for (std::size_t i = 0; i + 8 < size; i += 8)
     if (!same_at(i)) return false;

@@ -15,8 +15,45 @@ namespace karmad {
 /// steady state allocates nothing. A frame lives and dies on one thread.
 class Frames {
  public:
-  static void* take(std::size_t size);
-  static void give(void* frame, std::size_t size) noexcept;
+  static void* take(std::size_t size) {
+    const auto c = class_of(size);
+    if (c >= kClasses || kept_.first[c] == nullptr) return fresh(c);
+    --kept_.count[c];
+    return std::exchange(kept_.first[c], kept_.first[c]->next);
+  }
+  static void give(void* frame, std::size_t size) noexcept {
+    const auto c = class_of(size);
+    if (!kRecycle || c >= kClasses || kept_.count[c] == kMost) return ::operator delete(frame);
+    ++kept_.count[c];
+    kept_.first[c] = new (frame) Free{kept_.first[c]};
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr bool kRecycle = false;  // recycling would hide a use after free
+#else
+  static constexpr bool kRecycle = true;
+#endif
+  static constexpr std::size_t kStep = 128;
+  static constexpr std::size_t kClasses = 64;  // frames up to 8 KiB
+  static constexpr unsigned kMost = 256;       // of each size
+
+  struct Free {
+    Free* next;
+  };
+  struct Kept {
+    std::array<Free*, kClasses> first;
+    std::array<unsigned, kClasses> count;
+  };
+  /// Frees what the thread kept as it ends.
+  struct Cleaner;
+
+  static constexpr std::size_t class_of(std::size_t size) {
+    return (size + kStep - 1) / kStep;
+  }
+  static void* fresh(std::size_t c);
+
+  static constinit inline thread_local Kept kept_{};
 };
 
 template <class T>

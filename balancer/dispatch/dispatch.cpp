@@ -16,11 +16,11 @@ namespace {
 /// One query over the shards of its table, from the first attempt to the answer.
 class Dispatch {
  public:
-  Dispatch(Query& query, const Table& table, const Dialect& dialect, const Parsed& parsed)
+  Dispatch(Query& query, const Table& table, const Dialect& dialect)
       : query_(query),
         selection_(query.preference, table, query.topology->settings,
-                   parsed.read ? Operation::read : Operation::write),
-        order_{table, dialect, parsed, nullptr, selection_} {}
+                   query.parsed.read ? Operation::read : Operation::write),
+        order_{table, dialect, query.parsed, nullptr, selection_} {}
 
   /// Everything before a mirror is asked; an answer when that is not to be.
   std::optional<Answer> prepare() {
@@ -256,11 +256,11 @@ class Dispatch {
 
 }  // namespace
 
-Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect, Parsed parsed) {
+Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect) {
   if (!query.former)  // else it was let in already
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);
-  Dispatch run(query, table, dialect, parsed);
+  Dispatch run(query, table, dialect);
   if (auto refused = run.prepare()) co_return *std::move(refused);
   if (auto* part = run.only_part()) {
     ShardCall call{query, run.order(), *part};

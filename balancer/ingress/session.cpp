@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "agent/same.hpp"
 #include "agent/transport/http_write.hpp"
 #include "balancer/admission/ticket_gate.hpp"
 #include "balancer/pipeline/pipeline.hpp"
@@ -15,7 +16,7 @@ namespace {
 /// An empty line behind a request is not the beginning of another one (RFC 9112 section 2.2); those
 /// before a request are the parser's.
 void skip_empty_line(std::string& in) {
-  if (in == "\r\n") in.clear();
+  if (same(in, "\r\n")) in.clear();
 }
 
 /// Whether the body of a refused request is sooner read than the connection made anew.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "agent/same.hpp"
 #include "agent/transport/http_write.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -112,7 +113,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
       passed_on = nullptr;
   }
   const bool bare = has_no_body(answer.status);
-  const bool to_head = head != nullptr && head->method == "HEAD";
+  const bool to_head = head != nullptr && same(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
   if (bare) length.reset();
   // What an agent said of the length of a body that is not sent travels on (RFC 9110 section 8.6).

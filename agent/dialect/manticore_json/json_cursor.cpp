@@ -38,7 +38,7 @@ bool is_scalar_byte(char c) {
 bool is_scalar(std::string_view text) {
   const char first = text.front();
   if (first == '-' || (first >= '0' && first <= '9')) return true;
-  return text == "true" || text == "false" || text == "null";
+  return same(text, "true") || same(text, "false") || same(text, "null");
 }
 
 }  // namespace

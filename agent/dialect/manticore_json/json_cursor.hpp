@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/same.hpp"
+
 namespace karmad {
 
 /// A place in JSON text that is read once, from left to right, without building anything. What it
@@ -112,12 +114,6 @@ class JsonMembers {
   JsonCursor& json_;
   State state_;
 };
-
-/// Whether `text` is `literal`; cheaper than `==` where the literal is short.
-template <std::size_t Size>
-bool same(std::string_view text, const char (&literal)[Size]) {
-  return text.size() == Size - 1 && std::memcmp(text.data(), literal, Size - 1) == 0;
-}
 
 /// The same for the elements of an array.
 class JsonElements {

@@ -21,12 +21,12 @@ Preface preface_of(std::string_view body) {
   Preface preface;
   JsonCursor json(body);
   JsonMembers members(json);
-  while (const auto key = members.next()) {
-    if (*key == "hits") break;
+  while (const auto key = members.next(R"("took":)", R"("timed_out":)", R"("hits":)")) {
+    if (same(*key, "hits")) break;
     const auto value = take_value(json);
     if (!value) break;
-    preface.warning |= *key == "warning";
-    preface.error |= *key == "error" && !reason_in(*value).empty();
+    preface.warning |= same(*key, "warning");
+    preface.error |= same(*key, "error") && !reason_in(*value).empty();
   }
   return preface;
 }

@@ -11,6 +11,7 @@
 #include <chrono>
 
 #include "agent/dialect/manticore_json/plain_request.hpp"
+#include "agent/same.hpp"
 
 namespace karmad {
 
@@ -264,7 +265,7 @@ std::expected<SearchRequest, ClientError> read_search_request(std::string_view b
     return bad_request(
         fmt::format("\"{}\" names several tables; ask one, or define a distributed table over them",
                     request.table));
-  if (request.table == "_all") return bad_request("\"_all\" is not supported; name one table");
+  if (same(request.table, "_all")) return bad_request("\"_all\" is not supported; name one table");
   return read_request;
 }
 

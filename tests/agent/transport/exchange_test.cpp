@@ -25,9 +25,8 @@ class Exchanges : public testing::Test {
     Exchanged result;
     Stop never(at.loop);
     auto connection = at.connection(Pool::From::fresh);
-    result.end =
-        result_of(at.loop, exchange(at.loop, *connection, request, to_head, {.most = kMost},
-                                    stop != nullptr ? *stop : never, result.reply));
+    finish(at.loop, exchange(at.loop, *connection, request, to_head, {.most = kMost},
+                             stop != nullptr ? *stop : never, result.reply, result.end));
     connection->close();
     return result;
   }
@@ -164,8 +163,9 @@ TEST_F(Exchanges, LeaveTheRestOfALongReplyOnTheConnectionIfTheyMay) {
     Stop never(at.loop);
     Reply reply;
     auto connection = at.connection(Pool::From::fresh);
-    const auto end = result_of(at.loop, exchange(at.loop, *connection, {kGet, {}}, false,
-                                                 {.most = kSize, .whole = c.whole}, never, reply));
+    ExchangeEnd end;
+    finish(at.loop, exchange(at.loop, *connection, {kGet, {}}, false,
+                             {.most = kSize, .whole = c.whole}, never, reply, end));
     EXPECT_EQ(end.outcome, answered);
     EXPECT_TRUE(end.keep_connection);
     EXPECT_EQ(reply.left > 0, c.leaves);
@@ -194,8 +194,9 @@ TEST_F(Exchanges, FollowOneAnotherOnAConnection) {
     Reply reply;
     auto connection = at.connection();
     const auto request = fmt::format("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", i);
-    const auto end = result_of(at.loop, exchange(at.loop, *connection, {request, {}}, false,
-                                                 {.most = kMost}, stop, reply));
+    ExchangeEnd end;
+    finish(at.loop,
+           exchange(at.loop, *connection, {request, {}}, false, {.most = kMost}, stop, reply, end));
     ASSERT_EQ(end.outcome, answered) << end.why;
     EXPECT_EQ(reply.body(), fmt::format("{}", i));
     ASSERT_TRUE(end.keep_connection);

@@ -21,17 +21,25 @@ bool turn_until(Loop& loop, Condition condition) {
   return true;
 }
 
+/// Awaits `task` on the loop.
+inline void finish(Loop& loop, Task<void> task) {
+  bool ended = false;
+  spawn([](Task<void> own, bool& done) -> Task<void> {
+    co_await std::move(own);
+    done = true;
+  }(std::move(task), ended));
+  if (turn_until(loop, [&] { return ended; })) return;
+  ADD_FAILURE() << "it did not end";
+  std::abort();  // what it refers to is about to go
+}
+
 /// What `task` results in, awaited on the loop.
 template <class T>
 T result_of(Loop& loop, Task<T> task) {
   std::optional<T> result;
-  spawn([](Task<T> own, std::optional<T>& into) -> Task<void> {
+  finish(loop, [](Task<T> own, std::optional<T>& into) -> Task<void> {
     into.emplace(co_await std::move(own));
   }(std::move(task), result));
-  if (!turn_until(loop, [&] { return result.has_value(); })) {
-    ADD_FAILURE() << "it did not end";
-    std::abort();  // what it refers to is about to go
-  }
   return std::move(*result);
 }
 

@@ -7,9 +7,9 @@ namespace karmad {
 namespace {
 
 struct ARoute : testing::Asking {
-  Route route{[](Query&, const Table& table, const Dialect&, Parsed parsed) -> Task<Answer> {
+  Route route{[](Query& query, const Table& table, const Dialect&) -> Task<Answer> {
     Answer answer;
-    answer.body.append(parsed.read ? "reads " : "writes ").append(table.name);
+    answer.body.append(query.parsed.read ? "reads " : "writes ").append(table.name);
     co_return answer;
   }};
   Answer post(std::string_view path, std::string_view body) {
@@ -41,7 +41,7 @@ TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
   static std::vector<const Topology*> seen;
   seen.clear();
   static Scatter scatter;
-  scatter = [](Query& query, const Table&, const Dialect&, Parsed) -> Task<Answer> {
+  scatter = [](Query& query, const Table&, const Dialect&) -> Task<Answer> {
     seen.push_back(query.topology.get());
     if (query.former) seen.push_back(query.former.get());
     query.plan_anew = !query.former;
