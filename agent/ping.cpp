@@ -147,7 +147,6 @@ Task<void> Pinger::ping() {
   tell_of(end, std::move(told), trip);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));
-    loop_.buffers.give(std::move(reply.decoded));
   }
 }
 

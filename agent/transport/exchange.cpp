@@ -216,14 +216,12 @@ class ReplyReader {
   }
 
   Task<bool> in_chunks() {
-    reply_.chunked = true;
-    reply_.decoded = loop_.buffers.take();
     ChunkedBody body(limits_.most);
     Buffer piece(loop_.buffers);
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
     for (;;) {
-      const auto used = body.put(*piece, reply_.decoded);
+      const auto used = body.put(*piece, reply_.bytes);
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
       piece->erase(0, *used);
       if (body.done()) break;

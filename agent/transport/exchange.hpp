@@ -11,19 +11,15 @@ namespace karmad {
 
 /// An agent's reply as it was received. Views into it are valid until it is moved or goes.
 struct Reply {
-  std::string bytes;    ///< the head, and the body unless it was chunked
-  std::string decoded;  ///< a chunked body
+  std::string bytes;  ///< the head, and the body without its framing
   std::size_t head_size = 0;
   std::uint64_t left = 0;  ///< bytes of the body that are still to come on the connection
-  bool chunked = false;
   int status = 0;
   std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
   std::size_t type_size = 0;
 
   std::string_view head() const { return std::string_view(bytes).substr(0, head_size); }
-  std::string_view body() const {
-    return chunked ? std::string_view(decoded) : std::string_view(bytes).substr(head_size);
-  }
+  std::string_view body() const { return std::string_view(bytes).substr(head_size); }
   std::string_view content_type() const {
     return std::string_view(bytes).substr(type_begin, type_size);
   }

@@ -36,6 +36,7 @@ const char* skip_name(const char* at, const char* end) {
                                     _mm_cmpgt_epi8(folded, _mm_set1_epi8('z')));
     return _mm_andnot_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('-')), other);
   });
+  if (at != end && *at == ':') return at;
 #endif
   return skip(at, end, kTokenByte);
 }
@@ -46,7 +47,8 @@ Scan field_line(Cursor& cursor, Field& field) {
   if (cursor.at == cursor.end) return Scan::more;
   field.name = view(begin, cursor.at);
   if (*cursor.at != ':' || field.name.empty()) return bad_name(cursor, field.name);
-  const char* const value = cursor.at + 1;
+  const char* value = cursor.at + 1;
+  if (value != cursor.end && *value == ' ') ++value;
   cursor.at = skip_value(value, cursor.end);
   if (cursor.at == cursor.end) return Scan::more;
   field.value = trimmed(view(value, cursor.at));
@@ -130,6 +132,7 @@ const char* skip_value(const char* at, const char* end) {
     const auto control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
     return _mm_or_si128(control, _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7f)));
   });
+  if (at != end && *at == '\r') return at;
 #endif
   return skip(at, end, kValueByte);
 }

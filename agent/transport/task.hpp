@@ -59,6 +59,10 @@ class Frames {
 template <class T>
 class Task;
 
+/// `auto& result = co_yield InPlace{}` in a task is the place of its result, made with its default;
+/// `co_return InPlace{}` then says that it is there. For what is costly to move.
+struct InPlace {};
+
 namespace detail {
 
 struct PromiseBase {
@@ -89,6 +93,14 @@ struct Promise : PromiseBase {
   template <class U>
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
+  }
+  void return_value(InPlace) {}
+  auto yield_value(InPlace) {
+    struct Ready : std::suspend_never {
+      T& place;
+      T& await_resume() const noexcept { return place; }
+    };
+    return Ready{{}, value.emplace()};
   }
   T& result() { return *value; }
 };

@@ -50,7 +50,6 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
   AttemptEnd end;
   co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, end);
   worker.loop.buffers.give(std::move(end.reply.bytes));
-  worker.loop.buffers.give(std::move(end.reply.decoded));
   worker.copies_size -= copy.size();
   std::erase(worker.copies, &stop);
 }

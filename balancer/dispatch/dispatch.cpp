@@ -272,10 +272,10 @@ Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect) 
     run.settle_all();
     co_return co_await answer_anew(query, dispatch);
   }
-  Answer answer;
+  auto& answer = co_yield InPlace{};
   if (!run.without_merge(answer)) answer = co_await run.merged();
   run.settle_all();
-  co_return answer;
+  co_return InPlace{};
 }
 
 }  // namespace karmad

@@ -60,10 +60,10 @@ bool is_to_plan_anew(const ShardCall& call, const Decision& next) {
 }  // namespace
 
 void drop_reply(Query& query, ShardPart& part) {
-  query.worker.loop.buffers.give(std::move(part.reply.bytes));
-  query.worker.loop.buffers.give(std::move(part.reply.decoded));
-  part.reply = Reply();
   part.rest.reset();
+  if (part.reply.bytes.empty()) return;
+  query.worker.loop.buffers.give(std::move(part.reply.bytes));
+  part.reply = Reply();
 }
 
 Decision after_attempt(ShardCall& call, const AttemptEnd& end) {

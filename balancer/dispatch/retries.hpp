@@ -15,7 +15,8 @@ class Throttling {
 
   Task<Decision> operator()(ShardCall& call) const {
     for (;;) {
-      auto decided = co_await next_(call);
+      auto asked = next_(call);
+      const auto& decided = co_await asked;
       if (!decided.again() || decided.reason != Reason::throttled) co_return decided;
       const bool goes_on = co_await again(call, decided);
       if (!goes_on) co_return Decision{};
@@ -36,7 +37,8 @@ class OtherMirrors {
 
   Task<void> operator()(ShardCall& call) const {
     for (;;) {
-      const auto decided = co_await next_(call);
+      auto asked = next_(call);
+      const auto& decided = co_await asked;
       if (!decided.again()) co_return;
       const bool goes_on = co_await again(call, decided);
       if (!goes_on) co_return;

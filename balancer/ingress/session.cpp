@@ -201,10 +201,7 @@ Task<bool> Session::serve() {
         if (!whole) co_return false;
       }
       worker_.loop.buffers.give(std::move(answer.body));
-      if (answer.reply) {
-        worker_.loop.buffers.give(std::move(answer.reply->bytes));
-        worker_.loop.buffers.give(std::move(answer.reply->decoded));
-      }
+      if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
     }
     in->erase(0, size);
     if (!goes_on || ending_ || !open()) co_return false;
