@@ -76,21 +76,33 @@ constexpr std::uint64_t lower(std::uint64_t word) {
   return word | (capital >> 2);
 }
 
-/// Equal but for the case of ASCII letters; soonest told where that is the same, too.
+/// Equal but for the case of ASCII letters; soonest told where the case is the same, too.
 constexpr bool same_word(std::string_view a, std::string_view b) {
   const auto size = a.size();
   if (size != b.size()) return false;
-  if (size < 8 || std::is_constant_evaluated()) {
+  if (size < 4 || std::is_constant_evaluated()) {
     for (std::size_t i = 0; i < size; ++i)
       if (lower(a[i]) != lower(b[i])) return false;
     return true;
+  }
+  const auto same = [](std::uint64_t of_a, std::uint64_t of_b) {
+    return of_a == of_b || lower(of_a) == lower(of_b);
+  };
+  if (size < 8) {  // the first four and the last four
+    const auto ends = [size](std::string_view text) {
+      std::array<std::uint32_t, 2> parts;
+      std::memcpy(&parts[0], text.data(), 4);
+      std::memcpy(&parts[1], text.data() + size - 4, 4);
+      return std::uint64_t{parts[0]} << 32 | parts[1];
+    };
+    return same(ends(a), ends(b));
   }
   const auto same_at = [&](std::size_t i) {
     std::uint64_t of_a;
     std::uint64_t of_b;
     std::memcpy(&of_a, a.data() + i, 8);
     std::memcpy(&of_b, b.data() + i, 8);
-    return of_a == of_b || lower(of_a) == lower(of_b);
+    return same(of_a, of_b);
   };
   for (std::size_t i = 0; i + 8 < size; i += 8)
     if (!same_at(i)) return false;
