@@ -41,17 +41,22 @@ const char* skip_name(const char* at, const char* end) {
   return skip(at, end, kTokenByte);
 }
 
+/// One line; the cursor is moved once, at its end.
 Scan field_line(Cursor& cursor, Field& field) {
+  const char* const end = cursor.end;
   const char* const begin = cursor.at;
-  cursor.at = skip_name(begin, cursor.end);
-  if (cursor.at == cursor.end) return Scan::more;
-  field.name = view(begin, cursor.at);
-  if (*cursor.at != ':' || field.name.empty()) return bad_name(cursor, field.name);
-  const char* value = cursor.at + 1;
-  if (value != cursor.end && *value == ' ') ++value;
-  cursor.at = skip_value(value, cursor.end);
-  if (cursor.at == cursor.end) return Scan::more;
-  field.value = trimmed(view(value, cursor.at));
+  const char* const colon = skip_name(begin, end);
+  if (colon == end) return Scan::more;
+  field.name = view(begin, colon);
+  if (*colon != ':' || colon == begin) {
+    cursor.at = colon;
+    return bad_name(cursor, field.name);
+  }
+  const char* const value = colon + 1 != end && colon[1] == ' ' ? colon + 2 : colon + 1;
+  const char* const line = skip_value(value, end);
+  if (line == end) return Scan::more;
+  field.value = trimmed(view(value, line));
+  cursor.at = line;
   return line_end(cursor);
 }
 

@@ -57,9 +57,11 @@ constexpr bool is_blank(char c) {
 }
 
 constexpr std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
+  const auto* begin = text.data();
+  const auto* end = begin + text.size();
+  while (begin != end && is_blank(*begin)) ++begin;
+  while (begin != end && is_blank(end[-1])) --end;
+  return {begin, static_cast<std::size_t>(end - begin)};
 }
 
 constexpr char lower(char c) {

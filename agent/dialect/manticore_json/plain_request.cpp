@@ -25,129 +25,136 @@ const char* skip_plain(const char* at, const char* end) {
   return at;
 }
 
+/// Every step gets a place and gives the one behind what it passed, or null.
 class Reader {
  public:
   Reader(std::string_view body, unsigned max_depth, SearchRequest& request)
-      : json_(body),
-        begin_(body.data()),
+      : begin_(body.data()),
+        end_(body.data() + body.size()),
         deepest_(std::min(max_depth, kDeepest)),
         request_(request) {}
 
   bool read() {
-    if (!take(json_, '{') || !object(1)) return false;
-    request_.closing_brace = here() - 1;
-    skip_space(json_);
-    return json_.done();
+    const auto* at = behind(begin_, '{');
+    if (at != nullptr) at = object(at, 1);
+    if (at == nullptr) return false;
+    request_.closing_brace = offset(at) - 1;
+    return spaces(at) == end_;
   }
 
  private:
-  std::size_t here() const { return static_cast<std::size_t>(json_.at - begin_); }
+  std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - begin_); }
 
-  /// Passes `wanted`, if it is the next byte.
-  bool next_is(char wanted) {
-    if (json_.done() || *json_.at != wanted) return false;
-    ++json_.at;
-    return true;
+  const char* spaces(const char* at) const {
+    while (at != end_ && is_space(*at)) ++at;
+    return at;
   }
 
-  /// The rest of each is read from behind its first byte.
-  bool string(std::string_view& text) {
-    const auto* const from = json_.at;
-    json_.at = skip_plain(from, json_.end);
-    text = {from, static_cast<std::size_t>(json_.at - from)};
-    return next_is('"');
+  /// `wanted`, and the space before it.
+  const char* behind(const char* at, char wanted) const {
+    if (at == end_ || *at != wanted) at = spaces(at);
+    return at != end_ && *at == wanted ? at + 1 : nullptr;
   }
 
-  bool object(unsigned depth) {
-    if (depth > deepest_) return false;
-    if (take(json_, '}')) return true;
-    do {
-      std::string_view key;
-      if (!take(json_, '"') || !string(key) || !take(json_, ':')) return false;
-      skip_space(json_);
-      if (depth == 2 && in_options_ && names_option(key)) return false;
-      if (!(depth == 1 ? member(key) : value(depth))) return false;
-    } while (take(json_, ','));
-    return take(json_, '}');
+  /// From behind the opening quote.
+  const char* string(const char* at) const {
+    at = skip_plain(at, end_);
+    return at != end_ && *at == '"' ? at + 1 : nullptr;
   }
 
-  bool array(unsigned depth) {
-    if (depth > deepest_) return false;
-    if (take(json_, ']')) return true;
-    do {
-      skip_space(json_);
-      if (!value(depth)) return false;
-    } while (take(json_, ','));
-    return take(json_, ']');
+  /// From behind the opening brace.
+  const char* object(const char* at, unsigned depth) {
+    if (depth > deepest_) return nullptr;
+    if (const auto* const closed = behind(at, '}')) return closed;
+    for (;;) {
+      const auto* const key = behind(at, '"');
+      if (key == nullptr || (at = string(key)) == nullptr) return nullptr;
+      const std::string_view name(key, static_cast<std::size_t>(at - 1 - key));
+      if ((at = behind(at, ':')) == nullptr) return nullptr;
+      if (depth == 2 && in_options_ && names_option(name)) return nullptr;
+      at = depth == 1 ? member(spaces(at), name) : value(spaces(at), depth);
+      if (at == nullptr) return nullptr;
+      const auto* const next = behind(at, ',');
+      if (next == nullptr) return behind(at, '}');
+      at = next;
+    }
+  }
+
+  /// From behind the opening bracket.
+  const char* array(const char* at, unsigned depth) {
+    if (depth > deepest_) return nullptr;
+    if (const auto* const closed = behind(at, ']')) return closed;
+    for (;;) {
+      if ((at = value(spaces(at), depth)) == nullptr) return nullptr;
+      const auto* const next = behind(at, ',');
+      if (next == nullptr) return behind(at, ']');
+      at = next;
+    }
   }
 
   /// The value of a member of the request itself.
-  bool member(std::string_view key) {
+  const char* member(const char* at, std::string_view key) {
     const auto property = property_named(key);
-    if (!property) return value(1);
+    if (!property) return value(at, 1);
     auto& range = request_.properties[static_cast<std::size_t>(*property)];
-    if (range.found()) return false;
-    const auto from = here();
+    if (range.found()) return nullptr;
+    const auto* const from = at;
     in_options_ = *property == Property::options;
     if (*property == Property::table || *property == Property::index) {
-      std::string_view name;
-      if (!next_is('"') || !string(name)) return false;
-      request_.table.assign(name);
-    } else if (!value(1)) {
-      return false;
+      if (at == end_ || *at != '"' || (at = string(at + 1)) == nullptr) return nullptr;
+      request_.table.assign(from + 1, at - 1);
+    } else if ((at = value(at, 1)) == nullptr) {
+      return nullptr;
     }
     in_options_ = false;
-    range = {from, here()};
-    return true;
+    range = {offset(from), offset(at)};
+    return at;
   }
 
   /// A value inside of `depth` brackets.
-  bool value(unsigned depth) {
-    if (json_.done()) return false;
-    std::string_view ignored;
-    switch (*json_.at) {
+  const char* value(const char* at, unsigned depth) {
+    if (at == end_) return nullptr;
+    switch (*at) {
       case '"':
-        ++json_.at;
-        return string(ignored);
+        return string(at + 1);
       case '{':
-        ++json_.at;
-        return object(depth + 1);
+        return object(at + 1, depth + 1);
       case '[':
-        ++json_.at;
-        return array(depth + 1);
+        return array(at + 1, depth + 1);
       case 't':
-        return literal("true");
+        return word(at, "true");
       case 'f':
-        return literal("false");
+        return word(at, "false");
       case 'n':
-        return literal("null");
+        return word(at, "null");
       default:
-        return number();
+        return number(at);
     }
   }
 
-  bool literal(std::string_view word) {
-    const std::string_view rest(json_.at, static_cast<std::size_t>(json_.end - json_.at));
-    json_.at += std::min(word.size(), rest.size());
-    return rest.starts_with(word);
+  const char* word(const char* at, std::string_view wanted) const {
+    const std::string_view rest(at, static_cast<std::size_t>(end_ - at));
+    return rest.starts_with(wanted) ? at + wanted.size() : nullptr;
   }
 
-  std::ptrdiff_t digits() {
-    const auto* const from = json_.at;
-    while (!json_.done() && *json_.at >= '0' && *json_.at <= '9') ++json_.at;
-    return json_.at - from;
+  const char* digits(const char* at) const {
+    while (at != end_ && *at >= '0' && *at <= '9') ++at;
+    return at;
   }
 
-  bool number() {
-    next_is('-');
-    const bool zero = !json_.done() && *json_.at == '0';
-    const auto whole = digits();
-    if (whole == 0 || whole > kDigits || (zero && whole > 1)) return false;
-    return !next_is('.') || digits() > 0;
+  const char* number(const char* at) const {
+    if (*at == '-') ++at;
+    const auto* const whole = at;
+    at = digits(at);
+    if (at == whole || at - whole > kDigits || (*whole == '0' && at - whole > 1)) return nullptr;
+    if (at == end_ || *at != '.') return at;
+    const auto* const fraction = at + 1;
+    at = digits(fraction);
+    return at == fraction ? nullptr : at;
   }
 
-  JsonCursor json_;
   const char* begin_;
+  const char* end_;
   unsigned deepest_;
   bool in_options_ = false;
   SearchRequest& request_;

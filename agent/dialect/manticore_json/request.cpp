@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 #include "agent/dialect/manticore_json/plain_request.hpp"
 #include "agent/same.hpp"
@@ -235,17 +236,19 @@ bool names_option(std::string_view key) {
 }
 
 std::optional<Property> property_named(std::string_view key) {
-  constexpr auto kOfSize = [] {  // bits: the properties with a name of that size
-    std::array<std::uint32_t, 16> of_size{};
-    for (std::size_t i = 0; i < kProperties; ++i) of_size[kNames[i].size()] |= 1U << i;
-    return of_size;
-  }();
-  if (key.size() >= kOfSize.size()) return std::nullopt;
-  for (auto left = kOfSize[key.size()]; left != 0; left &= left - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(left));
-    if (kNames[i].back() == key.back() && kNames[i] == key) return static_cast<Property>(i);
+  std::optional<Property> found;
+  const auto is = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
+    constexpr auto known = kNames[i];  // of a size known here, which makes comparing cheap
+    if (key.size() != known.size() || std::memcmp(key.data(), known.data(), known.size()) != 0)
+      return false;
+    found = static_cast<Property>(i);
+    return true;
+  };
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (void)(is(std::integral_constant<std::size_t, i>{}) || ...);
   }
-  return std::nullopt;
+  (std::make_index_sequence<kProperties>{});
+  return found;
 }
 
 std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
