@@ -47,7 +47,7 @@ struct Query {
   const std::uint64_t id;                    ///< no other query of this process has it
   std::size_t bytes_in = 0;                  ///< head and body
   Trace trace;
-  bool wants_trace = false;                     ///< somebody will read its times
+  bool wants_trace = false;                     ///< somebody will read it
   std::optional<HedgeSetting> hedge;            ///< the request's own
   std::optional<std::uint64_t> min_generation;  ///< what its client has seen already (CO-077)
 

@@ -92,22 +92,22 @@ Micros query_timeout(const ShardOrder& order, const ShardPart& part) {
   return steps[std::min<std::size_t>(part.attempts, steps.size() - 1)];
 }
 
-OpenAttempt traced(Query& query, const ShardOrder& order, const ShardPart& part,
-                   const Mirror& mirror) {
+/// Nothing where nobody will read it.
+std::optional<OpenAttempt> traced(Query& query, const ShardOrder& order, const ShardPart& part,
+                                  const Mirror& mirror) {
+  if (!query.wants_trace) return std::nullopt;
+  const auto& set = *part.shard->mirrors;
+  const auto [suitable, acceptable] =
+      set.counts(question_of(query, order, part), query.worker.loop.index);
   AttemptStart start{.shard = part.number,
                      .mirror = mirror.agent->name,
                      .reason = part.reason,
+                     .choice = {.strategy = set.strategy_name(),
+                                .suitable = static_cast<std::uint8_t>(suitable),
+                                .acceptable = static_cast<std::uint8_t>(acceptable)},
                      .pause = part.pause,
-                     .at = query.wants_trace ? Loop::now() : query.began};
-  if (query.wants_trace) {
-    const auto& set = *part.shard->mirrors;
-    const auto [suitable, acceptable] =
-        set.counts(question_of(query, order, part), query.worker.loop.index);
-    start.choice = {.strategy = set.strategy_name(),
-                    .suitable = static_cast<std::uint8_t>(suitable),
-                    .acceptable = static_cast<std::uint8_t>(acceptable)};
-    if (part.reason == AttemptReason::initial) start.hedging = part.hedging;
-  }
+                     .at = Loop::now()};
+  if (part.reason == AttemptReason::initial) start.hedging = part.hedging;
   return query.trace.begin(start);
 }
 
@@ -208,12 +208,10 @@ Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Se
   if (auto& breaker = shard.protection->breaker; breaker && !part.rest)
     breaker->ended(selected.mirror, order.parsed.read ? Operation::read : Operation::write,
                    end.outcome, Loop::now());
-  if (query.wants_trace) {
-    if (end.connect) trace.connected(end.sent_at);
-    if (end.first_byte) trace.first_byte(*end.first_byte);
-    trace.end(end.ended, end.outcome, end.why);
-  } else {
-    trace.end(query.began, end.outcome);
+  if (trace) {
+    if (end.connect) trace->connected(end.sent_at);
+    if (end.first_byte) trace->first_byte(*end.first_byte);
+    trace->end(end.ended, end.outcome, end.why);
   }
   const bool answered =
       end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
