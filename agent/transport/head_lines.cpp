@@ -78,17 +78,17 @@ void note(const Field& field, Noted& noted, Head& head) {
     value = field.value;
     ++count;
   };
-  switch (field.name.size()) {
+  switch (field.name.size()) {  // spelled as they mostly are
     case 4:
-      return remember("host", noted.host, noted.hosts);
+      return remember("Host", noted.host, noted.hosts);
     case 6:
-      return remember("expect", noted.expect, noted.expects);
+      return remember("Expect", noted.expect, noted.expects);
     case 14:
-      return remember("content-length", noted.length, noted.lengths);
+      return remember("Content-Length", noted.length, noted.lengths);
     case 17:
-      return remember("transfer-encoding", noted.encoding, noted.encodings);
+      return remember("Transfer-Encoding", noted.encoding, noted.encodings);
     case 10:
-      if (same_word(field.name, "connection")) note_connection(field.value, noted, head);
+      if (same_word(field.name, "Connection")) note_connection(field.value, noted, head);
       return;
     default:
       return;

@@ -81,7 +81,7 @@ constexpr std::uint64_t lower(std::uint64_t word) {
 /// Equal but for the case of ASCII letters; soonest told where the case is the same, too.
 constexpr bool same_word(std::string_view a, std::string_view b) {
   const auto size = a.size();
-  if (size != b.size()) return false;
+  if (size != b.size() || (size > 0 && ((a[0] ^ b[0]) & ~0x20) != 0)) return false;
   if (size < 4 || std::is_constant_evaluated()) {
     for (std::size_t i = 0; i < size; ++i)
       if (lower(a[i]) != lower(b[i])) return false;
