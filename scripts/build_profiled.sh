@@ -19,53 +19,77 @@ while (($#)); do
   esac
   shift
 done
-readonly preset=profiled programs=build/profiled
-readonly patience=30 # seconds for a program to be ready
+readonly built=build/profiled
+readonly patience=30 # seconds for a program to be ready, and to end
 
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 folder=$(mktemp -d)
-running=()
-stop_all() {
-  local pid status=0
-  for pid in "${running[@]}"; do kill "$pid" 2>/dev/null || true; done
-  # Each writes down its counts as it ends.
-  for pid in "${running[@]}"; do wait "$pid" || status=$?; done
-  running=()
-  return "$status"
+declare -A pid_of=() # of each program that was started and has not ended
+counting=no          # whether the programs in $built are those that count
+clean_up() {
+  trap - EXIT
+  local pid
+  for pid in "${pid_of[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+  wait
+  rm -rf "$folder"
+  [[ $counting == no ]] || rm -f "$built/karmad" "$built/karmad-demo-agent"
 }
-trap 'stop_all || true; rm -rf "$folder"' EXIT
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 129' HUP
 
 # await COMMAND… : until it succeeds.
 await() {
   local until=$((SECONDS + patience))
   until "$@" >/dev/null 2>&1; do
-    ((SECONDS < until)) || fail "not ready within $patience s: $(cat "$folder"/*.log)"
+    if ((SECONDS >= until)); then return 1; fi
     sleep 0.1
   done
 }
 
-# start_agent NAME SHARD : its address is `agent`, then.
-start_agent() {
-  "$1/karmad-demo-agent" --listen 127.0.0.1:0 --shard "$2" --documents 200 >"$folder/agent.log" 2>&1 &
-  running+=($!)
-  await grep -q 'listening on' "$folder/agent.log"
-  agent=$(sed -n 's/^listening on //p' "$folder/agent.log")
+# start NAME PROGRAM ARGUMENT… : its output goes to a log of its own. Should this script be killed
+# the hard way, the kernel stops the program in its place.
+start() {
+  local name=$1 together=()
+  shift
+  command -v setpriv >/dev/null && together=(setpriv --pdeathsig TERM --)
+  "${together[@]}" "$@" >"$folder/$name.log" 2>&1 </dev/null &
+  pid_of[$name]=$!
+}
+
+has_ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# stop NAME : a program writes down its counts as it ends, so it must end by itself.
+stop() {
+  local pid=${pid_of[$1]}
+  kill "$pid" 2>/dev/null || true
+  await has_ended "$pid" || fail "$1 does not end: $(cat "$folder/$1.log")"
+  unset "pid_of[$1]"
+  wait "$pid" || fail "$1 ended with status $?: $(cat "$folder/$1.log")"
 }
 
 # ask TIMES BODY PATH : that often, 64 at a time.
 ask() {
-  curl -sS --no-progress-meter --fail --unix-socket "$folder/karmad.sock" -o /dev/null --parallel --parallel-max 64 \
-    -H 'Content-Type: application/json' ${2:+-d "$2"} "http://karmad/$3#[1-$1]"
+  curl -sS --no-progress-meter --fail --unix-socket "$folder/karmad.sock" -o /dev/null --parallel \
+    --parallel-max 64 -H 'Content-Type: application/json' ${2:+-d "$2"} "http://karmad/$3#[1-$1]" ||
+    fail "not all of $1 requests to /$3 were answered"
 }
 
 # train PROGRAMS : searches as most are: passed through, merged, small and large; and a little of
 # everything else, so that nothing of it is taken for what never happens.
 train() {
-  local agents=() shard log
-  for shard in 0/2 0/2 1/2 1/2; do
-    start_agent "$1" "$shard"
-    agents+=("$agent")
+  local agents=() number name address log
+  [[ -x $1/karmad && -x $1/karmad-demo-agent ]] || fail "no karmad and karmad-demo-agent in $1"
+  for number in 0 1 2 3; do
+    name=agent$number
+    start "$name" "$1/karmad-demo-agent" --listen 127.0.0.1:0 --shard "$((number / 2))/2" \
+      --documents 200
+    await grep -q '^listening on .' "$folder/$name.log" ||
+      fail "$name is not ready: $(cat "$folder/$name.log")"
+    address=$(sed -n 's/^listening on //p' "$folder/$name.log")
+    agents+=("$address")
   done
   for log in '' "access_log = $folder/access.log"; do
     cat >"$folder/karmad.conf" <<END
@@ -87,20 +111,18 @@ table products {
     agent = ${agents[2]}|${agents[3]}:products
 }
 END
-    "$1/karmad" --config "$folder/karmad.conf" >"$folder/karmad.log" 2>&1 &
-    running+=($!)
-    await curl -sS --fail --unix-socket "$folder/karmad.sock" http://karmad/readyz
+    start karmad "$1/karmad" --config "$folder/karmad.conf"
+    await curl -sS --fail --unix-socket "$folder/karmad.sock" http://karmad/readyz ||
+      fail "karmad is not ready: $(cat "$folder/karmad.log")"
     ask 20000 '{"table":"one","query":{"match":{"title":"steel"}},"limit":1}' search
     ask 5000 '{"table":"one","query":{"match_all":{}},"limit":20}' search
     ask 2000 '{"table":"products","query":{"match_all":{}},"limit":20}' search
     ask 500 "query=SELECT id FROM one LIMIT 3" sql
     ask 100 '' status
     ask 100 '' agents
-    kill "${running[-1]}"
-    wait "${running[-1]}"
-    unset 'running[-1]'
+    stop karmad
   done
-  stop_all
+  for name in "${!pid_of[@]}"; do stop "$name"; done
 }
 
 if [[ -n $train_only ]]; then
@@ -112,12 +134,14 @@ fi
 [[ $install == no ]] || install_packages "${build_packages[@]}" "${demo_packages[@]}"
 # build PROFILE : both programs.
 build() {
-  cmake --preset "$preset" -DKARMAD_PROFILE="$1"
-  cmake --build --preset "$preset" -j "$(nproc)" --target karmad karmad-demo-agent
+  cmake --preset release -B "$built" -DKARMAD_TESTS=OFF -DKARMAD_PROFILE="$1"
+  cmake --build "$built" -j "$(nproc)" --target karmad karmad-demo-agent
 }
-find "$programs" -name '*.gcda' -delete 2>/dev/null || true
+find "$built" -name '*.gcda' -delete 2>/dev/null || true
+counting=yes # and not to be left there
 build generate
 echo "Counting while it answers searches"
-train "$programs"
+train "$built"
 build use
-echo "Built: $programs/karmad"
+counting=no
+echo "Built: $built/karmad"

@@ -217,7 +217,7 @@ class ReplyReader {
 
   Task<bool> in_chunks() {
     ChunkedBody body(limits_.most);
-    Buffer piece(loop_.buffers);
+    Buffer piece(loop_.buffers, reply_.bytes.size() - reply_.head_size);
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
     for (;;) {

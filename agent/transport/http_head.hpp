@@ -41,7 +41,6 @@ enum class Framing : std::uint8_t { none, length, chunked, until_close };
 /// The parts both kinds of head share. Views live as long as the bytes.
 struct Head {
   unsigned minor_version = 1;  ///< HTTP/1.0 or HTTP/1.1
-  std::array<Field, kMaxFields> fields;
   std::size_t field_count = 0;
   NameSet names;         ///< of the fields
   std::size_t size = 0;  ///< bytes of the head with its empty line (and leading empty lines)
@@ -49,6 +48,7 @@ struct Head {
   std::uint64_t content_length = 0;  ///< what Content-Length said, also of a body that is not sent
   bool keep_alive = true;
   bool connection_names_fields = false;  ///< Connection says more than `close` and `keep-alive`
+  std::array<Field, kMaxFields> fields;  ///< behind all else: mostly only the first few are touched
 
   std::span<const Field> all() const { return {fields.data(), field_count}; }
   /// The first field of that name (case-insensitive), or empty.
@@ -60,18 +60,20 @@ struct Head {
   std::string_view look_for(std::string_view name) const;
 };
 
-struct RequestHead : Head {
+struct RequestLine {
   std::string_view method;
   std::string_view target;  ///< as received
   std::string_view path;    ///< of the target, without scheme, host and query string; never empty
   std::string_view query;   ///< after `?`
   bool expect_continue = false;  ///< the client waits for 100 before it sends the body
 };
+struct RequestHead : RequestLine, Head {};
 
-struct ResponseHead : Head {
+struct StatusLine {
   int status = 0;
   std::string_view reason;
 };
+struct ResponseHead : StatusLine, Head {};
 
 struct HeadLimits {
   std::size_t size = 16 << 10;

@@ -61,7 +61,7 @@ bool is_to_plan_anew(const ShardCall& call, const Decision& next) {
 
 void drop_reply(Query& query, ShardPart& part) {
   part.rest.reset();
-  if (part.reply.bytes.empty()) return;
+  if (part.reply.head_size == 0 && part.reply.bytes.empty()) return;  // there never was one
   query.worker.loop.buffers.give(std::move(part.reply.bytes));
   part.reply = Reply();
 }
