@@ -57,12 +57,12 @@ class Stream {
 
   /// Sends what can be sent without waiting and takes it off `out`.
   error_code write_now(Outgoing& out);
-  /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; what is
-  /// large goes at once, as it is in the cache yet.
+  /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; with a
+  /// body of its own (beyond kJoinedBody) at once, as that is in the cache yet.
   auto send(Outgoing& out) {
     struct Awaiter : Turn::Message {
       bool await_ready() {
-        if (stream.loop_.turn.busy() && out.body.size() < kTooLargeToWait) return false;
+        if (stream.loop_.turn.busy() && out.body.empty()) return false;
         error = stream.write_now(out);
         return true;
       }
@@ -95,7 +95,6 @@ class Stream {
     if (--stream->references_ == 0) delete stream;
   }
   friend class Turn;
-  static constexpr std::size_t kTooLargeToWait = 16 << 10;
 
   /// The read as the reactor knows it. It belongs to the stream, so beginning one allocates
   /// nothing; docs/decisions/010-budget-of-a-request.md says why it is not async_read_some().
