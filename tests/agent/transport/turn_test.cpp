@@ -43,7 +43,7 @@ TEST_F(Turns, EndWithTheMessagesInTheirOrder) {
   make_busy();
   std::array<error_code, 2> errors;
   errors.fill(asio::error::would_block);
-  spawn(send("one ", "and ", errors[0]));
+  spawn(send("one and ", "", errors[0]));
   spawn(send("two", "", errors[1]));
   EXPECT_EQ(sent, 0);
   EXPECT_EQ(heard(), "");
@@ -51,6 +51,15 @@ TEST_F(Turns, EndWithTheMessagesInTheirOrder) {
   EXPECT_FALSE(errors[0]);
   EXPECT_FALSE(errors[1]);
   EXPECT_EQ(heard(), "one and two");
+}
+
+TEST_F(Turns, AreNotWaitedForByAMessageWithABodyOfItsOwn) {
+  make_busy();
+  error_code error = asio::error::would_block;
+  spawn(send("head ", "body", error));
+  EXPECT_EQ(sent, 1);
+  EXPECT_FALSE(error);
+  EXPECT_EQ(heard(), "head body");
 }
 
 TEST_F(Turns, TellTheSenderThatTheSocketIsClosed) {
