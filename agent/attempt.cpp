@@ -92,7 +92,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     end.sent = true;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
-    if (!exchanged.why.empty() || !end.why.empty()) end.why = std::move(exchanged.why);
+    end.why = std::move(exchanged.why);
     if (end.reply.left > 0) {
       end.rest_on = std::move(connection);
       end.keep_connection = exchanged.keep_connection;
