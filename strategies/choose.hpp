@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <span>
 
 #include "strategies/candidates.hpp"
 #include "strategies/mirror_view.hpp"
@@ -31,49 +32,58 @@ inline std::size_t uniform(Candidates from, RandomSource& random) {
 }
 
 /// The first of the running `sums` that is above `drawn`; when rounding drew the very end, the last
-/// that is above its predecessor. Counts instead of searching: a search would guess its branches
-/// wrong as often as the draw is random.
-inline std::size_t position_in(std::span<const double> sums, double drawn) {
+/// that is above its predecessor. `sums.back()` is above 0. Counts instead of searching: a search
+/// would guess its branches wrong as often as the draw is random.
+template <std::size_t kCount>
+std::size_t position_in(const std::array<double, kCount>& sums, double drawn) {
+  const auto below_end = std::bit_cast<double>(std::bit_cast<std::uint64_t>(sums.back()) - 1);
+  drawn = std::min(drawn, below_end);
   std::size_t position = 0;
-  for (auto sum : sums) position += static_cast<std::size_t>((sum <= drawn) & (sum < sums.back()));
+  for (auto sum : sums) position += static_cast<std::size_t>(sum <= drawn);
   return position;
+}
+
+/// The running sums of eight weights, in pairs: four additions wait for each other and not seven.
+/// However they are rounded, a weight of 0 adds nothing.
+constexpr std::array<double, 8> running_sums(const std::array<double, 8>& w) {
+  const auto two = w[0] + w[1];
+  const auto four = two + (w[2] + w[3]);
+  const auto six = four + (w[4] + w[5]);
+  return {w[0], two, two + w[2], four, four + w[4], six, six + w[6], six + (w[6] + w[7])};
 }
 
 /// One of `from` (not empty), with a probability in proportion to its karma. Who has no weight is
 /// never chosen, but when nobody has one, or the sum is infinite, everybody has the same chance.
 /// Allocates nothing.
 inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, RandomSource& random) {
-  // Sums of eight mirrors each, in pairs, so that their additions overlap; one sum of 64 would wait
-  // for every addition. Only the block that is drawn is looked at one by one.
+  // By blocks of eight: first the block is drawn, then the place in it. Nothing branches on a
+  // weight, and few additions wait for each other.
   constexpr std::size_t kBlock = 8;
-  const auto weight = [&](std::size_t mirror) {
-    return from.contains(mirror) ? usable(mirrors[mirror].karma) : 0.0;
-  };
-  const auto pair = [&](std::size_t mirror) { return weight(mirror) + weight(mirror + 1); };
+  std::array<std::array<double, kBlock>, Candidates::kMost / kBlock> sums;
   std::array<double, Candidates::kMost / kBlock> ends;
   std::size_t blocks = 0;
   double total = 0;
   for (std::size_t start = 0; start < mirrors.size(); start += kBlock) {
-    double sum = 0;
+    std::array<double, kBlock> weights{};
+    const auto weigh = [&](std::size_t i) {
+      weights[i] = from.contains(start + i) ? usable(mirrors[start + i].karma) : 0.0;
+    };
     if (start + kBlock <= mirrors.size()) {
-      sum = (pair(start) + pair(start + 2)) + (pair(start + 4) + pair(start + 6));
+      for (std::size_t i = 0; i < kBlock; ++i) weigh(i);
     } else {
-      for (auto mirror = start; mirror < mirrors.size(); ++mirror) sum += weight(mirror);
+      for (std::size_t i = 0; start + i < mirrors.size(); ++i) weigh(i);
     }
-    total += sum;
+    sums[blocks] = running_sums(weights);
+    total += sums[blocks].back();
     ends[blocks++] = total;
   }
   if (!drawable(total)) return uniform(from, random);
 
+  for (auto block = blocks; block < ends.size(); ++block) ends[block] = total;
   auto drawn = random.uniform() * total;
-  const auto block = position_in({ends.data(), blocks}, drawn);
+  const auto block = position_in(ends, drawn);
   if (block > 0) drawn -= ends[block - 1];
-  const auto start = block * kBlock;
-  const auto length = std::min(kBlock, mirrors.size() - start);
-  std::array<double, kBlock> sums;
-  double sum = 0;
-  for (std::size_t i = 0; i < length; ++i) sums[i] = sum += weight(start + i);
-  return start + position_in({sums.data(), length}, drawn);
+  return block * kBlock + position_in(sums[block], drawn);
 }
 
 /// Of two different ones of `from` (not empty), drawn at random, the one with fewer attempts in

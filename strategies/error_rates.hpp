@@ -1,6 +1,6 @@
 #pragma once
 
-#include <compare>
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -16,7 +16,13 @@ struct ErrorRates {
   float errors = kNoSuccess;  ///< critical outcomes and warnings; never below `critical`
 
   constexpr bool had_success() const { return critical < kNoSuccess; }
-  constexpr auto operator<=>(const ErrorRates&) const = default;
+  /// The lower, the better: by `critical`, then by `errors`. Neither is negative or NaN, and the
+  /// bits of such numbers are in order as they are.
+  constexpr std::uint64_t rank() const {
+    return std::uint64_t{std::bit_cast<std::uint32_t>(critical)} << 32 |
+           std::bit_cast<std::uint32_t>(errors);
+  }
+  constexpr bool operator==(const ErrorRates&) const = default;
 };
 
 /// Rates that are not above this count as none (HA-023).

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "strategies/candidates.hpp"
@@ -16,22 +19,23 @@ Candidates prefer(Candidates from, Wanted wanted) {
   return kept.empty() ? from : kept;
 }
 
-/// Keeps the mirrors with the lowest `key`; several when it is the same.
+/// Keeps the mirrors with the lowest `key`, an integer; several when it is the same. The key is
+/// asked about every position below `from.bound()`, member or not, as by Candidates::where().
 template <class Key>
 Candidates lowest(Candidates from, Key key) {
-  if (from.empty()) return from;
-  auto least = key(from.nth(0));
-  Candidates kept;
-  for (auto mirror : from) {
-    const auto value = key(mirror);
-    if (least < value) continue;
-    if (value < least) {
-      least = value;
-      kept = {};
-    }
-    kept.insert(mirror);
-  }
-  return kept;
+  using Value = decltype(key(std::size_t{}));
+  constexpr auto kWorst = std::numeric_limits<Value>::max();
+  const auto end = from.bound();
+  const auto value = [&](std::size_t mirror) {
+    return from.contains(mirror) ? key(mirror) : kWorst;
+  };
+  auto least = kWorst;
+  std::size_t at = 0;
+  for (; at + 4 <= end; at += 4)  // in pairs, which do not wait for each other
+    least = std::min(least, std::min(std::min(value(at), value(at + 1)),
+                                     std::min(value(at + 2), value(at + 3))));
+  for (; at < end; ++at) least = std::min(least, value(at));
+  return from.where([&](auto mirror) { return key(mirror) == least; });
 }
 
 /// The least average round trip among `from`; nothing when none was measured.
@@ -78,7 +82,7 @@ inline Candidates prefer_fewest_errors(MirrorViews mirrors, Candidates from) {
   // The usual case, and nothing is lower.
   const auto clean = from.where([&](auto m) { return mirrors[m].rates.errors <= 0; });
   if (!clean.empty()) return clean;
-  return lowest(from, [&](auto m) { return mirrors[m].rates; });
+  return lowest(from, [&](auto m) { return mirrors[m].rates.rank(); });
 }
 
 }  // namespace karmad

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <numeric>
 
@@ -90,7 +91,7 @@ TEST(WeightedByKarma, WithAnInfiniteSumEverybodyHasTheSame) {
 }
 
 TEST(PositionIn, IsTheFirstSumAboveTheDrawAndAtTheVeryEndTheLastThatGrew) {
-  const std::vector<double> sums{0, 1, 1, 3, 3};
+  const std::array<double, 5> sums{0, 1, 1, 3, 3};
   for (const auto& [drawn, expected] :
        {std::pair{0.0, 1U}, {0.5, 1U}, {1.0, 3U}, {2.9, 3U}, {3.0, 3U}, {3.1, 3U}})
     EXPECT_EQ(position_in(sums, drawn), expected) << drawn;

@@ -31,14 +31,14 @@ TEST(ErrorRates, WithoutSuccessAreWorseThanAnyRate) {
   const auto failing = error_rates(1, 0, 1'000'000);
   for (const auto& none : {error_rates(0, 0, 0), error_rates(0, 5, 0), error_rates(0, 0, 5)}) {
     EXPECT_FALSE(none.had_success());
-    EXPECT_LT(failing, none);
+    EXPECT_LT(failing.rank(), none.rank());
     EXPECT_EQ(none, ErrorRates{});
   }
 }
 
 TEST(ErrorRates, AreComparedByCriticalOutcomesFirst) {
-  EXPECT_LT(error_rates(50, 45, 5), error_rates(90, 0, 10));
-  EXPECT_LT(error_rates(90, 0, 10), error_rates(80, 10, 10));
+  EXPECT_LT(error_rates(50, 45, 5).rank(), error_rates(90, 0, 10).rank());
+  EXPECT_LT(error_rates(90, 0, 10).rank(), error_rates(80, 10, 10).rank());
 }
 
 }  // namespace
