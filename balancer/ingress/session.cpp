@@ -181,9 +181,11 @@ Task<bool> Session::serve() {
       worker_.counters.add(Count::bytes_in, query.bytes_in);
       query.admissions = &low_admissions_;
       query_ = &query;
+      open_trace(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
       query_ = nullptr;
+      close_trace(query, answer);
       if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
       RestLog log(query, answer);
       if (query.client_left || !open()) co_return false;

@@ -7,13 +7,12 @@
 #include "balancer/dispatch/retries.hpp"
 #include "balancer/pipeline/admitted.hpp"
 #include "balancer/pipeline/route.hpp"
-#include "balancer/pipeline/traced.hpp"
 #include "balancer/pipeline/user_handles.hpp"
 
 namespace karmad {
 
 Task<Answer> pass_pipeline(Query& query) {
-  static constexpr Traced kPipeline{Admitted{UserHandles{Route{dispatch}}}};
+  static constexpr Admitted kPipeline{UserHandles{Route{dispatch}}};
   return kPipeline(query);
 }
 

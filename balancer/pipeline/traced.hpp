@@ -1,13 +1,15 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
-#include "balancer/pipeline/handle.hpp"
+#include "balancer/query.hpp"
 
 namespace karmad {
 
+/// Opens the query's trace.
 void open_trace(Query& query);
+/// Closes it: a line of the access log, if there is one (of an answer with a rest, RestLog writes
+/// it), and the field X-Karmad-Trace, if the request asks for it.
 void close_trace(Query& query, Answer& answer);
 
 /// The line in the access log of an answer whose rest is passed on as it arrives: it is written
@@ -33,29 +35,6 @@ class RestLog {
   std::uint64_t length_;
   std::uint64_t sent_ = 0;
   std::string broken_off_;  ///< empty: not taken by the client
-};
-
-/// Opens the query's trace, and closes it when there is an answer: a line of the access log, if
-/// there is one, and the field X-Karmad-Trace, if the request asks for it. A query of which nobody
-/// wants to know costs no coroutine of its own.
-template <Handle Next>
-class Traced {
- public:
-  constexpr explicit Traced(Next next) : next_(std::move(next)) {}
-
-  Task<Answer> operator()(Query& query) const {
-    open_trace(query);
-    return query.wants_trace ? traced(query) : next_(query);
-  }
-
- private:
-  Task<Answer> traced(Query& query) const {
-    auto answer = co_await next_(query);
-    close_trace(query, answer);
-    co_return answer;
-  }
-
-  Next next_;
 };
 
 }  // namespace karmad

@@ -5,18 +5,29 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 namespace karmad {
 namespace {
 
-constexpr std::size_t kLongest = 6;  // what a byte may become
-constexpr std::size_t kStep = 512;   // most lines are shorter
+constexpr std::size_t kStep = 512;  // most lines are shorter
 
 constexpr auto kPlain = [] {
   std::array<bool, 256> plain{};
   for (unsigned c = 0x20; c < 0x7f; ++c) plain[c] = c != '"' && c != '\\';
   return plain;
 }();
+
+/// Whether one of eight bytes is not plain. A byte is found by what borrowing or carrying leaves in
+/// its high bit; that may mark its neighbours, too, but never the only one.
+constexpr bool has_special(std::uint64_t bytes) {
+  const auto all = [](std::uint64_t byte) { return byte * 0x0101010101010101; };
+  const auto zero_in = [all](std::uint64_t word) { return (word - all(1)) & ~word; };
+  const auto below_blank = (bytes - all(' ')) & ~bytes;
+  const auto above_tilde = (bytes + all(1)) | bytes;
+  return ((below_blank | above_tilde | zero_in(bytes ^ all('"')) | zero_in(bytes ^ all('\\'))) &
+          all(0x80)) != 0;
+}
 
 char* put_unit(char* at, unsigned unit) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -28,7 +39,7 @@ char* put_unit(char* at, unsigned unit) {
 
 /// The character of UTF-8, or the byte that belongs to none, which stands at `from`; that goes on
 /// behind it.
-char* put_escaped(char* at, const char*& from, const char* end) {
+char* put_character(char* at, const char*& from, const char* end) {
   rapidjson::MemoryStream stream(from, static_cast<std::size_t>(end - from));
   unsigned codepoint = 0;
   if (!rapidjson::UTF8<>::Decode(stream, &codepoint)) {
@@ -44,14 +55,36 @@ char* put_escaped(char* at, const char*& from, const char* end) {
 }  // namespace
 
 void JsonLine::grow(std::size_t bytes) {
-  out_.resize(end_ + std::max(bytes, kStep));
+  const auto before = size();
+  out_.resize(before + std::max(bytes, kStep));
+  at_ = out_.data() + before;
+  end_ = out_.data() + out_.size();
 }
 
-void JsonLine::add_quoted(std::string_view text, std::size_t most) {
-  text = text.substr(0, most);
-  auto* const begin = room(text.size() * kLongest + 2);
-  auto* at = begin;
-  *at++ = '"';
+/// Copies the text to where the next piece goes. False: something in it must not stay as it is.
+bool JsonLine::copied_as_it_is(std::string_view text) {
+  const auto take = [&]<class Word>(Word word, std::size_t from) {
+    std::memcpy(&word, text.data() + from, sizeof word);
+    std::memcpy(at_ + from, &word, sizeof word);
+    return word;
+  };
+  const auto size = text.size();
+  if (size >= 8) {
+    for (std::size_t from = 0; from + 8 < size; from += 8)
+      if (has_special(take(std::uint64_t{}, from))) return false;
+    return !has_special(take(std::uint64_t{}, size - 8));
+  }
+  if (size >= 4) {
+    const std::uint64_t first = take(std::uint32_t{}, 0);
+    return !has_special(first << 32 | take(std::uint32_t{}, size - 4));
+  }
+  return std::ranges::all_of(text, [&, to = at_](char c) mutable {
+    *to++ = c;
+    return kPlain[static_cast<unsigned char>(c)];
+  });
+}
+
+char* JsonLine::put_escaped(char* at, std::string_view text) {
   const auto* const end = text.data() + text.size();
   for (const auto* from = text.data(); from != end;) {
     const char c = *from;
@@ -63,11 +96,10 @@ void JsonLine::add_quoted(std::string_view text, std::size_t most) {
       *at++ = c;
       ++from;
     } else {
-      at = put_escaped(at, from, end);
+      at = put_character(at, from, end);
     }
   }
-  *at++ = '"';
-  end_ += static_cast<std::size_t>(at - begin);
+  return at;
 }
 
 }  // namespace karmad

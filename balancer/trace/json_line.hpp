@@ -1,8 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -14,58 +14,77 @@ namespace karmad {
 /// that a piece costs hardly more than its bytes.
 class JsonLine {
  public:
-  explicit JsonLine(std::string& out) : out_(out), end_(out.size()) {}
+  explicit JsonLine(std::string& out) : out_(out), at_(out.data() + out.size()), end_(at_) {}
   JsonLine(const JsonLine&) = delete;
   JsonLine& operator=(const JsonLine&) = delete;
-  ~JsonLine() { out_.resize(end_); }
+  ~JsonLine() { out_.resize(size()); }
 
-  std::size_t size() const { return end_; }
+  std::size_t size() const { return static_cast<std::size_t>(at_ - out_.data()); }
   /// Forgets what stands behind `size`.
-  void cut(std::size_t size) { end_ = size; }
+  void cut(std::size_t size) { at_ = out_.data() + size; }
 
   // As they are.
   template <std::size_t Size>
   void add(const char (&literal)[Size]) {
-    std::memcpy(room(Size - 1), literal, Size - 1);
-    end_ += Size - 1;
+    need(Size - 1);
+    std::memcpy(at_, literal, Size - 1);
+    at_ += Size - 1;
   }
   void add(std::string_view text) {
-    text.copy(room(text.size()), text.size());
-    end_ += text.size();
+    need(text.size());
+    at_ += text.copy(at_, text.size());
   }
   void add(char c) {
-    *room(1) = c;
-    ++end_;
+    need(1);
+    *at_++ = c;
   }
 
   template <class Number>
   void add_number(Number value) {
     constexpr std::size_t kDigits = 20;
-    auto* const at = room(kDigits);
-    end_ += static_cast<std::size_t>(std::to_chars(at, at + kDigits, value).ptr - at);
+    need(kDigits);
+    if (value >= 0 && value < 10) {
+      *at_++ = static_cast<char>('0' + value);
+    } else {
+      at_ = std::to_chars(at_, at_ + kDigits, value).ptr;
+    }
   }
   /// `Digits` of them, with zeros before the number.
   template <std::size_t Digits>
   void add_digits(unsigned value) {
-    auto* const at = room(Digits);
+    need(Digits);
     for (auto digit = Digits; digit != 0; value /= 10)
-      at[--digit] = static_cast<char>('0' + value % 10);
-    end_ += Digits;
+      at_[--digit] = static_cast<char>('0' + value % 10);
+    at_ += Digits;
   }
   /// The first `most` bytes of a text, as a string with its quotes. Bytes that are not UTF-8 become
   /// U+FFFD.
-  void add_quoted(std::string_view text, std::size_t most);
+  void add_quoted(std::string_view text, std::size_t most) {
+    text = text.substr(0, std::min(text.size(), most));
+    need(text.size() * kLongest + 2);
+    *at_++ = '"';
+    if (copied_as_it_is(text)) {
+      at_ += text.size();
+    } else {
+      at_ = put_escaped(at_, text);
+    }
+    *at_++ = '"';
+  }
 
  private:
-  char* room(std::size_t bytes) {
-    if (out_.size() - end_ < bytes) [[unlikely]]
+  static constexpr std::size_t kLongest = 6;  // what a byte may become
+
+  void need(std::size_t bytes) {
+    if (static_cast<std::size_t>(end_ - at_) < bytes) [[unlikely]]
       grow(bytes);
-    return out_.data() + end_;
   }
   void grow(std::size_t bytes);
+  bool copied_as_it_is(std::string_view text);
+  static char* put_escaped(char* at, std::string_view text);
 
   std::string& out_;
-  std::size_t end_;
+  char* at_;   ///< where the next piece goes
+  char* end_;  ///< of the room
 };
 
 }  // namespace karmad

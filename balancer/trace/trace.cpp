@@ -18,7 +18,11 @@ OpenAttempt Trace::begin(const AttemptStart& start) {
   } else if (start.reason != AttemptReason::initial && start.reason != AttemptReason::quorum) {
     retried_ = true;
   }
-  if (place < kKept) attempts_.push_back({.start = start, .started = since_began(start.at)});
+  if (place < kKept) {
+    auto& attempt = attempts_.emplace_back();
+    attempt.start = start;
+    attempt.started = since_began(start.at);
+  }
   return {*this, place};
 }
 

@@ -60,12 +60,12 @@ void add_millis(JsonLine& out, const char (&name)[Size], Micros value) {
   out.add_digits<3>(static_cast<unsigned>(us % 1000));
 }
 
-/// As in 2023-11-14T22:13:20.000042Z.
-void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
+/// As in 2023-11-14T22:13:20.
+void add_second(JsonLine& out, std::chrono::sys_seconds time) {
   const auto number = [](auto count) { return static_cast<unsigned>(count.count()); };
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(std::chrono::floor<Micros>(time - day));
+  const std::chrono::hh_mm_ss clock(time - day);
   out.add_digits<4>(static_cast<unsigned>(static_cast<int>(date.year())));
   out.add('-');
   out.add_digits<2>(static_cast<unsigned>(date.month()));
@@ -78,7 +78,20 @@ void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
   out.add(':');
   out.add_digits<2>(number(clock.seconds()));
   out.add('.');
-  out.add_digits<6>(number(clock.subseconds()));
+}
+
+/// As in 2023-11-14T22:13:20.000042Z. The second is mostly that of the thread's line before.
+void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
+  thread_local std::chrono::sys_seconds known = std::chrono::sys_seconds::min();
+  thread_local std::string text;
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
+  if (second != known) {
+    text.clear();
+    JsonLine line(text);
+    add_second(line, known = second);
+  }
+  out.add(std::string_view(text));
+  out.add_digits<6>(static_cast<unsigned>(std::chrono::floor<Micros>(time - second).count()));
   out.add('Z');
 }
 
@@ -92,7 +105,7 @@ void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   add_text(out, R"(,"mirror":)", start.mirror, kName);
   add_word(out, R"(,"reason":")", name(start.reason));
   if (!start.choice.strategy.empty()) {
-    add_text(out, R"(,"strategy":)", start.choice.strategy, kWord);
+    add_word(out, R"(,"strategy":")", start.choice.strategy);
     add_count(out, R"(,"suitable":)", start.choice.suitable);
     add_count(out, R"(,"acceptable":)", start.choice.acceptable);
   }

@@ -13,17 +13,19 @@
 namespace karmad {
 namespace {
 
-struct TracedHandle : testing::Asking {
+struct TracedQuery : testing::Asking {
   /// Answers after one attempt.
-  Traced<Task<Answer> (*)(Query&)> handle{[](Query& query) -> Task<Answer> {
+  static Task<Answer> handle(Query& query) {
+    open_trace(query);
     query.operation = "search";
     query.trace.table = "t";
     auto attempt = query.trace.begin({.mirror = "a:1", .at = query.began});
     attempt.end(query.began, Outcome::answered);
     Answer answer;
     answer.body = "12345";
+    close_trace(query, answer);
     co_return answer;
-  }};
+  }
 
   /// The line that is logged for this request.
   rapidjson::Document logged(std::string_view head, std::string_view body = {}) {
@@ -45,7 +47,7 @@ struct TracedHandle : testing::Asking {
   }
 };
 
-TEST_F(TracedHandle, TellsTheTraceToWhoeverAsksForIt) {
+TEST_F(TracedQuery, TellsTheTraceToWhoeverAsksForIt) {
   const auto answer = ask(handle, "GET / HTTP/1.1\r\nHost: h\r\nX-Karmad-Trace: 1\r\n");
   rapidjson::Document json;
   json.Parse(answer.trace.c_str());
@@ -56,12 +58,12 @@ TEST_F(TracedHandle, TellsTheTraceToWhoeverAsksForIt) {
   EXPECT_STREQ(json["attempts"][0]["mirror"].GetString(), "a:1");
 }
 
-TEST_F(TracedHandle, TellsNobodyElse) {
+TEST_F(TracedQuery, TellsNobodyElse) {
   EXPECT_EQ(ask(handle, "GET / HTTP/1.1\r\nHost: h\r\n").trace, "");
   EXPECT_EQ(ask(handle, "GET / HTTP/1.1\r\nHost: h\r\nX-Karmad-Trace: 0\r\n").trace, "");
 }
 
-TEST_F(TracedHandle, LogsOneLine) {
+TEST_F(TracedQuery, LogsOneLine) {
   const std::string head = "POST /search?a=b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n";
   const auto json = logged(head, "abc");
   EXPECT_STREQ(json["method"].GetString(), "POST");
@@ -73,11 +75,11 @@ TEST_F(TracedHandle, LogsOneLine) {
   EXPECT_EQ(json["attempts"].Size(), 1U);
 }
 
-TEST_F(TracedHandle, LogsThatAnAnswerToHeadHasNoBody) {
+TEST_F(TracedQuery, LogsThatAnAnswerToHeadHasNoBody) {
   EXPECT_EQ(logged("HEAD / HTTP/1.1\r\nHost: h\r\n")["bytes_out"].GetUint(), 0U);
 }
 
-TEST_F(TracedHandle, LogsThatTheClientLeft) {
+TEST_F(TracedQuery, LogsThatTheClientLeft) {
   leaves = true;
   const auto json = logged("GET / HTTP/1.1\r\nHost: h\r\n");
   EXPECT_EQ(json["status"].GetInt(), 499);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "balancer/pipeline/pipeline.hpp"
+#include "balancer/pipeline/traced.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
 namespace karmad {
@@ -84,7 +85,7 @@ TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
   EXPECT_EQ(told, "asked");
 }
 
-TEST_F(AUserHandle, StandsInThePipelineBetweenTheTraceAndTheRoute) {  // CO-002
+TEST_F(AUserHandle, StandsInThePipelineBeforeTheRoute) {  // CO-002
   const std::vector<UserHandle> handles{[](Query& query, Next next) -> Task<Answer> {
     query.request.path = "/healthz";
     query.request.method = "GET";
@@ -93,7 +94,12 @@ TEST_F(AUserHandle, StandsInThePipelineBetweenTheTraceAndTheRoute) {  // CO-002
     co_return answer;
   }};
   process.user_handles = handles;
-  auto pipeline = [](Query& query) { return pass_pipeline(query); };
+  auto pipeline = [](Query& query) -> Task<Answer> {
+    open_trace(query);
+    auto answer = co_await pass_pipeline(query);
+    close_trace(query, answer);
+    co_return answer;
+  };
   const auto answer = ask(pipeline, "POST /nothing HTTP/1.1\r\nHost: h\r\nX-Karmad-Trace: 1\r\n");
   EXPECT_EQ(answer.status, 299);
   EXPECT_EQ(answer.body, R"({"status":"ok"})");
