@@ -40,8 +40,7 @@ void write_head(std::string& head, const AttemptOrder& order, std::string_view h
 }  // namespace
 
 Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end) {
-  const auto began = Loop::now();
-  auto now = began;
+  auto now = order.began;
   end.generation = pool.agent().generation.load(std::memory_order_relaxed);
   // A kept connection may have been closed by the agent just now. That is nobody's fault: the
   // request goes out once more, on a new one (SS-018).
@@ -92,7 +91,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     end.sent = true;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
-    end.why = std::move(exchanged.why);
+    if (!exchanged.why.empty()) end.why = std::move(exchanged.why);
     if (end.reply.left > 0) {
       end.rest_on = std::move(connection);
       end.keep_connection = exchanged.keep_connection;
@@ -116,7 +115,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
   end.ended = Loop::now();
   end.out_of_time = stop.why() == Why::deadline;
   end.first_byte_timeout = stop.why() == Why::first_byte_timeout;
-  end.took = std::chrono::duration_cast<Micros>(end.ended - began);
+  end.took = std::chrono::duration_cast<Micros>(end.ended - order.began);
 }
 
 namespace {

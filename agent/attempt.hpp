@@ -13,6 +13,7 @@ inline constexpr std::size_t kMaxExtra = 6;
 
 /// What one try sends, and how long it may take.
 struct AttemptOrder {
+  TimePoint began{};  ///< now, or hardly before
   std::string_view method;
   std::string_view target;
   std::string_view content_type;

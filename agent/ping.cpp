@@ -90,7 +90,8 @@ Task<void> Pinger::run() {
 }
 
 Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Stop& stop) {
-  const AttemptOrder order{.method = request.method,
+  const AttemptOrder order{.began = Loop::now(),
+                           .method = request.method,
                            .target = request.target,
                            .content_type = request.content_type,
                            .body = request.method == "POST"

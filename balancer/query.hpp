@@ -59,6 +59,11 @@ struct Query {
   /// Keeps a text as long as the query lives, for a request that a user handle changes.
   std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }
 
+  /// Now. The first attempt is told when the query began, if nothing was waited for since: reading
+  /// the clock costs more than what happened in between.
+  TimePoint attempt_begins() { return std::exchange(waited, true) ? Loop::now() : began; }
+  bool waited = false;  ///< since it began
+
   /// The waits of this query that have to end when its client leaves.
   boost::container::small_vector<Stop*, 8> stops;
   bool stopped = false;      ///< no more attempts

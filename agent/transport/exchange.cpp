@@ -38,7 +38,7 @@ class ReplyReader {
       return Step::failed;
     }
     if (!end_.any_bytes) begins();
-    loop_.buffers.give(std::exchange(reply_.bytes, std::move(connection_.arrived())));
+    reply_.bytes = std::move(connection_.arrived());
     return parse();
   }
 

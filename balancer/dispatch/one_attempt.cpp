@@ -102,8 +102,10 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   constexpr Decision kEnd{};
   if (part.over(query)) co_return kEnd;
   auto selected = select_now(query, order, part);
-  if (!selected && !part.refused && part.waits)
+  if (!selected && !part.refused && part.waits) {
+    query.waited = true;
     selected = co_await wait_for_mirror(query, order, part);
+  }
   if (!selected) co_return kEnd;
   const auto asked = selected->mirror;
   auto& mirror = (*part.shard->mirrors)[asked];
@@ -114,7 +116,11 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   part.mirror = &mirror;
   drop_reply(query, part);
   AttemptEnd end;
-  co_await try_mirror(query, order, part, *std::move(selected), end);
+  {
+    MirrorTry asked_now(query, order, part, *std::move(selected), end);
+    co_await asked_now.ask();
+    asked_now.judge();
+  }
   part.outcome = end.outcome;
   part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
                    end.outcome == Outcome::connect_timeout;

@@ -1,7 +1,5 @@
 #include "balancer/dispatch/try_mirror.hpp"
 
-#include <array>
-
 #include "agent/state_error.hpp"
 #include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
@@ -55,35 +53,6 @@ bool report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
   return true;
 }
 
-/// The fields of one attempt that are ours.
-class Extra {
- public:
-  Extra(const Query& query, const ShardOrder& order, std::string preference)
-      : preference_(std::move(preference)) {
-    add("X-Backpressure", "1");  // BP-032
-    const bool opaque = order.table.opaque != nullptr;
-    if (opaque && !query.client.empty()) {
-      from_ = forwarded_for(query);
-      add(kForwardedFor, from_);
-    }
-    if (!preference_.empty()) add(kReadPreference, preference_);
-    if (query.min_generation) add(kMinGeneration, query.head.find(kMinGeneration));
-    if (const auto key = query.head.find(kIdempotencyKey); !opaque && !key.empty())
-      add(kIdempotencyKey, key);
-  }
-  Extra(const Extra&) = delete;
-  Extra& operator=(const Extra&) = delete;
-  std::span<const Field> fields() const { return {fields_.data(), count_}; }
-
- private:
-  void add(std::string_view name, std::string_view value) { fields_[count_++] = {name, value}; }
-
-  std::string from_;
-  std::string preference_;
-  std::array<Field, kMaxExtra> fields_;
-  std::size_t count_ = 0;
-};
-
 /// Time-outs that escalate hold for attempts in their order (CO-044).
 Micros query_timeout(const ShardOrder& order, const ShardPart& part) {
   if (order.parsed.options.agent_query_timeout) return *order.parsed.options.agent_query_timeout;
@@ -123,100 +92,127 @@ void tell_seat(Seat& seat, const AttemptEnd& end) {
     seat.dropped();
 }
 
-/// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
-/// answer nobody wants it.
-void keep_rest(Query& query, ShardPart& part, Selected& selected, AttemptEnd& end, bool aware,
-               Micros patience, char ends_in) {
-  const bool answered =
-      end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
-  if (!answered) return std::exchange(end.rest_on, {})->close();
-  auto& set = *part.shard->mirrors;
-  auto& breaker = part.shard->protection->breaker;
-  const RestOfReply::Source source{.loop = query.worker.loop,
-                                   .pool = query.worker.pool(set[selected.mirror].agent),
-                                   .set = set,
-                                   .number = selected.mirror,
-                                   .aware = aware,
-                                   .breaker = breaker ? &*breaker : nullptr,
-                                   .patience = patience,
-                                   .ends_in = ends_in};
-  part.rest = std::make_unique<RestOfReply>(source, std::move(selected.seat), end);
+AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& part,
+                      const AgentRequest& request, std::span<const Field> extra,
+                      Micros connect_timeout) {
+  const auto& settings = query.topology->settings;
+  return {.began = query.attempt_begins(),
+          .method = request.method,
+          .target = request.target,
+          .content_type = request.content_type,
+          .body = request.body.empty() && request.method != "POST" && request.method != "PUT"
+                      ? std::nullopt
+                      : std::optional(request.body),
+          .extra = extra,
+          .passed_on = order.table.opaque ? &query.head : nullptr,
+          .repeatable = order.parsed.read,
+          .connect_timeout = connect_timeout,
+          .first_byte_timeout = order.table.first_byte_timeout,
+          .query_timeout = query_timeout(order, part),
+          .note_first_byte = query.wants_trace,
+          .deadline = query.deadline,
+          .limits = {.most = settings.max_packet_size.value,
+                     .whole = order.plan == nullptr && order.parsed.read
+                                  ? settings.reply_buffer_size.value
+                                  : settings.max_packet_size.value}};
 }
 
 }  // namespace
 
-Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
-                      AttemptEnd& end) {
-  const auto& shard = *part.shard;
-  auto& set = *shard.mirrors;
-  auto& mirror = set[selected.mirror];
-  auto& worker = query.worker;
-  const auto& settings = query.topology->settings;
-  const bool aware = order.selection.at(shard) != nullptr;
-  Buffer written(worker.loop.buffers);
-  const auto request =
-      order.dialect.write(query.request, order.parsed, order.plan, mirror.tables, *written);
-  if (written->empty()) written.give_back();  // the client's own words go out
-  const Extra extra(
-      query, order,
-      order.selection.passed_on(set.view(worker.loop.index)->picture, selected.mirror));
-  const AttemptOrder attempt_order{
-      .method = request.method,
-      .target = request.target,
-      .content_type = request.content_type,
-      .body = request.body.empty() && request.method != "POST" && request.method != "PUT"
-                  ? std::nullopt
-                  : std::optional(request.body),
-      .extra = extra.fields(),
-      .passed_on = order.table.opaque ? &query.head : nullptr,
-      .repeatable = order.parsed.read,
-      .connect_timeout = selected.connect_timeout,
-      .first_byte_timeout = order.table.first_byte_timeout,
-      .query_timeout = query_timeout(order, part),
-      .note_first_byte = query.wants_trace,
-      .deadline = query.deadline,
-      .limits = {.most = settings.max_packet_size.value,
-                 .whole = order.plan == nullptr && order.parsed.read
-                              ? settings.reply_buffer_size.value
-                              : settings.max_packet_size.value}};
-  worker.counters.add(Count::attempts);
-  mirror.attempts.fetch_add(1, std::memory_order_relaxed);
-  auto trace = traced(query, order, part, mirror);
+ExtraFields::ExtraFields(const Query& query, const ShardOrder& order, std::string&& preference) {
+  add("X-Backpressure", "1");  // BP-032
+  const bool opaque = order.table.opaque != nullptr;
+  if (opaque && !query.client.empty()) {
+    from_ = forwarded_for(query);
+    add(kForwardedFor, from_);
+  }
+  if (!preference.empty()) add(kReadPreference, preference_ = std::move(preference));
+  if (query.min_generation) add(kMinGeneration, query.head.find(kMinGeneration));
+  if (const auto key = query.head.find(kIdempotencyKey); !opaque && !key.empty())
+    add(kIdempotencyKey, key);
+}
+
+MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
+                     AttemptEnd& end)
+    : query_(query),
+      order_(order),
+      part_(part),
+      selected_(std::move(selected)),
+      end_(end),
+      set_(*part.shard->mirrors),
+      mirror_(set_[selected_.mirror]),
+      aware_(order.selection.at(*part.shard) != nullptr),
+      written_(query.worker.loop.buffers),
+      extra_(
+          query, order,
+          order.selection.passed_on(set_.view(query.worker.loop.index)->picture, selected_.mirror)),
+      attempt_(order_of(
+          query, order, part,
+          order.dialect.write(query.request, order.parsed, order.plan, mirror_.tables, *written_),
+          extra_.all(), selected_.connect_timeout)),
+      trace_(traced(query, order, part, mirror_)),
+      stop_(query, part) {
+  if (written_->empty()) written_.give_back();  // the client's own words go out
+  query.worker.counters.add(Count::attempts);
+  mirror_.attempts.fetch_add(1, std::memory_order_relaxed);
   ++part.attempts;
-  PartStop stop(query, part);
-  co_await attempt(worker.loop, worker.pool(mirror.agent), attempt_order, stop, end);
-  end.outrun = part.outrun && end.outcome == Outcome::cancelled;
-  if (end.stale) worker.counters.add(Count::stale_connections);
-  if (end.outcome == Outcome::connect_timeout) worker.counters.add(Count::connect_timeouts);
-  if (end.outcome == Outcome::query_timeout)
-    worker.counters.add(end.first_byte_timeout ? Count::first_byte_timeouts
-                                               : Count::query_timeouts);
+}
+
+Task<void> MirrorTry::ask() {
+  auto& worker = query_.worker;
+  return attempt(worker.loop, worker.pool(mirror_.agent), attempt_, stop_, end_);
+}
+
+/// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
+/// answer nobody wants it.
+void MirrorTry::keep_rest(char ends_in) {
+  const bool answered =
+      end_.outcome == Outcome::answered || end_.outcome == Outcome::answered_with_warning;
+  if (!answered) return std::exchange(end_.rest_on, {})->close();
+  auto& breaker = part_.shard->protection->breaker;
+  const RestOfReply::Source source{.loop = query_.worker.loop,
+                                   .pool = query_.worker.pool(mirror_.agent),
+                                   .set = set_,
+                                   .number = selected_.mirror,
+                                   .aware = aware_,
+                                   .breaker = breaker ? &*breaker : nullptr,
+                                   .patience = attempt_.query_timeout,
+                                   .ends_in = ends_in};
+  part_.rest = std::make_unique<RestOfReply>(source, std::move(selected_.seat), end_);
+}
+
+void MirrorTry::judge() {
+  auto& counters = query_.worker.counters;
+  end_.outrun = part_.outrun && end_.outcome == Outcome::cancelled;
+  if (end_.stale) counters.add(Count::stale_connections);
+  if (end_.outcome == Outcome::connect_timeout) counters.add(Count::connect_timeouts);
+  if (end_.outcome == Outcome::query_timeout)
+    counters.add(end_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
   char ends_in = 0;
-  if (end.outcome == Outcome::answered) {
-    auto judgement = order.dialect.judge(
-        {end.reply.status, end.reply.content_type(), end.reply.body(), end.reply.left == 0},
-        order.plan != nullptr);
-    end.outcome = judgement.outcome;
-    end.why = std::move(judgement.message);
+  if (end_.outcome == Outcome::answered) {
+    auto judgement = order_.dialect.judge(
+        {end_.reply.status, end_.reply.content_type(), end_.reply.body(), end_.reply.left == 0},
+        order_.plan != nullptr);
+    end_.outcome = judgement.outcome;
+    if (!judgement.message.empty()) end_.why = std::move(judgement.message);
     ends_in = judgement.ends_in;
   }
-  if (aware && report(set, selected.mirror, end))
-    part.gone.emplace_back(selected.mirror, Loop::now());
-  tell_seat(selected.seat, end);
-  if (end.rest_on)
-    keep_rest(query, part, selected, end, aware, attempt_order.query_timeout, ends_in);
-  if (auto& breaker = shard.protection->breaker; breaker && !part.rest)
-    breaker->ended(selected.mirror, order.parsed.read ? Operation::read : Operation::write,
-                   end.outcome, Loop::now());
-  if (trace) {
-    if (end.connect) trace->connected(end.sent_at);
-    if (end.first_byte) trace->first_byte(*end.first_byte);
-    trace->end(end.ended, end.outcome, end.why);
+  if (aware_ && report(set_, selected_.mirror, end_))
+    part_.gone.emplace_back(selected_.mirror, Loop::now());
+  tell_seat(selected_.seat, end_);
+  if (end_.rest_on) keep_rest(ends_in);
+  if (auto& breaker = part_.shard->protection->breaker; breaker && !part_.rest)
+    breaker->ended(selected_.mirror, order_.parsed.read ? Operation::read : Operation::write,
+                   end_.outcome, Loop::now());
+  if (trace_) {
+    if (end_.connect) trace_->connected(end_.sent_at);
+    if (end_.first_byte) trace_->first_byte(*end_.first_byte);
+    trace_->end(end_.ended, end_.outcome, end_.why);
   }
   const bool answered =
-      end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning;
-  if (!part.rest && (order.plan == nullptr || !answered))
-    record(mirror, set.failure_floor(), worker.loop.index, end.ended, end);
+      end_.outcome == Outcome::answered || end_.outcome == Outcome::answered_with_warning;
+  if (!part_.rest && (order_.plan == nullptr || !answered))
+    record(mirror_, set_.failure_floor(), query_.worker.loop.index, end_.ended, end_);
 }
 
 }  // namespace karmad

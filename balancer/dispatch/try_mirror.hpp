@@ -1,12 +1,62 @@
 #pragma once
 
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "agent/buffers.hpp"
 #include "balancer/dispatch/select_mirror.hpp"
 
 namespace karmad {
 
-/// One attempt at one mirror, judged, recorded and traced; `end` is fresh. A merged answer that is
-/// good so far is not recorded yet: merging may show it broken.
-Task<void> try_mirror(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
-                      AttemptEnd& end);
+/// The fields of one attempt that are ours.
+class ExtraFields {
+ public:
+  ExtraFields(const Query& query, const ShardOrder& order, std::string&& preference);
+  ExtraFields(const ExtraFields&) = delete;
+  ExtraFields& operator=(const ExtraFields&) = delete;
+  std::span<const Field> all() const { return {fields_.data(), count_}; }
+
+ private:
+  void add(std::string_view name, std::string_view value) { fields_[count_++] = {name, value}; }
+
+  std::string from_;
+  std::string preference_;
+  std::array<Field, kMaxExtra> fields_;
+  std::size_t count_ = 0;
+};
+
+/// One attempt at one mirror, which is asked once and then judged; `end` is fresh. It holds the
+/// mirror's seat and what is sent, and lives as long as the attempt.
+class MirrorTry {
+ public:
+  MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
+            AttemptEnd& end);
+  MirrorTry(const MirrorTry&) = delete;
+  MirrorTry& operator=(const MirrorTry&) = delete;
+
+  Task<void> ask();
+  /// Says in `end` what the answer means, enters it in the mirror's record, and ends its trace. A
+  /// merged answer that is good so far is not recorded yet: merging may show it broken.
+  void judge();
+
+ private:
+  void keep_rest(char ends_in);
+
+  Query& query_;
+  const ShardOrder& order_;
+  ShardPart& part_;
+  Selected selected_;
+  AttemptEnd& end_;
+  MirrorSet& set_;
+  Mirror& mirror_;
+  bool aware_;  ///< the set's state machine wants to know
+  Buffer written_;
+  ExtraFields extra_;
+  AttemptOrder attempt_;
+  std::optional<OpenAttempt> trace_;  ///< where somebody will read it
+  PartStop stop_;
+};
 
 }  // namespace karmad

@@ -118,6 +118,7 @@ bool admitted_at_once(Query& query) {
 }
 
 Task<std::optional<Answer>> wait_for_tickets(Query& query) {
+  query.waited = true;
   auto& admission = *query.worker.process.admission;
   const auto priority = priority_of(query.head, admission);
   const auto longest = admission.queue_timeout();

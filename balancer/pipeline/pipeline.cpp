@@ -17,7 +17,7 @@ Task<Answer> pass_pipeline(Query& query) {
 }
 
 Task<void> pass_shard_pipeline(ShardCall& call) {
-  static constexpr Quorum kPipeline{Hedged{OtherMirrors{Throttling{OneAttempt{}}}}};
+  static constexpr Quorum kPipeline{Hedged{Retries{OneAttempt{}}}};
   return kPipeline(call);
 }
 

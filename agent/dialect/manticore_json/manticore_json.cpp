@@ -35,6 +35,25 @@ bool asks_for(std::span<const std::string> tables, std::string_view table) {
   return tables.size() == 1 && tables.front() == table;
 }
 
+/// Corrects what was made of an answer by what it says itself.
+void look_inside(const AgentReply& reply, bool merged, Judgement& judged) {
+  const auto preface = preface_of(reply.body);
+  if (preface.error) {
+    const auto error = agent_error_text(reply.body);
+    judged = judgement(
+        blame_of(error) == Blame::client ? Outcome::client_mistake : Outcome::agent_error, error);
+    return;
+  }
+  if (merged) {
+    const auto head = read_reply(reply.body, ReadTail::no);
+    if (!head) {
+      judged = judgement(Outcome::wrong_reply, "the answer is no search result: " + head.error());
+      return;
+    }
+  }
+  if (preface.warning) judged.outcome = Outcome::answered_with_warning;
+}
+
 }  // namespace
 
 std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& request) const {
@@ -80,19 +99,7 @@ AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& pa
 
 Judgement ManticoreJson::judge(const AgentReply& reply, bool merged) const {
   auto judged = judge_reply(reply);
-  if (judged.outcome != Outcome::answered) return judged;
-  const auto preface = preface_of(reply.body);
-  if (preface.error) {
-    const auto error = agent_error_text(reply.body);
-    return judgement(
-        blame_of(error) == Blame::client ? Outcome::client_mistake : Outcome::agent_error, error);
-  }
-  if (merged) {
-    const auto head = read_reply(reply.body, ReadTail::no);
-    if (!head)
-      return judgement(Outcome::wrong_reply, "the answer is no search result: " + head.error());
-  }
-  if (preface.warning) judged.outcome = Outcome::answered_with_warning;
+  if (judged.outcome == Outcome::answered) look_inside(reply, merged, judged);
   return judged;
 }
 

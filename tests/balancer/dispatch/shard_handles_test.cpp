@@ -64,16 +64,16 @@ struct AShardHandle : testing::Asking {
   }
 };
 
-TEST_F(AShardHandle, OtherMirrorsStopsWithTheAnswer) {
-  OtherMirrors handle{next()};
+TEST_F(AShardHandle, RetriesStopWithTheAnswer) {
+  Retries handle{next()};
   call(handle);
   EXPECT_EQ(reasons, (std::vector{AttemptReason::initial}));
 }
 
 // BP-060: at once, each with its reason.
-TEST_F(AShardHandle, OtherMirrorsAsksAsOftenAsItsNextAllows) {
+TEST_F(AShardHandle, RetriesAskAsOftenAsTheirNextAllows) {
   decisions = {decided(Final::no, Reason::retry), decided(Final::no, Reason::overload)};
-  OtherMirrors handle{next()};
+  Retries handle{next()};
   call(handle);
   EXPECT_EQ(reasons,
             (std::vector{AttemptReason::initial, AttemptReason::retry, AttemptReason::overload}));
@@ -82,37 +82,27 @@ TEST_F(AShardHandle, OtherMirrorsAsksAsOftenAsItsNextAllows) {
   EXPECT_EQ(extras, 0U);
 }
 
-TEST_F(AShardHandle, OtherMirrorsStopsWhenItsNextSaysSo) {
+TEST_F(AShardHandle, RetriesStopWhenTheirNextSaysSo) {
   decisions = {decided(Final::limit)};
-  OtherMirrors handle{next()};
+  Retries handle{next()};
   call(handle);
   EXPECT_EQ(reasons.size(), 1U);
 }
 
 TEST_F(AShardHandle, RetriesStopWhenTheBudgetIsEmpty) {
   for (int i = 0; i < 100; ++i) decisions.push_back(decided(Final::no, Reason::retry));
-  OtherMirrors handle{next()};
+  Retries handle{next()};
   call(handle);
   EXPECT_EQ(reasons.size(), 11U);  // the first, and the ten that are saved up
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
-// CO-004, CO-020: what waits for a told delay is the inner handle's.
-TEST_F(AShardHandle, ThrottlingAsksAgainForNoOtherReason) {
+// CO-004, CO-020: between the others, and they go on as before.
+TEST_F(AShardHandle, RetriesWaitOutWhatAMirrorTold) {
   decisions = {decided(Final::no, Reason::throttled), decided(Final::no, Reason::throttled),
                decided(Final::no, Reason::retry), decided(Final::limit)};
-  std::vector<Reason> outer;
-  Throttling inner{next()};
-  const auto watched = [&inner, &outer](ShardCall& call) -> Task<Decision> {
-    return [](auto& asked, auto& seen, ShardCall& with) -> Task<Decision> {
-      auto decided = co_await asked(with);
-      seen.push_back(decided.reason);
-      co_return decided;
-    }(inner, outer, call);
-  };
-  OtherMirrors handle{watched};
+  Retries handle{next()};
   call(handle);
-  EXPECT_EQ(outer, (std::vector{Reason::retry, Reason::initial}));
   EXPECT_EQ(reasons, (std::vector{AttemptReason::initial, AttemptReason::throttled,
                                   AttemptReason::throttled, AttemptReason::retry}));
   EXPECT_EQ(counted(Count::throttled_retries), 2U);
@@ -125,7 +115,7 @@ TEST_F(AShardHandle, APauseEndsWhenTheQueryIsStopped) {
     call.query.stop();
     return attempt(*this, call);
   };
-  OtherMirrors handle{stopping};
+  Retries handle{stopping};
   call(handle);
   EXPECT_EQ(reasons.size(), 1U);
   EXPECT_EQ(extras, 0U);
