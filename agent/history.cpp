@@ -70,6 +70,12 @@ Totals Tally::totals() const {
   return sum;
 }
 
+std::uint64_t Tally::attempts() const {
+  std::uint64_t sum = 0;
+  for (const auto& cell : cells_) sum += cell.attempts.get();
+  return sum;
+}
+
 void History::Latencies::clear() noexcept {
   for (auto& count : counts) count.set(0);
 }

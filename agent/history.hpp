@@ -80,11 +80,15 @@ class Tally {
  public:
   explicit Tally(unsigned workers) : cells_(workers) {}
   void add(unsigned worker, const Event& event) noexcept { cells_[worker].totals.add(event); }
+  /// An attempt begins.
+  void attempted(unsigned worker) noexcept { cells_[worker].attempts.add(1); }
   Totals totals() const;
+  std::uint64_t attempts() const;
 
  private:
   struct alignas(64) Cell {
     OwnedTotals totals;
+    Owned<std::uint64_t> attempts;
   };
   std::vector<Cell> cells_;
 };

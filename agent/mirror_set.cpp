@@ -62,13 +62,14 @@ Question MirrorSet::with_selector(Question question) const {
   return question;
 }
 
-std::optional<std::size_t> MirrorSet::pick(Question question, unsigned worker,
+std::optional<std::size_t> MirrorSet::pick(const Question& question, unsigned worker,
                                            RandomSource& random) const {
   if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector)
     return question.excluded.empty() ? std::optional<std::size_t>(0) : std::nullopt;
   Views views;
-  return select(with_selector(question), slots_[worker].view->picture, fill(views),
-                *options_.strategy, random);
+  const auto& picture = slots_[worker].view->picture;
+  if (!options_.selector) return select(question, picture, fill(views), *options_.strategy, random);
+  return select(with_selector(question), picture, fill(views), *options_.strategy, random);
 }
 
 std::pair<std::size_t, std::size_t> MirrorSet::counts(const Question& question,

@@ -33,11 +33,10 @@ class Mirror {
         latency(workers, period) {}
 
   const std::shared_ptr<Agent> agent;
-  const std::vector<std::string> tables;   ///< its own names of the table
-  const double weight;                     ///< factor of its karma, from the configuration
-  Tally tally;                             ///< since the start
-  LatencyBlocks latency;                   ///< what karma is made of
-  std::atomic<std::uint64_t> attempts{0};  ///< begun since the start
+  const std::vector<std::string> tables;  ///< its own names of the table
+  const double weight;                    ///< factor of its karma, from the configuration
+  Tally tally;                            ///< since the start
+  LatencyBlocks latency;                  ///< what karma is made of
   double karma() const { return karma_.load(std::memory_order_relaxed); }
 
   /// An answer took this long, or at least this long: for the quantiles of its set. Called by the
@@ -95,7 +94,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
 
   /// The mirror to try, by everything that is known on this worker (select.hpp). Nothing when none
   /// suits the question's need. No allocation, no lock.
-  std::optional<std::size_t> pick(Question question, unsigned worker, RandomSource& random) const;
+  std::optional<std::size_t> pick(const Question& question, unsigned worker,
+                                  RandomSource& random) const;
 
   /// What this worker knows; replaced by the next news.
   const std::shared_ptr<const SetView>& view(unsigned worker) const { return slots_[worker].view; }

@@ -411,7 +411,8 @@ Task<Answer> answer(Query& query, Scatter scatter) {
 Task<Answer> answer_anew(Query& query, Scatter scatter) {
   query.plan_anew = false;
   query.worker.counters.add(Count::planned_anew);
-  query.former = std::exchange(query.topology, query.worker.topology());
+  query.anew = query.worker.topology();
+  query.former = std::exchange(query.topology, query.anew.get());
   return answer(query, scatter);
 }
 

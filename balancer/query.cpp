@@ -24,10 +24,10 @@ std::optional<PartialResults> wanted(std::string_view header) {
 
 }  // namespace
 
-Query::Query(Worker& on, const RequestHead& request_head, std::string_view request_body,
-             std::string_view from)
+Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
+             std::string_view request_body, std::string_view from)
     : worker(on),
-      topology(on.topology()),
+      topology(&with),
       request{.method = request_head.method,
               .path = request_head.path,
               .query = request_head.query,

@@ -25,14 +25,15 @@ inline constexpr std::string_view kHedge = "X-Hedge";
 /// A client's request on its way through the balancer, from its complete arrival to its answer. It
 /// lives in the session; everything that refers to it ends before it does.
 struct Query {
-  Query(Worker& on, const RequestHead& request_head, std::string_view request_body,
-        std::string_view from);
+  /// `with` outlives it; so does whatever the views are of.
+  Query(Worker& on, const Topology& with, const RequestHead& request_head,
+        std::string_view request_body, std::string_view from);
 
   Worker& worker;
-  std::shared_ptr<const Topology> topology;
-  /// Before it was planned anew: what was tried then is still referred to.
-  std::shared_ptr<const Topology> former;
-  bool plan_anew = false;  ///< a shard moved: on the topology of now, once (CO-052)
+  const Topology* topology;
+  const Topology* former = nullptr;      ///< before it was planned anew
+  std::shared_ptr<const Topology> anew;  ///< keeps what it was planned on then
+  bool plan_anew = false;                ///< a shard moved: on the topology of now, once (CO-052)
   ClientRequest request;
   Parsed parsed;  ///< what its dialect understood of it, once it did
   /// The head the request came with; its fields travel on where the dialect is opaque.

@@ -54,7 +54,7 @@ bool is_to_plan_anew(const ShardCall& call, const Decision& next) {
   const auto kind = part.advice.kind;
   const bool gone = kind == Advice::Kind::moved || kind == Advice::Kind::migrating;
   const bool goes_on = next.again() || (!part.retries && order.parsed.read);
-  return gone && goes_on && !query.former && query.worker.topology() != query.topology;
+  return gone && goes_on && !query.former && query.worker.topology_now() != query.topology;
 }
 
 }  // namespace
@@ -125,14 +125,17 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
                    end.outcome == Outcome::connect_timeout;
   part.status = static_cast<unsigned>(end.reply.status);
-  auto next = after_attempt(call, end);
-  part.reply = std::move(end.reply);
   if (part.answered()) {
+    after_attempt(call, end);
+    part.reply = std::move(end.reply);
     if (part.extra) part.extra->succeeded();
     if (order.plan != nullptr)
       part.unsettled = AttemptEnd{.outcome = end.outcome, .took = end.took, .connect = end.connect};
-    co_return next;
+    constexpr Decision kAnswered{.final = Final::answered};
+    co_return kAnswered;
   }
+  auto next = after_attempt(call, end);
+  part.reply = std::move(end.reply);
   part.extra.reset();
   obey(call, asked, next);
   if (end.outcome == Outcome::client_mistake && !next.again()) {

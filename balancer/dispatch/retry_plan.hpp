@@ -133,8 +133,11 @@ struct Decision {
 /// state but the bucket it is handed. Nothing allocates. `rules` must outlive it.
 class RetryLoop {
  public:
-  RetryLoop(const RetryRules& rules, const RetrySubject& subject)
+  explicit RetryLoop(const RetryRules& rules, const RetrySubject& subject = {})
       : rules_(rules), subject_(subject) {}
+
+  /// To be filled in where it lies, before after() is called the first time.
+  RetrySubject& subject() { return subject_; }
 
   /// To be called once for each attempt, answered or not; after a final decision no more. `left`
   /// until the query's deadline; `jitter` in [0, 1), drawn anew; `bucket` of the mirror set, may be
@@ -168,7 +171,7 @@ class RetryLoop {
   Doubling backoff_limits(const Advice& advice) const;
 
   const RetryRules& rules_;
-  const RetrySubject subject_;
+  RetrySubject subject_;
   unsigned attempts_ = 1;  // made or decided, hedges included
   unsigned answers_ = 0;   // attempts that ended
   unsigned retries_ = 0;   // the `attempt` of section 4.3: all but the throttled (BP-003, CO-021)

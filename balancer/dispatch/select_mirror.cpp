@@ -33,7 +33,7 @@ Candidates too_old(const Query& query, const ShardOrder& order, const SetView& v
 
 /// The mirror that the strategy chooses, and a seat there. Whoever takes the last one in between
 /// only takes this mirror out of the question.
-std::optional<Selected> seated(Query& query, const ShardPart& part, Question question,
+std::optional<Selected> seated(Query& query, const ShardPart& part, Question&& question,
                                Micros connect_timeout) {
   const auto& set = *part.shard->mirrors;
   for (;;) {
@@ -58,7 +58,7 @@ std::optional<Selected> mirror_to_probe(Query& query, const ShardOrder& order,
   Candidates probed;
   probed.insert(*due);
   question.excluded = question.excluded | (Candidates::first(set.size()) - probed);
-  return seated(query, part, question, order.table.connect_timeout);
+  return seated(query, part, std::move(question), order.table.connect_timeout);
 }
 
 /// The mirror that a rule named for this attempt, unless it is full.

@@ -32,6 +32,8 @@ struct ShardOrder {
 
 /// The part of a query that goes to one shard, and how it ended; or one hedge of it.
 struct ShardPart {
+  ShardPart() {}  // NOLINT: with `= default` it would be filled with zeros first
+
   const Shard* shard = nullptr;
   unsigned number = 1;  ///< of the shard, for the trace
   Candidates tried;

@@ -6,33 +6,36 @@
 namespace karmad {
 namespace {
 
-RetrySettings retry_settings(const Query& query, const ShardOrder& order, const Shard& shard) {
+// Both write where it lies: a copy right behind its parts waits until they have reached the cache.
+
+void fill_in(const Query& query, const ShardOrder& order, const Shard& shard,
+             RetrySettings& settings) {
   const auto& options = order.parsed.options;
-  return {.per_mirror_of_query = options.retry_count,
-          .absolute_of_line = shard.retry_count,
-          .per_mirror = order.table.retry_count,
-          .delay = options.retry_delay.value_or(query.topology->settings.agent_retry_delay.value)};
+  settings.per_mirror_of_query = options.retry_count;
+  settings.absolute_of_line = shard.retry_count;
+  settings.per_mirror = order.table.retry_count;
+  settings.delay = options.retry_delay.value_or(query.topology->settings.agent_retry_delay.value);
 }
 
 /// Without a word on retries, a list of time-outs allows as many as it has steps (CO-044).
-RetrySubject subject_of(const Query& query, const ShardOrder& order, const Shard& shard) {
-  RetrySubject subject{.kind = order.parsed.read ? RequestClass::read : RequestClass::write,
-                       .has_idempotency_key = !query.head.find("Idempotency-Key").empty(),
-                       .mirrors = shard.mirrors->size(),
-                       .ordinary = retry_settings(query, order, shard)};
+void describe(const Query& query, const ShardOrder& order, const Shard& shard,
+              RetrySubject& subject) {
+  subject.kind = order.parsed.read ? RequestClass::read : RequestClass::write;
+  subject.has_idempotency_key = !query.head.find("Idempotency-Key").empty();
+  subject.mirrors = shard.mirrors->size();
+  fill_in(query, order, shard, subject.ordinary);
   const auto steps = order.table.search_timeouts.size();
   auto& ordinary = subject.ordinary;
   if (steps > 1 && !ordinary.per_mirror && !ordinary.per_mirror_of_query)
     ordinary.absolute_of_line =
         ordinary.absolute_of_line.value_or(static_cast<unsigned>(steps - 1));
-  return subject;
 }
 
 }  // namespace
 
 void begin(Query& query, const ShardOrder& order, ShardPart& part) {
   part.live.emplace(part.shard->protection->budget, query.worker.loop.index);
-  part.retries.emplace(order.table.retry_rules, subject_of(query, order, *part.shard));
+  describe(query, order, *part.shard, part.retries.emplace(order.table.retry_rules).subject());
 }
 
 bool reject(ShardCall& call, std::string why) {

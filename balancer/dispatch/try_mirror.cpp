@@ -154,7 +154,7 @@ MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Sel
       stop_(query, part) {
   if (written_->empty()) written_.give_back();  // the client's own words go out
   query.worker.counters.add(Count::attempts);
-  mirror_.attempts.fetch_add(1, std::memory_order_relaxed);
+  mirror_.tally.attempted(query.worker.loop.index);
   ++part.attempts;
 }
 

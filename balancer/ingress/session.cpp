@@ -130,8 +130,13 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
   self->close();
 }
 
-void Session::await_request() {
+/// Those of now. A query goes by them to its end.
+void Session::take_settings() {
   if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
+}
+
+void Session::await_request() {
+  take_settings();
   allow(Phase::idle, used_ ? settings().client_timeout.value : settings().network_timeout.value);
   if (!unread_ && !reading()) start_read();
 }
@@ -177,7 +182,8 @@ Task<bool> Session::serve() {
     phase_ = Phase::answering;
     bool goes_on = false;
     {
-      Query query(worker_, head, body, client_);
+      take_settings();
+      Query query(worker_, *settings_, head, body, client_);
       worker_.counters.add(Count::bytes_in, query.bytes_in);
       query.admissions = &low_admissions_;
       query_ = &query;

@@ -40,6 +40,7 @@ class Session final : public Stream {
 
   static Background run(boost::intrusive_ptr<Session> self);
   void await_request();
+  void take_settings();
   Task<bool> serve();
   bool here(const std::string& in, RequestHead& head, std::string_view& body) const;
   Task<bool> read_request(std::string& in, RequestHead& head, std::string& chunks,

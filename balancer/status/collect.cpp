@@ -100,7 +100,7 @@ class Collector {
                                 .probability = shares[i],
                                 .persistent = shard.persistent,
                                 .standing = standing(selection.at(shard), view, i),
-                                .attempts = mirror.attempts.load(std::memory_order_relaxed),
+                                .attempts = mirror.tally.attempts(),
                                 .since_start = mirror.tally.totals()});
     }
     return status;

@@ -199,8 +199,8 @@ class Listener {
   std::string reason_;
 };
 
-std::unexpected<ClientError> bad_request(std::string reason) {
-  return std::unexpected(ClientError{400, std::move(reason)});
+ClientError bad_request(std::string reason) {
+  return {400, std::move(reason)};
 }
 
 /// Reads any body; the reason why it is refused.
@@ -251,10 +251,11 @@ std::optional<Property> property_named(std::string_view key) {
   return found;
 }
 
-std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
-                                                              unsigned max_depth) {
-  std::expected<SearchRequest, ClientError> read_request;  // made where it goes
-  auto& request = *read_request;
+namespace {
+
+/// Reads it into `request`. What is wrong with it, if anything is.
+std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
+                                      SearchRequest& request) {
   if (!read_plain_request(body, max_depth, request)) {
     request = {};
     if (auto wrong = read(body, max_depth, request); !wrong.empty())
@@ -269,7 +270,17 @@ std::expected<SearchRequest, ClientError> read_search_request(std::string_view b
         fmt::format("\"{}\" names several tables; ask one, or define a distributed table over them",
                     request.table));
   if (same(request.table, "_all")) return bad_request("\"_all\" is not supported; name one table");
-  return read_request;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
+                                                              unsigned max_depth) {
+  std::expected<SearchRequest, ClientError> request;  // the only one: made where it goes
+  if (auto wrong = mistake_in(body, max_depth, *request))
+    request = std::unexpected(*std::move(wrong));
+  return request;
 }
 
 }  // namespace karmad

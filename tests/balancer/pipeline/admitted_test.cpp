@@ -21,7 +21,7 @@ struct AdmittedHandle : testing::Asking {
     Request(AdmittedHandle& test, std::string_view with_head, std::string_view with_body = {})
         : bytes(std::string(with_head).append("\r\n")), body(with_body) {
       EXPECT_TRUE(parse_request_head(bytes, {}, head));
-      query.emplace(test.worker, head, body, "::1");
+      query.emplace(test.worker, *test.worker.topology_now(), head, body, "::1");
       query->admissions = &test.admissions;
       spawn([](Request& self, AdmittedHandle& of) -> Task<void> {
         self.answer = co_await of.handle(*self.query);

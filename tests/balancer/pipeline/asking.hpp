@@ -21,7 +21,8 @@ class Asking : public ::testing::Test {
     RequestHead parsed;
     const auto state = parse_request_head(bytes, {}, parsed);
     EXPECT_TRUE(state && *state == HeadState::complete) << head;
-    Query query(worker, parsed, body, "::1");
+    const auto topology = worker.topology();
+    Query query(worker, *topology, parsed, body, "::1");
     if (leaves) query.client_left = true;
     Answer answer;
     spawn([](H& asked, Query& with, Answer& told) -> Task<void> { told = co_await asked(with); }(

@@ -42,8 +42,8 @@ TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
   seen.clear();
   static Scatter scatter;
   scatter = [](Query& query, const Table&, const Dialect&) -> Task<Answer> {
-    seen.push_back(query.topology.get());
-    if (query.former) seen.push_back(query.former.get());
+    seen.push_back(query.topology);
+    if (query.former) seen.push_back(query.former);
     query.plan_anew = !query.former;
     if (query.plan_anew) co_return co_await answer_anew(query, scatter);
     co_return Answer{};

@@ -74,7 +74,7 @@ TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
   RequestHead head;
   const auto bytes = std::string(kRequest).append("\r\n");
   ASSERT_TRUE(parse_request_head(bytes, {}, head));
-  Query query(worker, head, "asked", "::1");
+  Query query(worker, *worker.topology_now(), head, "asked", "::1");
   std::string told;
   spawn([](auto& asked, Query& with, std::string& body) -> Task<void> {
     auto answer = co_await asked(with);
