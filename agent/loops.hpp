@@ -1,6 +1,6 @@
 #pragma once
 
-#include <boost/asio/post.hpp>
+#include <utility>
 #include <vector>
 
 #include "agent/transport/loop.hpp"
@@ -17,7 +17,7 @@ struct Loops {
   template <class Job>
   void post(unsigned worker, Job job) const {
     if (of.empty()) return job();
-    asio::post(of[worker]->io, std::move(job));
+    of[worker]->post(std::move(job));
   }
 };
 

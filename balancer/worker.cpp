@@ -41,8 +41,7 @@ Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
     : loop(index, topology->settings.buffer_keep_up_to.value, seed),
       process(the_process),
       all(workers),
-      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))),
-      work_(loop.io.get_executor()) {}
+      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {}
 
 Worker::~Worker() = default;
 
@@ -107,7 +106,7 @@ void Worker::finish_if_empty() {
   for (auto* pools : {&pools_, &blackhole_pools_})
     for (auto& pool : *pools)
       if (pool) pool->clear();
-  work_.reset();
+  loop.let_end();
 }
 
 }  // namespace karmad

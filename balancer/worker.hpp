@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/post.hpp>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -44,13 +43,10 @@ class Worker {
   ~Worker();
 
   /// Runs until it was drained and the last session has ended.
-  void run() { loop.io.run(); }
+  void run() { loop.run(); }
 
   /// Calls `job` on this worker; from any thread.
-  template <class Job>
-  void post(Job job) {
-    asio::post(loop.io, std::move(job));
-  }
+  void post(Inbox::Job job) { loop.post(std::move(job)); }
 
   /// The configuration a query begins with; it keeps it to its end.
   std::shared_ptr<const Topology> topology() const { return {topology_, topology_->get()}; }
@@ -102,7 +98,6 @@ class Worker {
   Pools blackhole_pools_;
   std::vector<std::unique_ptr<RequestHead>> heads_;
   std::vector<Session*> sessions_;
-  asio::executor_work_guard<Executor> work_;
   bool draining_ = false;
   std::uint64_t queries_ = 0;
 };

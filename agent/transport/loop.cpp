@@ -1,13 +1,45 @@
 #include "agent/transport/loop.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <utility>
+
 namespace karmad {
+
+namespace {
+
+/// The loop that this thread runs.
+constinit thread_local const Loop* running = nullptr;
+
+}  // namespace
 
 Loop::Loop(unsigned number, std::size_t buffer_keep_up_to, std::uint64_t seed)
     : index(number),
       buffers(buffer_keep_up_to),
-      io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
+      io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
       random(seed),
       timer_(io.get_executor()) {}
+
+Loop::~Loop() = default;
+
+void Loop::run() {
+  running = this;
+  io.run();
+  running = nullptr;
+}
+
+void Loop::post(Inbox::Job job) {
+  if (running == this) {
+    asio::post(io, std::move(job));
+  } else {
+    inbox_.put(std::move(job));
+  }
+}
+
+asio::thread_pool& Loop::helper() {
+  if (!helper_) helper_ = std::make_unique<asio::thread_pool>(1);
+  return *helper_;
+}
 
 TimePoint Loop::now() {
   return TimePoint{

@@ -1,15 +1,22 @@
 #pragma once
 
-#include <boost/asio/detail/reactor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <memory>
+
+#include <boost/asio/detail/reactor.hpp>  // needs io_context.hpp before it
 
 #include "agent/buffers.hpp"
 #include "agent/transport/deadlines.hpp"
 #include "agent/transport/http_head.hpp"
+#include "agent/transport/inbox.hpp"
 #include "agent/transport/task.hpp"
 #include "agent/transport/turn.hpp"
 #include "strategies/random_source.hpp"
+
+namespace boost::asio {
+class thread_pool;
+}
 
 namespace karmad {
 
@@ -17,10 +24,21 @@ namespace asio = boost::asio;
 using Executor = asio::io_context::executor_type;
 
 /// What one worker's coroutines share: an event loop, its deadlines, buffers and chance. Everything
-/// in it belongs to the thread that runs `io`; other threads may only `post` to it.
+/// in it belongs to the thread that runs it; other threads may only `post` to it.
 class Loop {
  public:
   Loop(unsigned index, std::size_t buffer_keep_up_to, std::uint64_t seed);
+  ~Loop();
+
+  /// Has this thread do the loop's work until it may end and nothing is under way.
+  void run();
+  void let_end() { inbox_.let_end(); }
+
+  /// Runs `job` in the loop's thread, later; from any thread.
+  void post(Inbox::Job job);
+
+  /// A thread for what blocks, made when it is first asked for. The loop's end waits for it.
+  asio::thread_pool& helper();
 
   /// Reads the clock (19 ns).
   static TimePoint now();
@@ -44,6 +62,8 @@ class Loop {
  private:
   void start_tick(TimePoint now);
 
+  Inbox inbox_{io};
+  std::unique_ptr<asio::thread_pool> helper_;
   Deadlines deadlines_;
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>, Executor>

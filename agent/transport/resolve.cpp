@@ -2,15 +2,15 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 namespace karmad {
 namespace {
 
 using Tcp = asio::ip::tcp;
-using Resolver = asio::ip::basic_resolver<Tcp, Executor>;
 
-template <class Results>
-Endpoints from(const Results& results) {
+Endpoints from(const Tcp::resolver::results_type& results) {
   Endpoints endpoints;
   for (const auto& entry : results) endpoints.emplace_back(entry.endpoint());
   return endpoints;
@@ -46,31 +46,28 @@ Task<std::expected<Endpoints, std::string>> resolve(Loop& loop, const Address& a
   using Result = std::expected<Endpoints, std::string>;
   if (auto literal = literal_endpoints(address)) co_return Result(*literal);
   if (stop.requested()) co_return Result(std::unexpected(std::string("stopped")));
-  // The look-up runs in a thread of Asio's and cannot be broken off. Who waits can: then the
-  // look-up is left alone with what belongs to it.
+  // The look-up blocks the loop's helper and cannot be broken off. Who waits can: then the look-up
+  // is left alone with what belongs to it. The loop does not end before it.
   struct LookingUp {
-    explicit LookingUp(Loop& of) : resolver(of.io.get_executor()) {}
-    Resolver resolver;
+    explicit LookingUp(Loop& of) : under_way(of.io.get_executor()) {}
+    asio::executor_work_guard<Executor> under_way;
     Signal done;
-    error_code error;
-    Endpoints endpoints;
+    Result result;
   };
-  const auto looking = std::make_shared<LookingUp>(loop);
-  looking->resolver.async_resolve(
-      address.host, std::to_string(address.port),
-      [looking](error_code error, const Resolver::results_type& results) {
-        looking->error = error;
-        looking->endpoints = from(results);
-        looking->done.notify();
-      });
+  auto looking = std::make_shared<LookingUp>(loop);
+  asio::post(loop.helper(), [&loop, address, mine = looking]() mutable {
+    loop.post([found = resolve_now(address), own = std::move(mine)]() mutable {
+      own->result = std::move(found);
+      own->done.notify();
+    });
+  });
   {
     const Stop::Guard guard(stop, looking.get(),
                             [](void* whom) { static_cast<LookingUp*>(whom)->done.notify(); });
     co_await looking->done;
   }
   if (stop.requested()) co_return Result(std::unexpected(std::string("stopped")));
-  if (looking->error) co_return Result(std::unexpected(reason(address, looking->error)));
-  co_return Result(std::move(looking->endpoints));
+  co_return std::move(looking->result);
 }
 
 }  // namespace karmad
