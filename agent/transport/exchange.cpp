@@ -274,7 +274,7 @@ Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending)
 
 }  // namespace
 
-Task<void> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
+Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeEnd& end,
                     FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,

@@ -18,6 +18,13 @@ struct Reply {
   std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
   std::size_t type_size = 0;
 
+  /// As it was made. (Assigning a new one would load what it has just stored, and wait for that.)
+  void forget() {
+    bytes.clear();
+    head_size = type_begin = type_size = 0;
+    left = 0;
+    status = 0;
+  }
   std::string_view head() const { return std::string_view(bytes).substr(0, head_size); }
   std::string_view body() const { return std::string_view(bytes).substr(head_size); }
   std::string_view content_type() const {
@@ -49,9 +56,10 @@ struct FirstByte {
 };
 
 /// Sends a request and reads the reply as far as `limits` says, on a connection whose first read is
-/// outstanding. What `request.head` refers to is needed only until it waits; the body until it
-/// ends. Bounded by `stop`. `to_head`: the request is a HEAD. `reply` and `end` are fresh.
-Task<void> exchange(Loop& loop, Connection& connection, Outgoing request, bool to_head,
+/// outstanding. `request` and its body stay until it ends; what its head refers to is needed only
+/// until it waits. Bounded by `stop`. `to_head`: the request is a HEAD. `reply` and `end` are
+/// fresh.
+Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeEnd& end,
                     FirstByte* first_byte = nullptr);
 

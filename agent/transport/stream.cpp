@@ -99,11 +99,11 @@ void Stream::look() {
                                   asio::detail::reactor::read_op, this);
 }
 
-void Stream::read_ended(error_code error, std::size_t size) {
+void Stream::read_ended(const error_code& error, std::size_t size) {
   reading_ = false;
-  if (hidden_end_ && size == 0) error = hidden_end_;
-  if (!error && size < room_) loop_.turn.watch(*this);
-  last_ = {error, size};
+  last_.error = hidden_end_ && size == 0 ? hidden_end_ : error;
+  last_.size = size;
+  if (!last_.error && size < room_) loop_.turn.watch(*this);
   if (reader_) {
     std::exchange(reader_, nullptr).resume();
   } else {

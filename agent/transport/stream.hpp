@@ -122,7 +122,7 @@ class Stream {
 
   Read receive();
   void look();
-  void read_ended(error_code error, std::size_t size);
+  void read_ended(const error_code& error, std::size_t size);
 
   Loop& loop_;
   WatchedSocket socket_;

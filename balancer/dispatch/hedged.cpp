@@ -16,6 +16,10 @@ std::optional<HedgeRules> hedging_of(const ShardCall& call) {
   if (!order.parsed.read || settings.hedge_disabled.value) return std::nullopt;
   if (!part.retries) return std::nullopt;  // one of several that are asked already
   const auto& preference = query.preference ? query.preference : table.preference;
+  // The usual case: what follows would say the same.
+  const bool is_off =
+      (table.hedge ? *table.hedge : query.topology->hedge).kind == HedgeSetting::Kind::off;
+  if (is_off && !query.hedge && !(preference && preference->hedge)) return std::nullopt;
   const HedgeWords words{.request = query.hedge,
                          .preference = preference ? preference->hedge : std::nullopt,
                          .table = table.hedge,

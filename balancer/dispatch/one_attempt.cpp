@@ -63,7 +63,7 @@ void drop_reply(Query& query, ShardPart& part) {
   part.rest.reset();
   if (part.reply.head_size == 0 && part.reply.bytes.empty()) return;  // there never was one
   query.worker.loop.buffers.give(std::move(part.reply.bytes));
-  part.reply = Reply();
+  part.reply.forget();
 }
 
 Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
@@ -131,8 +131,9 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
     if (part.extra) part.extra->succeeded();
     if (order.plan != nullptr)
       part.unsettled = AttemptEnd{.outcome = end.outcome, .took = end.took, .connect = end.connect};
-    constexpr Decision kAnswered{.final = Final::answered};
-    co_return kAnswered;
+    auto& decided = co_yield InPlace{};
+    decided.final = Final::answered;
+    co_return InPlace{};
   }
   auto next = after_attempt(call, end);
   part.reply = std::move(end.reply);

@@ -133,10 +133,11 @@ struct Decision {
 /// state but the bucket it is handed. Nothing allocates. `rules` must outlive it.
 class RetryLoop {
  public:
-  explicit RetryLoop(const RetryRules& rules, const RetrySubject& subject = {})
+  RetryLoop(const RetryRules& rules, const RetrySubject& subject)
       : rules_(rules), subject_(subject) {}
 
-  /// To be filled in where it lies, before after() is called the first time.
+  /// Its subject is to be filled in where it lies, before after() is called the first time.
+  explicit RetryLoop(const RetryRules& rules) : rules_(rules) {}
   RetrySubject& subject() { return subject_; }
 
   /// To be called once for each attempt, answered or not; after a final decision no more. `left`

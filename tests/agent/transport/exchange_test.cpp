@@ -164,7 +164,8 @@ TEST_F(Exchanges, LeaveTheRestOfALongReplyOnTheConnectionIfTheyMay) {
     Reply reply;
     auto connection = at.connection(Pool::From::fresh);
     ExchangeEnd end;
-    finish(at.loop, exchange(at.loop, *connection, {kGet, {}}, false,
+    Outgoing request{kGet, {}};
+    finish(at.loop, exchange(at.loop, *connection, request, false,
                              {.most = kSize, .whole = c.whole}, never, reply, end));
     EXPECT_EQ(end.outcome, answered);
     EXPECT_TRUE(end.keep_connection);
@@ -194,9 +195,10 @@ TEST_F(Exchanges, FollowOneAnotherOnAConnection) {
     Reply reply;
     auto connection = at.connection();
     const auto request = fmt::format("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", i);
+    Outgoing outgoing{request, {}};
     ExchangeEnd end;
     finish(at.loop,
-           exchange(at.loop, *connection, {request, {}}, false, {.most = kMost}, stop, reply, end));
+           exchange(at.loop, *connection, outgoing, false, {.most = kMost}, stop, reply, end));
     ASSERT_EQ(end.outcome, answered) << end.why;
     EXPECT_EQ(reply.body(), fmt::format("{}", i));
     ASSERT_TRUE(end.keep_connection);
