@@ -1,6 +1,7 @@
 #include "agent/attempt.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 
 #include "agent/same.hpp"
@@ -40,6 +41,7 @@ void write_head(std::string& head, const AttemptOrder& order, std::string_view h
 }  // namespace
 
 Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end) {
+  assert(order.began != TimePoint{});
   auto now = order.began;
   end.generation = pool.agent().generation.load(std::memory_order_relaxed);
   // A kept connection may have been closed by the agent just now. That is nobody's fault: the
@@ -109,6 +111,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     }
     if (!stale || !order.repeatable) break;
     loop.buffers.give(std::move(end.reply.bytes));
+    end.why.clear();
     now = Loop::now();
   }
   stop.disarm();

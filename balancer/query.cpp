@@ -6,6 +6,8 @@
 namespace karmad {
 namespace {
 
+constexpr std::size_t kQuicklyRead = 64 << 10;  // of a body; to understand a larger one takes time
+
 /// X-Timeout-Ms may shorten what the query has; anything else in it is ignored.
 Micros allowed(Micros longest, std::string_view header) {
   std::uint64_t ms = 0;
@@ -40,6 +42,7 @@ Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
                                request_head.find("X-Timeout-Ms"))),
       partial_results(wanted(request_head.find("X-Partial-Results"))),
       id(on.next_query()),
-      bytes_in(request_head.size + request_body.size()) {}
+      bytes_in(request_head.size + request_body.size()),
+      waited(request_body.size() > kQuicklyRead) {}
 
 }  // namespace karmad

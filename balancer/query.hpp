@@ -63,7 +63,7 @@ struct Query {
   /// Now. The first attempt is told when the query began, if nothing was waited for since: reading
   /// the clock costs more than what happened in between.
   TimePoint attempt_begins() { return std::exchange(waited, true) ? Loop::now() : began; }
-  bool waited = false;  ///< since it began
+  bool waited;  ///< since it began, or what it asks takes long to understand
 
   /// The waits of this query that have to end when its client leaves.
   boost::container::small_vector<Stop*, 8> stops;

@@ -38,7 +38,7 @@ void Inbox::let_end() {
 void Inbox::wait() {
   event_.async_wait(boost::asio::posix::descriptor_base::wait_read,
                     [this](boost::system::error_code error) {
-                      if (error) return;
+                      if (error) return;  // the inbox goes
                       eventfd_t unused = 0;
                       ::eventfd_read(event_.native_handle(), &unused);
                       wait();

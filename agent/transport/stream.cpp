@@ -37,6 +37,22 @@ ssize_t send_to(int socket, std::string_view bytes) {
 }
 #endif
 
+/// How many bytes there were, 0 at the end, or minus `errno`. A plain number: an error_code beside
+/// a size goes through memory.
+ssize_t receive_now(int socket, char* into, std::size_t room) {
+  for (;;) {
+    const auto got = receive_from(socket, into, room);
+    if (got >= 0) return got;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+/// Of what receive_now() says when it brings nothing.
+error_code error_of(ssize_t nothing) {
+  if (nothing == 0) return asio::error::eof;
+  return {static_cast<int>(-nothing), boost::system::system_category()};
+}
+
 }  // namespace
 
 Stream::Stream(Loop& loop, Socket socket) : loop_(loop), socket_(std::move(socket)) {}
@@ -58,13 +74,15 @@ void Stream::start_read(char* into, std::size_t room) {
                          &read_operation_, /*is_continuation=*/false, /*allow_speculative=*/true);
 }
 
-Stream::Read Stream::receive() {
-  if (into_ != nullptr) return read_now(into_, room_);
-  Read got;
+/// Reads to where the bytes belong: how many there were, 0 at the end, or minus `errno`.
+ssize_t Stream::receive() {
+  const auto socket = socket_.native_handle();
+  if (into_ != nullptr) return receive_now(socket, into_, room_);
+  ssize_t got = 0;
   arrived_ = loop_.buffers.take(room_);
   arrived_.resize_and_overwrite(room_, [&](char* into, std::size_t) {
-    got = read_now(into, room_);
-    return got.size;
+    got = receive_now(socket, into, room_);
+    return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   });
   if (arrived_.empty()) loop_.buffers.give(std::move(arrived_));
   return got;
@@ -74,10 +92,13 @@ Stream::Read Stream::receive() {
 asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* operation) {
   auto& stream = static_cast<ReadOperation*>(operation)->stream;
   const auto got = stream.receive();
-  if (got.error == asio::error::would_block) return not_done;
-  operation->ec_ = got.error;
-  operation->bytes_transferred_ = got.size;
-  return got.error || got.size == stream.room_ ? done : done_and_exhausted;
+  if (got == -EAGAIN || got == -EWOULDBLOCK) return not_done;
+  if (got <= 0) {
+    operation->ec_ = error_of(got);
+    return done;
+  }
+  operation->bytes_transferred_ = static_cast<std::size_t>(got);
+  return operation->bytes_transferred_ == stream.room_ ? done : done_and_exhausted;
 }
 
 void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended, const error_code&,
@@ -112,13 +133,9 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
 }
 
 Stream::Read Stream::read_now(char* into, std::size_t room) {
-  ssize_t got = 0;
-  do {
-    got = receive_from(socket_.native_handle(), into, room);
-  } while (got < 0 && errno == EINTR);
+  const auto got = receive_now(socket_.native_handle(), into, room);
   if (got > 0) return {{}, static_cast<std::size_t>(got)};
-  if (got == 0) return {asio::error::eof, 0};
-  return {last_error(), 0};
+  return {error_of(got), 0};
 }
 
 error_code Stream::write_now(Outgoing& out) {

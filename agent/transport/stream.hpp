@@ -120,7 +120,7 @@ class Stream {
     }
   };
 
-  Read receive();
+  ssize_t receive();
   void look();
   void read_ended(const error_code& error, std::size_t size);
 

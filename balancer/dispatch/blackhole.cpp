@@ -37,7 +37,8 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
       !copy.fields.empty() &&
       parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
   const auto now = Loop::now();
-  const AttemptOrder order{.method = copy.method,
+  const AttemptOrder order{.began = now,
+                           .method = copy.method,
                            .target = copy.target,
                            .content_type = copy.content_type,
                            .body = copy.body,

@@ -9,38 +9,39 @@
 
 namespace karmad {
 
-std::optional<HedgeRules> hedging_of(const ShardCall& call) {
-  const auto& [query, order, part] = call;
+void decide_hedging(ShardCall& call) {
+  auto& [query, order, part] = call;
+  part.hedging.reset();
   const auto& settings = query.topology->settings;
   const auto& table = order.table;
-  if (!order.parsed.read || settings.hedge_disabled.value) return std::nullopt;
-  if (!part.retries) return std::nullopt;  // one of several that are asked already
+  if (!order.parsed.read || settings.hedge_disabled.value) return;
+  if (!part.retries) return;  // one of several that are asked already
   const auto& preference = query.preference ? query.preference : table.preference;
   // The usual case: what follows would say the same.
   const bool is_off =
       (table.hedge ? *table.hedge : query.topology->hedge).kind == HedgeSetting::Kind::off;
-  if (is_off && !query.hedge && !(preference && preference->hedge)) return std::nullopt;
+  if (is_off && !query.hedge && !(preference && preference->hedge)) return;
   const HedgeWords words{.request = query.hedge,
                          .preference = preference ? preference->hedge : std::nullopt,
                          .table = table.hedge,
                          .instance = query.topology->hedge,
                          .step = table.hedge_step};
   const auto hedging = hedging_in_force(words, settings.request_timeout.value);
-  if (hedging.setting.kind == HedgeSetting::Kind::off) return std::nullopt;
+  if (hedging.setting.kind == HedgeSetting::Kind::off) return;
   const auto& set = *part.shard->mirrors;
   const auto load = set.load();
   const auto recent = set.recent_latency();
   const auto [suitable, acceptable] =
       set.counts(question_of(query, order, part), query.worker.loop.index);
-  return hedge_rules(
-      {.hedging = hedging,
-       .max = table.hedge_max,
-       .mirrors = suitable,
-       .read = true,
-       .loaded =
-           overloaded_for_hedging(load.typical, load.usual, settings.hedge_max_load_percent.value),
-       .drained = !part.shard->protection->budget.may_take(),
-       .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}});
+  part.hedging =
+      hedge_rules({.hedging = hedging,
+                   .max = table.hedge_max,
+                   .mirrors = suitable,
+                   .read = true,
+                   .loaded = overloaded_for_hedging(load.typical, load.usual,
+                                                    settings.hedge_max_load_percent.value),
+                   .drained = !part.shard->protection->budget.may_take(),
+                   .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}});
 }
 
 namespace {

@@ -7,9 +7,9 @@
 
 namespace karmad {
 
-/// How this part is hedged now; nothing: it is not (updates, switched off, too few mirrors or
-/// samples, a set that is busy, an empty budget).
-std::optional<HedgeRules> hedging_of(const ShardCall& call);
+/// Decides how the part is hedged now (`hedging`); nothing: it is not (updates, switched off, too
+/// few mirrors or samples, a set that is busy, an empty budget).
+void decide_hedging(ShardCall& call);
 
 /// Has `next` make the part's attempts, and while they are late has it ask mirrors not in use for
 /// the part. The first final answer counts and ends the others at once (CO-080 … CO-083); it is
@@ -23,7 +23,7 @@ class Hedged {
   constexpr explicit Hedged(Next next) : next_(std::move(next)) {}
 
   Task<void> operator()(ShardCall& call) const {
-    call.part.hedging = hedging_of(call);
+    decide_hedging(call);
     if (call.part.hedging) return race(call, *call.part.hedging, ShardNext(next_));
     return next_(call);
   }

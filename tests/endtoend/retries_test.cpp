@@ -204,7 +204,11 @@ TEST(StaleConnection, IsReplacedWithoutBlameAndCountsAsNoRetry) {
   });
   const Master master(kCalm + "workers = 1\n agent_retry_count = 0", mirrors.table());
   EXPECT_EQ(master.search(kQuery).status, 200);
-  EXPECT_EQ(master.search(kQuery).status, 200);
+  const auto answer = master.search(kQuery, "X-Karmad-Trace: 1\r\n");
+  EXPECT_EQ(answer.status, 200);
+  ASSERT_TRUE(answer.fields.contains("x-karmad-trace"));
+  EXPECT_EQ(answer.fields.at("x-karmad-trace").find(R"("error")"), std::string::npos)
+      << answer.fields.at("x-karmad-trace");
   EXPECT_EQ(mirrors.requests(), 3u);
   EXPECT_EQ(mirrors[0].connections(), 2u);
   EXPECT_EQ(master.count("stale_connections"), 1);
