@@ -6,9 +6,10 @@
 
 namespace karmad {
 
-/// The retries of a part: another mirror, at once or after a pause (BP-060, BP-007, CO-030 …), and
-/// inside that the same question once more after a delay that a mirror told (CO-004, CO-020). Ends
-/// when one has answered, nothing more may be tried, or the part is over.
+/// The retries of a part, for all reasons: another mirror, at once or after a pause (BP-060,
+/// BP-007, CO-030 …), or the wait that a mirror told (CO-020). What tells them apart is counted by
+/// the rules (retry_plan), not by loops within each other (CO-004; docs/decisions/006). Ends when
+/// one has answered, nothing more may be tried, or the part is over.
 template <class Next>
 class Retries {
  public:

@@ -97,7 +97,7 @@ TEST_F(AShardHandle, RetriesStopWhenTheBudgetIsEmpty) {
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
-// CO-004, CO-020: between the others, and they go on as before.
+// CO-004, CO-020: what waits for a told delay comes between the others and takes none of them away.
 TEST_F(AShardHandle, RetriesWaitOutWhatAMirrorTold) {
   decisions = {decided(Final::no, Reason::throttled), decided(Final::no, Reason::throttled),
                decided(Final::no, Reason::retry), decided(Final::limit)};
@@ -106,6 +106,10 @@ TEST_F(AShardHandle, RetriesWaitOutWhatAMirrorTold) {
   EXPECT_EQ(reasons, (std::vector{AttemptReason::initial, AttemptReason::throttled,
                                   AttemptReason::throttled, AttemptReason::retry}));
   EXPECT_EQ(counted(Count::throttled_retries), 2U);
+  EXPECT_EQ(counted(Count::retries), 3U);
+  EXPECT_EQ(counted(Count::overload_retries), 0U);
+  EXPECT_TRUE(decisions.empty());
+  EXPECT_EQ(extras, 0U);
 }
 
 // BP-014: what is queued before its pause ends with the query; nobody is asked after it.
