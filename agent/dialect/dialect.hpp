@@ -44,7 +44,8 @@ struct Parsed {
   std::string table;
   std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
   std::size_t table_end = 0;
-  bool read = true;  ///< may run twice
+  bool read = true;           ///< may run twice
+  bool unclassified = false;  ///< not known to: taken for an update, though it may be a read
   QueryOptions options;
 };
 

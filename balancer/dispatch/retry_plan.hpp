@@ -148,10 +148,6 @@ class RetryLoop {
   /// Counts a hedge as an attempt; false when the attempts are used up.
   bool may_hedge();
 
-  /// Selection found no mirror: true when an earlier attempt's error is to be reported instead of
-  /// that (section 4.3 step 10, BP-063).
-  bool reports_earlier_error() const { return answers_ > 0; }
-
   unsigned attempts() const { return attempts_; }
 
  private:

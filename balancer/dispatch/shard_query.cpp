@@ -20,7 +20,9 @@ void fill_in(const Query& query, const ShardOrder& order, const Shard& shard,
 /// Without a word on retries, a list of time-outs allows as many as it has steps (CO-044).
 void describe(const Query& query, const ShardOrder& order, const Shard& shard,
               RetrySubject& subject) {
-  subject.kind = order.parsed.read ? RequestClass::read : RequestClass::write;
+  subject.kind = order.parsed.read           ? RequestClass::read
+                 : order.parsed.unclassified ? RequestClass::unclassified
+                                             : RequestClass::write;
   subject.has_idempotency_key = !query.head.find("Idempotency-Key").empty();
   subject.mirrors = shard.mirrors->size();
   fill_in(query, order, shard, subject.ordinary);

@@ -242,6 +242,35 @@ TEST(Refused, ACursorsNextPageIsAskedForAgainButNotAfterAFailure) {
   }
 }
 
+// BP-006, BP-010: a POST that no pattern of `reads` names may be a search as well: both switches
+// have to allow its repetition.
+TEST(Refused, ARequestOfUnknownKindIsRetriedOnlyWhereBothKindsAre) {
+  const struct {
+    std::string_view method;
+    std::string_view path;
+    std::string searchd;
+    std::size_t requests;
+  } cases[] = {
+      {"POST", "/engine/unknown", "", 2},
+      {"POST", "/engine/unknown", "retry_reads = 0", 1},
+      {"POST", "/engine/unknown", "retry_writes = 0", 1},
+      {"POST", "/engine/search", "retry_reads = 0", 1},
+      {"POST", "/engine/search", "retry_writes = 0", 2},
+      {"PUT", "/engine/unknown", "retry_reads = 0", 2},
+      {"PUT", "/engine/unknown", "retry_writes = 0", 1},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {} {}", c.method, c.path, c.searchd));
+    FakeSet mirrors(2);
+    mirrors[0].react(always(refused(429, "")));
+    const RestingMaster master(
+        taking_turns(c.searchd),
+        mirrors.table("dialect = http\n route = /engine\n reads = /engine/search"));
+    ask(master.port(), std::string(c.method), std::string(c.path), "{}");
+    EXPECT_EQ(mirrors.requests(), c.requests);
+  }
+}
+
 // BP-014: who waits has given its connection back.
 TEST(Refused, APauseHoldsNoConnection) {
   FakeSet mirrors(1, refused(429, "Retry-After: 60\r\n"));

@@ -27,6 +27,7 @@ class OpaqueHttp final : public Dialect {
     parsed.table = route_.table;
     parsed.read = request.method == "GET" || request.method == "HEAD" ||
                   (request.method == "POST" && covered(route_.reads, request.path));
+    parsed.unclassified = !parsed.read && request.method == "POST";
     return parsed;
   }
 

@@ -252,14 +252,6 @@ TEST(RetryLoop, HedgesAreAttemptsToo) {  // max_attempts
   EXPECT_EQ(loop.attempts(), 3U);
 }
 
-TEST(RetryLoop, AFailedSelectionIsReportedOnlyWhenNothingFailedBefore) {  // step 10, BP-063
-  const RetryRules rules;
-  RetryLoop loop(rules, {.mirrors = 3});
-  EXPECT_FALSE(loop.reports_earlier_error());
-  ASSERT_TRUE(loop.after(overloaded(), 1s, 0, nullptr).again());
-  EXPECT_TRUE(loop.reports_earlier_error());
-}
-
 // Throttling: CO-020, CO-021, vector 10.9
 
 TEST(RetryLoop, WaitsAsLongAsAThrottlingMirrorTells) {
