@@ -44,6 +44,7 @@ struct UseError {
   std::uint64_t generation = 0;        ///< of the connection it was met on
   std::optional<VersionMark> version;  ///< that the error answer carried
   std::string why;
+  bool nothing_done = false;  ///< an error answer: the mirror surely did nothing of the request
 };
 
 enum class PingFailure : std::uint8_t {

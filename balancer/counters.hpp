@@ -31,6 +31,7 @@ enum class Count : std::uint8_t {
   stale_connections,
   overload_retries,
   throttled_retries,
+  primary_retries,
   retries_refused,
   hedges,
   hedges_won,
@@ -58,7 +59,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 46;
+inline constexpr std::size_t kCounts = 47;
 
 struct CountText {
   std::string_view name;
@@ -85,6 +86,8 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"stale_connections", "kept connections found closed by the agent when they were used"},
     {"overload_retries", "retries of attempts that were refused as overload"},
     {"throttled_retries", "retries of attempts that were told how long to wait"},
+    {"primary_retries",
+     "updates sent on because a mirror said that it is not the primary any more"},
     {"retries_refused", "retries not made because the retry budget had nothing left"},
     {"hedges", "attempts at a second mirror while the first was late"},
     {"hedges_won", "of them, those whose answer was the shard's"},

@@ -88,6 +88,7 @@ Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
        .advice = advice,
        .status = static_cast<unsigned>(end.reply.status),
        .sent = end.sent,
+       .nothing_done = end.nothing_done,
        .tried = fresh_left ? std::min(part.tried.size(), shard.mirrors->size() - 1)
                            : shard.mirrors->size(),
        .set = view.picture.kind,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace karmad {
 namespace {
@@ -80,7 +81,7 @@ bool RetryLoop::switched_on() const {
 /// did not execute it.
 bool RetryLoop::may_repeat(const Ended& ended) const {
   return subject_.kind == RequestClass::read || subject_.has_idempotency_key || !ended.sent ||
-         ended.advice.kind != Kind::none;
+         ended.nothing_done || ended.advice.kind != Kind::none;
 }
 
 Doubling RetryLoop::backoff_limits(const Advice& advice) const {
@@ -147,6 +148,7 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
     case Kind::generation_low:
       return generation_low(now);
     case Kind::none:
+      if (now.ended.nothing_done && subject_.kind != RequestClass::read) return new_primary();
       return ordinary(now);
   }
   return over(Final::not_retryable);
@@ -296,10 +298,17 @@ Decision RetryLoop::generation_low(const Moment& now) {
   return next;
 }
 
+/// CO-032, BP-060: an update that a mirror refused because it is not the primary any more goes to
+/// the new one, once, whatever `agent_retry_count` says. Selection waits for it.
+Decision RetryLoop::new_primary() {
+  if (std::exchange(primary_changed_, true)) return over(Final::limit);
+  return {.final = Final::no, .reason = Reason::new_primary, .avoid = true};
+}
+
 std::string_view name(Reason reason) {
-  constexpr std::array<std::string_view, 13> names{
+  constexpr std::array<std::string_view, 14> names{
       "initial",   "retry",    "overload",       "throttled", "moved", "migrating", "recreated",
-      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge"};
+      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge",     "new_primary"};
   return names[static_cast<std::size_t>(reason)];
 }
 

@@ -72,9 +72,10 @@ struct RetrySubject {
 struct Ended {
   Outcome outcome{};
   Advice advice;
-  unsigned status = 0;    ///< of the answer, if there was one
-  bool sent = false;      ///< the agent may have seen a part of the request
-  std::size_t tried = 1;  ///< different mirrors, this one included
+  unsigned status = 0;        ///< of the answer, if there was one
+  bool sent = false;          ///< the agent may have seen a part of the request
+  bool nothing_done = false;  ///< and says that it did nothing, because it is not the primary
+  std::size_t tried = 1;      ///< different mirrors, this one included
   SetKind set = SetKind::flat;
   bool other_zone = false;  ///< a mirror not tried yet is in a zone that was not left
 };
@@ -94,6 +95,7 @@ enum class Reason : std::uint8_t {
   draining,
   zone,
   hedge,
+  new_primary,
 };
 std::string_view name(Reason reason);
 
@@ -161,6 +163,7 @@ class RetryLoop {
   Decision elsewhere(const Moment& now, Reason reason);
   std::optional<Decision> next_zone(const Moment& now);
   Decision generation_low(const Moment& now);
+  Decision new_primary();
   Decision decide(const Moment& now, TokenBucket* bucket);
 
   bool switched_on() const;
@@ -186,6 +189,7 @@ class RetryLoop {
   Micros generation_waited_{};
   bool overload_met_ = false;
   bool conflict_met_ = false;
+  bool primary_changed_ = false;
 };
 
 }  // namespace karmad

@@ -39,6 +39,7 @@ bool report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
     case Outcome::agent_error:
     case Outcome::client_mistake:
       error = state_error(end.reply.body());
+      end.nothing_done = error && error->nothing_done;
       if (error && end.outcome == Outcome::client_mistake) {
         end.outcome = Outcome::agent_error;
         end.why = error->why;

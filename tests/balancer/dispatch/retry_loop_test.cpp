@@ -226,6 +226,30 @@ TEST(RetryLoop, RepeatsAWriteOnlyWhenItWasNotExecuted) {  // BP-060, BP-009
   }
 }
 
+TEST(RetryLoop, AnUpdateThatAFormerPrimaryRefusedGoesOnOnce) {  // CO-032, BP-060
+  Ended refusal{.outcome = Outcome::agent_error, .sent = true, .nothing_done = true};
+  refusal = in_roles(refusal);
+  for (const auto kind : {RequestClass::write, RequestClass::unclassified})
+    for (const bool key : {false, true}) {
+      Story story{.subject = {.kind = kind,
+                              .has_idempotency_key = key,
+                              .mirrors = 3,
+                              .ordinary = {.per_mirror = 0}}};
+      EXPECT_EQ(story.play({refusal}), 2U);
+      EXPECT_EQ(story.reasons, std::vector{Reason::new_primary});
+      EXPECT_EQ(story.pauses, Pauses{0us});
+      EXPECT_EQ(story.final, Final::limit);
+    }
+  Story off{.rules = {.retry_writes = false}, .subject = {.kind = RequestClass::write}};
+  EXPECT_EQ(off.play({refusal}), 1U);
+  Story read;
+  EXPECT_EQ(read.play({refusal}), 2U);
+  EXPECT_EQ(read.reasons, std::vector{Reason::retry}) << "a search needs no primary";
+  Story broken{.subject = {.kind = RequestClass::write, .mirrors = 3}};
+  EXPECT_EQ(broken.play({refusal, in_roles(kBroken)}), 2U);
+  EXPECT_EQ(broken.final, Final::not_retryable) << "the new primary may have carried it out";
+}
+
 TEST(RetryLoop, RetriesNothingForAClientThatLeft) {  // CO-045
   Story story{.subject = {.mirrors = 3, .ordinary = {.per_mirror = 5}}};
   EXPECT_EQ(story.play({{.outcome = Outcome::cancelled}}), 1U);
