@@ -31,12 +31,14 @@ enum class Count : std::uint8_t {
   stale_connections,
   overload_retries,
   throttled_retries,
+  generation_retries,
   primary_retries,
   retries_refused,
   hedges,
   hedges_won,
   planned_anew,
   quorum_reads,
+  quorum_settling_reads,
   quorum_barriers,
   quorum_failed,
   connect_timeouts,
@@ -59,7 +61,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 47;
+inline constexpr std::size_t kCounts = 49;
 
 struct CountText {
   std::string_view name;
@@ -86,6 +88,7 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"stale_connections", "kept connections found closed by the agent when they were used"},
     {"overload_retries", "retries of attempts that were refused as overload"},
     {"throttled_retries", "retries of attempts that were told how long to wait"},
+    {"generation_retries", "retries of searches whose mirror had not seen X-Min-Generation yet"},
     {"primary_retries",
      "updates sent on because a mirror said that it is not the primary any more"},
     {"retries_refused", "retries not made because the retry budget had nothing left"},
@@ -93,6 +96,7 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"hedges_won", "of them, those whose answer was the shard's"},
     {"planned_anew", "queries begun again because a shard moved and a reload said where to"},
     {"quorum_reads", "attempts beyond the first that reads with consistency = quorum made"},
+    {"quorum_settling_reads", "of them, those of further mirrors because the first disagreed"},
     {"quorum_barriers", "times they waited for mirrors to catch up with one that had seen more"},
     {"quorum_failed", "of them, those whose mirrors did not come to agree"},
     {"connect_timeouts", "attempts given up because no connection was made in time"},

@@ -32,6 +32,7 @@ void count_retry(Query& query, Reason reason) {
   query.worker.counters.add(Count::retries);
   if (reason == Reason::overload) query.worker.counters.add(Count::overload_retries);
   if (reason == Reason::throttled) query.worker.counters.add(Count::throttled_retries);
+  if (reason == Reason::generation_low) query.worker.counters.add(Count::generation_retries);
   if (reason == Reason::new_primary) query.worker.counters.add(Count::primary_retries);
 }
 

@@ -152,6 +152,7 @@ class Race {
     for (std::size_t i = 1; i < runners_.size(); ++i) {
       auto& hedge = *runners_[i].own;
       part_.tried = part_.tried | hedge.tried;
+      part_.behind = part_.behind | hedge.behind;
       part_.gone.insert(part_.gone.end(), hedge.gone.begin(), hedge.gone.end());
       if (i == winner && hedge.mirror != nullptr) {
         take_over(call, hedge);

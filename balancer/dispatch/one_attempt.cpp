@@ -31,20 +31,43 @@ Outcome retried_as(const ShardOrder& order, const ShardPart& part, Outcome outco
                                                                         : outcome;
 }
 
+/// The mirror is behind what the client has seen: remembered for this query, and for a moment for
+/// all of this shard that want as much (CO-034).
+void note_behind(ShardCall& call, std::size_t asked) {
+  auto& [query, order, part] = call;
+  const auto generation = generation_in(part.reply);
+  part.behind.insert(asked);
+  part.generations.add(asked, generation);
+  if (!query.min_generation) return;
+  const auto missing =
+      generation && *generation < *query.min_generation ? *generation + 1 : *query.min_generation;
+  part.shard->protection->behind.mark(asked, missing,
+                                      Loop::now() + order.table.retry_rules.behind_mark);
+}
+
+/// Of the mirrors that said they are behind, the one known to have seen most; of equals `asked`.
+std::size_t newest_behind(const ShardPart& part, const SetView& view, std::size_t asked) {
+  auto newest = asked;
+  for (const auto mirror : part.behind)
+    if (part.generations.known(mirror, view) > part.generations.known(newest, view))
+      newest = mirror;
+  return newest;
+}
+
 /// What follows from a decision for the mirror that was asked, whether or not another one is.
 void obey(ShardCall& call, std::size_t asked, const Decision& next) {
   auto& part = call.part;
+  const auto& view = *part.shard->mirrors->view(call.query.worker.loop.index);
   part.report = next.status;
+  if (part.advice.kind == Advice::Kind::generation_low) note_behind(call, asked);
   if (next.unavailable > Micros{0})
     part.shard->protection->unavailable.mark(asked, Loop::now(), next.unavailable);
   if (next.refresh) part.shard->mirrors->check_now();
   if (next.again() && next.avoid) part.avoided.insert(asked);
-  if (next.leave_zone)
-    part.left = part.left |
-                zone_mates(part.shard->mirrors->view(call.query.worker.loop.index)->picture, asked);
-  if (next.prefer == Decision::Prefer::same) part.wanted = asked;
-  if (next.prefer == Decision::Prefer::primary)
-    part.wanted = part.shard->mirrors->view(call.query.worker.loop.index)->primary;
+  if (next.leave_zone) part.left = part.left | zone_mates(view.picture, asked);
+  if (next.prefer == Decision::Prefer::newest_behind)
+    part.wanted = newest_behind(part, view, asked);
+  if (next.prefer == Decision::Prefer::primary) part.wanted = view.primary;
 }
 
 /// The shard is not there any more, and a reload has said meanwhile where it is: the whole request
@@ -92,7 +115,9 @@ Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
        .tried = fresh_left ? std::min(part.tried.size(), shard.mirrors->size() - 1)
                            : shard.mirrors->size(),
        .set = view.picture.kind,
-       .other_zone = has_other_zone(query, order, part)},
+       .other_zone = has_other_zone(query, order, part),
+       .up_to_date_left =
+           advice.kind == Advice::Kind::generation_low && has_up_to_date(query, order, part)},
       left, query.worker.loop.random.uniform(), &shard.protection->tokens);
   if (retried_as(order, part, end.outcome) != end.outcome) next.pause = {};  // CO-044
   return next;

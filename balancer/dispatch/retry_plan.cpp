@@ -274,21 +274,25 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
                   .refresh = unreachable};
 }
 
-/// CO-034, CO-035: waits a little for the mirror to catch up, then asks the primary, or in a set
-/// without roles the next mirror.
+/// CO-034, CO-035, CO-077: the other mirrors one after the other, at once; when all are behind it
+/// waits a little for the newest of them to catch up; then it asks the primary, whose is the last
+/// attempt in any case. A set without roles has none.
 Decision RetryLoop::generation_low(const Moment& now) {
   Decision next{.final = Final::no, .reason = Reason::generation_low};
-  if (generation_waited_ < rules_.generation_wait) {
+  const bool roles = now.ended.set == SetKind::roles;
+  const bool is_last = roles && attempts_ + 1 >= rules_.max_attempts;
+  next.avoid = true;
+  if (now.ended.up_to_date_left && !is_last) return next;
+  if (generation_waited_ < rules_.generation_wait && !is_last) {
     const auto rest = rules_.generation_wait - generation_waited_;
     next.pause = std::min(generation_pause(generation_steps_), rest);
     if (next.pause >= now.left) return over(Final::deadline);
     ++generation_steps_;
     generation_waited_ += next.pause;
-    next.prefer = Decision::Prefer::same;
+    next.prefer = Decision::Prefer::newest_behind;
     return next;
   }
-  next.avoid = true;
-  if (now.ended.set == SetKind::roles) {
+  if (roles) {
     if (generation_moves_ >= rules_.generation_moves) return over(Final::limit);
     ++generation_moves_;
     next.prefer = Decision::Prefer::primary;

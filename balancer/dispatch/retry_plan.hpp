@@ -54,6 +54,7 @@ struct RetryRules {
   Micros unavailable_mark = std::chrono::minutes(5);       ///< CO-033
   Micros unreachable_mark = std::chrono::seconds(1);       ///< CO-030: pings see to the rest
   unsigned zone_answers = 1;                               ///< CO-037: that make it leave a zone
+  Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: pings, where there are any, say more
 };
 
 /// What kind of request is retried: what may be repeated, and which switches allow it (BP-006). One
@@ -78,6 +79,8 @@ struct Ended {
   std::size_t tried = 1;      ///< different mirrors, this one included
   SetKind set = SetKind::flat;
   bool other_zone = false;  ///< a mirror not tried yet is in a zone that was not left
+  /// A mirror that suits as well was not tried yet, and is not known to be behind.
+  bool up_to_date_left = false;
 };
 
 /// Why an attempt is made; for the trace.
@@ -114,7 +117,8 @@ std::string_view name(Final why);
 
 /// What is to be done after an attempt.
 struct Decision {
-  enum class Prefer : std::uint8_t { any, same, primary };
+  /// `newest_behind`: of the mirrors that said they are behind, the one known to have seen most.
+  enum class Prefer : std::uint8_t { any, newest_behind, primary };
 
   Final final = Final::not_retryable;
   Reason reason = Reason::initial;  ///< of the next attempt

@@ -17,11 +17,17 @@ Micros time_to_connect(const ShardOrder& order, const ShardPart& part) {
   return std::min(order.table.connect_timeout, std::max(left, Deadlines::kTick));
 }
 
-/// Mirrors that are known to have seen less than the client has (CO-077). They are avoided, not
-/// left out: what is known is as old as the last ping, and a mirror says itself when it is behind.
-Candidates too_old(const Query& query, const ShardOrder& order, const SetView& view) {
-  Candidates old;
-  if (!query.min_generation || order.selection.need().operation == Operation::write) return old;
+/// Mirrors that are known to have seen less than the client has, or, where a quorum is asked for,
+/// less than another mirror has (CO-077). They are avoided, not left out: what is known is as old
+/// as the last ping or answer, and a mirror says itself when it is behind.
+Candidates too_old(const Query& query, const ShardOrder& order, const ShardPart& part,
+                   const SetView& view) {
+  Candidates old = part.behind;
+  if (order.selection.need().operation == Operation::write) return old;
+  const auto& marks = part.shard->protection->behind;
+  if (by_quorum(query, order)) old = old | marks.behind_others(view, Loop::now());
+  if (!query.min_generation) return old;
+  old = old | marks.behind(view, *query.min_generation, Loop::now());
   for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
     const auto& generation = view.mirrors[i].told.generation;
     if (generation && *generation < *query.min_generation &&
@@ -29,6 +35,13 @@ Candidates too_old(const Query& query, const ShardOrder& order, const SetView& v
       old.insert(i);
   }
   return old;
+}
+
+/// The primary is asked last, once a mirror of this query was behind (CO-077).
+Candidates asked_last(const ShardPart& part, const SetView& view) {
+  Candidates last;
+  if (!part.behind.empty() && view.primary) last.insert(*view.primary);
+  return last;
 }
 
 /// The mirror that the strategy chooses, and a seat there. Whoever takes the last one in between
@@ -78,7 +91,7 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
   auto excluded = part.excluded;
   for (const auto& [mirror, at] : part.gone)
     if (view.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
-  auto last = too_old(query, order, view);
+  auto last = too_old(query, order, part, view);
   const auto& protection = *shard.protection;
   if (protection.unavailable.any() || protection.breaker) {
     const auto now = Loop::now();
@@ -88,7 +101,7 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
     if (protection.breaker) last = last | protection.breaker->tripped(now);
   }
   const auto all = Candidates::first(view.mirrors.size()) - excluded;
-  const std::array reasons{part.avoided, last, part.left};
+  const std::array reasons{part.avoided, last, part.left, asked_last(part, view)};
   const auto avoided = avoided_for(order.selection.at(shard), view.picture, all, reasons);
   return order.selection.question(shard, avoided, excluded);
 }
@@ -106,6 +119,15 @@ bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& p
   if (asked.need != nullptr)
     others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
   return !others.empty();
+}
+
+bool has_up_to_date(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& set = *part.shard->mirrors;
+  const auto& view = *set.view(query.worker.loop.index);
+  const auto asked = question_now(query, order, part);
+  auto suitable = Candidates::first(set.size()) - asked.excluded;
+  if (asked.need != nullptr) suitable = suitable_for(*asked.need, view.picture, suitable);
+  return !(suitable - part.tried - too_old(query, order, part, view)).empty();
 }
 
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part) {

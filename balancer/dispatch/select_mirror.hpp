@@ -22,7 +22,12 @@ Question question_now(const Query& query, const ShardOrder& order, const ShardPa
 /// Whether a mirror suits, and is not full, that this part has not tried yet.
 bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part);
 
-/// Whether one of them is in another zone than the mirror it tried last, and in none it has left.
+/// Whether a mirror that suits no worse than those it tried was not tried yet, is not full, and is
+/// not known to be behind the generation that the client has seen (CO-077).
+bool has_up_to_date(const Query& query, const ShardOrder& order, const ShardPart& part);
+
+/// Whether one of those has_untried() finds is in another zone than the mirror it tried last, and
+/// in none it has left.
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part);
 
 /// The mirror to try by what is known now, the one that a rule named (`part.wanted`) before others;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "balancer/dispatch/generation.hpp"
 #include "balancer/dispatch/hedge_plan.hpp"
 #include "balancer/dispatch/rest_of_reply.hpp"
 #include "balancer/dispatch/retry_budget.hpp"
@@ -30,6 +31,12 @@ struct ShardOrder {
   const Selection& selection;
 };
 
+/// Whether the mirrors of a shard have to agree on the answer; searches only (CO-070).
+inline bool by_quorum(const Query& query, const ShardOrder& order) {
+  return order.parsed.read &&
+         query.consistency.value_or(order.table.consistency) == Consistency::quorum;
+}
+
 /// The part of a query that goes to one shard, and how it ended; or one hedge of it.
 struct ShardPart {
   ShardPart() {}  // NOLINT: with `= default` it would be filled with zeros first
@@ -37,10 +44,12 @@ struct ShardPart {
   const Shard* shard = nullptr;
   unsigned number = 1;  ///< of the shard, for the trace
   Candidates tried;
-  Candidates avoided;   ///< taken only when no other mirror suits
-  Candidates left;      ///< zones that it left; avoided, but rather than `avoided` taken
-  Candidates excluded;  ///< not taken at all
-  bool waits = true;    ///< for a suitable mirror; a hedge does not
+  Candidates avoided;           ///< taken only when no other mirror suits
+  Candidates left;              ///< zones that it left; avoided, but rather than `avoided` taken
+  Candidates excluded;          ///< not taken at all
+  Candidates behind;            ///< said that they have not seen yet what the client has
+  ToldGenerations generations;  ///< that mirrors told in error answers
+  bool waits = true;            ///< for a suitable mirror; a hedge does not
   /// Mirrors that are gone as this query found out, and when; until a later ping says otherwise.
   std::vector<std::pair<std::size_t, TimePoint>> gone;
   std::optional<TimePoint> select_until;  ///< the end of all waiting for mirrors (SS-111)

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "tests/support/fake_set.hpp"
 
@@ -36,6 +39,7 @@ class Copy {
     pings_until_ = pings;
   }
   void fails(Reaction reaction) { fails_ = std::move(reaction); }
+  void is_at(int generation) { generation_ = generation; }
 
  private:
   Reaction react(const std::string& request) {
@@ -103,6 +107,31 @@ const std::string kNative = "ping_type = native";
 Copy::Says told_by_pings(int generation, const std::string& role = "router") {
   return {.generation = generation, .in_answers = false, .in_pings = true, .role = role};
 }
+
+/// Quorum reads by several clients at a time; all have ended when it is there.
+class Reads {
+ public:
+  Reads(const RestingMaster& master, int reads, int clients) {
+    std::vector<std::thread> threads;
+    for (int client = 0; client < clients; ++client)
+      threads.emplace_back([&] {
+        for (int i = 0; i < reads / clients; ++i) {
+          const auto answer = master.find("", kQuorum);
+          const std::lock_guard lock(mutex_);
+          if (answer.status == 200) ++answered_;
+          ++generations_[at(answer.body, "/generation")];
+        }
+      });
+    for (auto& thread : threads) thread.join();
+  }
+  int answered() const { return answered_; }
+  int of_generation(const std::string& generation) { return generations_[generation]; }
+
+ private:
+  std::mutex mutex_;
+  int answered_ = 0;
+  std::map<std::string, int> generations_;
+};
 
 TEST(Quorum, AsksAsManyMirrorsAsAnUpdateCannotHaveMissed) {  // CO-070, CO-071
   const int expected[]{1, 1, 2, 2, 3};
@@ -176,6 +205,57 @@ TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
   }
   EXPECT_GE(master.count("quorum_barriers"), 1);
   EXPECT_EQ(master.count("quorum_failed"), 0);
+}
+
+// CO-072, CO-073: who can settle it is asked, not who is known to be behind. Agents that tell their
+// generation in answers only: nobody can wait for them.
+TEST(Quorum, OneLaggardOfThreeCostsNoRead) {
+  for (const bool with_primary : {false, true}) {
+    SCOPED_TRACE(with_primary);
+    Copies copies(with_primary ? std::vector<Copy::Says>{{.generation = 8, .role = "primary"},
+                                                         {.generation = 7, .role = "replica"},
+                                                         {.generation = 8, .role = "replica"}}
+                               : std::vector<Copy::Says>{
+                                     {.generation = 8}, {.generation = 7}, {.generation = 8}});
+    const RestingMaster master(with_primary ? seldom_pinged() : taking_turns(),
+                               copies.table(with_primary ? kNative : ""));
+    if (with_primary) {
+      ASSERT_TRUE(master.shows({"primary", "replica", "replica"}));
+    }
+    Reads reads(master, 240, 4);
+    EXPECT_EQ(reads.answered(), 240);
+    EXPECT_EQ(reads.of_generation("8"), 240);
+    EXPECT_EQ(master.count("quorum_failed"), 0);
+    EXPECT_EQ(master.count("quorum_barriers"), 0) << "a third mirror was there to ask";
+    EXPECT_GT(master.count("quorum_settling_reads"), 0);
+    EXPECT_LT(copies[1].searches(), 120) << "it is known to be behind";
+  }
+}
+
+// The pings tell what the third has seen; a read of it would cost more and say no more.
+TEST(Quorum, AThirdMirrorWhosePingsTellItsGenerationIsPinged) {
+  Copies copies({{.generation = 8, .in_pings = true},
+                 {.generation = 7, .in_pings = true},
+                 {.generation = 8, .in_pings = true}});
+  const RestingMaster master(seldom_pinged(), copies.table(kNative));
+  ASSERT_TRUE(master.shows({"router", "router", "router"}));
+  Reads reads(master, 30, 1);
+  EXPECT_EQ(reads.of_generation("8"), 30);
+  EXPECT_EQ(copies.searches(), 60);
+  EXPECT_EQ(master.count("quorum_settling_reads"), 0);
+}
+
+// Nobody is left out for good: once it has caught up it is asked like the others.
+TEST(Quorum, ALaggardThatHasCaughtUpIsAskedAgain) {
+  Copies copies({8, 7, 8});
+  const RestingMaster master(taking_turns(), copies.table());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.find("", kQuorum).status, 200);
+  ASSERT_GT(copies[1].searches(), 0);
+  copies[1].is_at(8);
+  const auto before = copies[1].searches();
+  EXPECT_TRUE(eventually([&] {
+    return master.find("", kQuorum).status == 200 && copies[1].searches() >= before + 3;
+  }));
 }
 
 TEST(Quorum, ThatIsNeverMetIsAnErrorWithEveryGeneration) {  // CO-075
