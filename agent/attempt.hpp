@@ -45,6 +45,7 @@ struct AttemptEnd {
   bool out_of_time = false;             ///< broken off by the deadline of the whole query
   bool outrun = false;                  ///< broken off because one sent after it answered first
   bool stale = false;                   ///< a kept connection turned out to be closed
+  bool unasked = false;                 ///< it sent bytes nobody asked for
   bool name_refused = false;            ///< not connected because the name leads nowhere
   std::uint64_t generation = 0;         ///< of the connection it was tried on (SD-024)
   bool sent = false;  ///< at least a part of the request may have reached the agent

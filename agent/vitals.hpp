@@ -18,7 +18,8 @@ struct alignas(64) Vitals {
   std::atomic<bool> answered{false};          ///< has answered a ping or a query cleanly, ever
   std::atomic<std::int64_t> last_query{0};    ///< µs on the master's clock; 0: never
   std::atomic<std::int64_t> last_answer{0};
-  std::atomic<std::int64_t> ping_trip{0};  ///< µs of the last answered ping; 0: none
+  std::atomic<std::int64_t> ping_trip{0};         ///< µs of the last answered ping; 0: none
+  std::atomic<std::int64_t> distrusted_until{0};  ///< µs: until then no connection is used twice
 };
 
 /// Counts one of something for as long as it lives; moving it hands it over.

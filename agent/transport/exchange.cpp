@@ -84,7 +84,16 @@ class ReplyReader {
   /// Leaves nothing on the connection, however long the reply is.
   void read_whole() { limits_.whole = limits_.most; }
 
-  void ended(bool whole) { end_.keep_connection = whole && keep_alive_ && !extra_; }
+  /// Whether the connection may be used again: not if anything stands behind the reply.
+  void ended(bool whole) {
+    if (whole && keep_alive_ && !extra_ && reply_.left == 0) {
+      const auto behind = connection_.behind();
+      extra_ = behind == Stream::Unasked::bytes;
+      keep_alive_ = behind != Stream::Unasked::end;
+    }
+    end_.unasked = whole && extra_;
+    end_.keep_connection = whole && keep_alive_ && !extra_;
+  }
 
  private:
   bool fail(Outcome outcome, std::string why) {
@@ -137,6 +146,10 @@ class ReplyReader {
       if (head.status >= 200) {
         note(head);
         return Step::head;
+      }
+      if (head.status == 101) {
+        fail(Outcome::wrong_reply, "switched protocols (101), which nobody asked for");
+        return Step::failed;
       }
       reply_.bytes.erase(0, head.size);
       if (++interim_ > kInterim) {
@@ -195,9 +208,11 @@ class ReplyReader {
     if (content_length_ > limits_.most) co_return too_large(content_length_);
     const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
     const auto wanted = passes() ? std::min(whole, reply_.head_size + kBeginning) : whole;
-    make_room(wanted);
+    // One byte more than is missing shows with the last read whether anything stands behind.
+    const auto room = wanted < whole ? wanted : whole + 1;
+    make_room(room);
     while (reply_.bytes.size() < wanted) {
-      const auto missing = wanted - reply_.bytes.size();
+      const auto missing = room - reply_.bytes.size();
       const auto got =
           co_await more(reply_.bytes, std::min(missing, std::max(reply_.bytes.size(), kStep)));
       if (got.error) co_return read_failed(got.error);
@@ -283,6 +298,14 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
   // A failed write is not the end: the agent may have answered before it read everything.
   Sending sending;
   sending.error = co_await connection.send(request);
+  if (const auto came = connection.unasked(); came != Stream::Unasked::nothing) {
+    end.unsent = true;
+    end.unasked = came == Stream::Unasked::bytes;
+    end.outcome = end.unasked ? Outcome::wrong_reply : Outcome::closed_early;
+    end.why = end.unasked ? "sent bytes before it was asked anything"
+                          : "closed the connection before it was asked anything";
+    co_return;
+  }
   std::string rest;
   if (sending.error == asio::error::would_block) {
     rest = request.head;

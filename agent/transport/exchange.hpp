@@ -45,6 +45,8 @@ struct ExchangeEnd {
   std::string why;
   bool any_bytes = false;        ///< something of a reply was seen
   bool keep_connection = false;  ///< it may carry another exchange, once nothing is left
+  bool unsent = false;   ///< something came before the request began to leave, which stayed here
+  bool unasked = false;  ///< the agent sent bytes nobody asked for: then, or behind the reply
 };
 
 /// What happens when a reply begins to arrive: its time is noted, and the wait goes on until `then`

@@ -7,6 +7,7 @@
 #include <boost/asio/detail/reactor.hpp>  // needs io_context.hpp before it
 
 #include "agent/buffers.hpp"
+#include "agent/owned.hpp"
 #include "agent/transport/deadlines.hpp"
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/inbox.hpp"
@@ -55,6 +56,7 @@ class Loop {
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   SeededRandom random;
+  Owned<std::uint64_t> unasked;  ///< times an agent sent what nobody asked for; any thread reads
   // Not kept over a wait:
   ResponseHead response_head;  ///< where a reply's head is parsed into
   std::string head;            ///< where a head is written that mostly goes out at once

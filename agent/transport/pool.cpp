@@ -1,7 +1,5 @@
 #include "agent/transport/pool.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -12,6 +10,7 @@ namespace {
 // With the zero behind them, memory of a round size.
 constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers come in one piece
 constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // read at once
+constexpr Micros kDistrust = 10s;                        // after bytes nobody asked for
 
 }  // namespace
 
@@ -20,7 +19,9 @@ Connection::Connection(Socket socket, Pool& pool)
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
       flight_(pool.agent_->vitals.connections),
-      room_(kReplyRoom) {}
+      room_(kReplyRoom) {
+  expect_silence();
+}
 
 Connection::~Connection() {
   --pool_.local_;
@@ -30,12 +31,6 @@ void Connection::replied(std::size_t size) {
   room_ = std::min(size / (kReplyRoom + 1) * (kReplyRoom + 1) + kReplyRoom, kMostReplyRoom);
 }
 
-bool Connection::looks_alive() {
-  char byte = 0;
-  const auto n = ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
 void Connection::unexpected() {
   if (in_use_) {
     // The agent answers, or closes, before it has the whole request: the rest need not be sent.
@@ -43,18 +38,40 @@ void Connection::unexpected() {
     return;
   }
   // Closed by the agent, or it speaks without being asked: of no use any more.
+  if (last().size > 0) {
+    auto& agent = *pool_.agent_;
+    agent.history.add(pool_.loop_.index, Loop::now(), {.counter = Counter::wrong_replies});
+    agent.vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    agent.last_error("sent bytes nobody asked for on an idle connection");
+    pool_.unasked();
+  }
   close();
   std::erase(pool_.idle_, this);
+}
+
+void Pool::unasked() {
+  loop_.unasked.add(1);
+  const auto until = Loop::now() + kDistrust;
+  agent_->vitals.distrusted_until.store(until.time_since_epoch().count(),
+                                        std::memory_order_relaxed);
+}
+
+bool Pool::distrusted() const {
+  const auto until = agent_->vitals.distrusted_until.load(std::memory_order_relaxed);
+  return until != 0 && loop_.lately().time_since_epoch().count() < until;
 }
 
 /// How soon whoever waits for a connection looks again by himself.
 constexpr Micros kLookAgain = 10ms;
 
 void Pool::give(ConnectionPtr connection) {
-  if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
+  if (idle_.size() >= keep_ || !connection->open() || !usable(*connection))
     return connection->close();
   connection->in_use_ = false;
+  connection->expect_silence();
   if (!connection->reading()) connection->start_read(connection->room_);
+  // That read may have found something at once; unexpected() will be told.
+  if (!usable(*connection)) return connection->close();
   idle_.push_back(std::move(connection));
   next_waiter();
 }
@@ -64,7 +81,7 @@ void Pool::clear() {
 }
 
 bool Pool::ready() {
-  while (!idle_.empty() && outdated(*idle_.back())) {
+  while (!idle_.empty() && !usable(*idle_.back())) {
     const auto connection = std::move(idle_.back());
     idle_.pop_back();
     connection->close();

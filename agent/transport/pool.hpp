@@ -13,15 +13,12 @@ namespace karmad {
 class Pool;
 
 /// A connection to an agent. While it is idle its next read is outstanding, so that it notices when
-/// the agent closes it.
+/// the agent closes it, or sends what nobody asked for: then it is closed, which is an error of the
+/// agent.
 class Connection final : public Stream {
  public:
   Connection(Socket socket, Pool& pool);
   ~Connection() override;
-
-  /// Whether the agent has closed it or said something unasked; one system call. For requests that
-  /// must not be sent twice: others just try.
-  bool looks_alive();
 
   /// How large the last reply was: the next one, likely as large, is read at once.
   void replied(std::size_t size);
@@ -74,8 +71,12 @@ class Pool {
   /// The idle connection that take() would give at once; null: there is none.
   ConnectionPtr take_idle() { return waiting_.empty() && ready() ? idle_one() : ConnectionPtr(); }
 
-  /// Takes a connection back whose reply was read to the end and which stays open.
+  /// Takes a connection back whose reply was read to the end, which stays open, and behind whose
+  /// reply nothing stood.
   void give(ConnectionPtr connection);
+  /// The agent sent what nobody asked for. It is counted, and for a while none of its connections,
+  /// of any worker, is used twice: what comes late would be taken for the next answer.
+  void unasked();
 
   /// Closes what is idle.
   void clear();
@@ -87,7 +88,8 @@ class Pool {
     return connection.generation != agent_->generation.load(std::memory_order_relaxed);
   }
   std::size_t idle() const { return idle_.size(); }
-  /// Whether take() has an idle connection to give at once, if nobody waits; drops outdated ones.
+  /// Whether take() has an idle connection to give at once, if nobody waits; drops those of no
+  /// use.
   bool ready();
   /// Nothing is open, being opened, waited for, or still to be told that it was closed.
   bool unused() const { return local_ == 0 && waiting_.empty(); }
@@ -97,6 +99,11 @@ class Pool {
   class Opening;
   class Place;
   ConnectionPtr idle_one();
+  bool distrusted() const;
+  bool usable(const Connection& connection) const {
+    return connection.unasked() == Stream::Unasked::nothing && !outdated(connection) &&
+           !distrusted();
+  }
   bool reserve();
   void next_waiter();
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);

@@ -77,15 +77,25 @@ void Stream::start_read(char* into, std::size_t room) {
 /// Reads to where the bytes belong: how many there were, 0 at the end, or minus `errno`.
 ssize_t Stream::receive() {
   const auto socket = socket_.native_handle();
-  if (into_ != nullptr) return receive_now(socket, into_, room_);
   ssize_t got = 0;
+  if (into_ != nullptr) {
+    got = receive_now(socket, into_, room_);
+    drained_ = got < static_cast<ssize_t>(room_);
+    return got;
+  }
   arrived_ = loop_.buffers.take(room_);
   arrived_.resize_and_overwrite(room_, [&](char* into, std::size_t) {
     got = receive_now(socket, into, room_);
     return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   });
   if (arrived_.empty()) loop_.buffers.give(std::move(arrived_));
+  drained_ = got < static_cast<ssize_t>(room_);
   return got;
+}
+
+/// What a read brought (bytes, 0: an end, less: an error), if nothing may come.
+void Stream::note_unasked(ssize_t got) {
+  if (silent_ && unasked_ == Unasked::nothing) unasked_ = got > 0 ? Unasked::bytes : Unasked::end;
 }
 
 /// Called by the reactor when there may be something to read.
@@ -93,6 +103,7 @@ asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* oper
   auto& stream = static_cast<ReadOperation*>(operation)->stream;
   const auto got = stream.receive();
   if (got == -EAGAIN || got == -EWOULDBLOCK) return not_done;
+  stream.note_unasked(got);
   if (got <= 0) {
     operation->ec_ = error_of(got);
     return done;
@@ -115,6 +126,7 @@ void Stream::look() {
   if (got > 0 || !reading_) return;  // bytes are an event, or the next read's
   const auto error = got == 0 ? error_code(asio::error::eof) : last_error();
   if (error == asio::error::would_block || error == asio::error::interrupted) return;
+  note_unasked(0);
   hidden_end_ = error;
   loop_.reactor.cancel_ops_by_key(socket_.native_handle(), socket_.place(),
                                   asio::detail::reactor::read_op, this);
@@ -134,11 +146,30 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
 
 Stream::Read Stream::read_now(char* into, std::size_t room) {
   const auto got = receive_now(socket_.native_handle(), into, room);
+  drained_ = got < static_cast<ssize_t>(room);
   if (got > 0) return {{}, static_cast<std::size_t>(got)};
   return {error_of(got), 0};
 }
 
+Stream::Unasked Stream::behind() {
+  if (drained_) return Unasked::nothing;
+  char byte = 0;
+  const auto got = read_now(&byte, 1);
+  if (!got.error) return Unasked::bytes;
+  return got.error == asio::error::would_block ? Unasked::nothing : Unasked::end;
+}
+
+Stream::Unasked Stream::look_for_unasked() {
+  if (unasked_ != Unasked::nothing) return unasked_;
+  char byte = 0;
+  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Unasked::nothing;
+  return got > 0 ? Unasked::bytes : Unasked::end;
+}
+
 error_code Stream::write_now(Outgoing& out) {
+  if (unasked_ != Unasked::nothing) return asio::error::not_connected;
+  silent_ = false;
   while (!out.empty()) {
     std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},
                                  {const_cast<char*>(out.body.data()), out.body.size()}}};

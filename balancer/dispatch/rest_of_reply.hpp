@@ -47,6 +47,7 @@ class RestOfReply {
 
  private:
   Task<Stream::Read> wait(char* into, std::size_t room, Stop& stop);
+  void release(Stream::Unasked behind);
   void note_last(std::string_view piece);
   bool fail(Outcome outcome, std::string why);
   bool read_failed(const error_code& error, Why why);

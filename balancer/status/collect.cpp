@@ -233,6 +233,10 @@ Snapshot collect(const Worker& worker) {
   process.counters.push_back(
       {"selections_waiting", "selections of a mirror that wait now because none suits",
        fmt::format("{}", worker.process.waiting_selections.load(std::memory_order_relaxed))});
+  std::uint64_t unasked = 0;
+  for (const auto& each : worker.all) unasked += each->loop.unasked.get();
+  row("unasked_bytes", "times an agent sent bytes nobody asked for, and lost the connection",
+      unasked);
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});

@@ -128,6 +128,14 @@ TEST_F(Exchanges, EndAsTheReplyDeserves) {
        {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", Then::close},
        closed_early,
        ""},
+      {"other protocols",
+       {"HTTP/1.1 101 X\r\nUpgrade: h2c\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\na"},
+       wrong_reply,
+       ""},
+      {"other protocols, after an interim answer",
+       {"HTTP/1.1 100 X\r\n\r\nHTTP/1.1 101 X\r\n\r\n"},
+       wrong_reply,
+       ""},
       {"interim alone", {"HTTP/1.1 100 X\r\n\r\n", Then::close}, closed_early, ""},
   };
   for (const auto& c : cases) {

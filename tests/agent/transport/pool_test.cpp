@@ -82,10 +82,10 @@ TEST_F(Pools, ForgetAnIdleConnectionThatTheAgentClosed) {
 
 TEST_F(Pools, AConnectionKnowsThatTheAgentClosedItBeforeTheLoopDoes) {
   auto connection = at.connection();
-  EXPECT_TRUE(connection->looks_alive());
+  EXPECT_EQ(connection->look_for_unasked(), Stream::Unasked::nothing);
   ASSERT_TRUE(eventually([&] { return mirror.open_connections() == 1; }));
   mirror.close_all();
-  EXPECT_TRUE(eventually([&] { return !connection->looks_alive(); }));
+  EXPECT_TRUE(eventually([&] { return connection->look_for_unasked() == Stream::Unasked::end; }));
   connection->close();
 }
 
