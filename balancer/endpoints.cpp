@@ -14,6 +14,7 @@
 #include "balancer/hello.hpp"
 #include "balancer/readiness.hpp"
 #include "balancer/refusal.hpp"
+#include "balancer/route_path.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
@@ -255,30 +256,10 @@ Answer no_preference(Query& query) {
                      "X-Read-Preference and the parameter read_preference");
 }
 
-/// A path that climbs could leave what the route was meant to open.
-bool climbs(std::string_view path) {
-  for (std::size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at), path.size());
-    auto segment = path.substr(at, end - at);
-    std::size_t dots = 0;
-    for (; !segment.empty(); ++dots) {
-      if (segment.starts_with('.')) {
-        segment.remove_prefix(1);
-      } else if (segment.starts_with("%2e") || segment.starts_with("%2E")) {
-        segment.remove_prefix(3);
-      } else {
-        break;
-      }
-    }
-    if (segment.empty() && (dots == 1 || dots == 2)) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
-  if (climbs(query.request.path))
-    return at_once(bad_request(query, 400, "a path with . or .. as a segment is not passed on"));
+  if (const auto trouble = trouble_with_path(query.request.path); !trouble.empty())
+    return at_once(
+        bad_request(query, 400, fmt::format("a path with {} is not passed on", trouble)));
   auto parsed = table.opaque->parse(query.request);
   if (query.preference && !parsed->read) return at_once(no_preference(query));
   query.parsed = *std::move(parsed);

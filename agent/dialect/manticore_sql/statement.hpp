@@ -20,7 +20,8 @@ struct StatementPlace {
   std::string_view encoded;  ///< the statement's bytes as they stand there
 };
 
-/// Finds the statement of a request to /sql, /cli or /cli_json; 400 when there is none.
+/// Finds the statement of a request to /sql, /cli or /cli_json; 400 when there is none, or more
+/// than one.
 std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request);
 
 /// The statement of a request to /sql, /cli or /cli_json, decoded; 400 when there is none.
