@@ -110,6 +110,26 @@ TEST(MergedMetric, IsThatOfTheWhole) {
       R"({"mn":{"value":-2},"mx":{"value":9.000001},"sm":{"value":6.25}})");
 }
 
+TEST(MergedMetric, IsNullWhereNoDoubleHoldsIt) {
+  const auto sum = [](std::string_view one, std::string_view other) {
+    const auto shard = [](std::string_view value) {
+      return R"({"s":{"value":)" + std::string(value) + "}}";
+    };
+    return merged_aggs(R"({"s":{"sum":{"field":"p"}}})", {shard(one), shard(other)});
+  };
+  const auto is = [](std::string_view value) {
+    return R"({"s":{"value":)" + std::string(value) + "}}";
+  };
+  const auto large = "1" + std::string(308, '0') + ".0";
+  EXPECT_EQ(sum("1e308", "1e308"), is("null"));
+  EXPECT_EQ(sum("-1e308", "-1e308"), is("null"));
+  EXPECT_EQ(sum(large, large), is("null"));
+  EXPECT_EQ(sum("1e999", "-1e999"), is("null"));  // no number at all
+  EXPECT_EQ(sum("1e308", "-1e308"), is("0"));
+  EXPECT_EQ(sum("1e307", "1e307"), is("2e+307"));
+  EXPECT_LT(sum("0." + std::string(100'000, '1'), "1").size(), 500U);
+}
+
 TEST(MergedMetric, SumsIntegersBeyondSixtyFourBitsExactly) {
   EXPECT_EQ(merged_aggs(R"({"s":{"sum":{"field":"p"}}})",
                         {R"({"s":{"value":18446744073709551615}})", R"({"s":{"value":2}})"}),
