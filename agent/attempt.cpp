@@ -107,7 +107,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     end.stale = end.stale || stale;
     if (stale && !order.repeatable) {
       end.outcome = Outcome::own_trouble;
-      end.why = "closed a kept connection while the update was sent; it may have taken effect";
+      end.why = "closed a kept connection while the request was sent; it may have taken effect";
     }
     if (!stale || !order.repeatable) break;
     loop.buffers.give(std::move(end.reply.bytes));

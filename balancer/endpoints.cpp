@@ -364,7 +364,9 @@ Subject subject_of(const Query& query) {
   }
   const auto* table = query.topology->route(query.request.path);
   if (table == nullptr) return Subject::exempt;
-  return table->opaque->parse(query.request)->read ? Subject::search : Subject::update;
+  const auto parsed = table->opaque->parse(query.request);
+  if (parsed->follow_up) return Subject::exempt;  // it frees what its mirror holds (AC-005)
+  return parsed->read ? Subject::search : Subject::update;
 }
 
 std::optional<Subject> subject_of(std::string_view path) {

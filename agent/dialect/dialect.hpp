@@ -45,6 +45,9 @@ struct Parsed {
   std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
   std::size_t table_end = 0;
   bool read = true;  ///< may run twice
+  /// Continues, asks after, or ends what an earlier request left open on one mirror (a cursor, a
+  /// task): not to be sent twice, nor elsewhere.
+  bool follow_up = false;
   QueryOptions options;
 };
 

@@ -37,7 +37,8 @@ class Dispatch {
       order_.plan = plan_.get();
       if (!query_.former) query_.worker.counters.add(Count::dist_queries);
     }
-    if (!query_.former) send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
+    if (!query_.former && !order_.parsed.follow_up)
+      send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
     if (shards.size() == 1) {
       parts_ = {&only_.emplace(), 1};
     } else {

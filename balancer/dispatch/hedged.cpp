@@ -14,7 +14,7 @@ void decide_hedging(ShardCall& call) {
   part.hedging.reset();
   const auto& settings = query.topology->settings;
   const auto& table = order.table;
-  if (!order.parsed.read || settings.hedge_disabled.value) return;
+  if (!order.parsed.read || order.parsed.follow_up || settings.hedge_disabled.value) return;
   if (!part.retries) return;  // one of several that are asked already
   const auto& preference = query.preference ? query.preference : table.preference;
   // The usual case: what follows would say the same.

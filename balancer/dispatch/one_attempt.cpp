@@ -37,6 +37,11 @@ void obey(ShardCall& call, std::size_t asked, const Decision& next) {
   part.report = next.status;
   if (next.unavailable > Micros{0})
     part.shard->protection->unavailable.mark(asked, Loop::now(), next.unavailable);
+  if (next.again() && call.order.parsed.follow_up) {  // nobody else has what it continues
+    Candidates same;
+    same.insert(asked);
+    part.excluded = Candidates::first(part.shard->mirrors->size()) - same;
+  }
   if (next.refresh) part.shard->mirrors->check_now();
   if (next.again() && next.avoid) part.avoided.insert(asked);
   if (next.leave_zone)

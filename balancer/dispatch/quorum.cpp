@@ -16,7 +16,7 @@
 namespace karmad {
 
 bool reads_by_quorum(const ShardCall& call) {
-  return call.order.parsed.read &&
+  return call.order.parsed.read && !call.order.parsed.follow_up &&
          call.query.consistency.value_or(call.order.table.consistency) == Consistency::quorum;
 }
 

@@ -123,6 +123,8 @@ Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenB
 /// asked first.
 Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   if (!switched_on()) return over(Final::switched_off);
+  const bool refused = now.kind() == Kind::overload || now.kind() == Kind::throttled;
+  if (subject_.follow_up && !refused) return over(Final::not_retryable);  // BP-002, BP-061
   if (now.ended.outcome == Outcome::cancelled || !may_repeat(now.ended))
     return over(Final::not_retryable);
   if (attempts_ >= rules_.max_attempts) return over(Final::max_attempts);
@@ -196,7 +198,7 @@ Decision RetryLoop::throttled(const Moment& now) {
   auto pause = now.ended.advice.delay.value_or(Micros{0});
   if (pause <= Micros{0}) pause = rules_.throttle_default_delay;
   // The delay is that mirror's: while there is another one, nobody has to wait (CO-036).
-  if (!now.all_tried(subject_)) {
+  if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;
     return {.final = Final::no,
             .reason = Reason::throttled,

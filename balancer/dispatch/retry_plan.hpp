@@ -64,6 +64,7 @@ enum class RequestClass : std::uint8_t { read, write, unclassified };
 struct RetrySubject {
   RequestClass kind = RequestClass::read;
   bool has_idempotency_key = false;  ///< the agent recognizes a repetition
+  bool follow_up = false;  ///< of a cursor: repeated only where it was refused (BP-002, BP-061)
   std::size_t mirrors = 1;
   RetrySettings ordinary;
 };

@@ -50,7 +50,9 @@ std::optional<Selected> seated(Query& query, const ShardPart& part, Question&& q
 std::optional<Selected> mirror_to_probe(Query& query, const ShardOrder& order,
                                         const ShardPart& part) {
   auto& breaker = part.shard->protection->breaker;
-  if (!breaker || !order.parsed.read || part.reason != AttemptReason::initial) return std::nullopt;
+  if (!breaker || !order.parsed.read || order.parsed.follow_up ||
+      part.reason != AttemptReason::initial)
+    return std::nullopt;
   const auto due = breaker->try_probe(Loop::now());
   if (!due) return std::nullopt;
   const auto& set = *part.shard->mirrors;

@@ -21,6 +21,7 @@ void fill_in(const Query& query, const ShardOrder& order, const Shard& shard,
 void describe(const Query& query, const ShardOrder& order, const Shard& shard,
               RetrySubject& subject) {
   subject.kind = order.parsed.read ? RequestClass::read : RequestClass::write;
+  subject.follow_up = order.parsed.follow_up;
   subject.has_idempotency_key = !query.head.find("Idempotency-Key").empty();
   subject.mirrors = shard.mirrors->size();
   fill_in(query, order, shard, subject.ordinary);

@@ -105,7 +105,7 @@ AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& pa
                       : std::optional(request.body),
           .extra = extra,
           .passed_on = order.table.opaque ? &query.head : nullptr,
-          .repeatable = order.parsed.read,
+          .repeatable = order.parsed.read && !order.parsed.follow_up,
           .connect_timeout = connect_timeout,
           .first_byte_timeout = order.table.first_byte_timeout,
           .query_timeout = query_timeout(order, part),

@@ -289,6 +289,22 @@ TEST(RetryLoop, WaitsForNobodyWhileAnotherMirrorWasNotAsked) {  // CO-036
   }
 }
 
+TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-061
+  for (const auto& ended :
+       {kBroken, refused(Kind::moved), refused(Kind::retry_with), refused(Kind::draining)}) {
+    const RetryRules rules;
+    RetryLoop loop(rules, {.follow_up = true, .mirrors = 3});
+    EXPECT_EQ(loop.after(ended, 1min, 0, nullptr).final, Final::not_retryable);
+  }
+  auto told = throttled(20ms);
+  told.tried = 1;
+  const RetryRules rules;
+  RetryLoop refused_once(rules, {.follow_up = true, .mirrors = 3});
+  const auto decision = refused_once.after(told, 1min, 0, nullptr);
+  EXPECT_TRUE(decision.again()) << "the mirror did nothing";
+  EXPECT_EQ(decision.pause, 20ms) << "and nobody else has it";
+}
+
 TEST(RetryLoop, WaitsForAThrottlingMirrorThreeSecondsInAll) {  // CO-021, ours
   Story story{.rules = {.max_attempts = 100}};
   EXPECT_EQ(story.play({throttled(1s)}), 4U);
