@@ -112,8 +112,9 @@ constexpr std::array kSearchdKeys{
            "shortest one are equally good.",
            times(1ms, 0s, 1h)},
     Key<I>{"selection_timeout", &I::selection_timeout,
-           "How long a request waits until a mirror suits its read preference; its deadline may "
-           "end it earlier. 0: do not wait, look once.",
+           "How long a request waits, for each shard and in all, until a mirror suits its read "
+           "preference and is connected; its deadline may end it earlier. 0: do not wait, look "
+           "once; connecting has its own time.",
            times(1ms, 0s, kDay)},
     Key<I>{"max_waiting_selections", &I::max_waiting_selections,
            "Most selections that wait at a time; more are refused with 429. 0: nobody waits.",

@@ -125,7 +125,7 @@ class QuorumRead {
     part.avoided = part_.avoided;
     part.excluded = refusing_;
     for (const auto& other : readers_.all()) part.excluded = part.excluded | other->part.tried;
-    part.select_until = part_.select_until;
+    part.selection_left = part_.selection_left;
     part.waits = false;
     return reader;
   }

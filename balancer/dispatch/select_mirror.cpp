@@ -11,12 +11,6 @@
 namespace karmad {
 namespace {
 
-/// What waiting for a mirror has left over bounds connecting (SS-111); a moment is always left.
-Micros time_to_connect(const ShardOrder& order, const ShardPart& part) {
-  const auto left = std::chrono::duration_cast<Micros>(*part.select_until - Loop::now());
-  return std::min(order.table.connect_timeout, std::max(left, Deadlines::kTick));
-}
-
 /// Mirrors that are known to have seen less than the client has (CO-077). They are avoided, not
 /// left out: what is known is as old as the last ping, and a mirror says itself when it is behind.
 Candidates too_old(const Query& query, const ShardOrder& order, const SetView& view) {
@@ -33,14 +27,14 @@ Candidates too_old(const Query& query, const ShardOrder& order, const SetView& v
 
 /// The mirror that the strategy chooses, and a seat there. Whoever takes the last one in between
 /// only takes this mirror out of the question.
-std::optional<Selected> seated(Query& query, const ShardPart& part, Question&& question,
-                               Micros connect_timeout) {
+std::optional<Selected> seated(Query& query, const ShardOrder& order, const ShardPart& part,
+                               Question&& question) {
   const auto& set = *part.shard->mirrors;
   for (;;) {
     const auto chosen = set.pick(question, query.worker.loop.index, query.worker.loop.random);
     if (!chosen) return std::nullopt;
     if (auto seat = set[*chosen].agent->seats.try_take())
-      return Selected{*chosen, connect_timeout, *std::move(seat)};
+      return Selected{*chosen, time_to_connect(query, order, part, *chosen), *std::move(seat)};
     question.excluded.insert(*chosen);
   }
 }
@@ -60,19 +54,31 @@ std::optional<Selected> mirror_to_probe(Query& query, const ShardOrder& order,
   Candidates probed;
   probed.insert(*due);
   question.excluded = question.excluded | (Candidates::first(set.size()) - probed);
-  return seated(query, part, std::move(question), order.table.connect_timeout);
+  return seated(query, order, part, std::move(question));
 }
 
 /// The mirror that a rule named for this attempt, unless it is full.
-std::optional<Selected> mirror_wanted(const ShardOrder& order, ShardPart& part) {
+std::optional<Selected> mirror_wanted(const Query& query, const ShardOrder& order,
+                                      ShardPart& part) {
   const auto wanted = std::exchange(part.wanted, std::nullopt);
   if (!wanted) return std::nullopt;
   auto seat = (*part.shard->mirrors)[*wanted].agent->seats.try_take();
   if (!seat) return std::nullopt;
-  return Selected{*wanted, order.table.connect_timeout, *std::move(seat)};
+  return Selected{*wanted, time_to_connect(query, order, part, *wanted), *std::move(seat)};
 }
 
 }  // namespace
+
+/// What waiting for mirrors and connecting to others have left over bounds connecting (SS-111).
+/// Half of it is kept for a further mirror while there is one; a moment is always left.
+Micros time_to_connect(const Query& query, const ShardOrder& order, const ShardPart& part,
+                       std::size_t chosen) {
+  const auto longest = order.table.connect_timeout;
+  if (!part.selection_left || *part.selection_left / 2 >= longest) return longest;
+  const bool others = part.retries && has_untried(query, order, part, chosen);
+  const auto left = others ? *part.selection_left / 2 : *part.selection_left;
+  return std::min(longest, std::max(left, Deadlines::kTick));
+}
 
 Question question_of(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& shard = *part.shard;
@@ -101,10 +107,16 @@ Question question_now(const Query& query, const ShardOrder& order, const ShardPa
   return question;
 }
 
-bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
+bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part,
+                 std::optional<std::size_t> but) {
   const auto& set = *part.shard->mirrors;
   const auto asked = question_now(query, order, part);
   auto others = Candidates::first(set.size()) - part.tried - asked.excluded;
+  if (but) {
+    Candidates one;
+    one.insert(*but);
+    others = others - one;
+  }
   if (asked.need != nullptr)
     others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
   return !others.empty();
@@ -136,27 +148,31 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   std::optional<Selected> selected;
   set.look_at_limits();  // a reload may just have limited its agents
   if (!all_full(query, order, part).empty()) selected = co_await wait_for_seat(query, order, part);
-  const auto until = part.select_until.value_or(TimePoint{});
-  if (!selected && !part.refused && Loop::now() < until && set.pinged()) {
+  auto& left = part.selection_left;
+  const auto until = [&](TimePoint now) {
+    return std::min(query.deadline, now + left.value_or(Micros{0}));
+  };
+  if (!selected && !part.refused && until(Loop::now()) > Loop::now() && set.pinged()) {
     const Waiting waiting(worker.process.waiting_selections);
     if (waiting.before() >= settings.max_waiting_selections.value) {
       part.refused = too_many_waiting(settings.max_waiting_selections.value);
       worker.counters.add(Count::selections_refused);
     } else {
       worker.counters.add(Count::selections_waited);
-      log.waiting(about, std::chrono::duration_cast<Micros>(until - Loop::now()));
+      const auto now = Loop::now();
+      log.waiting(about, std::chrono::duration_cast<Micros>(until(now) - now));
     }
     while (!part.refused && !selected && !part.over(query)) {
       const auto now = Loop::now();
-      if (now >= until || set.closed(worker.loop.index)) break;
+      if (until(now) <= now || set.closed(worker.loop.index)) break;
       set.check_now();
       PartStop stop(query, part);
-      co_await set.news(worker.loop, std::min(until, now + kRecheck), stop);
+      co_await set.news(worker.loop, std::min(until(now), now + kRecheck), stop);
+      *left -= std::chrono::duration_cast<Micros>(Loop::now() - now);
       if (part.over(query)) break;
       part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
       if (part.refused) break;
-      selected =
-          seated(query, part, question_now(query, order, part), time_to_connect(order, part));
+      selected = seated(query, order, part, question_now(query, order, part));
       if (!selected && !all_full(query, order, part).empty())
         selected = co_await wait_for_seat(query, order, part);
     }
@@ -176,14 +192,13 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
 std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part) {
   auto& worker = query.worker;
   const auto& set = *part.shard->mirrors;
-  if (auto wanted = mirror_wanted(order, part)) return wanted;
+  const auto longest = query.topology->settings.selection_timeout.value;
+  if (!part.selection_left && longest > Micros{0}) part.selection_left = longest;
+  if (auto wanted = mirror_wanted(query, order, part)) return wanted;
   if (order.selection.at(*part.shard) != nullptr) {
     const auto& log = *worker.process.selection_log;
     const SelectionLog::About about{query, order.selection, *part.shard};
     log.started(about);
-    const auto longest = query.topology->settings.selection_timeout.value;
-    if (!part.select_until && longest > Micros{0})
-      part.select_until = std::min(query.deadline, Loop::now() + longest);
     part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
     if (part.refused) {
       log.failed(about, part.refused->reason);
@@ -191,7 +206,7 @@ std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardP
     }
   }
   if (auto probed = mirror_to_probe(query, order, part)) return probed;
-  return seated(query, part, question_now(query, order, part), order.table.connect_timeout);
+  return seated(query, order, part, question_now(query, order, part));
 }
 
 }  // namespace karmad

@@ -43,7 +43,9 @@ struct ShardPart {
   bool waits = true;    ///< for a suitable mirror; a hedge does not
   /// Mirrors that are gone as this query found out, and when; until a later ping says otherwise.
   std::vector<std::pair<std::size_t, TimePoint>> gone;
-  std::optional<TimePoint> select_until;  ///< the end of all waiting for mirrors (SS-111)
+  /// What is left of `selection_timeout` for waiting for mirrors and connecting to them, in all its
+  /// attempts (SS-111); nothing before the first selection, and where nobody waits.
+  std::optional<Micros> selection_left;
   std::optional<RetryLoop> retries;
   std::optional<RetryBudget::Live> live;
   std::optional<RetryBudget::Extra> extra;  ///< of the attempt that is queued or under way

@@ -183,6 +183,10 @@ void MirrorTry::keep_rest(char ends_in) {
 
 void MirrorTry::judge() {
   auto& counters = query_.worker.counters;
+  if (auto& left = part_.selection_left) {  // connecting, or waiting to, took of it (SS-111)
+    const auto connected = end_.sent_at != TimePoint{} ? end_.sent_at : end_.ended;
+    *left -= std::chrono::duration_cast<Micros>(connected - attempt_.began);
+  }
   end_.outrun = part_.outrun && end_.outcome == Outcome::cancelled;
   if (end_.stale) counters.add(Count::stale_connections);
   if (end_.outcome == Outcome::connect_timeout) counters.add(Count::connect_timeouts);
