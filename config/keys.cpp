@@ -180,7 +180,8 @@ constexpr std::array kSearchdKeys{
            "Longest time a request waits, in sum, because agents told it to.", times(1ms, 0s, 1h)},
     Key<I>{"unavailable_for", &I::unavailable_for,
            "How long a mirror is left alone for a shard that it said it cannot serve; a ping may "
-           "end it earlier.",
+           "end it earlier. A pause that the mirror asked for (`Retry-After`) is at most as long; "
+           "no ping ends it.",
            times(1s, 0s, kDay)},
     Key<I>{
         "zone_max_retries", &I::zone_max_retries,

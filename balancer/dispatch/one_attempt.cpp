@@ -37,6 +37,8 @@ void obey(ShardCall& call, std::size_t asked, const Decision& next) {
   part.report = next.status;
   if (next.unavailable > Micros{0})
     part.shard->protection->unavailable.mark(asked, Loop::now(), next.unavailable);
+  if (next.retry_after > Micros{0})
+    part.shard->protection->unavailable.mark_paused(asked, Loop::now(), next.retry_after);
   if (next.again() && call.order.parsed.follow_up) {  // nobody else has what it continues
     Candidates same;
     same.insert(asked);
@@ -81,10 +83,10 @@ Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
   part.advice = advice_in(order, end);
   const auto& advice = part.advice;
   part.sub_status = advice.sub_status;
-  if (!part.retries)  // whoever is going away is left alone, whoever found out
-    return {.unavailable = advice.kind == Advice::Kind::draining
-                               ? order.table.retry_rules.unavailable_mark
-                               : Micros{0}};
+  if (!part.retries) {  // whoever is to be left alone is, whoever found out
+    const auto alone = leave_alone(order.table.retry_rules, advice);
+    return {.unavailable = alone.unavailable, .retry_after = alone.retry_after};
+  }
   const bool fresh_left = has_untried(query, order, part);
   const auto& view = *shard.mirrors->view(query.worker.loop.index);
   const auto left = std::chrono::duration_cast<Micros>(query.deadline - Loop::now());

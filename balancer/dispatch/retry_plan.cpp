@@ -38,6 +38,12 @@ Micros generation_pause(unsigned step) {
   return pauses[std::min<std::size_t>(step, pauses.size() - 1)];
 }
 
+/// CO-020: a mirror that tells to wait 0 is given a while.
+Micros throttle_pause(const RetryRules& rules, const Advice& advice) {
+  const auto told = advice.delay.value_or(Micros{0});
+  return told > Micros{0} ? told : rules.throttle_default_delay;
+}
+
 Decision over(Final why) {
   return {.final = why};
 }
@@ -63,6 +69,13 @@ struct RetryLoop::Moment {
   bool avoids() const { return ended.set != SetKind::roles; }
   Kind kind() const { return ended.advice.kind; }
 };
+
+LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice) {
+  if (advice.kind == Kind::draining) return {.unavailable = rules.unavailable_mark};
+  if (advice.kind == Kind::throttled)
+    return {.retry_after = std::min(throttle_pause(rules, advice), rules.unavailable_mark)};
+  return {};
+}
 
 bool RetryLoop::switched_on() const {
   switch (subject_.kind) {
@@ -107,7 +120,10 @@ Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenB
 
   const Moment now{ended, left, jitter};
   auto decision = decide(now, bucket);
-  if (now.kind() == Kind::draining) decision.unavailable = rules_.unavailable_mark;
+  if (const auto alone = leave_alone(rules_, ended.advice); now.kind() != Kind::none) {
+    decision.unavailable = std::max(decision.unavailable, alone.unavailable);
+    decision.retry_after = alone.retry_after;
+  }
   if (now.kind() == Kind::retry_with) conflict_met_ = true;
   if (!decision.again()) {
     if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
@@ -195,15 +211,11 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
 Decision RetryLoop::throttled(const Moment& now) {
   if (!now.ended.advice.retryable) return over(Final::not_retryable);
   if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
-  auto pause = now.ended.advice.delay.value_or(Micros{0});
-  if (pause <= Micros{0}) pause = rules_.throttle_default_delay;
+  const auto pause = throttle_pause(rules_, now.ended.advice);
   // The delay is that mirror's: while there is another one, nobody has to wait (CO-036).
   if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;
-    return {.final = Final::no,
-            .reason = Reason::throttled,
-            .avoid = true,
-            .unavailable = std::min(pause, rules_.unavailable_mark)};
+    return {.final = Final::no, .reason = Reason::throttled, .avoid = true};
   }
   if (pause >= rules_.throttle_max_wait) return over(Final::limit);
   if (throttle_waited_ + pause > rules_.throttle_max_wait) return over(Final::limit);

@@ -69,6 +69,14 @@ struct RetrySubject {
   RetrySettings ordinary;
 };
 
+/// How long a mirror is to be left alone that answered with that advice: until a ping says
+/// otherwise, and whatever pings say. 0: not at all.
+struct LeaveAlone {
+  Micros unavailable{};
+  Micros retry_after{};
+};
+LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice);
+
 /// An attempt that just ended.
 struct Ended {
   Outcome outcome{};
@@ -123,6 +131,7 @@ struct Decision {
   Prefer prefer = Prefer::any;      ///< for the next attempt, if it is there
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
+  Micros retry_after{};  ///< likewise, as the mirror itself asked: whatever pings say
   bool refresh = false;  ///< what is known of the set or the plan is old (CO-030, CO-051 … CO-053)
   int status = 0;        ///< to report instead of the last answer's, if not 0 (CO-056)
 

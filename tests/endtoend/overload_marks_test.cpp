@@ -151,6 +151,37 @@ TEST(Draining, EndsWithItsTime) {
   }));
 }
 
+// CO-036: what the mirror told lasts; its pings only say that it is there and serves.
+TEST(RetryAfter, OfAMirrorOutlastsItsPings) {
+  const auto described = [](std::atomic<int>& pings, Reaction reaction) {
+    return [&pings, reaction = std::move(reaction)](const std::string& request) {
+      if (!request.starts_with("GET /hello")) return reaction;
+      ++pings;
+      return json(R"({"api":2,"role":"replica","set":"s","last_write_ms":1000})");
+    };
+  };
+  for (const auto status : {429, 503}) {
+    SCOPED_TRACE(status);
+    std::atomic<int> pings_of_busy{0};
+    std::atomic<int> pings{0};
+    const FakeMirror busy(described(pings_of_busy, refused(status, "Retry-After: 100\r\n")), true);
+    const FakeMirror free(described(pings, nothing_found()), true);
+    const RestingMaster master(
+        taking_turns("ha_ping_interval = 500ms\n ping_timeout = 10s"),
+        table_of({line_of({busy.address(), free.address()})}, "ping_type = native"));
+    ASSERT_TRUE(master.shows({"replica", "replica"}));
+    ASSERT_TRUE(eventually([&] {
+      return master.find().status == 200 && master.number_of(0, "since_start/attempts") == 1;
+    }));
+    const auto before = pings_of_busy.load();
+    while (pings_of_busy < before + 3) {
+      EXPECT_EQ(master.find().status, 200);
+      nap();
+    }
+    EXPECT_EQ(master.number_of(0, "since_start/attempts"), 1);
+  }
+}
+
 // CO-034, CO-035: a little patience with the replica, and then the primary.
 TEST(Generation, AReplicaThatIsBehindHandsOverToThePrimary) {
   FakeSet mirrors(2);

@@ -285,8 +285,24 @@ TEST(RetryLoop, WaitsForNobodyWhileAnotherMirrorWasNotAsked) {  // CO-036
     ASSERT_TRUE(decision.again());
     EXPECT_TRUE(decision.avoid);
     EXPECT_EQ(decision.pause, 0us);
-    EXPECT_EQ(decision.unavailable, delay == 0s ? 5s : delay) << "others shall not ask it either";
+    EXPECT_EQ(decision.retry_after, delay == 0s ? 5s : delay) << "others shall not ask it either";
+    EXPECT_EQ(decision.unavailable, 0us);
   }
+}
+
+// CO-036: what a mirror told holds for all queries, whatever becomes of this one.
+TEST(RetryLoop, TellsHowLongAThrottlingMirrorIsToBeLeftAloneAfterTheLastAttemptToo) {
+  const RetryRules rules;
+  RetryLoop all_tried(rules, {.mirrors = 3});
+  EXPECT_EQ(all_tried.after(throttled(20s), 1min, 0, nullptr).retry_after, 20s);
+  const RetryRules off{.retry_reads = false};
+  RetryLoop no_retries(off, {.mirrors = 3});
+  const auto decision = no_retries.after(throttled(20s), 1min, 0, nullptr);
+  EXPECT_EQ(decision.final, Final::switched_off);
+  EXPECT_EQ(decision.retry_after, 20s);
+  const RetryRules bounded{.unavailable_mark = 3s};
+  RetryLoop short_mark(bounded, {.mirrors = 3});
+  EXPECT_EQ(short_mark.after(throttled(20s), 1min, 0, nullptr).retry_after, 3s);
 }
 
 TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-061
