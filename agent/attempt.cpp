@@ -123,12 +123,32 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
 
 namespace {
 
+/// Whether an end without a reply suggests that the agent cannot be reached: a query may just be
+/// slow, a ping is not.
+bool shows_unreachable(const AttemptEnd& end, bool ping) {
+  switch (end.outcome) {
+    case Outcome::connect_failed:
+      return !end.name_refused;
+    case Outcome::connect_timeout:
+      return true;
+    case Outcome::query_timeout:
+      return ping;
+    default:
+      return false;
+  }
+}
+
 /// Everything that is known of the agent, whoever asked it.
 void record(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end,
             const Event& event) {
   const auto leads_to = consequence(end.outcome);
   auto& vitals = agent.vitals;
   agent.history.add(worker, now, event);
+  if (is_reply(end.outcome)) {
+    vitals.last_reply.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  } else if (shows_unreachable(end, event.ping) && !vitals.replied_since(now - end.took)) {
+    vitals.last_unreachable.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
   if (end.outcome != Outcome::cancelled) {
     vitals.last_query.store((now - end.took).time_since_epoch().count(), std::memory_order_relaxed);
     vitals.last_answer.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -161,7 +181,7 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   if (leads_to.slow || cut_off) mirror.latency.add(worker, now, std::max(end.took, failure_floor));
   // Without those that were too slow to be heard, a quantile would sink each time it is used.
   if (leads_to.success || end.outcome == Outcome::answered_with_warning || cut_off ||
-      end.outcome == Outcome::query_timeout)
+      end.outcome == Outcome::query_timeout || (end.outcome == Outcome::unreachable && end.sent))
     mirror.took(worker, now, end.took);
 }
 

@@ -41,6 +41,7 @@ enum class Count : std::uint8_t {
   connect_timeouts,
   first_byte_timeouts,
   query_timeouts,
+  attempts_interrupted,
   merge_rejected,
   tickets_waited,
   tickets_refused,
@@ -58,7 +59,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 46;
+inline constexpr std::size_t kCounts = 47;
 
 struct CountText {
   std::string_view name;
@@ -95,6 +96,7 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"connect_timeouts", "attempts given up because no connection was made in time"},
     {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"},
     {"query_timeouts", "attempts given up because the answer was not complete in time"},
+    {"attempts_interrupted", "attempts ended because a ping of their mirror timed out"},
     {"merge_rejected", "replies found to be broken only when they were merged"},
     {"tickets_waited", "requests that waited for a ticket"},
     {"tickets_refused", "requests refused with 429 because they got no ticket"},

@@ -79,6 +79,9 @@ constexpr std::array kSearchdKeys{
         times_or_zero(1ms, 10ms, 1h)},
     Key<I>{"ping_timeout", &I::ping_timeout, "How long a ping may take.", times(1ms, 1ms, 1h),
            "`ha_ping_interval`, at least 500ms"},
+    Key<I>{"interrupt_unreachable", &I::interrupt_unreachable,
+           "1: when a ping of an agent times out and nothing else came from it meanwhile, attempts "
+           "that wait for it end at once where they may be made elsewhere. 0: they wait on."},
     Key<I>{
         "ping_type", &I::ping_type,
         "How agents are pinged: `http` (any 2xx means alive), `native` (a JSON description from "

@@ -177,10 +177,11 @@ struct InstanceSettings {
   Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
   Located<unsigned> retry_budget_percent{20, {}};
   Located<unsigned> retry_budget_min{3, {}};
-  Located<std::string> hedge{"off", {}};      ///< judged when the topology is built (CO-080)
-  std::optional<Located<Micros>> hedge_step;  ///< unset: as the threshold
-  Located<unsigned> hedge_max{1, {}};         ///< attempts besides the first
-  Located<bool> hedge_disabled{false, {}};    ///< the operator's kill switch (CO-085)
+  Located<std::string> hedge{"off", {}};          ///< judged when the topology is built (CO-080)
+  std::optional<Located<Micros>> hedge_step;      ///< unset: as the threshold
+  Located<unsigned> hedge_max{1, {}};             ///< attempts besides the first
+  Located<bool> interrupt_unreachable{true, {}};  ///< SD-008
+  Located<bool> hedge_disabled{false, {}};        ///< the operator's kill switch (CO-085)
   Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
   Located<bool> breaker{false, {}};                   ///< CO-090
   Located<unsigned> breaker_reads{10, {}};            ///< failures that are still tolerated

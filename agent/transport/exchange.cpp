@@ -103,6 +103,8 @@ class ReplyReader {
         return fail(Outcome::query_timeout, "no byte of an answer came in time");
       case Why::connect_timeout:
         return fail(Outcome::connect_timeout, "connect timed out");
+      case Why::unreachable:
+        return fail(Outcome::unreachable, kUnreachable);
       case Why::deadline:
         return fail(Outcome::cancelled, "the query's time was over");
       case Why::cancelled:

@@ -82,6 +82,7 @@ enum class Why : std::uint8_t {
   first_byte_timeout,
   query_timeout,
   deadline,
+  unreachable,  ///< pings found that the agent cannot be reached
   cancelled,
 };
 

@@ -82,6 +82,7 @@ ConnectionPtr Pool::idle_one() {
 namespace {
 
 NoConnection no_turn(Why why) {
+  if (why == Why::unreachable) return {Outcome::unreachable, kUnreachable};
   if (why != Why::connect_timeout) return {Outcome::cancelled, "cancelled"};
   return {Outcome::own_trouble,
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
@@ -194,6 +195,8 @@ NoConnection stopped(Why why) {
       return {Outcome::connect_timeout, "connect timed out"};
     case Why::query_timeout:
       return {Outcome::query_timeout, "query timed out"};
+    case Why::unreachable:
+      return {Outcome::unreachable, kUnreachable};
     case Why::deadline:
       return {Outcome::cancelled, "the query's time was over while connecting"};
     default:

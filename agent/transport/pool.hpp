@@ -45,6 +45,9 @@ struct NoConnection {
   bool name_refused = false;  ///< the name leads nowhere
 };
 
+/// What is said of an attempt that ends because pings found that its agent cannot be reached.
+inline constexpr const char* kUnreachable = "cannot be reached: a ping got no answer in time";
+
 /// How many connections one worker may have to an agent (SD-025); 0: any number.
 struct PoolLimits {
   unsigned connections = 0;

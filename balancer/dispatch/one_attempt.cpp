@@ -25,10 +25,36 @@ Advice advice_in(const ShardOrder& order, const AttemptEnd& end) {
 }
 
 /// A search that ran into a time-out may go on while the list of time-outs does (CO-044).
-Outcome retried_as(const ShardOrder& order, const ShardPart& part, Outcome outcome) {
+bool goes_on_after_timeout(const ShardOrder& order, const ShardPart& part, Outcome outcome) {
   const bool more = part.attempts < order.table.search_timeouts.size();
-  return outcome == Outcome::query_timeout && more && order.parsed.read ? Outcome::closed_early
-                                                                        : outcome;
+  return outcome == Outcome::query_timeout && more && order.parsed.read;
+}
+
+/// A time-out is no reason for another attempt, unless it turns out that the mirror was not slow
+/// but cannot be reached.
+Outcome retried_as(const ShardOrder& order, const ShardPart& part, const AttemptEnd& end) {
+  if (goes_on_after_timeout(order, part, end.outcome)) return Outcome::closed_early;
+  const bool unreachable = end.outcome == Outcome::query_timeout && part.mirror != nullptr &&
+                           part.mirror->agent->vitals.unreachable_since(end.ended - end.took);
+  return unreachable ? Outcome::unreachable : end.outcome;
+}
+
+/// What the rules of retries make of an attempt that ended so.
+Decision decide(const ShardCall& call, RetryLoop& retries, const AttemptEnd& end,
+                const Advice& advice, TokenBucket* tokens) {
+  const auto& [query, order, part] = call;
+  const auto& mirrors = *part.shard->mirrors;
+  const bool fresh_left = has_untried(query, order, part);
+  const auto left = std::chrono::duration_cast<Micros>(query.deadline - Loop::now());
+  return retries.after(
+      {.outcome = retried_as(order, part, end),
+       .advice = advice,
+       .status = static_cast<unsigned>(end.reply.status),
+       .sent = end.sent,
+       .tried = fresh_left ? std::min(part.tried.size(), mirrors.size() - 1) : mirrors.size(),
+       .set = mirrors.view(query.worker.loop.index)->picture.kind,
+       .other_zone = has_other_zone(query, order, part)},
+      left, query.worker.loop.random.uniform(), tokens);
 }
 
 /// What follows from a decision for the mirror that was asked, whether or not another one is.
@@ -79,29 +105,24 @@ Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
     return part.retries ? part.retries->after({.outcome = end.outcome}, Micros{0}, 0,
                                               &part.shard->protection->tokens)
                         : Decision{.final = Final::answered};
-  const auto& shard = *part.shard;
   part.advice = advice_in(order, end);
-  const auto& advice = part.advice;
-  part.sub_status = advice.sub_status;
+  part.sub_status = part.advice.sub_status;
   if (!part.retries) {  // whoever is to be left alone is, whoever found out
-    const auto alone = leave_alone(order.table.retry_rules, advice);
+    const auto alone = leave_alone(order.table.retry_rules, part.advice);
     return {.unavailable = alone.unavailable, .retry_after = alone.retry_after};
   }
-  const bool fresh_left = has_untried(query, order, part);
-  const auto& view = *shard.mirrors->view(query.worker.loop.index);
-  const auto left = std::chrono::duration_cast<Micros>(query.deadline - Loop::now());
-  auto next = part.retries->after(
-      {.outcome = retried_as(order, part, end.outcome),
-       .advice = advice,
-       .status = static_cast<unsigned>(end.reply.status),
-       .sent = end.sent,
-       .tried = fresh_left ? std::min(part.tried.size(), shard.mirrors->size() - 1)
-                           : shard.mirrors->size(),
-       .set = view.picture.kind,
-       .other_zone = has_other_zone(query, order, part)},
-      left, query.worker.loop.random.uniform(), &shard.protection->tokens);
-  if (retried_as(order, part, end.outcome) != end.outcome) next.pause = {};  // CO-044
+  auto next = decide(call, *part.retries, end, part.advice, &part.shard->protection->tokens);
+  if (goes_on_after_timeout(order, part, end.outcome)) next.pause = {};  // CO-044
   return next;
+}
+
+bool would_be_repeated(const ShardCall& call, const AttemptEnd& end) {
+  const auto& [query, order, part] = call;
+  if (!part.retries) return true;  // whoever asks several mirrors goes on with the others
+  const bool waits = part.waits && order.selection.at(*part.shard) != nullptr;
+  if (!waits && !has_untried(query, order, part)) return false;
+  auto retries = *part.retries;
+  return decide(call, retries, end, {}, nullptr).again();
 }
 
 Task<Decision> OneAttempt::operator()(ShardCall& call) const {
@@ -130,7 +151,7 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   }
   part.outcome = end.outcome;
   part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
-                   end.outcome == Outcome::connect_timeout;
+                   end.outcome == Outcome::connect_timeout || end.outcome == Outcome::unreachable;
   part.status = static_cast<unsigned>(end.reply.status);
   if (part.answered()) {
     after_attempt(call, end);

@@ -269,7 +269,8 @@ Decision RetryLoop::elsewhere(const Moment& now, Reason reason) {
 /// for its zone; so does, for a search, one that is in trouble, but once.
 std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
   if (!now.ended.other_zone || zones_left_ >= rules_.zone_max_retries) return std::nullopt;
-  const bool unreachable = is_connecting(now.ended.outcome);
+  const bool unreachable =
+      is_connecting(now.ended.outcome) || now.ended.outcome == Outcome::unreachable;
   if (!unreachable && now.kind() != Kind::draining) {
     const bool in_trouble = now.kind() == Kind::lost_copy || now.ended.status == kInternal ||
                             now.ended.status == kUnavailable;

@@ -86,7 +86,7 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
   auto excluded = part.excluded;
   for (const auto& [mirror, at] : part.gone)
     if (view.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
-  auto last = too_old(query, order, view);
+  auto last = too_old(query, order, view) | view.unreachable;
   const auto& protection = *shard.protection;
   if (protection.unavailable.any() || protection.breaker) {
     const auto now = Loop::now();

@@ -3,6 +3,7 @@
 #include "agent/state_error.hpp"
 #include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
+#include "balancer/dispatch/one_attempt.hpp"
 
 namespace karmad {
 namespace {
@@ -88,7 +89,8 @@ void tell_seat(Seat& seat, const AttemptEnd& end) {
       outcome == agent_error && (end.reply.status == 429 || end.reply.status == 503);
   if (outcome == answered || outcome == answered_with_warning || (end.outrun && end.sent))
     return seat.answered(end.took);
-  if (outcome == query_timeout || outcome == connect_timeout || end.out_of_time || refused)
+  if (outcome == query_timeout || outcome == connect_timeout || outcome == unreachable ||
+      end.out_of_time || refused)
     seat.dropped();
 }
 
@@ -134,7 +136,8 @@ ExtraFields::ExtraFields(const Query& query, const ShardOrder& order, std::strin
 
 MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
                      AttemptEnd& end)
-    : query_(query),
+    : AttemptInFlight(selected.mirror),
+      query_(query),
       order_(order),
       part_(part),
       selected_(std::move(selected)),
@@ -156,11 +159,25 @@ MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Sel
   query.worker.counters.add(Count::attempts);
   mirror_.tally.attempted(query.worker.loop.index);
   ++part.attempts;
+  set_.watch(*this, query.worker.loop.index);
 }
 
 Task<void> MirrorTry::ask() {
   auto& worker = query_.worker;
   return attempt(worker.loop, worker.pool(mirror_.agent), attempt_, stop_, end_);
+}
+
+/// The attempt ends now if that is of use: where it may be repeated, by the rules that would hold
+/// if it had ended so itself.
+void MirrorTry::unreachable() {
+  if (!query_.topology->settings.interrupt_unreachable.value) return;
+  const auto arrived = end_.reply.bytes.size();
+  if (arrived > std::exchange(arrived_, arrived)) return;  // it is answering
+  AttemptEnd end;
+  end.outcome = Outcome::unreachable;
+  end.sent = end_.sent_at != TimePoint{};
+  const ShardCall call{query_, order_, part_};
+  if (would_be_repeated(call, end)) static_cast<Stop&>(stop_).request(Why::unreachable);
 }
 
 /// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
@@ -190,6 +207,7 @@ void MirrorTry::judge() {
   end_.outrun = part_.outrun && end_.outcome == Outcome::cancelled;
   if (end_.stale) counters.add(Count::stale_connections);
   if (end_.outcome == Outcome::connect_timeout) counters.add(Count::connect_timeouts);
+  if (end_.outcome == Outcome::unreachable) counters.add(Count::attempts_interrupted);
   if (end_.outcome == Outcome::query_timeout)
     counters.add(end_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
   char ends_in = 0;

@@ -29,7 +29,7 @@ class ExtraFields {
 
 /// One attempt at one mirror, which is asked once and then judged; `end` is fresh. It holds the
 /// mirror's seat and what is sent, and lives as long as the attempt.
-class MirrorTry {
+class MirrorTry final : private AttemptInFlight {
  public:
   MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
             AttemptEnd& end);
@@ -43,6 +43,7 @@ class MirrorTry {
 
  private:
   void keep_rest(char ends_in);
+  void unreachable() override;
 
   Query& query_;
   const ShardOrder& order_;
@@ -57,6 +58,7 @@ class MirrorTry {
   AttemptOrder attempt_;
   std::optional<OpenAttempt> trace_;  ///< where somebody will read it
   PartStop stop_;
+  std::size_t arrived_ = 0;  ///< bytes of the reply, when its mirror was last found unreachable
 };
 
 }  // namespace karmad

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "strategies/registry.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 #include "tests/support/fake_mirror.hpp"

@@ -139,6 +139,7 @@ TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, C
   EXPECT_FALSE(s.hedge_step);
   EXPECT_EQ(s.hedge_max.value, 1U);
   EXPECT_FALSE(s.hedge_disabled.value);
+  EXPECT_TRUE(s.interrupt_unreachable.value);
   EXPECT_EQ(s.hedge_max_load_percent.value, 200U);
   EXPECT_FALSE(s.agent_first_byte_timeout);
   EXPECT_FALSE(s.search_timeouts);
@@ -157,7 +158,8 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
           " overload_retarget = 0\n adaptive_retries = 1\n throttle_max_retries = 4\n"
           " throttle_max_wait = 700\n unavailable_for = 60\n retry_budget_percent = 10\n"
           " retry_budget_min = 0\n hedge = p95\n hedge_step = 20\n hedge_max = 2\n"
-          " hedge_disabled = 1\n hedge_max_load_percent = 0\n agent_first_byte_timeout = 80\n"
+          " interrupt_unreachable = 0\n hedge_disabled = 1\n hedge_max_load_percent = 0\n "
+          "agent_first_byte_timeout = 80\n"
           " search_timeouts = 300, 1s ,3s\n breaker = 1\n breaker_reads = 7\n"
           " breaker_writes = 0\n breaker_window = 30\n access_log = -\n}")
           .searchd;
@@ -179,6 +181,7 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
   EXPECT_EQ(s.hedge_step.value().value, 20ms);
   EXPECT_EQ(s.hedge_max.value, 2U);
   EXPECT_TRUE(s.hedge_disabled.value);
+  EXPECT_FALSE(s.interrupt_unreachable.value);
   EXPECT_EQ(s.hedge_max_load_percent.value, 0U);
   EXPECT_EQ(s.agent_first_byte_timeout.value().value, 80ms);
   EXPECT_EQ(s.search_timeouts.value().value, (std::vector<Micros>{300ms, 1s, 3s}));

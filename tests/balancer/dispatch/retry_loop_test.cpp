@@ -321,6 +321,21 @@ TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-
   EXPECT_EQ(decision.pause, 20ms) << "and nobody else has it";
 }
 
+TEST(RetryLoop, GoesElsewhereWhenPingsFindTheMirrorUnreachable) {
+  const RetryRules rules;
+  const Ended ended{.outcome = Outcome::unreachable, .sent = true, .tried = 1};
+  RetryLoop read(rules, {.mirrors = 2});
+  const auto decision = read.after(ended, 1min, 0, nullptr);
+  EXPECT_TRUE(decision.again());
+  EXPECT_TRUE(decision.avoid);
+  EXPECT_EQ(decision.pause, 0us);
+  RetryLoop update(rules, {.kind = RequestClass::write, .mirrors = 2});
+  EXPECT_FALSE(update.after(ended, 1min, 0, nullptr).again());
+  RetryLoop with_key(rules,
+                     {.kind = RequestClass::write, .has_idempotency_key = true, .mirrors = 2});
+  EXPECT_TRUE(with_key.after(ended, 1min, 0, nullptr).again());
+}
+
 TEST(RetryLoop, WaitsForAThrottlingMirrorThreeSecondsInAll) {  // CO-021, ours
   Story story{.rules = {.max_attempts = 100}};
   EXPECT_EQ(story.play({throttled(1s)}), 4U);
