@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <expected>
 #include <optional>
 #include <vector>
@@ -52,7 +53,9 @@ struct PoolLimits {
 };
 
 /// The connections of one worker to one agent. Idle ones are used last in, first out; at most
-/// `keep` of them are kept. Who has to wait for one is served first come, first served.
+/// `keep` of them are kept. Who has to wait for one is served first come, first served, as
+/// soon as one is given back or closed, or a connect has ended. While none is open a connect that
+/// fails is the answer to everybody who waits: what refused one refuses them all.
 class Pool {
  public:
   Pool(Loop& loop, std::shared_ptr<Agent> agent, unsigned keep, LookUp look_up,
@@ -81,7 +84,10 @@ class Pool {
   void clear();
 
   void keep(unsigned most) { keep_ = most; }
-  void limit(PoolLimits limits) { limits_ = limits; }
+  void limit(PoolLimits limits) {
+    limits_ = limits;
+    serve_soon();
+  }
   Agent& agent() { return *agent_; }
   bool outdated(const Connection& connection) const {
     return connection.generation != agent_->generation.load(std::memory_order_relaxed);
@@ -90,15 +96,26 @@ class Pool {
   /// Whether take() has an idle connection to give at once, if nobody waits; drops outdated ones.
   bool ready();
   /// Nothing is open, being opened, waited for, or still to be told that it was closed.
-  bool unused() const { return local_ == 0 && waiting_.empty(); }
+  bool unused() const { return local_ == 0 && waiting_.empty() && !serves_soon_; }
 
  private:
   friend class Connection;
   class Opening;
   class Place;
+  /// A connect failed: the answer to those who took a place before that one, and whose time is over
+  /// by then.
+  struct Refusal {
+    NoConnection why;
+    TimePoint until;
+    std::uint64_t before = 0;
+  };
   ConnectionPtr idle_one();
   bool reserve();
   void next_waiter();
+  void serve_soon();
+  void serve();
+  void tell_all(const NoConnection& why, TimePoint until);
+  void tell();
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
 
   Loop& loop_;
@@ -107,9 +124,12 @@ class Pool {
   LookUp look_up_;
   std::vector<ConnectionPtr> idle_;
   PoolLimits limits_;
-  std::vector<Place*> waiting_;  ///< the oldest first
-  unsigned connecting_ = 0;      ///< being opened
-  unsigned local_ = 0;           ///< open or being opened by this worker
+  std::deque<Place*> waiting_;  ///< the oldest first
+  std::uint64_t places_ = 0;    ///< taken in the queue, ever
+  std::optional<Refusal> refusal_;
+  bool serves_soon_ = false;  ///< serve() is among what the loop will do
+  unsigned connecting_ = 0;   ///< being opened
+  unsigned local_ = 0;        ///< open or being opened by this worker
 };
 
 }  // namespace karmad
