@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "config/attempts.hpp"
 #include "config/values.hpp"
 
 namespace karmad {
@@ -293,6 +294,8 @@ class Checker {
       problem(table.at, fmt::format("table {} has no agent that answers", in_quotes(table.name)));
     for (const auto* lines : {&table.shards, &table.blackholes})
       for (const auto& shard : *lines) check_shard(shard);
+    for (const auto& shard : table.shards)
+      if (auto cut = cut_off(searchd_, table, shard)) notices_.push_back(*std::move(cut));
     const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
     if (table.ha_strategy && !table.shards.empty() &&
         std::none_of(table.shards.begin(), table.shards.end(), has_mirrors))

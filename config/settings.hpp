@@ -157,7 +157,7 @@ struct InstanceSettings {
 
   Located<Micros> agent_connect_timeout{1s, {}};
   Located<Micros> agent_query_timeout{3s, {}};
-  std::optional<Located<unsigned>> agent_retry_count;  ///< unset: one retry of a read (X-15)
+  std::optional<Located<unsigned>> agent_retry_count;  ///< unset: each other mirror once
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
   std::optional<Located<Micros>> agent_first_byte_timeout;      ///< unset: none
@@ -165,7 +165,7 @@ struct InstanceSettings {
 
   Located<bool> retry_reads{true, {}};   ///< BP-006
   Located<bool> retry_writes{true, {}};  ///< BP-006
-  Located<unsigned> max_attempts{6, {}};
+  std::optional<Located<unsigned>> max_attempts;
   Located<unsigned> overload_max_retries{5, {}};     ///< BP-004
   Located<Micros> overload_backoff_base{100ms, {}};  ///< BP-007
   Located<Micros> overload_backoff_cap{10s, {}};     ///< BP-007

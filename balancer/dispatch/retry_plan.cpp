@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "config/attempts.hpp"
+
 namespace karmad {
 namespace {
 
@@ -45,11 +47,9 @@ Decision over(Final why) {
 }  // namespace
 
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors) {
-  const auto all = static_cast<unsigned>(mirrors);
-  if (settings.per_mirror_of_query) return *settings.per_mirror_of_query * all;
-  if (settings.absolute_of_line) return *settings.absolute_of_line;
-  if (settings.per_mirror) return *settings.per_mirror * all;
-  return mirrors > 1 ? 1 : 0;
+  if (settings.per_mirror_of_query)
+    return *settings.per_mirror_of_query * static_cast<unsigned>(mirrors);
+  return configured_retries(settings.per_mirror, settings.absolute_of_line, mirrors);
 }
 
 /// An ended attempt, and what the decision after it depends on beside.
@@ -63,6 +63,11 @@ struct RetryLoop::Moment {
   bool avoids() const { return ended.set != SetKind::roles; }
   Kind kind() const { return ended.advice.kind; }
 };
+
+unsigned RetryLoop::most_attempts() const {
+  return karmad::most_attempts(rules_.max_attempts,
+                               retries_allowed(subject_.ordinary, subject_.mirrors));
+}
 
 bool RetryLoop::switched_on() const {
   switch (subject_.kind) {
@@ -88,7 +93,7 @@ Doubling RetryLoop::backoff_limits(const Advice& advice) const {
 }
 
 bool RetryLoop::may_hedge() {
-  if (attempts_ >= rules_.max_attempts) return false;
+  if (attempts_ >= most_attempts()) return false;
   ++attempts_;
   return true;
 }
@@ -125,7 +130,7 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   if (!switched_on()) return over(Final::switched_off);
   if (now.ended.outcome == Outcome::cancelled || !may_repeat(now.ended))
     return over(Final::not_retryable);
-  if (attempts_ >= rules_.max_attempts) return over(Final::max_attempts);
+  if (attempts_ >= most_attempts()) return over(Final::max_attempts);
   if (now.left <= Micros{0}) return over(Final::deadline);
   switch (now.kind()) {
     case Kind::overload:
@@ -160,6 +165,9 @@ Decision RetryLoop::ordinary(const Moment& now) {
   if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
   if (const auto next = next_zone(now)) return *next;
   if (!overload_met_ && ordinary_ >= allowed) return over(Final::limit);
+  // Nobody asked for retries: each mirror once, and one retry whatever it was.
+  const bool asked_for = subject_.ordinary.any();
+  if (!asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
   Micros pause{};
   if (now.all_tried(subject_)) {
     pause = subject_.ordinary.delay;

@@ -20,11 +20,12 @@ struct RetrySettings {
   std::optional<unsigned> absolute_of_line;     ///< [retry_count=n] of the agent line
   std::optional<unsigned> per_mirror;           ///< agent_retry_count of the table or instance
   Micros delay{};                               ///< agent_retry_delay
+
+  bool any() const { return per_mirror_of_query || absolute_of_line || per_mirror; }
 };
 
 /// The number of retries a shard's part of a query may make: the query's word counts most, then the
-/// line's, then the table's; a count is per mirror, except the line's (HA-026). Nobody said
-/// anything: one, on another mirror.
+/// line's, then the table's; a count is per mirror, except the line's (configured_retries()).
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors);
 
 /// The rules of all retries; the first block are settings of the same name, the others constants
@@ -40,7 +41,8 @@ struct RetryRules {
   unsigned throttle_max_retries = 9;                              ///< CO-020
   Micros throttle_max_wait = std::chrono::seconds(3);             ///< CO-021: the product's is 30 s
   unsigned zone_max_retries = 3;                                  ///< CO-031: the product's are 120
-  unsigned max_attempts = 6;  ///< of one shard request, for whatever reasons, hedges included
+  /// Of one shard request, for whatever reasons, hedges included; unset: most_attempts().
+  std::optional<unsigned> max_attempts;
 
   Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: when told to wait 0
   /// CO-054: the product's are 1 s and 15 s.
@@ -167,6 +169,7 @@ class RetryLoop {
   Decision generation_low(const Moment& now);
   Decision decide(const Moment& now, TokenBucket* bucket);
 
+  unsigned most_attempts() const;
   bool switched_on() const;
   bool may_repeat(const Ended& ended) const;
   Doubling backoff_limits(const Advice& advice) const;

@@ -73,11 +73,42 @@ TEST(Dump, SaysWhereEachValueCameFrom) {
   for (const char* line :
        {"  listen = 127.0.0.1:9308  # default\n", "  workers = auto  # default\n",
         "  ha_period_karma = 30s  # c:2:20\n", "  ha_ping_interval = 1s  # default\n",
-        "  # agent_retry_count is unset: one retry of a read, on another mirror\n",
-        "table t {  # c:4:1\n", "  type = distributed\n", "  agent = a:9308:t|b:2:t  # c:6:10\n",
+        "  # agent_retry_count is unset: each other mirror once\n", "table t {  # c:4:1\n",
+        "  type = distributed\n", "  agent = a:9308:t|b:2:t  # c:6:10\n",
         "  dialect = manticore  # default\n"})
     EXPECT_NE(dumped.find(line), std::string::npos) << line << "not in\n" << dumped;
   EXPECT_EQ(dumped.find("mirror_retry_count"), std::string::npos) << "other names are not dumped";
+}
+
+// What a count comes to is in force, and not what `max_attempts` is by default.
+TEST(Dump, SaysHowManyAttemptsAreMadeForEachAgentLine) {
+  const struct {
+    const char* searchd;
+    const char* table;
+    const char* line;
+    int attempts;
+  } cases[] = {
+      {"", "", "a|b|c", 6},
+      {"", "", "a|b|c|d|e|f|g|h", 8},
+      {"agent_retry_count = 0", "", "a|b|c|d|e|f|g|h", 6},
+      {"agent_retry_count = 3", "", "a|b|c", 10},
+      {"agent_retry_count = 3", "agent_retry_count = 1", "a|b|c", 6},
+      {"", "", "a|b|c:t[retry_count=10]", 11},
+      {"max_attempts = 6", "", "a|b|c:t[retry_count=10]", 6},
+      {"agent_retry_count = 3\n max_attempts = 50", "max_attempts = 4", "a|b|c", 4},
+  };
+  for (const auto& c : cases) {
+    const auto loaded = load_text(std::string("searchd {\n ") + c.searchd +
+                                  "\n}\ntable t {\n type = distributed\n " + c.table +
+                                  "\n agent = " + c.line + "\n}\n");
+    ASSERT_TRUE(loaded.settings) << testing::PrintToString(lines(loaded.problems));
+    const auto dumped = dump(*loaded.settings);
+    EXPECT_NE(dumped.find("  # at most " + std::to_string(c.attempts) +
+                          " attempts of a request at the shard in c:"),
+              std::string::npos)
+        << c.searchd << c.line << "\n"
+        << dumped;
+  }
 }
 
 TEST(Dump, EscapesWhatWouldBeSyntax) {

@@ -124,7 +124,7 @@ TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, C
   const auto s = settings_of("").searchd;
   EXPECT_TRUE(s.retry_reads.value);
   EXPECT_TRUE(s.retry_writes.value);
-  EXPECT_EQ(s.max_attempts.value, 6U);
+  EXPECT_FALSE(s.max_attempts);
   EXPECT_EQ(s.overload_max_retries.value, 5U);
   EXPECT_EQ(s.overload_backoff_base.value, 100ms);
   EXPECT_EQ(s.overload_backoff_cap.value, 10s);
@@ -163,7 +163,7 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
           .searchd;
   EXPECT_FALSE(s.retry_reads.value);
   EXPECT_FALSE(s.retry_writes.value);
-  EXPECT_EQ(s.max_attempts.value, 3U);
+  EXPECT_EQ(s.max_attempts.value().value, 3U);
   EXPECT_EQ(s.overload_max_retries.value, 2U);
   EXPECT_EQ(s.overload_backoff_base.value, 50ms);
   EXPECT_EQ(s.overload_backoff_cap.value, 2s);

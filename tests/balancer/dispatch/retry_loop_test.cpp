@@ -71,7 +71,7 @@ TEST(RetryLoop, PassesOnOverloadThatIsNotRetryable) {  // BP-013
 
 TEST(RetryLoop, OnceOverloadWasMetItsLimitIsThatOfTheRequest) {  // BP-012
   Story once{.subject = {.mirrors = 3}};
-  EXPECT_EQ(once.play({kBroken}), 2U) << "X-15: one ordinary retry";
+  EXPECT_EQ(once.play({kBroken}), 3U) << "each mirror once";
   Story met;
   EXPECT_EQ(met.play({overloaded(), kBroken}), 6U);
   Story fewer{.rules = {.overload_max_retries = 1},
@@ -232,7 +232,7 @@ TEST(RetryLoop, RetriesNothingForAClientThatLeft) {  // CO-045
 }
 
 TEST(RetryLoop, LimitsAllReasonsTogether) {  // max_attempts
-  Story story{.rules = {.overload_max_retries = 10, .throttle_max_retries = 20},
+  Story story{.rules = {.overload_max_retries = 10, .throttle_max_retries = 20, .max_attempts = 6},
               .subject = {.mirrors = 3, .ordinary = {.per_mirror = 10}}};
   EXPECT_EQ(story.play({kBroken, throttled(1ms), refused(Kind::moved), overloaded(),
                         refused(Kind::retry_with), refused(Kind::generation_low)}),
