@@ -152,6 +152,11 @@ void MirrorSet::close() {
     });
 }
 
+void MirrorSet::stir() {
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker] { self->wake(self->slots_[worker]); });
+}
+
 void MirrorSet::met(std::size_t mirror, UseError error, TimePoint now) {
   loops_.post(0, [self = shared_from_this(), mirror, error = std::move(error), now] {
     self->take_generation(mirror);

@@ -107,6 +107,9 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void check_now();
   /// The same for a barrier: its pings may follow each other as fast as it looks (CO-073, CO-074).
   void check_generations();
+  /// Something that is waited for has changed beside the picture: whoever waits for news is woken,
+  /// on every worker. From any thread.
+  void stir();
   bool closed(unsigned worker) const { return slots_[worker].closed; }
   bool pinged() const { return options_.state.pinged; }
   /// An error was met at a mirror; from any thread (SD-020 …).

@@ -32,6 +32,7 @@ enum class Count : std::uint8_t {
   overload_retries,
   throttled_retries,
   retries_refused,
+  retries_waited,
   hedges,
   hedges_won,
   planned_anew,
@@ -58,7 +59,7 @@ enum class Count : std::uint8_t {
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 46;
+inline constexpr std::size_t kCounts = 47;
 
 struct CountText {
   std::string_view name;
@@ -86,6 +87,7 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"overload_retries", "retries of attempts that were refused as overload"},
     {"throttled_retries", "retries of attempts that were told how long to wait"},
     {"retries_refused", "retries not made because the retry budget had nothing left"},
+    {"retries_waited", "retries that waited for the first answer of a mirror nobody knew yet"},
     {"hedges", "attempts at a second mirror while the first was late"},
     {"hedges_won", "of them, those whose answer was the shard's"},
     {"planned_anew", "queries begun again because a shard moved and a reload said where to"},

@@ -124,7 +124,7 @@ class Dispatch {
       // Found only now that it is broken: the shard gets another chance on another mirror.
       auto& part = parts_[bad->shard];
       ShardCall call{query_, order_, part};
-      const bool again = reject(call, bad->reason);
+      const bool again = co_await reject(call, bad->reason);
       if (again) co_await pass_shard_pipeline(call);
       if (query_.client_left) co_return Answer{};
       if (part.outcome == Outcome::client_mistake) {

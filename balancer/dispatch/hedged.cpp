@@ -115,8 +115,8 @@ class Race {
     own->waits = false;
     for (const auto& runner : runners_) own->tried = own->tried | runner.part->tried;
     own->excluded = own->tried | question_of(query_, order_, part_).avoided;
-    if (has_untried(query_, order_, *own) && part_.retries->may_hedge())
-      if (auto taken = part_.shard->protection->budget.take(RetryBudget::For::other, Loop::now()))
+    if (!untried(query_, order_, *own).empty() && part_.retries->may_hedge())
+      if (auto taken = part_.shard->protection->budget.take(RetryBudget::For::other))
         own->extra.emplace(*std::move(taken));
     if (!own->extra) return plan_.no_more();
     query_.worker.counters.add(Count::hedges);

@@ -80,7 +80,7 @@ Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
     return {.unavailable = advice.kind == Advice::Kind::draining
                                ? order.table.retry_rules.unavailable_mark
                                : Micros{0}};
-  const bool fresh_left = has_untried(query, order, part);
+  const bool fresh_left = !untried(query, order, part).empty();
   const auto& view = *shard.mirrors->view(query.worker.loop.index);
   const auto left = std::chrono::duration_cast<Micros>(query.deadline - Loop::now());
   auto next = part.retries->after(
@@ -121,6 +121,8 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
     co_await asked_now.ask();
     asked_now.judge();
   }
+  part.among = {};
+  if (part.shard->protection->standings.take_news()) part.shard->mirrors->stir();
   part.outcome = end.outcome;
   part.timed_out = end.out_of_time || end.outcome == Outcome::query_timeout ||
                    end.outcome == Outcome::connect_timeout;

@@ -7,6 +7,7 @@
 #include "agent/state.hpp"
 #include "balancer/dispatch/breaker.hpp"
 #include "balancer/dispatch/retry_budget.hpp"
+#include "balancer/dispatch/standings.hpp"
 
 namespace karmad {
 
@@ -57,7 +58,7 @@ struct ProtectionRules {
 /// What keeps the queries of one shard from harming its mirrors further; shared by all workers.
 struct Protection {
   Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
-      : budget(rules.budget, workers), unavailable(mirrors) {
+      : budget(rules.budget, workers), unavailable(mirrors), standings(mirrors) {
     if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
   }
 
@@ -65,6 +66,7 @@ struct Protection {
   alignas(64) TokenBucket tokens;  // written by every request where overload was met
   std::optional<Breaker> breaker;
   UnavailableMarks unavailable;
+  Standings standings;
 };
 
 }  // namespace karmad

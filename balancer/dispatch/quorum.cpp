@@ -92,7 +92,7 @@ class QuorumRead {
   bool start_another() {
     if (readers_.over() || stops_asking()) return false;
     auto reader = make_reader();
-    const bool somebody = has_untried(query_, call_.order, reader->part);
+    const bool somebody = !untried(query_, call_.order, reader->part).empty();
     // Where nobody suits the first one waits for somebody who does.
     reader->part.waits = !somebody && reads_ == 0;
     if (!somebody && !reader->part.waits) return false;
@@ -136,7 +136,7 @@ class QuorumRead {
     if (reads_ >= needed_) {
       auto& counters = query_.worker.counters;
       if (!call_.order.table.retry_rules.retry_reads || !part_.retries->may_hedge()) return false;
-      auto taken = part_.shard->protection->budget.take(RetryBudget::For::other, Loop::now());
+      auto taken = part_.shard->protection->budget.take(RetryBudget::For::other);
       if (!taken) counters.add(Count::retries_refused);
       if (!taken) return false;
       part.extra.emplace(*std::move(taken));

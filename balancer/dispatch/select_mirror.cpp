@@ -31,13 +31,29 @@ Candidates too_old(const Query& query, const ShardOrder& order, const SetView& v
   return old;
 }
 
+/// A mirror by the strategy's shares and not by its turn: where only some come into question, the
+/// order of `roundrobin` would go on behind them, and never come to those it passed over.
+std::optional<std::size_t> out_of_turn(const MirrorSet& set, const Question& question, Loop& loop) {
+  const auto shares = set.shares(question, loop.index);
+  auto drawn = loop.random.uniform();
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < shares.size() && (!chosen || drawn >= 0); ++i) {
+    if (shares[i] <= 0) continue;
+    chosen = i;
+    drawn -= shares[i];
+  }
+  return chosen;
+}
+
 /// The mirror that the strategy chooses, and a seat there. Whoever takes the last one in between
 /// only takes this mirror out of the question.
 std::optional<Selected> seated(Query& query, const ShardPart& part, Question&& question,
                                Micros connect_timeout) {
   const auto& set = *part.shard->mirrors;
   for (;;) {
-    const auto chosen = set.pick(question, query.worker.loop.index, query.worker.loop.random);
+    auto& loop = query.worker.loop;
+    const auto chosen = part.among.empty() ? set.pick(question, loop.index, loop.random)
+                                           : out_of_turn(set, question, loop);
     if (!chosen) return std::nullopt;
     if (auto seat = set[*chosen].agent->seats.try_take())
       return Selected{*chosen, connect_timeout, *std::move(seat)};
@@ -45,13 +61,37 @@ std::optional<Selected> seated(Query& query, const ShardPart& part, Question&& q
   }
 }
 
-/// A mirror that is tripped, if it is due for a probe: this search, the first attempt of its part,
-/// is sent there, if the mirror suits (CO-092).
+/// Those that refused the last attempt's connection, and have answered nobody since (SD-022 leaves
+/// their state as it is). Left out while others suit: a query or a ping probes them.
+Candidates unreachable(const ShardPart& part) {
+  const auto& standings = part.shard->protection->standings;
+  if (!standings.any_unreachable()) return {};
+  const auto& set = *part.shard->mirrors;
+  return standings.unreachable().where([&](std::size_t i) {
+    return i < set.size() &&
+           set[i].agent->vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0;
+  });
+}
+
+/// How often a query probes a mirror that could not be reached: pings do it better, where they are
+/// made and understood.
+Micros probe_every(const Query& query, const Shard& shard) {
+  if (shard.pings.kind == nullptr) return 1s;
+  return 10 * query.topology->settings.ha_ping_interval.value;
+}
+
+/// A mirror that is tripped or could not be reached, if it is due for a probe: this request, the
+/// first attempt of its part, is sent there, if the mirror suits (CO-092).
 std::optional<Selected> mirror_to_probe(Query& query, const ShardOrder& order,
                                         const ShardPart& part) {
-  auto& breaker = part.shard->protection->breaker;
-  if (!breaker || !order.parsed.read || part.reason != AttemptReason::initial) return std::nullopt;
-  const auto due = breaker->try_probe(Loop::now());
+  if (part.reason != AttemptReason::initial) return std::nullopt;
+  auto& protection = *part.shard->protection;
+  auto& breaker = protection.breaker;
+  std::optional<std::size_t> due;
+  if (breaker && order.parsed.read) due = breaker->try_probe(Loop::now());
+  if (!due && protection.standings.any_unreachable())
+    due = protection.standings.try_probe(unreachable(part), Loop::now(),
+                                         probe_every(query, *part.shard));
   if (!due) return std::nullopt;
   const auto& set = *part.shard->mirrors;
   auto question = question_now(query, order, part);
@@ -88,7 +128,8 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
     if (protection.breaker) last = last | protection.breaker->tripped(now);
   }
   const auto all = Candidates::first(view.mirrors.size()) - excluded;
-  const std::array reasons{part.avoided, last, part.left};
+  const auto others = part.among.empty() ? Candidates{} : all - part.among;
+  const std::array reasons{part.avoided, others, unreachable(part), last, part.left};
   const auto avoided = avoided_for(order.selection.at(shard), view.picture, all, reasons);
   return order.selection.question(shard, avoided, excluded);
 }
@@ -99,13 +140,13 @@ Question question_now(const Query& query, const ShardOrder& order, const ShardPa
   return question;
 }
 
-bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
+Candidates untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& set = *part.shard->mirrors;
   const auto asked = question_now(query, order, part);
   auto others = Candidates::first(set.size()) - part.tried - asked.excluded;
   if (asked.need != nullptr)
     others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
-  return !others.empty();
+  return others;
 }
 
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part) {

@@ -19,8 +19,8 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
 /// The same now: mirrors that are full are left out.
 Question question_now(const Query& query, const ShardOrder& order, const ShardPart& part);
 
-/// Whether a mirror suits, and is not full, that this part has not tried yet.
-bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part);
+/// The mirrors that suit, and are not full, which this part has not tried yet.
+Candidates untried(const Query& query, const ShardOrder& order, const ShardPart& part);
 
 /// Whether one of them is in another zone than the mirror it tried last, and in none it has left.
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part);

@@ -54,6 +54,7 @@ struct ShardPart {
   // Of the next attempt:
   AttemptReason reason = AttemptReason::initial;
   std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
+  Candidates among;                   ///< its mirror is one of these, while one suits; empty: any
   Micros pause{};                     ///< that was made before it
 
   Outcome outcome = Outcome::cancelled;

@@ -151,6 +151,7 @@ MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Sel
           order.dialect.write(query.request, order.parsed, order.plan, mirror_.tables, *written_),
           extra_.all(), selected_.connect_timeout)),
       trace_(traced(query, order, part, mirror_)),
+      under_way_(part.shard->protection->standings, selected_.mirror),
       stop_(query, part) {
   if (written_->empty()) written_.give_back();  // the client's own words go out
   query.worker.counters.add(Count::attempts);
@@ -199,6 +200,7 @@ void MirrorTry::judge() {
   }
   if (aware_ && report(set_, selected_.mirror, end_))
     part_.gone.emplace_back(selected_.mirror, Loop::now());
+  part_.shard->protection->standings.ended(selected_.mirror, end_.outcome);
   tell_seat(selected_.seat, end_);
   if (end_.rest_on) keep_rest(ends_in);
   if (auto& breaker = part_.shard->protection->breaker; breaker && !part_.rest)

@@ -56,6 +56,7 @@ class MirrorTry {
   ExtraFields extra_;
   AttemptOrder attempt_;
   std::optional<OpenAttempt> trace_;  ///< where somebody will read it
+  Standings::UnderWay under_way_;
   PartStop stop_;
 };
 

@@ -80,12 +80,20 @@ TEST_F(Faults, EveryAnswerIsRightWhileAMirrorOfEachShardMisbehaves) {
     const auto before = failed();
     EXPECT_TRUE(load.more(40)) << disturbance;
     const bool harmless = disturbance == "mode=chunked" || disturbance == "mode=close_after";
-    // Who refuses and says when to come back is not asked before.
-    const bool spared = disturbance.starts_with("overload");
+    // Who refuses and says when to come back is not asked before, who refuses connections not until
+    // he is there again.
+    const bool gone = disturbance == "mode=refuse";
+    const bool spared = gone || disturbance.starts_with("overload");
     if (!spared) {
       EXPECT_EQ(failed() > before, !harmless) << disturbance;
     }
     EXPECT_EQ(load.wrong(), "") << disturbance;
+    if (gone) {
+      a1->control("reset=1");
+      b1->control("reset=1");
+      EXPECT_TRUE(share_returns(1, 1));
+      EXPECT_TRUE(share_returns(2, 1));
+    }
   }
   a1->control("reset=1");
   b1->control("reset=1");

@@ -93,7 +93,7 @@ TEST(Refused, RetriesAreAsManyAsTheSettingsSay) {
       {throttle, "throttle_max_wait = 0", "", 3},  // those not asked yet need no waiting
       {throttle, "overload_max_retries = 0", "", 6},
       {throttle, "retry_reads = 0", "", 1},
-      {trouble, "agent_retry_count = 50", "", 6},
+      {trouble, "agent_retry_count = 50\n max_attempts = 6", "", 6},
       {trouble, "agent_retry_count = 50\n max_attempts = 1", "", 1},
       {trouble, "agent_retry_count = 50\n retry_reads = 0", "", 1},
   };
