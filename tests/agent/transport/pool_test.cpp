@@ -247,14 +247,16 @@ TEST(PoolOfASlowAgent, TellsThoseWhoHaveNoMoreTimeThanAnotherSpentInVain) {
   at.pool.limit({.connecting = 1});
   std::vector<int> order;
   Taking first(at, order, 1);
-  first.stop.at(Loop::now() + 50ms, Why::connect_timeout);
+  first.stop.at(Loop::now() + 500ms, Why::connect_timeout);
   Taking patient(at, order, 2);
   patient.stop.at(Loop::now() + std::chrono::hours(1), Why::connect_timeout);
   Taking third(at, order, 3);
-  third.stop.at(Loop::now() + 50ms, Why::connect_timeout);
+  third.stop.at(Loop::now() + 950ms, Why::connect_timeout);
   ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 2; }));
   EXPECT_EQ(order, (std::vector<int>{1, 3}));
   EXPECT_EQ(first.result->error().outcome, Outcome::connect_timeout);
+  EXPECT_EQ(third.result->error().outcome, Outcome::connect_timeout)
+      << "and not that it had no turn";
   patient.stop.request(Why::cancelled);
   ASSERT_TRUE(turn_until(at.loop, [&] { return patient.done(); }));
 }
