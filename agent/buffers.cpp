@@ -32,6 +32,13 @@ void Buffers::give(std::string&& buffer) {
   list.push_back(std::move(buffer));
 }
 
+void reserve_for_reading(std::string& bytes, std::size_t more, std::size_t most) {
+  const auto needed = bytes.size() + more;
+  if (bytes.capacity() >= needed) return;
+  bytes.reserve(needed <= kGrowsUpTo ? std::max(needed, 2 * bytes.capacity())
+                                     : std::max(needed, most));
+}
+
 void resize_for_reading(std::string& bytes, std::size_t size) {
   // g++ 12 tells the operation the new capacity instead of `size`.
   bytes.resize_and_overwrite(size, [size](char*, std::size_t) { return size; });

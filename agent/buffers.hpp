@@ -57,6 +57,12 @@ class Buffer {
   std::string bytes_;
 };
 
+/// Gives a body that is being read room for `more` bytes. Its memory grows with what has come; a
+/// body beyond kGrowsUpTo gets room for `most` bytes at once, as copying it again would hold the
+/// loop. Memory that nothing was written to takes no place.
+void reserve_for_reading(std::string& bytes, std::size_t more, std::size_t most);
+inline constexpr std::size_t kGrowsUpTo = 1 << 20;
+
 /// Makes `bytes` `size` long without filling what is new: it is about to be read into.
 void resize_for_reading(std::string& bytes, std::size_t size);
 

@@ -178,8 +178,10 @@ class ReplyReader {
     reply_.bytes.resize(size);
   }
 
-  /// Reads at most `room` more bytes to the end of `bytes`; nothing at the end of the stream.
+  /// Reads at most `room` more bytes to the end of `bytes`; nothing at the end of the stream. An
+  /// agent that sends faster than it is read does not keep the loop.
   Task<Stream::Read> more(std::string& bytes, std::size_t room) {
+    if (loop_.turn.over()) co_await loop_.turn.next();
     const auto have = bytes.size();
     resize_for_reading(bytes, have + room);
     auto got = connection_.read_now(bytes.data() + have, room);
@@ -197,9 +199,9 @@ class ReplyReader {
     const auto wanted = passes() ? std::min(whole, reply_.head_size + kBeginning) : whole;
     make_room(wanted);
     while (reply_.bytes.size() < wanted) {
-      const auto missing = wanted - reply_.bytes.size();
-      const auto got =
-          co_await more(reply_.bytes, std::min(missing, std::max(reply_.bytes.size(), kStep)));
+      const auto room = std::min(wanted - reply_.bytes.size(), Stream::kMostAtOnce);
+      reserve_for_reading(reply_.bytes, room, wanted);
+      const auto got = co_await more(reply_.bytes, room);
       if (got.error) co_return read_failed(got.error);
     }
     if (reply_.bytes.size() < whole) {
@@ -221,6 +223,7 @@ class ReplyReader {
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
     for (;;) {
+      reserve_for_reading(reply_.bytes, piece->size(), reply_.head_size + limits_.most);
       const auto used = body.put(*piece, reply_.bytes);
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
       piece->erase(0, *used);
@@ -237,7 +240,9 @@ class ReplyReader {
     for (;;) {
       if (reply_.bytes.size() - reply_.head_size > limits_.most)
         co_return too_large(reply_.bytes.size() - reply_.head_size);
-      const auto got = co_await more(reply_.bytes, std::max(reply_.bytes.size(), kStep / 4));
+      const auto room = std::min(std::max(reply_.bytes.size(), kStep / 4), Stream::kMostAtOnce);
+      reserve_for_reading(reply_.bytes, room, reply_.head_size + limits_.most + room);
+      const auto got = co_await more(reply_.bytes, room);
       if (got.error == asio::error::eof) co_return true;
       if (got.error) co_return read_failed(got.error);
     }

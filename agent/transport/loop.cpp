@@ -59,6 +59,7 @@ void Loop::start_tick(TimePoint now) {
     ticking_ = false;
     if (error) return;
     const auto at = Loop::now();
+    delay.note(at, at - ticked_ - Deadlines::kTick);
     deadlines_.tick(at);
     if (!deadlines_.empty() && !ticking_) start_tick(at);
   });

@@ -10,6 +10,7 @@
 #include "agent/transport/deadlines.hpp"
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/inbox.hpp"
+#include "agent/transport/loop_delay.hpp"
 #include "agent/transport/task.hpp"
 #include "agent/transport/turn.hpp"
 #include "strategies/random_source.hpp"
@@ -43,14 +44,15 @@ class Loop {
   /// Reads the clock (19 ns).
   static TimePoint now();
 
-  /// A time of the recent past, a tick old while the loop keeps up: for long deadlines, which need
-  /// not be exact. Costs nothing while anything is armed.
+  /// A time of the recent past, a tick old while the loop keeps up, older when it does not: for
+  /// deadlines of minutes, which need not be exact. Costs nothing while anything is armed.
   TimePoint lately() const { return ticking_ ? ticked_ : now(); }
 
   /// Arms `deadline`; the tick runs as long as anything is armed.
   void arm(Deadline& deadline, TimePoint at);
 
   const unsigned index;
+  LoopDelay delay;  ///< how late its ticks were; any thread may read
   Buffers buffers;  ///< goes after what `io` still holds, which gives its own back
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);

@@ -66,7 +66,7 @@ void Stream::start_read(char* into, std::size_t room) {
   assert(!reading_);
   reading_ = true;
   into_ = into;
-  room_ = room;
+  room_ = std::min(room, kMostAtOnce);
   intrusive_ptr_add_ref(this);  // until it is complete
   read_operation_.ec_ = {};
   read_operation_.bytes_transferred_ = 0;
@@ -124,6 +124,7 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
   reading_ = false;
   last_.error = hidden_end_ && size == 0 ? hidden_end_ : error;
   last_.size = size;
+  if (into_ != nullptr) loop_.turn.spend(size);
   if (!last_.error && size < room_) loop_.turn.watch(*this);
   if (reader_) {
     std::exchange(reader_, nullptr).resume();
@@ -133,15 +134,20 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
 }
 
 Stream::Read Stream::read_now(char* into, std::size_t room) {
-  const auto got = receive_now(socket_.native_handle(), into, room);
-  if (got > 0) return {{}, static_cast<std::size_t>(got)};
-  return {error_of(got), 0};
+  const auto got = receive_now(socket_.native_handle(), into, std::min(room, kMostAtOnce));
+  if (got <= 0) return {error_of(got), 0};
+  loop_.turn.spend(static_cast<std::size_t>(got));
+  return {{}, static_cast<std::size_t>(got)};
 }
 
 error_code Stream::write_now(Outgoing& out) {
+  std::size_t bodies = 0;
   while (!out.empty()) {
+    // A peer that reads as fast as it is sent to would keep the loop here.
+    if (bodies >= Turn::kMostBytes) return asio::error::would_block;
+    const auto body = out.body.substr(0, kMostAtOnce);
     std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},
-                                 {const_cast<char*>(out.body.data()), out.body.size()}}};
+                                 {const_cast<char*>(body.data()), body.size()}}};
     msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();
@@ -149,6 +155,10 @@ error_code Stream::write_now(Outgoing& out) {
     const auto sent = out.body.empty() ? send_to(socket, out.head)
                                        : ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
+      if (!body.empty()) {
+        bodies += static_cast<std::size_t>(sent);
+        loop_.turn.spend(static_cast<std::size_t>(sent));
+      }
       out.consume(static_cast<std::size_t>(sent));
     } else if (errno != EINTR) {
       const auto error = last_error();
@@ -170,7 +180,8 @@ struct WriteSome {
 
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> caller) {
-    socket.async_write_some(out.buffers(),
+    const Outgoing some{out.head, out.body.substr(0, Stream::kMostAtOnce)};
+    socket.async_write_some(some.buffers(),
                             [this, caller, alive = keep](error_code e, std::size_t n) {
                               error = e;
                               sent = n;
@@ -185,9 +196,14 @@ struct WriteSome {
 Task<error_code> Stream::write(Outgoing out) {
   auto error = write_now(out);
   while (error == asio::error::would_block && !out.empty()) {
+    if (loop_.turn.over()) {
+      co_await loop_.turn.next();
+      if (!open()) co_return asio::error::operation_aborted;
+    }
     WriteSome write{socket_, out, this};
     co_await write;
     if (write.error) co_return write.error;
+    loop_.turn.spend(write.sent);
     out.consume(write.sent);
     error = write_now(out);
   }
@@ -203,6 +219,12 @@ void Stream::close() {
   error_code ignored;
   loop_.turn.forget(*this);
   if (socket_.is_open()) socket_.close(ignored);
+}
+
+void Stream::reset() {
+  error_code ignored;
+  if (open()) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  close();
 }
 
 }  // namespace karmad

@@ -41,7 +41,11 @@ class Stream {
   bool reading() const { return reading_; }
   /// What the last read without memory brought; to be moved or cleared before the next one.
   std::string& arrived() { return arrived_; }
-  /// Reads what is there, without waiting. None may be outstanding.
+  /// Bytes that one read or one write moves at most; more would be long for one call.
+  static constexpr std::size_t kMostAtOnce = 128 << 10;
+
+  /// Reads what is there, without waiting. None may be outstanding. Whoever calls it again and
+  /// again looks at `turn.over()` in between: a peer may send faster than it is read.
   Read read_now(char* into, std::size_t room);
 
   /// `co_await stream.read()`: the end of the read that was begun.
@@ -55,7 +59,8 @@ class Stream {
     return Awaiter{*this};
   }
 
-  /// Sends what can be sent without waiting and takes it off `out`.
+  /// Sends what can be sent without waiting, of a long body as much as a turn may move, and takes
+  /// it off `out`. would_block: the rest is to be sent by write().
   error_code write_now(Outgoing& out);
   /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; with a
   /// body of its own (beyond kJoinedBody) at once, as that is in the cache yet.
@@ -81,6 +86,8 @@ class Stream {
   void cancel();
   /// Ends everything outstanding with an error. May be called again.
   void close();
+  /// The same, and the other side sees a reset instead of an end: what it was sent is not whole.
+  void reset();
   bool open() const { return socket_.is_open(); }
   Socket& socket() { return socket_; }
 

@@ -96,5 +96,24 @@ TEST(ResizeForReading, KeepsWhatIsThere) {
   EXPECT_EQ(bytes, "ab");
 }
 
+// Copying what is there takes time, so a large body is moved at most once.
+TEST(Buffers, OfABodyThatIsReadGrowWithItUntilTheyGetEverythingAtOnce) {
+  constexpr std::size_t kWhole = 64 << 20;
+  constexpr std::size_t kStep = 128 << 10;
+  std::string body;
+  std::size_t largest_copied = 0;
+  while (body.size() < kWhole) {
+    const auto* before = body.data();
+    const auto have = body.size();
+    reserve_for_reading(body, kStep, kWhole);
+    if (body.data() != before) largest_copied = have;
+    if (have < kGrowsUpTo / 2) {
+      EXPECT_LE(body.capacity(), 2 * kGrowsUpTo);
+    }
+    resize_for_reading(body, have + kStep);
+  }
+  EXPECT_LE(largest_copied, kGrowsUpTo);
+}
+
 }  // namespace
 }  // namespace karmad
