@@ -163,7 +163,10 @@ void merge_in_order(std::vector<AnswerBucket>& list) {
   std::size_t next = 0;  // where a bucket that nobody named yet belongs: behind its forerunner
   for (const auto& bucket : list) {
     if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) next = 0;
-    const auto known = std::ranges::find(merged, bucket.key, &AnswerBucket::key);
+    // Shards mostly agree, and then it is the next one.
+    auto known = merged.begin() + static_cast<std::ptrdiff_t>(next);
+    if (known == merged.end() || known->key != bucket.key)
+      known = std::ranges::find(merged, bucket.key, &AnswerBucket::key);
     if (known != merged.end()) {
       known->count += bucket.count;
       next = static_cast<std::size_t>(known - merged.begin()) + 1;

@@ -71,6 +71,13 @@ bool is_select(std::string_view statement) {
   return tokens.next().is_word("select");
 }
 
+bool is_select(const ClientRequest& request) {
+  const auto place = place_of_statement(request);
+  if (!place) return false;
+  if (place->in == StatementPlace::In::body) return is_select(place->encoded);
+  return is_select(url_decoded(place->encoded));
+}
+
 std::string url_decoded(std::string_view text) {
   std::string out;
   out.reserve(text.size());

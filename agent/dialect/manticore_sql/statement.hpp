@@ -28,6 +28,8 @@ std::expected<std::string, ClientError> statement_of(const ClientRequest& reques
 
 /// Whether the statement is a SELECT (after white space and comments).
 bool is_select(std::string_view statement);
+/// Whether that of a request is one; however long it is, it is not copied where it stands as it is.
+bool is_select(const ClientRequest& request);
 
 /// `%41+b` to `A b`. A broken escape stays as it is.
 std::string url_decoded(std::string_view text);

@@ -224,5 +224,41 @@ TEST(MergedAggregations, NameTheShardTheyCannotUnderstand) {
         << bad;
 }
 
+TEST(MergeWeight, GrowsWithSortKeysAndWithAggregations) {
+  const Searching searching;
+  EXPECT_EQ(searching.merge_weight(R"({"table":"t"})"), 1U);
+  EXPECT_EQ(searching.merge_weight(R"({"table":"t","sort":["a","b"]})"), 1U);
+  EXPECT_GT(searching.merge_weight(
+                R"({"table":"t","sort":["a","b","c","d","e","f","g","h","i","j","k","l"]})"),
+            2U);
+  EXPECT_GT(
+      searching.merge_weight(R"({"table":"t","aggs":{"b":{"terms":{"field":"brand","size":20}}}})"),
+      2U);
+}
+
+// A shard's answers are found by their names, however the names are spelled; of two of one name the
+// last counts, as it always did.
+TEST(AggregationMerge, FindsEachAnswerByItsName) {
+  EXPECT_EQ(merged_aggs(R"({"a":{"sum":{"field":"p"}},"b":{"sum":{"field":"q"}}})",
+                        {R"({"b":{"value":10},"a":{"value":1}})",
+                         R"({"a":{"value":100},"b":{"value":20},"\u0061":{"value":2}})"}),
+            R"({"a":{"value":3},"b":{"value":30}})");
+}
+
+// As many as may be; their names are looked up, not looked for.
+TEST(AggregationMerge, OfAsManyAggregationsAsMayBeIsWhole) {
+  constexpr int kMany = 256;
+  std::string aggs = "{";
+  std::string answer = "{";
+  std::string expected = "{";
+  for (int i = 0; i < kMany; ++i) {
+    const auto name = (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + "\":";
+    aggs += name + R"({"sum":{"field":"p"}})";
+    answer += name + R"({"value":)" + std::to_string(i) + "}";
+    expected += name + R"({"value":)" + std::to_string(2 * i) + "}";
+  }
+  EXPECT_EQ(merged_aggs(aggs + "}", {answer + "}", answer + "}"}), expected + "}");
+}
+
 }  // namespace
 }  // namespace karmad
