@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <csignal>
 #include <limits>
 #include <random>
@@ -87,6 +89,8 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   keep("workers", &InstanceSettings::workers);
   keep("ha_period_karma", &InstanceSettings::ha_period_karma);
   keep("hostname_lookup", &InstanceSettings::hostname_lookup);
+  keep("long_work_threads", &InstanceSettings::long_work_threads);
+  keep("long_work_queue", &InstanceSettings::long_work_queue);
   keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
   keep("max_connections", &InstanceSettings::max_connections);
   const auto path = [](const InstanceSettings& settings) {
@@ -160,6 +164,10 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   admission_ = std::make_unique<Admission>(workers_wanted_, loops_, process_.max_connections,
                                            settings_.searchd, Loop::now());
   process_.admission = admission_.get();
+  const auto threads = settings_.searchd.long_work_threads.value;
+  helpers_ = std::make_unique<HelperPool>(threads == 0 ? workers_wanted_ : threads,
+                                          settings_.searchd.long_work_queue.value);
+  process_.helpers = helpers_.get();
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
   workers_.resize(workers_wanted_);
@@ -190,7 +198,8 @@ Task<void> Server::upkeep() {
     for (const auto& agent : worker.topology()->agents) agent->seats.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
-    if (++rounds % kMemoryRounds == 0) give_back_memory();
+    // After large answers that is more than a turn may take.
+    if (++rounds % kMemoryRounds == 0) asio::post(worker.loop.helper(), [] { give_back_memory(); });
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
   // Draining. What waits for a suitable mirror needs the pings to the end.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/ping.hpp"
+#include "agent/transport/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/query.hpp"
@@ -70,6 +71,7 @@ class Server {
   std::shared_ptr<SelectionLog> selection_log_;
   std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<Admission> admission_;  ///< worker 0's
+  std::unique_ptr<HelperPool> helpers_;   ///< outlives what waits for it
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker

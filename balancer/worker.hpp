@@ -18,6 +18,7 @@ class Session;
 class Admission;
 class SelectionLog;
 class AccessLog;
+class HelperPool;
 
 /// What the whole process knows and every worker may read.
 struct Process {
@@ -28,6 +29,7 @@ struct Process {
   std::shared_ptr<const SelectionLog> selection_log;
   Admission* admission = nullptr;            ///< none: everybody is let in
   AccessLog* access_log = nullptr;           ///< none: it is off
+  HelperPool* helpers = nullptr;             ///< none: every worker does its long work itself
   std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};
   RateGates rates;

@@ -407,6 +407,20 @@ constexpr std::array kSearchdKeys{
            "Addresses whose requests are counted; one more and the one that was quiet for longest "
            "is forgotten.",
            counts(1, 1'000'000)},
+    Key<I>{"long_work_threads", &I::long_work_threads,
+           "Threads for work that would hold a worker: merging and checking long replies, "
+           "understanding long requests. `auto`: as many as workers.",
+           counts(0, 1024, "auto")},
+    Key<I>{
+        "long_work_queue", &I::long_work_queue,
+        "Most pieces of such work that wait for a thread; a query that needs one more is refused "
+        "with 429.",
+        counts(1, 1'000'000)},
+    Key<I>{
+        "long_work_size", &I::long_work_size,
+        "Replies that are merged or checked, and requests, are long beyond this size; where they "
+        "have aggregations or many sort keys, beyond a part of it.",
+        counts(1, 4 * kGiga)},
     Key<I>{"max_json_depth", &I::max_json_depth, "Deepest nesting of JSON that is read.",
            counts(8, 1000)},
     Key<I>{"buffer_keep_up_to", &I::buffer_keep_up_to,

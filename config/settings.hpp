@@ -243,6 +243,9 @@ struct InstanceSettings {
   Located<Rate> client_request_rate;
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};
+  Located<unsigned> long_work_threads{0, {}};  ///< 0: as many as workers
+  Located<unsigned> long_work_queue{1000, {}};
+  Located<std::size_t> long_work_size{256u << 10, {}};
   Located<unsigned> max_json_depth{128, {}};
   Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
   Located<unsigned> listen_backlog{511, {}};

@@ -119,6 +119,7 @@ Task<Decision> OneAttempt::operator()(ShardCall& call) const {
   {
     MirrorTry asked_now(query, order, part, *std::move(selected), end);
     co_await asked_now.ask();
+    if (asked_now.is_long_to_check()) co_await asked_now.check_aside();
     asked_now.judge();
   }
   part.outcome = end.outcome;

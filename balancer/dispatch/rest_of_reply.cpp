@@ -44,6 +44,8 @@ RestOfReply::~RestOfReply() {
 }
 
 Task<bool> RestOfReply::next(std::string& piece, Stop& stop) {
+  // Between an agent and a client that are both fast nothing would ever wait.
+  if (source_.loop.turn.over()) co_await source_.loop.turn.next();
   const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPiece));
   resize_for_reading(piece, most);
   std::size_t have = 0;

@@ -67,7 +67,8 @@ struct ShardPart {
   /// An answer that is not entered into the mirror's history yet: merging it may show it broken.
   std::optional<AttemptEnd> unsettled;
   std::vector<FailedTry> failed;
-  std::optional<Refusal> refused;  ///< no mirror was selected, and no attempt failed before
+  /// No mirror was selected, and no attempt failed before; or too much waits for a helper thread.
+  std::optional<Refusal> refused;
 
   Stop* stop = nullptr;    ///< of what it waits for now
   bool cancelled = false;  ///< another one's answer counts

@@ -3,6 +3,7 @@
 #include "agent/state_error.hpp"
 #include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
+#include "balancer/long_work.hpp"
 
 namespace karmad {
 namespace {
@@ -181,6 +182,32 @@ void MirrorTry::keep_rest(char ends_in) {
   part_.rest = std::make_unique<RestOfReply>(source, std::move(selected_.seat), end_);
 }
 
+Judgement MirrorTry::check() const {
+  const auto& reply = end_.reply;
+  return order_.dialect.judge({reply.status, reply.content_type(), reply.body(), reply.left == 0},
+                              order_.plan != nullptr);
+}
+
+/// Of most answers only the beginning is looked at, and the rest is passed over in large steps.
+bool MirrorTry::is_long_to_check() const {
+  constexpr std::size_t kQuick = 4;
+  return end_.outcome == Outcome::answered &&
+         is_long_work(query_, end_.reply.body().size() / kQuick);
+}
+
+Task<void> MirrorTry::check_aside() {
+  auto work = [this] { checked_ = check(); };
+  Stop& stop = stop_;
+  stop.at(query_.deadline, Why::deadline);
+  const auto ended = co_await query_.worker.process.helpers->run(query_.worker.loop, stop, work);
+  stop.disarm();
+  if (ended == HelperPool::End::done) co_return;
+  end_.outcome = Outcome::cancelled;
+  end_.out_of_time = stop.why() == Why::deadline;
+  end_.why = "its answer was not looked through any more";
+  if (ended == HelperPool::End::refused) part_.refused = too_much_long_work();
+}
+
 void MirrorTry::judge() {
   auto& counters = query_.worker.counters;
   end_.outrun = part_.outrun && end_.outcome == Outcome::cancelled;
@@ -190,9 +217,7 @@ void MirrorTry::judge() {
     counters.add(end_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
   char ends_in = 0;
   if (end_.outcome == Outcome::answered) {
-    auto judgement = order_.dialect.judge(
-        {end_.reply.status, end_.reply.content_type(), end_.reply.body(), end_.reply.left == 0},
-        order_.plan != nullptr);
+    auto judgement = checked_ ? *std::move(checked_) : check();
     end_.outcome = judgement.outcome;
     if (!judgement.message.empty()) end_.why = std::move(judgement.message);
     ends_in = judgement.ends_in;

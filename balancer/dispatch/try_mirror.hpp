@@ -37,11 +37,16 @@ class MirrorTry {
   MirrorTry& operator=(const MirrorTry&) = delete;
 
   Task<void> ask();
+  /// Whether looking through the answer would hold the worker: then check_aside() goes first.
+  bool is_long_to_check() const;
+  /// Has a helper thread find out what the answer means.
+  Task<void> check_aside();
   /// Says in `end` what the answer means, enters it in the mirror's record, and ends its trace. A
   /// merged answer that is good so far is not recorded yet: merging may show it broken.
   void judge();
 
  private:
+  Judgement check() const;
   void keep_rest(char ends_in);
 
   Query& query_;
@@ -57,6 +62,7 @@ class MirrorTry {
   AttemptOrder attempt_;
   std::optional<OpenAttempt> trace_;  ///< where somebody will read it
   PartStop stop_;
+  std::optional<Judgement> checked_;  ///< by a helper thread
 };
 
 }  // namespace karmad

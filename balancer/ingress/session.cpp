@@ -53,9 +53,14 @@ void Session::drain() {
   if (phase_ == Phase::idle) close();
 }
 
+void Session::end() {
+  if (within_answer_) return reset();
+  close();
+}
+
 void Session::abandon() {
   ending_ = true;
-  close();
+  end();
   if (query_ == nullptr) return;
   query_->client_left = true;
   query_->stop();
@@ -88,15 +93,18 @@ void Session::too_slow() {
   if (phase_ == Phase::reading) {
     cancel();  // it is told why
   } else {
-    close();
+    end();
   }
 }
 
 /// Begins a phase that may take `longest`. The clock stays armed where it rings early enough: most
-/// phases end long before their time.
+/// phases end long before their time. Only a long wait for the next request may count from a little
+/// earlier: whatever held the loop before must not take from the client's time.
 void Session::allow(Phase phase, Micros longest) {
+  constexpr Micros kLong = 10s;
+  const bool roughly = phase == Phase::idle && longest >= kLong;
   phase_ = phase;
-  due_ = (longest < 1s ? Loop::now() : worker_.loop.lately()) + longest;
+  due_ = (roughly ? worker_.loop.lately() : Loop::now()) + longest;
   if (clock_.armed() && checked_ <= due_) return;
   checked_ = due_;
   worker_.loop.arm(clock_, due_);
@@ -127,7 +135,7 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
     self->unread_ = true;
     stays = co_await self->serve();
   }
-  self->close();
+  self->end();
 }
 
 /// Those of now. A query goes by them to its end.
@@ -197,6 +205,7 @@ Task<bool> Session::serve() {
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);
       auto outgoing = write_answer(answer, &head);
+      within_answer_ = true;
       const auto error = co_await send(outgoing);
       if (error == asio::error::would_block) {
         const bool sent = co_await send_rest(outgoing);
@@ -208,6 +217,7 @@ Task<bool> Session::serve() {
         const bool whole = co_await pass_rest(query, answer, log);
         if (!whole) co_return false;
       }
+      within_answer_ = false;
       worker_.loop.buffers.give(std::move(answer.body));
       if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
     }
@@ -274,8 +284,13 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
         if (!co_await more(in)) break;
         continue;
       }
+      if (worker_.loop.turn.over()) {
+        co_await worker_.loop.turn.next();
+        if (timed_out_ || !open()) break;
+      }
       const auto have = in.size();
-      const auto room = std::min(whole - have, std::max(have, kPerTimeout));
+      const auto room = std::min({whole - have, std::max(have, kPerTimeout), kMostAtOnce});
+      reserve_for_reading(in, room, whole);
       resize_for_reading(in, have + room);
       auto got = read_now(in.data() + have, room);
       if (got.error == asio::error::would_block) {
@@ -319,6 +334,7 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
   in.resize(head.size);
   auto due = kPerTimeout;
   for (;;) {
+    reserve_for_reading(chunks, rest->size(), settings().max_packet_size.value);
     const auto used = decoder.put(*rest, chunks);
     if (!used) co_return co_await refuse(used.error().status, used.error().reason);
     rest->erase(0, *used);

@@ -62,6 +62,8 @@ class Session final : public Stream {
   void too_slow();
   void allow(Phase phase, Micros longest);
   bool stays(const RequestHead* head) const;
+  /// Closes the connection; resets it within an answer: what the client has is not whole.
+  void end();
   const InstanceSettings& settings() const { return settings_->settings; }
 
   Worker& worker_;
@@ -78,6 +80,7 @@ class Session final : public Stream {
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
   bool unread_ = false;               ///< bytes have arrived that nobody took
   bool timed_out_ = false;
+  bool within_answer_ = false;  ///< a part of it was sent, or may have been
   bool ending_ = false;
   bool used_ = false;     ///< had a request before
   bool greeted_ = false;  ///< had a complete head

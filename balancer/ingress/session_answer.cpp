@@ -27,6 +27,10 @@ Task<bool> Session::send_rest(Outgoing out) {
     error = co_await write(piece);
     if (error) break;
     out.consume(piece.head.size() + piece.body.size());
+    if (worker_.loop.turn.over()) {
+      co_await worker_.loop.turn.next();
+      if (!open()) co_return false;
+    }
     error = write_now(out);
   }
   co_return !error;
@@ -41,8 +45,7 @@ Task<bool> Session::send_now(Outgoing out) {
 }
 
 /// Passes the rest of a reply on as it arrives. What the client does not take stays at the agent:
-/// only one piece is here at a time. False: the answer is not whole, which the client sees by the
-/// end of its connection.
+/// only one piece is here at a time. False: the answer is not whole, and the connection is reset.
 Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   worker_.counters.add(Count::replies_passed);
   log.sent(answer.content().size());
@@ -79,9 +82,11 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
 
 Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
   auto outgoing = write_answer(answer, head);
+  within_answer_ = true;
   const auto error = co_await send(outgoing);
-  if (error != asio::error::would_block) co_return !error;
-  const bool sent = co_await send_rest(outgoing);
+  bool sent = !error;
+  if (error == asio::error::would_block) sent = co_await send_rest(outgoing);
+  within_answer_ = !sent;
   co_return sent;
 }
 
