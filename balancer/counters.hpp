@@ -53,12 +53,14 @@ enum class Count : std::uint8_t {
   seats_wait_us,
   blackhole_sent,
   blackhole_dropped,
+  memory_refused,
+  memory_given_up,
   replies_passed,
   replies_broken_off,
   bytes_in,
   bytes_out,
 };
-inline constexpr std::size_t kCounts = 46;
+inline constexpr std::size_t kCounts = 48;
 
 struct CountText {
   std::string_view name;
@@ -107,6 +109,8 @@ inline constexpr std::array<CountText, kCounts> kCountText{{
     {"max_in_flight_wait_us", "microseconds they waited in all"},
     {"blackhole_sent", "copies sent to blackhole agents"},
     {"blackhole_dropped", "copies not sent because too many were on their way"},
+    {"memory_refused", "requests refused because memory_limit was nearly reached"},
+    {"memory_given_up", "requests given up because they held most when memory_limit was reached"},
     {"replies_passed", "answers longer than reply_buffer_size, passed on while they arrived"},
     {"replies_broken_off", "of them, those whose rest did not come: the client got a part"},
     {"bytes_in", "bytes of client requests"},

@@ -12,6 +12,7 @@
 #include "balancer/dispatch/selection_log.hpp"
 #include "balancer/memory.hpp"
 #include "config/load.hpp"
+#include "config/units.hpp"
 
 namespace karmad {
 namespace {
@@ -124,6 +125,18 @@ void Server::look_up_names(const Topology& topology) {
   }
 }
 
+void Server::limit_memory() {
+  const auto setting = settings_.searchd.memory_limit;
+  const auto limit = memory_limit_of(setting.value, memory_available());
+  if (limit == std::exchange(memory_limit_said_, limit)) return;
+  process_.memory.limit(limit);
+  if (limit == 0) {
+    spdlog::info("memory_limit = {}: memory has no bound", memory_text(setting.value));
+  } else {
+    spdlog::info("memory_limit = {}: {} MB", memory_text(setting.value), limit >> 20);
+  }
+}
+
 void Server::adopt_rates(const Topology& topology) {
   const auto now = Loop::now();
   process_.rates.adopt(topology.settings, now);
@@ -141,6 +154,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   topology_ = Topology::build(settings_, surroundings(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   topology_->apply_limits();
+  limit_memory();
   look_up_names(*topology_);
   adopt_rates(*topology_);
 
@@ -326,6 +340,7 @@ void Server::reload() {
   // Names are looked up again with the next connection; what they led to serves until then.
   for (const auto& agent : next->agents) agent->look_up_soon();
   adopt_rates(*next);
+  limit_memory();
   topology_ = next;
   for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
   workers_.front()->post([this, next] {

@@ -51,6 +51,8 @@ class Server {
   void look_up_names(const Topology& topology);
   /// From here on the limiters go by these rates; before that a reload may still fail.
   void adopt_rates(const Topology& topology);
+  /// Sets and tells the bound on memory (`memory_limit`).
+  void limit_memory();
   Task<void> upkeep();
   void ping_as(const Topology& topology);
   Topology::Surroundings surroundings() {
@@ -81,6 +83,7 @@ class Server {
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};
   asio::steady_timer patience_{main_};
+  std::optional<std::uint64_t> memory_limit_said_;
   bool stopping_ = false;
 };
 

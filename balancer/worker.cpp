@@ -21,6 +21,8 @@ unsigned part(unsigned limit, std::size_t workers) {
              : std::max(1u, limit / static_cast<unsigned>(std::max<std::size_t>(workers, 1)));
 }
 
+constexpr std::size_t kIdlePart = 16;  // of memory_limit may be kept in idle buffers
+
 PoolLimits pool_limits(const InstanceSettings& settings, std::size_t workers) {
   return {.connections = part(settings.agent_max_connections.value, workers),
           .connecting = part(settings.agent_max_connecting.value, workers)};
@@ -41,7 +43,12 @@ Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
     : loop(index, topology->settings.buffer_keep_up_to.value, seed),
       process(the_process),
       all(workers),
-      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {}
+      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {
+  loop.memory.join(process.memory);
+  if (const auto limit = process.memory.limit(); limit != 0)
+    loop.buffers.keep_at_most(std::min<std::size_t>(
+        Buffers::kKeptBytes, limit / kIdlePart / std::max<std::size_t>(all.size(), 1)));
+}
 
 Worker::~Worker() = default;
 

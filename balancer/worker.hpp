@@ -28,6 +28,7 @@ struct Process {
   std::shared_ptr<const SelectionLog> selection_log;
   Admission* admission = nullptr;            ///< none: everybody is let in
   AccessLog* access_log = nullptr;           ///< none: it is off
+  MemoryLimit memory;                        ///< of all requests (`memory_limit`)
   std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};
   RateGates rates;

@@ -92,6 +92,8 @@ class Checker {
       return value_text(static_cast<T>(bound));
     else if constexpr (std::is_same_v<T, TicketCount>)
       return fmt::format("{}", bound);
+    else if constexpr (std::is_same_v<T, MemorySize>)
+      return size_text(static_cast<std::uint64_t>(bound));
     else
       return {};
   }
@@ -150,6 +152,12 @@ class Checker {
       notice(s.ha_ping_interval.at,
              fmt::format("ha_ping_interval ({}) is longer than ha_period_karma ({})",
                          time_text(s.ha_ping_interval.value), time_text(s.ha_period_karma.value)));
+    if (const auto& memory = s.memory_limit;
+        memory.value.bytes != 0 && memory.value.bytes / 2 < s.max_packet_size.value)
+      notice(memory.at,
+             fmt::format("memory_limit ({}) is less than twice max_packet_size ({}): one "
+                         "answer can take all of it",
+                         memory_text(memory.value), size_text(s.max_packet_size.value)));
     if (s.max_header_size.value > s.max_packet_size.value)
       notice(s.max_header_size.at,
              fmt::format("max_header_size ({}) is larger than "

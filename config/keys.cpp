@@ -19,6 +19,12 @@ constexpr Bounds counts(std::int64_t lowest, std::int64_t highest,
   return {.lowest = lowest, .highest = highest, .zero_word = zero_word};
 }
 
+constexpr Bounds memory_sizes() {
+  auto bounds = counts(std::int64_t{16} << 20, std::int64_t{64} << 40);
+  bounds.zero = true;
+  return bounds;
+}
+
 /// A limit that is unlimited when -1 is written; seconds without a suffix.
 constexpr Bounds limits_or_none(Micros lowest, Micros highest) {
   auto bounds = times_or_zero(1s, lowest, highest);
@@ -409,6 +415,12 @@ constexpr std::array kSearchdKeys{
            counts(1, 1'000'000)},
     Key<I>{"max_json_depth", &I::max_json_depth, "Deepest nesting of JSON that is read.",
            counts(8, 1000)},
+    Key<I>{
+        "memory_limit", &I::memory_limit,
+        "Most memory that requests, agents' answers and merges hold in all, as in `512m`. Near it "
+        "new requests that need much are refused with 429; at it the largest request is given "
+        "up. `auto`: half of what the control group or the machine has. 0: no limit.",
+        memory_sizes()},
     Key<I>{"buffer_keep_up_to", &I::buffer_keep_up_to,
            "A buffer that grew beyond this is freed instead of kept for the next query.",
            counts(4 * kKilo, kGiga)},

@@ -96,6 +96,14 @@ struct TicketCount {
   bool operator==(const TicketCount&) const = default;
 };
 
+/// A bound on memory: bytes (0: none), or a part of what the process may have.
+struct MemorySize {
+  bool automatic = true;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const MemorySize&) const = default;
+};
+
 /// A distributed table. What is empty falls back to the instance's value.
 struct TableSettings {
   std::string name;
@@ -244,6 +252,7 @@ struct InstanceSettings {
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};
   Located<unsigned> max_json_depth{128, {}};
+  Located<MemorySize> memory_limit;
   Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
   Located<unsigned> listen_backlog{511, {}};
   Located<Micros> shutdown_timeout{60s, {}};

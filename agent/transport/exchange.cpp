@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kReplyHead = 64 << 10;  // head of a reply, at most
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
+constexpr std::size_t kMostAtOnce = 1 << 20;  // read of a body whose end nobody knows
 constexpr std::size_t kBeginning = 64 << 10;  // of a body whose rest is left: enough to judge it by
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 
@@ -84,7 +85,10 @@ class ReplyReader {
   /// Leaves nothing on the connection, however long the reply is.
   void read_whole() { limits_.whole = limits_.most; }
 
-  void ended(bool whole) { end_.keep_connection = whole && keep_alive_ && !extra_; }
+  void ended(bool whole) {
+    end_.keep_connection = whole && keep_alive_ && !extra_;
+    if (!whole) keep_beginning();
+  }
 
  private:
   bool fail(Outcome outcome, std::string why) {
@@ -158,13 +162,27 @@ class ReplyReader {
     }
   }
 
-  /// The reply gets its room at once, or a good part of it.
-  void make_room(std::size_t whole) {
-    const auto room = std::min(whole, kStep);
-    if (reply_.bytes.capacity() >= room) return;
-    auto larger = loop_.buffers.take(room);
-    larger.append(reply_.bytes);
-    loop_.buffers.give(std::exchange(reply_.bytes, std::move(larger)));
+  /// Gives the reply room for `needed` bytes. `whole`: how long it will be; 0: nobody knows.
+  Task<bool> make_room(std::size_t needed, std::size_t whole) {
+    const auto now = reply_.bytes.capacity();
+    const auto room = whole != 0 ? next_room_of(whole, now, needed)
+                                 : next_room(now, needed, reply_.head_size + limits_.most);
+    const bool granted = co_await reserve(loop_, reply_.memory, limits_.memory, room);
+    if (!granted) co_return fail(Outcome::cancelled, "its answer was given up (memory_limit)");
+    loop_.buffers.grow(reply_.bytes, room);
+    reply_.memory.charge(limits_.memory, reply_.bytes.capacity());
+    co_return true;
+  }
+  bool has_room(std::size_t needed) const { return needed <= reply_.bytes.capacity(); }
+
+  /// Of a reply that failed: enough to say why, not the memory of all that came.
+  void keep_beginning() {
+    if (reply_.bytes.capacity() <= kUncountedBuffer) return;
+    const auto kept = std::min(reply_.bytes.size(), reply_.head_size + Buffers::kSmall);
+    auto small = loop_.buffers.take(kept);
+    small.assign(reply_.bytes, 0, kept);
+    loop_.buffers.give(std::exchange(reply_.bytes, std::move(small)));
+    reply_.memory.charge(limits_.memory, reply_.bytes.capacity());
   }
 
   bool too_large(std::uint64_t size) {
@@ -195,11 +213,15 @@ class ReplyReader {
     if (content_length_ > limits_.most) co_return too_large(content_length_);
     const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
     const auto wanted = passes() ? std::min(whole, reply_.head_size + kBeginning) : whole;
-    make_room(wanted);
     while (reply_.bytes.size() < wanted) {
       const auto missing = wanted - reply_.bytes.size();
-      const auto got =
-          co_await more(reply_.bytes, std::min(missing, std::max(reply_.bytes.size(), kStep)));
+      const auto step = std::min(missing, std::max(reply_.bytes.size(), kStep));
+      const auto needed = reply_.bytes.size() + step;
+      if (!has_room(needed)) {
+        const bool room = co_await make_room(needed, wanted);
+        if (!room) co_return false;
+      }
+      const auto got = co_await more(reply_.bytes, step);
       if (got.error) co_return read_failed(got.error);
     }
     if (reply_.bytes.size() < whole) {
@@ -221,6 +243,11 @@ class ReplyReader {
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
     for (;;) {
+      const auto needed = reply_.bytes.size() + piece->size();
+      if (!has_room(needed)) {
+        const bool room = co_await make_room(needed, 0);
+        if (!room) co_return false;
+      }
       const auto used = body.put(*piece, reply_.bytes);
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
       piece->erase(0, *used);
@@ -237,7 +264,13 @@ class ReplyReader {
     for (;;) {
       if (reply_.bytes.size() - reply_.head_size > limits_.most)
         co_return too_large(reply_.bytes.size() - reply_.head_size);
-      const auto got = co_await more(reply_.bytes, std::max(reply_.bytes.size(), kStep / 4));
+      const auto step = std::clamp(reply_.bytes.size() / 4, kStep / 4, kMostAtOnce);
+      const auto needed = reply_.bytes.size() + step;
+      if (!has_room(needed)) {
+        const bool room = co_await make_room(needed, 0);
+        if (!room) co_return false;
+      }
+      const auto got = co_await more(reply_.bytes, step);
       if (got.error == asio::error::eof) co_return true;
       if (got.error) co_return read_failed(got.error);
     }

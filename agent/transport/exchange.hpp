@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/memory_limit.hpp"
 #include "agent/outcome.hpp"
 #include "agent/transport/pool.hpp"
 
@@ -17,10 +18,12 @@ struct Reply {
   int status = 0;
   std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
   std::size_t type_size = 0;
+  MemoryReservation memory;  ///< of `bytes`
 
   /// As it was made. (Assigning a new one would load what it has just stored, and wait for that.)
   void forget() {
     bytes.clear();
+    memory.release();
     head_size = type_begin = type_size = 0;
     left = 0;
     status = 0;
@@ -38,6 +41,8 @@ struct ReplyLimits {
   /// Of a reply of success with a length beyond this only the beginning is read; the rest stays on
   /// the connection (`Reply::left`).
   std::size_t whole = std::numeric_limits<std::size_t>::max();
+  /// Whose memory the reply takes. Denied memory ends the exchange as `cancelled`. Null: nobody's.
+  MemoryHolder* memory = nullptr;
 };
 
 struct ExchangeEnd {

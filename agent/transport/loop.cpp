@@ -64,6 +64,16 @@ void Loop::start_tick(TimePoint now) {
   });
 }
 
+Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
+                   std::size_t capacity) {
+  auto grant = memory.resize(holder, capacity);
+  while (grant == MemoryGrant::later) {
+    co_await next_turn(loop);
+    grant = memory.resize(holder, capacity);
+  }
+  co_return grant == MemoryGrant::granted;
+}
+
 namespace {
 
 struct Alarm final : Deadline {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 
 #include <boost/asio/detail/reactor.hpp>  // needs io_context.hpp before it
 
 #include "agent/buffers.hpp"
+#include "agent/memory_limit.hpp"
 #include "agent/transport/deadlines.hpp"
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/inbox.hpp"
@@ -51,7 +53,8 @@ class Loop {
   void arm(Deadline& deadline, TimePoint at);
 
   const unsigned index;
-  Buffers buffers;  ///< goes after what `io` still holds, which gives its own back
+  Buffers buffers;      ///< goes after what `io` still holds, which gives its own back
+  MemoryLedger memory;  ///< likewise
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   SeededRandom random;
@@ -129,6 +132,24 @@ class Stop final : public Deadline {
   void* whom_ = nullptr;
   void (*break_off_)(void*) = nullptr;
 };
+
+/// `co_await next_turn(loop)`: goes on when the loop has done what waits for it now.
+inline auto next_turn(Loop& loop) {
+  struct Awaiter {
+    Loop& of;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> caller) {
+      asio::post(of.io, [caller] { caller.resume(); });
+    }
+    void await_resume() const noexcept {}
+  };
+  return Awaiter{loop};
+}
+
+/// Gives the buffer of `memory`, which is `holder`'s, a capacity, as soon as given up requests have
+/// released what is needed. False: it was denied.
+Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
+                   std::size_t capacity);
 
 /// Waits until `until`, or until a stop is requested.
 Task<void> sleep(Loop& loop, TimePoint until, Stop& stop);

@@ -71,7 +71,7 @@ class Dispatch {
 
   /// What the client is told, once all have ended; false: the answers are yet to be merged.
   bool without_merge(Answer& answer) {
-    if (query_.client_left) return true;
+    if (query_.client_left || query_.memory_denied()) return true;
     if (auto* part = refusing_part()) {
       pass_on(*part, answer);
     } else if (const auto* refused = whole_refusal()) {
@@ -103,9 +103,14 @@ class Dispatch {
                                      missing, parts_.size(), reasons()));
       std::vector<ShardReply> replies;
       replies.reserve(parts_.size());
-      for (const auto& part : parts_)
+      std::size_t size = 0;
+      for (const auto& part : parts_) {
         replies.push_back({part.answered() ? part.reply.body() : std::string_view()});
+        size += replies.back().body.size();
+      }
       Answer answer;
+      const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
+      if (!room) co_return answer;
       answer.body = query_.worker.loop.buffers.take();
       const auto warning = missing > 0 ? reasons() : std::string();
       const auto bad =
@@ -114,6 +119,8 @@ class Dispatch {
                         .timed_out = timed_out,
                         .warning = warning},
                        answer.body);
+      drop_spare_room(answer.body);
+      answer.memory.charge(query_.memory, answer.body.capacity());
       if (!bad) {
         if (missing > 0) {
           query_.worker.counters.add(Count::answers_partial);

@@ -7,7 +7,6 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kPiece = 256 << 10;
 constexpr std::size_t kPerPatience = 64 << 10;
 
 }  // namespace
@@ -44,7 +43,7 @@ RestOfReply::~RestOfReply() {
 }
 
 Task<bool> RestOfReply::next(std::string& piece, Stop& stop) {
-  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPiece));
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPassedPiece));
   resize_for_reading(piece, most);
   std::size_t have = 0;
   while (have < most) {

@@ -114,7 +114,8 @@ AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& pa
           .limits = {.most = settings.max_packet_size.value,
                      .whole = order.plan == nullptr && order.parsed.read
                                   ? settings.reply_buffer_size.value
-                                  : settings.max_packet_size.value}};
+                                  : settings.max_packet_size.value,
+                     .memory = query.memory}};
 }
 
 }  // namespace
@@ -153,6 +154,7 @@ MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Sel
       trace_(traced(query, order, part, mirror_)),
       stop_(query, part) {
   if (written_->empty()) written_.give_back();  // the client's own words go out
+  written_memory_.charge(query.memory, written_->capacity());
   query.worker.counters.add(Count::attempts);
   mirror_.tally.attempted(query.worker.loop.index);
   ++part.attempts;

@@ -53,6 +53,7 @@ class MirrorTry {
   Mirror& mirror_;
   bool aware_;  ///< the set's state machine wants to know
   Buffer written_;
+  MemoryReservation written_memory_;
   ExtraFields extra_;
   AttemptOrder attempt_;
   std::optional<OpenAttempt> trace_;  ///< where somebody will read it

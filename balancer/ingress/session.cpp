@@ -6,6 +6,7 @@
 
 #include "agent/same.hpp"
 #include "agent/transport/http_write.hpp"
+#include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/ticket_gate.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -149,6 +150,7 @@ Task<bool> Session::serve() {
     ~Lease() { worker.give_head(std::move(head)); }
   } lease{worker_};
   auto& head = *lease.head;
+  Memory memory(*this);
   Buffer in(worker_.loop.buffers, std::move(arrived()));
   unread_ = false;
   used_ = true;
@@ -184,6 +186,7 @@ Task<bool> Session::serve() {
     {
       take_settings();
       Query query(worker_, *settings_, head, body, client_);
+      query.memory = &memory;
       worker_.counters.add(Count::bytes_in, query.bytes_in);
       query.admissions = &low_admissions_;
       query_ = &query;
@@ -191,6 +194,7 @@ Task<bool> Session::serve() {
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
       query_ = nullptr;
+      if (memory.denied() && !query.client_left) answer = given_up(query);
       close_trace(query, answer);
       if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
       RestLog log(query, answer);
@@ -211,7 +215,11 @@ Task<bool> Session::serve() {
       worker_.loop.buffers.give(std::move(answer.body));
       if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
     }
+    memory.piece.release();
+    memory.body.release();
+    memory.forgive();
     in->erase(0, size);
+    if (!in->empty()) memory.body.charge(&memory, in->capacity());
     if (!goes_on || ending_ || !open()) co_return false;
   }
   co_return true;
@@ -254,6 +262,7 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
     co_return co_await refuse(413, fmt::format("the request's body of {} bytes is larger than "
                                                "max_packet_size ({})",
                                                head.content_length, most));
+  if (!has_room_for(head)) co_return co_await refuse_for_memory(in);
   const auto body_here = in.size() - head.size;
   if (head.expect_continue && body_here == 0) {
     Outgoing go_on{"HTTP/1.1 100 Continue\r\n\r\n", {}};
@@ -276,6 +285,8 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
       }
       const auto have = in.size();
       const auto room = std::min(whole - have, std::max(have, kPerTimeout));
+      const bool has_room = co_await make_room(in, next_room_of(whole, in.capacity(), have + room));
+      if (!has_room) break;
       resize_for_reading(in, have + room);
       auto got = read_now(in.data() + have, room);
       if (got.error == asio::error::would_block) {
@@ -289,6 +300,7 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
         allow(Phase::reading, settings().network_timeout.value);
       }
     }
+    if (memory_->denied()) co_return co_await refuse_for_memory(in);
     if (in.size() < whole) {
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the body of the request did not come in time");
@@ -319,11 +331,16 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
   in.resize(head.size);
   auto due = kPerTimeout;
   for (;;) {
+    const bool has_room =
+        co_await make_room(chunks, next_room(chunks.capacity(), chunks.size() + rest->size(),
+                                             settings().max_packet_size.value));
+    if (!has_room) co_return co_await refuse_for_memory(chunks);
     const auto used = decoder.put(*rest, chunks);
     if (!used) co_return co_await refuse(used.error().status, used.error().reason);
     rest->erase(0, *used);
     if (decoder.done()) break;
     if (!co_await more(*rest)) {
+      if (memory_->denied()) co_return co_await refuse_for_memory(chunks);
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the body of the request did not come in time");
     }

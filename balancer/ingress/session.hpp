@@ -38,6 +38,19 @@ class Session final : public Stream {
     Session& session;
   };
 
+  /// The memory of the request at hand, and of what was read behind it.
+  struct Memory final : MemoryHolder {
+    explicit Memory(Session& of) : MemoryHolder(of.worker_.loop.memory), session(of) {
+      session.memory_ = this;
+    }
+    ~Memory() override { session.memory_ = nullptr; }
+    void on_denied(MemoryDenial why) override { session.memory_denied(why); }
+
+    Session& session;
+    MemoryReservation body;
+    MemoryReservation piece;  ///< of an answer that is passed on
+  };
+
   static Background run(boost::intrusive_ptr<Session> self);
   void await_request();
   void take_settings();
@@ -47,6 +60,13 @@ class Session final : public Stream {
                           std::string_view& body);
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
+  Task<bool> make_room(std::string& bytes, std::size_t room);
+  bool has_room_for(const RequestHead& head);
+  Task<bool> refuse_for_memory(std::string& bytes);
+  void memory_denied(MemoryDenial why);
+  void end_for_memory();
+  Answer given_up(const Query& query);
+  void reset();
   Task<bool> send_rest(Outgoing out);
   Task<bool> send_now(Outgoing out);
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
@@ -74,6 +94,7 @@ class Session final : public Stream {
   TimePoint due_{};                    ///< the end of this phase
   TimePoint checked_{};                ///< when `clock_` expires
   Query* query_ = nullptr;
+  Memory* memory_ = nullptr;  ///< while it serves
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
   bool unread_ = false;               ///< bytes have arrived that nobody took

@@ -22,6 +22,10 @@ Task<bool> Session::send_rest(Outgoing out) {
   out.head = head;
   auto error = error_code(asio::error::would_block);
   while (error == asio::error::would_block) {
+    if (memory_ != nullptr && memory_->denied()) {
+      reset();
+      co_return false;
+    }
     const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
     allow(Phase::writing, settings().network_timeout.value);
     error = co_await write(piece);
@@ -48,6 +52,8 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   log.sent(answer.content().size());
   worker_.loop.buffers.give(std::move(answer.reply->bytes));  // its beginning was sent
   answer.reply->bytes.clear();
+  answer.reply->memory.release();
+  memory_->piece.charge(memory_, kPassedPiece);
   if (!reading() && last().error) co_return false;  // the client has left
   query_ = &query;                                  // and may leave yet
   struct Asking {

@@ -236,6 +236,10 @@ Snapshot collect(const Worker& worker) {
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});
+  const auto& memory = worker.process.memory;
+  row("memory_used", "bytes of buffers that requests hold now (memory_limit)", memory.used());
+  row("memory_peak", "the most that was at a time", memory.peak());
+  row("memory_limit", "what memory_limit comes to, in bytes; 0: no limit", memory.limit());
   row("connections_queued", "client connections that wait now for their turn",
       worker.process.rates.connections.asleep());
   if (const auto* admission = worker.process.admission) add_admission(process.counters, *admission);

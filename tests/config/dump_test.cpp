@@ -16,7 +16,7 @@ const char* const kEverything =
     " hostname_lookup = request\n partial_results = deny\n collation = binary\n"
     " client_timeout = 20\n network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8193\n"
     " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
-    " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
+    " memory_limit = 3g\n buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
     " log_level = debug\n ping_type = native\n read_preference = secondaryPreferred\n"
     " tag_sets = dc:ny,rack:2|dc:sf|\n max_staleness = 2m\n local_threshold = 0\n"
     " selection_timeout = 0\n max_waiting_selections = 0\n selection_log_level = debug\n"

@@ -228,7 +228,8 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
                      " partial_results = deny\n collation = libc_cs\n client_timeout = 20\n"
                      " network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8k\n"
                      " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
-                     " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 9\n"
+                     " memory_limit = 3g\n buffer_keep_up_to = 2m\n listen_backlog = 100\n "
+                     "shutdown_timeout = 9\n"
                      " log_level = debug\n}")
                      .searchd;
   ASSERT_EQ(s.listen.size(), 2U);
@@ -258,6 +259,7 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
   EXPECT_EQ(s.max_header_count.value, 50U);
   EXPECT_EQ(s.max_connections.value, 1000U);
   EXPECT_EQ(s.max_json_depth.value, 64U);
+  EXPECT_EQ(s.memory_limit.value, (MemorySize{false, std::uint64_t{3} << 30}));
   EXPECT_EQ(s.buffer_keep_up_to.value, 2U << 20);
   EXPECT_EQ(s.listen_backlog.value, 100U);
   EXPECT_EQ(s.shutdown_timeout.value, 9s);
