@@ -34,6 +34,7 @@ TEST(Check, HoldsNumbersToTheirBounds) {
       {"max_header_count = 129", "c:2:20: max_header_count is larger than 128: 129"},
       {"max_packet_size = 1023", "c:2:19: max_packet_size is smaller than 1k: 1023"},
       {"max_packet_size = 5g", "c:2:19: max_packet_size is larger than 4g: 5g"},
+      {"memory_limit = 15m", "c:2:16: memory_limit is smaller than 16m: 15m"},
       {"workers = 0", ""},
       {"workers = auto", ""},
       {"workers = 1025", "c:2:11: workers is larger than 1024: 1025"},

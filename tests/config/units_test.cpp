@@ -132,5 +132,16 @@ TEST(SizeText, ReadsBackAsTheSameSize) {
   EXPECT_EQ(size_text(128U << 20), "128m");
 }
 
+TEST(ParseMemory, IsASizeOrAuto) {
+  EXPECT_EQ(parse_memory("auto").value(), MemorySize{});
+  EXPECT_EQ(parse_memory("AUTO").value(), MemorySize{});
+  EXPECT_EQ(parse_memory("0").value(), (MemorySize{false, 0}));
+  EXPECT_EQ(parse_memory("512M").value(), (MemorySize{false, 512U << 20}));
+  for (const auto text : {"", "x", "-1", "12q", "automatic"})
+    EXPECT_FALSE(parse_memory(text)) << text;
+  for (const std::string_view text : {"auto", "0", "512m", "3g"})
+    EXPECT_EQ(memory_text(parse_memory(text).value()), text);
+}
+
 }  // namespace
 }  // namespace karmad
