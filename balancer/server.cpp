@@ -58,14 +58,26 @@ PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& p
           .table = pings.kind->about_table ? mirror.tables.front() : std::string()};
 }
 
-/// The signals that stop the server or have it read its configuration again, as a descriptor. Every
-/// thread that is started later inherits that they are blocked.
+/// The signals that the server acts on, as a descriptor. Every thread that is started later
+/// inherits that they are blocked.
 int open_signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&wanted, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&wanted, number);
   ::pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   return ::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const std::string& path) {
+  LineWriter::Options options;
+  options.on_failure = [path](const std::string& why) {
+    spdlog::warn("access_log {}: {}", path, why);
+  };
+  options.on_recovery = [path](std::uint64_t dropped) {
+    spdlog::warn("access_log {}: written again; {} lines were dropped", path, dropped);
+    return std::string();
+  };
+  return LineWriter::open(path, std::move(options));
 }
 
 void log_notices(const Settings& settings) {
@@ -98,14 +110,17 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
 
 }  // namespace
 
-Server::Server(std::string config_path, Settings settings, Hooks hooks)
+Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
+               Hooks hooks)
     : config_path_(std::move(config_path)),
       settings_(std::move(settings)),
       workers_wanted_(settings_.searchd.workers.value == 0 ? cores()
                                                            : settings_.searchd.workers.value),
       registry_(std::make_unique<AgentRegistry>(workers_wanted_,
                                                 settings_.searchd.ha_period_karma.value)),
-      hooks_(std::move(hooks)) {
+      hooks_(std::move(hooks)),
+      log_(std::move(log)) {
+  process_.log = log_.get();
   process_.user_handles = hooks_.handles;
 }
 
@@ -144,12 +159,12 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   look_up_names(*topology_);
   adopt_rates(*topology_);
 
-  selection_log_ = std::make_shared<SelectionLog>();
+  selection_log_ = std::make_shared<SelectionLog>(log_);
   selection_log_->level(settings_.searchd.selection_log_level.value);
   process_.selection_log = selection_log_;
   process_.started = Loop::now();
   if (const auto& access_log = settings_.searchd.access_log) {
-    auto log = AccessLog::open(access_log->value);
+    auto log = open_access_log(access_log->value);
     if (!log)
       return StartFailure{kSystem,
                           fmt::format("cannot write {} (access_log, {}): {}", access_log->value,
@@ -276,6 +291,8 @@ void Server::wait_for_signal() {
 void Server::on_signal(int number) {
   if (number == SIGHUP) {
     reload();
+  } else if (number == SIGUSR1) {
+    reopen_logs();
   } else if (stopping_) {
     spdlog::warn("told to stop again: stopping at once");
     spdlog::default_logger()->flush();
@@ -307,10 +324,15 @@ void Server::stop() {
   });
 }
 
+void Server::reopen_logs() {
+  if (access_log_) access_log_->reopen();
+}
+
 void Server::reload() {
   spdlog::info("reading {} again", config_path_);
-  if (access_log_) access_log_->reopen();
-  auto loaded = load(config_path_);
+  reopen_logs();
+  // A pipe could keep this thread waiting, and with it the signals that end the process.
+  auto loaded = load(config_path_, real_surroundings(), FileKind::regular);
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)

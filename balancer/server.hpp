@@ -12,7 +12,7 @@
 #include "balancer/admission/admission.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/query.hpp"
-#include "balancer/trace/access_log.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "balancer/worker.hpp"
 
 namespace karmad {
@@ -30,10 +30,13 @@ struct Hooks {
 };
 
 /// The whole tree of objects: workers with their threads, listeners, pingers, the topology; and the
-/// signals that stop it (TERM, INT) or have it read its configuration again (HUP).
+/// signals that stop it (TERM, INT), have it read its configuration again (HUP) or open its access
+/// log anew (USR1).
 class Server {
  public:
-  Server(std::string config_path, Settings settings, Hooks hooks = {});
+  /// `log`: for what goes to standard error besides spdlog's messages.
+  Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
+         Hooks hooks = {});
   ~Server();
 
   /// Opens everything that can fail. Problems of the configuration that only this room sees go to
@@ -48,6 +51,7 @@ class Server {
   void on_signal(int number);
   void stop();
   void reload();
+  void reopen_logs();
   void look_up_names(const Topology& topology);
   /// From here on the limiters go by these rates; before that a reload may still fail.
   void adopt_rates(const Topology& topology);
@@ -68,7 +72,8 @@ class Server {
   const Hooks hooks_;
   Loops loops_;
   std::shared_ptr<SelectionLog> selection_log_;
-  std::unique_ptr<AccessLog> access_log_;
+  const std::shared_ptr<LineWriter> log_;
+  std::unique_ptr<LineWriter> access_log_;
   std::unique_ptr<Admission> admission_;  ///< worker 0's
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;

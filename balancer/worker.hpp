@@ -17,7 +17,7 @@ namespace karmad {
 class Session;
 class Admission;
 class SelectionLog;
-class AccessLog;
+class LineWriter;
 
 /// What the whole process knows and every worker may read.
 struct Process {
@@ -27,7 +27,8 @@ struct Process {
   std::atomic<std::uint32_t> waiting_selections{0};  ///< for a suitable mirror (SS-113)
   std::shared_ptr<const SelectionLog> selection_log;
   Admission* admission = nullptr;            ///< none: everybody is let in
-  AccessLog* access_log = nullptr;           ///< none: it is off
+  LineWriter* access_log = nullptr;          ///< none: it is off
+  const LineWriter* log = nullptr;           ///< standard error
   std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};
   RateGates rates;

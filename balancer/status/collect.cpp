@@ -7,7 +7,7 @@
 #include "balancer/admission/admission.hpp"
 #include "balancer/dispatch/selection.hpp"
 #include "balancer/readiness.hpp"
-#include "balancer/trace/access_log.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -161,6 +161,15 @@ void add_tickets(std::vector<CounterRow>& rows, std::string_view pool, std::stri
       fmt::format("{}", queued));
 }
 
+void add_log(std::vector<CounterRow>& rows, const std::string& name, std::string_view what,
+             const LineWriter* log) {
+  rows.push_back({name + "_written", fmt::format("lines written to {}", what),
+                  fmt::format("{}", log != nullptr ? log->written() : 0)});
+  rows.push_back({name + "_dropped",
+                  fmt::format("lines {} had no room for or could not write", what),
+                  fmt::format("{}", log != nullptr ? log->dropped() : 0)});
+}
+
 /// What no single pool says.
 void add_admission(std::vector<CounterRow>& rows, const Admission& admission) {
   add_tickets(rows, "ingress", "all requests", admission.ingress);
@@ -239,12 +248,8 @@ Snapshot collect(const Worker& worker) {
   row("connections_queued", "client connections that wait now for their turn",
       worker.process.rates.connections.asleep());
   if (const auto* admission = worker.process.admission) add_admission(process.counters, *admission);
-  const auto* log = worker.process.access_log;
-  process.counters.push_back({"access_log_written", "lines written to the access log",
-                              fmt::format("{}", log != nullptr ? log->written() : 0)});
-  process.counters.push_back({"access_log_dropped",
-                              "lines the access log had no room for or could not write",
-                              fmt::format("{}", log != nullptr ? log->dropped() : 0)});
+  add_log(process.counters, "access_log", "the access log", worker.process.access_log);
+  add_log(process.counters, "log", "the log on standard error", worker.process.log);
   return snapshot;
 }
 
