@@ -126,19 +126,6 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
 
 Server::~Server() = default;
 
-void Server::look_up_names(const Topology& topology) {
-  for (const auto& agent : topology.agents) {
-    if (agent->endpoints()) continue;
-    if (auto found = resolve_now(agent->address)) {
-      agent->endpoints(*std::move(found));
-    } else {
-      // It is tried again at every connection attempt.
-      spdlog::warn("agent {}: {}", agent->name, found.error());
-      agent->last_error(found.error());
-    }
-  }
-}
-
 void Server::adopt_rates(const Topology& topology) {
   const auto now = Loop::now();
   process_.rates.adopt(topology.settings, now);
@@ -249,11 +236,13 @@ void Server::ping_as(const Topology& topology) {
 int Server::run() {
   auto& first = *workers_.front();
   upkeep_ = std::make_unique<Stop>(first.loop);
+  finder_ = std::make_unique<NameFinder>(first.loop);
   for (unsigned i = 0; i < workers_.size(); ++i)
     workers_[i]->on_drain = [this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->stop();
       if (i != 0) return;
       admission_->stop();
+      finder_->stop();
       upkeep_->request(Why::cancelled);
     };
   std::vector<std::thread> threads;
@@ -261,6 +250,7 @@ int Server::run() {
     threads.emplace_back([this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->start();
       if (i == 0) {
+        finder_->adopt(*workers_.front()->topology());
         ping_as(*workers_.front()->topology());
         spawn(upkeep());
         spawn(admission_->watch(workers_.front()->loop));
@@ -316,8 +306,7 @@ void Server::stop() {
     patience_.expires_after(1s);
     patience_.async_wait([](error_code cancelled) {
       if (cancelled) return;
-      spdlog::error(
-          "something does not end (a name that is being looked up?): ending all the same");
+      spdlog::error("something does not end: ending all the same");
       spdlog::default_logger()->flush();
       std::_Exit(kRuntime);
     });
@@ -353,6 +342,7 @@ void Server::reload() {
   workers_.front()->post([this, next] {
     admission_->settings(next->settings, Loop::now());
     next->apply_limits();
+    finder_->adopt(*next);
     if (!workers_.front()->draining()) ping_as(*next);
   });
   spdlog::info("reload: done, {} tables", next->tables.size());

@@ -11,6 +11,7 @@
 #include "agent/ping.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/ingress/acceptor.hpp"
+#include "balancer/name_finder.hpp"
 #include "balancer/query.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/worker.hpp"
@@ -52,7 +53,6 @@ class Server {
   void stop();
   void reload();
   void reopen_logs();
-  void look_up_names(const Topology& topology);
   /// From here on the limiters go by these rates; before that a reload may still fail.
   void adopt_rates(const Topology& topology);
   Task<void> upkeep();
@@ -80,6 +80,7 @@ class Server {
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0's
   std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
+  std::unique_ptr<NameFinder> finder_;                             ///< worker 0's
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
   asio::io_context main_;
   /// Signals are blocked in every thread and read here like bytes: none can arrive at a bad moment.

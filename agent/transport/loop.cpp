@@ -1,7 +1,6 @@
 #include "agent/transport/loop.hpp"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <utility>
 
 namespace karmad {
@@ -20,7 +19,19 @@ Loop::Loop(unsigned number, std::size_t buffer_keep_up_to, std::uint64_t seed)
       random(seed),
       timer_(io.get_executor()) {}
 
-Loop::~Loop() = default;
+Loop::~Loop() {
+  door_->close();
+}
+
+void LoopDoor::post(Inbox::Job job) {
+  const std::scoped_lock lock(mutex_);
+  if (loop_ != nullptr) loop_->post(std::move(job));
+}
+
+void LoopDoor::close() {
+  const std::scoped_lock lock(mutex_);
+  loop_ = nullptr;
+}
 
 void Loop::run() {
   running = this;
@@ -34,11 +45,6 @@ void Loop::post(Inbox::Job job) {
   } else {
     inbox_.put(std::move(job));
   }
-}
-
-asio::thread_pool& Loop::helper() {
-  if (!helper_) helper_ = std::make_unique<asio::thread_pool>(1);
-  return *helper_;
 }
 
 TimePoint Loop::now() {

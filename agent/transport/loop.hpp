@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <mutex>
 
 #include <boost/asio/detail/reactor.hpp>  // needs io_context.hpp before it
 
@@ -14,14 +15,26 @@
 #include "agent/transport/turn.hpp"
 #include "strategies/random_source.hpp"
 
-namespace boost::asio {
-class thread_pool;
-}
-
 namespace karmad {
 
 namespace asio = boost::asio;
 using Executor = asio::io_context::executor_type;
+
+class Loop;
+
+/// The way into a loop for a thread that may outlive it.
+class LoopDoor {
+ public:
+  explicit LoopDoor(Loop& loop) : loop_(&loop) {}
+  /// As Loop::post(); nothing when the loop is gone. From any thread.
+  void post(Inbox::Job job);
+
+ private:
+  friend class Loop;
+  void close();
+  std::mutex mutex_;
+  Loop* loop_;
+};
 
 /// What one worker's coroutines share: an event loop, its deadlines, buffers and chance. Everything
 /// in it belongs to the thread that runs it; other threads may only `post` to it.
@@ -37,8 +50,7 @@ class Loop {
   /// Runs `job` in the loop's thread, later; from any thread.
   void post(Inbox::Job job);
 
-  /// A thread for what blocks, made when it is first asked for. The loop's end waits for it.
-  asio::thread_pool& helper();
+  const std::shared_ptr<LoopDoor>& door() const { return door_; }
 
   /// Reads the clock (19 ns).
   static TimePoint now();
@@ -63,7 +75,7 @@ class Loop {
   void start_tick(TimePoint now);
 
   Inbox inbox_{io};
-  std::unique_ptr<asio::thread_pool> helper_;
+  const std::shared_ptr<LoopDoor> door_ = std::make_shared<LoopDoor>(*this);
   Deadlines deadlines_;
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>, Executor>

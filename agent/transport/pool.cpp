@@ -216,6 +216,10 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
   Opening opening(*this);
 
   auto endpoints = agent_->endpoints();
+  if (!endpoints)
+    if (auto why = agent_->unresolved())
+      co_return Result(std::unexpected(
+          NoConnection{Outcome::connect_failed, *std::move(why), /*name_refused=*/true}));
   if (!endpoints || agent_->look_up_again(look_up_)) {
     auto found = co_await resolve(loop_, agent_->address, stop);
     if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));
