@@ -237,14 +237,18 @@ int Server::run() {
   auto& first = *workers_.front();
   upkeep_ = std::make_unique<Stop>(first.loop);
   finder_ = std::make_unique<NameFinder>(first.loop);
-  for (unsigned i = 0; i < workers_.size(); ++i)
+  for (unsigned i = 0; i < workers_.size(); ++i) {
     workers_[i]->on_drain = [this, i] {
+      for (auto& acceptor : acceptors_[i]) acceptor->refuse_new();
+    };
+    workers_[i]->on_close = [this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->stop();
       if (i != 0) return;
       admission_->stop();
       finder_->stop();
       upkeep_->request(Why::cancelled);
     };
+  }
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers_.size(); ++i)
     threads.emplace_back([this, i] {
@@ -297,7 +301,8 @@ void Server::stop() {
   const auto longest = topology_->settings.shutdown_timeout.value;
   spdlog::info("stopping; what is under way may take {} ms more", longest.count() / 1000);
   process_.draining.store(true, std::memory_order_relaxed);
-  for (auto& worker : workers_) worker->post([&w = *worker] { w.drain(); });
+  const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
+  for (auto& worker : workers_) worker->post([&w = *worker, linger] { w.drain(linger); });
   patience_.expires_after(longest);
   patience_.async_wait([this](error_code error) {
     if (error) return;

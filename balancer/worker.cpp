@@ -8,6 +8,9 @@ namespace karmad {
 
 namespace {
 
+/// How long the last handshakes may take: a round trip.
+constexpr Micros kHandshake = 50ms;
+
 bool in_use(const Topology& topology, const Agent& agent) {
   return std::ranges::any_of(topology.agents,
                              [&](const auto& other) { return other.get() == &agent; });
@@ -87,21 +90,32 @@ void Worker::ended(Session& session) {
   finish_if_empty();
 }
 
-void Worker::drain() {
+void Worker::drain(Micros linger) {
   if (draining_) return;
   draining_ = true;
+  spawn(close_down(linger));
+}
+
+Task<void> Worker::close_down(Micros linger) {
+  const auto began = Loop::now();
   if (on_drain) on_drain();
+  co_await sleep(loop, began + std::min(linger, kHandshake), closing_);
+  if (on_close) on_close();
+  accepting_ = false;
+  if (!sessions_.empty()) co_await sleep(loop, began + linger, closing_);
   for (auto* session : std::vector(sessions_)) session->drain();
   finish_if_empty();
 }
 
 void Worker::abandon() {
-  drain();
+  drain(Micros{0});
+  closing_.request(Why::cancelled);
   for (auto* session : std::vector(sessions_)) session->abandon();
 }
 
 void Worker::finish_if_empty() {
-  if (!draining_ || !sessions_.empty()) return;
+  if (accepting_ || !sessions_.empty() || std::exchange(finished_, true)) return;
+  closing_.request(Why::cancelled);
   for (auto* copy : std::vector(copies)) copy->request(Why::cancelled);
   for (auto* pools : {&pools_, &blackhole_pools_})
     for (auto& pool : *pools)

@@ -417,6 +417,10 @@ constexpr std::array kSearchdKeys{
     Key<I>{"shutdown_timeout", &I::shutdown_timeout,
            "How long running queries may take to end after TERM or INT. 0: end at once.",
            times(1s, 0s, kDay)},
+    Key<I>{"shutdown_linger", &I::shutdown_linger,
+           "How long after TERM or INT connections that are kept open may still bring a request, "
+           "each of which ends its connection. At most shutdown_timeout.",
+           times(1s, 0s, kDay)},
     Key<I>{"log_level", &I::log_level, "The least important messages that are logged."},
     Key<I>{"access_log",
            &I::access_log,

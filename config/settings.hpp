@@ -247,6 +247,7 @@ struct InstanceSettings {
   Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
   Located<unsigned> listen_backlog{511, {}};
   Located<Micros> shutdown_timeout{60s, {}};
+  Located<Micros> shutdown_linger{1s, {}};
   Located<LogLevel> log_level{LogLevel::info, {}};
   std::optional<Located<std::string>> access_log;  ///< `-`: standard output; unset: none
 };

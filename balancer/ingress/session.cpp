@@ -1,6 +1,7 @@
 #include "balancer/ingress/session.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -28,6 +29,25 @@ bool is_dropped_easily(const RequestHead& head) {
 
 }  // namespace
 
+/// Notices the client's end while bytes of it lie unread: no read is outstanding then.
+struct Session::DepartureWatch {
+  explicit DepartureWatch(Session& session)
+      : departures(session.worker_.departures),
+        socket(session.socket().native_handle()),
+        stop(session.worker_.loop),
+        guard(stop, &session, [](void* whom) { static_cast<Session*>(whom)->client_gone(); }) {
+    departures.watch(socket, stop);
+  }
+  DepartureWatch(const DepartureWatch&) = delete;
+  DepartureWatch& operator=(const DepartureWatch&) = delete;
+  ~DepartureWatch() { departures.forget(socket); }
+
+  Departures& departures;
+  const int socket;
+  Stop stop;
+  Stop::Guard guard;
+};
+
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address)
     : Stream(worker.loop, std::move(socket)),
@@ -50,12 +70,12 @@ void Session::start() {
 
 void Session::drain() {
   ending_ = true;
-  if (phase_ == Phase::idle) close();
+  if (phase_ == Phase::idle) cancel();
 }
 
 void Session::abandon() {
   ending_ = true;
-  close();
+  close_now();
   if (query_ == nullptr) return;
   query_->client_left = true;
   query_->stop();
@@ -65,8 +85,31 @@ void Session::abandon() {
 void Session::unexpected() {
   if (!last().error) {
     unread_ = true;  // the next request; it waits its turn
+    if (query_ != nullptr) watch_departure();
     return;
   }
+  client_gone();
+}
+
+void Session::watch_departure() {
+  if (!watch_) watch_ = std::make_unique<DepartureWatch>(*this);
+}
+
+/// Whether something can be read.
+bool Session::has_bytes() {
+  char byte = 0;
+  return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/// The watch goes first: a descriptor that is closed may be another socket's at once.
+void Session::close_now() {
+  watch_.reset();
+  close();
+}
+
+/// Ends the query that the client no longer waits for.
+void Session::client_gone() {
+  departed_ = true;
   if (query_ == nullptr || query_->client_left || timed_out_) return;
   worker_.counters.add(Count::clients_left);
   query_->client_left = true;
@@ -88,7 +131,7 @@ void Session::too_slow() {
   if (phase_ == Phase::reading) {
     cancel();  // it is told why
   } else {
-    close();
+    close_now();
   }
 }
 
@@ -122,12 +165,17 @@ Task<bool> Session::more(std::string& in) {
 Background Session::run(boost::intrusive_ptr<Session> self) {
   for (bool stays = true; stays && self->open() && !self->ending_;) {
     self->await_request();
-    const auto got = co_await self->read();
+    auto got = co_await self->read();
+    if (got.error == asio::error::operation_aborted && self->has_bytes()) {  // since drain()
+      self->start_read();
+      got = co_await self->read();
+    }
     if (got.error) break;
     self->unread_ = true;
     stays = co_await self->serve();
   }
-  self->close();
+  if (self->worker_.draining() && self->open()) co_await self->linger();
+  self->close_now();
 }
 
 /// Those of now. A query goes by them to its end.
@@ -179,6 +227,7 @@ Task<bool> Session::serve() {
     }
     // While the answer is made the next read is outstanding: it tells when the client leaves.
     if (in->size() == size && !unread_ && !reading()) start_read();
+    const bool more_waits = !reading();
     phase_ = Phase::answering;
     bool goes_on = false;
     {
@@ -187,6 +236,7 @@ Task<bool> Session::serve() {
       worker_.counters.add(Count::bytes_in, query.bytes_in);
       query.admissions = &low_admissions_;
       query_ = &query;
+      if (more_waits) watch_departure();
       open_trace(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
@@ -211,6 +261,7 @@ Task<bool> Session::serve() {
       worker_.loop.buffers.give(std::move(answer.body));
       if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
     }
+    watch_.reset();
     in->erase(0, size);
     if (!goes_on || ending_ || !open()) co_return false;
   }

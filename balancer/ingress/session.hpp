@@ -13,8 +13,9 @@ namespace karmad {
 inline constexpr std::size_t kPerTimeout = 64 << 10;
 
 /// One client connection: reads requests, has them answered one after the other, writes the
-/// answers in order. While a query runs the next read is outstanding: it notices a client that
-/// leaves. An idle session holds itself and a small frame, nothing else.
+/// answers in order. While a query runs the next read is outstanding, or once a further request has
+/// come a watch without a read: they notice a client that leaves. An idle session holds itself and
+/// a small frame, nothing else.
 class Session final : public Stream {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number.
@@ -22,7 +23,7 @@ class Session final : public Stream {
   ~Session() override;
 
   void start();
-  /// Ends now when idle, else after the answer in the making.
+  /// Ends now when idle and nothing has come, else after the next answer.
   void drain();
   /// Ends at once.
   void abandon();
@@ -30,6 +31,7 @@ class Session final : public Stream {
   std::size_t place = 0;  ///< the worker's, to find it again
 
  private:
+  struct DepartureWatch;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
 
   struct Clock final : Deadline {
@@ -58,6 +60,10 @@ class Session final : public Stream {
   Task<void> linger();
 
   void unexpected() override;
+  void client_gone();
+  void watch_departure();
+  void close_now();
+  bool has_bytes();
   void check_time();
   void too_slow();
   void allow(Phase phase, Micros longest);
@@ -74,8 +80,10 @@ class Session final : public Stream {
   TimePoint due_{};                    ///< the end of this phase
   TimePoint checked_{};                ///< when `clock_` expires
   Query* query_ = nullptr;
+  std::unique_ptr<DepartureWatch> watch_;  ///< while a query runs and a further request waits
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
+  bool departed_ = false;             ///< the client ended its side, and no read is told so
   bool unread_ = false;               ///< bytes have arrived that nobody took
   bool timed_out_ = false;
   bool ending_ = false;

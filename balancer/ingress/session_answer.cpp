@@ -48,8 +48,9 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   log.sent(answer.content().size());
   worker_.loop.buffers.give(std::move(answer.reply->bytes));  // its beginning was sent
   answer.reply->bytes.clear();
-  if (!reading() && last().error) co_return false;  // the client has left
-  query_ = &query;                                  // and may leave yet
+  if (departed_) co_return false;
+  query_ = &query;  // the client may leave yet
+  if (!reading()) watch_departure();
   struct Asking {
     Query*& place;
     ~Asking() { place = nullptr; }

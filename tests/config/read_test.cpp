@@ -229,7 +229,7 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
                      " network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8k\n"
                      " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
                      " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 9\n"
-                     " log_level = debug\n}")
+                     " shutdown_linger = 2\n log_level = debug\n}")
                      .searchd;
   ASSERT_EQ(s.listen.size(), 2U);
   EXPECT_EQ(text(s.listen[0].address), "*:9308");
@@ -261,6 +261,7 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
   EXPECT_EQ(s.buffer_keep_up_to.value, 2U << 20);
   EXPECT_EQ(s.listen_backlog.value, 100U);
   EXPECT_EQ(s.shutdown_timeout.value, 9s);
+  EXPECT_EQ(s.shutdown_linger.value, 2s);
   EXPECT_EQ(s.log_level.value, LogLevel::debug);
   EXPECT_EQ(text(s.ha_period_karma.at), "c:6:20") << "the place of the value";
 }
