@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "agent/history.hpp"
@@ -52,6 +53,17 @@ class Agent {
   }
   void look_up_soon() { look_up_soon_ = true; }
 
+  /// Why its name leads nowhere so far; only where it is looked up in the background. Connections
+  /// then fail at once instead of looking it up, too. Takes a lock.
+  std::optional<std::string> unresolved() const {
+    const std::scoped_lock lock(mutex_);
+    return unresolved_;
+  }
+  void unresolved(std::string why) {
+    const std::scoped_lock lock(mutex_);
+    unresolved_ = std::move(why);
+  }
+
   /// The last thing that went wrong. Takes a lock; for failures and the status only.
   std::string last_error() const {
     const std::scoped_lock lock(mutex_);
@@ -68,6 +80,7 @@ class Agent {
   bool named_ = false;
   mutable std::mutex mutex_;
   std::string last_error_;
+  std::optional<std::string> unresolved_;
 };
 
 }  // namespace karmad

@@ -40,6 +40,15 @@ void write_head(std::string& head, const AttemptOrder& order, std::string_view h
 
 }  // namespace
 
+namespace {
+
+void unasked(Pool& pool, AttemptEnd& end) {
+  end.unasked = true;
+  pool.unasked();
+}
+
+}  // namespace
+
 Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end) {
   assert(order.began != TimePoint{});
   auto now = order.began;
@@ -64,10 +73,14 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
       connection = std::move(taken->connection);
     }
     end.generation = connection->generation;
-    if (reused && !order.repeatable && !connection->looks_alive()) {
-      connection->close();
-      end.stale = true;
-      continue;
+    if (reused && !order.repeatable) {
+      const auto came = connection->look_for_unasked();
+      if (came == Stream::Unasked::bytes) unasked(pool, end);
+      if (came != Stream::Unasked::nothing) {
+        connection->close();
+        end.stale = true;
+        continue;
+      }
     }
     FirstByte first_byte;
     const bool notes = order.note_first_byte || order.first_byte_timeout;
@@ -90,7 +103,15 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     ExchangeEnd exchanged;
     co_await exchange(loop, *connection, request, same(order.method, "HEAD"), order.limits, stop,
                       end.reply, exchanged, notes ? &first_byte : nullptr);
-    end.sent = true;
+    if (exchanged.unasked) unasked(pool, end);
+    // Nothing was sent yet: as good as not taken.
+    if (exchanged.unsent && reused) {
+      connection->close();
+      end.stale = true;
+      now = Loop::now();
+      continue;
+    }
+    end.sent = !exchanged.unsent;
     end.first_byte = first_byte.at;
     end.outcome = exchanged.outcome;
     if (!exchanged.why.empty()) end.why = std::move(exchanged.why);
@@ -107,7 +128,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
     end.stale = end.stale || stale;
     if (stale && !order.repeatable) {
       end.outcome = Outcome::own_trouble;
-      end.why = "closed a kept connection while the update was sent; it may have taken effect";
+      end.why = "closed a kept connection while the request was sent; it may have taken effect";
     }
     if (!stale || !order.repeatable) break;
     loop.buffers.give(std::move(end.reply.bytes));
@@ -123,12 +144,37 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop
 
 namespace {
 
+/// Whether the agent sent what nobody asked for, and the outcome does not say so.
+bool also_wrong(const AttemptEnd& end) {
+  return end.unasked && end.outcome != Outcome::wrong_reply;
+}
+
+/// Whether an end without a reply suggests that the agent cannot be reached: a query may just be
+/// slow, a ping is not.
+bool shows_unreachable(const AttemptEnd& end, bool ping) {
+  switch (end.outcome) {
+    case Outcome::connect_failed:
+      return !end.name_refused;
+    case Outcome::connect_timeout:
+      return true;
+    case Outcome::query_timeout:
+      return ping;
+    default:
+      return false;
+  }
+}
+
 /// Everything that is known of the agent, whoever asked it.
 void record(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end,
             const Event& event) {
   const auto leads_to = consequence(end.outcome);
   auto& vitals = agent.vitals;
   agent.history.add(worker, now, event);
+  if (is_reply(end.outcome)) {
+    vitals.last_reply.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  } else if (shows_unreachable(end, event.ping) && !vitals.replied_since(now - end.took)) {
+    vitals.last_unreachable.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
   if (end.outcome != Outcome::cancelled) {
     vitals.last_query.store((now - end.took).time_since_epoch().count(), std::memory_order_relaxed);
     vitals.last_answer.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -136,8 +182,13 @@ void record(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end,
   if (leads_to.success) {
     vitals.answered.store(true, std::memory_order_relaxed);
     // Looked at first: writing a line that all workers read costs more.
-    if (vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0)
+    if (!end.unasked && vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0)
       vitals.errors_in_a_row.store(0, std::memory_order_relaxed);
+  }
+  if (also_wrong(end)) {
+    agent.history.add(worker, now, {.counter = Counter::wrong_replies});
+    vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    agent.last_error("sent bytes nobody asked for");
   }
   if (leads_to.error) {
     vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
@@ -153,6 +204,7 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   const Event event{.counter = leads_to.counter, .took = end.took, .connect = end.connect};
   record(*mirror.agent, worker, now, end, event);
   mirror.tally.add(worker, event);
+  if (also_wrong(end)) mirror.tally.add(worker, {.counter = Counter::wrong_replies});
   if (leads_to.success || end.outcome == Outcome::answered_with_warning)
     mirror.latency.add(worker, now, end.took);
   // Cut off by the query's own deadline or by a faster mirror: not the mirror's error, but it was
@@ -161,7 +213,7 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   if (leads_to.slow || cut_off) mirror.latency.add(worker, now, std::max(end.took, failure_floor));
   // Without those that were too slow to be heard, a quantile would sink each time it is used.
   if (leads_to.success || end.outcome == Outcome::answered_with_warning || cut_off ||
-      end.outcome == Outcome::query_timeout)
+      end.outcome == Outcome::query_timeout || (end.outcome == Outcome::unreachable && end.sent))
     mirror.took(worker, now, end.took);
 }
 

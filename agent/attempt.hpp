@@ -45,9 +45,11 @@ struct AttemptEnd {
   bool out_of_time = false;             ///< broken off by the deadline of the whole query
   bool outrun = false;                  ///< broken off because one sent after it answered first
   bool stale = false;                   ///< a kept connection turned out to be closed
+  bool unasked = false;                 ///< it sent bytes nobody asked for
   bool name_refused = false;            ///< not connected because the name leads nowhere
   std::uint64_t generation = 0;         ///< of the connection it was tried on (SD-024)
-  bool sent = false;  ///< at least a part of the request may have reached the agent
+  bool sent = false;          ///< at least a part of the request may have reached the agent
+  bool nothing_done = false;  ///< the agent's answer says that it did nothing of the request
 };
 
 /// One try of one request at one agent: a connection, the exchange, and how it ended, in `end`,

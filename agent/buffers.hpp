@@ -7,7 +7,8 @@
 namespace karmad {
 
 /// Byte buffers of one worker, used again. Not thread-safe. What grew beyond `keep_up_to` is freed
-/// when it comes back, so one huge reply does not stay in memory.
+/// when it comes back, so one huge reply does not stay in memory; the large ones that are kept are
+/// bounded in sum.
 class Buffers {
  public:
   explicit Buffers(std::size_t keep_up_to);
@@ -15,6 +16,10 @@ class Buffers {
   /// An empty buffer, with room for at least `room` bytes.
   std::string take(std::size_t room = 0);
   void give(std::string&& buffer);
+
+  /// So many bytes of large buffers are kept at most while they are idle.
+  void keep_at_most(std::size_t bytes) { keep_at_most_ = bytes; }
+  static constexpr std::size_t kKeptBytes = 16 << 20;
 
   /// Every buffer has this room; with the zero behind it, memory of a round size.
   static constexpr std::size_t kSmall = (8 << 10) - 1;
@@ -24,6 +29,8 @@ class Buffers {
   static constexpr std::size_t kKeptLarge = 128;
 
   std::size_t keep_up_to_;
+  std::size_t keep_at_most_ = kKeptBytes;
+  std::size_t kept_bytes_ = 0;  ///< of `large_`
   std::vector<std::string> small_;
   std::vector<std::string> large_;
 };
@@ -56,6 +63,16 @@ class Buffer {
   Buffers* home_;
   std::string bytes_;
 };
+
+/// The capacity that a buffer of `room` bytes gets next to hold `needed`, when nobody knows how
+/// much will come: twice as much while it is small, then a quarter more, so that little of a large
+/// one stays unused; `most` at most, unless more is needed.
+std::size_t next_room(std::size_t room, std::size_t needed, std::size_t most);
+/// The same when it will hold `whole` bytes in the end: by doubling, and never more.
+std::size_t next_room_of(std::size_t whole, std::size_t room, std::size_t needed);
+
+/// Moves what was appended to bit by bit to memory of its size, if much of a large one is unused.
+void drop_spare_room(std::string& bytes);
 
 /// Makes `bytes` `size` long without filling what is new: it is about to be read into.
 void resize_for_reading(std::string& bytes, std::size_t size);

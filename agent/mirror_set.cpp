@@ -13,7 +13,10 @@ using namespace std::chrono_literals;
 
 SetView view_of(const SetState& state) {
   SetView view{.picture = state.picture(), .primary = state.primary(), .mixed = state.mixed()};
-  for (std::size_t i = 0; i < state.size(); ++i) view.mirrors.push_back(state[i]);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    view.mirrors.push_back(state[i]);
+    if (state[i].unreachable) view.unreachable.insert(i);
+  }
   return view;
 }
 
@@ -152,6 +155,11 @@ void MirrorSet::close() {
     });
 }
 
+void MirrorSet::stir() {
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker] { self->wake(self->slots_[worker]); });
+}
+
 void MirrorSet::met(std::size_t mirror, UseError error, TimePoint now) {
   loops_.post(0, [self = shared_from_this(), mirror, error = std::move(error), now] {
     self->take_generation(mirror);
@@ -176,7 +184,7 @@ bool MirrorSet::ping_failed(std::size_t mirror, PingFailure failure, std::string
   const bool again = effects.check_now.contains(mirror);
   effects.check_now = {};
   obey(effects);
-  publish();
+  publish(effects.interrupt);
   return again;
 }
 
@@ -193,10 +201,14 @@ void MirrorSet::obey(const Effects& effects) {
     if (const auto by = pingers_[mirror].lock()) by->check_now();
 }
 
-void MirrorSet::publish() {
+/// Attempts are told after the view is there by which they go elsewhere.
+void MirrorSet::publish(Candidates unreachable) {
   const auto next = std::make_shared<const SetView>(view_of(state_));
   for (unsigned worker = 0; worker < slots_.size(); ++worker)
-    loops_.post(worker, [self = shared_from_this(), worker, next] { self->show(worker, next); });
+    loops_.post(worker, [self = shared_from_this(), worker, next, unreachable] {
+      self->show(worker, next);
+      if (!unreachable.empty()) interrupt(self->slots_[worker], unreachable);
+    });
 }
 
 void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
@@ -214,6 +226,18 @@ void MirrorSet::wake(Slot& slot) {
     if (next == slot.waiting.end()) return;
     (*next)->told = news;
     (*next)->signal.notify();
+  }
+}
+
+void MirrorSet::interrupt(Slot& slot, Candidates mirrors) {
+  // An attempt that is told may end, end others, and begin new ones.
+  AttemptsInFlight untold;
+  untold.splice(untold.end(), slot.attempts);
+  while (!untold.empty()) {
+    auto& attempt = untold.front();
+    untold.pop_front();
+    slot.attempts.push_back(attempt);
+    if (mirrors.contains(attempt.mirror)) attempt.unreachable();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/attempt_in_flight.hpp"
 #include "agent/latency_blocks.hpp"
 #include "agent/loops.hpp"
 #include "agent/set_latency.hpp"
@@ -66,7 +67,8 @@ struct SetView {
   SetPicture picture;
   std::vector<MirrorState> mirrors;
   std::optional<std::size_t> primary;
-  bool mixed = false;  ///< some mirrors report roles, others none; the latter are not searched
+  Candidates unreachable;  ///< the last ping got no connection or no answer in time
+  bool mixed = false;      ///< some mirrors report roles, others none; the latter are not searched
 };
 
 /// How a mirror set chooses, and what it starts as.
@@ -97,6 +99,12 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::optional<std::size_t> pick(const Question& question, unsigned worker,
                                   RandomSource& random) const;
 
+  /// Has the attempt told when pings find that its mirror cannot be reached; on that worker, until
+  /// it goes.
+  void watch(AttemptInFlight& attempt, unsigned worker) {
+    slots_[worker].attempts.push_back(attempt);
+  }
+
   /// What this worker knows; replaced by the next news.
   const std::shared_ptr<const SetView>& view(unsigned worker) const { return slots_[worker].view; }
 
@@ -107,6 +115,9 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void check_now();
   /// The same for a barrier: its pings may follow each other as fast as it looks (CO-073, CO-074).
   void check_generations();
+  /// Something that is waited for has changed beside the picture: whoever waits for news is woken,
+  /// on every worker. From any thread.
+  void stir();
   bool closed(unsigned worker) const { return slots_[worker].closed; }
   bool pinged() const { return options_.state.pinged; }
   /// An error was met at a mirror; from any thread (SD-020 …).
@@ -162,14 +173,16 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
     std::uint64_t news = 0;
     bool closed = false;
     std::vector<Waiter*> waiting;
+    AttemptsInFlight attempts;
   };
 
   MirrorViews fill(Views& views) const;
   Question with_selector(Question question) const;
-  void publish();
+  void publish(Candidates unreachable = {});
   void take_generation(std::size_t mirror);
   void show(unsigned worker, std::shared_ptr<const SetView> view);
   void wake(Slot& slot);
+  static void interrupt(Slot& slot, Candidates mirrors);
   void obey(const Effects& effects);
   void refresh_load(TimePoint now);
 

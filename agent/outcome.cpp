@@ -13,10 +13,11 @@ std::string_view name(Counter counter) {
 }
 
 std::string_view name(Outcome outcome) {
-  constexpr std::array<std::string_view, 12> names{
-      "answered",     "answered with a warning", "client's mistake",  "agent error",
-      "wrong reply",  "connect failed",          "connect timed out", "connection broken",
-      "closed early", "query timed out",         "cancelled",         "own trouble"};
+  constexpr std::array<std::string_view, 13> names{
+      "answered",          "answered with a warning", "client's mistake",  "agent error",
+      "wrong reply",       "connect failed",          "connect timed out", "connection broken",
+      "closed early",      "query timed out",         "cancelled",         "own trouble",
+      "mirror unreachable"};
   return names[static_cast<std::size_t>(outcome)];
 }
 

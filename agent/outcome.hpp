@@ -36,6 +36,7 @@ enum class Outcome : std::uint8_t {
   query_timeout,
   cancelled,    ///< client left, deadline of the whole query, shutdown
   own_trouble,  ///< not the agent's: no descriptors, a kept connection gone under an update
+  unreachable,  ///< ended because pings found that the agent cannot be reached
 };
 
 /// What an outcome leads to (architecture.md section 7).
@@ -49,7 +50,7 @@ struct Consequence {
 };
 
 constexpr Consequence consequence(Outcome outcome) {
-  constexpr std::array<Consequence, 12> table{{
+  constexpr std::array<Consequence, 13> table{{
       {false, false, true, false, Counter::succeeded_queries, true},   // answered
       {false, false, false, false, Counter::warnings, true},           // answered_with_warning
       {false, false, false, false, Counter::none, true},               // client_mistake
@@ -62,8 +63,14 @@ constexpr Consequence consequence(Outcome outcome) {
       {false, true, false, true, Counter::query_timeouts, false},      // query_timeout
       {false, false, false, false, Counter::none, false},              // cancelled
       {true, false, false, false, Counter::none, false},               // own_trouble
+      {true, true, false, true, Counter::network_errors, false},       // unreachable
   }};
   return table[static_cast<std::size_t>(outcome)];
+}
+
+/// Whether the agent sent a reply, whatever it says: it can be reached.
+constexpr bool is_reply(Outcome outcome) {
+  return outcome <= Outcome::wrong_reply;
 }
 
 std::string_view name(Counter counter);

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kMaxPingReply = 8 << 20;  // a large cluster's own description of itself
 
-/// What a ping that brought nothing was; nothing when that says nothing about the agent.
-std::optional<PingFailure> failure_of(Outcome outcome) {
+/// What a ping that brought nothing was; nothing when that says nothing about the agent. `silent`:
+/// the agent has not replied to anything since the ping began.
+std::optional<PingFailure> failure_of(Outcome outcome, bool silent) {
   switch (outcome) {
     case Outcome::connect_failed:
     case Outcome::broken:
@@ -21,7 +22,7 @@ std::optional<PingFailure> failure_of(Outcome outcome) {
       return PingFailure::network;
     case Outcome::connect_timeout:
     case Outcome::query_timeout:
-      return PingFailure::timeout;
+      return silent ? PingFailure::timeout : PingFailure::slow;
     case Outcome::cancelled:
     case Outcome::own_trouble:
       return std::nullopt;
@@ -69,7 +70,7 @@ TimePoint Pinger::due() const {
   auto last = ended_;
   if (!always_)
     last = std::max(last,
-                    TimePoint{Micros{agent_->vitals.last_answer.load(std::memory_order_relaxed)}});
+                    TimePoint{Micros{agent_->vitals.last_reply.load(std::memory_order_relaxed)}});
   const auto usual = last + settings_.interval;
   return check_after_ ? std::min(usual, ended_ + *check_after_) : usual;
 }
@@ -111,7 +112,8 @@ Task<void> Pinger::ping() {
   check_after_.reset();
   repeated_ = std::exchange(again_, false);
   const auto requests = settings_.kind->requests(settings_.path, settings_.table);
-  const auto deadline = Loop::now() + 2 * settings_.timeout;
+  const auto began = Loop::now();
+  const auto deadline = began + 2 * settings_.timeout;
   std::vector<Reply> replies;
   std::vector<PingAnswer> answers;
   AttemptEnd end;
@@ -144,20 +146,21 @@ Task<void> Pinger::ping() {
     }
   }
   ended_ = Loop::now();
+  const bool silent = answers.empty() && !agent_->vitals.replied_since(began);
   record_ping(*agent_, loop_.index, ended_, end);
-  tell_of(end, std::move(told), trip);
+  tell_of(end, std::move(told), trip, silent);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));
   }
 }
 
 void Pinger::tell_of(const AttemptEnd& end, std::expected<Description, std::string> told,
-                     Micros trip) {
+                     Micros trip, bool silent) {
   if (stopping_) return;
   for (const auto& [set, mirror] : subscribers_) {
     if (told) {
       set->ping_answered(mirror, *told, trip, ended_);
-    } else if (const auto failure = failure_of(end.outcome)) {
+    } else if (const auto failure = failure_of(end.outcome, silent)) {
       const bool again = set->ping_failed(mirror, *failure, told.error(), ended_);
       again_ = again_ || (again && !repeated_);
     }

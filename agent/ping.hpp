@@ -59,7 +59,8 @@ class Pinger {
   Task<void> run();
   Task<void> ping();
   Task<AttemptEnd> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
-  void tell_of(const AttemptEnd& end, std::expected<Description, std::string> told, Micros trip);
+  void tell_of(const AttemptEnd& end, std::expected<Description, std::string> told, Micros trip,
+               bool silent);
   TimePoint due() const;
 
   Loop& loop_;

@@ -94,7 +94,8 @@ Effects SetState::answered(std::size_t mirror, Description told, Micros trip, Ti
   const auto generation_before = m.told.generation;
   m.told = std::move(told);
   m.version = m.told.version;
-  m.reached = true;
+  m.reached = m.answers_pings = true;
+  m.unreachable = false;
   note_compatibility();
 
   const auto refuse = [&](std::string why) {
@@ -134,6 +135,9 @@ Effects SetState::failed(std::size_t mirror, PingFailure failure, std::string wh
   const auto was_known = facts(mirror).role != Role::unknown;
   if (m.reached) drop_connections(mirror, effects);
   if (was_known && failure == PingFailure::network) effects.check_now.insert(mirror);
+  // Pings that were never answered may just ask for the wrong thing.
+  if (failure == PingFailure::timeout && m.answers_pings) effects.interrupt.insert(mirror);
+  m.unreachable = failure == PingFailure::timeout || failure == PingFailure::network;
   m.version.reset();
   becomes_unknown(mirror, std::move(why), now);
   return effects;

@@ -44,12 +44,14 @@ struct UseError {
   std::uint64_t generation = 0;        ///< of the connection it was met on
   std::optional<VersionMark> version;  ///< that the error answer carried
   std::string why;
+  bool nothing_done = false;  ///< an error answer: the mirror surely did nothing of the request
 };
 
 enum class PingFailure : std::uint8_t {
   network,  ///< no connection, or it broke
-  timeout,
-  answer,  ///< answered, but not with a description (or with a status other than 2xx)
+  timeout,  ///< no answer in time, nor a reply to anything else meanwhile
+  slow,     ///< no answer in time, while other requests were answered
+  answer,   ///< answered, but not with a description (or with a status other than 2xx)
 };
 
 /// What the shell has to do after an event; bits are mirrors.
@@ -57,6 +59,7 @@ struct Effects {
   Candidates check_now;    ///< ping at once (SD-004 bounds how soon)
   Candidates drop_idle;    ///< kept connections are of no use: their generation is over
   Candidates cancel_ping;  ///< break off the ping that is under way
+  Candidates interrupt;    ///< attempts under way there had better be made elsewhere (SD-008)
   bool operator==(const Effects&) const = default;
 };
 
@@ -68,6 +71,8 @@ struct MirrorState {
   std::uint64_t generation = 0;        ///< of its connections (SD-024)
   std::optional<VersionMark> version;  ///< of the last word, answer or error (SD-015)
   bool reached = false;                ///< answered a ping since its connections were last dropped
+  bool answers_pings = false;          ///< has answered one, ever
+  bool unreachable = false;            ///< its last ping got no connection, or no answer in time
   bool misfit = false;  ///< answers, but with a role that does not go with the set's kind
 };
 

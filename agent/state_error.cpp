@@ -39,6 +39,12 @@ std::optional<What> meant_by(std::string_view type) {
   return std::nullopt;
 }
 
+/// Whether that error means that the request was refused, and not broken off half-way.
+bool is_refusal(What what, std::int64_t code) {
+  constexpr std::int64_t not_primary_or_secondary = 13436;
+  return what == What::not_primary || code == not_primary_or_secondary;
+}
+
 std::string_view words(What what) {
   if (what == What::not_primary) return "says that it is not the primary";
   if (what == What::recovering) return "says that it is recovering";
@@ -72,12 +78,34 @@ std::optional<UseError> said_by(const Json* object) {
     if (!what) return std::nullopt;
     return UseError{.what = *what,
                     .version = version_in(object),
-                    .why = fmt::format("{} (code {})", words(*what), code->GetInt64())};
+                    .why = fmt::format("{} (code {})", words(*what), code->GetInt64()),
+                    .nothing_done = is_refusal(*what, code->GetInt64())};
   }
   const auto* type = field(object, "type");
   const auto what = type != nullptr && type->IsString() ? meant_by(view(*type)) : std::nullopt;
   if (!what) return std::nullopt;
-  return UseError{.what = *what, .version = version_in(object), .why = std::string(words(*what))};
+  return UseError{.what = *what,
+                  .version = version_in(object),
+                  .why = std::string(words(*what)),
+                  .nothing_done = is_refusal(*what, 0)};
+}
+
+/// Whether the answer lists or counts what became of the parts of an update.
+bool tells_of_effects(const Json* object) {
+  for (const auto* list :
+       {"items", "writeErrors", "writeConcernError", "writeConcernErrors", "upserted"}) {
+    const auto* value = field(object, list);
+    if (value == nullptr) continue;
+    if ((value->IsArray() && !value->Empty()) || (value->IsObject() && !value->ObjectEmpty()))
+      return true;
+  }
+  for (const auto* count : {"n", "nInserted", "nUpserted", "nMatched", "nModified", "nRemoved",
+                            "created", "updated", "deleted", "inserted", "replaced"}) {
+    const auto* value = field(object, count);
+    if (value == nullptr) continue;
+    if (value->IsTrue() || (value->IsNumber() && value->GetDouble() != 0)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -94,6 +122,7 @@ std::optional<UseError> state_error(std::string_view body) {
     auto error = said_by(object);
     if (!error) continue;
     if (!error->version) error->version = version_in(top);
+    if (tells_of_effects(top) || tells_of_effects(field(top, "error"))) error->nothing_done = false;
     return error;
   }
   return std::nullopt;

@@ -13,6 +13,10 @@ namespace karmad {
 /// `writeConcernError`. The code decides where there is one. With the version mark
 /// `{"version": {"process_id": …, "counter": …}}`, beside what decided or at the top, when it has
 /// one. Nothing for other bodies, nor for one of more than 64 KB.
+///
+/// `nothing_done` for a refusal before anything was begun: the numbers of "not primary", 13436, and
+/// the type `not_primary`. Not for the others, which may break off what was begun, nor for a
+/// `writeConcernError`, nor where the body lists or counts what was done of a batch.
 std::optional<UseError> state_error(std::string_view body);
 
 }  // namespace karmad

@@ -12,16 +12,14 @@
 #include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
 #include "balancer/hello.hpp"
+#include "balancer/long_work.hpp"
 #include "balancer/readiness.hpp"
 #include "balancer/refusal.hpp"
+#include "balancer/route_path.hpp"
 #include "balancer/status/admission_json.hpp"
-#include "balancer/status/agent_status.hpp"
-#include "balancer/status/agents_json.hpp"
-#include "balancer/status/collect.hpp"
 #include "balancer/status/rates_json.hpp"
-#include "balancer/status/render.hpp"
 #include "balancer/status/statements.hpp"
-#include "balancer/status/status_json.hpp"
+#include "balancer/status_answers.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -165,34 +163,62 @@ Task<Answer> put(Query& query, const Dialect& dialect, Scatter scatter) {
   return scatter(query, *table, dialect);
 }
 
+/// A request that takes long to understand.
+Task<Answer> long_json(Query& query, const Dialect& dialect, Scatter scatter) {
+  std::expected<Parsed, ClientError> parsed;
+  auto parse = [&] { parsed = dialect.parse(query.request); };
+  const auto end = co_await run_aside(query, parse);
+  if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
+  if (!parsed) co_return bad_request(query, parsed.error());
+  query.parsed = *std::move(parsed);
+  auto answer = co_await put(query, dialect, scatter);
+  co_return answer;
+}
+
 /// A search, or an update: that goes to the one mirror that takes it, or nowhere. Spread over
 /// shards or copies it would leave them different.
 Task<Answer> json(Query& query, const Dialect& dialect, Scatter scatter) {
+  if (is_long_work(query, query.request.body.size())) return long_json(query, dialect, scatter);
   auto parsed = dialect.parse(query.request);
   if (!parsed) return at_once(bad_request(query, parsed.error()));
   query.parsed = *std::move(parsed);
   return put(query, dialect, scatter);
 }
 
-Answer status(const Query& query, const StatusStatement& statement, What endpoint) {
-  const auto result = answer(statement, collect(query.worker));
-  if (!result) return refusal(404, result.error());
-  Answer told;
-  if (endpoint == What::cli) {
-    told.content_type = "text/plain; charset=UTF-8";
-    append_text(told.body, *result);
-  } else {
-    append_raw(told.body, {&*result, 1});
+StatusForm form_of(What endpoint) {
+  return endpoint == What::cli ? StatusForm::text : StatusForm::raw;
+}
+
+std::expected<AnyStatement, ClientError> read_statement(const ClientRequest& request) {
+  const auto text = statement_of(request);
+  if (!text) return std::unexpected(text.error());
+  return parse_statement(*text);
+}
+
+/// A statement that takes long to understand.
+Task<Answer> long_sql(Query& query, What endpoint, Scatter scatter) {
+  std::expected<AnyStatement, ClientError> statement;
+  auto read = [&] { statement = read_statement(query.request); };
+  const auto end = co_await run_aside(query, read);
+  if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
+  if (!statement) co_return bad_request(query, statement.error());
+  if (const auto* ours = std::get_if<StatusStatement>(&*statement)) {
+    auto told = co_await statement_answer(query, *ours, form_of(endpoint));
+    co_return told;
   }
-  return told;
+  if (const auto* unknown = std::get_if<UnknownStatement>(&*statement))
+    co_return bad_request(query, 400, unknown->reason);
+  auto answer = co_await long_json(query, *query.topology->sql, scatter);
+  co_return answer;
 }
 
 Task<Answer> sql(Query& query, What endpoint, Scatter scatter) {
-  const auto text = statement_of(query.request);
-  if (!text) return at_once(bad_request(query, text.error()));
-  const auto statement = parse_statement(*text);
+  if (is_long_work(query, query.request.body.size())) return long_sql(query, endpoint, scatter);
+  const auto read = read_statement(query.request);
+  if (!read) return at_once(bad_request(query, read.error()));
+  const auto& statement = *read;
   if (const auto* ours = std::get_if<StatusStatement>(&statement))
-    return at_once(status(query, *ours, endpoint));
+    return statement_answer(query, *ours, form_of(endpoint));
   if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
     return at_once(bad_request(query, 400, unknown->reason));
   return json(query, *query.topology->sql, scatter);
@@ -209,18 +235,12 @@ Task<Answer> own(Query& query, What endpoint, Scatter scatter) {
           readiness(*query.topology, query.worker.process, query.worker.loop.index);
       return at_once(text_json(ready ? 200 : 503, std::move(body)));
     }
-    case What::agents: {
-      Answer told;
-      append_agents_json(told.body, collect(query.worker));
-      return at_once(std::move(told));
-    }
+    case What::agents:
+      return agents_answer(query);
     case What::hello:
       return at_once(hello(query));
-    case What::status: {
-      Answer told;
-      append_status_json(told.body, collect(query.worker));
-      return at_once(std::move(told));
-    }
+    case What::status:
+      return status_answer(query);
     case What::admission: {
       Answer told;
       append_admission_json(told.body, query.worker, rate_texts(query.worker));
@@ -255,30 +275,10 @@ Answer no_preference(Query& query) {
                      "X-Read-Preference and the parameter read_preference");
 }
 
-/// A path that climbs could leave what the route was meant to open.
-bool climbs(std::string_view path) {
-  for (std::size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at), path.size());
-    auto segment = path.substr(at, end - at);
-    std::size_t dots = 0;
-    for (; !segment.empty(); ++dots) {
-      if (segment.starts_with('.')) {
-        segment.remove_prefix(1);
-      } else if (segment.starts_with("%2e") || segment.starts_with("%2E")) {
-        segment.remove_prefix(3);
-      } else {
-        break;
-      }
-    }
-    if (segment.empty() && (dots == 1 || dots == 2)) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
-  if (climbs(query.request.path))
-    return at_once(bad_request(query, 400, "a path with . or .. as a segment is not passed on"));
+  if (const auto trouble = trouble_with_path(query.request.path); !trouble.empty())
+    return at_once(
+        bad_request(query, 400, fmt::format("a path with {} is not passed on", trouble)));
   auto parsed = table.opaque->parse(query.request);
   if (query.preference && !parsed->read) return at_once(no_preference(query));
   query.parsed = *std::move(parsed);
@@ -359,12 +359,13 @@ std::optional<std::string> take_words(Query& query) {
 Subject subject_of(const Query& query) {
   if (const auto* found = known(query)) {
     if (!is_sql(found->endpoint)) return found->subject;
-    const auto text = statement_of(query.request);
-    return text && is_select(*text) ? found->subject : Subject::exempt;
+    return is_select(query.request) ? found->subject : Subject::exempt;
   }
   const auto* table = query.topology->route(query.request.path);
   if (table == nullptr) return Subject::exempt;
-  return table->opaque->parse(query.request)->read ? Subject::search : Subject::update;
+  const auto parsed = table->opaque->parse(query.request);
+  if (parsed->follow_up) return Subject::exempt;  // it frees what its mirror holds (AC-005)
+  return parsed->read ? Subject::search : Subject::update;
 }
 
 std::optional<Subject> subject_of(std::string_view path) {

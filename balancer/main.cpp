@@ -1,12 +1,10 @@
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 
 #include "balancer/server.hpp"
+#include "balancer/trace/process_log.hpp"
 #include "config/dump.hpp"
 #include "config/load.hpp"
 
@@ -37,15 +35,6 @@ void judge(const Settings& settings, Problems& problems) {
   Topology::build(settings, {.registry = registry, .loops = loops}, nullptr, problems);
 }
 
-void start_log(LogLevel level) {
-  auto log = spdlog::stderr_color_mt("karmad");
-  log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
-  constexpr std::array levels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                              spdlog::level::err};
-  log->set_level(levels[static_cast<std::size_t>(level)]);
-  spdlog::set_default_logger(std::move(log));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -54,7 +43,9 @@ int main(int argc, char** argv) {
       "Reads a sphinx-style configuration; runs in the foreground and logs to standard error."};
   app.footer(
       "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
-      "HUP reads the configuration again (a broken one changes nothing).\n"
+      "HUP reads the configuration again (a broken one changes nothing); USR1 opens the access "
+      "log\n"
+      "anew; USR2 is ignored.\n"
       "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
       "configuration.\n"
       "Example: karmad --config demo/karmad.conf, then\n"
@@ -72,7 +63,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  std::signal(SIGPIPE, SIG_IGN);
+  // Others are read once the server opens; of these an early one shall not end the process.
+  for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
 
   auto loaded = load(path);
   if (loaded.settings && (check || dump_config)) judge(*loaded.settings, loaded.problems);
@@ -86,8 +78,8 @@ int main(int argc, char** argv) {
     std::cout << dump(*loaded.settings);
     return 0;
   }
-  start_log(loaded.settings->searchd.log_level.value);
-  Server server(path, *std::move(loaded.settings));
+  const ProcessLog log(loaded.settings->searchd.log_level.value);
+  Server server(path, *std::move(loaded.settings), log.lines());
   Problems problems;
   if (const auto failure = server.open(problems)) {
     if (!problems.empty()) return report(problems);

@@ -53,6 +53,8 @@ struct Query {
   std::optional<std::uint64_t> min_generation;  ///< what its client has seen already (CO-077)
 
   std::optional<Consistency> consistency;  ///< the request's own (CO-070)
+  MemoryHolder* memory = nullptr;          ///< of its session; null: it is not counted
+  bool memory_denied() const { return memory != nullptr && memory->denied(); }
   Ticket ingress_ticket;  ///< both until the query ends: then its answer was handed to the socket
   Ticket work_ticket;
   std::uint64_t* admissions = nullptr;  ///< its connection's with low priority, so far
@@ -121,6 +123,7 @@ struct Answer {
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
+  MemoryReservation memory;             ///< of `body`
   std::string_view allow;               ///< the field Allow, with a 405
   std::optional<unsigned> retry_after;  ///< seconds
   std::optional<Reply> reply;           ///< an agent's answer, passed on

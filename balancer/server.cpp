@@ -9,9 +9,11 @@
 #include <limits>
 #include <random>
 
+#include "agent/transport/run_detached.hpp"
 #include "balancer/dispatch/selection_log.hpp"
 #include "balancer/memory.hpp"
 #include "config/load.hpp"
+#include "config/units.hpp"
 
 namespace karmad {
 namespace {
@@ -58,14 +60,26 @@ PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& p
           .table = pings.kind->about_table ? mirror.tables.front() : std::string()};
 }
 
-/// The signals that stop the server or have it read its configuration again, as a descriptor. Every
-/// thread that is started later inherits that they are blocked.
+/// The signals that the server acts on, as a descriptor. Every thread that is started later
+/// inherits that they are blocked.
 int open_signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&wanted, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&wanted, number);
   ::pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   return ::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const std::string& path) {
+  LineWriter::Options options;
+  options.on_failure = [path](const std::string& why) {
+    spdlog::warn("access_log {}: {}", path, why);
+  };
+  options.on_recovery = [path](std::uint64_t dropped) {
+    spdlog::warn("access_log {}: written again; {} lines were dropped", path, dropped);
+    return std::string();
+  };
+  return LineWriter::open(path, std::move(options));
 }
 
 void log_notices(const Settings& settings) {
@@ -87,6 +101,8 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   keep("workers", &InstanceSettings::workers);
   keep("ha_period_karma", &InstanceSettings::ha_period_karma);
   keep("hostname_lookup", &InstanceSettings::hostname_lookup);
+  keep("long_work_threads", &InstanceSettings::long_work_threads);
+  keep("long_work_queue", &InstanceSettings::long_work_queue);
   keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
   keep("max_connections", &InstanceSettings::max_connections);
   const auto path = [](const InstanceSettings& settings) {
@@ -98,29 +114,31 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
 
 }  // namespace
 
-Server::Server(std::string config_path, Settings settings, Hooks hooks)
+Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
+               Hooks hooks)
     : config_path_(std::move(config_path)),
       settings_(std::move(settings)),
       workers_wanted_(settings_.searchd.workers.value == 0 ? cores()
                                                            : settings_.searchd.workers.value),
       registry_(std::make_unique<AgentRegistry>(workers_wanted_,
                                                 settings_.searchd.ha_period_karma.value)),
-      hooks_(std::move(hooks)) {
+      hooks_(std::move(hooks)),
+      log_(std::move(log)) {
+  process_.log = log_.get();
   process_.user_handles = hooks_.handles;
 }
 
 Server::~Server() = default;
 
-void Server::look_up_names(const Topology& topology) {
-  for (const auto& agent : topology.agents) {
-    if (agent->endpoints()) continue;
-    if (auto found = resolve_now(agent->address)) {
-      agent->endpoints(*std::move(found));
-    } else {
-      // It is tried again at every connection attempt.
-      spdlog::warn("agent {}: {}", agent->name, found.error());
-      agent->last_error(found.error());
-    }
+void Server::limit_memory() {
+  const auto setting = settings_.searchd.memory_limit;
+  const auto limit = memory_limit_of(setting.value, memory_available());
+  if (limit == std::exchange(memory_limit_said_, limit)) return;
+  process_.memory.limit(limit);
+  if (limit == 0) {
+    spdlog::info("memory_limit = {}: memory has no bound", memory_text(setting.value));
+  } else {
+    spdlog::info("memory_limit = {}: {} MB", memory_text(setting.value), limit >> 20);
   }
 }
 
@@ -141,15 +159,16 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   topology_ = Topology::build(settings_, surroundings(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   topology_->apply_limits();
+  limit_memory();
   look_up_names(*topology_);
   adopt_rates(*topology_);
 
-  selection_log_ = std::make_shared<SelectionLog>();
+  selection_log_ = std::make_shared<SelectionLog>(log_);
   selection_log_->level(settings_.searchd.selection_log_level.value);
   process_.selection_log = selection_log_;
   process_.started = Loop::now();
   if (const auto& access_log = settings_.searchd.access_log) {
-    auto log = AccessLog::open(access_log->value);
+    auto log = open_access_log(access_log->value);
     if (!log)
       return StartFailure{kSystem,
                           fmt::format("cannot write {} (access_log, {}): {}", access_log->value,
@@ -160,6 +179,10 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   admission_ = std::make_unique<Admission>(workers_wanted_, loops_, process_.max_connections,
                                            settings_.searchd, Loop::now());
   process_.admission = admission_.get();
+  const auto threads = settings_.searchd.long_work_threads.value;
+  helpers_ = std::make_unique<HelperPool>(threads == 0 ? workers_wanted_ : threads,
+                                          settings_.searchd.long_work_queue.value);
+  process_.helpers = helpers_.get();
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
   workers_.resize(workers_wanted_);
@@ -190,7 +213,8 @@ Task<void> Server::upkeep() {
     for (const auto& agent : worker.topology()->agents) agent->seats.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
-    if (++rounds % kMemoryRounds == 0) give_back_memory();
+    // After large answers that is more than a turn may take.
+    if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
   // Draining. What waits for a suitable mirror needs the pings to the end.
@@ -234,18 +258,25 @@ void Server::ping_as(const Topology& topology) {
 int Server::run() {
   auto& first = *workers_.front();
   upkeep_ = std::make_unique<Stop>(first.loop);
-  for (unsigned i = 0; i < workers_.size(); ++i)
+  finder_ = std::make_unique<NameFinder>(first.loop);
+  for (unsigned i = 0; i < workers_.size(); ++i) {
     workers_[i]->on_drain = [this, i] {
+      for (auto& acceptor : acceptors_[i]) acceptor->refuse_new();
+    };
+    workers_[i]->on_close = [this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->stop();
       if (i != 0) return;
       admission_->stop();
+      finder_->stop();
       upkeep_->request(Why::cancelled);
     };
+  }
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers_.size(); ++i)
     threads.emplace_back([this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->start();
       if (i == 0) {
+        finder_->adopt(*workers_.front()->topology());
         ping_as(*workers_.front()->topology());
         spawn(upkeep());
         spawn(admission_->watch(workers_.front()->loop));
@@ -276,6 +307,8 @@ void Server::wait_for_signal() {
 void Server::on_signal(int number) {
   if (number == SIGHUP) {
     reload();
+  } else if (number == SIGUSR1) {
+    reopen_logs();
   } else if (stopping_) {
     spdlog::warn("told to stop again: stopping at once");
     spdlog::default_logger()->flush();
@@ -290,7 +323,8 @@ void Server::stop() {
   const auto longest = topology_->settings.shutdown_timeout.value;
   spdlog::info("stopping; what is under way may take {} ms more", longest.count() / 1000);
   process_.draining.store(true, std::memory_order_relaxed);
-  for (auto& worker : workers_) worker->post([&w = *worker] { w.drain(); });
+  const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
+  for (auto& worker : workers_) worker->post([&w = *worker, linger] { w.drain(linger); });
   patience_.expires_after(longest);
   patience_.async_wait([this](error_code error) {
     if (error) return;
@@ -299,18 +333,22 @@ void Server::stop() {
     patience_.expires_after(1s);
     patience_.async_wait([](error_code cancelled) {
       if (cancelled) return;
-      spdlog::error(
-          "something does not end (a name that is being looked up?): ending all the same");
+      spdlog::error("something does not end: ending all the same");
       spdlog::default_logger()->flush();
       std::_Exit(kRuntime);
     });
   });
 }
 
+void Server::reopen_logs() {
+  if (access_log_) access_log_->reopen();
+}
+
 void Server::reload() {
   spdlog::info("reading {} again", config_path_);
-  if (access_log_) access_log_->reopen();
-  auto loaded = load(config_path_);
+  reopen_logs();
+  // A pipe could keep this thread waiting, and with it the signals that end the process.
+  auto loaded = load(config_path_, real_surroundings(), FileKind::regular);
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)
@@ -326,11 +364,13 @@ void Server::reload() {
   // Names are looked up again with the next connection; what they led to serves until then.
   for (const auto& agent : next->agents) agent->look_up_soon();
   adopt_rates(*next);
+  limit_memory();
   topology_ = next;
   for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
   workers_.front()->post([this, next] {
     admission_->settings(next->settings, Loop::now());
     next->apply_limits();
+    finder_->adopt(*next);
     if (!workers_.front()->draining()) ping_as(*next);
   });
   spdlog::info("reload: done, {} tables", next->tables.size());

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "agent/ping.hpp"
+#include "agent/transport/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/ingress/acceptor.hpp"
+#include "balancer/name_finder.hpp"
 #include "balancer/query.hpp"
-#include "balancer/trace/access_log.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "balancer/worker.hpp"
 
 namespace karmad {
@@ -30,10 +32,13 @@ struct Hooks {
 };
 
 /// The whole tree of objects: workers with their threads, listeners, pingers, the topology; and the
-/// signals that stop it (TERM, INT) or have it read its configuration again (HUP).
+/// signals that stop it (TERM, INT), have it read its configuration again (HUP) or open its access
+/// log anew (USR1).
 class Server {
  public:
-  Server(std::string config_path, Settings settings, Hooks hooks = {});
+  /// `log`: for what goes to standard error besides spdlog's messages.
+  Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
+         Hooks hooks = {});
   ~Server();
 
   /// Opens everything that can fail. Problems of the configuration that only this room sees go to
@@ -48,9 +53,11 @@ class Server {
   void on_signal(int number);
   void stop();
   void reload();
-  void look_up_names(const Topology& topology);
+  void reopen_logs();
   /// From here on the limiters go by these rates; before that a reload may still fail.
   void adopt_rates(const Topology& topology);
+  /// Sets and tells the bound on memory (`memory_limit`).
+  void limit_memory();
   Task<void> upkeep();
   void ping_as(const Topology& topology);
   Topology::Surroundings surroundings() {
@@ -68,19 +75,23 @@ class Server {
   const Hooks hooks_;
   Loops loops_;
   std::shared_ptr<SelectionLog> selection_log_;
-  std::unique_ptr<AccessLog> access_log_;
+  const std::shared_ptr<LineWriter> log_;
+  std::unique_ptr<LineWriter> access_log_;
   std::unique_ptr<Admission> admission_;  ///< worker 0's
+  std::unique_ptr<HelperPool> helpers_;   ///< outlives what waits for it
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0's
   std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
+  std::unique_ptr<NameFinder> finder_;                             ///< worker 0's
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
   asio::io_context main_;
   /// Signals are blocked in every thread and read here like bytes: none can arrive at a bad moment.
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};
   asio::steady_timer patience_{main_};
+  std::optional<std::uint64_t> memory_limit_said_;
   bool stopping_ = false;
 };
 

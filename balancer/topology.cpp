@@ -198,6 +198,7 @@ class Builder {
 
   RetryRules retry_rules(const TableSettings& table) const {
     const auto& instance = topology_.settings;
+    const auto& max_attempts = table.max_attempts ? table.max_attempts : instance.max_attempts;
     return {.retry_reads = instance.retry_reads.value,
             .retry_writes = instance.retry_writes.value,
             .overload_max_retries = instance.overload_max_retries.value,
@@ -208,7 +209,7 @@ class Builder {
             .throttle_max_retries = instance.throttle_max_retries.value,
             .throttle_max_wait = instance.throttle_max_wait.value,
             .zone_max_retries = instance.zone_max_retries.value,
-            .max_attempts = table.max_attempts.value_or(instance.max_attempts).value,
+            .max_attempts = max_attempts ? std::optional(max_attempts->value) : std::nullopt,
             .unavailable_mark = instance.unavailable_for.value};
   }
 

@@ -8,6 +8,9 @@ namespace karmad {
 
 namespace {
 
+/// How long the last handshakes may take: a round trip.
+constexpr Micros kHandshake = 50ms;
+
 bool in_use(const Topology& topology, const Agent& agent) {
   return std::ranges::any_of(topology.agents,
                              [&](const auto& other) { return other.get() == &agent; });
@@ -20,6 +23,8 @@ unsigned part(unsigned limit, std::size_t workers) {
              ? 0
              : std::max(1u, limit / static_cast<unsigned>(std::max<std::size_t>(workers, 1)));
 }
+
+constexpr std::size_t kIdlePart = 16;  // of memory_limit may be kept in idle buffers
 
 PoolLimits pool_limits(const InstanceSettings& settings, std::size_t workers) {
   return {.connections = part(settings.agent_max_connections.value, workers),
@@ -41,7 +46,12 @@ Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
     : loop(index, topology->settings.buffer_keep_up_to.value, seed),
       process(the_process),
       all(workers),
-      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {}
+      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {
+  loop.memory.join(process.memory);
+  if (const auto limit = process.memory.limit(); limit != 0)
+    loop.buffers.keep_at_most(std::min<std::size_t>(
+        Buffers::kKeptBytes, limit / kIdlePart / std::max<std::size_t>(all.size(), 1)));
+}
 
 Worker::~Worker() = default;
 
@@ -87,21 +97,32 @@ void Worker::ended(Session& session) {
   finish_if_empty();
 }
 
-void Worker::drain() {
+void Worker::drain(Micros linger) {
   if (draining_) return;
   draining_ = true;
+  spawn(close_down(linger));
+}
+
+Task<void> Worker::close_down(Micros linger) {
+  const auto began = Loop::now();
   if (on_drain) on_drain();
+  co_await sleep(loop, began + std::min(linger, kHandshake), closing_);
+  if (on_close) on_close();
+  accepting_ = false;
+  if (!sessions_.empty()) co_await sleep(loop, began + linger, closing_);
   for (auto* session : std::vector(sessions_)) session->drain();
   finish_if_empty();
 }
 
 void Worker::abandon() {
-  drain();
+  drain(Micros{0});
+  closing_.request(Why::cancelled);
   for (auto* session : std::vector(sessions_)) session->abandon();
 }
 
 void Worker::finish_if_empty() {
-  if (!draining_ || !sessions_.empty()) return;
+  if (accepting_ || !sessions_.empty() || std::exchange(finished_, true)) return;
+  closing_.request(Why::cancelled);
   for (auto* copy : std::vector(copies)) copy->request(Why::cancelled);
   for (auto* pools : {&pools_, &blackhole_pools_})
     for (auto& pool : *pools)

@@ -9,6 +9,7 @@
 #include "agent/transport/pool.hpp"
 #include "balancer/admission/rate_gates.hpp"
 #include "balancer/counters.hpp"
+#include "balancer/ingress/departures.hpp"
 #include "balancer/pipeline/user_handles.hpp"
 #include "balancer/topology.hpp"
 
@@ -17,7 +18,8 @@ namespace karmad {
 class Session;
 class Admission;
 class SelectionLog;
-class AccessLog;
+class HelperPool;
+class LineWriter;
 
 /// What the whole process knows and every worker may read.
 struct Process {
@@ -27,7 +29,10 @@ struct Process {
   std::atomic<std::uint32_t> waiting_selections{0};  ///< for a suitable mirror (SS-113)
   std::shared_ptr<const SelectionLog> selection_log;
   Admission* admission = nullptr;            ///< none: everybody is let in
-  AccessLog* access_log = nullptr;           ///< none: it is off
+  LineWriter* access_log = nullptr;          ///< none: it is off
+  const LineWriter* log = nullptr;           ///< standard error
+  HelperPool* helpers = nullptr;             ///< none: every worker does its long work itself
+  MemoryLimit memory;                        ///< of all requests (`memory_limit`)
   std::span<const UserHandle> user_handles;  ///< the application's
   TimePoint started{};
   RateGates rates;
@@ -66,14 +71,16 @@ class Worker {
 
   void began(Session& session);
   void ended(Session& session);
-  /// No new work: idle sessions end, the others after their answer.
-  void drain();
+  /// No new connections; every session ends after its next answer. Sessions that have brought no
+  /// request within `linger` end without one: until then a request may be on its way.
+  void drain(Micros linger);
   /// Everything ends now.
   void abandon();
   bool draining() const { return draining_; }
   std::size_t sessions() const { return sessions_.size(); }
 
   Loop loop;
+  Departures departures{loop};
   Process& process;
   Counters counters;
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
@@ -81,9 +88,11 @@ class Worker {
   std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }
   std::vector<Stop*> copies;       ///< the ends of what is on its way to blackholes
   std::size_t copies_size = 0;     ///< bytes of it
-  std::function<void()> on_drain;  ///< what else has to end (acceptors, pingers)
+  std::function<void()> on_drain;  ///< refuses new connections
+  std::function<void()> on_close;  ///< accepts the last ones; ends what else has to end (pingers)
 
  private:
+  Task<void> close_down(Micros linger);
   void finish_if_empty();
   /// How many idle connections to an agent this worker keeps: its part of the limit, at least one.
   unsigned keep() const;
@@ -99,6 +108,9 @@ class Worker {
   std::vector<std::unique_ptr<RequestHead>> heads_;
   std::vector<Session*> sessions_;
   bool draining_ = false;
+  bool accepting_ = true;
+  bool finished_ = false;
+  Stop closing_{loop};  ///< ends the waits of close_down()
   std::uint64_t queries_ = 0;
 };
 

@@ -4,6 +4,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <bit>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -64,6 +66,36 @@ BENCHMARK_CAPTURE(merge, by_score, "")
 BENCHMARK_CAPTURE(merge, by_two_attributes, R"(,"sort":[{"n":"asc"},{"price":"desc"}])")
     ->ArgsProduct({{2, 8, 32}, {20}})
     ->Unit(benchmark::kMicrosecond);
+
+/// Ids that `std::hash` puts next to each other. Before the hash had a key of its own, 2 x 10000 of
+/// them cost quadratic time.
+void merge_colliding(benchmark::State& state) {
+  const auto hits = static_cast<unsigned>(state.range(0));
+  const auto dialect = make_manticore_json({});
+  const auto body = fmt::format(R"({{"table":"t","limit":{0},"max_matches":{0}}})", hits);
+  const ClientRequest request{"POST", "/search", "", "application/json", body};
+  const auto plan = dialect->fan_out(request, *dialect->parse(request), 2);
+  std::string answer =
+      R"({"took":1,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":[)";
+  const auto mask = std::bit_ceil(std::size_t{hits} * 2 + 2) - 1;
+  std::string id;
+  for (std::uint64_t i = 0, found = 0; found < hits; ++i) {
+    id = fmt::format("{}", i);
+    if ((std::hash<std::string_view>{}(id)&mask) > mask / 1024) continue;
+    answer += fmt::format(R"({}{{"_id":{},"_score":1}})", found++ == 0 ? "" : ",", id);
+  }
+  answer += "]}}";
+  const ShardReply replies[] = {{answer},
+                                {R"({"took":1,"timed_out":false,"hits":{"total":0,"hits":[]}})"}};
+  std::string out;
+  if ((*plan)->merge(replies, {}, out)) state.SkipWithError("not merged");
+  for (auto _ : state) {
+    out.clear();
+    (*plan)->merge(replies, {}, out);
+    benchmark::DoNotOptimize(out.data());
+  }
+}
+BENCHMARK(merge_colliding)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
 void parse(benchmark::State& state) {
   const auto dialect = make_manticore_json({});

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "config/attempts.hpp"
 #include "config/values.hpp"
 
 namespace karmad {
@@ -92,6 +93,8 @@ class Checker {
       return value_text(static_cast<T>(bound));
     else if constexpr (std::is_same_v<T, TicketCount>)
       return fmt::format("{}", bound);
+    else if constexpr (std::is_same_v<T, MemorySize>)
+      return size_text(static_cast<std::uint64_t>(bound));
     else
       return {};
   }
@@ -150,6 +153,12 @@ class Checker {
       notice(s.ha_ping_interval.at,
              fmt::format("ha_ping_interval ({}) is longer than ha_period_karma ({})",
                          time_text(s.ha_ping_interval.value), time_text(s.ha_period_karma.value)));
+    if (const auto& memory = s.memory_limit;
+        memory.value.bytes != 0 && memory.value.bytes / 2 < s.max_packet_size.value)
+      notice(memory.at,
+             fmt::format("memory_limit ({}) is less than twice max_packet_size ({}): one "
+                         "answer can take all of it",
+                         memory_text(memory.value), size_text(s.max_packet_size.value)));
     if (s.max_header_size.value > s.max_packet_size.value)
       notice(s.max_header_size.at,
              fmt::format("max_header_size ({}) is larger than "
@@ -293,6 +302,8 @@ class Checker {
       problem(table.at, fmt::format("table {} has no agent that answers", in_quotes(table.name)));
     for (const auto* lines : {&table.shards, &table.blackholes})
       for (const auto& shard : *lines) check_shard(shard);
+    for (const auto& shard : table.shards)
+      if (auto cut = cut_off(searchd_, table, shard)) notices_.push_back(*std::move(cut));
     const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
     if (table.ha_strategy && !table.shards.empty() &&
         std::none_of(table.shards.begin(), table.shards.end(), has_mirrors))

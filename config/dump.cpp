@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "config/attempts.hpp"
 #include "config/values.hpp"
 
 namespace karmad {
@@ -85,6 +86,9 @@ std::string dump(const Settings& settings) {
   for (const auto& table : settings.tables) {
     out += fmt::format("\ntable {} {{  # {}\n", table.name, text(table.at));
     SectionDumper<TableSettings>(table, out).dump_all(table_keys());
+    for (const auto& shard : table.shards)
+      out += fmt::format("  # at most {} attempts of a request at the shard in {}\n",
+                         most_attempts(settings.searchd, table, shard), text(shard.at));
     out += "}\n";
   }
   return out;

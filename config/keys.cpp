@@ -19,6 +19,12 @@ constexpr Bounds counts(std::int64_t lowest, std::int64_t highest,
   return {.lowest = lowest, .highest = highest, .zero_word = zero_word};
 }
 
+constexpr Bounds memory_sizes() {
+  auto bounds = counts(std::int64_t{16} << 20, std::int64_t{64} << 40);
+  bounds.zero = true;
+  return bounds;
+}
+
 /// A limit that is unlimited when -1 is written; seconds without a suffix.
 constexpr Bounds limits_or_none(Micros lowest, Micros highest) {
   auto bounds = times_or_zero(1s, lowest, highest);
@@ -79,6 +85,9 @@ constexpr std::array kSearchdKeys{
         times_or_zero(1ms, 10ms, 1h)},
     Key<I>{"ping_timeout", &I::ping_timeout, "How long a ping may take.", times(1ms, 1ms, 1h),
            "`ha_ping_interval`, at least 500ms"},
+    Key<I>{"interrupt_unreachable", &I::interrupt_unreachable,
+           "1: when a ping of an agent times out and nothing else came from it meanwhile, attempts "
+           "that wait for it end at once where they may be made elsewhere. 0: they wait on."},
     Key<I>{
         "ping_type", &I::ping_type,
         "How agents are pinged: `http` (any 2xx means alive), `native` (a JSON description from "
@@ -112,8 +121,9 @@ constexpr std::array kSearchdKeys{
            "shortest one are equally good.",
            times(1ms, 0s, 1h)},
     Key<I>{"selection_timeout", &I::selection_timeout,
-           "How long a request waits until a mirror suits its read preference; its deadline may "
-           "end it earlier. 0: do not wait, look once.",
+           "How long a request waits, for each shard and in all, until a mirror suits its read "
+           "preference and is connected; its deadline may end it earlier. 0: do not wait, look "
+           "once; connecting has its own time.",
            times(1ms, 0s, kDay)},
     Key<I>{"max_waiting_selections", &I::max_waiting_selections,
            "Most selections that wait at a time; more are refused with 429. 0: nobody waits.",
@@ -134,7 +144,7 @@ constexpr std::array kSearchdKeys{
            times(1ms, 1ms, 1h)},
     Key<I>{"agent_retry_count", &I::agent_retry_count,
            "Further attempts after a failure, times the number of mirrors.",
-           counts(0, kMostRetries), "one retry of a read, on another mirror"},
+           counts(0, kMostRetries), "each other mirror once"},
     Key<I>{"mirror_retry_count",
            &I::agent_retry_count,
            "The same as `agent_retry_count`, and wins over it.",
@@ -160,7 +170,8 @@ constexpr std::array kSearchdKeys{
     Key<I>{"retry_writes", &I::retry_writes,
            "1: updates are retried where that is safe. 0: never."},
     Key<I>{"max_attempts", &I::max_attempts,
-           "Most attempts of a request at one shard, whatever they are made for.", kAttempts},
+           "Most attempts of a request at one shard, whatever they are made for.", kAttempts,
+           "6, or more where the retries asked for are more"},
     Key<I>{"overload_max_retries", &I::overload_max_retries,
            "Retries after agents said that they are overloaded.", counts(0, 10)},
     Key<I>{"overload_backoff_base", &I::overload_backoff_base,
@@ -179,7 +190,8 @@ constexpr std::array kSearchdKeys{
            "Longest time a request waits, in sum, because agents told it to.", times(1ms, 0s, 1h)},
     Key<I>{"unavailable_for", &I::unavailable_for,
            "How long a mirror is left alone for a shard that it said it cannot serve; a ping may "
-           "end it earlier.",
+           "end it earlier. A pause that the mirror asked for (`Retry-After`) is at most as long; "
+           "no ping ends it.",
            times(1s, 0s, kDay)},
     Key<I>{
         "zone_max_retries", &I::zone_max_retries,
@@ -407,8 +419,28 @@ constexpr std::array kSearchdKeys{
            "Addresses whose requests are counted; one more and the one that was quiet for longest "
            "is forgotten.",
            counts(1, 1'000'000)},
+    Key<I>{"long_work_threads", &I::long_work_threads,
+           "Threads for work that would hold a worker: merging and checking long replies, "
+           "understanding long requests. `auto`: as many as workers.",
+           counts(0, 1024, "auto")},
+    Key<I>{
+        "long_work_queue", &I::long_work_queue,
+        "Most pieces of such work that wait for a thread; a query that needs one more is refused "
+        "with 429.",
+        counts(1, 1'000'000)},
+    Key<I>{
+        "long_work_size", &I::long_work_size,
+        "Replies that are merged or checked, and requests, are long beyond this size; where they "
+        "have aggregations or many sort keys, beyond a part of it.",
+        counts(1, 4 * kGiga)},
     Key<I>{"max_json_depth", &I::max_json_depth, "Deepest nesting of JSON that is read.",
            counts(8, 1000)},
+    Key<I>{
+        "memory_limit", &I::memory_limit,
+        "Most memory that requests, agents' answers and merges hold in all, as in `512m`. Near it "
+        "new requests that need much are refused with 429; at it the largest request is given "
+        "up. `auto`: half of what the control group or the machine has. 0: no limit.",
+        memory_sizes()},
     Key<I>{"buffer_keep_up_to", &I::buffer_keep_up_to,
            "A buffer that grew beyond this is freed instead of kept for the next query.",
            counts(4 * kKilo, kGiga)},
@@ -416,6 +448,10 @@ constexpr std::array kSearchdKeys{
            counts(1, 65535)},
     Key<I>{"shutdown_timeout", &I::shutdown_timeout,
            "How long running queries may take to end after TERM or INT. 0: end at once.",
+           times(1s, 0s, kDay)},
+    Key<I>{"shutdown_linger", &I::shutdown_linger,
+           "How long after TERM or INT connections that are kept open may still bring a request, "
+           "each of which ends its connection. At most shutdown_timeout.",
            times(1s, 0s, kDay)},
     Key<I>{"log_level", &I::log_level, "The least important messages that are logged."},
     Key<I>{"access_log",

@@ -35,7 +35,7 @@ template <class Owner>
 using Field =
     FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
-            LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, double>;
+            LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, MemorySize, double>;
 
 /// One key of the configuration: the one row from which it is read, checked, dumped and documented.
 /// A row further down wins over one above it that sets the same field.

@@ -29,9 +29,9 @@ void put_in_order(Problems& problems) {
 
 }  // namespace
 
-Loaded load(const std::string& path, const Surroundings& surroundings) {
+Loaded load(const std::string& path, const Surroundings& surroundings, FileKind kind) {
   Loaded loaded;
-  const auto tree = parse(path, surroundings, repeats, loaded.problems);
+  const auto tree = parse(path, kind, surroundings, repeats, loaded.problems);
   auto settings = read(tree, loaded.problems);
   check(settings, loaded.problems, settings.notices);
   put_in_order(loaded.problems);

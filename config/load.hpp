@@ -16,6 +16,8 @@ struct Loaded {
 
 /// Reads and checks a configuration with all it includes. All problems are found in one go, up to
 /// a hundred, in the order of the files' lines. Never throws for anything a file can contain.
-Loaded load(const std::string& path, const Surroundings& surroundings = real_surroundings());
+/// `kind`: of `path`, where a pipe will do at the start; whatever it includes is a regular file.
+Loaded load(const std::string& path, const Surroundings& surroundings = real_surroundings(),
+            FileKind kind = FileKind::any);
 
 }  // namespace karmad

@@ -21,8 +21,8 @@ class Parser {
   Parser(const Surroundings& surroundings, Repeats repeats, Problems& problems)
       : surroundings_(surroundings), repeats_(repeats), problems_(problems) {}
 
-  Tree run(const std::string& path) {
-    read_file(path, {});
+  Tree run(const std::string& path, FileKind kind) {
+    read_file(path, kind, {});
     return std::move(tree_);
   }
 
@@ -31,10 +31,10 @@ class Parser {
     problems_.push_back({std::move(at), std::move(message)});
   }
 
-  void read_file(const std::string& path, const Place& included_at) {
+  void read_file(const std::string& path, FileKind kind, const Place& included_at) {
     if (++files_ > kMostConfigFiles)
       return problem(included_at, fmt::format("more than {} files are included", kMostConfigFiles));
-    const auto text = surroundings_.read_file(path, kLargestConfigFile);
+    const auto text = surroundings_.read_file(path, kLargestConfigFile, kind);
     if (!text)
       return problem(included_at, fmt::format("{} cannot be read: {}", path, text.error()));
     if (text->find('\0') != std::string::npos)
@@ -75,7 +75,7 @@ class Parser {
         problem(include.at, fmt::format("{} includes itself{}", path,
                                         path == from ? "" : fmt::format(" by way of {}", from)));
       else
-        read_file(path, include.at);
+        read_file(path, FileKind::regular, include.at);
     }
   }
 
@@ -150,9 +150,9 @@ class Parser {
 
 }  // namespace
 
-Tree parse(const std::string& path, const Surroundings& surroundings, Repeats repeats,
-           Problems& problems) {
-  return Parser(surroundings, repeats, problems).run(path);
+Tree parse(const std::string& path, FileKind kind, const Surroundings& surroundings,
+           Repeats repeats, Problems& problems) {
+  return Parser(surroundings, repeats, problems).run(path, kind);
 }
 
 }  // namespace karmad

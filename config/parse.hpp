@@ -26,7 +26,8 @@ using Repeats = bool (*)(SectionKind kind, std::string_view key);
 
 /// Reads `path` and what it includes. A key set by a child drops the parent's value, or its whole
 /// list; of a repeated key that is no list the first stays, with a notice.
-Tree parse(const std::string& path, const Surroundings& surroundings, Repeats repeats,
-           Problems& problems);
+/// `kind`: of `path`; what is included has to be a regular file.
+Tree parse(const std::string& path, FileKind kind, const Surroundings& surroundings,
+           Repeats repeats, Problems& problems);
 
 }  // namespace karmad

@@ -41,6 +41,8 @@ Cells cells_of(const Bounds& bounds) {
     cells.value = fmt::format("`{}`", fmt::join(words<T>(), "`, `"));
   else if constexpr (std::is_same_v<T, TicketCount>)
     cells.value = "number, `auto` or `unlimited`";
+  else if constexpr (std::is_same_v<T, MemorySize>)
+    cells.value = "size or `auto`";
   else
     cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
   if (is_number && !bounds.zero_word.empty())
@@ -53,11 +55,13 @@ Cells cells_of(const Bounds& bounds) {
       return value_text(static_cast<T>(bound));
     else if constexpr (std::is_same_v<T, TicketCount>)
       return fmt::format("{}", bound);
+    else if constexpr (std::is_same_v<T, MemorySize>)
+      return size_text(static_cast<std::uint64_t>(bound));
     else
       return std::string();
   };
   if constexpr (std::is_same_v<T, Rate>) cells.range = "1 … 2147483647";
-  if (is_number || is_time || std::is_same_v<T, TicketCount>)
+  if (is_number || is_time || std::is_same_v<T, TicketCount> || std::is_same_v<T, MemorySize>)
     cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
                               spell(bounds.lowest), spell(bounds.highest));
   return cells;

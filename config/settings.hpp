@@ -96,6 +96,14 @@ struct TicketCount {
   bool operator==(const TicketCount&) const = default;
 };
 
+/// A bound on memory: bytes (0: none), or a part of what the process may have.
+struct MemorySize {
+  bool automatic = true;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const MemorySize&) const = default;
+};
+
 /// A distributed table. What is empty falls back to the instance's value.
 struct TableSettings {
   std::string name;
@@ -157,7 +165,7 @@ struct InstanceSettings {
 
   Located<Micros> agent_connect_timeout{1s, {}};
   Located<Micros> agent_query_timeout{3s, {}};
-  std::optional<Located<unsigned>> agent_retry_count;  ///< unset: one retry of a read (X-15)
+  std::optional<Located<unsigned>> agent_retry_count;  ///< unset: each other mirror once
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
   std::optional<Located<Micros>> agent_first_byte_timeout;      ///< unset: none
@@ -165,7 +173,7 @@ struct InstanceSettings {
 
   Located<bool> retry_reads{true, {}};   ///< BP-006
   Located<bool> retry_writes{true, {}};  ///< BP-006
-  Located<unsigned> max_attempts{6, {}};
+  std::optional<Located<unsigned>> max_attempts;
   Located<unsigned> overload_max_retries{5, {}};     ///< BP-004
   Located<Micros> overload_backoff_base{100ms, {}};  ///< BP-007
   Located<Micros> overload_backoff_cap{10s, {}};     ///< BP-007
@@ -177,10 +185,11 @@ struct InstanceSettings {
   Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
   Located<unsigned> retry_budget_percent{20, {}};
   Located<unsigned> retry_budget_min{3, {}};
-  Located<std::string> hedge{"off", {}};      ///< judged when the topology is built (CO-080)
-  std::optional<Located<Micros>> hedge_step;  ///< unset: as the threshold
-  Located<unsigned> hedge_max{1, {}};         ///< attempts besides the first
-  Located<bool> hedge_disabled{false, {}};    ///< the operator's kill switch (CO-085)
+  Located<std::string> hedge{"off", {}};          ///< judged when the topology is built (CO-080)
+  std::optional<Located<Micros>> hedge_step;      ///< unset: as the threshold
+  Located<unsigned> hedge_max{1, {}};             ///< attempts besides the first
+  Located<bool> interrupt_unreachable{true, {}};  ///< SD-008
+  Located<bool> hedge_disabled{false, {}};        ///< the operator's kill switch (CO-085)
   Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
   Located<bool> breaker{false, {}};                   ///< CO-090
   Located<unsigned> breaker_reads{10, {}};            ///< failures that are still tolerated
@@ -243,10 +252,15 @@ struct InstanceSettings {
   Located<Rate> client_request_rate;
   Located<Micros> client_request_burst{1s, {}};
   Located<unsigned> client_request_remembered{10'000, {}};
+  Located<unsigned> long_work_threads{0, {}};  ///< 0: as many as workers
+  Located<unsigned> long_work_queue{1000, {}};
+  Located<std::size_t> long_work_size{256u << 10, {}};
   Located<unsigned> max_json_depth{128, {}};
+  Located<MemorySize> memory_limit;
   Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
   Located<unsigned> listen_backlog{511, {}};
   Located<Micros> shutdown_timeout{60s, {}};
+  Located<Micros> shutdown_linger{1s, {}};
   Located<LogLevel> log_level{LogLevel::info, {}};
   std::optional<Located<std::string>> access_log;  ///< `-`: standard output; unset: none
 };

@@ -8,11 +8,14 @@
 
 namespace karmad {
 
+/// What may be read: a pipe or a device may keep its reader waiting for ever.
+enum class FileKind { any, regular };
+
 /// What reading a configuration needs from the world. Tests hand in values.
 struct Surroundings {
   /// The whole file, or why it cannot be read. More than `at_most` bytes are an error.
   std::function<std::expected<std::string, std::string>(const std::string& path,
-                                                        std::size_t at_most)>
+                                                        std::size_t at_most, FileKind kind)>
       read_file;
   /// The paths that match a shell pattern, in any order; none is no error.
   std::function<std::vector<std::string>(const std::string& pattern)> glob;

@@ -250,6 +250,19 @@ std::string tickets_text(TicketCount tickets) {
   return fmt::format("{}", tickets.count);
 }
 
+std::expected<MemorySize, Unfit> parse_memory(std::string_view text) {
+  if (lower(text) == "auto") return MemorySize{};
+  const auto size = parse_size(text);
+  if (size) return MemorySize{.automatic = false, .bytes = *size};
+  auto error = size.error();
+  error.why += "; or auto";
+  return std::unexpected(std::move(error));
+}
+
+std::string memory_text(MemorySize memory) {
+  return memory.automatic ? "auto" : size_text(memory.bytes);
+}
+
 std::string time_text(Micros time) {
   const auto micros = static_cast<std::uint64_t>(time.count());
   if (micros == 0) return "0";

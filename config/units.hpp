@@ -58,6 +58,10 @@ std::expected<double, Unfit> parse_real(std::string_view text);
 std::expected<TicketCount, Unfit> parse_tickets(std::string_view text);
 /// The text that parse_tickets reads as this.
 std::string tickets_text(TicketCount tickets);
+/// `auto`, or a size.
+std::expected<MemorySize, Unfit> parse_memory(std::string_view text);
+/// The text that parse_memory reads as this.
+std::string memory_text(MemorySize memory);
 
 /// The shortest text that parse_time reads as this, whatever its bare unit: `1m`, `1500ms`, `0`.
 std::string time_text(Micros time);

@@ -56,6 +56,8 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return parse_real(text);
   } else if constexpr (std::is_same_v<T, TicketCount>) {
     return parse_tickets(text);
+  } else if constexpr (std::is_same_v<T, MemorySize>) {
+    return parse_memory(text);
   } else {
     const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
     if (!number) return std::unexpected(number.error());
@@ -93,6 +95,8 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
     return fmt::format("{}", value);
   } else if constexpr (std::is_same_v<T, TicketCount>) {
     return tickets_text(value);
+  } else if constexpr (std::is_same_v<T, MemorySize>) {
+    return memory_text(value);
   } else {
     if (value == 0 && !bounds.zero_word.empty()) return std::string(bounds.zero_word);
     return std::is_same_v<T, std::size_t> ? size_text(value) : fmt::format("{}", value);
@@ -108,6 +112,8 @@ std::optional<std::int64_t> measure(const T& value) {
     return static_cast<std::int64_t>(value);
   else if constexpr (std::is_same_v<T, TicketCount>)
     return value.count;
+  else if constexpr (std::is_same_v<T, MemorySize>)
+    return value.automatic ? std::nullopt : std::optional(static_cast<std::int64_t>(value.bytes));
   else
     return std::nullopt;
 }

@@ -44,7 +44,11 @@ struct Parsed {
   std::string table;
   std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
   std::size_t table_end = 0;
-  bool read = true;  ///< may run twice
+  bool read = true;           ///< may run twice
+  bool unclassified = false;  ///< not known to: taken for an update, though it may be a read
+  /// Continues, asks after, or ends what an earlier request left open on one mirror (a cursor, a
+  /// task): not to be sent twice, nor elsewhere.
+  bool follow_up = false;
   QueryOptions options;
 };
 
@@ -94,9 +98,13 @@ class FanOut {
     std::size_t shard = 0;
     std::string reason;
   };
+  /// What merging does for each byte of the replies, where finding the end of a JSON value
+  /// counts 1.
+  virtual unsigned merge_weight() const { return 1; }
+
   /// Merges what the shards said, in their order, appending the answer's body to `out`. Finds the
   /// replies it cannot understand: then `out` is as before and the shard is named. May be called
-  /// again with that shard's reply replaced or emptied.
+  /// again with that shard's reply replaced or emptied. A pure function: on any thread.
   virtual std::optional<BadReply> merge(std::span<const ShardReply> replies,
                                         const MergeNotes& notes, std::string& out) const = 0;
 };

@@ -18,6 +18,8 @@ class Deadline {
   virtual ~Deadline() { disarm(); }
 
   bool armed() const { return owner_ != nullptr; }
+  /// What it is armed for, or was last.
+  TimePoint due() const { return at_; }
   void disarm();
 
  protected:

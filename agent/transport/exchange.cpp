@@ -84,7 +84,17 @@ class ReplyReader {
   /// Leaves nothing on the connection, however long the reply is.
   void read_whole() { limits_.whole = limits_.most; }
 
-  void ended(bool whole) { end_.keep_connection = whole && keep_alive_ && !extra_; }
+  /// Whether the connection may be used again: not if anything stands behind the reply.
+  void ended(bool whole) {
+    if (whole && keep_alive_ && !extra_ && reply_.left == 0) {
+      const auto behind = connection_.behind();
+      extra_ = behind == Stream::Unasked::bytes;
+      keep_alive_ = behind != Stream::Unasked::end;
+    }
+    end_.unasked = whole && extra_;
+    end_.keep_connection = whole && keep_alive_ && !extra_;
+    if (!whole) keep_beginning();
+  }
 
  private:
   bool fail(Outcome outcome, std::string why) {
@@ -103,6 +113,8 @@ class ReplyReader {
         return fail(Outcome::query_timeout, "no byte of an answer came in time");
       case Why::connect_timeout:
         return fail(Outcome::connect_timeout, "connect timed out");
+      case Why::unreachable:
+        return fail(Outcome::unreachable, kUnreachable);
       case Why::deadline:
         return fail(Outcome::cancelled, "the query's time was over");
       case Why::cancelled:
@@ -138,6 +150,10 @@ class ReplyReader {
         note(head);
         return Step::head;
       }
+      if (head.status == 101) {
+        fail(Outcome::wrong_reply, "switched protocols (101), which nobody asked for");
+        return Step::failed;
+      }
       reply_.bytes.erase(0, head.size);
       if (++interim_ > kInterim) {
         fail(Outcome::wrong_reply, "sent one interim answer after the other");
@@ -158,13 +174,27 @@ class ReplyReader {
     }
   }
 
-  /// The reply gets its room at once, or a good part of it.
-  void make_room(std::size_t whole) {
-    const auto room = std::min(whole, kStep);
-    if (reply_.bytes.capacity() >= room) return;
-    auto larger = loop_.buffers.take(room);
-    larger.append(reply_.bytes);
-    loop_.buffers.give(std::exchange(reply_.bytes, std::move(larger)));
+  /// Gives the reply room for `needed` bytes. `whole`: how long it will be; 0: nobody knows.
+  Task<bool> make_room(std::size_t needed, std::size_t whole) {
+    const auto now = reply_.bytes.capacity();
+    const auto room = whole != 0 ? next_room_of(whole, now, needed)
+                                 : next_room(now, needed, reply_.head_size + limits_.most);
+    const bool granted = co_await reserve(loop_, reply_.memory, limits_.memory, room);
+    if (!granted) co_return fail(Outcome::cancelled, "its answer was given up (memory_limit)");
+    co_await grow(loop_, reply_.bytes, room);
+    reply_.memory.charge(limits_.memory, reply_.bytes.capacity());
+    co_return true;
+  }
+  bool has_room(std::size_t needed) const { return needed <= reply_.bytes.capacity(); }
+
+  /// Of a reply that failed: enough to say why, not the memory of all that came.
+  void keep_beginning() {
+    if (reply_.bytes.capacity() <= kUncountedBuffer) return;
+    const auto kept = std::min(reply_.bytes.size(), reply_.head_size + Buffers::kSmall);
+    auto small = loop_.buffers.take(kept);
+    small.assign(reply_.bytes, 0, kept);
+    loop_.buffers.give(std::exchange(reply_.bytes, std::move(small)));
+    reply_.memory.charge(limits_.memory, reply_.bytes.capacity());
   }
 
   bool too_large(std::uint64_t size) {
@@ -178,8 +208,10 @@ class ReplyReader {
     reply_.bytes.resize(size);
   }
 
-  /// Reads at most `room` more bytes to the end of `bytes`; nothing at the end of the stream.
+  /// Reads at most `room` more bytes to the end of `bytes`; nothing at the end of the stream. An
+  /// agent that sends faster than it is read does not keep the loop.
   Task<Stream::Read> more(std::string& bytes, std::size_t room) {
+    if (loop_.turn.over()) co_await loop_.turn.next();
     const auto have = bytes.size();
     resize_for_reading(bytes, have + room);
     auto got = connection_.read_now(bytes.data() + have, room);
@@ -195,11 +227,16 @@ class ReplyReader {
     if (content_length_ > limits_.most) co_return too_large(content_length_);
     const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
     const auto wanted = passes() ? std::min(whole, reply_.head_size + kBeginning) : whole;
-    make_room(wanted);
+    // One byte more than is missing shows with the last read whether anything stands behind.
+    const auto room = wanted < whole ? wanted : whole + 1;
     while (reply_.bytes.size() < wanted) {
-      const auto missing = wanted - reply_.bytes.size();
-      const auto got =
-          co_await more(reply_.bytes, std::min(missing, std::max(reply_.bytes.size(), kStep)));
+      const auto step = std::min(room - reply_.bytes.size(), Stream::kMostAtOnce);
+      const auto needed = reply_.bytes.size() + step;
+      if (!has_room(needed)) {
+        const bool granted = co_await make_room(needed, room);
+        if (!granted) co_return false;
+      }
+      const auto got = co_await more(reply_.bytes, step);
       if (got.error) co_return read_failed(got.error);
     }
     if (reply_.bytes.size() < whole) {
@@ -221,6 +258,11 @@ class ReplyReader {
     piece->assign(reply_.bytes, reply_.head_size);
     reply_.bytes.resize(reply_.head_size);
     for (;;) {
+      const auto needed = reply_.bytes.size() + piece->size();
+      if (!has_room(needed)) {
+        const bool room = co_await make_room(needed, 0);
+        if (!room) co_return false;
+      }
       const auto used = body.put(*piece, reply_.bytes);
       if (!used) co_return fail(Outcome::wrong_reply, used.error().reason);
       piece->erase(0, *used);
@@ -237,7 +279,13 @@ class ReplyReader {
     for (;;) {
       if (reply_.bytes.size() - reply_.head_size > limits_.most)
         co_return too_large(reply_.bytes.size() - reply_.head_size);
-      const auto got = co_await more(reply_.bytes, std::max(reply_.bytes.size(), kStep / 4));
+      const auto step = std::clamp(reply_.bytes.size() / 4, kStep / 4, Stream::kMostAtOnce);
+      const auto needed = reply_.bytes.size() + step;
+      if (!has_room(needed)) {
+        const bool room = co_await make_room(needed, 0);
+        if (!room) co_return false;
+      }
+      const auto got = co_await more(reply_.bytes, step);
       if (got.error == asio::error::eof) co_return true;
       if (got.error) co_return read_failed(got.error);
     }
@@ -283,6 +331,14 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
   // A failed write is not the end: the agent may have answered before it read everything.
   Sending sending;
   sending.error = co_await connection.send(request);
+  if (const auto came = connection.unasked(); came != Stream::Unasked::nothing) {
+    end.unsent = true;
+    end.unasked = came == Stream::Unasked::bytes;
+    end.outcome = end.unasked ? Outcome::wrong_reply : Outcome::closed_early;
+    end.why = end.unasked ? "sent bytes before it was asked anything"
+                          : "closed the connection before it was asked anything";
+    co_return;
+  }
   std::string rest;
   if (sending.error == asio::error::would_block) {
     rest = request.head;

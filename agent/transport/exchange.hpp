@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/memory_limit.hpp"
 #include "agent/outcome.hpp"
 #include "agent/transport/pool.hpp"
 
@@ -17,10 +18,12 @@ struct Reply {
   int status = 0;
   std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
   std::size_t type_size = 0;
+  MemoryReservation memory;  ///< of `bytes`
 
   /// As it was made. (Assigning a new one would load what it has just stored, and wait for that.)
   void forget() {
     bytes.clear();
+    memory.release();
     head_size = type_begin = type_size = 0;
     left = 0;
     status = 0;
@@ -38,6 +41,8 @@ struct ReplyLimits {
   /// Of a reply of success with a length beyond this only the beginning is read; the rest stays on
   /// the connection (`Reply::left`).
   std::size_t whole = std::numeric_limits<std::size_t>::max();
+  /// Whose memory the reply takes. Denied memory ends the exchange as `cancelled`. Null: nobody's.
+  MemoryHolder* memory = nullptr;
 };
 
 struct ExchangeEnd {
@@ -45,6 +50,8 @@ struct ExchangeEnd {
   std::string why;
   bool any_bytes = false;        ///< something of a reply was seen
   bool keep_connection = false;  ///< it may carry another exchange, once nothing is left
+  bool unsent = false;   ///< something came before the request began to leave, which stayed here
+  bool unasked = false;  ///< the agent sent bytes nobody asked for: then, or behind the reply
 };
 
 /// What happens when a reply begins to arrive: its time is noted, and the wait goes on until `then`

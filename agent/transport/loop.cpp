@@ -1,7 +1,6 @@
 #include "agent/transport/loop.hpp"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <utility>
 
 namespace karmad {
@@ -20,7 +19,19 @@ Loop::Loop(unsigned number, std::size_t buffer_keep_up_to, std::uint64_t seed)
       random(seed),
       timer_(io.get_executor()) {}
 
-Loop::~Loop() = default;
+Loop::~Loop() {
+  door_->close();
+}
+
+void LoopDoor::post(Inbox::Job job) {
+  const std::scoped_lock lock(mutex_);
+  if (loop_ != nullptr) loop_->post(std::move(job));
+}
+
+void LoopDoor::close() {
+  const std::scoped_lock lock(mutex_);
+  loop_ = nullptr;
+}
 
 void Loop::run() {
   running = this;
@@ -34,11 +45,6 @@ void Loop::post(Inbox::Job job) {
   } else {
     inbox_.put(std::move(job));
   }
-}
-
-asio::thread_pool& Loop::helper() {
-  if (!helper_) helper_ = std::make_unique<asio::thread_pool>(1);
-  return *helper_;
 }
 
 TimePoint Loop::now() {
@@ -59,9 +65,32 @@ void Loop::start_tick(TimePoint now) {
     ticking_ = false;
     if (error) return;
     const auto at = Loop::now();
+    delay.note(at, at - ticked_ - Deadlines::kTick);
     deadlines_.tick(at);
     if (!deadlines_.empty() && !ticking_) start_tick(at);
   });
+}
+
+Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
+                   std::size_t capacity) {
+  auto grant = memory.resize(holder, capacity);
+  while (grant == MemoryGrant::later) {
+    co_await next_turn(loop);
+    grant = memory.resize(holder, capacity);
+  }
+  co_return grant == MemoryGrant::granted;
+}
+
+Task<void> grow(Loop& loop, std::string& bytes, std::size_t room) {
+  auto larger = loop.buffers.take(room);
+  for (std::size_t copied = 0; copied < bytes.size();) {
+    if (loop.turn.over()) co_await loop.turn.next();
+    const auto piece = std::string_view(bytes).substr(copied, Turn::kMostBytes);
+    larger.append(piece);
+    loop.turn.spend(piece.size());
+    copied += piece.size();
+  }
+  loop.buffers.give(std::exchange(bytes, std::move(larger)));
 }
 
 namespace {

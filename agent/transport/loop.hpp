@@ -1,27 +1,44 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <mutex>
 
 #include <boost/asio/detail/reactor.hpp>  // needs io_context.hpp before it
 
 #include "agent/buffers.hpp"
+#include "agent/memory_limit.hpp"
+#include "agent/owned.hpp"
 #include "agent/transport/deadlines.hpp"
 #include "agent/transport/http_head.hpp"
 #include "agent/transport/inbox.hpp"
+#include "agent/transport/loop_delay.hpp"
 #include "agent/transport/task.hpp"
 #include "agent/transport/turn.hpp"
 #include "strategies/random_source.hpp"
-
-namespace boost::asio {
-class thread_pool;
-}
 
 namespace karmad {
 
 namespace asio = boost::asio;
 using Executor = asio::io_context::executor_type;
+
+class Loop;
+
+/// The way into a loop for a thread that may outlive it.
+class LoopDoor {
+ public:
+  explicit LoopDoor(Loop& loop) : loop_(&loop) {}
+  /// As Loop::post(); nothing when the loop is gone. From any thread.
+  void post(Inbox::Job job);
+
+ private:
+  friend class Loop;
+  void close();
+  std::mutex mutex_;
+  Loop* loop_;
+};
 
 /// What one worker's coroutines share: an event loop, its deadlines, buffers and chance. Everything
 /// in it belongs to the thread that runs it; other threads may only `post` to it.
@@ -37,24 +54,26 @@ class Loop {
   /// Runs `job` in the loop's thread, later; from any thread.
   void post(Inbox::Job job);
 
-  /// A thread for what blocks, made when it is first asked for. The loop's end waits for it.
-  asio::thread_pool& helper();
+  const std::shared_ptr<LoopDoor>& door() const { return door_; }
 
   /// Reads the clock (19 ns).
   static TimePoint now();
 
-  /// A time of the recent past, a tick old while the loop keeps up: for long deadlines, which need
-  /// not be exact. Costs nothing while anything is armed.
+  /// A time of the recent past, a tick old while the loop keeps up, older when it does not: for
+  /// deadlines of minutes, which need not be exact. Costs nothing while anything is armed.
   TimePoint lately() const { return ticking_ ? ticked_ : now(); }
 
   /// Arms `deadline`; the tick runs as long as anything is armed.
   void arm(Deadline& deadline, TimePoint at);
 
   const unsigned index;
-  Buffers buffers;  ///< goes after what `io` still holds, which gives its own back
+  LoopDelay delay;      ///< how late its ticks were; any thread may read
+  Buffers buffers;      ///< goes after what `io` still holds, which gives its own back
+  MemoryLedger memory;  ///< likewise
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   SeededRandom random;
+  Owned<std::uint64_t> unasked;  ///< times an agent sent what nobody asked for; any thread reads
   // Not kept over a wait:
   ResponseHead response_head;  ///< where a reply's head is parsed into
   std::string head;            ///< where a head is written that mostly goes out at once
@@ -63,7 +82,7 @@ class Loop {
   void start_tick(TimePoint now);
 
   Inbox inbox_{io};
-  std::unique_ptr<asio::thread_pool> helper_;
+  const std::shared_ptr<LoopDoor> door_ = std::make_shared<LoopDoor>(*this);
   Deadlines deadlines_;
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>, Executor>
@@ -82,6 +101,7 @@ enum class Why : std::uint8_t {
   first_byte_timeout,
   query_timeout,
   deadline,
+  unreachable,  ///< pings found that the agent cannot be reached
   cancelled,
 };
 
@@ -129,6 +149,28 @@ class Stop final : public Deadline {
   void* whom_ = nullptr;
   void (*break_off_)(void*) = nullptr;
 };
+
+/// `co_await next_turn(loop)`: goes on when the loop has done what waits for it now.
+inline auto next_turn(Loop& loop) {
+  struct Awaiter {
+    Loop& of;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> caller) {
+      asio::post(of.io, [caller] { caller.resume(); });
+    }
+    void await_resume() const noexcept {}
+  };
+  return Awaiter{loop};
+}
+
+/// Gives the buffer of `memory`, which is `holder`'s, a capacity, as soon as given up requests have
+/// released what is needed. False: it was denied.
+Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
+                   std::size_t capacity);
+
+/// Moves `bytes` to a buffer of the loop's with room for at least `room`, and gives the one it had
+/// back. A large body is copied in turns, so that it does not hold the loop.
+Task<void> grow(Loop& loop, std::string& bytes, std::size_t room);
 
 /// Waits until `until`, or until a stop is requested.
 Task<void> sleep(Loop& loop, TimePoint until, Stop& stop);

@@ -1,9 +1,8 @@
 #include "agent/transport/pool.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 
 namespace karmad {
 
@@ -12,6 +11,7 @@ namespace {
 // With the zero behind them, memory of a round size.
 constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers come in one piece
 constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // read at once
+constexpr Micros kDistrust = 10min;                      // after bytes nobody asked for
 
 }  // namespace
 
@@ -20,20 +20,17 @@ Connection::Connection(Socket socket, Pool& pool)
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
       flight_(pool.agent_->vitals.connections),
-      room_(kReplyRoom) {}
+      room_(kReplyRoom) {
+  expect_silence();
+}
 
 Connection::~Connection() {
   --pool_.local_;
+  pool_.serve_soon();
 }
 
 void Connection::replied(std::size_t size) {
   room_ = std::min(size / (kReplyRoom + 1) * (kReplyRoom + 1) + kReplyRoom, kMostReplyRoom);
-}
-
-bool Connection::looks_alive() {
-  char byte = 0;
-  const auto n = ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 void Connection::unexpected() {
@@ -43,18 +40,37 @@ void Connection::unexpected() {
     return;
   }
   // Closed by the agent, or it speaks without being asked: of no use any more.
+  if (last().size > 0) {
+    auto& agent = *pool_.agent_;
+    agent.history.add(pool_.loop_.index, Loop::now(), {.counter = Counter::wrong_replies});
+    agent.vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    agent.last_error("sent bytes nobody asked for on an idle connection");
+    pool_.unasked();
+  }
   close();
   std::erase(pool_.idle_, this);
 }
 
-/// How soon whoever waits for a connection looks again by himself.
-constexpr Micros kLookAgain = 10ms;
+void Pool::unasked() {
+  loop_.unasked.add(1);
+  const auto until = Loop::now() + kDistrust;
+  agent_->vitals.distrusted_until.store(until.time_since_epoch().count(),
+                                        std::memory_order_relaxed);
+}
+
+bool Pool::distrusted() const {
+  const auto until = agent_->vitals.distrusted_until.load(std::memory_order_relaxed);
+  return until != 0 && loop_.lately().time_since_epoch().count() < until;
+}
 
 void Pool::give(ConnectionPtr connection) {
-  if (idle_.size() >= keep_ || !connection->open() || outdated(*connection))
+  if (idle_.size() >= keep_ || !connection->open() || !usable(*connection))
     return connection->close();
   connection->in_use_ = false;
+  connection->expect_silence();
   if (!connection->reading()) connection->start_read(connection->room_);
+  // That read may have found something at once; unexpected() will be told.
+  if (!usable(*connection)) return connection->close();
   idle_.push_back(std::move(connection));
   next_waiter();
 }
@@ -64,7 +80,7 @@ void Pool::clear() {
 }
 
 bool Pool::ready() {
-  while (!idle_.empty() && outdated(*idle_.back())) {
+  while (!idle_.empty() && !usable(*idle_.back())) {
     const auto connection = std::move(idle_.back());
     idle_.pop_back();
     connection->close();
@@ -82,6 +98,7 @@ ConnectionPtr Pool::idle_one() {
 namespace {
 
 NoConnection no_turn(Why why) {
+  if (why == Why::unreachable) return {Outcome::unreachable, kUnreachable};
   if (why != Why::connect_timeout) return {Outcome::cancelled, "cancelled"};
   return {Outcome::own_trouble,
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
@@ -104,49 +121,81 @@ class Pool::Opening {
   explicit Opening(Pool& pool) : pool_(pool) {}
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
-  /// After a failure whoever waits looks again by himself: were he told, and failed at once as
-  /// well, a long queue would be a deep recursion.
   ~Opening() {
     --pool_.connecting_;
-    if (!became_connection) --pool_.local_;
-    if (became_connection) pool_.next_waiter();
+    if (became_connection) {
+      pool_.next_waiter();
+    } else {
+      --pool_.local_;
+      pool_.serve_soon();
+      if (failure_) pool_.tell_all(*failure_, until_);
+    }
   }
   bool became_connection = false;
 
+  /// Why it did not, and that whoever waits now gets the same answer.
+  NoConnection failed(NoConnection why) { return failure_.emplace(std::move(why)); }
+  /// It was told to stop. Who has no more time left than was spent here would not fare better.
+  NoConnection stopped(Why why) {
+    const auto now = Loop::now();
+    until_ = now + (now - began_);
+    if (why == Why::connect_timeout) return failed({Outcome::connect_timeout, "connect timed out"});
+    if (why == Why::query_timeout) return {Outcome::query_timeout, "query timed out"};
+    if (why == Why::unreachable) return {Outcome::unreachable, kUnreachable};
+    if (why == Why::deadline)
+      return {Outcome::cancelled, "the query's time was over while connecting"};
+    return {Outcome::cancelled, "cancelled"};
+  }
+
  private:
   Pool& pool_;
+  const TimePoint began_ = Loop::now();
+  std::optional<NoConnection> failure_;
+  TimePoint until_ = TimePoint::max();
 };
 
-/// A place in the queue of those who wait for a connection. What is closed instead of given back is
-/// noticed by looking again.
-class Pool::Place final : public Deadline {
+/// A place in the queue of those who wait for a connection.
+class Pool::Place {
  public:
-  explicit Place(Pool& pool) : pool_(pool) {
+  Place(Pool& pool, Stop& stop) : number(pool.places_++), pool_(pool), stop_(stop) {
     pool_.waiting_.push_back(this);
     pool_.agent_->vitals.waiting.fetch_add(1, std::memory_order_relaxed);
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() {
-    std::erase(pool_.waiting_, this);
+    if (pool_.waiting_.front() == this) {
+      pool_.waiting_.pop_front();
+    } else {
+      std::erase(pool_.waiting_, this);
+    }
     pool_.agent_->vitals.waiting.fetch_sub(1, std::memory_order_relaxed);
+    pool_.serve_soon();  // what it was woken for and did not take is the next one's
   }
   /// Until it may be worth looking again, or a stop is requested.
-  Task<void> wait(Stop& stop) {
-    if (stop.requested()) co_return;
-    const Stop::Guard guard(stop, this,
+  Task<void> wait() {
+    if (stop_.requested() || told_) co_return;
+    const Stop::Guard guard(stop_, this,
                             [](void* whom) { static_cast<Place*>(whom)->turn_.notify(); });
-    pool_.loop_.arm(*this, Loop::now() + kLookAgain);
     co_await turn_;
-    disarm();
   }
   void look() { turn_.notify(); }
+  void tell(const NoConnection& why) {
+    told_ = why;
+    turn_.notify();
+  }
+  const std::optional<NoConnection>& told() const { return told_; }
+  bool ends_by(TimePoint until) const {
+    return until == TimePoint::max() || (stop_.armed() && stop_.due() <= until);
+  }
+
+  const std::uint64_t number;
 
  private:
-  void expired() override { turn_.notify(); }
-
   Pool& pool_;
+  Stop& stop_;
   Signal turn_;
+  std::optional<NoConnection> told_;
 };
 
 /// Something was given back: whoever waits longest looks whether it is enough.
@@ -154,15 +203,57 @@ void Pool::next_waiter() {
   if (!waiting_.empty()) waiting_.front()->look();
 }
 
+/// The same for what is lost or ends somewhere deep: from the loop, so that a long queue is no deep
+/// recursion.
+void Pool::serve_soon() {
+  if (waiting_.empty() || std::exchange(serves_soon_, true)) return;
+  asio::post(loop_.io, [this] {
+    serves_soon_ = false;
+    serve();
+  });
+}
+
+/// As many as there is something for now.
+void Pool::serve() {
+  tell();
+  while (!waiting_.empty()) {
+    const auto number = waiting_.front()->number;
+    waiting_.front()->look();
+    if (!waiting_.empty() && waiting_.front()->number == number) return;
+  }
+}
+
+/// A connect failed: that is the answer to all who wait now and whose time is over by `until`.
+/// Where a connection is open one will be given back or closed, and they go on waiting for it.
+void Pool::tell_all(const NoConnection& why, TimePoint until) {
+  if (waiting_.empty() || local_ > connecting_) return;
+  if (!refusal_ || refusal_->until <= until) refusal_ = {why, until, 0};
+  refusal_->before = places_;
+  serve_soon();
+}
+
+void Pool::tell() {
+  if (!refusal_) return;
+  const auto refusal = *std::exchange(refusal_, std::nullopt);
+  for (;;) {  // whoever is told may end others' waits: look for the next one anew each time
+    const auto next = std::ranges::find_if(waiting_, [&](const auto* place) {
+      return place->number >= refusal.before || place->ends_by(refusal.until);
+    });
+    if (next == waiting_.end() || (*next)->number >= refusal.before) return;
+    (*next)->tell(refusal.why);
+  }
+}
+
 Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop) {
   using Result = std::expected<Taken, NoConnection>;
   if (from == From::idle)
     if (auto idle = take_idle()) co_return Result(Taken{std::move(idle), /*reused=*/true, {}});
   if (!waiting_.empty() || !reserve()) {
-    Place place(*this);
+    Place place(*this, stop);
     for (;;) {
-      co_await place.wait(stop);
+      co_await place.wait();
       if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
+      if (place.told()) co_return Result(std::unexpected(*place.told()));
       if (waiting_.front() != &place) continue;  // nobody overtakes
       if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
       if (reserve()) break;
@@ -188,19 +279,6 @@ struct Connect {
   void await_resume() const noexcept {}
 };
 
-NoConnection stopped(Why why) {
-  switch (why) {
-    case Why::connect_timeout:
-      return {Outcome::connect_timeout, "connect timed out"};
-    case Why::query_timeout:
-      return {Outcome::query_timeout, "query timed out"};
-    case Why::deadline:
-      return {Outcome::cancelled, "the query's time was over while connecting"};
-    default:
-      return {Outcome::cancelled, "cancelled"};
-  }
-}
-
 /// Running out of descriptors or memory for sockets is our trouble, not the agent's.
 bool is_ours(const error_code& error) {
   using boost::system::errc::errc_t;
@@ -216,15 +294,19 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
   Opening opening(*this);
 
   auto endpoints = agent_->endpoints();
+  if (!endpoints)
+    if (auto why = agent_->unresolved())
+      co_return Result(std::unexpected(
+          NoConnection{Outcome::connect_failed, *std::move(why), /*name_refused=*/true}));
   if (!endpoints || agent_->look_up_again(look_up_)) {
     auto found = co_await resolve(loop_, agent_->address, stop);
-    if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));
+    if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
     if (found) {
       agent_->endpoints(*std::move(found));
       endpoints = agent_->endpoints();
     } else if (!endpoints) {
       co_return Result(std::unexpected(
-          NoConnection{Outcome::connect_failed, found.error(), /*name_refused=*/true}));
+          opening.failed({Outcome::connect_failed, found.error(), /*name_refused=*/true})));
     }
   }
 
@@ -254,9 +336,9 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     connection->start_read(connection->room_);
     co_return Result(Taken{.connection = std::move(connection), .connect = took});
   }
-  if (stop.requested()) co_return Result(std::unexpected(stopped(stop.why())));
-  co_return Result(std::unexpected(NoConnection{
-      is_ours(error) ? Outcome::own_trouble : Outcome::connect_failed, error.message()}));
+  if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
+  co_return Result(std::unexpected(opening.failed(
+      {is_ours(error) ? Outcome::own_trouble : Outcome::connect_failed, error.message()})));
 }
 
 }  // namespace karmad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <expected>
 #include <optional>
 #include <vector>
@@ -13,15 +14,12 @@ namespace karmad {
 class Pool;
 
 /// A connection to an agent. While it is idle its next read is outstanding, so that it notices when
-/// the agent closes it.
+/// the agent closes it, or sends what nobody asked for: then it is closed, which is an error of the
+/// agent.
 class Connection final : public Stream {
  public:
   Connection(Socket socket, Pool& pool);
   ~Connection() override;
-
-  /// Whether the agent has closed it or said something unasked; one system call. For requests that
-  /// must not be sent twice: others just try.
-  bool looks_alive();
 
   /// How large the last reply was: the next one, likely as large, is read at once.
   void replied(std::size_t size);
@@ -45,6 +43,9 @@ struct NoConnection {
   bool name_refused = false;  ///< the name leads nowhere
 };
 
+/// What is said of an attempt that ends because pings found that its agent cannot be reached.
+inline constexpr const char* kUnreachable = "cannot be reached: a ping got no answer in time";
+
 /// How many connections one worker may have to an agent (SD-025); 0: any number.
 struct PoolLimits {
   unsigned connections = 0;
@@ -52,7 +53,9 @@ struct PoolLimits {
 };
 
 /// The connections of one worker to one agent. Idle ones are used last in, first out; at most
-/// `keep` of them are kept. Who has to wait for one is served first come, first served.
+/// `keep` of them are kept. Who has to wait for one is served first come, first served, as
+/// soon as one is given back or closed, or a connect has ended. While none is open a connect that
+/// fails is the answer to everybody who waits: what refused one refuses them all.
 class Pool {
  public:
   Pool(Loop& loop, std::shared_ptr<Agent> agent, unsigned keep, LookUp look_up,
@@ -74,31 +77,55 @@ class Pool {
   /// The idle connection that take() would give at once; null: there is none.
   ConnectionPtr take_idle() { return waiting_.empty() && ready() ? idle_one() : ConnectionPtr(); }
 
-  /// Takes a connection back whose reply was read to the end and which stays open.
+  /// Takes a connection back whose reply was read to the end, which stays open, and behind whose
+  /// reply nothing stood.
   void give(ConnectionPtr connection);
+  /// The agent sent what nobody asked for. It is counted, and for a while none of its connections,
+  /// of any worker, is used twice: what comes late would be taken for the next answer.
+  void unasked();
 
   /// Closes what is idle.
   void clear();
 
   void keep(unsigned most) { keep_ = most; }
-  void limit(PoolLimits limits) { limits_ = limits; }
+  void limit(PoolLimits limits) {
+    limits_ = limits;
+    serve_soon();
+  }
   Agent& agent() { return *agent_; }
   bool outdated(const Connection& connection) const {
     return connection.generation != agent_->generation.load(std::memory_order_relaxed);
   }
   std::size_t idle() const { return idle_.size(); }
-  /// Whether take() has an idle connection to give at once, if nobody waits; drops outdated ones.
+  /// Whether take() has an idle connection to give at once, if nobody waits; drops those of no
+  /// use.
   bool ready();
   /// Nothing is open, being opened, waited for, or still to be told that it was closed.
-  bool unused() const { return local_ == 0 && waiting_.empty(); }
+  bool unused() const { return local_ == 0 && waiting_.empty() && !serves_soon_; }
 
  private:
   friend class Connection;
   class Opening;
   class Place;
+  /// A connect failed: the answer to those who took a place before that one, and whose time is over
+  /// by then.
+  struct Refusal {
+    NoConnection why;
+    TimePoint until;
+    std::uint64_t before = 0;
+  };
   ConnectionPtr idle_one();
+  bool distrusted() const;
+  bool usable(const Connection& connection) const {
+    return connection.unasked() == Stream::Unasked::nothing && !outdated(connection) &&
+           !distrusted();
+  }
   bool reserve();
   void next_waiter();
+  void serve_soon();
+  void serve();
+  void tell_all(const NoConnection& why, TimePoint until);
+  void tell();
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
 
   Loop& loop_;
@@ -107,9 +134,12 @@ class Pool {
   LookUp look_up_;
   std::vector<ConnectionPtr> idle_;
   PoolLimits limits_;
-  std::vector<Place*> waiting_;  ///< the oldest first
-  unsigned connecting_ = 0;      ///< being opened
-  unsigned local_ = 0;           ///< open or being opened by this worker
+  std::deque<Place*> waiting_;  ///< the oldest first
+  std::uint64_t places_ = 0;    ///< taken in the queue, ever
+  std::optional<Refusal> refusal_;
+  bool serves_soon_ = false;  ///< serve() is among what the loop will do
+  unsigned connecting_ = 0;   ///< being opened
+  unsigned local_ = 0;        ///< open or being opened by this worker
 };
 
 }  // namespace karmad

@@ -1,9 +1,12 @@
 #include "agent/transport/resolve.hpp"
 
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
+
+#include "agent/transport/run_detached.hpp"
 
 namespace karmad {
 namespace {
@@ -41,33 +44,34 @@ std::expected<Endpoints, std::string> resolve_now(const Address& address) {
   return from(results);
 }
 
-Task<std::expected<Endpoints, std::string>> resolve(Loop& loop, const Address& address,
-                                                    Stop& stop) {
+Task<std::expected<Endpoints, std::string>> resolve(
+    Loop& loop, const Address& address, Stop& stop,
+    std::expected<Endpoints, std::string> (*blocking)(const Address&)) {
   using Result = std::expected<Endpoints, std::string>;
   if (auto literal = literal_endpoints(address)) co_return Result(*literal);
   if (stop.requested()) co_return Result(std::unexpected(std::string("stopped")));
-  // The look-up blocks the loop's helper and cannot be broken off. Who waits can: then the look-up
-  // is left alone with what belongs to it. The loop does not end before it.
-  struct LookingUp {
-    explicit LookingUp(Loop& of) : under_way(of.io.get_executor()) {}
-    asio::executor_work_guard<Executor> under_way;
+  struct LookUpState {
+    std::atomic<bool> abandoned{false};
     Signal done;
     Result result;
   };
-  auto looking = std::make_shared<LookingUp>(loop);
-  asio::post(loop.helper(), [&loop, address, mine = looking]() mutable {
-    loop.post([found = resolve_now(address), own = std::move(mine)]() mutable {
+  auto state = std::make_shared<LookUpState>();
+  run_detached([door = loop.door(), address, blocking, mine = state]() mutable {
+    if (mine->abandoned) return;
+    door->post([found = blocking(address), own = std::move(mine)]() mutable {
       own->result = std::move(found);
       own->done.notify();
     });
   });
   {
-    const Stop::Guard guard(stop, looking.get(),
-                            [](void* whom) { static_cast<LookingUp*>(whom)->done.notify(); });
-    co_await looking->done;
+    const asio::executor_work_guard<Executor> waiting(loop.io.get_executor());
+    const Stop::Guard guard(stop, state.get(),
+                            [](void* whom) { static_cast<LookUpState*>(whom)->done.notify(); });
+    co_await state->done;
   }
+  state->abandoned = stop.requested();
   if (stop.requested()) co_return Result(std::unexpected(std::string("stopped")));
-  co_return std::move(looking->result);
+  co_return std::move(state->result);
 }
 
 }  // namespace karmad

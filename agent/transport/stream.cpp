@@ -66,7 +66,7 @@ void Stream::start_read(char* into, std::size_t room) {
   assert(!reading_);
   reading_ = true;
   into_ = into;
-  room_ = room;
+  room_ = std::min(room, kMostAtOnce);
   intrusive_ptr_add_ref(this);  // until it is complete
   read_operation_.ec_ = {};
   read_operation_.bytes_transferred_ = 0;
@@ -77,15 +77,25 @@ void Stream::start_read(char* into, std::size_t room) {
 /// Reads to where the bytes belong: how many there were, 0 at the end, or minus `errno`.
 ssize_t Stream::receive() {
   const auto socket = socket_.native_handle();
-  if (into_ != nullptr) return receive_now(socket, into_, room_);
   ssize_t got = 0;
+  if (into_ != nullptr) {
+    got = receive_now(socket, into_, room_);
+    drained_ = got < static_cast<ssize_t>(room_);
+    return got;
+  }
   arrived_ = loop_.buffers.take(room_);
   arrived_.resize_and_overwrite(room_, [&](char* into, std::size_t) {
     got = receive_now(socket, into, room_);
     return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   });
   if (arrived_.empty()) loop_.buffers.give(std::move(arrived_));
+  drained_ = got < static_cast<ssize_t>(room_);
   return got;
+}
+
+/// What a read brought (bytes, 0: an end, less: an error), if nothing may come.
+void Stream::note_unasked(ssize_t got) {
+  if (silent_ && unasked_ == Unasked::nothing) unasked_ = got > 0 ? Unasked::bytes : Unasked::end;
 }
 
 /// Called by the reactor when there may be something to read.
@@ -93,6 +103,7 @@ asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* oper
   auto& stream = static_cast<ReadOperation*>(operation)->stream;
   const auto got = stream.receive();
   if (got == -EAGAIN || got == -EWOULDBLOCK) return not_done;
+  stream.note_unasked(got);
   if (got <= 0) {
     operation->ec_ = error_of(got);
     return done;
@@ -115,6 +126,7 @@ void Stream::look() {
   if (got > 0 || !reading_) return;  // bytes are an event, or the next read's
   const auto error = got == 0 ? error_code(asio::error::eof) : last_error();
   if (error == asio::error::would_block || error == asio::error::interrupted) return;
+  note_unasked(0);
   hidden_end_ = error;
   loop_.reactor.cancel_ops_by_key(socket_.native_handle(), socket_.place(),
                                   asio::detail::reactor::read_op, this);
@@ -124,6 +136,7 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
   reading_ = false;
   last_.error = hidden_end_ && size == 0 ? hidden_end_ : error;
   last_.size = size;
+  if (into_ != nullptr) loop_.turn.spend(size);
   if (!last_.error && size < room_) loop_.turn.watch(*this);
   if (reader_) {
     std::exchange(reader_, nullptr).resume();
@@ -133,15 +146,40 @@ void Stream::read_ended(const error_code& error, std::size_t size) {
 }
 
 Stream::Read Stream::read_now(char* into, std::size_t room) {
+  room = std::min(room, kMostAtOnce);
   const auto got = receive_now(socket_.native_handle(), into, room);
-  if (got > 0) return {{}, static_cast<std::size_t>(got)};
-  return {error_of(got), 0};
+  drained_ = got < static_cast<ssize_t>(room);
+  if (got <= 0) return {error_of(got), 0};
+  loop_.turn.spend(static_cast<std::size_t>(got));
+  return {{}, static_cast<std::size_t>(got)};
+}
+
+Stream::Unasked Stream::behind() {
+  if (drained_) return Unasked::nothing;
+  char byte = 0;
+  const auto got = read_now(&byte, 1);
+  if (!got.error) return Unasked::bytes;
+  return got.error == asio::error::would_block ? Unasked::nothing : Unasked::end;
+}
+
+Stream::Unasked Stream::look_for_unasked() {
+  if (unasked_ != Unasked::nothing) return unasked_;
+  char byte = 0;
+  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Unasked::nothing;
+  return got > 0 ? Unasked::bytes : Unasked::end;
 }
 
 error_code Stream::write_now(Outgoing& out) {
+  if (unasked_ != Unasked::nothing) return asio::error::not_connected;
+  silent_ = false;
+  std::size_t bodies = 0;
   while (!out.empty()) {
+    // A peer that reads as fast as it is sent to would keep the loop here.
+    if (bodies >= Turn::kMostBytes) return asio::error::would_block;
+    const auto body = out.body.substr(0, kMostAtOnce);
     std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},
-                                 {const_cast<char*>(out.body.data()), out.body.size()}}};
+                                 {const_cast<char*>(body.data()), body.size()}}};
     msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();
@@ -149,6 +187,10 @@ error_code Stream::write_now(Outgoing& out) {
     const auto sent = out.body.empty() ? send_to(socket, out.head)
                                        : ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
+      if (!body.empty()) {
+        bodies += static_cast<std::size_t>(sent);
+        loop_.turn.spend(static_cast<std::size_t>(sent));
+      }
       out.consume(static_cast<std::size_t>(sent));
     } else if (errno != EINTR) {
       const auto error = last_error();
@@ -170,7 +212,8 @@ struct WriteSome {
 
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> caller) {
-    socket.async_write_some(out.buffers(),
+    const Outgoing some{out.head, out.body.substr(0, Stream::kMostAtOnce)};
+    socket.async_write_some(some.buffers(),
                             [this, caller, alive = keep](error_code e, std::size_t n) {
                               error = e;
                               sent = n;
@@ -185,9 +228,14 @@ struct WriteSome {
 Task<error_code> Stream::write(Outgoing out) {
   auto error = write_now(out);
   while (error == asio::error::would_block && !out.empty()) {
+    if (loop_.turn.over()) {
+      co_await loop_.turn.next();
+      if (!open()) co_return asio::error::operation_aborted;
+    }
     WriteSome write{socket_, out, this};
     co_await write;
     if (write.error) co_return write.error;
+    loop_.turn.spend(write.sent);
     out.consume(write.sent);
     error = write_now(out);
   }
@@ -203,6 +251,12 @@ void Stream::close() {
   error_code ignored;
   loop_.turn.forget(*this);
   if (socket_.is_open()) socket_.close(ignored);
+}
+
+void Stream::reset() {
+  error_code ignored;
+  if (open()) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  close();
 }
 
 }  // namespace karmad

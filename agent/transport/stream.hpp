@@ -30,6 +30,9 @@ class Stream {
     std::size_t size = 0;
   };
 
+  /// What came although nothing was asked for.
+  enum class Unasked : std::uint8_t { nothing, end, bytes };
+
   /// Begins a read into memory that stays until it has ended. None may be outstanding. After a read
   /// that did not fill its room it waits for news without a look first, which would be in vain. An
   /// end of the stream that came together with the bytes before it is no news: it is noticed when
@@ -41,8 +44,23 @@ class Stream {
   bool reading() const { return reading_; }
   /// What the last read without memory brought; to be moved or cleared before the next one.
   std::string& arrived() { return arrived_; }
-  /// Reads what is there, without waiting. None may be outstanding.
+  /// Bytes that one read or one write moves at most; more would be long for one call.
+  static constexpr std::size_t kMostAtOnce = 128 << 10;
+
+  /// Reads what is there, without waiting. None may be outstanding. Whoever calls it again and
+  /// again looks at `turn.over()` in between: a peer may send faster than it is read.
   Read read_now(char* into, std::size_t room);
+
+  /// What stands behind a message that was read to its end. Looks only if the last read filled its
+  /// room: a read that did not has taken everything that had come.
+  Unasked behind();
+  /// From now on nothing may come until a message begins to leave.
+  void expect_silence() { silent_ = true; }
+  /// What came in spite of that, as far as the reactor has read it. Then nothing is sent any more:
+  /// write_now() and send() fail.
+  Unasked unasked() const { return unasked_; }
+  /// The same, after a look at what has come but was not read yet; one system call.
+  Unasked look_for_unasked();
 
   /// `co_await stream.read()`: the end of the read that was begun.
   auto read() {
@@ -55,7 +73,8 @@ class Stream {
     return Awaiter{*this};
   }
 
-  /// Sends what can be sent without waiting and takes it off `out`.
+  /// Sends what can be sent without waiting, of a long body as much as a turn may move, and takes
+  /// it off `out`. would_block: the rest is to be sent by write().
   error_code write_now(Outgoing& out);
   /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; with a
   /// body of its own (beyond kJoinedBody) at once, as that is in the cache yet.
@@ -81,6 +100,8 @@ class Stream {
   void cancel();
   /// Ends everything outstanding with an error. May be called again.
   void close();
+  /// The same, and the other side sees a reset instead of an end: what it was sent is not whole.
+  void reset();
   bool open() const { return socket_.is_open(); }
   Socket& socket() { return socket_; }
 
@@ -121,6 +142,7 @@ class Stream {
   };
 
   ssize_t receive();
+  void note_unasked(ssize_t got);
   void look();
   void read_ended(const error_code& error, std::size_t size);
 
@@ -129,6 +151,9 @@ class Stream {
   ReadOperation read_operation_{*this};
   unsigned references_ = 0;
   bool reading_ = false;
+  bool drained_ = false;  ///< the last read took everything that had come
+  bool silent_ = false;   ///< nothing may come
+  Unasked unasked_ = Unasked::nothing;
   bool fresh_ = false;  ///< the last read that may have hidden an end is younger than a tick
   std::size_t watched_ = Turn::kNowhere;  ///< its place among those to be looked at
   error_code hidden_end_;                 ///< found by a look

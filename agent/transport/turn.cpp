@@ -64,6 +64,25 @@ void Turn::end() {
   leaving_.clear();
 }
 
+void Turn::put_off(std::coroutine_handle<> caller) {
+  put_off_.push_back(caller);
+  if (std::exchange(continues_, true)) return;
+  asio::post(loop_.io, [this] { continue_put_off(); });
+}
+
+/// Those who are put off again while this runs wait behind the others, for the turn after.
+void Turn::continue_put_off() {
+  continues_ = false;
+  spent_ = 0;
+  for (auto left = put_off_.size(); left > 0 && !over(); --left) {
+    const auto next = put_off_.front();
+    put_off_.pop_front();
+    next.resume();
+  }
+  if (put_off_.empty() || std::exchange(continues_, true)) return;
+  asio::post(loop_.io, [this] { continue_put_off(); });
+}
+
 void Turn::Watch::expired() {
   auto& watched = turn_.watched_;
   for (std::size_t i = watched.size(); i-- > 0;) {

@@ -2,6 +2,7 @@
 
 #include <boost/system/error_code.hpp>
 #include <coroutine>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ class Stream;
 
 /// What a worker puts off. To the end of a turn of its loop (everything one wait found ready),
 /// while many exchanges are under way: messages, which then leave one right after the other, so
-/// that a process that waits for several of them is woken once. To a later tick of the clock: to
-/// look whether streams have ended unnoticed. docs/decisions/010-budget-of-a-request.md has the
+/// that a process that waits for several of them is woken once. To the next turn: the rest of long
+/// bodies, so that no turn is long (docs/decisions/013-long-work.md). To a later tick of the clock:
+/// to look whether streams have ended unnoticed. docs/decisions/010-budget-of-a-request.md has the
 /// figures.
 class Turn {
  public:
@@ -51,6 +53,25 @@ class Turn {
   /// Sends at the end of this turn; what `message.out.head` refers to is copied.
   void send(Message& message);
 
+  /// Counts bytes of bodies that were moved without a wait: read, sent, copied.
+  void spend(std::size_t bytes) { spent_ += bytes; }
+  /// Whether so many have been moved that the other work of the loop is due: a coroutine that moves
+  /// more calls next() first. The bound holds for all coroutines of the loop together.
+  bool over() const { return spent_ >= kMostBytes; }
+  /// `co_await turn.next()`: goes on in a later turn, after everything that is ready now. Those who
+  /// wait go on in their order, as many in one turn as its bytes allow.
+  auto next() {
+    struct Awaiter {
+      Turn& turn;
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(std::coroutine_handle<> caller) { turn.put_off(caller); }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this};
+  }
+  /// Bytes of bodies that one turn moves, and one call moves at most: about half a millisecond.
+  static constexpr std::size_t kMostBytes = 512 << 10;
+
   /// `stream` is looked at in one to two ticks after the last call, once it reads.
   void watch(Stream& stream);
   /// It is not, after all.
@@ -72,10 +93,15 @@ class Turn {
 
   void ends_later();
   void end();
+  void put_off(std::coroutine_handle<> caller);
+  void continue_put_off();
 
   Loop& loop_;
   unsigned under_way_ = 0;
-  bool ends_ = false;  ///< its end is among what the loop will do
+  bool ends_ = false;       ///< its end is among what the loop will do
+  std::size_t spent_ = 0;   ///< bytes, since those that were put off last went on
+  bool continues_ = false;  ///< going on with those put off is among what the loop will do
+  std::deque<std::coroutine_handle<>> put_off_;
   std::string heads_;
   std::vector<Message*> messages_;
   std::vector<Stream*> watched_;

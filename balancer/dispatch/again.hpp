@@ -10,7 +10,9 @@ namespace karmad {
 /// is over. It cannot be called for a hedge, which has no retries.
 Task<bool> again(ShardCall& call, const Decision& next);
 
-/// Asks the budget for the attempt that `next` wants; `part.extra` is it.
-bool take_budget(ShardCall& call, const Decision& next);
+/// Whether the attempt that `next` wants may be made, and at which mirrors (`part.among`): by what
+/// is known of them, and by the budget; `part.extra` is it. Where an attempt under way is about to
+/// tell more it waits for that, until the deadline of the query.
+Task<bool> may_retry(ShardCall& call, const Decision& next);
 
 }  // namespace karmad

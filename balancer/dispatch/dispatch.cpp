@@ -8,6 +8,7 @@
 #include "balancer/dispatch/blackhole.hpp"
 #include "balancer/dispatch/shard_query.hpp"
 #include "balancer/endpoints.hpp"
+#include "balancer/long_work.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 
 namespace karmad {
@@ -22,13 +23,24 @@ class Dispatch {
                    query.parsed.read ? Operation::read : Operation::write),
         order_{table, dialect, query.parsed, nullptr, selection_} {}
 
+  bool is_long_to_plan() const {
+    return order_.table.shards.size() > 1 && is_long_work(query_, query_.request.body.size());
+  }
+  /// Plans a long request before prepare() would; an answer when that is not to be.
+  Task<std::optional<Answer>> plan_aside() {
+    auto plan = [this] { planned_ = fan_out(); };
+    const auto end = co_await run_aside(query_, plan);
+    if (end == HelperPool::End::done) co_return std::nullopt;
+    co_return without_long_work(query_, end, Count::bad_requests);
+  }
+
   /// Everything before a mirror is asked; an answer when that is not to be.
   std::optional<Answer> prepare() {
     if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.trace.table = order_.table.name;
     const auto& shards = order_.table.shards;
     if (shards.size() > 1) {
-      auto plan = order_.dialect.fan_out(query_.request, order_.parsed, shards.size());
+      auto plan = planned_ ? *std::move(planned_) : fan_out();
       if (!plan) {
         query_.worker.counters.add(Count::bad_requests);
         return error(plan.error().status, plan.error().reason);
@@ -37,7 +49,8 @@ class Dispatch {
       order_.plan = plan_.get();
       if (!query_.former) query_.worker.counters.add(Count::dist_queries);
     }
-    if (!query_.former) send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
+    if (!query_.former && !order_.parsed.follow_up)
+      send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
     if (shards.size() == 1) {
       parts_ = {&only_.emplace(), 1};
     } else {
@@ -71,7 +84,7 @@ class Dispatch {
 
   /// What the client is told, once all have ended; false: the answers are yet to be merged.
   bool without_merge(Answer& answer) {
-    if (query_.client_left) return true;
+    if (query_.client_left || query_.memory_denied()) return true;
     if (auto* part = refusing_part()) {
       pass_on(*part, answer);
     } else if (const auto* refused = whole_refusal()) {
@@ -103,17 +116,33 @@ class Dispatch {
                                      missing, parts_.size(), reasons()));
       std::vector<ShardReply> replies;
       replies.reserve(parts_.size());
-      for (const auto& part : parts_)
+      std::size_t size = 0;
+      for (const auto& part : parts_) {
         replies.push_back({part.answered() ? part.reply.body() : std::string_view()});
+        size += replies.back().body.size();
+      }
       Answer answer;
-      answer.body = query_.worker.loop.buffers.take();
+      const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
+      if (!room) co_return answer;
       const auto warning = missing > 0 ? reasons() : std::string();
-      const auto bad =
-          plan_->merge(replies,
-                       {.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
-                        .timed_out = timed_out,
-                        .warning = warning},
-                       answer.body);
+      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
+                             .timed_out = timed_out,
+                             .warning = warning};
+      std::optional<FanOut::BadReply> bad;
+      auto merge = [&] {
+        bad = plan_->merge(replies, notes, answer.body);
+        drop_spare_room(answer.body);
+      };
+      if (is_long_to_merge(replies)) {
+        const auto end = co_await run_aside(query_, merge);
+        if (query_.client_left) co_return Answer{};
+        if (end != HelperPool::End::done)
+          co_return without_long_work(query_, end, Count::queries_failed);
+      } else {
+        answer.body = query_.worker.loop.buffers.take();
+        merge();
+      }
+      answer.memory.charge(query_.memory, answer.body.capacity());
       if (!bad) {
         if (missing > 0) {
           query_.worker.counters.add(Count::answers_partial);
@@ -124,7 +153,7 @@ class Dispatch {
       // Found only now that it is broken: the shard gets another chance on another mirror.
       auto& part = parts_[bad->shard];
       ShardCall call{query_, order_, part};
-      const bool again = reject(call, bad->reason);
+      const bool again = co_await reject(call, bad->reason);
       if (again) co_await pass_shard_pipeline(call);
       if (query_.client_left) co_return Answer{};
       if (part.outcome == Outcome::client_mistake) {
@@ -135,6 +164,17 @@ class Dispatch {
   }
 
  private:
+  using Planned = std::expected<std::unique_ptr<FanOut>, ClientError>;
+  Planned fan_out() const {
+    return order_.dialect.fan_out(query_.request, order_.parsed, order_.table.shards.size());
+  }
+
+  bool is_long_to_merge(std::span<const ShardReply> replies) const {
+    std::size_t bytes = 0;
+    for (const auto& reply : replies) bytes += reply.body.size();
+    return is_long_work(query_, bytes, plan_->merge_weight());
+  }
+
   Task<void> ask_one(ShardPart& part, std::size_t& running, Signal& all_done) {
     ShardCall call{query_, order_, part};
     co_await pass_shard_pipeline(call);
@@ -247,6 +287,7 @@ class Dispatch {
   Query& query_;
   Selection selection_;
   ShardOrder order_;
+  std::optional<Planned> planned_;  ///< ahead of prepare(), where that takes long
   std::unique_ptr<FanOut> plan_;
   std::optional<ShardPart> only_;  ///< the common case needs no memory of its own
   std::vector<ShardPart> several_;
@@ -261,6 +302,10 @@ Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect) 
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);
   Dispatch run(query, table, dialect);
+  if (run.is_long_to_plan()) {
+    auto refused = co_await run.plan_aside();
+    if (refused) co_return *std::move(refused);
+  }
   if (auto refused = run.prepare()) co_return *std::move(refused);
   if (auto* part = run.only_part()) {
     ShardCall call{query, run.order(), *part};

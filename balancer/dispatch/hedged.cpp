@@ -14,7 +14,7 @@ void decide_hedging(ShardCall& call) {
   part.hedging.reset();
   const auto& settings = query.topology->settings;
   const auto& table = order.table;
-  if (!order.parsed.read || settings.hedge_disabled.value) return;
+  if (!order.parsed.read || order.parsed.follow_up || settings.hedge_disabled.value) return;
   if (!part.retries) return;  // one of several that are asked already
   const auto& preference = query.preference ? query.preference : table.preference;
   // The usual case: what follows would say the same.
@@ -115,8 +115,8 @@ class Race {
     own->waits = false;
     for (const auto& runner : runners_) own->tried = own->tried | runner.part->tried;
     own->excluded = own->tried | question_of(query_, order_, part_).avoided;
-    if (has_untried(query_, order_, *own) && part_.retries->may_hedge())
-      if (auto taken = part_.shard->protection->budget.take(RetryBudget::For::other, Loop::now()))
+    if (!untried(query_, order_, *own).empty() && part_.retries->may_hedge())
+      if (auto taken = part_.shard->protection->budget.take(RetryBudget::For::other))
         own->extra.emplace(*std::move(taken));
     if (!own->extra) return plan_.no_more();
     query_.worker.counters.add(Count::hedges);
@@ -152,6 +152,7 @@ class Race {
     for (std::size_t i = 1; i < runners_.size(); ++i) {
       auto& hedge = *runners_[i].own;
       part_.tried = part_.tried | hedge.tried;
+      part_.behind = part_.behind | hedge.behind;
       part_.gone.insert(part_.gone.end(), hedge.gone.begin(), hedge.gone.end());
       if (i == winner && hedge.mirror != nullptr) {
         take_over(call, hedge);

@@ -16,6 +16,10 @@ struct OneAttempt {
 /// judged (CO-083).
 Decision after_attempt(ShardCall& call, const AttemptEnd& end);
 
+/// Whether another attempt would be made if the part's attempt that is under way ended so. Changes
+/// nothing.
+bool would_be_repeated(const ShardCall& call, const AttemptEnd& end);
+
 /// Gives the buffers of a part's reply back; what is still to come of it is not waited for.
 void drop_reply(Query& query, ShardPart& part);
 

@@ -6,30 +6,40 @@
 
 #include "agent/state.hpp"
 #include "balancer/dispatch/breaker.hpp"
+#include "balancer/dispatch/generation.hpp"
 #include "balancer/dispatch/retry_budget.hpp"
+#include "balancer/dispatch/standings.hpp"
 
 namespace karmad {
 
-/// Mirrors that said they are not to be asked for this shard for a while (CO-033), by their
-/// position. Relaxed atomics: any thread.
+/// Mirrors that are not to be asked for this shard for a while (CO-030, CO-033, CO-036), by their
+/// position. Of the two kinds of mark a mirror may have both. Relaxed atomics: any thread.
 class UnavailableMarks {
  public:
   explicit UnavailableMarks(std::size_t mirrors) : marks_(mirrors) {}
 
+  /// It is going away or cannot be reached: until then, or until a ping says that it serves.
   void mark(std::size_t mirror, TimePoint now, Micros how_long) {
     marks_[mirror].since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     marks_[mirror].until.store((now + how_long).time_since_epoch().count(),
                                std::memory_order_relaxed);
     any_.store(true, std::memory_order_relaxed);
   }
+  /// It serves, but asked for a pause itself (Retry-After): no ping ends that.
+  void mark_paused(std::size_t mirror, TimePoint now, Micros how_long) {
+    marks_[mirror].paused_until.store((now + how_long).time_since_epoch().count(),
+                                      std::memory_order_relaxed);
+    any_.store(true, std::memory_order_relaxed);
+  }
   /// Whether any mirror was ever marked; costs a load.
   bool any() const { return any_.load(std::memory_order_relaxed); }
-  /// Those whose time is not over, unless a ping answered since says that they serve: one of a kind
-  /// that `describes` more than that somebody is there.
+  /// Those whose time is not over. A ping answered since that says that the mirror serves, one of a
+  /// kind that `describes` more than that somebody is there, ends the first kind of mark.
   Candidates marked(const SetPicture& picture, bool describes, TimePoint now) const {
     Candidates marked;
     const auto at = now.time_since_epoch().count();
     for (std::size_t i = 0; i < marks_.size(); ++i) {
+      if (marks_[i].paused_until.load(std::memory_order_relaxed) > at) marked.insert(i);
       if (marks_[i].until.load(std::memory_order_relaxed) <= at) continue;
       const auto since = marks_[i].since.load(std::memory_order_relaxed);
       const auto& facts = picture.mirrors[i];
@@ -44,6 +54,7 @@ class UnavailableMarks {
   struct Mark {
     std::atomic<std::int64_t> since{0};  // µs on the master's clock
     std::atomic<std::int64_t> until{0};
+    std::atomic<std::int64_t> paused_until{0};
   };
   std::vector<Mark> marks_;
   std::atomic<bool> any_{false};
@@ -57,7 +68,7 @@ struct ProtectionRules {
 /// What keeps the queries of one shard from harming its mirrors further; shared by all workers.
 struct Protection {
   Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
-      : budget(rules.budget, workers), unavailable(mirrors) {
+      : budget(rules.budget, workers), unavailable(mirrors), behind(mirrors), standings(mirrors) {
     if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
   }
 
@@ -65,6 +76,8 @@ struct Protection {
   alignas(64) TokenBucket tokens;  // written by every request where overload was met
   std::optional<Breaker> breaker;
   UnavailableMarks unavailable;
+  BehindMarks behind;
+  Standings standings;
 };
 
 }  // namespace karmad

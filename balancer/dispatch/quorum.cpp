@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "agent/dialect/manticore_json/json_text.hpp"
 #include "balancer/dispatch/quorum_plan.hpp"
@@ -15,26 +14,9 @@
 
 namespace karmad {
 
-bool reads_by_quorum(const ShardCall& call) {
-  return call.order.parsed.read &&
-         call.query.consistency.value_or(call.order.table.consistency) == Consistency::quorum;
-}
-
 namespace {
 
 using Do = QuorumPlan::Do;
-using Generation = std::optional<std::uint64_t>;
-
-Generation generation_in(const Reply& reply) {
-  ResponseHead head;
-  if (!parse_response_head(reply.head(), {64 << 10, kMaxFields}, false, head)) return std::nullopt;
-  const auto text = head.find(kGeneration);
-  std::uint64_t generation = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, generation);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return generation;
-}
 
 class QuorumRead {
  public:
@@ -59,7 +41,10 @@ class QuorumRead {
       }
       if (step.what == Do::read) {
         co_await read();
-        step = after_read();
+        step = after_read(true);
+      } else if (step.what == Do::settle) {
+        const bool asked = co_await settle();
+        step = after_read(asked);
       } else if (step.what == Do::barrier) {
         const bool reached = co_await barrier(step.with_primary);
         step = plan_.after_barrier(reached, nobody_serves());
@@ -92,13 +77,40 @@ class QuorumRead {
   bool start_another() {
     if (readers_.over() || stops_asking()) return false;
     auto reader = make_reader();
-    const bool somebody = has_untried(query_, call_.order, reader->part);
+    const bool somebody = !untried(query_, call_.order, reader->part).empty();
     // Where nobody suits the first one waits for somebody who does.
     reader->part.waits = !somebody && reads_ == 0;
     if (!somebody && !reader->part.waits) return false;
-    if (!may_read(reader->part)) return false;
+    if (!may_read(reader->part, reads_ < needed_)) return false;
     readers_.start(std::move(reader));
     return true;
+  }
+
+  /// For a mirror that this round has not asked, and whose pings do not tell its generation.
+  std::unique_ptr<Reader> settling_reader() const {
+    auto reader = make_reader();
+    for (std::size_t i = 0; i < set_.size(); ++i)
+      if (view().mirrors[i].told.generation) reader->part.excluded.insert(i);
+    return reader;
+  }
+
+  bool can_settle() const { return has_untried(query_, call_.order, settling_reader()->part); }
+
+  /// Asks as many mirrors more as are missing for agreement, each once. False: nobody was asked.
+  Task<bool> settle() {
+    const auto agreeing = static_cast<std::size_t>(
+        std::ranges::count(answers_, Generation(selected_), &QuorumAnswer::generation));
+    std::size_t asked = 0;
+    for (; agreeing + asked < needed_ && !readers_.over() && can_settle(); ++asked) {
+      auto reader = settling_reader();
+      // As if all mirrors had been asked at once: what the request asks for, but no more than that.
+      if (!may_read(reader->part, reads_ < set_.size())) break;
+      query_.worker.counters.add(Count::quorum_settling_reads);
+      readers_.start(std::move(reader));
+    }
+    while (readers_.running() > 0) co_await readers_.wait();
+    take_in();
+    co_return asked > 0;
   }
 
   /// Nobody would accept the query, or it is slow everywhere.
@@ -125,18 +137,20 @@ class QuorumRead {
     part.avoided = part_.avoided;
     part.excluded = refusing_;
     for (const auto& other : readers_.all()) part.excluded = part.excluded | other->part.tried;
-    part.select_until = part_.select_until;
+    part.selection_left = part_.selection_left;
     part.waits = false;
     return reader;
   }
 
-  /// The first of the quorum are what the request asks for; the others count as retries do, and
-  /// need the budget's consent.
-  bool may_read(ShardPart& part) {
-    if (reads_ >= needed_) {
+  /// The first of the quorum are what the request asks for, and those that settle a disagreement;
+  /// the others count as retries do, and need the budget's consent. All but the first of the quorum
+  /// count in `max_attempts`.
+  bool may_read(ShardPart& part, bool asked_for) {
+    if (!asked_for && !call_.order.table.retry_rules.retry_reads) return false;
+    if (reads_ >= needed_ && !part_.retries->may_hedge()) return false;
+    if (!asked_for) {
       auto& counters = query_.worker.counters;
-      if (!call_.order.table.retry_rules.retry_reads || !part_.retries->may_hedge()) return false;
-      auto taken = part_.shard->protection->budget.take(RetryBudget::For::other, Loop::now());
+      auto taken = part_.shard->protection->budget.take(RetryBudget::For::other);
       if (!taken) counters.add(Count::retries_refused);
       if (!taken) return false;
       part.extra.emplace(*std::move(taken));
@@ -179,7 +193,7 @@ class QuorumRead {
     take_over(call_, part);  // until somebody knows better
   }
 
-  QuorumPlan::Step after_read() {
+  QuorumPlan::Step after_read(bool may_settle) {
     answers_.clear();
     counted_.clear();
     for (const auto& reader : readers_.all()) {
@@ -198,8 +212,18 @@ class QuorumRead {
     if (verdict.kind == QuorumVerdict::Kind::met || verdict.kind == QuorumVerdict::Kind::behind)
       winner_ = counted_[verdict.winner];
     selected_ = verdict.generation;
+    if (winner_ != nullptr && needed_ > 1) mark_those_behind();
     if (verdict.kind == QuorumVerdict::Kind::too_few && stops_asking()) return {.what = Do::fail};
-    return plan_.after(verdict);
+    return plan_.after(verdict,
+                       verdict.kind == QuorumVerdict::Kind::behind && may_settle && can_settle());
+  }
+
+  /// Later reads of this shard ask them only when no other mirror suits, for a moment.
+  void mark_those_behind() const {
+    const auto until = Loop::now() + call_.order.table.retry_rules.behind_mark;
+    for (const auto* reader : counted_)
+      if (reader->generation && *reader->generation < selected_)
+        part_.shard->protection->behind.mark(reader->mirror(), selected_, until);
   }
 
   /// Pings until enough mirrors have reached the selected generation, or its time is over.
@@ -246,7 +270,7 @@ class QuorumRead {
     Candidates only;  // nobody else's answer is the primary's
     only.insert(*whom);
     reader->part.excluded = Candidates::first(set_.size()) - only;
-    if (!may_read(reader->part)) co_return false;
+    if (!may_read(reader->part, reads_ < needed_)) co_return false;
     clear();
     readers_.start(std::move(reader));
     while (readers_.running() > 0) co_await readers_.wait();

@@ -6,12 +6,6 @@
 
 namespace karmad {
 
-/// What an agent's answer says of the generation of the data it was made from.
-inline constexpr std::string_view kGeneration = "X-Generation";
-
-/// Whether the mirrors of this part have to agree; searches only (CO-070).
-bool reads_by_quorum(const ShardCall& call);
-
 /// Has `next` make one attempt at each of as many mirrors as have to agree, at once, and goes on
 /// until they do, or cannot (CO-070 … CO-075). The winner's end becomes the part's; without one the
 /// part is refused, or overloaded when that is all its mirrors said.
@@ -24,7 +18,7 @@ class Quorum {
   constexpr explicit Quorum(Next next) : next_(std::move(next)) {}
 
   Task<void> operator()(ShardCall& call) const {
-    return reads_by_quorum(call) ? quorum_read(call, ShardNext(next_)) : next_(call);
+    return by_quorum(call.query, call.order) ? quorum_read(call, ShardNext(next_)) : next_(call);
   }
 
  private:

@@ -38,11 +38,12 @@ std::optional<Micros> barrier_pause(unsigned step, bool several_zones) {
   return std::nullopt;
 }
 
-QuorumPlan::Step QuorumPlan::after(const QuorumVerdict& verdict) {
+QuorumPlan::Step QuorumPlan::after(const QuorumVerdict& verdict, bool can_settle) {
   switch (verdict.kind) {
     case QuorumVerdict::Kind::met:
       return {.what = Do::answer};
     case QuorumVerdict::Kind::behind:
+      if (can_settle) return {.what = Do::settle};
       second_barrier_ = first_asks_primary_ || !primary_;
       return {.what = Do::barrier, .with_primary = first_asks_primary_};
     case QuorumVerdict::Kind::unknown:

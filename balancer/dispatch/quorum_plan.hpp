@@ -56,6 +56,7 @@ class QuorumPlan {
 
   enum class Do : std::uint8_t {
     read,     ///< ask enough mirrors, all at once
+    settle,   ///< ask as many mirrors more as could make them agree
     barrier,  ///< wait for enough mirrors to reach the verdict's generation
     primary,  ///< ask the primary, after the pause
     answer,   ///< with the verdict's winner, or the primary's answer
@@ -68,8 +69,9 @@ class QuorumPlan {
     bool operator==(const Step&) const = default;
   };
 
-  /// The reads of a round have ended.
-  Step after(const QuorumVerdict& verdict);
+  /// The reads of a round have ended. `can_settle`: there are mirrors that this round has not
+  /// asked, and only their answers tell of which generation they are.
+  Step after(const QuorumVerdict& verdict, bool can_settle = false);
   /// A barrier has; `pointless`: nobody is left who could catch up (CO-074).
   Step after_barrier(bool reached, bool pointless = false);
   /// The primary was asked; `newest`: its answer is not older than any other of this read.

@@ -7,7 +7,6 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kPiece = 256 << 10;
 constexpr std::size_t kPerPatience = 64 << 10;
 
 }  // namespace
@@ -24,6 +23,7 @@ RestOfReply::RestOfReply(const Source& source, Seat seat, AttemptEnd& end)
   end_.connect = end.connect;
   end_.generation = end.generation;
   end_.keep_connection = end.keep_connection;
+  end_.unasked = end.unasked;
   end_.sent = true;
   note_last(end.reply.body());
 }
@@ -44,18 +44,24 @@ RestOfReply::~RestOfReply() {
 }
 
 Task<bool> RestOfReply::next(std::string& piece, Stop& stop) {
-  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPiece));
-  resize_for_reading(piece, most);
+  // Between an agent and a client that are both fast nothing would ever wait.
+  if (source_.loop.turn.over()) co_await source_.loop.turn.next();
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPassedPiece));
+  // One byte more shows with the last read whether anything stands behind.
+  const auto room = most < left_ ? most : most + 1;
+  resize_for_reading(piece, room);
   std::size_t have = 0;
   while (have < most) {
-    auto got = connection_->read_now(piece.data() + have, most - have);
+    auto got = connection_->read_now(piece.data() + have, room - have);
     if (got.error == asio::error::would_block) {
       if (have > 0) break;
-      got = co_await wait(piece.data(), most, stop);
+      got = co_await wait(piece.data(), room, stop);
     }
     if (got.error) co_return read_failed(got.error, stop.why());
     have += got.size;
   }
+  const bool extra = have > most;
+  have = std::min(have, most);
   piece.resize(have);
   left_ -= have;
   since_ += have;
@@ -67,13 +73,23 @@ Task<bool> RestOfReply::next(std::string& piece, Stop& stop) {
   if (left_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
     co_return fail(Outcome::wrong_reply, "its long answer does not end as JSON must");
   if (left_ > 0) co_return true;
-  if (end_.keep_connection) {
-    source_.pool.give(std::move(connection_));
-  } else {
-    std::exchange(connection_, {})->close();
-  }
+  release(extra ? Stream::Unasked::bytes : connection_->behind());
   seat_.reset();
   co_return true;
+}
+
+/// Gives the connection back, behind whose reply this stood.
+void RestOfReply::release(Stream::Unasked behind) {
+  const auto connection = std::exchange(connection_, {});
+  if (behind == Stream::Unasked::bytes) {
+    end_.unasked = true;
+    source_.pool.unasked();
+  }
+  if (end_.keep_connection && behind == Stream::Unasked::nothing) {
+    source_.pool.give(connection);
+  } else {
+    connection->close();
+  }
 }
 
 /// Waits until something comes, for as long as the mirror may still take for it.

@@ -11,6 +11,9 @@
 
 namespace karmad {
 
+/// What a reply that is passed on takes of memory at a time.
+inline constexpr std::size_t kPassedPiece = 256 << 10;
+
 /// The rest of a reply whose beginning is passed on already. As long as it lives it has its
 /// connection and its seat. The attempt is entered into what is known of the mirror when it goes:
 /// as a failure if the reply broke off, else by how it began, also when the client left. One
@@ -36,8 +39,8 @@ class RestOfReply {
   /// Bytes that are still to come.
   std::uint64_t left() const { return left_; }
 
-  /// Puts what comes next into `piece`, at most 256 KB of it; waits only if nothing is there. What
-  /// ends the reply comes only if it ends as it must. False: it broke off.
+  /// Puts what comes next into `piece`, at most kPassedPiece of it; waits only if nothing is there.
+  /// What ends the reply comes only if it ends as it must. False: it broke off.
   Task<bool> next(std::string& piece, Stop& stop);
 
   std::string_view agent() const { return mirror_.agent->name; }
@@ -47,6 +50,7 @@ class RestOfReply {
 
  private:
   Task<Stream::Read> wait(char* into, std::size_t room, Stop& stop);
+  void release(Stream::Unasked behind);
   void note_last(std::string_view piece);
   bool fail(Outcome outcome, std::string why);
   bool read_failed(const error_code& error, Why why);

@@ -49,12 +49,11 @@ std::uint64_t RetryBudget::ended() const {
 }
 
 std::uint32_t RetryBudget::saved() const {
-  const std::uint64_t most = most_saved();
-  const std::uint64_t before = saved_.load(relaxed);
   const auto added = added_up_.load(relaxed);
   const auto all = ended();
-  const auto more = all > added ? (all - added) * rules_.percent : 0;
-  return static_cast<std::uint32_t>(std::max(before, std::min(before + more, most)) / kAttempt);
+  const auto more = all > added ? static_cast<std::int64_t>((all - added) * rules_.percent) : 0;
+  const auto now = std::min(saved_.load(relaxed) + more, most_saved());
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(now, 0) / kAttempt);
 }
 
 /// Saves what the requests bring that have ended since the last time.
@@ -63,8 +62,7 @@ void RetryBudget::add_up_ended() {
   auto before = added_up_.load(relaxed);
   while (before < all && !added_up_.compare_exchange_weak(before, all, relaxed)) continue;
   if (before >= all) return;
-  const std::uint64_t most = most_saved();
-  save(static_cast<std::uint32_t>(std::min((all - before) * rules_.percent, most)));
+  save(static_cast<std::int64_t>((all - before) * rules_.percent));
 }
 
 std::uint32_t RetryBudget::most_extras() const {
@@ -73,33 +71,25 @@ std::uint32_t RetryBudget::most_extras() const {
                   static_cast<std::uint32_t>(std::min<std::uint64_t>(share, UINT32_MAX)));
 }
 
-std::optional<RetryBudget::Extra> RetryBudget::take(For what, TimePoint now) {
+std::optional<RetryBudget::Extra> RetryBudget::take(For what) {
   add_up_ended();
-  refill(now);
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
   if (none_wanted || !enter(what)) {
     refused_.fetch_add(1, relaxed);
     return std::nullopt;
   }
-  if (!spend()) {
+  const bool paid = what != For::proven;
+  if (paid && !spend()) {
     extras_.fetch_sub(1, relaxed);
     refused_.fetch_add(1, relaxed);
     return std::nullopt;
   }
   given_.fetch_add(1, relaxed);
-  return Extra(*this);
-}
-
-void RetryBudget::refill(TimePoint now) {
-  constexpr std::int64_t kEvery = 1'000'000;
-  const auto at = now.time_since_epoch().count();
-  auto last = refilled_.load(relaxed);
-  if (at - last < kEvery || !refilled_.compare_exchange_strong(last, at, relaxed)) return;
-  add_up_to(saved_, rules_.at_least * kAttempt, rules_.at_least * kAttempt);
+  return Extra(*this, paid);
 }
 
 bool RetryBudget::enter(For what) {
-  if (what == For::first_retry) {
+  if (what != For::other) {
     extras_.fetch_add(1, relaxed);
     return true;
   }
@@ -114,13 +104,14 @@ bool RetryBudget::spend() {
   return take_whole(saved_, kAttempt);
 }
 
-void RetryBudget::save(std::uint32_t hundredths) {
+void RetryBudget::save(std::int64_t hundredths) {
   add_up_to(saved_, hundredths, most_saved());
 }
 
-void RetryBudget::give_back(bool succeeded) {
+void RetryBudget::give_back(bool paid, bool succeeded) {
   extras_.fetch_sub(1, relaxed);
-  if (!succeeded) return;
+  if (!paid && !succeeded) saved_.fetch_sub(kAttempt, relaxed);
+  if (!paid || !succeeded) return;
   add_up_ended();
   save(kAttempt);
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "agent/owned.hpp"
-#include "strategies/time.hpp"
 
 namespace karmad {
 
@@ -39,24 +38,24 @@ class TokenBucket {
 struct RetryBudgetRules {
   std::uint32_t percent = 20;  ///< of the live requests
   std::uint32_t at_least = 3;  ///< extra attempts in flight, however few requests are live
-  std::uint32_t saved =
-      10;  ///< extra attempts that quiet times may save up, or one per live request
+  std::uint32_t saved = 10;    ///< extra attempts that quiet times may save up
 };
 
 /// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
-/// workers together. An extra attempt needs the consent of two accounts.
+/// workers together. A retry onto a mirror that works (retry_target.hpp says which do) needs
+/// nobody's consent, but is paid for afterwards if it fails, on credit if it must be. Any other
+/// extra attempt needs the consent of two accounts.
 ///
 /// *In flight*: there are at most `percent` of the live requests, and `at_least`, at a time. That
 /// holds extra attempts back while they are slow, but requests that fail fast leave few in flight
-/// and would pass. A first retry at a mirror not asked yet needs no consent here: where one of a
-/// few mirrors fails it is what saves the query, and the second account bounds it.
+/// and would pass. A retry at once at a mirror not asked yet needs no consent here: it may be what
+/// saves the query, and the second account bounds it.
 ///
-/// *Saved up*: each request that ends adds `percent` of an attempt to what is saved, up to `saved`
-/// or the number of live requests; an extra attempt takes one out, and brings it back when it
-/// succeeds. Once a second `at_least` are there again, whatever happened. So a set of which nothing
+/// *Saved up*: each request that ends adds `percent` of an attempt to what is saved, up to `saved`;
+/// an extra attempt takes one out, and brings it back when it succeeds. So a set of which nothing
 /// succeeds sees, over any stretch in which n requests end, at most `percent` × n + `saved` extra
-/// attempts, however fast it fails; a set of which some mirrors work is not held back by this, as
-/// its retries pay for themselves.
+/// attempts, however fast it fails and however few requests there are; and while it is about to
+/// fail, those onto mirrors that were thought to work.
 ///
 /// Any thread may call. The two accounts are looked at one after the other, which at worst refuses
 /// an attempt that would just have been allowed. Requests are counted by each worker for itself, so
@@ -97,54 +96,56 @@ class RetryBudget {
   class Extra {
    public:
     Extra(Extra&& other) noexcept
-        : budget_(std::exchange(other.budget_, nullptr)), succeeded_(other.succeeded_) {}
+        : budget_(std::exchange(other.budget_, nullptr)),
+          paid_(other.paid_),
+          succeeded_(other.succeeded_) {}
     Extra& operator=(Extra&&) = delete;
     ~Extra() {
-      if (budget_ != nullptr) budget_->give_back(succeeded_);
+      if (budget_ != nullptr) budget_->give_back(paid_, succeeded_);
     }
     /// It answered what its request asked for.
     void succeeded() { succeeded_ = true; }
 
    private:
     friend RetryBudget;
-    explicit Extra(RetryBudget& budget) : budget_(&budget) {}
+    Extra(RetryBudget& budget, bool paid) : budget_(&budget), paid_(paid) {}
     RetryBudget* budget_;
+    bool paid_;
     bool succeeded_ = false;
   };
 
   enum class For : std::uint8_t {
-    first_retry,  ///< at a mirror this request has not asked yet
-    other,        ///< further retries, and hedges
+    proven,   ///< a retry onto a mirror that works
+    untried,  ///< a retry at once at a mirror this request has not asked yet
+    other,    ///< further retries, and hedges
   };
   /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
-  std::optional<Extra> take(For what, TimePoint now);
+  std::optional<Extra> take(For what);
   /// Whether take() would give one now. For hedges that are only worth preparing then.
   bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
 
   std::uint32_t live() const;
   std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
   std::uint32_t most_extras() const;
-  std::uint32_t saved() const;
+  std::uint32_t saved() const;  ///< whole attempts; 0 also while it is in debt
   std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kAttempt = 100;  // what is saved is counted in hundredths
-  std::uint32_t most_saved() const { return std::max(rules_.saved, live()) * kAttempt; }
+  static constexpr std::int64_t kAttempt = 100;  // what is saved is counted in hundredths
+  std::int64_t most_saved() const { return rules_.saved * kAttempt; }
   std::uint64_t ended() const;
   void add_up_ended();
-  void give_back(bool succeeded);
-  void save(std::uint32_t hundredths);
+  void give_back(bool paid, bool succeeded);
+  void save(std::int64_t hundredths);
   bool spend();
   bool enter(For what);
-  void refill(TimePoint now);
 
   const RetryBudgetRules rules_;
   std::vector<Cell> cells_;
   std::atomic<std::uint64_t> added_up_{0};  // of the ended requests
   std::atomic<std::uint32_t> extras_{0};
-  std::atomic<std::uint32_t> saved_;
-  std::atomic<std::int64_t> refilled_{0};  // µs on the master's clock
+  std::atomic<std::int64_t> saved_;
   std::atomic<std::uint64_t> given_{0};
   std::atomic<std::uint64_t> refused_{0};
 };

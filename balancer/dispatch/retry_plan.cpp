@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "config/attempts.hpp"
 
 namespace karmad {
 namespace {
@@ -38,6 +41,12 @@ Micros generation_pause(unsigned step) {
   return pauses[std::min<std::size_t>(step, pauses.size() - 1)];
 }
 
+/// CO-020: a mirror that tells to wait 0 is given a while.
+Micros throttle_pause(const RetryRules& rules, const Advice& advice) {
+  const auto told = advice.delay.value_or(Micros{0});
+  return told > Micros{0} ? told : rules.throttle_default_delay;
+}
+
 Decision over(Final why) {
   return {.final = why};
 }
@@ -45,11 +54,9 @@ Decision over(Final why) {
 }  // namespace
 
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors) {
-  const auto all = static_cast<unsigned>(mirrors);
-  if (settings.per_mirror_of_query) return *settings.per_mirror_of_query * all;
-  if (settings.absolute_of_line) return *settings.absolute_of_line;
-  if (settings.per_mirror) return *settings.per_mirror * all;
-  return mirrors > 1 ? 1 : 0;
+  if (settings.per_mirror_of_query)
+    return *settings.per_mirror_of_query * static_cast<unsigned>(mirrors);
+  return configured_retries(settings.per_mirror, settings.absolute_of_line, mirrors);
 }
 
 /// An ended attempt, and what the decision after it depends on beside.
@@ -63,6 +70,18 @@ struct RetryLoop::Moment {
   bool avoids() const { return ended.set != SetKind::roles; }
   Kind kind() const { return ended.advice.kind; }
 };
+
+LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice) {
+  if (advice.kind == Kind::draining) return {.unavailable = rules.unavailable_mark};
+  if (advice.kind == Kind::throttled)
+    return {.retry_after = std::min(throttle_pause(rules, advice), rules.unavailable_mark)};
+  return {};
+}
+
+unsigned RetryLoop::most_attempts() const {
+  return karmad::most_attempts(rules_.max_attempts,
+                               retries_allowed(subject_.ordinary, subject_.mirrors));
+}
 
 bool RetryLoop::switched_on() const {
   switch (subject_.kind) {
@@ -80,7 +99,7 @@ bool RetryLoop::switched_on() const {
 /// did not execute it.
 bool RetryLoop::may_repeat(const Ended& ended) const {
   return subject_.kind == RequestClass::read || subject_.has_idempotency_key || !ended.sent ||
-         ended.advice.kind != Kind::none;
+         ended.nothing_done || ended.advice.kind != Kind::none;
 }
 
 Doubling RetryLoop::backoff_limits(const Advice& advice) const {
@@ -88,7 +107,7 @@ Doubling RetryLoop::backoff_limits(const Advice& advice) const {
 }
 
 bool RetryLoop::may_hedge() {
-  if (attempts_ >= rules_.max_attempts) return false;
+  if (attempts_ >= most_attempts()) return false;
   ++attempts_;
   return true;
 }
@@ -107,7 +126,10 @@ Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenB
 
   const Moment now{ended, left, jitter};
   auto decision = decide(now, bucket);
-  if (now.kind() == Kind::draining) decision.unavailable = rules_.unavailable_mark;
+  if (const auto alone = leave_alone(rules_, ended.advice); now.kind() != Kind::none) {
+    decision.unavailable = std::max(decision.unavailable, alone.unavailable);
+    decision.retry_after = alone.retry_after;
+  }
   if (now.kind() == Kind::retry_with) conflict_met_ = true;
   if (!decision.again()) {
     if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
@@ -123,9 +145,11 @@ Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenB
 /// asked first.
 Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   if (!switched_on()) return over(Final::switched_off);
+  const bool refused = now.kind() == Kind::overload || now.kind() == Kind::throttled;
+  if (subject_.follow_up && !refused) return over(Final::not_retryable);  // BP-002, BP-061
   if (now.ended.outcome == Outcome::cancelled || !may_repeat(now.ended))
     return over(Final::not_retryable);
-  if (attempts_ >= rules_.max_attempts) return over(Final::max_attempts);
+  if (attempts_ >= most_attempts()) return over(Final::max_attempts);
   if (now.left <= Micros{0}) return over(Final::deadline);
   switch (now.kind()) {
     case Kind::overload:
@@ -147,6 +171,7 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
     case Kind::generation_low:
       return generation_low(now);
     case Kind::none:
+      if (now.ended.nothing_done && subject_.kind != RequestClass::read) return new_primary();
       return ordinary(now);
   }
   return over(Final::not_retryable);
@@ -160,6 +185,9 @@ Decision RetryLoop::ordinary(const Moment& now) {
   if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
   if (const auto next = next_zone(now)) return *next;
   if (!overload_met_ && ordinary_ >= allowed) return over(Final::limit);
+  // Nobody asked for retries: each mirror once, and one retry whatever it was.
+  const bool asked_for = subject_.ordinary.any();
+  if (!asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
   Micros pause{};
   if (now.all_tried(subject_)) {
     pause = subject_.ordinary.delay;
@@ -193,15 +221,11 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
 Decision RetryLoop::throttled(const Moment& now) {
   if (!now.ended.advice.retryable) return over(Final::not_retryable);
   if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
-  auto pause = now.ended.advice.delay.value_or(Micros{0});
-  if (pause <= Micros{0}) pause = rules_.throttle_default_delay;
+  const auto pause = throttle_pause(rules_, now.ended.advice);
   // The delay is that mirror's: while there is another one, nobody has to wait (CO-036).
-  if (!now.all_tried(subject_)) {
+  if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;
-    return {.final = Final::no,
-            .reason = Reason::throttled,
-            .avoid = true,
-            .unavailable = std::min(pause, rules_.unavailable_mark)};
+    return {.final = Final::no, .reason = Reason::throttled, .avoid = true};
   }
   if (pause >= rules_.throttle_max_wait) return over(Final::limit);
   if (throttle_waited_ + pause > rules_.throttle_max_wait) return over(Final::limit);
@@ -255,7 +279,8 @@ Decision RetryLoop::elsewhere(const Moment& now, Reason reason) {
 /// for its zone; so does, for a search, one that is in trouble, but once.
 std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
   if (!now.ended.other_zone || zones_left_ >= rules_.zone_max_retries) return std::nullopt;
-  const bool unreachable = is_connecting(now.ended.outcome);
+  const bool unreachable =
+      is_connecting(now.ended.outcome) || now.ended.outcome == Outcome::unreachable;
   if (!unreachable && now.kind() != Kind::draining) {
     const bool in_trouble = now.kind() == Kind::lost_copy || now.ended.status == kInternal ||
                             now.ended.status == kUnavailable;
@@ -272,21 +297,25 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
                   .refresh = unreachable};
 }
 
-/// CO-034, CO-035: waits a little for the mirror to catch up, then asks the primary, or in a set
-/// without roles the next mirror.
+/// CO-034, CO-035, CO-077: the other mirrors one after the other, at once; when all are behind it
+/// waits a little for the newest of them to catch up; then it asks the primary, whose is the last
+/// attempt in any case. A set without roles has none.
 Decision RetryLoop::generation_low(const Moment& now) {
   Decision next{.final = Final::no, .reason = Reason::generation_low};
-  if (generation_waited_ < rules_.generation_wait) {
+  const bool roles = now.ended.set == SetKind::roles;
+  const bool is_last = roles && attempts_ + 1 >= most_attempts();
+  next.avoid = true;
+  if (now.ended.up_to_date_left && !is_last) return next;
+  if (generation_waited_ < rules_.generation_wait && !is_last) {
     const auto rest = rules_.generation_wait - generation_waited_;
     next.pause = std::min(generation_pause(generation_steps_), rest);
     if (next.pause >= now.left) return over(Final::deadline);
     ++generation_steps_;
     generation_waited_ += next.pause;
-    next.prefer = Decision::Prefer::same;
+    next.prefer = Decision::Prefer::newest_behind;
     return next;
   }
-  next.avoid = true;
-  if (now.ended.set == SetKind::roles) {
+  if (roles) {
     if (generation_moves_ >= rules_.generation_moves) return over(Final::limit);
     ++generation_moves_;
     next.prefer = Decision::Prefer::primary;
@@ -296,10 +325,17 @@ Decision RetryLoop::generation_low(const Moment& now) {
   return next;
 }
 
+/// CO-032, BP-060: an update that a mirror refused because it is not the primary any more goes to
+/// the new one, once, whatever `agent_retry_count` says. Selection waits for it.
+Decision RetryLoop::new_primary() {
+  if (std::exchange(primary_changed_, true)) return over(Final::limit);
+  return {.final = Final::no, .reason = Reason::new_primary, .avoid = true};
+}
+
 std::string_view name(Reason reason) {
-  constexpr std::array<std::string_view, 13> names{
+  constexpr std::array<std::string_view, 14> names{
       "initial",   "retry",    "overload",       "throttled", "moved", "migrating", "recreated",
-      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge"};
+      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge",     "new_primary"};
   return names[static_cast<std::size_t>(reason)];
 }
 

@@ -20,11 +20,12 @@ struct RetrySettings {
   std::optional<unsigned> absolute_of_line;     ///< [retry_count=n] of the agent line
   std::optional<unsigned> per_mirror;           ///< agent_retry_count of the table or instance
   Micros delay{};                               ///< agent_retry_delay
+
+  bool any() const { return per_mirror_of_query || absolute_of_line || per_mirror; }
 };
 
 /// The number of retries a shard's part of a query may make: the query's word counts most, then the
-/// line's, then the table's; a count is per mirror, except the line's (HA-026). Nobody said
-/// anything: one, on another mirror.
+/// line's, then the table's; a count is per mirror, except the line's (configured_retries()).
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors);
 
 /// The rules of all retries; the first block are settings of the same name, the others constants
@@ -40,7 +41,8 @@ struct RetryRules {
   unsigned throttle_max_retries = 9;                              ///< CO-020
   Micros throttle_max_wait = std::chrono::seconds(3);             ///< CO-021: the product's is 30 s
   unsigned zone_max_retries = 3;                                  ///< CO-031: the product's are 120
-  unsigned max_attempts = 6;  ///< of one shard request, for whatever reasons, hedges included
+  /// Of one shard request, for whatever reasons, hedges included; unset: most_attempts().
+  std::optional<unsigned> max_attempts;
 
   Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: when told to wait 0
   /// CO-054: the product's are 1 s and 15 s.
@@ -54,6 +56,7 @@ struct RetryRules {
   Micros unavailable_mark = std::chrono::minutes(5);       ///< CO-033
   Micros unreachable_mark = std::chrono::seconds(1);       ///< CO-030: pings see to the rest
   unsigned zone_answers = 1;                               ///< CO-037: that make it leave a zone
+  Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: pings, where there are any, say more
 };
 
 /// What kind of request is retried: what may be repeated, and which switches allow it (BP-006). One
@@ -64,19 +67,31 @@ enum class RequestClass : std::uint8_t { read, write, unclassified };
 struct RetrySubject {
   RequestClass kind = RequestClass::read;
   bool has_idempotency_key = false;  ///< the agent recognizes a repetition
+  bool follow_up = false;  ///< of a cursor: repeated only where it was refused (BP-002, BP-061)
   std::size_t mirrors = 1;
   RetrySettings ordinary;
 };
+
+/// How long a mirror is to be left alone that answered with that advice: until a ping says
+/// otherwise, and whatever pings say. 0: not at all.
+struct LeaveAlone {
+  Micros unavailable{};
+  Micros retry_after{};
+};
+LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice);
 
 /// An attempt that just ended.
 struct Ended {
   Outcome outcome{};
   Advice advice;
-  unsigned status = 0;    ///< of the answer, if there was one
-  bool sent = false;      ///< the agent may have seen a part of the request
-  std::size_t tried = 1;  ///< different mirrors, this one included
+  unsigned status = 0;        ///< of the answer, if there was one
+  bool sent = false;          ///< the agent may have seen a part of the request
+  bool nothing_done = false;  ///< and says that it did nothing, because it is not the primary
+  std::size_t tried = 1;      ///< different mirrors, this one included
   SetKind set = SetKind::flat;
   bool other_zone = false;  ///< a mirror not tried yet is in a zone that was not left
+  /// A mirror that suits as well was not tried yet, and is not known to be behind.
+  bool up_to_date_left = false;
 };
 
 /// Why an attempt is made; for the trace.
@@ -94,6 +109,7 @@ enum class Reason : std::uint8_t {
   draining,
   zone,
   hedge,
+  new_primary,
 };
 std::string_view name(Reason reason);
 
@@ -112,7 +128,8 @@ std::string_view name(Final why);
 
 /// What is to be done after an attempt.
 struct Decision {
-  enum class Prefer : std::uint8_t { any, same, primary };
+  /// `newest_behind`: of the mirrors that said they are behind, the one known to have seen most.
+  enum class Prefer : std::uint8_t { any, newest_behind, primary };
 
   Final final = Final::not_retryable;
   Reason reason = Reason::initial;  ///< of the next attempt
@@ -122,6 +139,7 @@ struct Decision {
   Prefer prefer = Prefer::any;      ///< for the next attempt, if it is there
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
+  Micros retry_after{};  ///< likewise, as the mirror itself asked: whatever pings say
   bool refresh = false;  ///< what is known of the set or the plan is old (CO-030, CO-051 … CO-053)
   int status = 0;        ///< to report instead of the last answer's, if not 0 (CO-056)
 
@@ -148,10 +166,6 @@ class RetryLoop {
   /// Counts a hedge as an attempt; false when the attempts are used up.
   bool may_hedge();
 
-  /// Selection found no mirror: true when an earlier attempt's error is to be reported instead of
-  /// that (section 4.3 step 10, BP-063).
-  bool reports_earlier_error() const { return answers_ > 0; }
-
   unsigned attempts() const { return attempts_; }
 
  private:
@@ -165,8 +179,10 @@ class RetryLoop {
   Decision elsewhere(const Moment& now, Reason reason);
   std::optional<Decision> next_zone(const Moment& now);
   Decision generation_low(const Moment& now);
+  Decision new_primary();
   Decision decide(const Moment& now, TokenBucket* bucket);
 
+  unsigned most_attempts() const;
   bool switched_on() const;
   bool may_repeat(const Ended& ended) const;
   Doubling backoff_limits(const Advice& advice) const;
@@ -190,6 +206,7 @@ class RetryLoop {
   Micros generation_waited_{};
   bool overload_met_ = false;
   bool conflict_met_ = false;
+  bool primary_changed_ = false;
 };
 
 }  // namespace karmad

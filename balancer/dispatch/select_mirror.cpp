@@ -11,17 +11,17 @@
 namespace karmad {
 namespace {
 
-/// What waiting for a mirror has left over bounds connecting (SS-111); a moment is always left.
-Micros time_to_connect(const ShardOrder& order, const ShardPart& part) {
-  const auto left = std::chrono::duration_cast<Micros>(*part.select_until - Loop::now());
-  return std::min(order.table.connect_timeout, std::max(left, Deadlines::kTick));
-}
-
-/// Mirrors that are known to have seen less than the client has (CO-077). They are avoided, not
-/// left out: what is known is as old as the last ping, and a mirror says itself when it is behind.
-Candidates too_old(const Query& query, const ShardOrder& order, const SetView& view) {
-  Candidates old;
-  if (!query.min_generation || order.selection.need().operation == Operation::write) return old;
+/// Mirrors that are known to have seen less than the client has, or, where a quorum is asked for,
+/// less than another mirror has (CO-077). They are avoided, not left out: what is known is as old
+/// as the last ping or answer, and a mirror says itself when it is behind.
+Candidates too_old(const Query& query, const ShardOrder& order, const ShardPart& part,
+                   const SetView& view) {
+  Candidates old = part.behind;
+  if (order.selection.need().operation == Operation::write) return old;
+  const auto& marks = part.shard->protection->behind;
+  if (by_quorum(query, order)) old = old | marks.behind_others(view, Loop::now());
+  if (!query.min_generation) return old;
+  old = old | marks.behind(view, *query.min_generation, Loop::now());
   for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
     const auto& generation = view.mirrors[i].told.generation;
     if (generation && *generation < *query.min_generation &&
@@ -31,46 +31,111 @@ Candidates too_old(const Query& query, const ShardOrder& order, const SetView& v
   return old;
 }
 
+Candidates only(std::size_t mirror) {
+  Candidates one;
+  one.insert(mirror);
+  return one;
+}
+
+/// The primary is asked last, once a mirror of this query was behind (CO-077).
+Candidates asked_last(const ShardPart& part, const SetView& view) {
+  Candidates last;
+  if (!part.behind.empty() && view.primary) last.insert(*view.primary);
+  return last;
+}
+
+/// A mirror by the strategy's shares and not by its turn: where only some come into question, the
+/// order of `roundrobin` would go on behind them, and never come to those it passed over.
+std::optional<std::size_t> out_of_turn(const MirrorSet& set, const Question& question, Loop& loop) {
+  const auto shares = set.shares(question, loop.index);
+  auto drawn = loop.random.uniform();
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < shares.size() && (!chosen || drawn >= 0); ++i) {
+    if (shares[i] <= 0) continue;
+    chosen = i;
+    drawn -= shares[i];
+  }
+  return chosen;
+}
+
 /// The mirror that the strategy chooses, and a seat there. Whoever takes the last one in between
 /// only takes this mirror out of the question.
-std::optional<Selected> seated(Query& query, const ShardPart& part, Question&& question,
-                               Micros connect_timeout) {
+std::optional<Selected> seated(Query& query, const ShardOrder& order, const ShardPart& part,
+                               Question&& question) {
   const auto& set = *part.shard->mirrors;
   for (;;) {
-    const auto chosen = set.pick(question, query.worker.loop.index, query.worker.loop.random);
+    auto& loop = query.worker.loop;
+    const auto chosen = part.among.empty() ? set.pick(question, loop.index, loop.random)
+                                           : out_of_turn(set, question, loop);
     if (!chosen) return std::nullopt;
     if (auto seat = set[*chosen].agent->seats.try_take())
-      return Selected{*chosen, connect_timeout, *std::move(seat)};
+      return Selected{*chosen, time_to_connect(query, order, part, *chosen), *std::move(seat)};
     question.excluded.insert(*chosen);
   }
 }
 
-/// A mirror that is tripped, if it is due for a probe: this search, the first attempt of its part,
-/// is sent there, if the mirror suits (CO-092).
+/// Those that refused the last attempt's connection, and have answered nobody since (SD-022 leaves
+/// their state as it is). Left out while others suit: a query or a ping probes them.
+Candidates unreachable(const ShardPart& part) {
+  const auto& standings = part.shard->protection->standings;
+  if (!standings.any_unreachable()) return {};
+  const auto& set = *part.shard->mirrors;
+  return standings.unreachable().where([&](std::size_t i) {
+    return i < set.size() &&
+           set[i].agent->vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0;
+  });
+}
+
+/// How often a query probes a mirror that could not be reached: pings do it better, where they are
+/// made and understood.
+Micros probe_every(const Query& query, const Shard& shard) {
+  if (shard.pings.kind == nullptr) return 1s;
+  return 10 * query.topology->settings.ha_ping_interval.value;
+}
+
+/// A mirror that is tripped or could not be reached, if it is due for a probe: this request, the
+/// first attempt of its part, is sent there, if the mirror suits (CO-092).
 std::optional<Selected> mirror_to_probe(Query& query, const ShardOrder& order,
                                         const ShardPart& part) {
-  auto& breaker = part.shard->protection->breaker;
-  if (!breaker || !order.parsed.read || part.reason != AttemptReason::initial) return std::nullopt;
-  const auto due = breaker->try_probe(Loop::now());
+  if (part.reason != AttemptReason::initial || order.parsed.follow_up) return std::nullopt;
+  auto& protection = *part.shard->protection;
+  auto& breaker = protection.breaker;
+  std::optional<std::size_t> due;
+  if (breaker && order.parsed.read) due = breaker->try_probe(Loop::now());
+  if (!due && protection.standings.any_unreachable())
+    due = protection.standings.try_probe(unreachable(part), Loop::now(),
+                                         probe_every(query, *part.shard));
   if (!due) return std::nullopt;
   const auto& set = *part.shard->mirrors;
   auto question = question_now(query, order, part);
   Candidates probed;
   probed.insert(*due);
   question.excluded = question.excluded | (Candidates::first(set.size()) - probed);
-  return seated(query, part, std::move(question), order.table.connect_timeout);
+  return seated(query, order, part, std::move(question));
 }
 
 /// The mirror that a rule named for this attempt, unless it is full.
-std::optional<Selected> mirror_wanted(const ShardOrder& order, ShardPart& part) {
+std::optional<Selected> mirror_wanted(const Query& query, const ShardOrder& order,
+                                      ShardPart& part) {
   const auto wanted = std::exchange(part.wanted, std::nullopt);
   if (!wanted) return std::nullopt;
   auto seat = (*part.shard->mirrors)[*wanted].agent->seats.try_take();
   if (!seat) return std::nullopt;
-  return Selected{*wanted, order.table.connect_timeout, *std::move(seat)};
+  return Selected{*wanted, time_to_connect(query, order, part, *wanted), *std::move(seat)};
 }
 
 }  // namespace
+
+/// What waiting for mirrors and connecting to others have left over bounds connecting (SS-111).
+/// Half of it is kept for a further mirror while there is one; a moment is always left.
+Micros time_to_connect(const Query& query, const ShardOrder& order, const ShardPart& part,
+                       std::size_t chosen) {
+  const auto longest = order.table.connect_timeout;
+  if (!part.selection_left || *part.selection_left / 2 >= longest) return longest;
+  const bool others = part.retries && has_untried(query, order, part, chosen);
+  const auto left = others ? *part.selection_left / 2 : *part.selection_left;
+  return std::min(longest, std::max(left, Deadlines::kTick));
+}
 
 Question question_of(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& shard = *part.shard;
@@ -78,7 +143,7 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
   auto excluded = part.excluded;
   for (const auto& [mirror, at] : part.gone)
     if (view.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
-  auto last = too_old(query, order, view);
+  auto last = too_old(query, order, part, view) | view.unreachable;
   const auto& protection = *shard.protection;
   if (protection.unavailable.any() || protection.breaker) {
     const auto now = Loop::now();
@@ -88,7 +153,9 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
     if (protection.breaker) last = last | protection.breaker->tripped(now);
   }
   const auto all = Candidates::first(view.mirrors.size()) - excluded;
-  const std::array reasons{part.avoided, last, part.left};
+  const auto others = part.among.empty() ? Candidates{} : all - part.among;
+  const std::array reasons{part.avoided, others,    unreachable(part),
+                           last,         part.left, asked_last(part, view)};
   const auto avoided = avoided_for(order.selection.at(shard), view.picture, all, reasons);
   return order.selection.question(shard, avoided, excluded);
 }
@@ -99,13 +166,29 @@ Question question_now(const Query& query, const ShardOrder& order, const ShardPa
   return question;
 }
 
-bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
+Candidates untried(const Query& query, const ShardOrder& order, const ShardPart& part) {
   const auto& set = *part.shard->mirrors;
   const auto asked = question_now(query, order, part);
   auto others = Candidates::first(set.size()) - part.tried - asked.excluded;
   if (asked.need != nullptr)
     others = suitable_for(*asked.need, set.view(query.worker.loop.index)->picture, others);
+  return others;
+}
+
+bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part,
+                 std::optional<std::size_t> but) {
+  auto others = untried(query, order, part);
+  if (but) others = others - only(*but);
   return !others.empty();
+}
+
+bool has_up_to_date(const Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto& set = *part.shard->mirrors;
+  const auto& view = *set.view(query.worker.loop.index);
+  const auto asked = question_now(query, order, part);
+  auto suitable = Candidates::first(set.size()) - asked.excluded;
+  if (asked.need != nullptr) suitable = suitable_for(*asked.need, view.picture, suitable);
+  return !(suitable - part.tried - too_old(query, order, part, view)).empty();
 }
 
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part) {
@@ -134,27 +217,31 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
   std::optional<Selected> selected;
   set.look_at_limits();  // a reload may just have limited its agents
   if (!all_full(query, order, part).empty()) selected = co_await wait_for_seat(query, order, part);
-  const auto until = part.select_until.value_or(TimePoint{});
-  if (!selected && !part.refused && Loop::now() < until && set.pinged()) {
+  auto& left = part.selection_left;
+  const auto until = [&](TimePoint now) {
+    return std::min(query.deadline, now + left.value_or(Micros{0}));
+  };
+  if (!selected && !part.refused && until(Loop::now()) > Loop::now() && set.pinged()) {
     const Waiting waiting(worker.process.waiting_selections);
     if (waiting.before() >= settings.max_waiting_selections.value) {
       part.refused = too_many_waiting(settings.max_waiting_selections.value);
       worker.counters.add(Count::selections_refused);
     } else {
       worker.counters.add(Count::selections_waited);
-      log.waiting(about, std::chrono::duration_cast<Micros>(until - Loop::now()));
+      const auto now = Loop::now();
+      log.waiting(about, std::chrono::duration_cast<Micros>(until(now) - now));
     }
     while (!part.refused && !selected && !part.over(query)) {
       const auto now = Loop::now();
-      if (now >= until || set.closed(worker.loop.index)) break;
+      if (until(now) <= now || set.closed(worker.loop.index)) break;
       set.check_now();
       PartStop stop(query, part);
-      co_await set.news(worker.loop, std::min(until, now + kRecheck), stop);
+      co_await set.news(worker.loop, std::min(until(now), now + kRecheck), stop);
+      *left -= std::chrono::duration_cast<Micros>(Loop::now() - now);
       if (part.over(query)) break;
       part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
       if (part.refused) break;
-      selected =
-          seated(query, part, question_now(query, order, part), time_to_connect(order, part));
+      selected = seated(query, order, part, question_now(query, order, part));
       if (!selected && !all_full(query, order, part).empty())
         selected = co_await wait_for_seat(query, order, part);
     }
@@ -174,14 +261,13 @@ Task<std::optional<Selected>> wait_for_mirror(Query& query, const ShardOrder& or
 std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardPart& part) {
   auto& worker = query.worker;
   const auto& set = *part.shard->mirrors;
-  if (auto wanted = mirror_wanted(order, part)) return wanted;
+  const auto longest = query.topology->settings.selection_timeout.value;
+  if (!part.selection_left && longest > Micros{0}) part.selection_left = longest;
+  if (auto wanted = mirror_wanted(query, order, part)) return wanted;
   if (order.selection.at(*part.shard) != nullptr) {
     const auto& log = *worker.process.selection_log;
     const SelectionLog::About about{query, order.selection, *part.shard};
     log.started(about);
-    const auto longest = query.topology->settings.selection_timeout.value;
-    if (!part.select_until && longest > Micros{0})
-      part.select_until = std::min(query.deadline, Loop::now() + longest);
     part.refused = refusal_of(order.selection, *part.shard, *set.view(worker.loop.index));
     if (part.refused) {
       log.failed(about, part.refused->reason);
@@ -189,7 +275,7 @@ std::optional<Selected> select_now(Query& query, const ShardOrder& order, ShardP
     }
   }
   if (auto probed = mirror_to_probe(query, order, part)) return probed;
-  return seated(query, part, question_now(query, order, part), order.table.connect_timeout);
+  return seated(query, order, part, question_now(query, order, part));
 }
 
 }  // namespace karmad

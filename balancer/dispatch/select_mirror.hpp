@@ -19,10 +19,22 @@ Question question_of(const Query& query, const ShardOrder& order, const ShardPar
 /// The same now: mirrors that are full are left out.
 Question question_now(const Query& query, const ShardOrder& order, const ShardPart& part);
 
-/// Whether a mirror suits, and is not full, that this part has not tried yet.
-bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part);
+/// How long connecting to the mirror may take.
+Micros time_to_connect(const Query& query, const ShardOrder& order, const ShardPart& part,
+                       std::size_t mirror);
+/// The mirrors that suit, and are not full, which this part has not tried yet.
+Candidates untried(const Query& query, const ShardOrder& order, const ShardPart& part);
 
-/// Whether one of them is in another zone than the mirror it tried last, and in none it has left.
+/// Whether a mirror suits, and is not full, that this part has not tried yet; other than `but`.
+bool has_untried(const Query& query, const ShardOrder& order, const ShardPart& part,
+                 std::optional<std::size_t> but = std::nullopt);
+
+/// Whether a mirror that suits no worse than those it tried was not tried yet, is not full, and is
+/// not known to be behind the generation that the client has seen (CO-077).
+bool has_up_to_date(const Query& query, const ShardOrder& order, const ShardPart& part);
+
+/// Whether one of those has_untried() finds is in another zone than the mirror it tried last, and
+/// in none it has left.
 bool has_other_zone(const Query& query, const ShardOrder& order, const ShardPart& part);
 
 /// The mirror to try by what is known now, the one that a rule named (`part.wanted`) before others;

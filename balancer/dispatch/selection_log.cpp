@@ -2,9 +2,9 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include "agent/dialect/manticore_json/json_text.hpp"
+#include "balancer/trace/process_log.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -31,17 +31,11 @@ void append_text(std::string& out, std::string_view name, std::string_view value
 
 }  // namespace
 
-SelectionLog::SelectionLog() {
-  logger_ = std::make_shared<spdlog::logger>("selection",
-                                             std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger_->set_pattern("%v");
-  logger_->flush_on(spdlog::level::debug);
-}
+SelectionLog::SelectionLog(std::shared_ptr<LineWriter> to)
+    : logger_(logger_for(std::move(to), "selection", "%v")) {}
 
 void SelectionLog::level(LogLevel least) {
-  constexpr std::array levels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                              spdlog::level::err};
-  logger_->set_level(levels[static_cast<std::size_t>(least)]);
+  set_level(*logger_, least);
 }
 
 void SelectionLog::write(spdlog::level::level_enum level, std::string_view message,

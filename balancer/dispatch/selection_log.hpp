@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "balancer/dispatch/selection.hpp"
+#include "balancer/trace/line_writer.hpp"
 
 namespace karmad {
 
@@ -12,8 +13,7 @@ namespace karmad {
 /// Costs a comparison where the level is off. Any thread may call it.
 class SelectionLog {
  public:
-  /// Writes to standard error, as the program's log does.
-  SelectionLog();
+  explicit SelectionLog(std::shared_ptr<LineWriter> to);
   void level(LogLevel least);
 
   /// What all messages of one selection say.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "balancer/dispatch/generation.hpp"
 #include "balancer/dispatch/hedge_plan.hpp"
 #include "balancer/dispatch/rest_of_reply.hpp"
 #include "balancer/dispatch/retry_budget.hpp"
@@ -30,6 +31,12 @@ struct ShardOrder {
   const Selection& selection;
 };
 
+/// Whether the mirrors of a shard have to agree on the answer; searches only (CO-070).
+inline bool by_quorum(const Query& query, const ShardOrder& order) {
+  return order.parsed.read && !order.parsed.follow_up &&
+         query.consistency.value_or(order.table.consistency) == Consistency::quorum;
+}
+
 /// The part of a query that goes to one shard, and how it ended; or one hedge of it.
 struct ShardPart {
   ShardPart() {}  // NOLINT: with `= default` it would be filled with zeros first
@@ -37,13 +44,17 @@ struct ShardPart {
   const Shard* shard = nullptr;
   unsigned number = 1;  ///< of the shard, for the trace
   Candidates tried;
-  Candidates avoided;   ///< taken only when no other mirror suits
-  Candidates left;      ///< zones that it left; avoided, but rather than `avoided` taken
-  Candidates excluded;  ///< not taken at all
-  bool waits = true;    ///< for a suitable mirror; a hedge does not
+  Candidates avoided;           ///< taken only when no other mirror suits
+  Candidates left;              ///< zones that it left; avoided, but rather than `avoided` taken
+  Candidates excluded;          ///< not taken at all
+  Candidates behind;            ///< said that they have not seen yet what the client has
+  ToldGenerations generations;  ///< that mirrors told in error answers
+  bool waits = true;            ///< for a suitable mirror; a hedge does not
   /// Mirrors that are gone as this query found out, and when; until a later ping says otherwise.
   std::vector<std::pair<std::size_t, TimePoint>> gone;
-  std::optional<TimePoint> select_until;  ///< the end of all waiting for mirrors (SS-111)
+  /// What is left of `selection_timeout` for waiting for mirrors and connecting to them, in all its
+  /// attempts (SS-111); nothing before the first selection, and where nobody waits.
+  std::optional<Micros> selection_left;
   std::optional<RetryLoop> retries;
   std::optional<RetryBudget::Live> live;
   std::optional<RetryBudget::Extra> extra;  ///< of the attempt that is queued or under way
@@ -54,6 +65,7 @@ struct ShardPart {
   // Of the next attempt:
   AttemptReason reason = AttemptReason::initial;
   std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
+  Candidates among;                   ///< its mirror is one of these, while one suits; empty: any
   Micros pause{};                     ///< that was made before it
 
   Outcome outcome = Outcome::cancelled;
@@ -67,7 +79,8 @@ struct ShardPart {
   /// An answer that is not entered into the mirror's history yet: merging it may show it broken.
   std::optional<AttemptEnd> unsettled;
   std::vector<FailedTry> failed;
-  std::optional<Refusal> refused;  ///< no mirror was selected, and no attempt failed before
+  /// No mirror was selected, and no attempt failed before; or too much waits for a helper thread.
+  std::optional<Refusal> refused;
 
   Stop* stop = nullptr;    ///< of what it waits for now
   bool cancelled = false;  ///< another one's answer counts

@@ -20,7 +20,10 @@ void fill_in(const Query& query, const ShardOrder& order, const Shard& shard,
 /// Without a word on retries, a list of time-outs allows as many as it has steps (CO-044).
 void describe(const Query& query, const ShardOrder& order, const Shard& shard,
               RetrySubject& subject) {
-  subject.kind = order.parsed.read ? RequestClass::read : RequestClass::write;
+  subject.kind = order.parsed.read           ? RequestClass::read
+                 : order.parsed.unclassified ? RequestClass::unclassified
+                                             : RequestClass::write;
+  subject.follow_up = order.parsed.follow_up;
   subject.has_idempotency_key = !query.head.find("Idempotency-Key").empty();
   subject.mirrors = shard.mirrors->size();
   fill_in(query, order, shard, subject.ordinary);
@@ -38,7 +41,7 @@ void begin(Query& query, const ShardOrder& order, ShardPart& part) {
   describe(query, order, *part.shard, part.retries.emplace(order.table.retry_rules).subject());
 }
 
-bool reject(ShardCall& call, std::string why) {
+Task<bool> reject(ShardCall& call, std::string why) {
   auto& [query, order, part] = call;
   query.worker.counters.add(Count::merge_rejected);
   part.outcome = part.unsettled->outcome = Outcome::wrong_reply;
@@ -48,13 +51,17 @@ bool reject(ShardCall& call, std::string why) {
   end.outcome = Outcome::wrong_reply;
   end.sent = true;
   const auto next = after_attempt(call, end);
+  const auto& set = *part.shard->mirrors;
+  for (std::size_t i = 0; i < set.size(); ++i)
+    if (&set[i] == part.mirror) part.shard->protection->standings.ended(i, end.outcome);
   settle(query, part);
-  if (query.stopped || !next.again() || next.pause > Micros{0}) return false;
-  if (!take_budget(call, next)) return false;
+  if (query.stopped || !next.again() || next.pause > Micros{0}) co_return false;
+  const bool may = co_await may_retry(call, next);
+  if (!may || query.stopped) co_return false;
   part.avoided = part.tried;
   part.reason = AttemptReason::retry;
   query.worker.counters.add(Count::retries);
-  return true;
+  co_return true;
 }
 
 void take_over(ShardCall& call, ShardPart& other) {

@@ -11,7 +11,7 @@ void begin(Query& query, const ShardOrder& order, ShardPart& part);
 
 /// The reply of an answered part could not be merged: its mirror sent something useless. True when
 /// the rules of retries allow another mirror to be asked: pass_shard_pipeline() again.
-bool reject(ShardCall& call, std::string why);
+Task<bool> reject(ShardCall& call, std::string why);
 
 /// Another part of the same shard's query has the answer that counts: how it ended, and its reply,
 /// become the part's. What the part had is settled.

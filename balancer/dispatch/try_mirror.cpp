@@ -3,6 +3,8 @@
 #include "agent/state_error.hpp"
 #include "agent/transport/http_syntax.hpp"
 #include "agent/transport/http_write.hpp"
+#include "balancer/dispatch/one_attempt.hpp"
+#include "balancer/long_work.hpp"
 
 namespace karmad {
 namespace {
@@ -39,6 +41,7 @@ bool report(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
     case Outcome::agent_error:
     case Outcome::client_mistake:
       error = state_error(end.reply.body());
+      end.nothing_done = error && error->nothing_done;
       if (error && end.outcome == Outcome::client_mistake) {
         end.outcome = Outcome::agent_error;
         end.why = error->why;
@@ -88,7 +91,8 @@ void tell_seat(Seat& seat, const AttemptEnd& end) {
       outcome == agent_error && (end.reply.status == 429 || end.reply.status == 503);
   if (outcome == answered || outcome == answered_with_warning || (end.outrun && end.sent))
     return seat.answered(end.took);
-  if (outcome == query_timeout || outcome == connect_timeout || end.out_of_time || refused)
+  if (outcome == query_timeout || outcome == connect_timeout || outcome == unreachable ||
+      end.out_of_time || refused)
     seat.dropped();
 }
 
@@ -105,7 +109,7 @@ AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& pa
                       : std::optional(request.body),
           .extra = extra,
           .passed_on = order.table.opaque ? &query.head : nullptr,
-          .repeatable = order.parsed.read,
+          .repeatable = order.parsed.read && !order.parsed.follow_up,
           .connect_timeout = connect_timeout,
           .first_byte_timeout = order.table.first_byte_timeout,
           .query_timeout = query_timeout(order, part),
@@ -114,7 +118,8 @@ AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& pa
           .limits = {.most = settings.max_packet_size.value,
                      .whole = order.plan == nullptr && order.parsed.read
                                   ? settings.reply_buffer_size.value
-                                  : settings.max_packet_size.value}};
+                                  : settings.max_packet_size.value,
+                     .memory = query.memory}};
 }
 
 }  // namespace
@@ -134,7 +139,8 @@ ExtraFields::ExtraFields(const Query& query, const ShardOrder& order, std::strin
 
 MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
                      AttemptEnd& end)
-    : query_(query),
+    : AttemptInFlight(selected.mirror),
+      query_(query),
       order_(order),
       part_(part),
       selected_(std::move(selected)),
@@ -151,16 +157,32 @@ MirrorTry::MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Sel
           order.dialect.write(query.request, order.parsed, order.plan, mirror_.tables, *written_),
           extra_.all(), selected_.connect_timeout)),
       trace_(traced(query, order, part, mirror_)),
+      under_way_(part.shard->protection->standings, selected_.mirror),
       stop_(query, part) {
   if (written_->empty()) written_.give_back();  // the client's own words go out
+  written_memory_.charge(query.memory, written_->capacity());
   query.worker.counters.add(Count::attempts);
   mirror_.tally.attempted(query.worker.loop.index);
   ++part.attempts;
+  set_.watch(*this, query.worker.loop.index);
 }
 
 Task<void> MirrorTry::ask() {
   auto& worker = query_.worker;
   return attempt(worker.loop, worker.pool(mirror_.agent), attempt_, stop_, end_);
+}
+
+/// The attempt ends now if that is of use: where it may be repeated, by the rules that would hold
+/// if it had ended so itself.
+void MirrorTry::unreachable() {
+  if (!query_.topology->settings.interrupt_unreachable.value) return;
+  const auto arrived = end_.reply.bytes.size();
+  if (arrived > std::exchange(arrived_, arrived)) return;  // it is answering
+  AttemptEnd end;
+  end.outcome = Outcome::unreachable;
+  end.sent = end_.sent_at != TimePoint{};
+  const ShardCall call{query_, order_, part_};
+  if (would_be_repeated(call, end)) static_cast<Stop&>(stop_).request(Why::unreachable);
 }
 
 /// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
@@ -181,24 +203,54 @@ void MirrorTry::keep_rest(char ends_in) {
   part_.rest = std::make_unique<RestOfReply>(source, std::move(selected_.seat), end_);
 }
 
+Judgement MirrorTry::check() const {
+  const auto& reply = end_.reply;
+  return order_.dialect.judge({reply.status, reply.content_type(), reply.body(), reply.left == 0},
+                              order_.plan != nullptr);
+}
+
+/// Of most answers only the beginning is looked at, and the rest is passed over in large steps.
+bool MirrorTry::is_long_to_check() const {
+  constexpr std::size_t kQuick = 4;
+  return end_.outcome == Outcome::answered &&
+         is_long_work(query_, end_.reply.body().size() / kQuick);
+}
+
+Task<void> MirrorTry::check_aside() {
+  auto work = [this] { checked_ = check(); };
+  Stop& stop = stop_;
+  stop.at(query_.deadline, Why::deadline);
+  const auto ended = co_await query_.worker.process.helpers->run(query_.worker.loop, stop, work);
+  stop.disarm();
+  if (ended == HelperPool::End::done) co_return;
+  end_.outcome = Outcome::cancelled;
+  end_.out_of_time = stop.why() == Why::deadline;
+  end_.why = "its answer was not looked through any more";
+  if (ended == HelperPool::End::refused) part_.refused = too_much_long_work();
+}
+
 void MirrorTry::judge() {
   auto& counters = query_.worker.counters;
+  if (auto& left = part_.selection_left) {  // connecting, or waiting to, took of it (SS-111)
+    const auto connected = end_.sent_at != TimePoint{} ? end_.sent_at : end_.ended;
+    *left -= std::chrono::duration_cast<Micros>(connected - attempt_.began);
+  }
   end_.outrun = part_.outrun && end_.outcome == Outcome::cancelled;
   if (end_.stale) counters.add(Count::stale_connections);
   if (end_.outcome == Outcome::connect_timeout) counters.add(Count::connect_timeouts);
+  if (end_.outcome == Outcome::unreachable) counters.add(Count::attempts_interrupted);
   if (end_.outcome == Outcome::query_timeout)
     counters.add(end_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
   char ends_in = 0;
   if (end_.outcome == Outcome::answered) {
-    auto judgement = order_.dialect.judge(
-        {end_.reply.status, end_.reply.content_type(), end_.reply.body(), end_.reply.left == 0},
-        order_.plan != nullptr);
+    auto judgement = checked_ ? *std::move(checked_) : check();
     end_.outcome = judgement.outcome;
     if (!judgement.message.empty()) end_.why = std::move(judgement.message);
     ends_in = judgement.ends_in;
   }
   if (aware_ && report(set_, selected_.mirror, end_))
     part_.gone.emplace_back(selected_.mirror, Loop::now());
+  part_.shard->protection->standings.ended(selected_.mirror, end_.outcome);
   tell_seat(selected_.seat, end_);
   if (end_.rest_on) keep_rest(ends_in);
   if (auto& breaker = part_.shard->protection->breaker; breaker && !part_.rest)

@@ -29,7 +29,7 @@ class ExtraFields {
 
 /// One attempt at one mirror, which is asked once and then judged; `end` is fresh. It holds the
 /// mirror's seat and what is sent, and lives as long as the attempt.
-class MirrorTry {
+class MirrorTry final : private AttemptInFlight {
  public:
   MirrorTry(Query& query, const ShardOrder& order, ShardPart& part, Selected selected,
             AttemptEnd& end);
@@ -37,12 +37,18 @@ class MirrorTry {
   MirrorTry& operator=(const MirrorTry&) = delete;
 
   Task<void> ask();
+  /// Whether looking through the answer would hold the worker: then check_aside() goes first.
+  bool is_long_to_check() const;
+  /// Has a helper thread find out what the answer means.
+  Task<void> check_aside();
   /// Says in `end` what the answer means, enters it in the mirror's record, and ends its trace. A
   /// merged answer that is good so far is not recorded yet: merging may show it broken.
   void judge();
 
  private:
+  Judgement check() const;
   void keep_rest(char ends_in);
+  void unreachable() override;
 
   Query& query_;
   const ShardOrder& order_;
@@ -53,10 +59,14 @@ class MirrorTry {
   Mirror& mirror_;
   bool aware_;  ///< the set's state machine wants to know
   Buffer written_;
+  MemoryReservation written_memory_;
   ExtraFields extra_;
   AttemptOrder attempt_;
   std::optional<OpenAttempt> trace_;  ///< where somebody will read it
+  Standings::UnderWay under_way_;
   PartStop stop_;
+  std::size_t arrived_ = 0;  ///< bytes of the reply, when its mirror was last found unreachable
+  std::optional<Judgement> checked_;  ///< by a helper thread
 };
 
 }  // namespace karmad

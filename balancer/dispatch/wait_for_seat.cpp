@@ -86,7 +86,8 @@ Task<std::optional<Selected>> wait_for_seat(Query& query, const ShardOrder& orde
     if (in_line.claim()->got()) {
       auto got = in_line.take();
       if (suiting(query, order, part).contains(got->mirror)) {
-        selected.emplace(got->mirror, order.table.connect_timeout, std::move(got->seat));
+        selected.emplace(got->mirror, time_to_connect(query, order, part, got->mirror),
+                         std::move(got->seat));
         break;
       }
     } else if (Loop::now() >= query.deadline) {

@@ -1,5 +1,6 @@
 #include "balancer/ingress/acceptor.hpp"
 
+#include <linux/filter.h>
 #include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -79,6 +80,24 @@ std::string peer_name(const Endpoint& peer) {
     return tcp.address().to_string();
   }
   return {};
+}
+
+/// Has the kernel drop requests for new connections, which come back as refused ones once the
+/// socket is closed. Closing it at once would reset those whose handshake is under way.
+void refuse_handshakes(int listener, int family) {
+  if (family == AF_UNIX) {
+    ::shutdown(listener, SHUT_RD);  // connect() fails, what waits can be accepted
+    return;
+  }
+  constexpr unsigned kFlags = 13;  // their place in the TCP header
+  constexpr unsigned kSyn = 0x02;
+  constexpr unsigned kAck = 0x10;
+  std::array<sock_filter, 5> code{
+      {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlags), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kSyn | kAck),
+       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSyn, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
+       BPF_STMT(BPF_RET | BPF_K, 0xffffffff)}};
+  const sock_fprog program{.len = code.size(), .filter = code.data()};
+  ::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
 /// Waits until there may be somebody to accept.
@@ -163,19 +182,24 @@ Acceptor::Acceptor(Worker& worker, const Listening& listening)
     : worker_(worker),
       protocol_(listening.protocol),
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
-      pause_(worker.loop),
-      departures_(worker.loop) {}
+      pause_(worker.loop) {}
 
 void Acceptor::start() {
   spawn(run());
 }
 
+void Acceptor::refuse_new() {
+  draining_ = true;
+  refuse_handshakes(acceptor_.native_handle(), protocol_.family());
+  for (auto* waiting : std::vector(waiting_.begin(), waiting_.end()))
+    waiting->request(Why::cancelled);
+}
+
 void Acceptor::stop() {
+  while (accept_those_waiting().value_or(0) == kAtOnce) continue;
   error_code ignored;
   acceptor_.close(ignored);
   pause_.request(Why::cancelled);
-  for (auto* waiting : std::vector(waiting_.begin(), waiting_.end()))
-    waiting->request(Why::cancelled);
 }
 
 Task<void> Acceptor::run() {
@@ -183,26 +207,28 @@ Task<void> Acceptor::run() {
   while (acceptor_.is_open()) {
     Knock knock{acceptor_};
     co_await knock;
-    const auto error = accept_those_waiting();
-    if (error && acceptor_.is_open()) {
+    const auto accepted = accept_those_waiting();
+    if (!accepted && acceptor_.is_open()) {
       // Out of descriptors, most likely: what is open goes on, new ones wait a little.
-      if (!trouble) spdlog::warn("accept: {}", error.message());
+      if (!trouble) spdlog::warn("accept: {}", accepted.error().message());
       co_await sleep(worker_.loop, Loop::now() + 100ms, pause_);
     }
-    trouble = bool(error);
+    trouble = !accepted;
   }
 }
 
-/// As many at once as still let others have their turn. Why it could not go on, if it could not.
-error_code Acceptor::accept_those_waiting() {
-  for (unsigned accepted = 0; accepted < kAtOnce && acceptor_.is_open();) {
+/// As many at once as still let others have their turn: how many, or why it could not go on.
+std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
+  unsigned accepted = 0;
+  while (accepted < kAtOnce && acceptor_.is_open()) {
     Endpoint peer;
     auto size = static_cast<socklen_t>(peer.capacity());
     const int fd =
         ::accept4(acceptor_.native_handle(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    // EINVAL: nobody will come any more.
+    if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINVAL)) break;
     if (fd < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)) continue;
-    if (fd < 0) return {errno, boost::system::system_category()};
+    if (fd < 0) return std::unexpected(error_code(errno, boost::system::system_category()));
     ++accepted;
     peer.resize(size);
     Socket socket(worker_.loop.io.get_executor());
@@ -210,11 +236,11 @@ error_code Acceptor::accept_those_waiting() {
     socket.assign(protocol_, fd, error);
     if (error) {
       ::close(fd);
-      return error;
+      return std::unexpected(error);
     }
     arrived({std::move(socket), peer, address_of(peer)});
   }
-  return {};
+  return accepted;
 }
 
 void Acceptor::arrived(Arrival arrival) {
@@ -257,19 +283,20 @@ void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings)
   spawn(wait(std::move(arrival), *std::move(turn), until));
 }
 
-/// Until the token is paid back, the peer leaves or the worker drains: then the token goes back.
+/// Until the token is paid back or the peer leaves: then the token goes back. When the worker
+/// drains the connection is let in.
 Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until) {
   const auto socket = arrival.socket.native_handle();
   Stop stop(worker_.loop);
   const auto place = waiting_.insert(waiting_.end(), &stop);
-  departures_.watch(socket, stop);
+  worker_.departures.watch(socket, stop);
   co_await sleep(worker_.loop, until, stop);
-  departures_.forget(socket);
+  worker_.departures.forget(socket);
   waiting_.erase(place);
-  if (!stop.requested()) {
+  if (!stop.requested() || draining_) {
     turn.over();
     begin(std::move(arrival));
-  } else if (acceptor_.is_open()) {
+  } else {
     worker_.process.rates.left_queue.fetch_add(1, std::memory_order_relaxed);
   }
 }

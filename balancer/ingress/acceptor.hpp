@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "balancer/ingress/departures.hpp"
 #include "balancer/worker.hpp"
 #include "config/address_range.hpp"
 
@@ -31,6 +30,10 @@ class Acceptor {
  public:
   Acceptor(Worker& worker, const Listening& listening);
   void start();
+  /// No new connections: handshakes that have begun may end, those that wait for their turn by the
+  /// rate are let in now.
+  void refuse_new();
+  /// Accepts the connections that are there, and closes.
   void stop();
 
  private:
@@ -40,7 +43,7 @@ class Acceptor {
     std::optional<IpAddress> address;  ///< none: a unix socket
   };
   Task<void> run();
-  error_code accept_those_waiting();
+  std::expected<unsigned, error_code> accept_those_waiting();
   void arrived(Arrival arrival);
   void let_in_by_rate(Arrival arrival, const InstanceSettings& settings);
   Task<void> wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until);
@@ -50,8 +53,8 @@ class Acceptor {
   const Protocol protocol_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
-  Departures departures_;
   std::list<Stop*> waiting_;  ///< the ends of their waits
+  bool draining_ = false;
 };
 
 }  // namespace karmad

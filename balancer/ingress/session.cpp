@@ -1,11 +1,13 @@
 #include "balancer/ingress/session.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
 #include "agent/same.hpp"
 #include "agent/transport/http_write.hpp"
+#include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/ticket_gate.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -27,6 +29,25 @@ bool is_dropped_easily(const RequestHead& head) {
 }
 
 }  // namespace
+
+/// Notices the client's end while bytes of it lie unread: no read is outstanding then.
+struct Session::DepartureWatch {
+  explicit DepartureWatch(Session& session)
+      : departures(session.worker_.departures),
+        socket(session.socket().native_handle()),
+        stop(session.worker_.loop),
+        guard(stop, &session, [](void* whom) { static_cast<Session*>(whom)->client_gone(); }) {
+    departures.watch(socket, stop);
+  }
+  DepartureWatch(const DepartureWatch&) = delete;
+  DepartureWatch& operator=(const DepartureWatch&) = delete;
+  ~DepartureWatch() { departures.forget(socket); }
+
+  Departures& departures;
+  const int socket;
+  Stop stop;
+  Stop::Guard guard;
+};
 
 Session::Session(Worker& worker, Socket socket, std::string client,
                  std::optional<IpAddress> address)
@@ -50,12 +71,18 @@ void Session::start() {
 
 void Session::drain() {
   ending_ = true;
-  if (phase_ == Phase::idle) close();
+  if (phase_ == Phase::idle) cancel();
+}
+
+void Session::end() {
+  watch_.reset();
+  if (within_answer_) return reset();
+  close();
 }
 
 void Session::abandon() {
   ending_ = true;
-  close();
+  end();
   if (query_ == nullptr) return;
   query_->client_left = true;
   query_->stop();
@@ -65,8 +92,26 @@ void Session::abandon() {
 void Session::unexpected() {
   if (!last().error) {
     unread_ = true;  // the next request; it waits its turn
+    if (query_ != nullptr) watch_departure();
     return;
   }
+  client_gone();
+}
+
+void Session::watch_departure() {
+  if (!watch_) watch_ = std::make_unique<DepartureWatch>(*this);
+}
+
+/// Whether something can be read.
+bool Session::has_bytes() {
+  char byte = 0;
+  return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/// The watch goes first: a descriptor that is closed may be another socket's at once.
+/// Ends the query that the client no longer waits for.
+void Session::client_gone() {
+  departed_ = true;
   if (query_ == nullptr || query_->client_left || timed_out_) return;
   worker_.counters.add(Count::clients_left);
   query_->client_left = true;
@@ -88,15 +133,18 @@ void Session::too_slow() {
   if (phase_ == Phase::reading) {
     cancel();  // it is told why
   } else {
-    close();
+    end();
   }
 }
 
 /// Begins a phase that may take `longest`. The clock stays armed where it rings early enough: most
-/// phases end long before their time.
+/// phases end long before their time. Only a long wait for the next request may count from a little
+/// earlier: whatever held the loop before must not take from the client's time.
 void Session::allow(Phase phase, Micros longest) {
+  constexpr Micros kLong = 10s;
+  const bool roughly = phase == Phase::idle && longest >= kLong;
   phase_ = phase;
-  due_ = (longest < 1s ? Loop::now() : worker_.loop.lately()) + longest;
+  due_ = (roughly ? worker_.loop.lately() : Loop::now()) + longest;
   if (clock_.armed() && checked_ <= due_) return;
   checked_ = due_;
   worker_.loop.arm(clock_, due_);
@@ -122,12 +170,18 @@ Task<bool> Session::more(std::string& in) {
 Background Session::run(boost::intrusive_ptr<Session> self) {
   for (bool stays = true; stays && self->open() && !self->ending_;) {
     self->await_request();
-    const auto got = co_await self->read();
+    auto got = co_await self->read();
+    if (got.error == asio::error::operation_aborted && self->has_bytes()) {  // since drain()
+      self->start_read();
+      got = co_await self->read();
+    }
     if (got.error) break;
     self->unread_ = true;
     stays = co_await self->serve();
   }
-  self->close();
+  const bool lingers = self->worker_.draining() && self->open() && !self->within_answer_;
+  if (lingers) co_await self->linger();
+  self->end();
 }
 
 /// Those of now. A query goes by them to its end.
@@ -149,6 +203,7 @@ Task<bool> Session::serve() {
     ~Lease() { worker.give_head(std::move(head)); }
   } lease{worker_};
   auto& head = *lease.head;
+  Memory memory(*this);
   Buffer in(worker_.loop.buffers, std::move(arrived()));
   unread_ = false;
   used_ = true;
@@ -179,24 +234,29 @@ Task<bool> Session::serve() {
     }
     // While the answer is made the next read is outstanding: it tells when the client leaves.
     if (in->size() == size && !unread_ && !reading()) start_read();
+    const bool more_waits = !reading();
     phase_ = Phase::answering;
     bool goes_on = false;
     {
       take_settings();
       Query query(worker_, *settings_, head, body, client_);
+      query.memory = &memory;
       worker_.counters.add(Count::bytes_in, query.bytes_in);
       query.admissions = &low_admissions_;
       query_ = &query;
+      if (more_waits) watch_departure();
       open_trace(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
       query_ = nullptr;
+      if (memory.denied() && !query.client_left) answer = given_up(query);
       close_trace(query, answer);
       if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
       RestLog log(query, answer);
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);
       auto outgoing = write_answer(answer, &head);
+      within_answer_ = true;
       const auto error = co_await send(outgoing);
       if (error == asio::error::would_block) {
         const bool sent = co_await send_rest(outgoing);
@@ -208,10 +268,16 @@ Task<bool> Session::serve() {
         const bool whole = co_await pass_rest(query, answer, log);
         if (!whole) co_return false;
       }
+      within_answer_ = false;
       worker_.loop.buffers.give(std::move(answer.body));
       if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
     }
+    watch_.reset();
+    memory.piece.release();
+    memory.body.release();
+    memory.forgive();
     in->erase(0, size);
+    if (!in->empty()) memory.body.charge(&memory, in->capacity());
     if (!goes_on || ending_ || !open()) co_return false;
   }
   co_return true;
@@ -254,6 +320,7 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
     co_return co_await refuse(413, fmt::format("the request's body of {} bytes is larger than "
                                                "max_packet_size ({})",
                                                head.content_length, most));
+  if (!has_room_for(head)) co_return co_await refuse_for_memory(in);
   const auto body_here = in.size() - head.size;
   if (head.expect_continue && body_here == 0) {
     Outgoing go_on{"HTTP/1.1 100 Continue\r\n\r\n", {}};
@@ -274,8 +341,14 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
         if (!co_await more(in)) break;
         continue;
       }
+      if (worker_.loop.turn.over()) {
+        co_await worker_.loop.turn.next();
+        if (timed_out_ || !open()) break;
+      }
       const auto have = in.size();
-      const auto room = std::min(whole - have, std::max(have, kPerTimeout));
+      const auto room = std::min({whole - have, std::max(have, kPerTimeout), kMostAtOnce});
+      const bool has_room = co_await make_room(in, next_room_of(whole, in.capacity(), have + room));
+      if (!has_room) break;
       resize_for_reading(in, have + room);
       auto got = read_now(in.data() + have, room);
       if (got.error == asio::error::would_block) {
@@ -289,6 +362,7 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
         allow(Phase::reading, settings().network_timeout.value);
       }
     }
+    if (memory_->denied()) co_return co_await refuse_for_memory(in);
     if (in.size() < whole) {
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the body of the request did not come in time");
@@ -319,11 +393,16 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
   in.resize(head.size);
   auto due = kPerTimeout;
   for (;;) {
+    const bool has_room =
+        co_await make_room(chunks, next_room(chunks.capacity(), chunks.size() + rest->size(),
+                                             settings().max_packet_size.value));
+    if (!has_room) co_return co_await refuse_for_memory(chunks);
     const auto used = decoder.put(*rest, chunks);
     if (!used) co_return co_await refuse(used.error().status, used.error().reason);
     rest->erase(0, *used);
     if (decoder.done()) break;
     if (!co_await more(*rest)) {
+      if (memory_->denied()) co_return co_await refuse_for_memory(chunks);
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the body of the request did not come in time");
     }

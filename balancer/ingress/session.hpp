@@ -13,8 +13,9 @@ namespace karmad {
 inline constexpr std::size_t kPerTimeout = 64 << 10;
 
 /// One client connection: reads requests, has them answered one after the other, writes the
-/// answers in order. While a query runs the next read is outstanding: it notices a client that
-/// leaves. An idle session holds itself and a small frame, nothing else.
+/// answers in order. While a query runs the next read is outstanding, or once a further request has
+/// come a watch without a read: they notice a client that leaves. An idle session holds itself and
+/// a small frame, nothing else.
 class Session final : public Stream {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number.
@@ -22,7 +23,7 @@ class Session final : public Stream {
   ~Session() override;
 
   void start();
-  /// Ends now when idle, else after the answer in the making.
+  /// Ends now when idle and nothing has come, else after the next answer.
   void drain();
   /// Ends at once.
   void abandon();
@@ -30,12 +31,26 @@ class Session final : public Stream {
   std::size_t place = 0;  ///< the worker's, to find it again
 
  private:
+  struct DepartureWatch;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
 
   struct Clock final : Deadline {
     explicit Clock(Session& of) : session(of) {}
     void expired() override { session.check_time(); }
     Session& session;
+  };
+
+  /// The memory of the request at hand, and of what was read behind it.
+  struct Memory final : MemoryHolder {
+    explicit Memory(Session& of) : MemoryHolder(of.worker_.loop.memory), session(of) {
+      session.memory_ = this;
+    }
+    ~Memory() override { session.memory_ = nullptr; }
+    void on_denied(MemoryDenial why) override { session.memory_denied(why); }
+
+    Session& session;
+    MemoryReservation body;
+    MemoryReservation piece;  ///< of an answer that is passed on
   };
 
   static Background run(boost::intrusive_ptr<Session> self);
@@ -47,6 +62,13 @@ class Session final : public Stream {
                           std::string_view& body);
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
+  Task<bool> make_room(std::string& bytes, std::size_t room);
+  bool has_room_for(const RequestHead& head);
+  Task<bool> refuse_for_memory(std::string& bytes);
+  void memory_denied(MemoryDenial why);
+  void end_for_memory();
+  Answer given_up(const Query& query);
+  void reset();
   Task<bool> send_rest(Outgoing out);
   Task<bool> send_now(Outgoing out);
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
@@ -58,10 +80,15 @@ class Session final : public Stream {
   Task<void> linger();
 
   void unexpected() override;
+  void client_gone();
+  void watch_departure();
+  bool has_bytes();
   void check_time();
   void too_slow();
   void allow(Phase phase, Micros longest);
   bool stays(const RequestHead* head) const;
+  /// Closes the connection; resets it within an answer: what the client has is not whole.
+  void end();
   const InstanceSettings& settings() const { return settings_->settings; }
 
   Worker& worker_;
@@ -74,10 +101,14 @@ class Session final : public Stream {
   TimePoint due_{};                    ///< the end of this phase
   TimePoint checked_{};                ///< when `clock_` expires
   Query* query_ = nullptr;
+  std::unique_ptr<DepartureWatch> watch_;  ///< while a query runs and a further request waits
+  Memory* memory_ = nullptr;               ///< while it serves
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
+  bool departed_ = false;             ///< the client ended its side, and no read is told so
   bool unread_ = false;               ///< bytes have arrived that nobody took
   bool timed_out_ = false;
+  bool within_answer_ = false;  ///< a part of it was sent, or may have been
   bool ending_ = false;
   bool used_ = false;     ///< had a request before
   bool greeted_ = false;  ///< had a complete head

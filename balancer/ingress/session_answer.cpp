@@ -22,11 +22,19 @@ Task<bool> Session::send_rest(Outgoing out) {
   out.head = head;
   auto error = error_code(asio::error::would_block);
   while (error == asio::error::would_block) {
+    if (memory_ != nullptr && memory_->denied()) {
+      reset();
+      co_return false;
+    }
     const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
     allow(Phase::writing, settings().network_timeout.value);
     error = co_await write(piece);
     if (error) break;
     out.consume(piece.head.size() + piece.body.size());
+    if (worker_.loop.turn.over()) {
+      co_await worker_.loop.turn.next();
+      if (!open()) co_return false;
+    }
     error = write_now(out);
   }
   co_return !error;
@@ -41,15 +49,17 @@ Task<bool> Session::send_now(Outgoing out) {
 }
 
 /// Passes the rest of a reply on as it arrives. What the client does not take stays at the agent:
-/// only one piece is here at a time. False: the answer is not whole, which the client sees by the
-/// end of its connection.
+/// only one piece is here at a time. False: the answer is not whole, and the connection is reset.
 Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   worker_.counters.add(Count::replies_passed);
   log.sent(answer.content().size());
   worker_.loop.buffers.give(std::move(answer.reply->bytes));  // its beginning was sent
   answer.reply->bytes.clear();
-  if (!reading() && last().error) co_return false;  // the client has left
-  query_ = &query;                                  // and may leave yet
+  answer.reply->memory.release();
+  memory_->piece.charge(memory_, kPassedPiece);
+  if (departed_) co_return false;
+  query_ = &query;  // the client may leave yet
+  if (!reading()) watch_departure();
   struct Asking {
     Query*& place;
     ~Asking() { place = nullptr; }
@@ -79,9 +89,11 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
 
 Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
   auto outgoing = write_answer(answer, head);
+  within_answer_ = true;
   const auto error = co_await send(outgoing);
-  if (error != asio::error::would_block) co_return !error;
-  const bool sent = co_await send_rest(outgoing);
+  bool sent = !error;
+  if (error == asio::error::would_block) sent = co_await send_rest(outgoing);
+  within_answer_ = !sent;
   co_return sent;
 }
 

@@ -1,6 +1,6 @@
 #include "balancer/pipeline/traced.hpp"
 
-#include "balancer/trace/access_log.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
@@ -13,7 +13,7 @@ std::uint64_t bytes_out(const Query& query, const Answer& answer) {
   return bare ? 0 : answer.length();
 }
 
-void log(AccessLog& log, const Query& query, const Answer& answer, TimePoint now,
+void log(LineWriter& log, const Query& query, const Answer& answer, TimePoint now,
          std::uint64_t bytes_out, std::string_view broken_off = {}) {
   Buffer line(query.worker.loop.buffers);
   append_access_line(*line, query.trace, now,

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
+#include "agent/transport/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
 #include "balancer/dispatch/selection.hpp"
 #include "balancer/readiness.hpp"
-#include "balancer/trace/access_log.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -53,8 +55,11 @@ class Collector {
  public:
   Collector(const Topology& topology, unsigned worker, TimePoint now)
       : topology_(topology), worker_(worker) {
-    for (const auto& agent : topology.agents)
+    for (const auto& agent : topology.agents) {
+      if (agent->id >= places_.size()) places_.resize(agent->id + 1);
+      places_[agent->id] = snapshot_.agents.size();
       snapshot_.agents.push_back(status_of(*agent, topology, now));
+    }
   }
 
   Snapshot run() {
@@ -72,9 +77,7 @@ class Collector {
 
  private:
   std::size_t place_of(const Agent& agent) {
-    const auto found = std::ranges::find_if(
-        topology_.agents, [&](const auto& other) { return other.get() == &agent; });
-    const auto place = static_cast<std::size_t>(found - topology_.agents.begin());
+    const auto place = places_[agent.id];
     ++snapshot_.agents[place].references;
     return place;
   }
@@ -141,6 +144,7 @@ class Collector {
   const Topology& topology_;
   unsigned worker_;
   Snapshot snapshot_;
+  std::vector<std::size_t> places_;  ///< in it, by Agent::id
 };
 
 /// The tickets of one pool, as they are now.
@@ -159,6 +163,15 @@ void add_tickets(std::vector<CounterRow>& rows, std::string_view pool, std::stri
   row("total", fmt::format("tickets of {}", what), or_unlimited(of.total));
   row("queued", fmt::format("requests that wait now for a ticket of {}", what),
       fmt::format("{}", queued));
+}
+
+void add_log(std::vector<CounterRow>& rows, const std::string& name, std::string_view what,
+             const LineWriter* log) {
+  rows.push_back({name + "_written", fmt::format("lines written to {}", what),
+                  fmt::format("{}", log != nullptr ? log->written() : 0)});
+  rows.push_back({name + "_dropped",
+                  fmt::format("lines {} had no room for or could not write", what),
+                  fmt::format("{}", log != nullptr ? log->dropped() : 0)});
 }
 
 /// What no single pool says.
@@ -186,6 +199,32 @@ void add_admission(std::vector<CounterRow>& rows, const Admission& admission) {
   rows.push_back({"tickets_would_be_refused",
                   "requests that would have been refused but for admission = monitor",
                   fmt::format("{}", would_be_refused)});
+}
+
+/// How far the workers keep up, and what helper threads do for them.
+void add_loops(std::vector<CounterRow>& rows, const Worker& worker) {
+  Micros longest{};
+  std::uint64_t late = 0;
+  for (const auto& each : worker.all) {
+    longest = std::max(longest, each->loop.delay.longest());
+    late += each->loop.delay.late();
+  }
+  const auto row = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    rows.push_back({std::string(name), std::string(help), fmt::format("{}", value)});
+  };
+  rows.push_back({"loop_longest_delay_ms",
+                  "longest a worker came late to its work in the last one to two minutes",
+                  fmt::format("{:.1f}", static_cast<double>(longest.count()) / 1000)});
+  row("loop_delays", "times a worker came more than 5 ms late to its work", late);
+  const auto* helpers = worker.process.helpers;
+  row("long_work", "merges, checks and parses done by helper threads",
+      helpers != nullptr ? helpers->done() : 0);
+  row("long_work_running", "of them, those that run now",
+      helpers != nullptr ? helpers->running() : 0);
+  row("long_work_waiting", "those that wait now for a thread",
+      helpers != nullptr ? helpers->waiting() : 0);
+  row("long_work_refused", "those refused because long_work_queue waited already",
+      helpers != nullptr ? helpers->refused() : 0);
 }
 
 }  // namespace
@@ -233,18 +272,23 @@ Snapshot collect(const Worker& worker) {
   process.counters.push_back(
       {"selections_waiting", "selections of a mirror that wait now because none suits",
        fmt::format("{}", worker.process.waiting_selections.load(std::memory_order_relaxed))});
+  std::uint64_t unasked = 0;
+  for (const auto& each : worker.all) unasked += each->loop.unasked.get();
+  row("unasked_bytes", "times an agent sent bytes nobody asked for, and lost the connection",
+      unasked);
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});
+  add_loops(process.counters, worker);
+  const auto& memory = worker.process.memory;
+  row("memory_used", "bytes of buffers that requests hold now (memory_limit)", memory.used());
+  row("memory_peak", "the most that was at a time", memory.peak());
+  row("memory_limit", "what memory_limit comes to, in bytes; 0: no limit", memory.limit());
   row("connections_queued", "client connections that wait now for their turn",
       worker.process.rates.connections.asleep());
   if (const auto* admission = worker.process.admission) add_admission(process.counters, *admission);
-  const auto* log = worker.process.access_log;
-  process.counters.push_back({"access_log_written", "lines written to the access log",
-                              fmt::format("{}", log != nullptr ? log->written() : 0)});
-  process.counters.push_back({"access_log_dropped",
-                              "lines the access log had no room for or could not write",
-                              fmt::format("{}", log != nullptr ? log->dropped() : 0)});
+  add_log(process.counters, "access_log", "the access log", worker.process.access_log);
+  add_log(process.counters, "log", "the log on standard error", worker.process.log);
   return snapshot;
 }
 

@@ -64,6 +64,54 @@ TEST(Buffers, KeepSoManyAndNoMore) {
   for (int i = 0; i < 400; ++i) EXPECT_GE(buffers.take().capacity(), Buffers::kSmall);
 }
 
+TEST(Buffers, KeepLargeOnesUpToASum) {
+  Buffers buffers(kKeepUpTo);
+  buffers.keep_at_most(1 << 20);
+  std::vector<std::string> taken;
+  for (int i = 0; i < 6; ++i) taken.push_back(buffers.take(300'000));
+  for (auto& buffer : taken) buffers.give(std::move(buffer));
+  std::size_t kept = 0;
+  for (int i = 0; i < 6; ++i) {
+    taken[i] = buffers.take(200'000);
+    if (taken[i].capacity() >= 300'000) kept += taken[i].capacity();
+  }
+  EXPECT_GE(kept, 900'000U);
+  EXPECT_LE(kept, 1U << 20);
+}
+
+TEST(NextRoom, LeavesAQuarterOfALargeBufferUnusedAtMost) {
+  std::size_t room = 8191;
+  for (std::size_t needed = 10'000; needed < 500'000'000; needed += 8192) {
+    const auto next = next_room(room, needed, 1 << 30);
+    EXPECT_GE(next, needed);
+    if (needed > 2 << 20) {
+      EXPECT_LE(next, needed + needed / 4);
+    }
+    room = next;
+  }
+}
+
+TEST(NextRoom, EndsAtWhatIsKnownToCome) {
+  EXPECT_EQ(next_room_of(40'000'000, 8191, 262'144), 262'144U);
+  EXPECT_EQ(next_room_of(40'000'000, 1 << 20, 1'100'000), 2U << 20);
+  EXPECT_EQ(next_room_of(40'000'000, 30'000'000, 30'000'001), 40'000'000U);
+  EXPECT_EQ(next_room_of(40'000'000, 40'000'000, 40'000'000), 40'000'000U);
+  EXPECT_EQ(next_room(36'000'000, 36'000'001, 40'000'000), 40'000'000U);
+  EXPECT_EQ(next_room(36'000'000, 40'000'001, 40'000'000), 40'000'001U);
+}
+
+TEST(DropSpareRoom, KeepsTheBytesAndWhatIsSmall) {
+  std::string bytes(3 << 20, 'x');
+  bytes.reserve(9 << 20);
+  drop_spare_room(bytes);
+  EXPECT_EQ(bytes, std::string(3 << 20, 'x'));
+  EXPECT_EQ(bytes.capacity(), 3U << 20);
+  std::string small = "abc";
+  small.reserve(500'000);
+  drop_spare_room(small);
+  EXPECT_GE(small.capacity(), 500'000U);
+}
+
 TEST(Buffer, GoesBackByItselfOnceHoweverItIsMoved) {
   Buffers buffers(kKeepUpTo);
   const char* where = nullptr;

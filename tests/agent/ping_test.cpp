@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "strategies/registry.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 #include "tests/support/fake_mirror.hpp"
@@ -64,6 +66,55 @@ TEST(Pings, ThatAreWantedComeSoonerThanTheInterval) {  // SD-004, SS-128
   pinged.set->check_now();
   EXPECT_TRUE(pinged.until([&] { return mirror.requests() == 2; }));
   EXPECT_GE(Loop::now() - ended, kRecheck - 20ms);  // but not at once
+}
+
+/// An attempt that counts how often it was told.
+struct Watching final : AttemptInFlight {
+  Watching() : AttemptInFlight(0) {}
+  void unreachable() override {
+    ++told;
+    if (then) then();
+  }
+  int told = 0;
+  std::function<void()> then;
+};
+
+TEST(Pings, ThatTimeOutAreToldToAttemptsUnderWay) {  // SD-008
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 20ms, 100ms);
+  ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+  Watching first;
+  auto ended_by_it = std::make_unique<Watching>();
+  Watching last;
+  std::unique_ptr<Watching> begun_by_it;
+  first.then = [&] {
+    ended_by_it.reset();
+    if (begun_by_it) return;
+    begun_by_it = std::make_unique<Watching>();
+    pinged.set->watch(*begun_by_it, 0);
+  };
+  for (auto* attempt : {&first, ended_by_it.get(), &last}) pinged.set->watch(*attempt, 0);
+  mirror.react([](const std::string&) { return silence(); });
+  EXPECT_TRUE(pinged.until([&] { return last.told == 1; }));
+  EXPECT_EQ(first.told, 1);
+  EXPECT_EQ(ended_by_it, nullptr);
+  ASSERT_NE(begun_by_it, nullptr);
+  EXPECT_EQ(begun_by_it->told, 0) << "it began after the ping";
+  EXPECT_TRUE(pinged.until([&] { return begun_by_it->told == 1; })) << "the next one times out too";
+}
+
+TEST(Pings, ThatTimeOutWhileOtherRequestsAreAnsweredAreToldToNoAttempt) {
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 20ms, 50ms);
+  ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+  Watching attempt;
+  pinged.set->watch(attempt, 0);
+  mirror.react([](const std::string&) { return silence(); });
+  pinged.agent->vitals.last_reply = (Loop::now() + 1h).time_since_epoch().count();
+  const auto before = mirror.requests();
+  EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= before + 3; }));
+  EXPECT_EQ(attempt.told, 0);
+  EXPECT_EQ(pinged.role(), Role::unknown);
 }
 
 TEST(Pings, ThatFailMakeTheMirrorUnknownAndAreRepeatedOnceAtOnce) {  // SD-008, SS-151

@@ -51,6 +51,37 @@ TEST(StateError, LetsTheCodeDecideWhereThereIsOne) {  // SD-023
   EXPECT_EQ(what(R"({"code": 18446744073709551615})"), std::nullopt);
 }
 
+TEST(StateError, KnowsWhatWasRefusedBeforeAnythingWasDone) {  // CO-032
+  const struct {
+    std::string_view body;
+    bool nothing_done;
+  } cases[] = {
+      {R"({"code": 10107})", true},
+      {R"({"code": 13435})", true},
+      {R"({"code": 10058})", true},
+      {R"({"code": 13436})", true},
+      {R"({"error": {"type": "not_primary"}})", true},
+      {R"({"error": {"type": "not_primary"}, "items": [], "n": 0, "created": false})", true},
+      {R"({"code": 189})", false},
+      {R"({"code": 11602})", false},
+      {R"({"code": 11600})", false},
+      {R"({"code": 91})", false},
+      {R"({"type": "recovering"})", false},
+      {R"({"type": "shutting_down"})", false},
+      {R"({"writeConcernError": {"code": 10107}})", false},
+      {R"({"code": 10107, "n": 1})", false},
+      {R"({"code": 10107, "created": true})", false},
+      {R"({"error": {"type": "not_primary", "items": [{"insert": {}}]}})", false},
+      {R"({"error": {"type": "not_primary"}, "items": [{"insert": {}}]})", false},
+      {R"({"code": 10107, "writeErrors": [{"index": 3}]})", false},
+  };
+  for (const auto& c : cases) {
+    const auto error = state_error(c.body);
+    ASSERT_TRUE(error) << c.body;
+    EXPECT_EQ(error->nothing_done, c.nothing_done) << c.body;
+  }
+}
+
 TEST(StateError, CarriesTheVersionMarkAndItsReason) {  // SD-015
   const auto error =
       state_error(R"({"code": 189, "version": {"process_id": "abc", "counter": 7}})");

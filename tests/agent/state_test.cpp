@@ -39,10 +39,26 @@ TEST(SetState, PingsAKnownMirrorOnceMoreAfterANetworkError) {  // SD-008
   EXPECT_EQ(state[1].generation, 1U);
 }
 
-TEST(SetState, GivesUpConnectionsInUseAfterAPingTimedOut) {  // SD-008
+TEST(SetState, InterruptsAttemptsAfterAPingTimedOut) {  // SD-008
   auto state = settled();
   EXPECT_EQ(state.failed(1, PingFailure::timeout, "too slow", at(2s)),
-            (Effects{.drop_idle = only(1)}));
+            (Effects{.drop_idle = only(1), .interrupt = only(1)}));
+  EXPECT_TRUE(state[1].unreachable);
+  EXPECT_EQ(state.failed(1, PingFailure::timeout, "too slow", at(3s)),
+            Effects{.interrupt = only(1)})
+      << "those that began since";
+  EXPECT_EQ(state.failed(1, PingFailure::slow, "too slow", at(4s)), Effects{})
+      << "other requests are answered";
+  EXPECT_FALSE(state[1].unreachable);
+  EXPECT_EQ(state.failed(1, PingFailure::network, "refused", at(5s)), Effects{});
+  EXPECT_TRUE(state[1].unreachable);
+  state.answered(1, {.role = Role::replica}, 1ms, at(6s));
+  EXPECT_FALSE(state[1].unreachable);
+}
+
+TEST(SetState, InterruptsNothingWhilePingsWereNeverAnswered) {
+  auto state = set_of(SetKind::roles);
+  EXPECT_EQ(state.failed(1, PingFailure::timeout, "too slow", at(2s)), Effects{});
 }
 
 TEST(SetState, DropsTheConnectionsOfAMirrorThatWasUnknownForAnotherReason) {  // SD-008

@@ -267,6 +267,10 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
        "c:3:26: ha_strategy has nothing to choose from: the line has one agent"},
       {table(" agent = a:1[retry_count=9]"),
        "c:3:10: 9 retries: more than 8 are hardly ever of use"},
+      {searchd("agent_retry_count = 4\n max_attempts = 6") + table(" agent = a:1|b:1"),
+       "makes 9 attempts, but max_attempts = 6 in c:3:17 ends them"},
+      {table(" agent = a:1|b:1[retry_count=7]\n max_attempts = 3"),
+       "retry_count=7 makes 8 attempts, but max_attempts = 3 in c:4:17 ends them"},
       {table(" agent = a:1:x|a:1:x"), "c:3:16: a:1 is a mirror of this line already"},
       {table(" agent = a:1\n agent_query_timeout = 1m"),
        "c:4:24: agent_query_timeout (1m) can never be reached: request_timeout ends the whole "

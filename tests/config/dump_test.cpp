@@ -10,14 +10,16 @@ namespace {
 const char* const kEverything =
     "searchd {\n listen = 9308\n listen = [::1]:9309\n listen = /run/k.sock\n workers = 3\n"
     " ha_strategy = nodeads\n ha_period_karma = 1500ms\n ha_ping_interval = 0\n"
-    " ping_timeout = 100\n ping_path = /a?b=$\\{x\\}\n karma_compound = 0\n dead_after = 5\n"
+    " ping_timeout = 100\n interrupt_unreachable = 0\n ping_path = /a?b=$\\{x\\}\n karma_compound "
+    "= 0\n dead_after = 5\n"
     " agent_connect_timeout = 250\n agent_query_timeout = 2s\n agent_retry_count = 0\n"
     " agent_retry_delay = 10\n request_timeout = 4001\n persistent_connections_limit = 7\n"
     " hostname_lookup = request\n partial_results = deny\n collation = binary\n"
     " client_timeout = 20\n network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8193\n"
     " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
-    " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
-    " log_level = debug\n ping_type = native\n read_preference = secondaryPreferred\n"
+    " memory_limit = 3g\n buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
+    " shutdown_linger = 300ms\n log_level = debug\n ping_type = native\n read_preference = "
+    "secondaryPreferred\n"
     " tag_sets = dc:ny,rack:2|dc:sf|\n max_staleness = 2m\n local_threshold = 0\n"
     " selection_timeout = 0\n max_waiting_selections = 0\n selection_log_level = debug\n"
     " tags_in_flat = 1\n retry_reads = 0\n hedge = p99\n hedge_step = 20\n breaker = 1\n"
@@ -73,11 +75,42 @@ TEST(Dump, SaysWhereEachValueCameFrom) {
   for (const char* line :
        {"  listen = 127.0.0.1:9308  # default\n", "  workers = auto  # default\n",
         "  ha_period_karma = 30s  # c:2:20\n", "  ha_ping_interval = 1s  # default\n",
-        "  # agent_retry_count is unset: one retry of a read, on another mirror\n",
-        "table t {  # c:4:1\n", "  type = distributed\n", "  agent = a:9308:t|b:2:t  # c:6:10\n",
+        "  # agent_retry_count is unset: each other mirror once\n", "table t {  # c:4:1\n",
+        "  type = distributed\n", "  agent = a:9308:t|b:2:t  # c:6:10\n",
         "  dialect = manticore  # default\n"})
     EXPECT_NE(dumped.find(line), std::string::npos) << line << "not in\n" << dumped;
   EXPECT_EQ(dumped.find("mirror_retry_count"), std::string::npos) << "other names are not dumped";
+}
+
+// What a count comes to is in force, and not what `max_attempts` is by default.
+TEST(Dump, SaysHowManyAttemptsAreMadeForEachAgentLine) {
+  const struct {
+    const char* searchd;
+    const char* table;
+    const char* line;
+    int attempts;
+  } cases[] = {
+      {"", "", "a|b|c", 6},
+      {"", "", "a|b|c|d|e|f|g|h", 8},
+      {"agent_retry_count = 0", "", "a|b|c|d|e|f|g|h", 6},
+      {"agent_retry_count = 3", "", "a|b|c", 10},
+      {"agent_retry_count = 3", "agent_retry_count = 1", "a|b|c", 6},
+      {"", "", "a|b|c:t[retry_count=10]", 11},
+      {"max_attempts = 6", "", "a|b|c:t[retry_count=10]", 6},
+      {"agent_retry_count = 3\n max_attempts = 50", "max_attempts = 4", "a|b|c", 4},
+  };
+  for (const auto& c : cases) {
+    const auto loaded = load_text(std::string("searchd {\n ") + c.searchd +
+                                  "\n}\ntable t {\n type = distributed\n " + c.table +
+                                  "\n agent = " + c.line + "\n}\n");
+    ASSERT_TRUE(loaded.settings) << testing::PrintToString(lines(loaded.problems));
+    const auto dumped = dump(*loaded.settings);
+    EXPECT_NE(dumped.find("  # at most " + std::to_string(c.attempts) +
+                          " attempts of a request at the shard in c:"),
+              std::string::npos)
+        << c.searchd << c.line << "\n"
+        << dumped;
+  }
 }
 
 TEST(Dump, EscapesWhatWouldBeSyntax) {

@@ -1,11 +1,13 @@
 #include "config/load.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "tests/config/written.hpp"
 
@@ -56,6 +58,33 @@ TEST(Load, SaysWhyAFileCannotBeRead) {
             Lines{"/no/such/file cannot be read: No such file or directory"});
   EXPECT_EQ(lines(load(directory.path().string()).problems),
             Lines{directory.path().string() + " cannot be read: Is a directory"});
+}
+
+// Reading one might wait for ever.
+TEST(Load, RefusesToIncludeWhatIsNoRegularFile) {
+  const Directory directory;
+  const auto at = [&](const char* name) { return (directory.path() / name).string(); };
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  fs::create_directory(at("folder"));
+  const auto where =
+      directory.write("c", "include = pipe\n include = folder\ninclude = /dev/zero\n");
+  EXPECT_EQ(lines(load(where).problems),
+            (Lines{where + ":1:1: " + at("pipe") + " cannot be read: it is not a regular file",
+                   where + ":2:2: " + at("folder") + " cannot be read: it is not a regular file",
+                   where + ":3:1: /dev/zero cannot be read: it is not a regular file"}));
+}
+
+// So that `--config <(…)` works; a reload asks for a regular file.
+TEST(Load, TakesTheConfigurationItselfFromAPipeWhereThatIsAllowed) {
+  const Directory directory;
+  const auto path = (directory.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(lines(load(path, real_surroundings(), FileKind::regular).problems),
+            Lines{path + " cannot be read: it is not a regular file"});
+  std::jthread writer([&] { std::ofstream(path) << "searchd {\n workers = 3\n}\n"; });
+  const auto loaded = load(path);
+  ASSERT_TRUE(loaded.settings);
+  EXPECT_EQ(loaded.settings->searchd.workers.value, 3u);
 }
 
 TEST(Load, GivesSettingsOrProblemsAndNeverBoth) {

@@ -17,7 +17,7 @@ struct Parsed {
 Parsed parsed(Files files, const Variables& variables = {}) {
   Problems problems;
   auto tree = parse(
-      "c", world(std::move(files), variables),
+      "c", FileKind::any, world(std::move(files), variables),
       [](SectionKind, std::string_view key) { return key.starts_with("list"); }, problems);
   return {std::move(tree), lines(problems)};
 }

@@ -124,7 +124,7 @@ TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, C
   const auto s = settings_of("").searchd;
   EXPECT_TRUE(s.retry_reads.value);
   EXPECT_TRUE(s.retry_writes.value);
-  EXPECT_EQ(s.max_attempts.value, 6U);
+  EXPECT_FALSE(s.max_attempts);
   EXPECT_EQ(s.overload_max_retries.value, 5U);
   EXPECT_EQ(s.overload_backoff_base.value, 100ms);
   EXPECT_EQ(s.overload_backoff_cap.value, 10s);
@@ -139,6 +139,7 @@ TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, C
   EXPECT_FALSE(s.hedge_step);
   EXPECT_EQ(s.hedge_max.value, 1U);
   EXPECT_FALSE(s.hedge_disabled.value);
+  EXPECT_TRUE(s.interrupt_unreachable.value);
   EXPECT_EQ(s.hedge_max_load_percent.value, 200U);
   EXPECT_FALSE(s.agent_first_byte_timeout);
   EXPECT_FALSE(s.search_timeouts);
@@ -157,13 +158,14 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
           " overload_retarget = 0\n adaptive_retries = 1\n throttle_max_retries = 4\n"
           " throttle_max_wait = 700\n unavailable_for = 60\n retry_budget_percent = 10\n"
           " retry_budget_min = 0\n hedge = p95\n hedge_step = 20\n hedge_max = 2\n"
-          " hedge_disabled = 1\n hedge_max_load_percent = 0\n agent_first_byte_timeout = 80\n"
+          " interrupt_unreachable = 0\n hedge_disabled = 1\n hedge_max_load_percent = 0\n "
+          "agent_first_byte_timeout = 80\n"
           " search_timeouts = 300, 1s ,3s\n breaker = 1\n breaker_reads = 7\n"
           " breaker_writes = 0\n breaker_window = 30\n access_log = -\n}")
           .searchd;
   EXPECT_FALSE(s.retry_reads.value);
   EXPECT_FALSE(s.retry_writes.value);
-  EXPECT_EQ(s.max_attempts.value, 3U);
+  EXPECT_EQ(s.max_attempts.value().value, 3U);
   EXPECT_EQ(s.overload_max_retries.value, 2U);
   EXPECT_EQ(s.overload_backoff_base.value, 50ms);
   EXPECT_EQ(s.overload_backoff_cap.value, 2s);
@@ -179,6 +181,7 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
   EXPECT_EQ(s.hedge_step.value().value, 20ms);
   EXPECT_EQ(s.hedge_max.value, 2U);
   EXPECT_TRUE(s.hedge_disabled.value);
+  EXPECT_FALSE(s.interrupt_unreachable.value);
   EXPECT_EQ(s.hedge_max_load_percent.value, 0U);
   EXPECT_EQ(s.agent_first_byte_timeout.value().value, 80ms);
   EXPECT_EQ(s.search_timeouts.value().value, (std::vector<Micros>{300ms, 1s, 3s}));
@@ -228,8 +231,9 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
                      " partial_results = deny\n collation = libc_cs\n client_timeout = 20\n"
                      " network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8k\n"
                      " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
-                     " buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 9\n"
-                     " log_level = debug\n}")
+                     " memory_limit = 3g\n buffer_keep_up_to = 2m\n listen_backlog = 100\n "
+                     "shutdown_timeout = 9\n"
+                     " shutdown_linger = 2\n log_level = debug\n}")
                      .searchd;
   ASSERT_EQ(s.listen.size(), 2U);
   EXPECT_EQ(text(s.listen[0].address), "*:9308");
@@ -258,9 +262,11 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
   EXPECT_EQ(s.max_header_count.value, 50U);
   EXPECT_EQ(s.max_connections.value, 1000U);
   EXPECT_EQ(s.max_json_depth.value, 64U);
+  EXPECT_EQ(s.memory_limit.value, (MemorySize{false, std::uint64_t{3} << 30}));
   EXPECT_EQ(s.buffer_keep_up_to.value, 2U << 20);
   EXPECT_EQ(s.listen_backlog.value, 100U);
   EXPECT_EQ(s.shutdown_timeout.value, 9s);
+  EXPECT_EQ(s.shutdown_linger.value, 2s);
   EXPECT_EQ(s.log_level.value, LogLevel::debug);
   EXPECT_EQ(text(s.ha_period_karma.at), "c:6:20") << "the place of the value";
 }

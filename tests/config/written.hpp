@@ -17,8 +17,8 @@ using Variables = std::map<std::string, std::string>;
 
 /// A world that consists of these files and variables only.
 inline Surroundings world(Files files, Variables variables = {}) {
-  return {.read_file = [files](const std::string& path,
-                               std::size_t at_most) -> std::expected<std::string, std::string> {
+  return {.read_file = [files](const std::string& path, std::size_t at_most,
+                               FileKind) -> std::expected<std::string, std::string> {
             const auto file = files.find(path);
             if (file == files.end()) return std::unexpected("No such file or directory");
             if (file->second.size() > at_most) return std::unexpected("it is too large");

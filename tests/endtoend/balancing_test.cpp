@@ -87,18 +87,37 @@ TEST(RoundRobin, GoesStrictlyInTheLinesOrderOverAllWorkers) {
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i % 3 + 1) << i;
 }
 
-// Manticore's case 259: a mirror that refuses has its turn, the retry is one, too.
+std::string around(Mirrors& mirrors, const std::string& between) {
+  return fmt::format("table t {{\n type = distributed\n agent = {}|{}|{}:products\n}}",
+                     mirrors[0].address(), between, mirrors[1].address());
+}
+
+// Manticore's case 259: a mirror that fails has its turn, the retry is one, too, once both others
+// are known to work. The first retry goes to the one that is, and leaves the order as it was.
 TEST(RoundRobin, TakesNoNoteOfHealthAndARetryIsATurn) {
   Mirrors mirrors(2);
-  const ClosedPort refused;
+  const FakeMirror failing(
+      [](const std::string&) { return json(R"({"error":"internal error"})", 500); });
   const Master master("ha_strategy = roundrobin\n ha_ping_interval = 0",
-                      fmt::format("table t {{\n type = distributed\n agent = {}|{}|{}:products\n}}",
-                                  mirrors[0].address(), refused.address(), mirrors[1].address()));
+                      around(mirrors, failing.address()));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(kQuery).status, 200);
   const auto order = mirrors.order();
   ASSERT_EQ(order.size(), 20u);
-  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i % 2 + 1) << i;
-  EXPECT_EQ(told(master, 1, "since_start/connect_failures"), 10);
+  EXPECT_EQ(order[0], 1u);
+  for (std::size_t i = 1; i < order.size(); ++i) EXPECT_EQ(order[i], 2 - i % 2) << i;
+  EXPECT_EQ(told(master, 1, "since_start/wrong_replies"), 9);
+}
+
+// Who refuses connections loses his turn until he was there again.
+TEST(RoundRobin, PassesOverWhoRefusesConnections) {
+  Mirrors mirrors(2);
+  const ClosedPort refused;
+  const Master master("ha_strategy = roundrobin", around(mirrors, refused.address()));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(kQuery).status, 200);
+  const auto order = mirrors.order();
+  ASSERT_EQ(order.size(), 20u);
+  for (std::size_t i = 3; i < order.size(); ++i) EXPECT_NE(order[i], order[i - 1]) << i;
+  EXPECT_LE(told(master, 1, "since_start/connect_failures"), 2);
 }
 
 // HA-003. 600 queries over three mirrors: 200 each, standard deviation 11.5; 58 is five of them.

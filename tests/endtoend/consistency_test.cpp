@@ -1,10 +1,12 @@
-// Searches that several mirrors have to agree on: `consistency = quorum` (CO-070 … CO-075); retries
-// that leave a zone (CO-030 … CO-038); shards that move while they are asked (CO-052, CO-056).
+// Searches that several mirrors have to agree on: `consistency = quorum` (CO-070 … CO-075).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "tests/support/fake_set.hpp"
 
@@ -36,6 +38,7 @@ class Copy {
     pings_until_ = pings;
   }
   void fails(Reaction reaction) { fails_ = std::move(reaction); }
+  void is_at(int generation) { generation_ = generation; }
 
  private:
   Reaction react(const std::string& request) {
@@ -103,6 +106,31 @@ const std::string kNative = "ping_type = native";
 Copy::Says told_by_pings(int generation, const std::string& role = "router") {
   return {.generation = generation, .in_answers = false, .in_pings = true, .role = role};
 }
+
+/// Quorum reads by several clients at a time; all have ended when it is there.
+class Reads {
+ public:
+  Reads(const RestingMaster& master, int reads, int clients) {
+    std::vector<std::thread> threads;
+    for (int client = 0; client < clients; ++client)
+      threads.emplace_back([&] {
+        for (int i = 0; i < reads / clients; ++i) {
+          const auto answer = master.find("", kQuorum);
+          const std::lock_guard lock(mutex_);
+          if (answer.status == 200) ++answered_;
+          ++generations_[at(answer.body, "/generation")];
+        }
+      });
+    for (auto& thread : threads) thread.join();
+  }
+  int answered() const { return answered_; }
+  int of_generation(const std::string& generation) { return generations_[generation]; }
+
+ private:
+  std::mutex mutex_;
+  int answered_ = 0;
+  std::map<std::string, int> generations_;
+};
 
 TEST(Quorum, AsksAsManyMirrorsAsAnUpdateCannotHaveMissed) {  // CO-070, CO-071
   const int expected[]{1, 1, 2, 2, 3};
@@ -176,6 +204,57 @@ TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
   }
   EXPECT_GE(master.count("quorum_barriers"), 1);
   EXPECT_EQ(master.count("quorum_failed"), 0);
+}
+
+// CO-072, CO-073: who can settle it is asked, not who is known to be behind. Agents that tell their
+// generation in answers only: nobody can wait for them.
+TEST(Quorum, OneLaggardOfThreeCostsNoRead) {
+  for (const bool with_primary : {false, true}) {
+    SCOPED_TRACE(with_primary);
+    Copies copies(with_primary ? std::vector<Copy::Says>{{.generation = 8, .role = "primary"},
+                                                         {.generation = 7, .role = "replica"},
+                                                         {.generation = 8, .role = "replica"}}
+                               : std::vector<Copy::Says>{
+                                     {.generation = 8}, {.generation = 7}, {.generation = 8}});
+    const RestingMaster master(with_primary ? seldom_pinged() : taking_turns(),
+                               copies.table(with_primary ? kNative : ""));
+    if (with_primary) {
+      ASSERT_TRUE(master.shows({"primary", "replica", "replica"}));
+    }
+    Reads reads(master, 240, 4);
+    EXPECT_EQ(reads.answered(), 240);
+    EXPECT_EQ(reads.of_generation("8"), 240);
+    EXPECT_EQ(master.count("quorum_failed"), 0);
+    EXPECT_EQ(master.count("quorum_barriers"), 0) << "a third mirror was there to ask";
+    EXPECT_GT(master.count("quorum_settling_reads"), 0);
+    EXPECT_LT(copies[1].searches(), 120) << "it is known to be behind";
+  }
+}
+
+// The pings tell what the third has seen; a read of it would cost more and say no more.
+TEST(Quorum, AThirdMirrorWhosePingsTellItsGenerationIsPinged) {
+  Copies copies({{.generation = 8, .in_pings = true},
+                 {.generation = 7, .in_pings = true},
+                 {.generation = 8, .in_pings = true}});
+  const RestingMaster master(seldom_pinged(), copies.table(kNative));
+  ASSERT_TRUE(master.shows({"router", "router", "router"}));
+  Reads reads(master, 30, 1);
+  EXPECT_EQ(reads.of_generation("8"), 30);
+  EXPECT_EQ(copies.searches(), 60);
+  EXPECT_EQ(master.count("quorum_settling_reads"), 0);
+}
+
+// Nobody is left out for good: once it has caught up it is asked like the others.
+TEST(Quorum, ALaggardThatHasCaughtUpIsAskedAgain) {
+  Copies copies({8, 7, 8});
+  const RestingMaster master(taking_turns(), copies.table());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.find("", kQuorum).status, 200);
+  ASSERT_GT(copies[1].searches(), 0);
+  copies[1].is_at(8);
+  const auto before = copies[1].searches();
+  EXPECT_TRUE(eventually([&] {
+    return master.find("", kQuorum).status == 200 && copies[1].searches() >= before + 3;
+  }));
 }
 
 TEST(Quorum, ThatIsNeverMetIsAnErrorWithEveryGeneration) {  // CO-075
@@ -301,108 +380,6 @@ TEST(Quorum, EndsWhenItsClientLeaves) {
     ASSERT_TRUE(eventually([&] { return copies.searches() == 2; }));
   }
   EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 1; }));
-}
-
-std::string in_zone(const std::string& address, std::string_view zone) {
-  return fmt::format("{}:products[tags=zone:{}]", address, zone);
-}
-
-std::string traced(const RestingMaster& master) {
-  return master.find("", kTraced).fields["x-karmad-trace"];
-}
-
-TEST(Zones, ARetryLeavesTheZoneOfAMirrorThatCannotBeReached) {  // CO-030, CO-038
-  auto gone = std::make_unique<FakeMirror>(always(nothing_found()));
-  const auto its_address = gone->address();
-  FakeSet mirrors(2);
-  const auto line =
-      fmt::format("{}|{}|{}", in_zone(its_address, "a"), in_zone(mirrors[0].address(), "a"),
-                  in_zone(mirrors[1].address(), "b"));
-  const RestingMaster master(seldom_pinged(), table_of({line}));
-  ASSERT_TRUE(master.shows({"router", "router", "router"}));
-  gone.reset();
-  int met = 0;
-  for (int i = 0; i < 9; ++i) {
-    const auto trace = traced(master);
-    if (at(trace, "/attempts/0/mirror") != its_address) continue;
-    ++met;
-    EXPECT_EQ(at(trace, "/attempts/1/mirror"), mirrors[1].address()) << trace;
-    EXPECT_EQ(at(trace, "/attempts/1/reason"), "zone");
-    EXPECT_EQ(at(trace, "/attempts/1/outcome"), "answered");
-  }
-  EXPECT_GE(met, 1);
-  EXPECT_LE(met, 3) << "it is left alone for a while";
-}
-
-TEST(Zones, ASearchLeavesTheZoneOfAMirrorInTroubleOnce) {  // CO-036, CO-037
-  FakeSet mirrors(4, json(R"({"error":"internal error"})", 503));
-  std::string line;
-  for (std::size_t i = 0; i < 4; ++i)
-    line.append(i > 0 ? "|" : "").append(in_zone(mirrors[i].address(), i < 2 ? "a" : "b"));
-  const RestingMaster master(seldom_pinged("agent_retry_count = 1"), table_of({line}));
-  ASSERT_TRUE(master.shows({"router", "router", "router", "router"}));
-  const auto trace = traced(master);
-  EXPECT_EQ(at(trace, "/attempts/1/reason"), "zone") << trace;
-  EXPECT_EQ(at(trace, "/attempts/2/reason"), "retry");
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(mirrors[i].requests(), 2U);
-}
-
-TEST(Zones, DoNotMatterWhenTheSettingSaysSo) {  // CO-031
-  FakeSet mirrors(2);
-  mirrors[0].react(always(json(R"({"error":"internal error"})", 503)));
-  const auto line =
-      fmt::format("{}|{}", in_zone(mirrors[0].address(), "a"), in_zone(mirrors[1].address(), "b"));
-  const RestingMaster master(seldom_pinged("zone_max_retries = 0"), table_of({line}));
-  ASSERT_TRUE(master.shows({"router", "router"}));
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(traced(master).contains("zone"));
-  EXPECT_GT(mirrors[0].requests(), 0U);
-}
-
-// CO-052: the table of shards is the configuration; a reload says where the shard is now.
-TEST(Moved, ARequestIsPlannedAnewWhenAReloadSaysWhereTheShardIs) {
-  for (const auto consistency : {std::string_view(), kQuorum}) {
-    SCOPED_TRACE(consistency);
-    FakeSet before(2);
-    FakeSet after(1);
-    std::atomic<bool> reloaded{false};
-    std::atomic<int> asked{0};
-    for (std::size_t i = 0; i < 2; ++i)
-      before[i].react([&](const std::string&) {
-        ++asked;
-        EXPECT_TRUE(eventually([&] { return reloaded.load(); }));
-        return refused(410, "X-Sub-Status: 1008\r\n", R"({"error":"moved"})");
-      });
-    RestingMaster master(taking_turns(), before.table());
-    auto pending = Pending::search(master, "nearest", fmt::format("{}{}", kTraced, consistency));
-    ASSERT_TRUE(eventually([&] { return asked == 1; }));
-    ASSERT_TRUE(master.reload(taking_turns(), after.table()));
-    reloaded = true;
-    const auto answer = pending.answer();
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    EXPECT_EQ(before.requests(), 1U);
-    EXPECT_EQ(after.requests(), 1U);
-    EXPECT_EQ(master.count("planned_anew"), 1);
-    EXPECT_EQ(master.count("queries"), 1);
-    const auto trace = answer.fields.at("x-karmad-trace");
-    EXPECT_EQ(at(trace, "/attempts/1/mirror"), after[0].address()) << trace;
-  }
-}
-
-TEST(Moved, WithoutANewConfigurationTheNextMirrorIsAsked) {  // CO-052
-  FakeSet mirrors(2);
-  mirrors[0].react(always(refused(410, "X-Sub-Status: 1007\r\n", R"({"error":"split"})")));
-  const RestingMaster master(taking_turns(), mirrors.table());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(master.find().status, 200);
-  EXPECT_EQ(master.count("planned_anew"), 0);
-}
-
-TEST(Moved, WhatNoAttemptRepairsIsReportedAsTheRulesSay) {  // CO-053, CO-056
-  FakeSet mirrors(2, refused(410, "X-Sub-Status: 1000\r\n", R"({"error":"made anew"})"));
-  const RestingMaster master(taking_turns(), mirrors.table());
-  EXPECT_EQ(master.find().status, 503);
-  EXPECT_EQ(mirrors.requests(), 3U);
-  mirrors.react(refused(449, "", R"({"error":"again"})"));
-  EXPECT_EQ(master.find().status, 449);
 }
 
 }  // namespace

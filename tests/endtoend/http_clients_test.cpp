@@ -61,6 +61,33 @@ TEST(AClientWhoLeaves, TakesItsAttemptsAlong) {
   EXPECT_EQ(blamed, 0);  // and it is nobody's fault
 }
 
+// No read is outstanding then: what the client has sent besides is not taken before its turn.
+TEST(AClientWhoLeaves, WithAFurtherRequestUnreadTakesItsAttemptAlong) {
+  FakeMirror mirror([](const std::string&) { return kNever; });
+  Master master("agent_query_timeout = 1h\n request_timeout = 1h\n ha_ping_interval = 0",
+                one_table(mirror));
+  int left = 0;
+  for (const bool together : {true, false})
+    for (const auto& [name, leave] : kWaysToLeave) {
+      SCOPED_TRACE(fmt::format("{}, {}", name, together ? "together" : "one after the other"));
+      std::optional<HttpClient> client(master.port());
+      ASSERT_TRUE(client->send(together ? kRequest + kRequest : kRequest));
+      ++left;
+      ASSERT_TRUE(eventually([&] { return mirror.requests() == static_cast<unsigned>(left); }));
+      if (!together) {
+        // Twice, so that one of them comes when the watch has begun.
+        ASSERT_TRUE(client->send(kRequest));
+        ASSERT_TRUE(client->send(kRequest));
+      }
+      EXPECT_EQ(mirror.open_connections(), 1u);
+      leave(client);
+      EXPECT_TRUE(eventually([&] { return mirror.open_connections() == 0; }));
+      EXPECT_TRUE(eventually([&] { return idle_agents(master); }));
+    }
+  EXPECT_EQ(master.count("clients_left"), left);
+  EXPECT_EQ(mirror.requests(), static_cast<unsigned>(left));
+}
+
 TEST(AClientWhoLeaves, InThePauseBeforeARetryEndsTheQuery) {
   FakeMirror mirror([](const std::string&) { return Reaction{"", Reaction::Then::close}; });
   Master master(

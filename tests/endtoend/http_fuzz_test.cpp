@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
@@ -45,6 +46,9 @@ std::string mutated(std::string text, Random& random) {
   return text;
 }
 
+constexpr std::string_view kMark = "mark-";
+constexpr std::string_view kOwnMark = "mark-000000000000";  ///< replaced by that of a request
+
 std::string posted(std::string_view target, std::string_view body, std::string_view fields = {}) {
   return fmt::format("POST {} HTTP/1.1\r\nHost: h\r\n{}Content-Length: {}\r\n\r\n{}", target,
                      fields, body.size(), body);
@@ -52,7 +56,7 @@ std::string posted(std::string_view target, std::string_view body, std::string_v
 
 const std::string kReply =
     R"({"took":1,"timed_out":false,"hits":{"total":2,"total_relation":"eq","hits":[)"
-    R"({"_id":1,"_score":7,"_source":{"title":"a \"b\" c","price":1.5,"tags":[1,2]}},)"
+    R"({"_id":1,"_score":7,"_source":{"title":"mark-000000000000","x":"a \"b\" c","price":1.5,"tags":[1,2]}},)"
     R"({"_id":9007199254740993,"_score":3,"_source":{"title":"d","price":-2e3,"tags":[]}}]},)"
     R"("aggregations":{"g":{"buckets":[{"key":1,"doc_count":2}]}}})";
 
@@ -123,6 +127,22 @@ TEST_F(Fuzzed, SurvivesMutatedRequests) {
   expect_well();
 }
 
+/// Every mark of a request that stands in `text`, in one line each.
+std::set<std::string> marks_in(std::string_view text) {
+  std::set<std::string> marks;
+  for (auto at = text.find(kMark); at != text.npos; at = text.find(kMark, at + 1))
+    marks.emplace(text.substr(at, kMark.size() + 12));
+  return marks;
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+/// The mirrors keep their connections, whatever they sent. Each request has a mark, which its
+/// answer carries: none gets to anybody else.
 TEST_F(Fuzzed, SurvivesMutatedReplies) {
   const auto chunked = fmt::format(
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -135,27 +155,38 @@ TEST_F(Fuzzed, SurvivesMutatedReplies) {
       "Content-Type: application/json\r\n\r\n" +
           kReply};
   Random random{20'240'602};
-  const auto react = [&](const std::string&) {  // of two mirrors: each calls it from its threads
-    static std::mutex mutex;
-    const std::scoped_lock lock(mutex);
-    auto reply = mutated(seeds[below(random, seeds.size())], random);
-    // The body alone as well, so that it gets through to the merge.
-    if (random() % 2 == 0) reply = json(mutated(kReply, random)).bytes;
-    return Reaction{reply, Reaction::Then::close};
-  };
+  const auto react =
+      [&](const std::string& request) {  // of two mirrors: each calls it from its threads
+        static std::mutex mutex;
+        const std::scoped_lock lock(mutex);
+        auto reply = mutated(seeds[below(random, seeds.size())], random);
+        // The body alone as well, so that it gets through to the merge.
+        if (random() % 2 == 0) reply = json(mutated(kReply, random)).bytes;
+        const auto marks = marks_in(request);
+        if (!marks.empty()) reply = replaced(reply, kOwnMark, *marks.begin());
+        return Reaction{reply, Reaction::Then::linger};
+      };
   a.react(react);
   b.react(react);
   std::optional<HttpClient> client(master.port());
   std::map<int, int> statuses;
   const std::array<std::string, 4> requests{
-      posted("/search", R"({"table":"one"})"), posted("/search", R"({"table":"two","limit":5})"),
-      posted("/search", R"({"table":"two","aggs":{"g":{"terms":{"field":"x"}}},"sort":["price"]})"),
-      "GET /web/x HTTP/1.1\r\nHost: h\r\n\r\n"};
+      posted("/search", R"({"table":"one","query":"mark-000000000000"})"),
+      posted("/search", R"({"table":"two","limit":5,"query":"mark-000000000000"})"),
+      posted("/search", R"({"table":"two","query":"mark-000000000000",)"
+                        R"("aggs":{"g":{"terms":{"field":"x"}}},"sort":["price"]})"),
+      "GET /web/mark-000000000000 HTTP/1.1\r\nHost: h\r\n\r\n"};
+  std::set<std::string> sent;
   for (std::size_t i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(client->send(requests[i % 4])) << i << master.process().output();
+    const auto mark = fmt::format("{}{:012x}", kMark, random() >> 16);
+    sent.insert(mark);
+    ASSERT_TRUE(client->send(replaced(requests[i % 4], kOwnMark, mark)))
+        << i << master.process().output();
     const auto answer = client->receive(false, 10s);
     ASSERT_TRUE(answer) << i << " " << master.process().output();
     ++statuses[answer->status];
+    for (const auto& found : marks_in(answer->body))
+      EXPECT_TRUE(found == mark || !sent.contains(found)) << i << " " << answer->body;
   }
   EXPECT_GT(statuses[200], 200);
   EXPECT_GT(statuses[502] + statuses[500], 10);

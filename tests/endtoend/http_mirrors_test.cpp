@@ -148,6 +148,12 @@ std::vector<Nasty> nasties() {
          return r;
        }(),
        elsewhere, elsewhere, elsewhere, wrong},
+      {"that changes to another protocol",
+       {"HTTP/1.1 101 X\r\nUpgrade: h2c\r\n\r\n" + whole(kBody)},
+       elsewhere,
+       elsewhere,
+       elsewhere,
+       wrong},
       {"that is no HTTP", {"220 mail.example ESMTP\r\n"}, elsewhere, elsewhere, elsewhere, wrong},
       {"of garbage", {std::string("\x00\xff\x16\x03", 4)}, elsewhere, elsewhere, elsewhere, wrong},
       {"HTTP/2", {"HTTP/2 200\r\n\r\n"}, elsewhere, elsewhere, elsewhere, wrong},

@@ -52,7 +52,7 @@ TEST_F(Opaque, PassesAnyMethodPathAndQueryString) {
       {"GET", "/kept/", "", "GET /kept/ HTTP/1.1"},
       {"GET", "/kept/a/b?q=1&r=%20x", "", "GET /kept/a/b?q=1&r=%20x HTTP/1.1"},
       {"GET", "/kept?q", "", "GET /kept?q HTTP/1.1"},
-      {"GET", "/kept/%7E..x/%00{}|", "", "GET /kept/%7E..x/%00{}| HTTP/1.1"},
+      {"GET", "/kept/%7E..x/%20{}|", "", "GET /kept/%7E..x/%20{}| HTTP/1.1"},
       {"POST", "/kept/x", "body", "POST /kept/x HTTP/1.1"},
       {"PUT", "/kept/x", "", "PUT /kept/x HTTP/1.1"},
       {"DELETE", "/kept/x", "", "DELETE /kept/x HTTP/1.1"},
@@ -78,9 +78,12 @@ TEST_F(Opaque, PassesAnyMethodPathAndQueryString) {
     EXPECT_EQ(has_line(seen, fmt::format("content-length: {}", c.body.size())), with_length);
   }
   EXPECT_EQ(client.request("GET", "/keptx")->status, 404);  // no part of the route
-  // A path that climbs could leave what the route opens.
+  // A path that climbs, or that not all read alike, could leave what the route opens.
   const auto seen = a.requests();
-  for (const auto* target : {"/moved/../x", "/moved/a/..", "/moved/%2e%2E/x", "/moved/./x"})
+  for (const auto* target :
+       {"/moved/../x", "/moved/a/..", "/moved/%2e%2E/x", "/moved/./x", "/moved/..%2fadmin",
+        "/moved/..;/admin", "/moved/..%5cadmin", "/moved/..\\admin", "/moved//admin",
+        "/moved/%252e%252e/x", "/moved/a%00", "/moved/a%2fb"})
     EXPECT_EQ(client.request("GET", target)->status, 400) << target;
   EXPECT_EQ(a.requests(), seen);
 }
@@ -250,7 +253,7 @@ TEST_F(Opaque, WhatWasNeverSentIsAlwaysRetried) {
     EXPECT_EQ(answer->body, "from b");
   }
   EXPECT_EQ(b.requests(), 6u);
-  EXPECT_GE(master.count("agent_retry"), 3);
+  EXPECT_GE(master.count("agent_retry"), 1);  // then it is left to the pings
 }
 
 TEST_F(Opaque, NoMirrorIsAnErrorThatNamesThemAll) {

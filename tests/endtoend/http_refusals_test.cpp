@@ -206,6 +206,34 @@ TEST_F(Refusals, WhatIsNotAnsweredHereIsToldOnAConnectionThatStays) {
   EXPECT_EQ(mirror.requests(), 0u);
 }
 
+/// What one parser takes for a search of table t, and another one for more, or for another table.
+TEST_F(Refusals, WhatEnginesReadDifferentlyIsNotPassedOn) {
+  const struct {
+    std::string_view target;
+    std::string_view body;
+  } cases[] = {
+      {"/sql", "SELECT id, 5 -- 3 AS y FROM t; DELETE FROM t WHERE id>0; SELECT 1"},
+      {"/sql?mode=raw", "query=SELECT+id+%23+FROM+t;DELETE+FROM+t%0a+FROM+t"},
+      {"/sql", "query=SELECT+id+FROM+t&query=DELETE+FROM+t"},
+      {"/sql?query=DELETE+FROM+t", "query=SELECT+id+FROM+t"},
+      {"/cli", "select id /* **/ from t /* */; delete from t"},
+      {"/cli_json", "select id, \"; delete from t; select \" from t"},
+      {"/cli_json", "/*! delete */ select id from t"},
+      {"/search", R"({"TABLE":"secret","table":"t"})"},
+      {"/search", R"({"table":"t","Index":"secret"})"},
+      {"/search", R"({"table":"t","query":{"match":{"x":"\u0041"}},"t\u0061BLE":"secret"})"},
+      {"/search", R"({"table":"secret","table":"t"})"},
+      {"/insert", R"({"TABLE":"secret","table":"t","id":1,"doc":{}})"},
+      {"/update", R"({"table":"t","index":"secret","id":1,"doc":{}})"},
+      {"/bulk", R"({"insert":{"Table":"secret","table":"t","id":1,"doc":{}}})"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.body);
+    expect_error(post(master.port(), c.target, c.body), 400);
+  }
+  expect_untouched();
+}
+
 TEST_F(Refusals, DeepJsonIsAnErrorWhereverItStands) {
   HttpClient client(master.port());
   const std::string open(30'000, '[');

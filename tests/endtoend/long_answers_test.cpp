@@ -140,6 +140,7 @@ TEST_F(LongAnswers, ThatBreakOffEndTheConnectionAndCountAgainstTheMirror) {
     ASSERT_TRUE(head);
     EXPECT_EQ(head->status, 200);
     const auto body = client.rest();
+    EXPECT_TRUE(client.was_reset());  // not an end like any other
     EXPECT_LT(body.size(), 2'000'000U);
     EXPECT_GT(body.size(), 60'000U);
     EXPECT_TRUE(json_of(2'000'000).starts_with(body));

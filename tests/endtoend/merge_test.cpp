@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
 
 namespace karmad::test {
 namespace {
@@ -130,6 +131,23 @@ TEST(Merge, OfTwoShardsEqualsTheAnswerOfOneAgentWithEverything) {
       EXPECT_EQ(master.number(fmt::format("/tables/0/shards/{}/mirrors/{}/since_start/attempts",
                                           shard, mirror)),
                 std::size(kQueries));
+}
+
+TEST(SumsOfShards, BeyondADoubleAreNullAndTheAnswerStaysJson) {
+  const auto shard = [](const std::string&) {
+    return json(R"({"took":0,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":[]},)"
+                R"("aggregations":{"s":{"value":1e308}}})");
+  };
+  const FakeMirror one(shard);
+  const FakeMirror other(shard);
+  const Master master(
+      "ha_ping_interval = 0",
+      fmt::format("table t {{\n type = distributed\n agent = {}:t\n agent = {}:t\n}}\n",
+                  one.address(), other.address()));
+  const auto answer =
+      master.search(R"({"table":"t","limit":0,"aggs":{"s":{"sum":{"field":"price"}}}})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.body.contains(R"("s":{"value":null})")) << answer.body;
 }
 
 }  // namespace

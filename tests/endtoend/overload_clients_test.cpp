@@ -35,23 +35,26 @@ TEST(ClientThatLeaves, EndsItsAttempts) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 0);
 }
 
-// Nothing else would end it in time: the query has ten minutes. How long it took is told as a
-// property of the test; it is of the order of a millisecond on a quiet machine.
-TEST(ClientThatLeaves, IsNoticedByItsMirrorAtOnce) {
+// Nothing else would end the attempt in time: the query has ten minutes. A busy machine may be late
+// with any of the departures, but not with all of them.
+TEST(ClientThatLeaves, IsNoticedByItsMirrorWithinTenMilliseconds) {
+  using Clock = std::chrono::steady_clock;
   FakeSet mirrors(1, silence());
   const RestingMaster master(taking_turns("request_timeout = 10m\n agent_query_timeout = 10m"),
                              mirrors.table());
-  std::vector<std::chrono::nanoseconds> times;
-  for (std::size_t i = 1; i <= 20; ++i) {
+  auto shortest = Clock::duration::max();
+  const auto end = Clock::now() + kSoon;
+  std::size_t departures = 0;
+  while (departures < 20 || (shortest > 10ms && Clock::now() < end)) {
     auto search = std::make_optional<Pending>(master, "/search", kFindAll);
-    ASSERT_TRUE(eventually([&] { return mirrors.requests() == i; }));
-    const auto left = std::chrono::steady_clock::now();
+    ++departures;
+    ASSERT_TRUE(eventually([&] { return mirrors.requests() == departures; }));
+    const auto left = Clock::now();
     search.reset();
     ASSERT_TRUE(mirrors.is_left(0));
-    times.push_back(std::chrono::steady_clock::now() - left);
+    shortest = std::min(shortest, Clock::now() - left);
   }
-  std::ranges::sort(times);
-  RecordProperty("median_us", static_cast<int>(times[10] / 1us));
+  EXPECT_LE(shortest, 10ms) << "of " << departures << " departures";
 }
 
 TEST(ClientThatLeaves, EndsAHedgeRace) {

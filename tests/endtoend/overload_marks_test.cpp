@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 
 #include "tests/support/fake_set.hpp"
 
@@ -11,6 +12,9 @@ namespace karmad::test {
 namespace {
 
 const std::vector<std::string> kRoles{"primary", "replica"};
+const std::vector<std::string> kThreeRoles{"primary", "replica", "replica"};
+constexpr std::string_view kFromSeven = "X-Min-Generation: 7\r\n";
+const Reaction kBehind = refused(404, "X-Sub-Status: 1002\r\n", R"({"error":"not that far yet"})");
 
 /// Two tables on the same two mirrors, of which the first one fails for one of them.
 class TwoTables : public testing::Test {
@@ -151,6 +155,37 @@ TEST(Draining, EndsWithItsTime) {
   }));
 }
 
+// CO-036: what the mirror told lasts; its pings only say that it is there and serves.
+TEST(RetryAfter, OfAMirrorOutlastsItsPings) {
+  const auto described = [](std::atomic<int>& pings, Reaction reaction) {
+    return [&pings, reaction = std::move(reaction)](const std::string& request) {
+      if (!request.starts_with("GET /hello")) return reaction;
+      ++pings;
+      return json(R"({"api":2,"role":"replica","set":"s","last_write_ms":1000})");
+    };
+  };
+  for (const auto status : {429, 503}) {
+    SCOPED_TRACE(status);
+    std::atomic<int> pings_of_busy{0};
+    std::atomic<int> pings{0};
+    const FakeMirror busy(described(pings_of_busy, refused(status, "Retry-After: 100\r\n")), true);
+    const FakeMirror free(described(pings, nothing_found()), true);
+    const RestingMaster master(
+        taking_turns("ha_ping_interval = 500ms\n ping_timeout = 10s"),
+        table_of({line_of({busy.address(), free.address()})}, "ping_type = native"));
+    ASSERT_TRUE(master.shows({"replica", "replica"}));
+    ASSERT_TRUE(eventually([&] {
+      return master.find().status == 200 && master.number_of(0, "since_start/attempts") == 1;
+    }));
+    const auto before = pings_of_busy.load();
+    while (pings_of_busy < before + 3) {
+      EXPECT_EQ(master.find().status, 200);
+      nap();
+    }
+    EXPECT_EQ(master.number_of(0, "since_start/attempts"), 1);
+  }
+}
+
 // CO-034, CO-035: a little patience with the replica, and then the primary.
 TEST(Generation, AReplicaThatIsBehindHandsOverToThePrimary) {
   FakeSet mirrors(2);
@@ -184,6 +219,79 @@ TEST(Generation, InASetWithoutRolesTheNextMirrorIsAsked) {
   const RestingMaster master(taking_turns(), mirrors.table());
   EXPECT_EQ(master.find().status, 200);
   EXPECT_EQ(mirrors[1].requests(), 1u);
+}
+
+// CO-077: replicas one after the other, at once, and the primary only when all of them are behind.
+TEST(Generation, ALaggardHandsOverToTheReplicaThatIsFresh) {
+  for (const std::string_view preference : {"secondaryPreferred", "secondary", "nearest"}) {
+    SCOPED_TRACE(preference);
+    FakeSet mirrors(3);
+    mirrors[1].react(always(kBehind));
+    const RestingMaster master(choosing(), mirrors.table("", kThreeRoles));
+    ASSERT_TRUE(master.shows(kThreeRoles));
+    int met = 0;
+    for (int i = 0; i < 40; ++i) {
+      const auto before = mirrors[1].requests();
+      const auto answer = master.find(preference, fmt::format("{}{}", kFromSeven, kTraced));
+      EXPECT_EQ(answer.status, 200) << answer.body;
+      if (mirrors[1].requests() == before) continue;
+      ++met;
+      EXPECT_EQ(mirrors[1].requests(), before + 1) << "it is asked once";
+      const auto trace = answer.fields.at("x-karmad-trace");
+      EXPECT_EQ(at(trace, "/attempts/1/mirror"), mirrors[2].address()) << trace;
+      EXPECT_EQ(at(trace, "/attempts/1/pause_us"), "") << trace;
+    }
+    EXPECT_GE(met, 1);
+    EXPECT_EQ(master.count("generation_retries"), met);
+    if (preference != "nearest") {
+      EXPECT_EQ(mirrors[0].requests(), 0U);
+    }
+  }
+}
+
+// The mirror's word holds for later queries too, for a second: without pings nobody else tells.
+TEST(Generation, ALaggardIsNotAskedByEveryQuery) {
+  FakeSet mirrors(3);
+  mirrors[1].react(always(kBehind));
+  const RestingMaster master(taking_turns(), mirrors.table());
+  int queries = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  for (; queries < 60 || std::chrono::steady_clock::now() < until; ++queries) {
+    EXPECT_EQ(master.find("", kFromSeven).status, 200);
+  }
+  EXPECT_LT(mirrors[1].requests(), static_cast<std::size_t>(queries) / 5);
+  const auto before = mirrors[1].requests();
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(master.find().status, 200);
+  EXPECT_GE(mirrors[1].requests(), before + 3) << "others do not mind";
+}
+
+TEST(Generation, WhereAllReplicasAreBehindTheLastAttemptIsThePrimarys) {  // max_attempts
+  FakeSet mirrors(6);
+  std::vector<std::string> roles{"primary"};
+  for (std::size_t i = 1; i < 6; ++i) {
+    roles.emplace_back("replica");
+    mirrors[i].react(always(kBehind));
+  }
+  const RestingMaster master(choosing("max_attempts = 4"), mirrors.table("", roles));
+  ASSERT_TRUE(master.shows(roles));
+  EXPECT_EQ(master.find("secondaryPreferred", kFromSeven).status, 200);
+  EXPECT_EQ(mirrors.requests(), 4U);
+  EXPECT_EQ(mirrors[0].requests(), 1U);
+}
+
+// The one that said to have seen most is the first to have caught up.
+TEST(Generation, OfThoseBehindTheNewestIsAskedAgain) {
+  FakeSet mirrors(2);
+  for (std::size_t i = 0; i < 2; ++i)
+    mirrors[i].react([i, n = 0](const std::string&) mutable {
+      if (i == 1 && n++ > 0) return nothing_found();
+      return refused(404, fmt::format("X-Sub-Status: 1002\r\nX-Generation: {}\r\n", 5 + i),
+                     R"({"error":"not that far yet"})");
+    });
+  const RestingMaster master(taking_turns(), mirrors.table());
+  EXPECT_EQ(master.find("", kFromSeven).status, 200);
+  EXPECT_EQ(mirrors[0].requests(), 1U);
+  EXPECT_EQ(mirrors[1].requests(), 2U);
 }
 
 // CO-077: what the pings tell is used before anybody is asked.

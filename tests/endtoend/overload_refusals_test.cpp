@@ -93,7 +93,7 @@ TEST(Refused, RetriesAreAsManyAsTheSettingsSay) {
       {throttle, "throttle_max_wait = 0", "", 3},  // those not asked yet need no waiting
       {throttle, "overload_max_retries = 0", "", 6},
       {throttle, "retry_reads = 0", "", 1},
-      {trouble, "agent_retry_count = 50", "", 6},
+      {trouble, "agent_retry_count = 50\n max_attempts = 6", "", 6},
       {trouble, "agent_retry_count = 50\n max_attempts = 1", "", 1},
       {trouble, "agent_retry_count = 50\n retry_reads = 0", "", 1},
   };
@@ -221,8 +221,7 @@ TEST(Refused, AFailedReadAndALostCopyAreAskedForElsewhereAlike) {
 }
 
 // BP-061: the next page of something that one mirror holds open is nothing that another one has.
-// What it is, karmad does not know; so it is repeated when the mirror refused it, and not when it
-// failed.
+// So it is repeated when that mirror refused it, and not when it failed.
 TEST(Refused, ACursorsNextPageIsAskedForAgainButNotAfterAFailure) {
   const struct {
     Reaction reaction;
@@ -233,11 +232,43 @@ TEST(Refused, ACursorsNextPageIsAskedForAgainButNotAfterAFailure) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.reaction.bytes);
     FakeSet mirrors(2);
-    mirrors[0].react(always(c.reaction));
+    mirrors[0].react([reaction = c.reaction, n = 0](const std::string&) mutable {
+      return n++ == 0 ? reaction : nothing_found();
+    });
     const RestingMaster master(taking_turns(), mirrors.table("dialect = http\n route = /engine"));
     const auto answer = ask(master.port(), "POST", "/engine/_search/scroll",
                             R"({"scroll":"1m","scroll_id":"DXF1ZXJ5"})");
     EXPECT_EQ(answer.status == 200, c.requests == 2) << answer.body;
+    EXPECT_EQ(mirrors[0].requests(), c.requests);
+    EXPECT_EQ(mirrors[1].requests(), 0u);
+  }
+}
+
+// BP-006, BP-010: a POST that no pattern of `reads` names may be a search as well: both switches
+// have to allow its repetition.
+TEST(Refused, ARequestOfUnknownKindIsRetriedOnlyWhereBothKindsAre) {
+  const struct {
+    std::string_view method;
+    std::string_view path;
+    std::string searchd;
+    std::size_t requests;
+  } cases[] = {
+      {"POST", "/engine/unknown", "", 2},
+      {"POST", "/engine/unknown", "retry_reads = 0", 1},
+      {"POST", "/engine/unknown", "retry_writes = 0", 1},
+      {"POST", "/engine/search", "retry_reads = 0", 1},
+      {"POST", "/engine/search", "retry_writes = 0", 2},
+      {"PUT", "/engine/unknown", "retry_reads = 0", 2},
+      {"PUT", "/engine/unknown", "retry_writes = 0", 1},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {} {}", c.method, c.path, c.searchd));
+    FakeSet mirrors(2);
+    mirrors[0].react(always(refused(429, "")));
+    const RestingMaster master(
+        taking_turns(c.searchd),
+        mirrors.table("dialect = http\n route = /engine\n reads = /engine/search"));
+    ask(master.port(), std::string(c.method), std::string(c.path), "{}");
     EXPECT_EQ(mirrors.requests(), c.requests);
   }
 }

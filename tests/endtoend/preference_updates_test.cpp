@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
+#include <mutex>
+
 #include "tests/support/fake_mirror.hpp"
 #include "tests/support/role_set.hpp"
 
@@ -124,22 +128,174 @@ TEST_F(Updates, ToCopiesThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem) {
   EXPECT_EQ(updates(a) + updates(b), 40);
 }
 
-// Pings are an hour apart: it is the mirror's own word that makes it looked at again.
+// Pings are an hour apart: it is the mirror's own word that makes it looked at again, and whoever
+// waits has the others looked at, too (SS-128).
 TEST_F(Updates, AMirrorThatSaysItIsNotThePrimaryIsCheckedAtOnce) {  // SD-023, CO-032
   auto settings = choosing("selection_timeout = 5m");
   settings.replace(settings.find("500ms"), 5, "1h");
   const RestingMaster master(settings, table());
   ASSERT_TRUE(master.shows({"primary", "replica"}));
   a.control("role=replica");
-  const auto answer = post(master.port(), "/insert", kInsert);
-  EXPECT_GE(answer.status, 400) << answer.body;
-  EXPECT_EQ(updates(a), 1);
-  EXPECT_TRUE(master.shows({"replica", "replica"}));
   Pending insert(master, "/insert", kInsert);
   ASSERT_TRUE(master.has_waiting(1));
+  EXPECT_EQ(updates(a), 1);
+  EXPECT_TRUE(master.shows({"replica", "replica"}));
   b.control("role=primary");
-  EXPECT_EQ(insert.answer().status, 200);  // who waits has the others looked at, too (SS-128)
+  EXPECT_EQ(insert.answer().status, 200);
+  EXPECT_EQ(updates(a), 1);
   EXPECT_EQ(updates(b), 1);
+}
+
+/// A mirror with a role of its own that says what comes of updates.
+class Member {
+ public:
+  explicit Member(std::string role, Reaction reaction = json(R"({"created":true})", 201))
+      : role_(std::move(role)), reaction_(std::move(reaction)) {}
+
+  std::string address() const { return mirror_.address(); }
+  int updates() const { return updates_; }
+  void react(Reaction reaction) {
+    const std::lock_guard lock(mutex_);
+    reaction_ = std::move(reaction);
+  }
+  void becomes(std::string role) {
+    const std::lock_guard lock(mutex_);
+    role_ = std::move(role);
+  }
+  /// What happens in the set while an update arrives here.
+  void on_update(std::function<void()> event) {
+    const std::lock_guard lock(mutex_);
+    on_update_ = std::move(event);
+  }
+
+ private:
+  Reaction answer(const std::string& request) {
+    if (!request.starts_with("GET /hello")) {
+      ++updates_;
+      std::function<void()> event;
+      {
+        const std::lock_guard lock(mutex_);
+        event = on_update_;
+      }
+      if (event) event();
+    }
+    const std::lock_guard lock(mutex_);
+    if (request.starts_with("GET /hello"))
+      return json(fmt::format(R"({{"ok":true,"set":"s","role":"{}"}})", role_));
+    return reaction_;
+  }
+
+  std::mutex mutex_;
+  std::string role_;
+  Reaction reaction_;
+  std::function<void()> on_update_;
+  std::atomic<int> updates_{0};
+  FakeMirror mirror_{[this](const std::string& request) { return answer(request); }, true};
+};
+
+const Reaction kStepsDown =
+    json(R"({"error":{"type":"not_primary","reason":"stepped down"},"status":409})", 409);
+
+/// A primary that steps down when an update arrives, and the replica that follows it.
+class StepDown : public testing::Test {
+ protected:
+  Member a{"primary", kStepsDown};
+  Member b{"replica"};
+
+  StepDown() {
+    a.on_update([this] { elect(a, b); });
+    b.on_update([] {});
+  }
+  static void elect(Member& former, Member& next) {
+    former.becomes("replica");
+    next.becomes("primary");
+  }
+  std::string table(const std::string& settings = {}) const {
+    return table_of({line_of({a.address(), b.address()})}, "ping_type = native\n " + settings);
+  }
+  /// Pings an hour apart: it is the error that makes the set looked at.
+  static std::string unpinged(const std::string& more = {}) {
+    auto settings = choosing(more);
+    return settings.replace(settings.find("500ms"), 5, "1h");
+  }
+};
+
+// SD-023, CO-032, BP-060: the former primary did nothing, and said so.
+TEST_F(StepDown, AnUpdateGoesToTheNewPrimaryOnce) {
+  const RestingMaster master(unpinged(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  const auto answer = post(master.port(), "/insert", kInsert);
+  EXPECT_EQ(answer.status, 201) << answer.body;
+  EXPECT_EQ(a.updates(), 1);
+  EXPECT_EQ(b.updates(), 1);
+  EXPECT_EQ(master.count("primary_retries"), 1);
+  EXPECT_EQ(post(master.port(), "/insert", kInsert).status, 201);
+  EXPECT_EQ(a.updates(), 1);
+}
+
+TEST_F(StepDown, ABatchOfWhichNothingWasDoneDoesToo) {
+  const RestingMaster master(unpinged(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  EXPECT_EQ(post(master.port(), "/bulk", kBulk).status, 201);
+  EXPECT_EQ(b.updates(), 1);
+}
+
+TEST_F(StepDown, AnUpdateThatMayHaveBeenCarriedOutIsNotRepeated) {
+  for (const std::string_view body :
+       {R"({"items":[{"insert":{"_id":1}}],"errors":true,"error":{"type":"not_primary"}})",
+        R"({"ok":1,"n":3,"code":10107})", R"({"ok":1,"writeConcernError":{"code":10107}})",
+        R"({"code":189})", R"({"code":11602})", R"({"code":91})",
+        R"({"error":{"type":"shutting_down"}})"}) {
+    SCOPED_TRACE(body);
+    Member former("primary", json(body, 500));
+    Member next("replica");
+    former.on_update([&] { elect(former, next); });
+    const RestingMaster master(
+        unpinged(), table_of({line_of({former.address(), next.address()})}, "ping_type = native"));
+    ASSERT_TRUE(master.shows({"primary", "replica"}));
+    const auto answer = post(master.port(), "/insert", kInsert);
+    EXPECT_GE(answer.status, 400) << answer.body;
+    EXPECT_EQ(former.updates(), 1);
+    EXPECT_EQ(next.updates(), 0);
+  }
+}
+
+TEST_F(StepDown, NobodyIsAskedWhenUpdatesAreNotRetried) {  // BP-006
+  const RestingMaster master(unpinged("retry_writes = 0"), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  EXPECT_GE(post(master.port(), "/insert", kInsert).status, 400);
+  EXPECT_EQ(b.updates(), 0);
+}
+
+TEST_F(StepDown, TheSecondRefusalIsTheLast) {
+  b.react(kStepsDown);
+  b.on_update([this] { elect(b, a); });
+  const RestingMaster master(unpinged(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  EXPECT_GE(post(master.port(), "/insert", kInsert).status, 400);
+  EXPECT_EQ(a.updates(), 1);
+  EXPECT_EQ(b.updates(), 1);
+}
+
+TEST_F(StepDown, AnUpdateWaitsForTheElection) {
+  a.on_update([this] { a.becomes("replica"); });
+  const RestingMaster master(unpinged(), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  Pending insert(master, "/insert", kInsert);
+  ASSERT_TRUE(master.has_waiting(1));
+  b.becomes("primary");
+  EXPECT_EQ(insert.answer().status, 201);
+  EXPECT_EQ(b.updates(), 1);
+}
+
+TEST_F(StepDown, WithoutAnElectionInTimeTheMirrorsWordIsTheAnswer) {  // BP-063
+  a.on_update([this] { a.becomes("replica"); });
+  const RestingMaster master(unpinged("selection_timeout = 200ms"), table());
+  ASSERT_TRUE(master.shows({"primary", "replica"}));
+  const auto answer = post(master.port(), "/insert", kInsert);
+  EXPECT_EQ(answer.status, 502) << answer.body;
+  EXPECT_TRUE(answer.body.contains("not the primary")) << answer.body;
+  EXPECT_EQ(b.updates(), 0);
 }
 
 TEST(StateErrors, AReadThatMeetsOneGoesOnElsewhereAndTheMirrorIsCheckedAtOnce) {  // SD-023

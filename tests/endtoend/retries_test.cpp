@@ -69,15 +69,16 @@ struct Case {
   std::size_t asked;     ///< different mirrors
 };
 
-// HA-026, X-15: agent_retry_count times the mirrors, the line's count absolute, the query's word
-// first. The delay is short where attempts go on after all mirrors were tried.
+// HA-026: agent_retry_count times the mirrors, the line's count absolute, the query's word first;
+// without a word each mirror once. The delay is short where attempts go on after all mirrors were
+// tried.
 TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
   const std::string quick = "agent_retry_delay = 1ms\n";
   const std::string plain(kQuery);
   const Case cases[] = {
       {1, "", "", "", plain, 1, 1},
       {2, "", "", "", plain, 2, 2},
-      {3, "", "", "", plain, 2, 2},
+      {3, "", "", "", plain, 3, 3},
       {3, "agent_retry_count = 0", "", "", plain, 1, 1},
       {3, quick + "agent_retry_count = 1", "", "", plain, 1 + 3, 3},
       {1, quick + "agent_retry_count = 2", "", "", plain, 1 + 2, 1},
@@ -90,6 +91,12 @@ TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
       {3, quick, "[retry_count=5]", "", query(R"("retry_count":0)"), 1, 1},
       {2, quick, "[retry_count=1]", "", query(R"("retry_count":2)"), 1 + 4, 2},
       {2, quick + "agent_retry_count = 0", "", "", query(R"("retry_count":1)"), 1 + 2, 2},
+      // More than max_attempts is by default, unless somebody set it.
+      {8, "", "", "", plain, 8, 8},
+      {1, quick, "[retry_count=9]", "", plain, 1 + 9, 1},
+      {3, quick + "agent_retry_count = 3", "", "", plain, 1 + 9, 3},
+      {3, quick + "agent_retry_count = 3\n max_attempts = 6", "", "", plain, 6, 3},
+      {3, quick + "agent_retry_count = 3", "", "max_attempts = 2", plain, 2, 2},
   };
   for (const auto& c : cases) {
     Mirrors mirrors(c.mirrors, trouble());
@@ -328,7 +335,7 @@ TEST(BrokenHits, AreRetriedNoMoreOftenThanTheSettingsSay) {
   Mirrors broken(3, json(kBrokenInside));
   const FakeMirror sound(with(nothing_found()));
   for (const auto& [searchd, requests] :
-       {std::pair{"agent_retry_count = 0", 1u}, std::pair{"", 1u + 2u}}) {
+       {std::pair{"agent_retry_count = 0", 1u}, std::pair{"", 1u + 3u}}) {
     const Master master(kCalm + searchd, two_shards(broken, sound));
     const auto answer = master.search(kQuery);
     EXPECT_EQ(answer.status, 200);

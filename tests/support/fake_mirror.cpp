@@ -18,6 +18,7 @@ namespace karmad::test {
 namespace {
 
 constexpr std::chrono::milliseconds kNap{50};  // how soon a busy mirror notices its end
+constexpr int kMoment = 10;                    // ms that a mirror lingers for a request
 constexpr std::size_t kPacket = 256 << 10;
 
 /// Binds a socket to any port of 127.0.0.1.
@@ -225,6 +226,9 @@ void FakeMirror::serve(int socket) {
       over =
           over || reaction.then == Reaction::Then::reset || reaction.then == Reaction::Then::close;
       if (reaction.then == Reaction::Then::hang) break;
+      pollfd next{socket, POLLIN, 0};
+      if (reaction.then == Reaction::Then::linger && in.empty())
+        over = over || ::poll(&next, 1, kMoment) == 0;
     }
   }
   const std::scoped_lock lock(mutex_);

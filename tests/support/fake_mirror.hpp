@@ -14,7 +14,8 @@ namespace karmad::test {
 
 /// What a fake mirror does with a request: bytes to send, and what becomes of the connection.
 struct Reaction {
-  enum class Then { stay, close, reset, hang };
+  /// `linger`: stay, and close when no further request comes for a moment.
+  enum class Then { stay, close, reset, hang, linger };
   std::string bytes;
   Then then = Then::stay;
   std::size_t step = 0;                       ///< bytes per packet; 0: all at once

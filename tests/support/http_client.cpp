@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -69,6 +70,7 @@ bool HttpClient::fill(Clock::time_point end) {
   if (socket_ < 0 || ::poll(&poll, 1, milliseconds_to(end)) <= 0) return false;
   char bytes[65536];
   const auto n = ::recv(socket_, bytes, sizeof bytes, 0);
+  was_reset_ = was_reset_ || (n < 0 && errno == ECONNRESET);
   if (n <= 0) return false;
   in_.append(bytes, static_cast<std::size_t>(n));
   return true;

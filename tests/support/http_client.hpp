@@ -38,6 +38,8 @@ class HttpClient {
   bool closed(std::chrono::milliseconds longest = kSoon);
   /// Everything that comes until the other side closes or time is up.
   std::string rest(std::chrono::milliseconds longest = kSoon);
+  /// Whether the other side was seen to reset the connection, not just to end it.
+  bool was_reset() const { return was_reset_; }
   /// Ends the sending half.
   void finish();
   /// Makes the connection end with a reset.
@@ -51,6 +53,7 @@ class HttpClient {
   bool fill(std::chrono::steady_clock::time_point end);
 
   int socket_ = -1;
+  bool was_reset_ = false;
   std::string in_;
 };
 

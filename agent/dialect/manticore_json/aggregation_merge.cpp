@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <map>
 #include <vector>
 
 #include "agent/dialect/manticore_json/buckets.hpp"
@@ -27,6 +29,25 @@ std::optional<std::string_view> member_of(std::string_view object, std::string_v
   return found;
 }
 
+/// The members of an object by name, the last of those with one name. Looking through the object
+/// for each aggregation would take as long as their number squared.
+using Members = std::map<std::string, std::string_view, std::less<>>;
+
+/// Nothing when the object is malformed.
+std::optional<Members> members_of(std::string_view object) {
+  Members found;
+  JsonCursor json(object);
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value) return std::nullopt;
+    const bool escaped = key->find('\\') != key->npos;
+    found.insert_or_assign(escaped ? json_unescaped(*key) : std::string(*key), *value);
+  }
+  if (!members.complete()) return std::nullopt;
+  return found;
+}
+
 bool is_metric(Merging merging) {
   return merging == Merging::smallest || merging == Merging::largest || merging == Merging::sum ||
          merging == Merging::mean;
@@ -36,7 +57,9 @@ bool is_metric(Merging merging) {
 class Merger {
  public:
   Merger(std::span<const ReplyHead> heads, Collation collation, std::string& out)
-      : heads_(heads), collation_(collation), out_(out) {}
+      : heads_(heads), collation_(collation), out_(out), answers_(heads.size()) {
+    for (std::size_t s = 0; s < heads.size(); ++s) answers_[s] = members_of(heads[s].aggregations);
+  }
 
   std::optional<FanOut::BadReply> merge(const Aggregation& aggregation) {
     append_json_quoted(out_, aggregation.name);
@@ -55,9 +78,11 @@ class Merger {
 
   /// What a shard answers to the aggregation called `name`.
   std::optional<std::string_view> answer(std::size_t shard, std::string_view name) const {
-    const auto found = member_of(heads_[shard].aggregations, name);
-    if (!found || !is_object(*found)) return std::nullopt;
-    return found;
+    const auto& answers = answers_[shard];
+    if (!answers) return std::nullopt;
+    const auto found = answers->find(name);
+    if (found == answers->end() || !is_object(found->second)) return std::nullopt;
+    return found->second;
   }
 
   std::optional<FanOut::BadReply> metric(const Aggregation& aggregation) {
@@ -115,6 +140,7 @@ class Merger {
   std::span<const ReplyHead> heads_;
   Collation collation_;
   std::string& out_;
+  std::vector<std::optional<Members>> answers_;  ///< by shard; none: malformed
 };
 
 }  // namespace

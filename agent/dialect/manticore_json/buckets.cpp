@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <compare>
+#include <list>
+#include <unordered_map>
 #include <utility>
 
 #include "agent/dialect/manticore_json/json_cursor.hpp"
+#include "agent/dialect/manticore_json/keyed_hash.hpp"
 
 namespace karmad {
 
@@ -159,20 +162,20 @@ void merge_by_key(const Aggregation& aggregation, Collation collation,
 }
 
 void merge_in_order(std::vector<AnswerBucket>& list) {
-  std::vector<AnswerBucket> merged;
-  std::size_t next = 0;  // where a bucket that nobody named yet belongs: behind its forerunner
+  std::list<AnswerBucket> merged;
+  std::unordered_map<std::string_view, std::list<AnswerBucket>::iterator, KeyedHash> known;
+  auto next = merged.begin();  // a bucket that nobody named yet belongs behind its forerunner
   for (const auto& bucket : list) {
-    if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) next = 0;
-    const auto known = std::ranges::find(merged, bucket.key, &AnswerBucket::key);
-    if (known != merged.end()) {
-      known->count += bucket.count;
-      next = static_cast<std::size_t>(known - merged.begin()) + 1;
+    if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) next = merged.begin();
+    const auto [place, is_new] = known.try_emplace(bucket.key);
+    if (is_new) {
+      place->second = merged.insert(next, bucket);
     } else {
-      merged.insert(merged.begin() + static_cast<std::ptrdiff_t>(next), bucket);
-      ++next;
+      place->second->count += bucket.count;
+      next = std::next(place->second);
     }
   }
-  list = std::move(merged);
+  list.assign(merged.begin(), merged.end());
 }
 
 void merge_composite(const Aggregation& aggregation, Collation collation,

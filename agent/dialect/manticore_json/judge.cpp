@@ -116,7 +116,11 @@ Judgement blamed(int status, std::string_view error) {
                                           : std::string(error));
 }
 
+/// What is looked through for phrases; errors are short.
+constexpr std::size_t kLongestError = 16 << 10;
+
 bool is_trouble(std::string_view error) {
+  error = error.substr(0, kLongestError);
   return std::ranges::any_of(kPhrases, [&](const Phrase& phrase) {
     return phrase.blame == Blame::agent && contains_folded(error, phrase.text);
   });
@@ -125,6 +129,7 @@ bool is_trouble(std::string_view error) {
 }  // namespace
 
 Blame blame_of(std::string_view error) {
+  error = error.substr(0, kLongestError);
   if (is_trouble(error)) return Blame::agent;
   if (has_parser_number(error)) return Blame::client;
   const auto known = std::ranges::find_if(

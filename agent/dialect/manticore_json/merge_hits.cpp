@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 
+#include "agent/dialect/manticore_json/keyed_hash.hpp"
 #include "agent/dialect/manticore_json/sort_value.hpp"
 
 namespace karmad {
@@ -26,7 +26,8 @@ struct Head {
 
 enum class Advance { hit, end, malformed };
 
-/// Ids met so far. One block of memory, sized for all that can come.
+/// Ids met so far. One block of memory, sized for all that can come; nobody can choose ids that
+/// collide.
 class SeenIds {
  public:
   explicit SeenIds(std::size_t most) : slots_(std::bit_ceil(most * 2 + 2)) {}
@@ -34,7 +35,7 @@ class SeenIds {
   /// False when it was there already.
   bool insert(std::string_view id) {
     const auto mask = slots_.size() - 1;
-    for (auto at = std::hash<std::string_view>{}(id)&mask;; at = (at + 1) & mask) {
+    for (auto at = KeyedHash{}(id)&mask;; at = (at + 1) & mask) {
       if (slots_[at].empty()) {
         slots_[at] = id;
         return true;

@@ -14,6 +14,8 @@ namespace {
 
 __extension__ typedef __int128 Wide;  // sums of 64-bit integers of many shards
 
+constexpr std::size_t kMostDecimals = 400;  // shown at most; few doubles have more
+
 bool is_number(std::string_view value) {
   return !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
 }
@@ -22,7 +24,7 @@ std::size_t decimals_of(std::string_view value) {
   const auto point = value.find('.');
   if (point == value.npos) return 0;
   const auto end = value.find_first_not_of("0123456789", point + 1);
-  return std::min(end, value.size()) - point - 1;
+  return std::min(std::min(end, value.size()) - point - 1, kMostDecimals);
 }
 
 bool has_exponent(std::string_view value) {
@@ -31,7 +33,8 @@ bool has_exponent(std::string_view value) {
 
 /// A real number as the shards would write it.
 std::string written(long double value, std::size_t decimals, bool exponent) {
-  if (!std::isfinite(value)) return "null";
+  // What no double holds is no number for a reader of JSON either.
+  if (!std::isfinite(static_cast<double>(value))) return "null";
   if (exponent) return fmt::format("{}", static_cast<double>(value));
   return fmt::format("{:.{}f}", value, decimals);
 }

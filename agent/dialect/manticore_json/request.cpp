@@ -13,6 +13,7 @@
 
 #include "agent/dialect/manticore_json/plain_request.hpp"
 #include "agent/same.hpp"
+#include "agent/transport/http_syntax.hpp"
 
 namespace karmad {
 
@@ -75,6 +76,9 @@ class Listener {
     const std::string_view key(text, size);
     if (depth_ == 1) {
       property_ = property_named(key);
+      if (!property_ && may_name_table(key))
+        return fail(fmt::format("a key that some take for \"{}\", but not all; write it small",
+                                wire::same_word(key.substr(0, 5), "table") ? "table" : "index"));
       value_begin_ = after_colon();
     } else if (depth_ == 2 && in_options_) {
       option_ = option_named(key);
@@ -249,6 +253,14 @@ std::optional<Property> property_named(std::string_view key) {
   }
   (std::make_index_sequence<kProperties>{});
   return found;
+}
+
+bool may_name_table(std::string_view key) {
+  if (key.size() < 5) return false;
+  const auto word = key.substr(0, 5);
+  const bool ends = key.size() == 5 || key[5] == '\0';
+  return ends && (wire::same_word(word, "table") || wire::same_word(word, "index")) &&
+         key != "table" && key != "index";
 }
 
 namespace {

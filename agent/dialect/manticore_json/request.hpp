@@ -39,6 +39,9 @@ inline constexpr std::size_t kProperties = 19;
 
 std::string_view name(Property property);
 std::optional<Property> property_named(std::string_view key);
+/// Whether a key that is not `table` or `index` may be one of them for an engine: when it takes
+/// keys in any case, or ends them at a zero byte.
+bool may_name_table(std::string_view key);
 /// Whether a member of `options` of that name is read here.
 bool names_option(std::string_view key);
 

@@ -217,6 +217,14 @@ void SearchPlan::write(std::span<const std::string> tables, std::string& body) c
   body += after_table_;
 }
 
+/// Buckets are sorted, each with memory of its own; every sort key is looked for in every hit.
+unsigned SearchPlan::merge_weight() const {
+  constexpr unsigned kOfBuckets = 4;
+  constexpr std::size_t kKeysForOne = 4;
+  return 1 + static_cast<unsigned>(keys_.size() / kKeysForOne) +
+         (aggregations_.empty() ? 0 : kOfBuckets);
+}
+
 std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
                                                   const MergeNotes& notes, std::string& out) const {
   const auto tail = aggregations_.empty() ? ReadTail::no : ReadTail::yes;

@@ -23,6 +23,7 @@ class SearchPlan final : public FanOut {
                                                                   Collation collation);
 
   void write(std::span<const std::string> tables, std::string& body) const override;
+  unsigned merge_weight() const override;
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override;
 

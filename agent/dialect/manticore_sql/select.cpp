@@ -28,6 +28,8 @@ class Reader {
   explicit Reader(std::string_view statement) : tokens_(statement) { step(); }
 
   std::expected<Select, ClientError> run() {
+    if (token_.kind == Kind::ambiguous)
+      return no(fmt::format("at offset {} stands {}", token_.at, token_.why));
     if (!token_.is_word("select")) return no("only SELECT is passed to the agents");
     step();
     if (auto refusal = skip_to_from()) return std::unexpected(std::move(*refusal));
@@ -46,6 +48,8 @@ class Reader {
   Refusal trouble_at_token() const {
     if (token_.kind == Kind::unfinished)
       return refuse(fmt::format("a quote or comment opened at offset {} does not end", token_.at));
+    if (token_.kind == Kind::ambiguous)
+      return refuse(fmt::format("at offset {} stands {}", token_.at, token_.why));
     if (token_.is_word("select")) return refuse("a SELECT within a SELECT is not supported");
     return std::nullopt;
   }
@@ -86,6 +90,7 @@ class Reader {
       if (token_.is_word("join")) return refuse("JOIN is not supported");
       if (token_.is_sign(';')) {
         step();
+        if (token_.kind == Kind::ambiguous) return trouble_at_token();
         if (token_.kind != Kind::end) return refuse("several statements; send them one by one");
         return std::nullopt;
       }

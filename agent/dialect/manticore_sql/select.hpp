@@ -18,7 +18,8 @@ struct Select {
 };
 
 /// Finds the one table of one SELECT, and the plain options of its OPTION clause. Refuses what
-/// would read more than one table (400: several, joins, sub-selects; or several statements).
+/// would read more than one table (400: several, joins, sub-selects; or several statements), and
+/// what engines cut into tokens differently (SqlTokens).
 std::expected<Select, ClientError> read_select(std::string_view statement);
 
 }  // namespace karmad

@@ -7,7 +7,19 @@ namespace karmad {
 namespace {
 
 bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+}
+
+/// Whether a text holds what would end it, or begin something else, for an engine that does not
+/// take its quotes for quotes.
+bool has_marks(std::string_view text) {
+  constexpr std::string_view marks("'\"`;\\#\r\n\0", 9);
+  return text.find_first_of(marks) != text.npos || text.find("--") != text.npos ||
+         text.find("/*") != text.npos;
 }
 
 /// Bytes beyond ASCII count as letters, a dot belongs to numbers and JSON paths, `@` to variables.
@@ -26,10 +38,13 @@ bool SqlToken::is_word(std::string_view lower_case) const {
 
 SqlToken SqlTokens::next() {
   using Kind = SqlToken::Kind;
-  if (!skip_space_and_comments()) return token(Kind::unfinished, statement_.size());
+  if (const auto trouble = skip_space_and_comments()) return *trouble;
   if (at_ == statement_.size()) return token(Kind::end, at_);
   const char c = statement_[at_];
-  if (c == '\'' || c == '"' || c == '`') return quoted(c);
+  if (c == '\'') return quoted_text();
+  if (c == '"' || c == '`') return quoted_name(c);
+  if (c == '\\') return ambiguous("a backslash outside of quotes");
+  if (is_control(c)) return ambiguous("a control character outside of quotes");
   if (!is_word_byte(c)) return token(Kind::sign, at_ + 1);
   auto end = at_;
   while (end < statement_.size() && is_word_byte(statement_[end])) ++end;
@@ -37,37 +52,57 @@ SqlToken SqlTokens::next() {
 }
 
 SqlToken SqlTokens::token(SqlToken::Kind kind, std::size_t end) {
-  const SqlToken found{kind, statement_.substr(at_, end - at_), at_};
+  const SqlToken found{kind, statement_.substr(at_, end - at_), at_, {}};
   at_ = end;
   return found;
 }
 
-SqlToken SqlTokens::quoted(char quote) {
-  const bool escapes = quote != '`';
+SqlToken SqlTokens::ambiguous(std::string_view why) {
+  auto found = token(SqlToken::Kind::ambiguous, statement_.size());
+  found.why = why;
+  return found;
+}
+
+SqlToken SqlTokens::quoted_text() {
   for (auto at = at_ + 1; at < statement_.size(); ++at) {
-    if (escapes && statement_[at] == '\\')
-      ++at;
-    else if (statement_[at] == quote)
-      return token(escapes ? SqlToken::Kind::quoted : SqlToken::Kind::name, at + 1);
+    if (statement_[at] == '\0') return ambiguous("a zero byte");
+    if (statement_[at] == '\'') return token(SqlToken::Kind::quoted, at + 1);
+    if (statement_[at] == '\\' && statement_.substr(++at).starts_with('\n'))
+      return ambiguous("a backslash at the end of a line in quotes; write \\n");
   }
   return token(SqlToken::Kind::unfinished, statement_.size());
 }
 
-bool SqlTokens::skip_space_and_comments() {
+SqlToken SqlTokens::quoted_name(char quote) {
+  const auto end = statement_.find(quote, at_ + 1);
+  if (has_marks(statement_.substr(at_ + 1, std::min(end, statement_.size()) - at_ - 1)))
+    return ambiguous(quote == '"'
+                         ? "a text in double quotes that holds quotes, a backslash, ; or a "
+                           "comment; put it into single quotes"
+                         : "a name in backquotes that holds quotes, a backslash, ; or a "
+                           "comment");
+  if (end == statement_.npos) return token(SqlToken::Kind::unfinished, statement_.size());
+  return token(quote == '"' ? SqlToken::Kind::quoted : SqlToken::Kind::name, end + 1);
+}
+
+std::optional<SqlToken> SqlTokens::skip_space_and_comments() {
   for (;;) {
     while (at_ < statement_.size() && is_space(statement_[at_])) ++at_;
     const auto rest = statement_.substr(at_);
-    if (rest.starts_with("/*")) {
-      const auto end = rest.find("*/", 2);
-      if (end == rest.npos) return false;
-      at_ += end + 2;
-    } else if (rest.starts_with('#') ||
-               (rest.starts_with("--") && (rest.size() == 2 || is_space(rest[2])))) {
-      const auto end = rest.find('\n');
-      at_ = end == rest.npos ? statement_.size() : at_ + end + 1;
-    } else {
-      return true;
-    }
+    if (rest.starts_with("--"))
+      return ambiguous(
+          "--, which is a comment for some engines and two minus signs for others; "
+          "write /* */ or put spaces between the signs");
+    if (rest.starts_with('#'))
+      return ambiguous("#, which is a comment for some engines only; write /* */");
+    if (!rest.starts_with("/*")) return std::nullopt;
+    if (rest.starts_with("/*!") || rest.starts_with("/*M!"))
+      return ambiguous("/*!, which is a comment for some engines only");
+    const auto end = rest.find("*/", 2);
+    const auto star = rest.find('*', 2);
+    if (star != end) return ambiguous("a * within a comment, whose end engines see differently");
+    if (end == rest.npos) return token(SqlToken::Kind::unfinished, statement_.size());
+    at_ += end + 2;
   }
 }
 

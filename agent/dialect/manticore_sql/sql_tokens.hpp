@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace karmad {
@@ -10,23 +11,27 @@ namespace karmad {
 struct SqlToken {
   enum class Kind : std::uint8_t {
     end,
-    word,       ///< a name, keyword or number
-    quoted,     ///< 'text' or "text"
-    name,       ///< `name` in backquotes
-    sign,       ///< any other single character
-    unfinished  ///< a string, name or comment that does not end
+    word,        ///< a name, keyword or number
+    quoted,      ///< 'text' or "text"
+    name,        ///< `name` in backquotes
+    sign,        ///< any other single character
+    unfinished,  ///< a string, name or comment that does not end
+    ambiguous    ///< something that engines cut into tokens differently; `why` says what
   };
   Kind kind = Kind::end;
   std::string_view text;  ///< quotes included
   std::size_t at = 0;     ///< offset in the statement
+  std::string_view why;   ///< ambiguous: what it is and what to write instead
 
   bool is_word(std::string_view lower_case) const;
   bool is_sign(char c) const { return kind == Kind::sign && text.front() == c; }
   bool names_table() const { return kind == Kind::word || kind == Kind::name; }
 };
 
-/// Cuts a statement into tokens, one at a time. Knows quotes, backquotes, `/* */`, `-- ` and `#`
-/// comments, but no grammar.
+/// Cuts a statement into tokens, one at a time. Knows quotes, backquotes and `/* */`, but no
+/// grammar. What not every engine reads alike is a token of its own kind, which nobody may pass on:
+/// the comments `--`, `#` and `/*!`, a `*` in a comment, marks of SQL in double quotes and
+/// backquotes, control characters. The engine would find statements there that are none here.
 class SqlTokens {
  public:
   explicit SqlTokens(std::string_view statement) : statement_(statement) {}
@@ -34,9 +39,12 @@ class SqlTokens {
   SqlToken next();
 
  private:
-  bool skip_space_and_comments();
+  /// What stands in the way of the next token; nothing when all was skipped.
+  std::optional<SqlToken> skip_space_and_comments();
   SqlToken token(SqlToken::Kind kind, std::size_t end);
-  SqlToken quoted(char quote);
+  SqlToken ambiguous(std::string_view why);
+  SqlToken quoted_text();
+  SqlToken quoted_name(char quote);
 
   std::string_view statement_;
   std::size_t at_ = 0;

@@ -3,28 +3,39 @@
 #include <optional>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/transport/http_syntax.hpp"
 
 namespace karmad {
 
 namespace {
 
-/// The value of a form's field, still encoded; nothing when the form has none.
-std::optional<std::string_view> field_of(std::string_view form, std::string_view name) {
+constexpr std::string_view kQuery = "query";
+
+/// The values of a form's field `query`, whose name may be encoded and in any case.
+struct QueryFields {
+  std::optional<std::string_view> first;  ///< still encoded
+  bool several = false;
+};
+
+QueryFields query_fields(std::string_view form) {
+  QueryFields found;
   while (!form.empty()) {
     const auto end = form.find('&');
     const auto pair = form.substr(0, end);
     form = end == form.npos ? std::string_view{} : form.substr(end + 1);
-    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=')
-      return pair.substr(name.size() + 1);
+    const auto sign = pair.find('=');
+    if (sign == pair.npos || !wire::same_word(url_decoded(pair.substr(0, sign)), kQuery)) continue;
+    found.several = found.several || found.first;
+    if (!found.first) found.first = pair.substr(sign + 1);
   }
-  return std::nullopt;
+  return found;
 }
 
 bool is_form(const ClientRequest& request) {
   const auto begins = [&](std::string_view text) { return request.body.starts_with(text); };
   if (begins("query=") || begins("mode=raw&") || begins("raw_response=")) return true;
   return request.content_type.find("x-www-form-urlencoded") != std::string_view::npos &&
-         field_of(request.body, "query").has_value();
+         query_fields(request.body).first.has_value();
 }
 
 int digit_of(char c) {
@@ -43,16 +54,26 @@ bool is_blank(std::string_view text) {
 std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request) {
   using In = StatementPlace::In;
   StatementPlace place;
+  const auto in_url = query_fields(request.query);
+  QueryFields in_body;
   if (!is_blank(request.body)) {
-    if (is_form(request))
-      place = {In::body_query, field_of(request.body, "query").value_or(std::string_view{})};
-    else
+    if (is_form(request)) {
+      in_body = query_fields(request.body);
+      place = {In::body_query, in_body.first.value_or(std::string_view{})};
+    } else {
       place = {In::body, request.body};
-  } else if (const auto field = field_of(request.query, "query")) {
-    place = {In::url_query, *field};
+    }
+  } else if (in_url.first) {
+    place = {In::url_query, *in_url.first};
   } else if (request.path.starts_with("/cli")) {
     place = {In::url, request.query};
   }
+  // Which of them an engine takes is its own affair.
+  if (in_url.several || in_body.several)
+    return std::unexpected(ClientError{400, "several fields query; send one statement"});
+  if (in_url.first && !is_blank(request.body))
+    return std::unexpected(
+        ClientError{400, "a statement in the body and another in the URL; send one"});
   if (is_blank(place.encoded)) return std::unexpected(ClientError{400, "there is no statement"});
   return place;
 }
@@ -69,6 +90,13 @@ std::expected<std::string, ClientError> statement_of(const ClientRequest& reques
 bool is_select(std::string_view statement) {
   SqlTokens tokens(statement);
   return tokens.next().is_word("select");
+}
+
+bool is_select(const ClientRequest& request) {
+  const auto place = place_of_statement(request);
+  if (!place) return false;
+  if (place->in == StatementPlace::In::body) return is_select(place->encoded);
+  return is_select(url_decoded(place->encoded));
 }
 
 std::string url_decoded(std::string_view text) {

@@ -20,7 +20,8 @@ struct StatementPlace {
   std::string_view encoded;  ///< the statement's bytes as they stand there
 };
 
-/// Finds the statement of a request to /sql, /cli or /cli_json; 400 when there is none.
+/// Finds the statement of a request to /sql, /cli or /cli_json; 400 when there is none, or more
+/// than one.
 std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request);
 
 /// The statement of a request to /sql, /cli or /cli_json, decoded; 400 when there is none.
@@ -28,6 +29,8 @@ std::expected<std::string, ClientError> statement_of(const ClientRequest& reques
 
 /// Whether the statement is a SELECT (after white space and comments).
 bool is_select(std::string_view statement);
+/// Whether that of a request is one; however long it is, it is not copied where it stands as it is.
+bool is_select(const ClientRequest& request);
 
 /// `%41+b` to `A b`. A broken escape stays as it is.
 std::string url_decoded(std::string_view text);

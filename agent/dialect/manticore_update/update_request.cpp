@@ -110,6 +110,9 @@ class Listener {
   bool hear_member(std::string_view key) {
     if (form_ == Form::bulk && key == "_index") return fail(kElasticForm);
     at_table_ = key == "table" || key == "index";
+    if (!at_table_ && may_name_table(key))
+      return fail(
+          "has a key that some take for \"table\" or \"index\", but not all; write it small");
     if (!at_table_) return true;
     if (place_.found())
       return fail("names its table twice; \"table\" and \"index\" mean the same, give one of them");

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/opaque_http/follow_up.hpp"
 
 namespace karmad {
 namespace {
@@ -27,6 +28,10 @@ class OpaqueHttp final : public Dialect {
     parsed.table = route_.table;
     parsed.read = request.method == "GET" || request.method == "HEAD" ||
                   (request.method == "POST" && covered(route_.reads, request.path));
+    // It goes where the search that it belongs to was allowed to go.
+    parsed.follow_up = is_follow_up(request.method, request.path);
+    parsed.read = parsed.read || parsed.follow_up;
+    parsed.unclassified = !parsed.read && request.method == "POST";
     return parsed;
   }
 

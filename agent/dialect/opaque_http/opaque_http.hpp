@@ -10,7 +10,7 @@ namespace karmad {
 
 /// Any HTTP server: requests below a prefix go to one mirror as they are, answers come back as they
 /// are. GET and HEAD may run twice, and so may a POST to what the `reads` paths name (a `*` at the
-/// end stands for anything).
+/// end stands for anything). A follow-up (follow_up.hpp) is neither repeated nor spread.
 struct OpaqueRoute {
   std::string table;
   std::string route;                ///< prefix of the paths it answers, `/x`; `/` is everything

@@ -89,7 +89,7 @@ TEST(MutatedRequests, AreReadOrRefusedAndNeverCrash) {
   const auto sql = make_manticore_sql({});
   const std::string bodies[] = {
       R"({"table":"t","limit":4,"offset":1,"sort":[{"brand":{"order":"desc"}},"_score"],"_source":{"includes":["a*"],"excludes":["b?"]},"options":{"retry_count":3,"retry_delay":5},"aggs":{"b":{"terms":{"field":"brand","size":3},"sort":{"brand":"asc"}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}]}}}})",
-      "select a, 'b\\'c', `d` /* e */ from `t` where x=1 -- y\n option retry_count=3, "
+      "select a, 'b\\'c', `d` /* e */ from `t` where x=1 \n option retry_count=3, "
       "agent_query_timeout=4;"};
   const std::vector<std::string> tables{"s1", "s2"};
   std::mt19937 random(2);

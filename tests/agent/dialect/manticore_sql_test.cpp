@@ -43,13 +43,20 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
   for (const auto& request :
        {ClientRequest{"GET", "/sql", "", "", ""}, ClientRequest{"GET", "/sql", "query=", "", ""},
         ClientRequest{"POST", "/cli_json", "", "", " \n"},
+        ClientRequest{"GET", "/sql", "query=select+1+from+t&query=drop+x", "", ""},
+        ClientRequest{"GET", "/sql", "%71uery=drop+x&query=select+1+from+t", "", ""},
+        ClientRequest{"GET", "/sql", "Query=drop+x&query=select+1+from+t", "", ""},
+        ClientRequest{"POST", "/sql", "", "", "query=select+1+from+t&query=drop+x"},
+        ClientRequest{"POST", "/sql", "query=drop+x", "", "query=select+1+from+t"},
+        ClientRequest{"POST", "/sql", "query=drop+x", "text/plain", "select 1 from t"},
         ClientRequest{"POST", "/sql", "", "", "query=%20"}})
     EXPECT_EQ(statement_of(request).error().status, 400);
 }
 
 TEST(SqlStatement, IsASelectBehindSpaceAndComments) {
-  EXPECT_TRUE(is_select("  /* x */ -- y\n SeLeCt 1"));
-  for (const auto* no : {"", "show tables", "selects", "'select'", "/* select", "(select 1)"})
+  EXPECT_TRUE(is_select("  /* x */\n SeLeCt 1"));
+  for (const auto* no : {"", "-- y\n select 1", "# y\n select 1", "/*! select 1 */ select 2",
+                         "show tables", "selects", "'select'", "/* select", "(select 1)"})
     EXPECT_FALSE(is_select(no)) << no;
 }
 
@@ -59,10 +66,12 @@ TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
   } cases[] = {
       {"select * from products", "products", "products"},
       {"select * FROM `my table` where id=1;", "my table", "`my table`"},
-      {"select 'from x', \"a\\\" from y\", `from` /* from z */ from t limit 1", "t", "t"},
+      {"select 'from x', 'it''s', 'a\\' from y', \"from y\", `from` /* from z */ from t limit 1",
+       "t", "t"},
       {"select count(*) c, if(a, b, c) from t group by price having c > 5 facet brand", "t", "t"},
-      {"select id from t where match('a; b') -- c; select\n option ranker=none ; ", "t", "t"},
-      {"select id # from a\n from t where title='\xC3\xA9'", "t", "t"},
+      {"select id from t where match('a; b -- # /* ') /* c; select */\n option ranker=none ; ", "t",
+       "t"},
+      {"select id - -3, 5-3\tfrom\r\nt where title='\xC3\xA9'", "t", "t"},
   };
   for (const auto& c : cases) {
     const auto parsed = kSql->parse(plain(c.statement));
@@ -109,6 +118,49 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
     ASSERT_FALSE(parsed) << c.statement;
     EXPECT_EQ(parsed.error().status, 400);
     EXPECT_NE(parsed.error().reason.find(c.reason), std::string::npos) << parsed.error().reason;
+  }
+}
+
+/// An engine would find a second statement, or another table, in most of these.
+TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
+  using namespace std::string_view_literals;
+  const struct {
+    std::string_view statement, reason;
+  } cases[] = {
+      {"SELECT id, 5 -- 3 AS y FROM t; DELETE FROM t WHERE id>0; SELECT 1", "--"},
+      {"select id --\n from t", "--"},
+      {"select 5--3 from t", "--"},
+      {"select id from t --", "--"},
+      {"select id from t; -- y", "--"},
+      {"-- y\n select id from t", "--"},
+      {"select id # ; delete from t\n from t", "#"},
+      {"select id from t # y", "#"},
+      {"select /*! from secret */ id from t", "/*!"},
+      {"select /*M! from secret */ id from t", "/*!"},
+      {"/*!select*/ select id from t", "/*!"},
+      {"select id /* **/ from t /* */; delete from t", "within a comment"},
+      {"select id /* /* */ */ from t", "within a comment"},
+      {"select id from t /* * ", "within a comment"},
+      {"select id, \"; delete from t; select \" from t", "double quotes"},
+      {"select id, \" ' \" from t where x = ' '", "double quotes"},
+      {"select id, \"a\\\" from t", "double quotes"},
+      {"select id, \" /* \" from t /* */", "double quotes"},
+      {"select id, \" -- \" from t", "double quotes"},
+      {"select id, `a;b` from t", "backquotes"},
+      {"select id, `a\\` from secret, `b` from t", "backquotes"},
+      {"select id, 'a\\\n' from t", "end of a line"},
+      {"select id from t where x='a\0'; delete from t"sv, "zero byte"},
+      {"select id from t\0; delete from t"sv, "control character"},
+      {"select\fid from t", "control character"},
+      {"select\vid from t", "control character"},
+      {"select id from t \\g delete from t", "backslash"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = kSql->parse(plain(c.statement));
+    ASSERT_FALSE(parsed) << c.statement;
+    EXPECT_EQ(parsed.error().status, 400);
+    EXPECT_NE(parsed.error().reason.find(c.reason), std::string::npos)
+        << c.statement << ": " << parsed.error().reason;
   }
 }
 

@@ -117,6 +117,9 @@ TEST(Update, IsRefusedWithTheReason) {
       {R"({"table":"_all"})", "\"_all\", which is not supported"},
       {R"({"table":"a","index":"a"})", "the request names its table twice"},
       {R"({"table":"a","table":"a"})", "the request names its table twice"},
+      {R"({"TABLE":"secret","table":"a"})", "the request has a key that some take for \"table\""},
+      {R"({"table":"a","Index":"secret"})", "the request has a key that some take for \"table\""},
+      {R"({"table":"a","t\u0041ble":"b"})", "the request has a key that some take for \"table\""},
       {"{\"table\":\"t\"}\0garbage"sv, "a zero byte at offset 13"},
   };
   for (const auto& c : cases)
@@ -172,6 +175,7 @@ TEST(Bulk, IsRefusedWithTheLineAndTheReason) {
       {R"({"insert":null})", "line 4 must hold an object with \"table\""},
       {R"({"insert":{"table":1}})", "line 4 must name its table with a string"},
       {R"({"insert":{"table":"t","index":"t"}})", "line 4 names its table twice"},
+      {R"({"insert":{"Table":"secret","table":"t"}})", "line 4 has a key that some take for"},
       {R"({})", "line 4 holds no action"},
       {R"([])", "line 4 must be a JSON object"},
       {R"({"insert":{"table":"t"})", "line 4 is not JSON: "},

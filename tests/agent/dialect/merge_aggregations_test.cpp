@@ -110,6 +110,26 @@ TEST(MergedMetric, IsThatOfTheWhole) {
       R"({"mn":{"value":-2},"mx":{"value":9.000001},"sm":{"value":6.25}})");
 }
 
+TEST(MergedMetric, IsNullWhereNoDoubleHoldsIt) {
+  const auto sum = [](std::string_view one, std::string_view other) {
+    const auto shard = [](std::string_view value) {
+      return R"({"s":{"value":)" + std::string(value) + "}}";
+    };
+    return merged_aggs(R"({"s":{"sum":{"field":"p"}}})", {shard(one), shard(other)});
+  };
+  const auto is = [](std::string_view value) {
+    return R"({"s":{"value":)" + std::string(value) + "}}";
+  };
+  const auto large = "1" + std::string(308, '0') + ".0";
+  EXPECT_EQ(sum("1e308", "1e308"), is("null"));
+  EXPECT_EQ(sum("-1e308", "-1e308"), is("null"));
+  EXPECT_EQ(sum(large, large), is("null"));
+  EXPECT_EQ(sum("1e999", "-1e999"), is("null"));  // no number at all
+  EXPECT_EQ(sum("1e308", "-1e308"), is("0"));
+  EXPECT_EQ(sum("1e307", "1e307"), is("2e+307"));
+  EXPECT_LT(sum("0." + std::string(100'000, '1'), "1").size(), 500U);
+}
+
 TEST(MergedMetric, SumsIntegersBeyondSixtyFourBitsExactly) {
   EXPECT_EQ(merged_aggs(R"({"s":{"sum":{"field":"p"}}})",
                         {R"({"s":{"value":18446744073709551615}})", R"({"s":{"value":2}})"}),
@@ -222,6 +242,42 @@ TEST(MergedAggregations, NameTheShardTheyCannotUnderstand) {
     EXPECT_TRUE(
         merged_aggs(R"({"b":{"terms":{"field":"x"}}})", {good, bad}).starts_with("bad shard 1: "))
         << bad;
+}
+
+TEST(MergeWeight, GrowsWithSortKeysAndWithAggregations) {
+  const Searching searching;
+  EXPECT_EQ(searching.merge_weight(R"({"table":"t"})"), 1U);
+  EXPECT_EQ(searching.merge_weight(R"({"table":"t","sort":["a","b"]})"), 1U);
+  EXPECT_GT(searching.merge_weight(
+                R"({"table":"t","sort":["a","b","c","d","e","f","g","h","i","j","k","l"]})"),
+            2U);
+  EXPECT_GT(
+      searching.merge_weight(R"({"table":"t","aggs":{"b":{"terms":{"field":"brand","size":20}}}})"),
+      2U);
+}
+
+// A shard's answers are found by their names, however the names are spelled; of two of one name the
+// last counts, as it always did.
+TEST(AggregationMerge, FindsEachAnswerByItsName) {
+  EXPECT_EQ(merged_aggs(R"({"a":{"sum":{"field":"p"}},"b":{"sum":{"field":"q"}}})",
+                        {R"({"b":{"value":10},"a":{"value":1}})",
+                         R"({"a":{"value":100},"b":{"value":20},"\u0061":{"value":2}})"}),
+            R"({"a":{"value":3},"b":{"value":30}})");
+}
+
+// As many as may be; their names are looked up, not looked for.
+TEST(AggregationMerge, OfAsManyAggregationsAsMayBeIsWhole) {
+  constexpr int kMany = 256;
+  std::string aggs = "{";
+  std::string answer = "{";
+  std::string expected = "{";
+  for (int i = 0; i < kMany; ++i) {
+    const auto name = (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + "\":";
+    aggs += name + R"({"sum":{"field":"p"}})";
+    answer += name + R"({"value":)" + std::to_string(i) + "}";
+    expected += name + R"({"value":)" + std::to_string(2 * i) + "}";
+  }
+  EXPECT_EQ(merged_aggs(aggs + "}", {answer + "}", answer + "}"}), expected + "}");
 }
 
 }  // namespace

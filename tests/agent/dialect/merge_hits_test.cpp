@@ -1,3 +1,10 @@
+#include <time.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <functional>
+
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -11,6 +18,34 @@ TEST(MergedAnswer, OrdersByScoreThenIdWhenNothingElseIsSaid) {
            answer(3, R"({"_id":2,"_score":1000},{"_id":4,"_score":900},{"_id":1,"_score":1})")}),
       whole(5, R"({"_id":2,"_score":1000},{"_id":4,"_score":900},)"
                R"({"_id":5,"_score":900,"_source":{"a":1}})"));
+}
+
+/// Processor time of this thread, which a busy machine does not change much.
+std::chrono::nanoseconds worked() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+TEST(MergedAnswer, CostsNoMoreForIdsThatWereChosenToCollide) {
+  constexpr std::size_t kHits = 30'000;
+  const auto took = [](bool colliding) {
+    const auto mask = std::bit_ceil(kHits * 2 + 2) - 1;
+    std::string hits;
+    for (std::size_t i = 0, found = 0; found < kHits; ++i) {
+      const auto id = std::to_string(1'000'000 + i);
+      if (colliding && (std::hash<std::string_view>{}(id)&mask) > mask / 256) continue;
+      hits += (found++ == 0 ? R"({"_id":)" : R"(,{"_id":)") + id + R"(,"_score":1})";
+    }
+    const auto shard = answer(kHits, hits);
+    const auto began = worked();
+    const auto merged = Searching().merged(R"({"table":"t","limit":30000,"max_matches":30000})",
+                                           {shard, answer(0, "")});
+    EXPECT_EQ(std::ranges::count(merged, '{'), std::ptrdiff_t{kHits} + 2) << merged.substr(0, 200);
+    return worked() - began;
+  };
+  took(false);                              // warms up
+  EXPECT_LT(took(true), 10 * took(false));  // it was 70 times as much
 }
 
 TEST(MergedAnswer, KeepsTheBytesOfAHitAsTheyAre) {

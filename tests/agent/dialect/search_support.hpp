@@ -56,6 +56,14 @@ class Searching {
     return out.substr(1);
   }
 
+  /// FanOut::merge_weight() of a request; 0 when it is refused.
+  unsigned merge_weight(std::string_view body) const {
+    const auto parsed = parse(body);
+    if (!parsed) return 0;
+    const auto plan = dialect_->fan_out(post(body), *parsed, 2);
+    return plan ? (*plan)->merge_weight() : 0;
+  }
+
  private:
   std::unique_ptr<Dialect> dialect_;
 };

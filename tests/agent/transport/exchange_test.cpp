@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/agent/transport/agent_at.hpp"
 #include "tests/support/fake_mirror.hpp"
 
@@ -127,6 +129,14 @@ TEST_F(Exchanges, EndAsTheReplyDeserves) {
       {"half a chunk",
        {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", Then::close},
        closed_early,
+       ""},
+      {"other protocols",
+       {"HTTP/1.1 101 X\r\nUpgrade: h2c\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\na"},
+       wrong_reply,
+       ""},
+      {"other protocols, after an interim answer",
+       {"HTTP/1.1 100 X\r\n\r\nHTTP/1.1 101 X\r\n\r\n"},
+       wrong_reply,
        ""},
       {"interim alone", {"HTTP/1.1 100 X\r\n\r\n", Then::close}, closed_early, ""},
   };
@@ -266,6 +276,46 @@ TEST_F(LargeRequests, AreBrokenOffWhileTheReplyIsMissing) {
   const auto [end, reply] = exchanged({head, body}, false, &stop);
   EXPECT_EQ(end.outcome, query_timeout);
   EXPECT_FALSE(end.keep_connection);
+}
+
+/// Tells what `bytes` grew by in the longest turn of the loop, until `ended`.
+Background watch_turns(Loop& loop, const std::string& bytes, const bool& ended, std::size_t& most) {
+  for (std::size_t before = bytes.size(); !ended;) {
+    co_await PostedTurn{loop};
+    most = std::max(most, bytes.size() - std::min(before, bytes.size()));
+    before = bytes.size();
+  }
+}
+
+// An agent that sends as fast as it is read must not keep the loop.
+TEST_F(Exchanges, OfLongRepliesReadABoundedNumberOfBytesInATurn) {
+  constexpr std::size_t kSize = 24 << 20;
+  const std::string body(kSize, 'x');
+  const std::string heads[] = {
+      fmt::format("HTTP/1.1 200 X\r\nContent-Length: {}\r\n\r\n{}", kSize, body),
+      fmt::format("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                  kSize, body),
+      fmt::format("HTTP/1.1 200 X\r\n\r\n{}", body),
+  };
+  for (const auto& bytes : heads) {
+    SCOPED_TRACE(bytes.substr(0, 40));
+    mirror.react([&](const std::string&) { return Reaction{bytes, Then::close}; });
+    Exchanged result;
+    Stop never(at.loop);
+    auto connection = at.connection(Pool::From::fresh);
+    Outgoing request{kGet, {}};
+    bool ended = false;
+    std::size_t most = 0;
+    watch_turns(at.loop, result.reply.bytes, ended, most);
+    finish(at.loop, exchange(at.loop, *connection, request, false, {.most = kSize}, never,
+                             result.reply, result.end));
+    ended = true;
+    turn_until(at.loop, [&] { return at.loop.io.poll_one() == 0; });
+    connection->close();
+    EXPECT_EQ(result.end.outcome, answered) << result.end.why;
+    EXPECT_EQ(result.reply.body().size(), kSize);
+    EXPECT_LE(most, Turn::kMostBytes + Stream::kMostAtOnce);
+  }
 }
 
 }  // namespace

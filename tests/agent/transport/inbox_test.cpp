@@ -1,19 +1,23 @@
 #include "agent/transport/inbox.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <future>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <thread>
 #include <vector>
 
 #include "agent/transport/resolve.hpp"
+#include "agent/transport/run_detached.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 
 namespace karmad {
 namespace {
 
+using test::eventually;
 using test::finish;
 using test::result_of;
 using test::turn_until;
@@ -106,7 +110,65 @@ TEST_F(AnInbox, BringsNamesThatWereLookedUp) {
   EXPECT_NE(none.error().find("no.such.name.invalid"), std::string::npos) << none.error();
 }
 
-// Who asked may go; the look-up ends for itself, and the loop after it.
+/// A name server that answers when it is told to.
+struct SlowNameServer {
+  static std::expected<Endpoints, std::string> look_up(const Address&) {
+    ++asked;
+    answers.acquire();
+    ++answered;
+    return std::unexpected("late");
+  }
+  static inline std::counting_semaphore<> answers{0};
+  static inline std::atomic<int> asked{0};
+  static inline std::atomic<int> answered{0};
+};
+
+// A look-up cannot be broken off, and may take longer than the loop lives.
+TEST(ALookUp, OutlivesItsLoopWhenTheNameServerIsSlow) {
+  {
+    Loop loop(0, 1 << 20, 1);
+    Stop stop(loop);
+    Address address;
+    address.host = "some.name";
+    std::optional<bool> found;
+    spawn([](Loop& on, const Address& of, Stop& by, std::optional<bool>& into) -> Task<void> {
+      const auto result = co_await resolve(on, of, by, SlowNameServer::look_up);
+      into = result.has_value();
+    }(loop, address, stop, found));
+    ASSERT_TRUE(eventually([] { return SlowNameServer::asked == 1; }));
+    stop.request(Why::cancelled);
+    EXPECT_EQ(found, false);
+    loop.let_end();
+    loop.run();
+  }
+  EXPECT_EQ(SlowNameServer::answered, 0);
+  SlowNameServer::answers.release();
+  EXPECT_TRUE(eventually([] { return SlowNameServer::answered == 1; }));
+}
+
+// More than this many look-ups at a time wait for their turn.
+TEST(RunDetached, RunsEveryJobAndABoundedNumberAtATime) {
+  struct Shared {
+    std::counting_semaphore<> go{0};
+    std::atomic<int> begun{0};
+    std::atomic<int> ended{0};
+  };
+  const auto shared = std::make_shared<Shared>();
+  for (int i = 0; i < 100; ++i)
+    run_detached([shared] {
+      ++shared->begun;
+      shared->go.acquire();
+      ++shared->ended;
+    });
+  ASSERT_TRUE(eventually([&] { return shared->begun == 32; }));
+  shared->go.release(10);
+  ASSERT_TRUE(eventually([&] { return shared->begun == 42; }));
+  EXPECT_EQ(shared->ended, 10);
+  shared->go.release(90);
+  EXPECT_TRUE(eventually([&] { return shared->ended == 100; }));
+}
+
+// Who asked may go; the look-up ends for itself.
 TEST_F(AnInbox, LeavesALookUpAloneThatNobodyWaitsFor) {
   Stop stop(loop);
   Address address;

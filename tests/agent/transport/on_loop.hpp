@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/post.hpp>
 #include <optional>
 
 #include "agent/transport/loop.hpp"
@@ -20,6 +21,16 @@ bool turn_until(Loop& loop, Condition condition) {
   }
   return true;
 }
+
+/// `co_await PostedTurn{loop}`: goes on when the loop has done what is ready now.
+struct PostedTurn {
+  Loop& loop;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) const {
+    asio::post(loop.io, [caller] { caller.resume(); });
+  }
+  void await_resume() const noexcept {}
+};
 
 /// Awaits `task` on the loop.
 inline void finish(Loop& loop, Task<void> task) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+
 #include "tests/agent/transport/agent_at.hpp"
 #include "tests/support/fake_mirror.hpp"
 
@@ -82,10 +86,10 @@ TEST_F(Pools, ForgetAnIdleConnectionThatTheAgentClosed) {
 
 TEST_F(Pools, AConnectionKnowsThatTheAgentClosedItBeforeTheLoopDoes) {
   auto connection = at.connection();
-  EXPECT_TRUE(connection->looks_alive());
+  EXPECT_EQ(connection->look_for_unasked(), Stream::Unasked::nothing);
   ASSERT_TRUE(eventually([&] { return mirror.open_connections() == 1; }));
   mirror.close_all();
-  EXPECT_TRUE(eventually([&] { return !connection->looks_alive(); }));
+  EXPECT_TRUE(eventually([&] { return connection->look_for_unasked() == Stream::Unasked::end; }));
   connection->close();
 }
 
@@ -148,6 +152,113 @@ TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
     EXPECT_EQ(at.agent->vitals.waiting, 0u);
   }
   only->close();
+}
+
+/// Many who take at the same time.
+struct Crowd {
+  Crowd(AgentAt& at, int size) {
+    for (int i = 0; i < size; ++i) all.push_back(std::make_unique<Taking>(at, order, i));
+  }
+  bool done() const { return order.size() == all.size(); }
+  bool in_order() const { return std::ranges::is_sorted(order); }
+  std::vector<int> order;
+  std::vector<std::unique_ptr<Taking>> all;
+};
+
+// One refusal is the answer to all who wait: however many, nobody looks again by a clock, and
+// nobody is told from within another one's end.
+TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
+  ClosedPort nobody;
+  AgentAt at(nobody.port());
+  at.pool.limit({.connecting = 2});
+  Crowd crowd(at, 20'000);
+  EXPECT_EQ(at.agent->vitals.waiting, 20'000u - 2);
+  at.loop.io.restart();
+  for (int turns = 0; turns < 20 && !crowd.done(); ++turns) at.loop.io.run_one_for(kSoon);
+  ASSERT_TRUE(crowd.done());
+  for (const auto& taking : crowd.all) {
+    ASSERT_FALSE(*taking->result);
+    EXPECT_EQ(taking->result->error().outcome, Outcome::connect_failed);
+    EXPECT_EQ(taking->result->error().why, "Connection refused");
+  }
+  EXPECT_EQ(at.agent->vitals.waiting, 0u);
+  EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.unused(); }));
+}
+
+// One connection is open, nobody listens any more: whoever waits gets the one there is.
+TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
+  auto lasting = at.connection();
+  ClosedPort nobody;
+  Endpoint nowhere = asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(),
+                                             static_cast<std::uint16_t>(nobody.port()));
+  at.agent->endpoints({nowhere});
+  at.pool.limit({.connections = 2, .connecting = 1});
+  std::vector<int> order;
+  Taking refused(at, order, 1);
+  at.pool.limit({.connections = 1, .connecting = 1});
+  Taking waiting(at, order, 2);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return refused.done(); }));
+  EXPECT_FALSE(*refused.result);
+  at.loop.io.poll();
+  EXPECT_FALSE(waiting.done());
+  at.pool.give(std::move(lasting));
+  ASSERT_TRUE(turn_until(at.loop, [&] { return waiting.done(); }));
+  ASSERT_TRUE(*waiting.result);
+  EXPECT_TRUE((*waiting.result)->reused);
+  (*waiting.result)->connection->close();
+}
+
+TEST_F(Pools, ServeOneForEachConnectionThatIsClosed) {
+  at.pool.limit({.connections = 3});
+  std::vector<ConnectionPtr> open;
+  for (int i = 0; i < 3; ++i) open.push_back(at.connection(From::fresh));
+  Crowd crowd(at, 5);
+  open[0]->close();
+  open[1]->close();
+  open.resize(3);
+  open.erase(open.begin(), open.begin() + 2);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return crowd.order.size() == 2; }));
+  EXPECT_TRUE(crowd.in_order());
+  EXPECT_EQ(at.agent->vitals.waiting, 3u);
+  at.pool.limit({.connections = 6});  // a reload
+  ASSERT_TRUE(turn_until(at.loop, [&] { return crowd.done(); }));
+  for (auto& taking : crowd.all) (*taking->result)->connection->close();
+  open[0]->close();
+}
+
+// It was woken and left in the same moment: what it was woken for is the next one's.
+TEST_F(Pools, PassOnWhatTheFirstInTheQueueDidNotTake) {
+  at.pool.limit({.connections = 1});
+  auto only = at.connection();
+  std::vector<int> order;
+  Taking first(at, order, 1);
+  Taking second(at, order, 2);
+  only->close();
+  only.reset();
+  first.stop.request(Why::cancelled);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return second.done(); }));
+  ASSERT_TRUE(*second.result);
+  (*second.result)->connection->close();
+}
+
+TEST(PoolOfASlowAgent, TellsThoseWhoHaveNoMoreTimeThanAnotherSpentInVain) {
+  FullPort full;
+  AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
+  at.pool.limit({.connecting = 1});
+  std::vector<int> order;
+  Taking first(at, order, 1);
+  first.stop.at(Loop::now() + 500ms, Why::connect_timeout);
+  Taking patient(at, order, 2);
+  patient.stop.at(Loop::now() + std::chrono::hours(1), Why::connect_timeout);
+  Taking third(at, order, 3);
+  third.stop.at(Loop::now() + 950ms, Why::connect_timeout);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 2; }));
+  EXPECT_EQ(order, (std::vector<int>{1, 3}));
+  EXPECT_EQ(first.result->error().outcome, Outcome::connect_timeout);
+  EXPECT_EQ(third.result->error().outcome, Outcome::connect_timeout)
+      << "and not that it had no turn";
+  patient.stop.request(Why::cancelled);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return patient.done(); }));
 }
 
 TEST_F(Pools, UseNoConnectionOfAnOlderGeneration) {  // SD-020, SD-024

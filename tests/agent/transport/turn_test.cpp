@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/error.hpp>
 #include <deque>
@@ -69,6 +70,40 @@ TEST_F(Turns, TellTheSenderThatTheSocketIsClosed) {
   stream->close();
   ASSERT_TRUE(turn_until(loop, [&] { return sent == 1; }));
   EXPECT_EQ(error, asio::error::bad_descriptor);
+}
+
+/// Moves bytes in steps, as a body is read or sent.
+Task<void> move_bytes(Loop& loop, std::size_t left, std::size_t& moved, char name,
+                      std::string& order) {
+  constexpr std::size_t kStep = Stream::kMostAtOnce;
+  for (; left > 0; left -= kStep) {
+    if (loop.turn.over()) co_await loop.turn.next();
+    loop.turn.spend(kStep);
+    moved += kStep;
+    if (order.empty() || order.back() != name) order += name;
+  }
+}
+
+/// Tells what `moved` grew by in the longest turn, until everything is moved.
+Task<void> watch_turns(Loop& loop, const std::size_t& moved, std::size_t all, std::size_t& most) {
+  for (std::size_t before = moved; before < all;) {
+    co_await PostedTurn{loop};
+    most = std::max(most, moved - before);
+    before = moved;
+  }
+}
+
+TEST_F(Turns, MoveABoundedNumberOfBytesOfAllBodiesTogether) {
+  constexpr std::size_t kEach = 4 << 20;
+  std::size_t moved = 0;
+  std::size_t most = 0;
+  std::string order;
+  auto watching = watch_turns(loop, moved, 2 * kEach, most);
+  spawn(move_bytes(loop, kEach, moved, 'a', order));
+  spawn(move_bytes(loop, kEach, moved, 'b', order));
+  finish(loop, std::move(watching));
+  EXPECT_LE(most, Turn::kMostBytes + Stream::kMostAtOnce);
+  EXPECT_GT(order.size(), 8U) << order;  // in turns
 }
 
 }  // namespace

@@ -72,23 +72,39 @@ class ClosedCluster {
   double now_ = 0;
 };
 
-/// The smallest fixed number of tickets whose throughput is within 2 % of the highest.
-struct BestFixed {
-  unsigned tickets = 0;
-  double throughput = 0;  ///< the highest, per second
+/// The fixed sizes at which a probe that pays `gain` for tickets has no reason to move: a fifth
+/// more tickets bring less than they must, and a fifth fewer cost more than they may.
+struct WorthwhileSizes {
+  unsigned fewest = 0;
+  unsigned most = 0;
+  double throughput = 0;  ///< with the fewest, per second
 };
-inline BestFixed best_fixed(const ClusterOf& of) {
-  constexpr double kSeconds = 30;
+inline WorthwhileSizes worthwhile_sizes(const ClusterOf& of, double gain) {
+  constexpr double kSeconds = 60;
+  constexpr double kStep = 1.2;
   const auto all = of.agents * of.servers;
-  std::vector<BestFixed> measured;
-  for (auto tickets = 2 * all / 3; tickets <= 3 * all; tickets += 1 + tickets / 20) {
-    ClosedCluster cluster(of, 1, tickets);
+  std::vector<double> measured{0};  // by the number of tickets
+  while (measured.size() <= 2 * all) {
+    ClosedCluster cluster(of, 1, static_cast<unsigned>(measured.size()));
     cluster.run_until(kSeconds);
-    measured.push_back({tickets, static_cast<double>(cluster.finished()) / kSeconds});
+    measured.push_back(static_cast<double>(cluster.finished()) / kSeconds);
   }
-  const auto highest = std::ranges::max(measured, {}, &BestFixed::throughput).throughput;
-  const auto enough = [&](const BestFixed& each) { return each.throughput >= 0.98 * highest; };
-  return {std::ranges::find_if(measured, enough)->tickets, highest};
+  const auto at = [&](double tickets) {
+    const auto whole = static_cast<std::size_t>(tickets);
+    const auto part = tickets - static_cast<double>(whole);
+    return part == 0 ? measured[whole] : (1 - part) * measured[whole] + part * measured[whole + 1];
+  };
+  WorthwhileSizes found;
+  for (unsigned tickets = 2; kStep * tickets < 2 * all; ++tickets) {
+    if (at(kStep * tickets) >= (1 + gain * (kStep - 1)) * at(tickets)) {
+      found = {};  // more of them pay
+    } else if (found.fewest == 0) {
+      found = {tickets, tickets, at(tickets)};
+    } else if (at(tickets / kStep) < (1 - gain * (1 - 1 / kStep)) * at(tickets)) {
+      found.most = tickets;
+    }
+  }
+  return found;
 }
 
 }  // namespace karmad::test

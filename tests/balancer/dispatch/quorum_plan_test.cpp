@@ -76,6 +76,15 @@ TEST(QuorumPlan, AnswersWhenABarrierWasReached) {  // CO-073
   EXPECT_EQ(plan.after_barrier(true), Step{Do::answer});
 }
 
+TEST(QuorumPlan, AsksWhoWasNotAskedBeforeItWaitsForAnybody) {  // CO-072
+  QuorumPlan plan(5, false);
+  EXPECT_EQ(plan.after(kBehind, true), Step{Do::settle});
+  EXPECT_EQ(plan.after(kBehind, true), Step{Do::settle});
+  EXPECT_EQ(plan.after(kBehind, false).what, Do::barrier);
+  EXPECT_EQ(QuorumPlan(5, false).after(kMet, true), Step{Do::answer});
+  EXPECT_EQ(QuorumPlan(5, false).after(kTooFew, true).what, Do::read);
+}
+
 TEST(QuorumPlan, TheFirstBarrierOfAFewMirrorsCountsThePrimaryAndNeedsNoSecond) {  // CO-074
   QuorumPlan plan(3, true);
   EXPECT_EQ(plan.after(kBehind), (Step{.what = Do::barrier, .with_primary = true}));

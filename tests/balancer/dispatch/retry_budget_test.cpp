@@ -12,9 +12,6 @@
 namespace karmad {
 namespace {
 
-/// Within the first second: nothing is refilled by time.
-constexpr TimePoint kNow{};
-
 // TokenBucket: vector 10.5
 
 TEST(TokenBucket, StaysAtItsCapacity) {  // BP-021, BP-026
@@ -74,16 +71,16 @@ TEST(TokenBucket, LosesNothingBetweenThreads) {  // BP-021
 TEST(RetryBudget, HasAtLeastThreeInFlight) {
   RetryBudget budget;
   const RetryBudget::Live live(budget);
-  auto a = budget.take(RetryBudget::For::other, kNow);
-  auto b = budget.take(RetryBudget::For::other, kNow);
+  auto a = budget.take(RetryBudget::For::other);
+  auto b = budget.take(RetryBudget::For::other);
   EXPECT_TRUE(budget.may_take());
-  auto c = budget.take(RetryBudget::For::other, kNow);
+  auto c = budget.take(RetryBudget::For::other);
   EXPECT_TRUE(a && b && c);
   EXPECT_FALSE(budget.may_take());
-  EXPECT_FALSE(budget.take(RetryBudget::For::other, kNow));
+  EXPECT_FALSE(budget.take(RetryBudget::For::other));
   EXPECT_EQ(budget.extras(), 3U);
   c.reset();
-  EXPECT_TRUE(budget.take(RetryBudget::For::other, kNow));
+  EXPECT_TRUE(budget.take(RetryBudget::For::other));
   EXPECT_EQ(budget.given(), 4U);
   EXPECT_EQ(budget.refused(), 1U);
 }
@@ -93,8 +90,7 @@ TEST(RetryBudget, HasTheShareOfWhatIsLiveInFlight) {
   std::vector<RetryBudget::Live> live;
   for (int i = 0; i < 50; ++i) live.emplace_back(budget);
   std::vector<RetryBudget::Extra> extras;
-  while (auto extra = budget.take(RetryBudget::For::other, kNow))
-    extras.push_back(std::move(*extra));
+  while (auto extra = budget.take(RetryBudget::For::other)) extras.push_back(std::move(*extra));
   EXPECT_EQ(extras.size(), 10U);
 }
 
@@ -103,7 +99,7 @@ TEST(RetryBudget, IsAtRestWhenAllHasEnded) {
   {
     RetryBudget::Live live(budget);
     const auto moved = std::move(live);
-    auto extra = budget.take(RetryBudget::For::other, kNow);
+    auto extra = budget.take(RetryBudget::For::other);
     ASSERT_TRUE(extra);
     auto moved_extra = std::move(*extra);
     moved_extra.succeeded();
@@ -118,7 +114,7 @@ TEST(RetryBudget, IsAtRestWhenAllHasEnded) {
 TEST(RetryBudget, CanBeShut) {
   RetryBudget budget({.percent = 0, .at_least = 0, .saved = 0});
   const RetryBudget::Live live(budget);
-  EXPECT_FALSE(budget.take(RetryBudget::For::other, kNow));
+  EXPECT_FALSE(budget.take(RetryBudget::For::other));
 }
 
 /// Requests at a set that answers an attempt as `succeeds` says, each willing to try six times.
@@ -158,7 +154,7 @@ struct Story {
         }
         request->extra.reset();
         if (request->made < 6) {
-          if (auto extra = budget.take(RetryBudget::For::other, kNow)) {
+          if (auto extra = budget.take(RetryBudget::For::other)) {
             request->extra.emplace(std::move(*extra));
             continue;
           }
@@ -168,6 +164,32 @@ struct Story {
     }
   }
 };
+
+TEST(RetryBudget, ARetryOntoAMirrorThatWorksCostsNothingUnlessItFails) {
+  RetryBudget budget;
+  for (int i = 0; i < 100; ++i) budget.take(RetryBudget::For::proven)->succeeded();
+  EXPECT_EQ(budget.saved(), 10U);
+  std::vector<RetryBudget::Extra> extras;
+  for (int i = 0; i < 15; ++i) extras.push_back(*budget.take(RetryBudget::For::proven));
+  EXPECT_EQ(budget.saved(), 10U);
+  EXPECT_EQ(budget.extras(), 15U);
+  extras.clear();
+  EXPECT_EQ(budget.saved(), 0U) << "it is five in debt";
+  EXPECT_FALSE(budget.take(RetryBudget::For::untried));
+  EXPECT_TRUE(budget.take(RetryBudget::For::proven));
+  for (int i = 0; i < 34; ++i) const RetryBudget::Live ended(budget);
+  EXPECT_FALSE(budget.take(RetryBudget::For::untried)) << "6 are paid back, and 0.8 saved";
+  const RetryBudget::Live one(budget);
+  { const RetryBudget::Live another(budget); }
+  EXPECT_TRUE(budget.take(RetryBudget::For::untried));
+}
+
+TEST(RetryBudget, AnUntriedMirrorNeedsNoPlaceInFlight) {
+  RetryBudget budget;
+  std::vector<RetryBudget::Extra> extras;
+  for (int i = 0; i < 10; ++i) extras.push_back(*budget.take(RetryBudget::For::untried));
+  EXPECT_FALSE(budget.take(RetryBudget::For::untried));
+}
 
 bool never(std::size_t) {
   return false;
@@ -221,7 +243,7 @@ TEST(RetryBudget, CountsRightBetweenThreads) {
       const RetryBudget::Live live(budget, worker);
       ++attempts;
       for (int retry = 0; retry < 5; ++retry) {
-        const auto extra = budget.take(RetryBudget::For::other, kNow);
+        const auto extra = budget.take(RetryBudget::For::other);
         if (!extra) break;
         ++attempts;
         if (const auto now = budget.extras(); now > most) most = now;

@@ -109,7 +109,7 @@ TEST(RetryLoop, GoesOnToWhereTheGenerationIs) {  // CO-034, CO-035
       all.emplace_back(next.prefer, next.avoid);
     return all;
   };
-  const std::pair local{Prefer::same, false};
+  const std::pair local{Prefer::newest_behind, true};
   const std::pair primary{Prefer::primary, true};
   EXPECT_EQ(decisions(in_roles(refused(Kind::generation_low))),
             (std::vector{local, local, local, primary, primary}));
@@ -120,6 +120,30 @@ TEST(RetryLoop, GoesOnToWhereTheGenerationIs) {  // CO-034, CO-035
   const auto next = loop.after(refused(Kind::generation_low), 1s, 0, nullptr);
   EXPECT_TRUE(next.again() && next.avoid);
   EXPECT_EQ(next.prefer, Prefer::any);
+}
+
+TEST(RetryLoop, GoesOnAtOnceWhileAMirrorIsNotKnownToBeBehind) {  // CO-077
+  auto other = in_roles(refused(Kind::generation_low));
+  other.up_to_date_left = true;
+  const auto none = in_roles(refused(Kind::generation_low));
+  const RetryRules rules{.max_attempts = 100};
+  RetryLoop loop(rules, {.mirrors = 4});
+  for (int i = 0; i < 2; ++i) {
+    const auto next = loop.after(other, 1s, 0, nullptr);
+    EXPECT_EQ(next.prefer, Prefer::any);
+    EXPECT_EQ(next.pause, 0us);
+    EXPECT_TRUE(next.avoid);
+  }
+  EXPECT_EQ(loop.after(none, 1s, 0, nullptr).prefer, Prefer::newest_behind);
+  EXPECT_EQ(loop.after(none, 1s, 0, nullptr).pause, 5ms) << "nobody waited before";
+
+  const RetryRules few{.max_attempts = 3};
+  RetryLoop last(few, {.mirrors = 4});
+  EXPECT_EQ(last.after(other, 1s, 0, nullptr).prefer, Prefer::any);
+  EXPECT_EQ(last.after(other, 1s, 0, nullptr).prefer, Prefer::primary);
+  other.set = SetKind::flat;
+  RetryLoop flat(few, {.mirrors = 4});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(flat.after(other, 1s, 0, nullptr).prefer, Prefer::any);
 }
 
 TEST(RetryLoop, PassesOnEverythingElse) {  // CO-058

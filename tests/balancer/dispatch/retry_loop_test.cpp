@@ -71,7 +71,7 @@ TEST(RetryLoop, PassesOnOverloadThatIsNotRetryable) {  // BP-013
 
 TEST(RetryLoop, OnceOverloadWasMetItsLimitIsThatOfTheRequest) {  // BP-012
   Story once{.subject = {.mirrors = 3}};
-  EXPECT_EQ(once.play({kBroken}), 2U) << "X-15: one ordinary retry";
+  EXPECT_EQ(once.play({kBroken}), 3U) << "each mirror once";
   Story met;
   EXPECT_EQ(met.play({overloaded(), kBroken}), 6U);
   Story fewer{.rules = {.overload_max_retries = 1},
@@ -226,13 +226,37 @@ TEST(RetryLoop, RepeatsAWriteOnlyWhenItWasNotExecuted) {  // BP-060, BP-009
   }
 }
 
+TEST(RetryLoop, AnUpdateThatAFormerPrimaryRefusedGoesOnOnce) {  // CO-032, BP-060
+  Ended refusal{.outcome = Outcome::agent_error, .sent = true, .nothing_done = true};
+  refusal = in_roles(refusal);
+  for (const auto kind : {RequestClass::write, RequestClass::unclassified})
+    for (const bool key : {false, true}) {
+      Story story{.subject = {.kind = kind,
+                              .has_idempotency_key = key,
+                              .mirrors = 3,
+                              .ordinary = {.per_mirror = 0}}};
+      EXPECT_EQ(story.play({refusal}), 2U);
+      EXPECT_EQ(story.reasons, std::vector{Reason::new_primary});
+      EXPECT_EQ(story.pauses, Pauses{0us});
+      EXPECT_EQ(story.final, Final::limit);
+    }
+  Story off{.rules = {.retry_writes = false}, .subject = {.kind = RequestClass::write}};
+  EXPECT_EQ(off.play({refusal}), 1U);
+  Story read{.subject = {.mirrors = 2}};
+  EXPECT_EQ(read.play({refusal}), 2U);
+  EXPECT_EQ(read.reasons, std::vector{Reason::retry}) << "a search needs no primary";
+  Story broken{.subject = {.kind = RequestClass::write, .mirrors = 3}};
+  EXPECT_EQ(broken.play({refusal, in_roles(kBroken)}), 2U);
+  EXPECT_EQ(broken.final, Final::not_retryable) << "the new primary may have carried it out";
+}
+
 TEST(RetryLoop, RetriesNothingForAClientThatLeft) {  // CO-045
   Story story{.subject = {.mirrors = 3, .ordinary = {.per_mirror = 5}}};
   EXPECT_EQ(story.play({{.outcome = Outcome::cancelled}}), 1U);
 }
 
 TEST(RetryLoop, LimitsAllReasonsTogether) {  // max_attempts
-  Story story{.rules = {.overload_max_retries = 10, .throttle_max_retries = 20},
+  Story story{.rules = {.overload_max_retries = 10, .throttle_max_retries = 20, .max_attempts = 6},
               .subject = {.mirrors = 3, .ordinary = {.per_mirror = 10}}};
   EXPECT_EQ(story.play({kBroken, throttled(1ms), refused(Kind::moved), overloaded(),
                         refused(Kind::retry_with), refused(Kind::generation_low)}),
@@ -250,14 +274,6 @@ TEST(RetryLoop, HedgesAreAttemptsToo) {  // max_attempts
   EXPECT_FALSE(loop.may_hedge());
   EXPECT_EQ(loop.after(kBroken, 1s, 0, nullptr).final, Final::max_attempts);
   EXPECT_EQ(loop.attempts(), 3U);
-}
-
-TEST(RetryLoop, AFailedSelectionIsReportedOnlyWhenNothingFailedBefore) {  // step 10, BP-063
-  const RetryRules rules;
-  RetryLoop loop(rules, {.mirrors = 3});
-  EXPECT_FALSE(loop.reports_earlier_error());
-  ASSERT_TRUE(loop.after(overloaded(), 1s, 0, nullptr).again());
-  EXPECT_TRUE(loop.reports_earlier_error());
 }
 
 // Throttling: CO-020, CO-021, vector 10.9
@@ -285,8 +301,55 @@ TEST(RetryLoop, WaitsForNobodyWhileAnotherMirrorWasNotAsked) {  // CO-036
     ASSERT_TRUE(decision.again());
     EXPECT_TRUE(decision.avoid);
     EXPECT_EQ(decision.pause, 0us);
-    EXPECT_EQ(decision.unavailable, delay == 0s ? 5s : delay) << "others shall not ask it either";
+    EXPECT_EQ(decision.retry_after, delay == 0s ? 5s : delay) << "others shall not ask it either";
+    EXPECT_EQ(decision.unavailable, 0us);
   }
+}
+
+// CO-036: what a mirror told holds for all queries, whatever becomes of this one.
+TEST(RetryLoop, TellsHowLongAThrottlingMirrorIsToBeLeftAloneAfterTheLastAttemptToo) {
+  const RetryRules rules;
+  RetryLoop all_tried(rules, {.mirrors = 3});
+  EXPECT_EQ(all_tried.after(throttled(20s), 1min, 0, nullptr).retry_after, 20s);
+  const RetryRules off{.retry_reads = false};
+  RetryLoop no_retries(off, {.mirrors = 3});
+  const auto decision = no_retries.after(throttled(20s), 1min, 0, nullptr);
+  EXPECT_EQ(decision.final, Final::switched_off);
+  EXPECT_EQ(decision.retry_after, 20s);
+  const RetryRules bounded{.unavailable_mark = 3s};
+  RetryLoop short_mark(bounded, {.mirrors = 3});
+  EXPECT_EQ(short_mark.after(throttled(20s), 1min, 0, nullptr).retry_after, 3s);
+}
+
+TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-061
+  for (const auto& ended :
+       {kBroken, refused(Kind::moved), refused(Kind::retry_with), refused(Kind::draining)}) {
+    const RetryRules rules;
+    RetryLoop loop(rules, {.follow_up = true, .mirrors = 3});
+    EXPECT_EQ(loop.after(ended, 1min, 0, nullptr).final, Final::not_retryable);
+  }
+  auto told = throttled(20ms);
+  told.tried = 1;
+  const RetryRules rules;
+  RetryLoop refused_once(rules, {.follow_up = true, .mirrors = 3});
+  const auto decision = refused_once.after(told, 1min, 0, nullptr);
+  EXPECT_TRUE(decision.again()) << "the mirror did nothing";
+  EXPECT_EQ(decision.pause, 20ms) << "and nobody else has it";
+}
+
+TEST(RetryLoop, GoesElsewhereWhenPingsFindTheMirrorUnreachable) {
+  const RetryRules rules;
+  const Ended ended{.outcome = Outcome::unreachable, .sent = true, .tried = 1};
+  RetryLoop read(rules, {.mirrors = 2});
+  const auto decision = read.after(ended, 1min, 0, nullptr);
+  EXPECT_TRUE(decision.again());
+  EXPECT_TRUE(decision.avoid);
+  EXPECT_EQ(decision.pause, 0us);
+  RetryLoop update(rules, {.kind = RequestClass::write, .mirrors = 2});
+  EXPECT_FALSE(update.after(ended, 1min, 0, nullptr).again());
+  RetryLoop with_key(rules,
+                     {.kind = RequestClass::write, .has_idempotency_key = true, .mirrors = 2});
+  EXPECT_TRUE(with_key.after(ended, 1min, 0, nullptr).again());
 }
 
 TEST(RetryLoop, WaitsForAThrottlingMirrorThreeSecondsInAll) {  // CO-021, ours

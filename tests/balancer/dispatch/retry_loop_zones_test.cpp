@@ -38,7 +38,8 @@ TEST(RetryLoop, StaysWhereThereIsNoOtherZone) {  // CO-030
 
 TEST(RetryLoop, LeavesThreeZonesAtMost) {  // CO-031
   for (unsigned most = 0; most <= 3; ++most) {
-    Story story{.rules = {.zone_max_retries = most}, .subject = {.mirrors = 8}};
+    Story story{.rules = {.zone_max_retries = most},
+                .subject = {.mirrors = 8, .ordinary = {.absolute_of_line = 1}}};
     EXPECT_EQ(story.play({kUnreachable}), most + 2) << "and the ordinary retry";
     EXPECT_EQ(std::ranges::count(story.reasons, Reason::zone), most);
   }

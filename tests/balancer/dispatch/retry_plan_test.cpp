@@ -14,7 +14,7 @@ TEST(RetriesAllowed, TheQueryCountsBeforeTheLineAndTheLineBeforeTheTable) {
     unsigned allowed;
   };
   const Case cases[]{
-      {{}, 3, 1},                                        // one, on another mirror
+      {{}, 3, 2},                                        // each other mirror once
       {{}, 1, 0},                                        // there is no other
       {{.per_mirror = 0}, 3, 0},                         // set is set
       {{.per_mirror = 2}, 3, 6},                         // HA-026: count × mirrors

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "balancer/trace/access_log.hpp"
+#include "balancer/trace/line_writer.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
 namespace karmad {
@@ -32,7 +32,7 @@ struct TracedQuery : testing::Asking {
     auto path = (std::filesystem::temp_directory_path() / "traced_XXXXXX").string();
     ::close(::mkstemp(path.data()));
     {
-      const auto log = *AccessLog::open(path);
+      const auto log = *LineWriter::open(path);
       process.access_log = log.get();
       ask(handle, head, body);
       process.access_log = nullptr;

@@ -1,0 +1,315 @@
+#include "balancer/trace/line_writer.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kEnough = 64 << 10;  // bytes that are written without waiting for more
+constexpr auto kLastWait = 1s;
+constexpr int kPoll = 100;  // ms; how soon the end is noticed while a pipe's reader does not read
+constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+mode_t kind_of(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+/// The same file for writes that do not wait. A descriptor shares its O_NONBLOCK with every process
+/// that inherited it, so pipes and terminals are opened anew. Where that is not allowed a copy has
+/// to do.
+int open_same(int descriptor) {
+  if (const auto kind = kind_of(descriptor); kind == S_IFIFO || kind == S_IFCHR) {
+    const auto path = "/proc/self/fd/" + std::to_string(descriptor);
+    if (const int file = ::open(path.c_str(), kFlags); file >= 0) return file;
+  }
+  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+/// A descriptor to write to; -1: errno says why. Does not wait for the reader of a pipe.
+int open_file(const std::string& path) {
+  if (path == "-") return open_same(STDOUT_FILENO);
+  return ::open(path.c_str(), kFlags | O_CREAT, 0640);
+}
+
+/// No signal is for the writer's thread: a thread inherits what is blocked where it is started.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+/// The file as the writer's thread sees it. Belongs to that thread.
+class LineWriter::Output {
+ public:
+  Output(int file, const std::atomic<bool>& ending)
+      : file_(file), kind_(kind_of(file)), ending_(ending) {}
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output() { ::close(file_); }
+
+  void change(int file) {
+    ::close(std::exchange(file_, file));
+    kind_ = kind_of(file);
+    torn_ = false;
+  }
+
+  /// False: errno says why not. A line that was cut off in the middle does not spoil the next one.
+  bool write(std::string_view lines) { return (!torn_ || write_all("\n")) && write_all(lines); }
+
+ private:
+  bool write_all(std::string_view bytes) {
+    while (!bytes.empty()) {
+      if (kind_ != S_IFREG && !wait_for_room()) return false;
+      const auto done = write_some(bytes.substr(0, piece(bytes)));
+      if (done >= 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(done));
+        torn_ = !bytes.empty() && bytes.data()[-1] != '\n';
+      } else if (errno != EINTR && errno != EAGAIN) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  ssize_t write_some(std::string_view bytes) const {
+    return kind_ == S_IFSOCK
+               ? ::send(file_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+               : ::write(file_, bytes.data(), bytes.size());
+  }
+
+  /// A pipe takes PIPE_BUF bytes whole or not at all, so that lines of two writers do not mix.
+  std::size_t piece(std::string_view bytes) const {
+    if (kind_ == S_IFREG || bytes.size() <= PIPE_BUF) return bytes.size();
+    const auto end = bytes.substr(0, PIPE_BUF).rfind('\n');
+    return end == std::string_view::npos ? PIPE_BUF : end + 1;
+  }
+
+  /// False when the log ends and its reader did not read it in time.
+  bool wait_for_room() {
+    pollfd waiting{.fd = file_, .events = POLLOUT, .revents = 0};
+    for (;;) {
+      if (ending_) {
+        if (!give_up_) give_up_ = Clock::now() + kLastWait;
+        if (Clock::now() >= *give_up_) break;
+      }
+      if (::poll(&waiting, 1, kPoll) > 0) return true;
+    }
+    errno = ETIMEDOUT;
+    return false;
+  }
+
+  int file_;
+  mode_t kind_;
+  const std::atomic<bool>& ending_;
+  bool torn_ = false;                         ///< the last write left a piece of a line
+  std::optional<Clock::time_point> give_up_;  ///< once the log ends
+};
+
+/// What callers and the thread share.
+struct LineWriter::State {
+  State(std::string where, int file, Options wanted)
+      : path(std::move(where)),
+        options(std::move(wanted)),
+        enough(std::min(kEnough, options.room / 2)),
+        output(file, ending) {}
+
+  struct Lines {
+    std::string bytes;
+    std::uint64_t count = 0;
+    std::uint64_t dropped = 0;  ///< those that came after them and found no room
+  };
+
+  const std::string path;  ///< empty: it cannot be opened again
+  const Options options;
+  const std::size_t enough;
+  std::atomic<std::uint64_t> written{0};
+  std::atomic<std::uint64_t> dropped{0};
+  std::atomic<bool> ending{false};
+  std::atomic<bool> left_alone{false};  ///< the callbacks are gone
+
+  std::mutex mutex;  ///< of the next six
+  std::condition_variable news;
+  std::condition_variable settled;  ///< `under_way` or `ended` changed
+  Lines waiting;
+  bool under_way = false;  ///< the thread has lines
+  bool reopen = false;
+  bool ended = false;
+
+  // The thread's own.
+  Output output;
+  bool trouble = false;      ///< the last write failed, which was reported
+  std::uint64_t untold = 0;  ///< dropped lines that were not reported
+
+  void write_out(const Lines& lines);
+  void open_again();
+  void report(int error, std::string_view consequence) const;
+};
+
+std::expected<std::unique_ptr<LineWriter>, std::string> LineWriter::open(std::string path,
+                                                                         Options options) {
+  const int file = open_file(path);
+  if (file < 0) return std::unexpected(std::string(std::strerror(errno)));
+  if (path == "-") path.clear();
+  return std::unique_ptr<LineWriter>(
+      new LineWriter(std::make_shared<State>(std::move(path), file, std::move(options))));
+}
+
+std::unique_ptr<LineWriter> LineWriter::for_descriptor(int descriptor, Options options) {
+  return std::unique_ptr<LineWriter>(new LineWriter(
+      std::make_shared<State>(std::string(), open_same(descriptor), std::move(options))));
+}
+
+LineWriter::LineWriter(std::shared_ptr<State> state) : state_(std::move(state)) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([mine = state_] { run(mine); });
+}
+
+LineWriter::~LineWriter() {
+  end();
+}
+
+void LineWriter::write(std::string_view line) {
+  auto& to = *state_;
+  {
+    const std::scoped_lock lock(to.mutex);
+    auto& [bytes, count, dropped] = to.waiting;
+    if (to.ending || bytes.size() + line.size() >= to.options.room) {
+      to.dropped.fetch_add(1, std::memory_order_relaxed);
+      ++dropped;
+      return;
+    }
+    const bool had_enough = bytes.size() >= to.enough;
+    bytes.append(line).push_back('\n');
+    const bool has_enough = bytes.size() >= to.enough;
+    if (++count > 1 && had_enough == has_enough) return;  // the thread knows
+  }
+  to.news.notify_one();
+}
+
+void LineWriter::reopen() {
+  if (state_->path.empty()) return;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->reopen = true;
+  }
+  state_->news.notify_one();
+}
+
+void LineWriter::flush() {
+  std::unique_lock lock(state_->mutex);
+  state_->settled.wait_for(lock, kLastWait, [&] {
+    return state_->ended || (state_->waiting.count == 0 && !state_->under_way);
+  });
+}
+
+void LineWriter::end() {
+  bool ended = false;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->ending = true;
+    state_->news.notify_one();
+    ended = state_->settled.wait_for(lock, 2 * kLastWait, [&] { return state_->ended; });
+  }
+  if (!thread_.joinable()) return;
+  if (ended) {
+    thread_.join();
+  } else {
+    state_->left_alone = true;
+    thread_.detach();  // in a write that does not end
+  }
+}
+
+std::uint64_t LineWriter::written() const {
+  return state_->written.load(std::memory_order_relaxed);
+}
+
+std::uint64_t LineWriter::dropped() const {
+  return state_->dropped.load(std::memory_order_relaxed);
+}
+
+void LineWriter::run(const std::shared_ptr<State>& state) {
+  auto& my = *state;
+  State::Lines lines;
+  for (bool last = false; !last;) {
+    bool again = false;
+    {
+      std::unique_lock lock(my.mutex);
+      my.news.wait(lock, [&] { return my.ending || my.reopen || my.waiting.count > 0; });
+      my.news.wait_for(lock, my.options.gather, [&] {
+        return my.ending || my.reopen || my.waiting.bytes.size() >= my.enough;
+      });
+      std::swap(lines, my.waiting);
+      my.under_way = true;
+      again = std::exchange(my.reopen, false);
+      last = my.ending;
+    }
+    my.untold += lines.dropped;
+    if (again) my.open_again();
+    if (lines.count > 0) my.write_out(lines);
+    lines.bytes.clear();
+    lines.count = lines.dropped = 0;
+    const std::scoped_lock lock(my.mutex);
+    my.under_way = false;
+    my.ended = last;
+    my.settled.notify_all();
+  }
+}
+
+void LineWriter::State::write_out(const Lines& lines) {
+  if (!output.write(lines.bytes)) {
+    const auto error = errno;
+    dropped.fetch_add(lines.count, std::memory_order_relaxed);
+    untold += lines.count;
+    if (!std::exchange(trouble, true)) report(error, "lines are dropped until it can be written");
+    return;
+  }
+  trouble = false;
+  written.fetch_add(lines.count, std::memory_order_relaxed);
+  if (untold == 0 || left_alone) return;
+  const auto count = std::exchange(untold, 0);
+  const auto line = options.on_recovery ? options.on_recovery(count) : std::string();
+  if (!line.empty()) output.write(line + '\n');
+}
+
+void LineWriter::State::open_again() {
+  const int file = open_file(path);
+  if (file >= 0) return output.change(file);
+  report(errno, "going on in the old file");
+}
+
+void LineWriter::State::report(int error, std::string_view consequence) const {
+  if (!options.on_failure || left_alone) return;
+  options.on_failure(std::string(std::strerror(error)).append("; ").append(consequence));
+}
+
+}  // namespace karmad

@@ -1,0 +1,198 @@
+#!/bin/bash
+# Who else notices long work? Clients that merge two long replies each, without a pause, beside clients
+# with small searches and with /healthz on the same and only worker. Prints the latencies of the small
+# ones alone and beside the long ones. Needs (Debian): wrk nginx. Give --karmad twice to compare.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage="usage: bench/long_work.sh [OPTION…]
+  --karmad PATH   the program (build/release/karmad); may be repeated
+  --clients N     that merge (8)
+  --bytes N       of the reply of each of two shards, about (8000000)
+  --kind KIND     hits, or terms: 256 aggregations that share those bytes (hits)
+  --seconds N     of each measurement (6)
+  --port N        first of the five ports used (18500)"
+programs=() clients=8 bytes=8000000 kind=hits seconds=6 port=18500
+while (($#)); do
+  case $1 in
+    --karmad) programs+=("${2:?$usage}"); shift ;;
+    --clients) clients=${2:?$usage}; shift ;;
+    --bytes) bytes=${2:?$usage}; shift ;;
+    --kind) kind=${2:?$usage}; shift ;;
+    --seconds) seconds=${2:?$usage}; shift ;;
+    --port) port=${2:?$usage}; shift ;;
+    -h | --help) echo "$usage"; exit 0 ;;
+    *) echo "$usage" >&2; exit 2 ;;
+  esac
+  shift
+done
+((${#programs[@]})) || programs=(build/release/karmad)
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+PATH=$PATH:/usr/sbin:/sbin
+for program in wrk nginx curl; do
+  command -v "$program" > /dev/null || fail "$program is missing: apt-get install wrk nginx curl"
+done
+readonly proxy=$((port + 3)) first=$port second=$((port + 1)) small=$((port + 2))
+
+folder=$(mktemp -d)
+chmod 755 "$folder"  # nginx may give up its rights
+running=()
+stop_all() {
+  local pid
+  for pid in "${running[@]}"; do kill "$pid" 2> /dev/null || true; done
+  for pid in "${running[@]}"; do wait "$pid" 2> /dev/null || true; done
+  running=()
+}
+trap 'stop_all; rm -rf "$folder"' EXIT
+
+answers() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+await() {
+  local try
+  for ((try = 0; try < 100; ++try)); do
+    if answers "$1"; then return; fi
+    sleep 0.05
+  done
+  fail "nobody answers at port $1: $(cat "$folder/log")"
+}
+
+# A shard's reply; $1: 0 or 1, so that ids differ.
+reply() {
+  awk -v shard="$1" -v bytes="$bytes" -v kind="$kind" 'BEGIN {
+    printf "{\"took\":1,\"timed_out\":false,\"hits\":{\"total\":1000,\"total_relation\":\"eq\",\"hits\":["
+    if (kind == "hits") {
+      n = int(bytes / 300)
+      filler = sprintf("%240s", ""); gsub(/ /, "x", filler)
+      for (i = 0; i < n; ++i)
+        printf "%s{\"_id\":%d,\"_score\":%d,\"_source\":{\"title\":\"%s\"}}", i ? "," : "",
+          2 * i + shard, 2 * (n - i) + shard, filler
+      printf "]}}"
+    } else {
+      each = int(bytes / 256 / 35)
+      printf "]},\"aggregations\":{"
+      for (a = 0; a < 256; ++a) {
+        printf "%s\"a%d\":{\"buckets\":[", a ? "," : "", a
+        for (i = 0; i < each; ++i)
+          printf "%s{\"key\":\"%07d\",\"doc_count\":%d}", i ? "," : "", (i * 7919 + a) % each, each - i
+        printf "]}"
+      }
+      printf "}}"
+    }
+  }' > "$folder/$1/search"
+}
+
+# What is asked for, so that everything is merged.
+query() {
+  awk -v bytes="$bytes" -v kind="$kind" 'BEGIN {
+    if (kind == "hits") {
+      printf "{\"table\":\"long\",\"limit\":%d,\"max_matches\":%d}", bytes / 150, bytes / 150
+    } else {
+      each = int(bytes / 256 / 35)
+      printf "{\"table\":\"long\",\"limit\":0,\"aggs\":{"
+      for (a = 0; a < 256; ++a)
+        printf "%s\"a%d\":{\"terms\":{\"field\":\"f%d\",\"size\":%d}}", a ? "," : "", a, a, each
+      printf "}}"
+    }
+  }'
+}
+
+write_files() {
+  mkdir "$folder/0" "$folder/1"
+  reply 0
+  reply 1
+  # A POST for a file is answered like a GET.
+  cat > "$folder/mirrors.conf" << END
+pid $folder/mirrors.pid;
+worker_processes 2; daemon off; error_log stderr crit;
+events { worker_connections 1024; }
+http {
+  access_log off; keepalive_requests 1000000000; sendfile on; default_type application/json;
+  client_body_temp_path $folder/b; proxy_temp_path $folder/p; fastcgi_temp_path $folder/f;
+  uwsgi_temp_path $folder/u; scgi_temp_path $folder/s;
+  server { listen 127.0.0.1:$first; root $folder/0; error_page 405 =200 \$uri; }
+  server { listen 127.0.0.1:$second; root $folder/1; error_page 405 =200 \$uri; }
+  server {
+    listen 127.0.0.1:$small;
+    location / { return 200 '{"took":0,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]}}'; }
+  }
+}
+END
+  cat > "$folder/karmad.conf" << END
+searchd {
+    listen = 127.0.0.1:$proxy
+    workers = 1
+    log_level = warning
+}
+table long {
+    type = distributed
+    agent = 127.0.0.1:$first:long
+    agent = 127.0.0.1:$second:long
+}
+table small {
+    type = distributed
+    agent = 127.0.0.1:$small:small
+}
+END
+  query > "$folder/query"
+  cat > "$folder/long.lua" << END
+local file = io.open("$folder/query")
+wrk.method = "POST"
+wrk.body = file:read("a")
+END
+  cat > "$folder/small.lua" << 'END'
+wrk.method = "POST"
+wrk.body = '{"table":"small"}'
+END
+}
+
+# Latencies of what small clients ask; $1: what it is beside.
+small_ones() {
+  local what
+  for what in search healthz; do
+    local load=(wrk -t 1 -c 1 --latency -d "${seconds}s" --timeout 20s)
+    [[ $what == search ]] && load+=(-s "$folder/small.lua")
+    "${load[@]}" "http://127.0.0.1:$proxy/$what" > "$folder/wrk.$what" &
+    waits+=($!)
+  done
+  wait "${waits[@]}"
+  waits=()
+  for what in search healthz; do
+    awk -v beside="$1" -v what="$what" '
+      $1 == "50%" { p50 = $2 } $1 == "99%" { p99 = $2 } $1 == "Latency" && !most { most = $4 }
+      /Socket errors|Non-2xx/ { wrong = wrong " " $0 }
+      END { printf "  %-9s %-22s p50 %10s  p99 %10s  longest %10s%s\n", what, beside, p50, p99, most, wrong }
+    ' "$folder/wrk.$what"
+  done
+}
+
+measure() {
+  waits=()
+  nginx -p "$folder" -c "$folder/mirrors.conf" > "$folder/log" 2>&1 &
+  running+=($!)
+  await "$small"
+  "$1" --config "$folder/karmad.conf" > "$folder/log" 2>&1 &
+  running+=($!)
+  await "$proxy"
+  curl -sS -m 60 --data-binary "@$folder/query" "http://127.0.0.1:$proxy/search" -o "$folder/answer" \
+    -w '  one long answer: status %{http_code}, %{size_download} bytes, %{time_total} s\n'
+  small_ones alone
+  wrk -t 1 -c "$clients" -d "$((seconds + 2))s" --timeout 30s -s "$folder/long.lua" \
+    "http://127.0.0.1:$proxy/search" > "$folder/wrk.long" &
+  local long=$!
+  sleep 1
+  small_ones "beside $clients that merge"
+  wait "$long"
+  awk '/requests in|Socket errors|Non-2xx/ { print "  long ones:", $0 }' "$folder/wrk.long"
+  curl -sS -m 20 "http://127.0.0.1:$proxy/status" | tr ',' '\n' |
+    grep -E 'loop_|long_work|slow_clients' | tr -d '{}"' | paste -sd ' ' | sed 's/^/  /' || true
+  stop_all
+}
+
+write_files
+printf '%s, %s cores, %s; %s clients, 2 x %s bytes of %s, one worker\n' \
+  "$(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$(nproc)" "$(date +%F)" \
+  "$clients" "$bytes" "$kind"
+for program in "${programs[@]}"; do
+  [[ -x $program ]] || fail "no program $program: cmake --preset release && cmake --build --preset release"
+  echo "$program"
+  measure "$(realpath "$program")"
+done

@@ -1,0 +1,111 @@
+// Requests that continue or end what an earlier one left open on a mirror: another mirror does not
+// have it, so they are asked once, and what they free is worth more than the tickets they would
+// take.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+const std::string kScroll = "/_search/scroll?scroll_id=DXF1ZXJ5";
+
+std::string engine(const std::vector<std::string>& mirrors, const std::string& settings = {}) {
+  return fmt::format(
+      "table t {{\n type = distributed\n dialect = http\n route = /\n reads = /logs/_search\n {}\n"
+      " agent = {}\n}}\n",
+      settings, mirrors.size() == 1 ? mirrors[0] : mirrors[0] + "|" + mirrors[1]);
+}
+
+/// Two copies of an engine that know nothing of each other.
+class FollowUps : public testing::Test {
+ protected:
+  FakeMirror a{always(json(R"({"error":"no such context"})", 500)), true};
+  FakeMirror b{always(json(R"({"hits":"another page"})")), true};
+
+  std::string table(const std::string& settings = {}) const {
+    return engine({a.address(), b.address()}, settings);
+  }
+  std::size_t requests() const { return a.requests() + b.requests(); }
+};
+
+TEST_F(FollowUps, AreNeverRetriedOnAnotherMirror) {  // BP-061, SS-180
+  const struct {
+    std::string_view method;
+    std::string target;
+  } cases[] = {{"GET", kScroll},
+               {"POST", "/_search/scroll"},
+               {"DELETE", "/_search/scroll"},
+               {"GET", "/_async_search/Fm"},
+               {"POST", "/_tasks/x:1/_cancel"},
+               {"POST", "/_sql/close"}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.method, c.target));
+    const RestingMaster master(taking_turns("agent_retry_count = 3"), table());
+    const auto before = requests();
+    std::string bodies;
+    for (int i = 0; i < 2; ++i) {
+      const auto answer =
+          ask(master.port(), c.method, c.target, c.method == "GET" ? "" : R"({"id":"Fm"})");
+      bodies += fmt::format("{} {}\n", answer.status, answer.body);
+    }
+    EXPECT_EQ(requests() - before, 2u);
+    EXPECT_TRUE(bodies.contains("500 {\"error\":\"no such context\"}")) << bodies;
+    EXPECT_EQ(master.count("agent_retry"), 0);
+  }
+  const RestingMaster master(taking_turns("agent_retry_count = 3"), table());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(master.port(), "GET", "/logs/_search").status, 200);
+  EXPECT_GE(master.count("agent_retry"), 1) << "a search is";
+}
+
+TEST_F(FollowUps, WaitForTheSameMirrorWhenItRefusesThem) {  // BP-002
+  const auto busy_once = [](std::string_view fields) {
+    return [fields = std::string(fields), n = 0](const std::string&) mutable {
+      return n++ == 0 ? refused(429, fields) : json(R"({"hits":"the next page"})");
+    };
+  };
+  for (const std::string fields : {"", "Retry-After-Ms: 20\r\n"}) {
+    SCOPED_TRACE(fields);
+    FakeMirror only(busy_once(fields), true);
+    const RestingMaster master(taking_turns(), engine({only.address(), b.address()}));
+    const auto answer = ask(master.port(), "GET", kScroll);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.body.contains("the next page")) << answer.body;
+    EXPECT_EQ(only.requests(), 2u);
+    EXPECT_EQ(b.requests(), 0u);
+  }
+}
+
+TEST_F(FollowUps, AreNotHedged) {
+  a.react(always(slowly(300ms)));
+  b.react(always(slowly(300ms)));
+  const RestingMaster master(taking_turns("hedge = 20ms"), table());
+  EXPECT_EQ(ask(master.port(), "GET", kScroll).status, 200);
+  EXPECT_EQ(requests(), 1u);
+  EXPECT_EQ(master.count("hedges"), 0);
+}
+
+TEST(FollowUpsAndTickets, NeedNone) {  // AC-005
+  FakeMirror mirror(
+      [](const std::string& request) {
+        return request.contains("/_doc/") || request.contains("/logs/_search") ? silence()
+                                                                               : json("{}");
+      },
+      true);
+  const RestingMaster master(
+      taking_turns("update_tickets = 1\n search_tickets = 1\n ticket_queue_depth = 0"),
+      engine({mirror.address()}));
+  const Pending update(master, "/logs/_doc/1", "{}");
+  const Pending search(master, "/logs/_search", "{}");
+  ASSERT_TRUE(eventually([&] { return mirror.requests() == 2; }));
+  EXPECT_EQ(ask(master.port(), "DELETE", "/logs/_doc/1").status, 429);
+  EXPECT_EQ(ask(master.port(), "GET", "/logs/_count").status, 429);
+  EXPECT_EQ(ask(master.port(), "GET", kScroll).status, 200);
+  EXPECT_EQ(ask(master.port(), "DELETE", "/_search/scroll", R"({"scroll_id":"x"})").status, 200);
+  EXPECT_EQ(ask(master.port(), "POST", "/_tasks/x:1/_cancel").status, 200);
+  EXPECT_GE(master.count("tickets_exempt"), 3);
+}
+
+}  // namespace
+}  // namespace karmad::test

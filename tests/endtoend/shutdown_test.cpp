@@ -1,0 +1,124 @@
+// What a graceful end does to requests that are on their way to it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kQuery = R"({"table":"t"})";
+
+std::string table(const FakeMirror& mirror) {
+  return fmt::format("table t {{\n type = distributed\n agent = {}:t\n}}\n", mirror.address());
+}
+
+bool says_close(const Response& answer) {
+  const auto field = answer.fields.find("connection");
+  return field != answer.fields.end() && field->second == "close";
+}
+
+/// Clients that go on until nobody accepts a connection. Every request that was sent counts.
+class Clients {
+ public:
+  enum class Connections { kept, fresh };
+
+  Clients(const Master& master, Connections connections, int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this, port = master.port(), connections] { run(port, connections); });
+  }
+  void wait() { threads_.clear(); }
+
+  std::atomic<int> answered{0};
+  std::atomic<int> lost{0};
+
+ private:
+  void run(int port, Connections connections) {
+    std::optional<HttpClient> client;
+    for (;;) {
+      if (!client) client.emplace(port);
+      if (!client->connected()) return;
+      const auto answer = client->request("POST", "/search", kQuery);
+      ++(answer && answer->status == 200 ? answered : lost);
+      if (!answer || says_close(*answer) || connections == Connections::fresh) client.reset();
+      nap();
+    }
+  }
+
+  std::vector<std::jthread> threads_;
+};
+
+class AGracefulEnd : public testing::TestWithParam<Clients::Connections> {};
+
+TEST_P(AGracefulEnd, LosesNoRequest) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Master master("workers = 2", table(mirror));
+  ASSERT_TRUE(master.ready());
+  Clients clients(master, GetParam(), 12);
+  ASSERT_TRUE(eventually([&] { return clients.answered > 200; }));
+  master.process().signal(SIGTERM);
+  EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+  clients.wait();
+  EXPECT_EQ(clients.lost, 0) << "of " << clients.answered;
+}
+
+INSTANTIATE_TEST_SUITE_P(With, AGracefulEnd,
+                         testing::Values(Clients::Connections::kept, Clients::Connections::fresh),
+                         [](const testing::TestParamInfo<Clients::Connections>& connections) {
+                           return connections.param == Clients::Connections::kept
+                                      ? "KeptConnections"
+                                      : "FreshConnections";
+                         });
+
+TEST(AGracefulEnd, AnswersWhatComesOnAKeptConnectionWithinTheLinger) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Master master("shutdown_linger = 50s", table(mirror));
+  ASSERT_TRUE(master.ready());
+  HttpClient used(master.port());
+  ASSERT_EQ(used.request("GET", "/healthz")->status, 200);
+  HttpClient fresh(master.port());
+  ASSERT_TRUE(eventually([&] { return master.count("connections_open") == 3; }));
+  master.process().signal(SIGTERM);
+  ASSERT_TRUE(master.process().wait_for("stopping"));
+  for (auto* client : {&used, &fresh}) {
+    const auto answer = client->request("POST", "/search", kQuery);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_TRUE(says_close(*answer));
+    EXPECT_TRUE(client->closed());
+  }
+  EXPECT_EQ(master.process().wait(10s), 0) << "the last connection ends the linger";
+}
+
+// Opening a pipe that nobody writes to would wait for ever.
+TEST(AGracefulEnd, IsNotHeldUpByAPipeInTheConfiguration) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  const TempDir folder;
+  const auto pipe = folder.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Master master("", table(mirror));
+  ASSERT_TRUE(master.reload("", table(mirror) + "include = " + pipe + "\n"));
+  EXPECT_TRUE(master.process().output().contains("it is not a regular file"));
+  master.process().signal(SIGTERM);
+  EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+}
+
+TEST(AGracefulEnd, WithALingerOfZeroClosesIdleConnectionsAtOnce) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Master master("shutdown_linger = 0", table(mirror));
+  ASSERT_TRUE(master.ready());
+  HttpClient idle(master.port());
+  ASSERT_EQ(idle.request("GET", "/healthz")->status, 200);
+  master.process().signal(SIGTERM);
+  EXPECT_TRUE(idle.closed());
+}
+
+}  // namespace
+}  // namespace karmad::test
