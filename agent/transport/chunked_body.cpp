@@ -47,16 +47,56 @@ std::optional<HeadError> ChunkedBody::step_size(char c) {
     return {};
   }
   if (at_ == At::size_begin) return unexpected_byte(c, "where a chunk's size should be");
-  if (c == '\r' && at_ != At::size_blank) {
+  const bool may_end = at_ == At::size || at_ == At::extension_name || at_ == At::extension_value ||
+                       at_ == At::extension_quoted_end;
+  if (c == '\r' && may_end) {
     at_ = At::size_lf;
     return {};
   }
-  const bool fits = at_ == At::extension ? in_set(c, kValueByte) : c == ';' || is_blank(c);
-  if (!fits) return unexpected_byte(c, "in a chunk's size or extension");
-  if (at_ != At::extension) at_ = c == ';' ? At::extension : At::size_blank;
+  const auto next = after_extension_byte(at_, c);
+  if (!next) return unexpected_byte(c, "in a chunk's size or extension");
+  at_ = *next;
   if (++extension_ > kMaxExtension || ++extensions_ > kMaxExtensions)
     return HeadError{400, "chunk extensions are too long"};
   return {};
+}
+
+/// RFC 9112 section 7.1.1: *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ).
+std::optional<ChunkedBody::At> ChunkedBody::after_extension_byte(At at, char c) {
+  switch (at) {
+    case At::size:
+    case At::size_blank:
+    case At::extension_value_blank:
+      if (c == ';') return At::extension_begin;
+      if (is_blank(c)) return at == At::size ? At::size_blank : at;
+      return std::nullopt;
+    case At::extension_begin:
+      if (is_blank(c)) return at;
+      return in_set(c, kTokenByte) ? std::optional(At::extension_name) : std::nullopt;
+    case At::extension_name:
+    case At::extension_name_blank:
+      if (c == ';') return At::extension_begin;
+      if (c == '=') return At::extension_value_begin;
+      if (is_blank(c)) return At::extension_name_blank;
+      return at == At::extension_name && in_set(c, kTokenByte) ? std::optional(at) : std::nullopt;
+    case At::extension_value_begin:
+      if (is_blank(c)) return at;
+      if (c == '"') return At::extension_quoted;
+      return in_set(c, kTokenByte) ? std::optional(At::extension_value) : std::nullopt;
+    case At::extension_value:
+    case At::extension_quoted_end:
+      if (c == ';') return At::extension_begin;
+      if (is_blank(c)) return At::extension_value_blank;
+      return at == At::extension_value && in_set(c, kTokenByte) ? std::optional(at) : std::nullopt;
+    case At::extension_quoted:
+      if (c == '"') return At::extension_quoted_end;
+      if (c == '\\') return At::extension_escape;
+      return in_set(c, kValueByte) ? std::optional(at) : std::nullopt;
+    case At::extension_escape:
+      return in_set(c, kValueByte) ? std::optional(At::extension_quoted) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
 }
 
 /// A byte of the trailer, whose fields are checked and dropped.

@@ -107,7 +107,8 @@ std::expected<HeadState, HeadError> parse_response_head(std::string_view bytes,
 /// framing, Expect, and whatever the head's Connection fields name.
 bool is_hop_by_hop(const Head& head, std::string_view name);
 
-/// Takes a chunked body apart as its bytes arrive.
+/// Takes a chunked body apart as its bytes arrive, by the grammar of RFC 9112 section 7.1:
+/// extensions and trailers are checked and dropped.
 class ChunkedBody {
  public:
   /// At most `body_limit` bytes of content; extensions and trailers of a bounded size.
@@ -123,7 +124,15 @@ class ChunkedBody {
     size_begin,
     size,
     size_blank,  // between the size and the `;` of an extension
-    extension,
+    extension_begin,
+    extension_name,
+    extension_name_blank,
+    extension_value_begin,
+    extension_value,
+    extension_quoted,
+    extension_escape,
+    extension_quoted_end,
+    extension_value_blank,
     size_lf,
     content,
     content_cr,
@@ -138,6 +147,7 @@ class ChunkedBody {
 
   std::optional<HeadError> step(char c);
   std::optional<HeadError> step_size(char c);
+  static std::optional<At> after_extension_byte(At at, char c);
   std::optional<HeadError> step_trailer(char c);
   std::optional<HeadError> size_complete();
 

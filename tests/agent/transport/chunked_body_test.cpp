@@ -51,6 +51,24 @@ TEST(ChunkedBody, ExtensionsAndTrailersAreSkipped) {
             (Result{0, true, "xy", 52}));
 }
 
+TEST(ChunkedBody, ExtensionsAreReadByTheirGrammar) {  // RFC 9112 section 7.1.1
+  for (const std::string extension :
+       {"", ";a", " ; a", "\t;\ta", ";a;b", ";a=b", ";a = b", ";a=\"\"", ";a=\"b;\\\"\\\\ c\"",
+        ";a=\"b\";c", ";a=\"b\" ;c=d", ";a ;b", ";!#$%&'*+-.^_`|~9=x", ";a=\"\\\xff\t\""})
+    EXPECT_EQ(fed("1" + extension + "\r\nx\r\n0" + extension + "\r\n\r\n"),
+              (Result{0, true, "x", 11 + 2 * extension.size()}))
+        << extension;
+  for (const std::string extension :
+       {";",      "; ",        ";;a",         ";a;",           ";=b",       ";a=",
+        ";a= ",   ";a=b=c",    ";a b",        ";a ",           ";a=b ",     ";a=b c",
+        ";a=\"b", ";a=\"b\"c", ";a=\"b\" ",   ";a=\"b\\\"",    ";a=b\"c\"", ";a,b",
+        ";a/b",   ";\"a\"",    ";a=\"\x7f\"", ";a=\"\\\x01\"", ";\xff",     ";a=(b)",
+        ";a={b}", " a",        "=a"}) {
+    EXPECT_EQ(fed("1" + extension + "\r\nx\r\n").status, 400) << extension;
+    EXPECT_EQ(fed("1" + extension + "\r\nx\r\n", 1).status, 400) << extension;
+  }
+}
+
 TEST(ChunkedBody, PiecesOfAnySizeGiveTheSameAsOne) {
   const std::string body =
       "5;ext=1\r\nhello\r\n1f\r\n0123456789abcdef0123456789abcde\r\n0\r\nA: b\r\nC: d\r\n\r\nrest";
