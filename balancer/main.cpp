@@ -28,13 +28,6 @@ int report(const Problems& problems) {
   return kConfig;
 }
 
-/// What only the balancer can judge: strategies, dialects.
-void judge(const Settings& settings, Problems& problems) {
-  AgentRegistry registry(1, settings.searchd.ha_period_karma.value);
-  const Loops loops;
-  Topology::build(settings, {.registry = registry, .loops = loops}, nullptr, problems);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -66,9 +59,8 @@ int main(int argc, char** argv) {
   // Others are read once the server opens; of these an early one shall not end the process.
   for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
 
-  auto loaded = load(path);
-  if (loaded.settings && (check || dump_config)) judge(*loaded.settings, loaded.problems);
-  if (!loaded.settings || !loaded.problems.empty()) return report(loaded.problems);
+  auto loaded = load(path, real_surroundings(), FileKind::any, Topology::judge);
+  if (!loaded.settings) return report(loaded.problems);
   if (check) {
     for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';
     std::cout << path << ": no problems\n";

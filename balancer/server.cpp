@@ -83,7 +83,10 @@ std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const st
 }
 
 void log_notices(const Settings& settings) {
-  for (const auto& notice : settings.notices) spdlog::warn("{}", text(notice));
+  for (const auto& notice : settings.notices)
+    spdlog::log(
+        notice.severity == Problem::Severity::warning ? spdlog::level::warn : spdlog::level::info,
+        "{}", text({notice.at, notice.message}));
 }
 
 /// What a running process cannot change stays as it is, and is said at every reload that wants it.
@@ -348,7 +351,7 @@ void Server::reload() {
   spdlog::info("reading {} again", config_path_);
   reopen_logs();
   // A pipe could keep this thread waiting, and with it the signals that end the process.
-  auto loaded = load(config_path_, real_surroundings(), FileKind::regular);
+  auto loaded = load(config_path_, real_surroundings(), FileKind::regular, Topology::judge);
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/dialect/dialects.hpp"
 #include "agent/dialect/opaque_http/opaque_http.hpp"
@@ -39,13 +40,15 @@ constexpr Micros kLeastInterval = 500ms;
 /// Makes the tables of one topology; collects what is wrong with them.
 class Builder {
  public:
+  /// `notices`: judges only, and builds no mirrors.
   Builder(Topology& topology, const Topology::Surroundings& surroundings, const Topology* previous,
-          Problems& problems)
+          Problems& problems, Problems* notices = nullptr)
       : topology_(topology),
         surroundings_(surroundings),
         registry_(surroundings.registry),
         previous_(previous),
-        problems_(problems) {}
+        problems_(problems),
+        notices_(notices) {}
 
   std::unique_ptr<Table> table(const TableSettings& from) {
     const auto& instance = topology_.settings;
@@ -71,7 +74,7 @@ class Builder {
     table->hedge_max = from.hedge_max.value_or(instance.hedge_max).value;
     table->updates = from.updates.value;
     table->consistency = from.consistency.value;
-    limit_requests(from, *table);
+    if (notices_ == nullptr) limit_requests(from, *table);
     table->partial_results = from.partial_results.value_or(instance.partial_results).value;
     if (from.dialect.value == "http") {
       table->route = from.route.value;
@@ -91,9 +94,10 @@ class Builder {
     }
     for (const auto& shard : from.shards)
       table->shards.push_back(this->shard(from, shard, table->preference.has_value()));
-    for (const auto& line : from.blackholes)
-      for (const auto& mirror : line.mirrors) {
-        table->blackholes.push_back({registry_.at(mirror.address), mirror.tables});
+    if (notices_ != nullptr) return table;
+    for (std::size_t line = 0; line < from.blackholes.size(); ++line)
+      for (const auto& mirror : from.blackholes[line].mirrors) {
+        table->blackholes.push_back({registry_.at(mirror.address), mirror.tables, line});
         insert_once(topology_.agents, table->blackholes.back().agent);
       }
     return table;
@@ -136,6 +140,10 @@ class Builder {
     const bool aware = preferred || (kind != nullptr && kind->describes) ||
                        std::ranges::any_of(members, [](const auto& m) { return m.role || m.tags; });
     if (aware && needs_pings_.empty() && !is_unpinged(table, from)) needs_pings_ = table.name;
+    if (notices_ != nullptr) {
+      judge_mirrors(table, from, name.value, state_of(from, pings, members).kind);
+      return nullptr;
+    }
     const auto identity = identity_of(table, from, name.value, aware, pings);
     const auto protection = protection_identity(table);
     std::vector<std::unique_ptr<Mirror>> mirrors;
@@ -143,9 +151,7 @@ class Builder {
       auto agent = registry_.at(mirror.address);
       insert_once(topology_.agents, agent);
       if (pings.kind != nullptr) insert_once(topology_.pinged_agents, agent);
-      limit_seats(*agent, mirror.max_in_flight  ? *mirror.max_in_flight
-                          : table.max_in_flight ? *table.max_in_flight
-                                                : instance.max_in_flight);
+      limit_seats(*agent, max_in_flight(table, mirror));
       mirrors.push_back(
           std::make_unique<Mirror>(std::move(agent), mirror.tables, surroundings_.workers,
                                    instance.ha_period_karma.value, mirror.weight.value));
@@ -176,6 +182,40 @@ class Builder {
     shard->identity = identity;
     shard->protection_identity = protection;
     return shard;
+  }
+
+  const Located<std::string>& max_in_flight(const TableSettings& table,
+                                            const MirrorSettings& mirror) const {
+    return mirror.max_in_flight  ? *mirror.max_in_flight
+           : table.max_in_flight ? *table.max_in_flight
+                                 : topology_.settings.max_in_flight;
+  }
+
+  /// What is wrong with the mirrors of a line, and what of their settings has no effect.
+  void judge_mirrors(const TableSettings& table, const ShardSettings& from,
+                     std::string_view strategy, SetKind kind) {
+    const auto& mirrors = from.mirrors;
+    for (const auto& mirror : mirrors) {
+      if (const auto limit = parse_seat_limit(max_in_flight(table, mirror).value); !limit)
+        problem(max_in_flight(table, mirror).at, limit.error());
+      if (mirror.weight.at.line == 0) continue;
+      if (mirrors.size() == 1)
+        warn(mirror.weight.at, "weight has no effect: the line has one agent");
+      else if (!draws_by_weight(strategy) && make_strategy(strategy, {}) != nullptr)
+        warn(mirror.weight.at, fmt::format("weight has no effect with ha_strategy = {}", strategy));
+    }
+    const bool said = std::exchange(said_of_, &table) == &table;
+    if (said || mirrors.size() < 2 || kind != SetKind::flat || table.updates.value == Updates::any)
+      return;
+    notices_->push_back(
+        {from.at, fmt::format("updates of table {} will be refused: none of its {} mirrors is the "
+                              "primary; name it with role=primary, or, where the mirrors pass "
+                              "updates on to each other, set updates = any",
+                              table.name, mirrors.size())});
+  }
+
+  void warn(const Place& at, std::string message) {
+    notices_->push_back({at, std::move(message), Problem::Severity::warning});
   }
 
   /// A table keeps its limiter, and with it its tokens, as long as it has a rate.
@@ -390,9 +430,22 @@ class Builder {
   AgentRegistry& registry_;
   const Topology* previous_;
   Problems& problems_;
+  Problems* notices_;
+  const TableSettings* said_of_ = nullptr;  ///< that its updates will be refused
 };
 
 }  // namespace
+
+void Topology::judge(const Settings& settings, Problems& problems, Problems& notices) {
+  AgentRegistry nobody(1, kLeastInterval);
+  const Loops loops;
+  Topology topology;
+  topology.settings = settings.searchd;
+  Builder builder(topology, {.registry = nobody, .loops = loops}, nullptr, problems, &notices);
+  for (const auto& table : settings.tables) builder.table(table);
+  builder.check_interval();
+  builder.hedge(settings.searchd.hedge);
+}
 
 std::shared_ptr<const Topology> Topology::build(const Settings& settings,
                                                 const Surroundings& surroundings,

@@ -56,6 +56,7 @@ struct Shard {
 struct Blackhole {
   std::shared_ptr<Agent> agent;
   std::vector<std::string> tables;
+  std::size_t line = 0;  ///< number of its `agent_blackhole` line in the table
 };
 
 struct Table {
@@ -94,11 +95,15 @@ class Topology {
     Selector selector{};  ///< the application's, if it has one (SS-020)
   };
 
-  /// Judges what only this room can (strategies, dialects, routes, read preferences, pings);
-  /// nullptr when that found a problem. Mirror sets that did not change since `previous` are taken
-  /// over with all that is known of them, also where the rules of their protection did change: then
-  /// budget, tokens, breaker and marks start anew. Limits of agents take effect with
-  /// apply_limits().
+  /// Names what only this room can judge (strategies, dialects, routes, read preferences, pings),
+  /// and what will not work as it may be meant. Builds nothing, so the settings may have other
+  /// problems.
+  static void judge(const Settings& settings, Problems& problems, Problems& notices);
+
+  /// Builds it from settings without problems; nullptr when judge() finds one. Mirror sets that did
+  /// not change since `previous` are taken over with all that is known of them, also where the
+  /// rules of their protection did change: then budget, tokens, breaker and marks start anew.
+  /// Limits of agents take effect with apply_limits().
   static std::shared_ptr<const Topology> build(const Settings& settings,
                                                const Surroundings& surroundings,
                                                const Topology* previous, Problems& problems);

@@ -18,6 +18,9 @@ struct Range {
   std::size_t end;
 };
 
+constexpr std::string_view kSeparator =
+    "mirrors are separated by '|', as in a:9308|b:9308; ',' separates the names of tables";
+
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
@@ -62,6 +65,9 @@ class AgentLineReader {
   }
   void problem(std::size_t offset, const Unfit& unfit) {
     problem(offset + unfit.offset, unfit.why);
+  }
+  std::string_view trimmed_view(std::size_t begin, std::size_t size) const {
+    return view(trim({begin, begin + size}));
   }
   std::string_view view(Range range) const {
     return std::string_view(text_).substr(range.begin, range.end - range.begin);
@@ -191,6 +197,11 @@ class AgentLineReader {
 
   void read_host(Range host, Range rest, MirrorSettings& mirror) {
     const auto whole = view({host.begin, rest.end});
+    if (const auto scheme = whole.find("://"); scheme != std::string_view::npos)
+      return problem(
+          host.begin,
+          fmt::format("an agent is host:port, not a URL: write {} without {}",
+                      in_quotes(whole.substr(scheme + 3)), in_quotes(whole.substr(0, scheme + 3))));
     if (whole[0] != '[' && (whole.find("::") != std::string_view::npos ||
                             std::count(whole.begin(), whole.end(), ':') == 7))
       return problem(host.begin, "an IPv6 address stands in brackets, as in [::1]:9308:table");
@@ -203,6 +214,9 @@ class AgentLineReader {
                                              in_quotes(text_.substr(rest.begin, 1))));
     const auto field =
         rest.begin == rest.end ? rest : Range{rest.begin + 1, find(':', rest.begin + 1, rest.end)};
+    if (const auto comma = view(field).find(',');
+        comma != std::string_view::npos && is_number(trimmed_view(field.begin, comma)))
+      return problem(field.begin + comma, std::string(kSeparator));
     if (!is_number(view(field))) {
       notices_.push_back({mirror.at, fmt::format("{} is given no port; {} is taken",
                                                  in_quotes(view(host)), kDefaultPort)});
@@ -225,10 +239,14 @@ class AgentLineReader {
       if (word.find_first_of(" \t") != std::string_view::npos)
         return problem(name.begin + word.find_first_of(" \t"),
                        "a blank inside the name of a table; several tables are separated by ','");
-      if (const auto colon = word.find(':'); colon != std::string_view::npos)
+      if (const auto colon = word.find(':'); colon != std::string_view::npos) {
+        const auto behind = word.substr(colon + 1);
+        if (tables.begin < begin && is_number(behind.substr(0, behind.find(':'))))
+          return problem(begin - 1, std::string(kSeparator));
         return problem(name.begin + colon,
                        fmt::format("no ':' can follow the table {}; a mirror is host:port:table",
                                    in_quotes(word.substr(0, colon))));
+      }
       if (!is_table_name(word))
         return problem(name.begin, fmt::format("{} is not the name of a table", in_quotes(word)));
       mirror.tables.emplace_back(word);

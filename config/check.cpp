@@ -36,6 +36,7 @@ class Checker {
     check_bounds(searchd_keys(), searchd_);
     check_listen();
     check_instance();
+    check_admission();
     for (const auto& table : settings_.tables) check_table(table);
     check_routes();
   }
@@ -117,6 +118,54 @@ class Checker {
         break;
       }
       seen.emplace(listen.address, listen.at);
+    }
+  }
+
+  /// Where a client reaches this listener from the same machine.
+  static bool is_here(const Address& listen, const Address& agent) {
+    if (listen.is_unix() || agent.is_unix()) return listen == agent;
+    const auto& host = agent.host;
+    const bool local = host == "localhost" || host.starts_with("127.") || host == "::1";
+    const bool everywhere = listen.host.empty() || listen.host == "*" || listen.host == "0.0.0.0" ||
+                            listen.host == "::";
+    const bool same_local = local && listen.host == "localhost";
+    return listen.port == agent.port && listen.port != 0 &&
+           (listen.host == host || (everywhere && local) || same_local ||
+            (host == "localhost" && (listen.host == "127.0.0.1" || listen.host == "::1")));
+  }
+
+  /// A query sent there would come back again and again.
+  void check_not_ourselves(const MirrorSettings& mirror) {
+    for (const auto& listen : searchd_.listen)
+      if (is_here(listen.address, mirror.address))
+        return problem(mirror.at, fmt::format("{} is karmad itself (listen, {}): a query would go "
+                                              "round in circles",
+                                              text(mirror.address), text(listen.at)));
+  }
+
+  /// Limits that admission = off leaves without effect.
+  void check_admission() {
+    const auto& s = searchd_;
+    if (s.admission.value != AdmissionMode::off) return;
+    const auto warn = [&](std::string_view key, const Place& at) {
+      if (at.line != 0)
+        notices_.push_back(
+            {at, fmt::format("{} has no effect: admission = off ({})", key, text(s.admission.at)),
+             Problem::Severity::warning});
+    };
+    warn("ingress_tickets", s.ingress_tickets.at);
+    warn("search_tickets", s.search_tickets.at);
+    warn("update_tickets", s.update_tickets.at);
+    warn("ingress_connection_rate", s.ingress_connection_rate.at);
+    warn("ingress_request_rate", s.ingress_request_rate.at);
+    warn("client_request_rate", s.client_request_rate.at);
+    warn("max_in_flight", s.max_in_flight.at);
+    for (const auto& table : settings_.tables) {
+      warn("request_rate", table.request_rate.at);
+      if (table.max_in_flight) warn("max_in_flight", table.max_in_flight->at);
+      for (const auto& shard : table.shards)
+        for (const auto& mirror : shard.mirrors)
+          if (mirror.max_in_flight) warn("max_in_flight", mirror.max_in_flight->at);
     }
   }
 
@@ -326,6 +375,7 @@ class Checker {
       problem(shard.mirrors[kMostMirrors].at,
               fmt::format("a line has at most {} mirrors, this one has {}", kMostMirrors,
                           shard.mirrors.size()));
+    for (const auto& mirror : shard.mirrors) check_not_ourselves(mirror);
     std::set<std::pair<Address, std::vector<std::string>>> seen;
     for (const auto& mirror : shard.mirrors)
       if (!seen.emplace(mirror.address, mirror.tables).second)
@@ -358,12 +408,35 @@ class Checker {
     else
       check_path("route", table.route.value, table.route.at);
     if (table.path) check_path("path", table.path->value, table.path->at);
-    for (const auto& read : table.reads) check_path("reads", read, table.reads_at);
+    for (const auto& read : table.reads) check_reads(read, table);
   }
 
-  void check_path(std::string_view key, const std::string& path, const Place& at) {
-    if (!is_path(path))
+  /// A pattern that no path of the table's route can match is a mistake.
+  void check_reads(const std::string& pattern, const TableSettings& table) {
+    if (!check_path("reads", pattern, table.reads_at)) return;
+    const auto star = pattern.find('*');
+    if (star != std::string::npos && star + 1 != pattern.size())
+      return problem(table.reads_at,
+                     fmt::format("reads: {} matches nothing: '*' stands for the rest of a path, so "
+                                 "only at its end, as in {}",
+                                 in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
+    const auto begins = std::string_view(pattern).substr(0, star);
+    const std::string_view route = table.route.value;
+    const bool inside =
+        begins.starts_with(route) &&
+        (route.ends_with('/') || begins.size() == route.size() || begins[route.size()] == '/');
+    const bool covers = star != std::string::npos && route.starts_with(begins);
+    if (!inside && !covers && is_path(table.route.value))
+      problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
+                                          "below its route {}",
+                                          in_quotes(pattern), in_quotes(route)));
+  }
+
+  bool check_path(std::string_view key, const std::string& path, const Place& at) {
+    const bool right = is_path(path);
+    if (!right)
       problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+    return right;
   }
 
   void check_routes() {

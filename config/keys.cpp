@@ -498,7 +498,7 @@ constexpr std::array kTableKeys{
     Key<T>{"reads",
            &T::reads,
            "Dialect `http`: paths (separated by commas, `*` at the end for anything) where a POST "
-           "only reads and may be retried. GET and HEAD always may.",
+           "only reads and may be retried. GET, HEAD and OPTIONS always may.",
            {},
            "none"},
     Key<T>{"ha_strategy",

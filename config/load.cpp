@@ -29,11 +29,15 @@ void put_in_order(Problems& problems) {
 
 }  // namespace
 
-Loaded load(const std::string& path, const Surroundings& surroundings, FileKind kind) {
+Loaded load(const std::string& path, const Surroundings& surroundings, FileKind kind,
+            const Judge& judge) {
   Loaded loaded;
   const auto tree = parse(path, kind, surroundings, repeats, loaded.problems);
   auto settings = read(tree, loaded.problems);
-  check(settings, loaded.problems, settings.notices);
+  auto notices = std::move(settings.notices);
+  check(settings, loaded.problems, notices);
+  if (judge) judge(settings, loaded.problems, notices);
+  settings.notices = std::move(notices);
   put_in_order(loaded.problems);
   put_in_order(settings.notices);
   if (loaded.problems.size() > kEnoughProblems) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,10 +15,16 @@ struct Loaded {
   Problems problems;
 };
 
-/// Reads and checks a configuration with all it includes. All problems are found in one go, up to
-/// a hundred, in the order of the files' lines. Never throws for anything a file can contain.
-/// `kind`: of `path`, where a pipe will do at the start; whatever it includes is a regular file.
+/// Adds what only a room further right can judge: strategies, roles, read preferences. It is asked
+/// about settings that have other problems, too: what could not be read has its default, and values
+/// may be out of bounds.
+using Judge = std::function<void(const Settings&, Problems& problems, Problems& notices)>;
+
+/// Reads and checks a configuration with all it includes. All problems are found in one go, those
+/// of `judge` included, up to a hundred, each once, in the order of the files' lines. Never throws
+/// for anything a file can contain. `kind`: of `path`, where a pipe will do at the start; whatever
+/// it includes is a regular file.
 Loaded load(const std::string& path, const Surroundings& surroundings = real_surroundings(),
-            FileKind kind = FileKind::any);
+            FileKind kind = FileKind::any, const Judge& judge = {});
 
 }  // namespace karmad

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,8 @@ struct Located {
 struct Problem {
   Place at;
   std::string message;
+  /// Of a notice: `warning` is about something that the operator expects and does not get.
+  enum class Severity : std::uint8_t { notice, warning } severity = Severity::notice;
 };
 using Problems = std::vector<Problem>;
 
@@ -37,7 +40,8 @@ inline constexpr std::size_t kEnoughProblems = 100;
 /// `file:line:column`, or `default` for a place that is nowhere.
 std::string text(const Place& at);
 
-/// `file:line:column: message`; only the message when the problem stands nowhere.
+/// `file:line:column: message`; only the message when the problem stands nowhere. A warning says so
+/// before its message.
 std::string text(const Problem& problem);
 
 /// A piece of the user's text in quotes for a message: shortened to 60 bytes, with a `?` for

@@ -225,7 +225,35 @@ bool contains(std::span<const std::string_view> keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
+struct Missed {
+  std::string_view key;
+  std::string_view what;
+};
+
+constexpr std::string_view kNoTls = "karmad does not speak TLS, clients connect unencrypted";
+constexpr std::string_view kNoQueue =
+    "search_tickets and update_tickets bound how many requests are worked on";
+constexpr std::string_view kNoThrottle = "ingress_connection_rate bounds new connections";
+
+constexpr Missed kMissed[] = {
+    {"jobs_queue_size", kNoQueue},
+    {"max_children", kNoQueue},
+    {"net_throttle_accept", kNoThrottle},
+    {"net_throttle_action", kNoThrottle},
+    {"queue_max_length", kNoQueue},
+    {"ssl_ca", kNoTls},
+    {"ssl_cert", kNoTls},
+    {"ssl_key", kNoTls},
+};
+
 }  // namespace
+
+std::string_view missed_without(SectionKind kind, std::string_view key) {
+  if (kind != SectionKind::searchd) return {};
+  for (const auto& missed : kMissed)
+    if (missed.key == key) return missed.what;
+  return {};
+}
 
 bool is_ignored_peer_key(SectionKind kind, std::string_view key) {
   if (kind == SectionKind::searchd) return contains(kSearchd, key);

@@ -143,9 +143,14 @@ class Reader {
     settings_.notices = tree.notices;
     for (const auto& section : tree.sections) read_section(section);
     if (settings_.searchd.listen.empty()) add_default_listen();
-    if (settings_.tables.empty())
-      settings_.notices.emplace_back().message =
-          "there is no distributed table: nothing can be searched";
+    if (tree.sections.empty() && problems_.empty())
+      problem({},
+              "the configuration is empty: it needs a table with 'type = distributed' and an "
+              "agent");
+    else if (settings_.tables.empty() && !tree.sections.empty())
+      settings_.notices.push_back({{},
+                                   "there is no distributed table: nothing can be searched",
+                                   Problem::Severity::warning});
     report_ignored();
     return std::move(settings_);
   }
@@ -223,6 +228,9 @@ class Reader {
         problem(entry.at,
                 "local tables cannot be part of a distributed table here: ignoring this one would "
                 "silently lose its data; serve it from an agent");
+      else if (const auto missed = missed_without(section.kind, entry.key); !missed.empty())
+        settings_.notices.push_back({entry.at, fmt::format("{} is ignored: {}", entry.key, missed),
+                                     Problem::Severity::warning});
       else if (is_ignored_peer_key(section.kind, entry.key))
         ignored.add(entry.at, entry.key);
       else

@@ -9,8 +9,9 @@ std::string text(const Place& at) {
 }
 
 std::string text(const Problem& problem) {
-  return problem.at.line == 0 ? problem.message
-                              : fmt::format("{}: {}", text(problem.at), problem.message);
+  const auto* const label = problem.severity == Problem::Severity::warning ? "warning: " : "";
+  return problem.at.line == 0 ? label + problem.message
+                              : fmt::format("{}: {}{}", text(problem.at), label, problem.message);
 }
 
 std::string in_quotes(std::string_view text) {

@@ -16,16 +16,19 @@ using Made = std::unique_ptr<Strategy>;
 struct Entry {
   std::string_view name;
   Made (*make)(const StrategySettings&);
+  bool by_weight = true;
 };
 
 constexpr std::array kEntries{
     Entry{"random", [](const auto&) -> Made { return std::make_unique<Random>(); }},
-    Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); }},
+    Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); },
+          /*by_weight=*/false},
     Entry{"nodeads",
           [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.tolerated_errors); }},
     Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
     Entry{"leastops",
-          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.tolerated_errors); }},
+          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.tolerated_errors); },
+          /*by_weight=*/false},
 };
 
 constexpr auto kNames = [] {
@@ -40,6 +43,12 @@ std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategySet
   for (const auto& entry : kEntries)
     if (entry.name == name) return entry.make(settings);
   return nullptr;
+}
+
+bool draws_by_weight(std::string_view name) {
+  for (const auto& entry : kEntries)
+    if (entry.name == name) return entry.by_weight;
+  return false;
 }
 
 std::span<const std::string_view> strategy_names() {

@@ -15,6 +15,10 @@ struct StrategySettings {
 /// The strategy of that name (HA-002), for one mirror set; nullptr when there is none.
 std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategySettings& settings);
 
+/// Whether the strategy of that name draws mirrors in proportion to their weight; false for an
+/// unknown name, too.
+bool draws_by_weight(std::string_view name);
+
 /// Every name make_strategy knows; the first is the default (HA-002).
 std::span<const std::string_view> strategy_names();
 

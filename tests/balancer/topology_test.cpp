@@ -123,6 +123,70 @@ TEST(Topology, FindsAllProblemsThatOnlyItCanSee) {
     EXPECT_NE(all.find(what), std::string::npos) << what << "\n" << all;
 }
 
+/// What is wrong with a configuration, and what is worth a notice, when this room judges, too.
+Loaded judged(const std::string& text) {
+  return load("c", world({{"c", text}}), FileKind::any, Topology::judge);
+}
+
+TEST(Judge, FindsAllProblemsInOneRoundInTheOrderOfTheFile) {
+  const auto loaded =
+      judged("searchd {\n workers = many\n ha_strategy = best\n hedge = never\n}\n" +
+             table("t",
+                   " agent = a:1|b:1:x\n agent = c:1[role=boss]|d:1:x\n dialect = smtp\n"
+                   " agent = e:70000|f:1\n ha_period_karma = 1\n"));
+  std::vector<unsigned> lines;
+  for (const auto& problem : loaded.problems) lines.push_back(problem.at.line);
+  EXPECT_EQ(lines, (std::vector<unsigned>{2, 3, 4, 9, 10, 11, 12}));
+  EXPECT_FALSE(loaded.settings);
+}
+
+TEST(Judge, BuildsNothingSoThatNoValueCanHarmIt) {
+  for (const auto* lines :
+       {" ha_period_karma = 0\n", " ha_ping_interval = 0\n ping_type = native\n",
+        " max_in_flight = -1\n", " dead_after = 4000000000\n"}) {
+    const auto loaded =
+        judged("searchd {\n" + std::string(lines) + "}\n" +
+               table("t", " agent = nonsense::\n agent = |\n agent_blackhole = x:y:z:"));
+    EXPECT_FALSE(loaded.problems.empty()) << lines;
+  }
+}
+
+std::vector<std::string> notices_of(const std::string& text) {
+  const auto loaded = judged(text);
+  for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
+  std::vector<std::string> told;
+  if (loaded.settings)
+    for (const auto& notice : loaded.settings->notices) told.push_back(karmad::text(notice));
+  return told;
+}
+
+TEST(Judge, NamesWeightsWithoutEffect) {
+  const auto weights = [](const std::string& strategy) {
+    return notices_of(table("t", " updates = any\n ha_strategy = " + strategy +
+                                     "\n agent = a:1[weight=2]|b:1:x\n agent = c:1[weight=3]"));
+  };
+  EXPECT_EQ(
+      weights("nodeads"),
+      std::vector<std::string>{"c:6:21: warning: weight has no effect: the line has one agent"});
+  for (const auto* strategy : {"roundrobin", "leastops"})
+    EXPECT_EQ(weights(strategy).at(0),
+              std::string("c:5:21: warning: weight has no effect with ha_strategy = ") + strategy);
+}
+
+TEST(Judge, NamesTablesWhoseUpdatesWillBeRefused) {
+  const auto refused = [](const std::string& lines) {
+    const auto told = notices_of(table("t", lines));
+    return std::ranges::count_if(
+        told, [](const auto& text) { return text.contains("updates of table t will be refused"); });
+  };
+  EXPECT_EQ(refused(" agent = a:1|b:1:x\n agent = c:1|d:1:x"), 1) << "once per table";
+  EXPECT_EQ(refused(" dialect = http\n route = /t\n agent = a:1|b:1|c:1"), 1);
+  EXPECT_EQ(refused(" agent = a:1"), 0);
+  EXPECT_EQ(refused(" updates = any\n agent = a:1|b:1:x"), 0);
+  EXPECT_EQ(refused(" agent = a:1[role=primary]|b:1[role=replica]"), 0);
+  EXPECT_EQ(refused(" ping_type = native\n agent = a:1|b:1:x"), 0) << "pings tell the roles";
+}
+
 TEST(Reload, MirrorSetsThatDidNotChangeStayAndOthersAreMadeAnew) {
   Built built;
   const auto before = built.build(table("t", " agent = a:1|b:1:x\n agent = c:1|d:1:x"));

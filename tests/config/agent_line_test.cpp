@@ -166,6 +166,19 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"h:1:t[weight=1.5]|g:1:t", "c:1:15: '1.5' is not a whole number"},
       {"[::1]:1:t[weight=x]|g:1:t", "c:1:18: 'x' does not begin with a whole number"},
       {"h:1:t[set=]", "c:1:11: the option set has no value"},
+      {"http://h:9200",
+       "c:1:1: an agent is host:port, not a URL: write 'h:9200' without 'http://'"},
+      {"h:1:t|https://h/x",
+       "c:1:7: an agent is host:port, not a URL: write 'h/x' without 'https://'"},
+      {"a:9200, b:9200",
+       "c:1:7: mirrors are separated by '|', as in a:9308|b:9308; ',' separates the names of "
+       "tables"},
+      {"a:9200:t, b:9200:t",
+       "c:1:9: mirrors are separated by '|', as in a:9308|b:9308; ',' separates the names of "
+       "tables"},
+      {"a:9200:t,b:9200",
+       "c:1:9: mirrors are separated by '|', as in a:9308|b:9308; ',' separates the names of "
+       "tables"},
   };
   for (const auto& c : cases) {
     const auto read = read_line(c.line);

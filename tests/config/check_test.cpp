@@ -343,6 +343,69 @@ TEST(CheckDialectHttp, WantsOneShardAndARoute) {
   for (const auto& c : cases) EXPECT_EQ(problems_of(table(c.body)), c.problems) << c.body;
 }
 
+TEST(CheckDialectHttp, RefusesReadsThatMatchNothing) {
+  struct {
+    const char* reads;
+    Lines problems;
+  } const cases[] = {
+      {"/x/find, /x/views/*, /x, /x*, /*, *",
+       {"c:5:10: reads is not a path that begins with '/': "
+        "'*'"}},
+      {"/*/_search",
+       {"c:5:10: reads: '/*/_search' matches nothing: '*' stands for the rest of a path, so only "
+        "at "
+        "its end, as in '/*'"}},
+      {"/x/*/find*",
+       {"c:5:10: reads: '/x/*/find*' matches nothing: '*' stands for the rest of a path, so only "
+        "at "
+        "its end, as in '/x/*'"}},
+      {"/y/find",
+       {"c:5:10: reads: '/y/find' matches nothing: the table gets only paths below its route "
+        "'/x'"}},
+      {"/xy/*",
+       {"c:5:10: reads: '/xy/*' matches nothing: the table gets only paths below its route '/x'"}},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(problems_of(table(std::string(" dialect = http\n route = /x\n reads = ") + c.reads +
+                                "\n agent = a:1")),
+              c.problems)
+        << c.reads;
+}
+
+TEST(Check, RefusesAnAgentThatIsKarmadItself) {
+  struct {
+    const char* listen;
+    const char* agent;
+    bool same;
+  } const cases[] = {
+      {"127.0.0.1:9308", "127.0.0.1:9308:t", true},
+      {"127.0.0.1:9308", "localhost:9308:t", true},
+      {"9308", "127.0.0.1:9308:t", true},
+      {"0.0.0.0:9308", "localhost:9308:t", true},
+      {"9308", "10.0.0.1:9308:t", false},
+      {"127.0.0.1:9308", "127.0.0.1:9309:t", false},
+      {"127.0.0.1:9308", "127.0.0.2:9308:t", false},
+      {"10.0.0.1:9308", "10.0.0.1:9308:t", true},
+      {"/tmp/a.sock", "/tmp/a.sock:t", true},
+      {"/tmp/a.sock", "/tmp/b.sock:t", false},
+  };
+  for (const auto& c : cases) {
+    const auto problems = problems_of(searchd(std::string(" listen = ") + c.listen) +
+                                      table(std::string(" agent = ") + c.agent));
+    EXPECT_EQ(problems.size(), c.same ? 1u : 0u) << c.listen << " " << c.agent;
+    if (!c.same || problems.empty()) continue;
+    EXPECT_NE(problems[0].find("karmad itself"), std::string::npos) << problems[0];
+  }
+}
+
+TEST(Check, NamesLimitsThatHaveNoEffect) {
+  EXPECT_EQ(notices_of(searchd(" admission = off\n search_tickets = 5\n") +
+                       table(" request_rate = 5/s\n agent = a:1[max_in_flight=4]")),
+            (Lines{"c:3:19: warning: search_tickets has no effect: admission = off (c:2:14)",
+                   "c:8:17: warning: request_rate has no effect: admission = off (c:2:14)",
+                   "c:9:28: warning: max_in_flight has no effect: admission = off (c:2:14)"}));
+}
+
 TEST(CheckDialectHttp, RefusesARouteThatIsTaken) {
   EXPECT_EQ(
       problems_of("table a {\n type = distributed\n dialect = http\n route = /x\n agent = a:1\n}\n"

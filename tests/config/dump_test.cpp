@@ -40,7 +40,7 @@ const char* const kEverything =
     " tag_sets = |\n max_staleness = -1\n updates = any\n hedge = 50ms\n search_timeouts = 5\n"
     " max_attempts = 1\n}\n"
     "table pass {\n type = distributed\n dialect = http\n route = /solr\n path = /x\n"
-    " reads = /select, /query\n agent = s:8983[retry_count=4]\n}\n";
+    " reads = /solr/select, /solr/query\n agent = s:8983[retry_count=4]\n}\n";
 
 std::string without_comments(std::string dumped) {
   for (auto at = dumped.find("  # "); at != std::string::npos; at = dumped.find("  # "))
@@ -49,7 +49,7 @@ std::string without_comments(std::string dumped) {
 }
 
 TEST(Dump, LoadsAsTheSameSettings) {
-  for (const std::string text : {"", kEverything}) {
+  for (const std::string text : {"searchd {\n}\n", kEverything}) {
     const auto first = load_text(text);
     for (const auto& problem : first.problems) ADD_FAILURE() << karmad::text(problem);
     ASSERT_TRUE(first.settings);

@@ -87,6 +87,31 @@ TEST(Load, TakesTheConfigurationItselfFromAPipeWhereThatIsAllowed) {
   EXPECT_EQ(loaded.settings->searchd.workers.value, 3u);
 }
 
+TEST(Load, RefusesAnEmptyConfiguration) {
+  for (const char* text : {"", "\n\n", "# nothing but a comment\n"})
+    EXPECT_EQ(problems_of(text),
+              Lines{"the configuration is empty: it needs a table with 'type = distributed' and an "
+                    "agent"})
+        << text;
+}
+
+TEST(Load, AsksTheJudgeAlsoAboutSettingsWithProblemsAndOrdersAllByPlace) {
+  const std::string text =
+      "searchd {\n workers = many\n ha_strategy = best\n}\n"
+      "table t {\n type = distributed\n agent = a:x:1:y:2\n agent = b:1\n}\n";
+  const auto judge = [](const Settings& settings, Problems& problems, Problems& notices) {
+    for (int shard = 0; shard < 2; ++shard)  // the same mistake, met twice
+      problems.push_back({settings.searchd.ha_strategy->at, "no such strategy"});
+    notices.push_back({settings.tables.at(0).at, "a notice"});
+  };
+  const auto loaded = load("c", world({{"c", text}}), FileKind::any, judge);
+  EXPECT_FALSE(loaded.settings);
+  ASSERT_EQ(loaded.problems.size(), 3u);
+  EXPECT_EQ(loaded.problems[0].at.line, 2u);
+  EXPECT_EQ(karmad::text(loaded.problems[1]), "c:3:16: no such strategy");
+  EXPECT_EQ(loaded.problems[2].at.line, 7u);
+}
+
 TEST(Load, GivesSettingsOrProblemsAndNeverBoth) {
   for (const char* text : {"", "searchd {\n}", "searchd {", "table t {\n type = distributed\n}"}) {
     const auto loaded = load_text(text);
@@ -96,7 +121,7 @@ TEST(Load, GivesSettingsOrProblemsAndNeverBoth) {
 
 TEST(Load, SurvivesDamagedFiles) {
   const std::string good =
-      "# c\nsearchd {\n listen = [::1]:9308:http\n ha_ping_interval = 15ms\n}\n"
+      "# c\nsearchd {\n listen = [::1]:9309:http\n ha_ping_interval = 15ms\n}\n"
       "table a {\n type = distributed\n agent = ${H:-h}:1:t,u|[::1]|/run/s \\\n"
       "  [conn=pconn, retry_count=2]\n}\ntable b : a { ha_strategy = nodeads }\n";
   ASSERT_TRUE(load_text(good).settings);

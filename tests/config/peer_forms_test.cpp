@@ -27,7 +27,7 @@ const Form kForms[] = {
     {"unknown option", table(" agent = 127.0.0.1:9312:t [foo=1]"), "c:3:28: unknown option 'foo'"},
     {"two agents, the first broken", table(" agent = 127.0.0.1:70000:t\n agent = 127.0.0.1:9312:t"),
      "c:3:20: port 70000 is larger than 65535"},
-    {"no port", table(" agent = 127.0.0.1:t"), "", "is given no port; 9308 is taken"},
+    {"no port", table(" agent = 10.0.0.1:t"), "", "is given no port; 9308 is taken"},
     {"unknown strategy, judged by the strategies' room",
      table(" ha_strategy = fastest\n agent = 127.0.0.1:9312|127.0.0.1:9313:t"), ""},
     {"ha_strategy in searchd",

@@ -29,11 +29,11 @@ TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-02
   EXPECT_EQ(s.agent_retry_delay.value, 500ms);
   EXPECT_EQ(s.request_timeout.value, 10s);
   EXPECT_EQ(lines(settings.notices),
-            Lines{"there is no distributed table: nothing can be searched"});
+            Lines{"warning: there is no distributed table: nothing can be searched"});
 }
 
 TEST(Read, AsksForNothingOfAMirrorUnlessTold) {  // SS-010, SS-013, SS-030
-  const auto s = settings_of("").searchd;
+  const auto s = settings_of("searchd {\n}\n").searchd;
   EXPECT_EQ(s.ping_type.value, "http");
   EXPECT_FALSE(s.ping_path);
   EXPECT_FALSE(s.read_preference);
@@ -81,7 +81,7 @@ TEST(Read, SetsWhatReadsAskOfAMirrorForOneTable) {  // SS-080
 }
 
 TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, section 5.3
-  const auto s = settings_of("").searchd;
+  const auto s = settings_of("searchd {\n}\n").searchd;
   EXPECT_EQ(s.admission.value, AdmissionMode::enforce);
   EXPECT_EQ(s.ingress_tickets.value, 1'000'000U);
   EXPECT_EQ(s.search_tickets.value, TicketCount{});
@@ -121,7 +121,7 @@ TEST(Read, SetsTheTicketsInTheirWordsAndNumbers) {
 }
 
 TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, CO-020, CO-033, CO-090
-  const auto s = settings_of("").searchd;
+  const auto s = settings_of("searchd {\n}\n").searchd;
   EXPECT_TRUE(s.retry_reads.value);
   EXPECT_TRUE(s.retry_writes.value);
   EXPECT_FALSE(s.max_attempts);
@@ -278,7 +278,7 @@ TEST(Read, SetsEveryKeyOfATable) {
       " agent_connect_timeout = 20\n agent_query_timeout = 30\n agent_retry_count = 1\n"
       " partial_results = deny\n}\n"
       "table pass {\n type = distributed\n dialect = http\n route = /solr\n path = /x\n"
-      " reads = /select, /query\n reads = /get\n agent = s:8983\n}\n");
+      " reads = /solr/select, /solr/query\n reads = /solr/get\n agent = s:8983\n}\n");
   ASSERT_EQ(settings.tables.size(), 2U);
   const auto& t = settings.tables[0];
   EXPECT_EQ(t.name, "t");
@@ -298,7 +298,7 @@ TEST(Read, SetsEveryKeyOfATable) {
   EXPECT_EQ(pass.dialect.value, "http");
   EXPECT_EQ(pass.route.value, "/solr");
   EXPECT_EQ(pass.path.value().value, "/x");
-  EXPECT_EQ(pass.reads, (std::vector<std::string>{"/select", "/query", "/get"}));
+  EXPECT_EQ(pass.reads, (std::vector<std::string>{"/solr/select", "/solr/query", "/solr/get"}));
   EXPECT_EQ(text(pass.reads_at), "c:18:10");
 }
 
@@ -381,6 +381,17 @@ TEST(Read, WantsToBeToldThatATableIsDistributed) {
             Lines{"c:1:1: table 't' has agents, but no 'type = distributed'"});
   EXPECT_EQ(problems_of("table t {\n type = distribtued\n agent = a:1\n}"),
             Lines{"c:2:9: unknown type 'distribtued'; did you mean 'distributed'?"});
+}
+
+TEST(Read, WarnsOfIgnoredKeysThatTheOperatorWillMiss) {
+  EXPECT_EQ(
+      notices_of("searchd {\n ssl_cert = a.pem\n max_children = 30\n log = x\n}\n"
+                 "table t {\n type = distributed\n agent = a:1\n}\n"),
+      (Lines{"c:2:2: warning: ssl_cert is ignored: karmad does not speak TLS, clients connect "
+             "unencrypted",
+             "c:3:2: warning: max_children is ignored: search_tickets and update_tickets "
+             "bound how many requests are worked on",
+             "c:4:2: keys of searchd that mean nothing here are ignored: log"}));
 }
 
 TEST(Read, ListsWhatItIgnoresOncePerKindOfSection) {
@@ -505,11 +516,12 @@ searchd
   EXPECT_EQ(docs.blackholes.size(), 1U);
   EXPECT_EQ(docs.agent_retry_count.value().value, 2U);
   const auto notices = lines(settings.notices);
-  EXPECT_EQ(notices.size(), 7U);
+  EXPECT_EQ(notices.size(), 8U);
   for (const char* part :
        {"source main_base, source main_delta", "ignored: docs_0, docs_0_delta", "ignored: indexer",
         "workers = threads is ignored", "9306:mysql41", "/var/run/searchd.sock:mysql41",
-        "keys of searchd that mean nothing here are ignored: log, query_log"})
+        "keys of searchd that mean nothing here are ignored: log, query_log",
+        "warning: max_children is ignored"})
     EXPECT_TRUE(mentions(notices, part)) << part;
 }
 

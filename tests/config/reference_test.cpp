@@ -85,7 +85,7 @@ TEST(Keys, AreDocumentedUniqueAndNotIgnoredAtTheSameTime) {
 }
 
 TEST(Keys, HaveDefaultsWithinTheirBounds) {
-  EXPECT_EQ(problems_of(""), Lines{}) << "checking the defaults finds nothing";
+  EXPECT_EQ(problems_of("searchd {\n}\n"), Lines{}) << "checking the defaults finds nothing";
 }
 
 }  // namespace
