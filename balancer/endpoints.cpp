@@ -354,6 +354,26 @@ std::optional<std::string> take_words(Query& query) {
   return std::nullopt;
 }
 
+/// The methods of a path, without asking for what it answers (RFC 9110 section 9.3.7).
+Answer options(std::string_view methods) {
+  Answer told;
+  told.status = 204;
+  told.allow = methods;
+  return told;
+}
+
+/// Answers at a path of ours, when its method is one that it answers.
+Task<Answer> answer_own(Query& query, const Known& found, Scatter scatter) {
+  query.operation = found.path.substr(1);
+  if (query.request.method == "OPTIONS") return at_once(options(found.methods));
+  if (allows(found.methods, query.request.method)) return own(query, found.endpoint, scatter);
+  auto no = bad_request(
+      query, 405,
+      fmt::format("{} answers {}, not {}", found.path, found.methods, query.request.method));
+  no.allow = found.methods;
+  return at_once(std::move(no));
+}
+
 }  // namespace
 
 Subject subject_of(const Query& query) {
@@ -385,22 +405,22 @@ bool answers_itself(std::string_view path) {
 }
 
 Task<Answer> answer(Query& query, Scatter scatter) {
+  if (query.request.path == "*") return at_once(options("GET, HEAD, POST, OPTIONS"));
+  const auto* const found = known(query);
+  // What a request says of mirrors means nothing to an answer about karmad itself.
+  if (found != nullptr && found->how == Class::own) return answer_own(query, *found, scatter);
   if (const auto wanted = query.head.find("X-Partial-Results");
       !wanted.empty() && !query.partial_results) {
     return at_once(bad_request(query, 400, "X-Partial-Results is either allow or deny"));
   }
-  const auto* const found = known(query);
   if (auto wrong = take_preference(query)) return at_once(answer_with(*wrong));
   if (auto wrong = take_words(query)) return at_once(bad_request(query, 400, *wrong));
   if (found != nullptr) {
-    query.operation = found->path.substr(1);
-    if (query.preference && found->how == Class::write) return at_once(no_preference(query));
-    if (allows(found->methods, query.request.method)) return own(query, found->endpoint, scatter);
-    auto no = bad_request(
-        query, 405,
-        fmt::format("{} answers {}, not {}", found->path, found->methods, query.request.method));
-    no.allow = found->methods;
-    return at_once(std::move(no));
+    if (query.preference && found->how == Class::write) {
+      query.operation = found->path.substr(1);
+      return at_once(no_preference(query));
+    }
+    return answer_own(query, *found, scatter);
   }
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))

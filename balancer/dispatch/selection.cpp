@@ -12,7 +12,7 @@ namespace karmad {
 Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
                      const InstanceSettings& settings, Operation operation) {
   need_.operation = operation;
-  any_takes_updates_ = table.opaque || table.updates == Updates::any;
+  any_takes_updates_ = table.updates == Updates::any;
   if (operation == Operation::write) return;
   need_.preference.mode = Mode::nearest;  // SS-030: every copy serves searches
   const auto& preference = of_request ? of_request : table.preference;
@@ -55,7 +55,8 @@ std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard
         .type = "no_primary",
         .reason = fmt::format("the table has {} mirrors and none of them is the primary: an update "
                               "would reach one copy only. Say which mirror has role=primary, or, "
-                              "where the mirrors pass updates on to each other, updates = any",
+                              "where the mirrors pass updates on to each other, updates = any. A "
+                              "request that only reads belongs into reads (dialect http)",
                               view.mirrors.size())};
   if (view.picture.incompatible)
     return Refusal{.type = "incompatible_mirrors",

@@ -17,9 +17,12 @@ class Selection {
 
   /// What a mirror of this shard has to suit; null: any mirror will do, whatever is known of it
   /// (nobody gave a preference, and nothing tells the mirrors apart: X-8).
-  const Need* at(const Shard& shard) const { return preferred_ || shard.aware ? &need_ : nullptr; }
-  /// Whether an update may go to any mirror of a flat set: they pass it on to each other, or nobody
-  /// knows (`updates`, dialect `http`).
+  /// An update always needs the primary, unless the table says `updates = any`.
+  const Need* at(const Shard& shard) const {
+    return preferred_ || shard.aware || needs_primary(shard) ? &need_ : nullptr;
+  }
+  /// Whether an update may go to any mirror of a flat set: they pass it on to each other
+  /// (`updates`).
   bool any_takes_updates() const { return any_takes_updates_; }
   /// Of round trips; only where somebody gave a preference.
   std::optional<Micros> window() const { return window_; }
@@ -35,6 +38,10 @@ class Selection {
   std::string criteria() const;
 
  private:
+  bool needs_primary(const Shard& shard) const {
+    return need_.operation == Operation::write && !any_takes_updates_ && shard.mirrors->size() > 1;
+  }
+
   Need need_;
   bool preferred_ = false;
   std::optional<Micros> window_;

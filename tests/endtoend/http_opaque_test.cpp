@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
@@ -215,7 +216,7 @@ TEST_F(Opaque, AnswersOfAnyStatusComeInTheAgentsOwnWords) {
 
 TEST_F(Opaque, ReadsAreRetriedElsewhere) {
   a.react([](const std::string&) { return Reaction{"", Then::close}; });
-  Master master(kSearchd, table("t", "route = /t\n reads = /t/find, /t/views/*",
+  Master master(kSearchd, table("t", "route = /t\n updates = any\n reads = /t/find, /t/views/*",
                                 a.address() + "|" + b.address()));
   HttpClient client(master.port());
   const struct {
@@ -226,7 +227,7 @@ TEST_F(Opaque, ReadsAreRetriedElsewhere) {
       {"GET", "/t/x", true},         {"HEAD", "/t/x", true},         {"POST", "/t/find", true},
       {"POST", "/t/find?q=1", true}, {"POST", "/t/views/a/b", true}, {"POST", "/t/x", false},
       {"POST", "/t/finder", false},  {"PUT", "/t/views", false},     {"DELETE", "/t/x", false},
-      {"PATCH", "/t/x", false},      {"OPTIONS", "/t/x", false},
+      {"PATCH", "/t/x", false},      {"OPTIONS", "/t/x", true},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.method, c.target));
@@ -244,8 +245,36 @@ TEST_F(Opaque, ReadsAreRetriedElsewhere) {
   }
 }
 
+TEST_F(Opaque, UpdatesOfMirrorsThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem) {
+  const auto mirrors = a.address() + "|" + b.address();
+  Master master(kSearchd,
+                table("t", "route = /t\n reads = /t/find", mirrors) +
+                    table("any", "route = /any\n updates = any", mirrors) +
+                    table("one", "route = /one", a.address()) +
+                    table("roles", "route = /roles\n ping_type = none",
+                          a.address() + "[role=replica]|" + b.address() + "[role=primary]"));
+  HttpClient client(master.port());
+  for (const auto* method : {"PUT", "POST", "DELETE", "PATCH"}) {
+    const auto refused = client.request(method, "/t/1", "x");
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->status, 403) << method;
+    EXPECT_TRUE(refused->body.contains("updates = any")) << refused->body;
+  }
+  EXPECT_EQ(a.requests() + b.requests(), 0u);
+  EXPECT_EQ(client.request("POST", "/t/find", "x")->status, 200);
+  EXPECT_EQ(client.request("OPTIONS", "/t/1")->status, 200);
+  EXPECT_EQ(client.request("PUT", "/one/1", "x")->status, 200);
+  std::set<std::string> answers;
+  for (int i = 0; i < 8; ++i) answers.insert(client.request("PUT", "/any/1", "x")->body);
+  EXPECT_EQ(answers.size(), 2u) << "they pass updates on to each other";
+  const auto before = a.requests();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(client.request("PUT", "/roles/1", "x")->body, "from b");
+  EXPECT_EQ(a.requests(), before);
+}
+
 TEST_F(Opaque, WhatWasNeverSentIsAlwaysRetried) {
-  Master master(kSearchd, table("t", "route = /t", nobody.address() + "|" + b.address()));
+  Master master(kSearchd,
+                table("t", "route = /t\n updates = any", nobody.address() + "|" + b.address()));
   HttpClient client(master.port());
   for (int i = 0; i < 6; ++i) {
     const auto answer = client.request("POST", "/t/x", "x");

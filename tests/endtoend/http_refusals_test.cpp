@@ -165,7 +165,6 @@ TEST_F(Refusals, WhatIsNotAnsweredHereIsToldOnAConnectionThatStays) {
       {"DELETE", "/sql", "", 405, "GET, POST"},
       {"POST", "/healthz", "", 405, "GET, HEAD"},
       {"PROPFIND", "/agents", "", 405, "GET, HEAD"},
-      {"OPTIONS", "*", "", 404, ""},
       {"POST", "/sql?mode=raw", "DROP TABLE t", 400, ""},
       {"POST", "/cli", "\x01\x02", 400, ""},
       // JSON that is none, or says nothing.
@@ -232,6 +231,30 @@ TEST_F(Refusals, WhatEnginesReadDifferentlyIsNotPassedOn) {
     expect_error(post(master.port(), c.target, c.body), 400);
   }
   expect_untouched();
+}
+
+TEST_F(Refusals, OptionsTellsTheMethodsOfAPath) {  // RFC 9110 section 9.3.7
+  HttpClient client(master.port());
+  for (const auto& [target, methods] :
+       {std::pair("*", "GET, HEAD, POST, OPTIONS"), std::pair("/search", "POST"),
+        std::pair("/healthz", "GET, HEAD"), std::pair("/sql", "GET, POST")}) {
+    auto answer = client.request("OPTIONS", target);
+    ASSERT_TRUE(answer) << target;
+    EXPECT_EQ(answer->status, 204) << target;
+    EXPECT_EQ(answer->fields["allow"], methods);
+  }
+  EXPECT_EQ(client.request("OPTIONS", "/nothing")->status, 404);
+}
+
+TEST_F(Refusals, AnswersAboutKarmadDoNotReadWhatIsSaidOfMirrors) {
+  HttpClient client(master.port());
+  for (const auto* path : {"/healthz", "/agents", "/status", "/hello", "/admission"})
+    EXPECT_EQ(client
+                  .request("GET", std::string(path) + "?read_preference=nonsense", {},
+                           "X-Read-Preference: nonsense\r\nX-Hedge: x\r\nX-Partial-Results: y\r\n")
+                  ->status,
+              200)
+        << path;
 }
 
 TEST_F(Refusals, DeepJsonIsAnErrorWhereverItStands) {

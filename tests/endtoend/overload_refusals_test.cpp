@@ -267,7 +267,7 @@ TEST(Refused, ARequestOfUnknownKindIsRetriedOnlyWhereBothKindsAre) {
     mirrors[0].react(always(refused(429, "")));
     const RestingMaster master(
         taking_turns(c.searchd),
-        mirrors.table("dialect = http\n route = /engine\n reads = /engine/search"));
+        mirrors.table("dialect = http\n updates = any\n route = /engine\n reads = /engine/search"));
     ask(master.port(), std::string(c.method), std::string(c.path), "{}");
     EXPECT_EQ(mirrors.requests(), c.requests);
   }

@@ -27,6 +27,7 @@ class OpaqueHttp final : public Dialect {
     Parsed parsed;
     parsed.table = route_.table;
     parsed.read = request.method == "GET" || request.method == "HEAD" ||
+                  request.method == "OPTIONS" ||
                   (request.method == "POST" && covered(route_.reads, request.path));
     // It goes where the search that it belongs to was allowed to go.
     parsed.follow_up = is_follow_up(request.method, request.path);
