@@ -52,6 +52,7 @@ void unasked(Pool& pool, AttemptEnd& end) {
 Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end) {
   assert(order.began != TimePoint{});
   auto now = order.began;
+  pool.agent().vitals.last_query.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   end.generation = pool.agent().generation.load(std::memory_order_relaxed);
   // A kept connection may have been closed by the agent just now. That is nobody's fault: the
   // request goes out once more, on a new one (SS-018).
@@ -176,8 +177,8 @@ void record(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end,
     vitals.last_unreachable.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   }
   if (end.outcome != Outcome::cancelled) {
-    vitals.last_query.store((now - end.took).time_since_epoch().count(), std::memory_order_relaxed);
     vitals.last_answer.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    vitals.last_took.store(end.took.count(), std::memory_order_relaxed);
   }
   if (leads_to.success) {
     vitals.answered.store(true, std::memory_order_relaxed);

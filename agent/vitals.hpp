@@ -18,8 +18,9 @@ struct alignas(64) Vitals {
   std::atomic<std::uint32_t> connections{0};      ///< open ones, of all workers
   std::atomic<std::uint32_t> waiting{0};          ///< attempts that wait for a connection
   std::atomic<bool> answered{false};              ///< has answered a ping or a query cleanly, ever
-  std::atomic<std::int64_t> last_query{0};        ///< µs on the master's clock; 0: never
+  std::atomic<std::int64_t> last_query{0};        ///< when an attempt began last; µs, 0: never
   std::atomic<std::int64_t> last_answer{0};       ///< the end of the last attempt or ping
+  std::atomic<std::int64_t> last_took{0};         ///< µs that one took
   std::atomic<std::int64_t> last_reply{0};        ///< the last one that ended with a reply
   std::atomic<std::int64_t> ping_trip{0};         ///< µs of the last answered ping; 0: none
   std::atomic<std::int64_t> distrusted_until{0};  ///< µs: until then no connection is used twice

@@ -51,11 +51,11 @@ class Admission {
 
   /// Every pool, by the name it is shown with.
   std::array<std::pair<std::string_view, const TicketPool*>, 5> pools() const {
-    return {{{"ingress", &ingress},
-             {"search", &searches},
-             {"update", &updates},
-             {"low_search", &low_searches},
-             {"low_update", &low_updates}}};
+    return {{{"ingress_tickets", &ingress},
+             {"search_tickets", &searches},
+             {"update_tickets", &updates},
+             {"low_priority_tickets (searches)", &low_searches},
+             {"low_priority_tickets (updates)", &low_updates}}};
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "balancer/status/agent_status.hpp"
 
+#include "agent/transport/http_syntax.hpp"
 #include "balancer/status/json_text.hpp"
 #include "balancer/status/like.hpp"
 
@@ -173,7 +174,9 @@ bool add_named(ResultSet& set, std::string_view name, const Snapshot& snapshot) 
     });
     return true;
   }
-  const auto agent = std::ranges::find(snapshot.agents, name, &AgentStatus::address);
+  const auto agent = std::ranges::find_if(snapshot.agents, [&](const AgentStatus& each) {
+    return wire::same_word(each.address, name);  // a host's name has no case
+  });
   if (agent == snapshot.agents.end()) return false;
   add_agent(Rows{set}.under("agent_"), *agent);
   return true;

@@ -20,6 +20,18 @@ std::optional<Micros> since(TimePoint now, std::int64_t then) {
   return std::max(Micros{0}, now.time_since_epoch() - Micros{then});
 }
 
+/// As in the search server: connections are kept whatever the line says, but only a line
+/// `agent_persistent` asks for a pool of them.
+bool has_persistent_pool(const Agent& agent, const Topology& topology) {
+  const auto& limit = topology.settings.persistent_connections_limit;
+  if (limit && limit->value == 0) return false;
+  for (const auto& table : topology.tables)
+    for (const auto& shard : table->shards)
+      for (std::size_t i = 0; shard->persistent && i < shard->mirrors->size(); ++i)
+        if ((*shard->mirrors)[i].agent.get() == &agent) return true;
+  return false;
+}
+
 AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint now) {
   const auto& vitals = agent.vitals;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
@@ -28,17 +40,16 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
   status.pinged = topology.settings.ha_ping_interval.value > Micros{0} &&
                   std::ranges::any_of(topology.pinged_agents,
                                       [&](const auto& other) { return other.get() == &agent; });
-  status.has_pool = true;
+  status.has_pool = has_persistent_pool(agent, topology);
   status.need_resolve =
       agent.named() && topology.settings.hostname_lookup.value == LookUp::on_request;
   status.alive = live(agent, topology.settings);
   status.errors_in_a_row = read(vitals.errors_in_a_row);
-  status.last_error = agent.last_error();
+  // An error that is over says nothing of an agent that is well.
+  if (status.errors_in_a_row > 0 || !read(vitals.answered)) status.last_error = agent.last_error();
   status.last_query = since(now, read(vitals.last_query));
   status.last_answer = since(now, read(vitals.last_answer));
-  if (const auto asked = read(vitals.last_query), told = read(vitals.last_answer);
-      told != 0 && told >= asked)
-    status.last_period = Micros{told - asked};
+  if (read(vitals.last_answer) != 0) status.last_period = Micros{read(vitals.last_took)};
   if (const auto trip = read(vitals.ping_trip); trip != 0) status.ping_trip = Micros{trip};
   status.in_flight = read(vitals.in_flight);
   status.max_in_flight = agent.seats.limit();
@@ -66,10 +77,11 @@ class Collector {
     for (const auto& table : topology_.tables) {
       TableStatus status{.name = table->name, .dialect = table->dialect_name};
       for (const auto& shard : table->shards) status.shards.push_back(shard_status(*table, *shard));
-      for (const auto& blackhole : table->blackholes)
-        status.blackholes.push_back({.mirrors = {{.agent = place_of(*blackhole.agent),
-                                                  .tables = blackhole.tables,
-                                                  .blackhole = true}}});
+      for (const auto& blackhole : table->blackholes) {
+        status.blackholes.resize(blackhole.line + 1);
+        status.blackholes.back().mirrors.push_back(
+            {.agent = place_of(*blackhole.agent), .tables = blackhole.tables, .blackhole = true});
+      }
       snapshot_.tables.push_back(std::move(status));
     }
     return std::move(snapshot_);

@@ -20,14 +20,14 @@ struct AgentStatus {
   std::string address;      ///< `host:port` or the socket's path
   unsigned references = 0;  ///< mirror entries, over all tables, that are at this address
   bool pinged = false;
-  bool has_pool = false;      ///< its idle connections are kept
+  bool has_pool = false;      ///< a line `agent_persistent` names it
   bool need_resolve = false;  ///< its name is looked up at every request
   bool alive = true;          ///< not dead (HA-022)
   std::uint32_t errors_in_a_row = 0;
-  std::string last_error;             ///< empty: none so far
+  std::string last_error;             ///< empty: none since its last success
   std::optional<Micros> last_query;   ///< how long ago something was sent, pings included
   std::optional<Micros> last_answer;  ///< how long ago an attempt or ping ended
-  std::optional<Micros> last_period;  ///< from that sending to that end
+  std::optional<Micros> last_period;  ///< what that attempt or ping took
   std::optional<Micros> ping_trip;    ///< of the last answered ping
   std::uint32_t in_flight = 0;
   std::uint32_t max_in_flight = 0;   ///< 0: any number

@@ -269,7 +269,7 @@ TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   ASSERT_TRUE(json.IsObject()) << text;
   EXPECT_EQ(json["limiters"]["x"]["a"].GetInt(), 1);
   const auto& search = json["tickets"][1];
-  EXPECT_STREQ(search["name"].GetString(), "search");
+  EXPECT_STREQ(search["name"].GetString(), "search_tickets");
   EXPECT_EQ(search["out"].GetInt(), 1);
   EXPECT_EQ(search["available"].GetInt(), 8);
   EXPECT_EQ(search["totalTickets"].GetInt(), 9);
@@ -279,10 +279,10 @@ TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   EXPECT_EQ(json["tickets"][2]["totalTickets"].GetInt(), 3);
   EXPECT_EQ(search["retryAfterSeconds"].GetInt(), 1);
   const auto& low = json["tickets"][3];
-  EXPECT_STREQ(low["name"].GetString(), "low_search");
+  EXPECT_STREQ(low["name"].GetString(), "low_priority_tickets (searches)");
   EXPECT_EQ(low["totalTickets"].GetInt(), 4);
   EXPECT_STREQ(low["settings"]["queue_discipline"].GetString(), "fewest admissions");
-  EXPECT_STREQ(json["tickets"][4]["name"].GetString(), "low_update");
+  EXPECT_STREQ(json["tickets"][4]["name"].GetString(), "low_priority_tickets (updates)");
   EXPECT_TRUE(json["probing"]["searches"].GetBool());
   EXPECT_FALSE(json["probing"]["updates"].GetBool());
   EXPECT_EQ(json["probing"]["searchTickets"].GetInt(), 9);
