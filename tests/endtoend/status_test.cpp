@@ -178,6 +178,33 @@ TEST(Ready, IsSaidWhenEveryShardHasALiveMirrorElseWhichHasNoneAndWhy) {
   EXPECT_EQ(get(two.port(), "/readyz").status, 503);
 }
 
+TEST(Status, SaysOfAgentsWhatTheirLinesAndTheirStateAre) {  // HA-024
+  FakeMirror mirror(with(Reaction{"", Reaction::Then::close}));
+  const FakeMirror kept(with(nothing_found()));
+  const ClosedPort copy;
+  const Master master(
+      "ha_ping_interval = 0\n workers = 1",
+      fmt::format("table t {{\n type = distributed\n partial_results = deny\n agent = {}\n"
+                  " agent_persistent = localhost:{}\n agent_blackhole = {}|{}:b\n}}\n",
+                  mirror.address(), kept.port(), copy.address(), kept.address()));
+  EXPECT_EQ(master.status("ag_0_has_perspool", kAgents), "no");
+  EXPECT_EQ(master.status("ag_1_has_perspool", kAgents), "yes");
+  const std::string of_table = "SHOW AGENT t STATUS";
+  EXPECT_EQ(master.status("dstindex_3mirror2_is_blackhole", of_table), "1") << "one black hole";
+  EXPECT_EQ(master.status("dstindex_4_is_ha", of_table), "");
+  EXPECT_EQ(
+      master.status("agent_hostname", fmt::format("SHOW AGENT 'LOCALHOST:{}' STATUS", kept.port())),
+      fmt::format("localhost:{}", kept.port()))
+      << "names of hosts have no case";
+
+  const auto error = [&] { return master.word("/tables/0/shards/0/mirrors/0/last_error"); };
+  master.search(query("t"));
+  EXPECT_NE(error(), "");
+  mirror.react(with(nothing_found()));
+  EXPECT_EQ(master.search(query("t")).status, 200);
+  EXPECT_EQ(error(), "") << "an error that is over says nothing of an agent that is well";
+}
+
 TEST(Status, WhatIsUnderWayIsInFlightUntilItIsOver) {
   const FakeMirror mirror(with(silence()));
   const Master master("ha_ping_interval = 0\n agent_query_timeout = 30s\n request_timeout = 30s",
@@ -191,6 +218,8 @@ TEST(Status, WhatIsUnderWayIsInFlightUntilItIsOver) {
                                 "Content-Length: {}\r\n\r\n{}",
                                 body.size(), body)));
     EXPECT_TRUE(eventually([&] { return in_flight() == 1; }));
+    EXPECT_NE(master.status("ag_0_lastquery", kAgents), "n/a") << "which is under way";
+    EXPECT_EQ(master.status("ag_0_lastanswer", kAgents), "n/a");
   }
   EXPECT_TRUE(eventually([&] { return in_flight() == 0; })) << "the client has left";
   EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), 0) << "which is not the mirror's fault";
