@@ -71,7 +71,8 @@ class LongWork : public testing::Test {
   FakeMirror one{[](const std::string& request) { return of_shard(request, 0); }};
   FakeMirror other{[](const std::string& request) { return of_shard(request, 1); }};
   FakeMirror small{[](const std::string&) { return nothing_found(); }};
-  const std::string kSearchd = "workers = 1\n ha_ping_interval = 0";
+  const std::string kSearchd =
+      "workers = 1\n ha_ping_interval = 0\n agent_query_timeout = 1m\n request_timeout = 5m";
 };
 
 TEST_F(LongWork, LetsOtherRequestsBeAnsweredMeanwhile) {
@@ -100,7 +101,7 @@ TEST_F(LongWork, LetsOtherRequestsBeAnsweredMeanwhile) {
 
 // The time that the client has for its answer begins with the answer.
 TEST_F(LongWork, TakesNothingFromTheTimeOfTheClient) {
-  Master master(kSearchd + "\n network_timeout = 1s\n agent_query_timeout = 20s", tables());
+  Master master(kSearchd + "\n network_timeout = 1s", tables());
   for (const auto& query : {kManyBuckets, kManyHits}) {
     // It does not take everything at once, and the clock ticks before it takes the rest.
     HttpClient client(master.port(), 32 << 10);
@@ -117,7 +118,7 @@ TEST_F(LongWork, TakesNothingFromTheTimeOfTheClient) {
 }
 
 TEST_F(LongWork, IsResetWhereTheClientDoesNotTakeItsResult) {
-  Master master(kSearchd + "\n network_timeout = 200ms", tables());
+  Master master(kSearchd + "\n network_timeout = 500ms", tables());
   HttpClient client(master.port(), 4096);
   ASSERT_TRUE(client.send(request_of(kManyHits)));
   ASSERT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
