@@ -254,7 +254,9 @@ TEST_F(LongAnswers, KeepTheirSeatUntilTheyEnd) {
 TEST_F(LongAnswers, WaitAtTheAgentWhileTheirClientDoesNotRead) {
   constexpr std::size_t kSize = 64 << 20;
   FakeMirror agent([](const std::string&) { return json(json_of(kSize)); });
-  Master master(kSearchd + "\n network_timeout = 1s", table(agent));
+  Master master(
+      kSearchd + "\n network_timeout = 1s\n agent_query_timeout = 1m\n request_timeout = 5m",
+      table(agent));
   HttpClient client(master.port(), 4096);
   ASSERT_TRUE(ask(client));
   EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
