@@ -179,8 +179,7 @@ class ReplyReader {
     const auto now = reply_.bytes.capacity();
     const auto room = whole != 0 ? next_room_of(whole, now, needed)
                                  : next_room(now, needed, reply_.head_size + limits_.most);
-    // While it is moved it is there twice.
-    const bool granted = co_await reserve(loop_, reply_.memory, limits_.memory, now + room);
+    const bool granted = co_await reserve(loop_, reply_.memory, limits_.memory, room);
     if (!granted) co_return fail(Outcome::cancelled, "its answer was given up (memory_limit)");
     co_await grow(loop_, reply_.bytes, room);
     reply_.memory.charge(limits_.memory, reply_.bytes.capacity());

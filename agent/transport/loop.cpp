@@ -81,7 +81,24 @@ Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
   co_return grant == MemoryGrant::granted;
 }
 
+namespace {
+
+/// Whether a large body is being copied on this thread, which runs one loop: it is there twice
+/// meanwhile, so the next one waits.
+thread_local bool copying = false;
+
+struct Copying {
+  Copying() { copying = true; }
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  ~Copying() { copying = false; }
+};
+
+}  // namespace
+
 Task<void> grow(Loop& loop, std::string& bytes, std::size_t room) {
+  while (copying) co_await loop.turn.next();
+  const Copying one_at_a_time;
   auto larger = loop.buffers.take(room);
   for (std::size_t copied = 0; copied < bytes.size();) {
     if (loop.turn.over()) co_await loop.turn.next();

@@ -11,8 +11,7 @@ namespace karmad {
 /// Room for so many bytes of a request's body. False: it was denied.
 Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
   if (room <= bytes.capacity()) co_return true;
-  const auto both = bytes.capacity() + room;  // while it is moved it is there twice
-  const bool granted = co_await reserve(worker_.loop, memory_->body, memory_, both);
+  const bool granted = co_await reserve(worker_.loop, memory_->body, memory_, room);
   if (!granted) co_return false;
   co_await grow(worker_.loop, bytes, room);
   memory_->body.charge(memory_, bytes.capacity());
