@@ -1,20 +1,26 @@
 #!/bin/bash
-# What do clients notice of mirrors that are dead? Three mirrors, of which some refuse connections or
-# answer 500, in front of them karmad with its defaults, or HAProxy; the load comes in an open loop, at its
-# rate whatever becomes of the answers: closed loops of a few clients cannot see what a queue does.
+# What do clients notice of mirrors in trouble? Three mirrors with karmad, or HAProxy, in front of them; the
+# load comes in an open loop, at its rate whatever becomes of the answers: closed loops of a few clients
+# cannot see what a queue does.
+#   dead      some mirrors refuse connections or answer 500; karmad has its defaults
+#   overload  the mirrors bear 1200 requests/s together, the load is 0.5 to 10 times that; 18 tickets,
+#             for HAProxy maxconn 6 for each server
+#   tail      service times are exponential; hedging is off, or at p95
 # Needs: jq, and loadgen and fakemirror in the folder BENCHKIT; haproxy for --haproxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage="usage: BENCHKIT=FOLDER bench/dead_mirrors.sh [OPTION…]
+usage="usage: BENCHKIT=FOLDER bench/trouble.sh [OPTION…]
+  --what WHAT       dead, overload or tail (dead)
   --karmad PATH     the program (build/release/karmad)
   --haproxy         HAProxy beside it
   --workers N       (2)
   --seconds N       of each load (10)
   --port N          first of the five ports used (18500)"
-karmad=build/release/karmad proxies=(karmad) workers=2 seconds=10 port=18500
+karmad=build/release/karmad what=dead proxies=(karmad) workers=2 seconds=10 port=18500
 while (($#)); do
   case $1 in
+    --what) what=${2:?$usage}; shift ;;
     --karmad) karmad=${2:?$usage}; shift ;;
     --haproxy) proxies+=(haproxy) ;;
     --workers) workers=${2:?$usage}; shift ;;
@@ -52,8 +58,11 @@ await() {
   fail "nobody answers at port $1: $(cat "$folder/log")"
 }
 
+# The configurations, with these lines of searchd for karmad, and this for HAProxy's servers.
+write_configs() {
 cat > "$folder/karmad.conf" << END
 searchd {
+    $1
     listen = 127.0.0.1:$proxy
     workers = $workers
     log_level = warning
@@ -82,15 +91,16 @@ frontend in
     default_backend mirrors
 backend mirrors
     balance random
-    default-server check inter 1s
+    default-server check inter 1s $2
     server m1 127.0.0.1:$first
     server m2 127.0.0.1:$((first + 1))
     server m3 127.0.0.1:$last
 END
+}
 
 # A line of results: which proxy, what is wrong with the mirrors, the load (arguments of loadgen).
 measure() {
-  local name=$1 what=$2 profile=$3 command line
+  local name=$1 title=$2 profile=$3 command line
   shift 3
   case $name in
     karmad) command=("$karmad" --config "$folder/karmad.conf") ;;
@@ -99,30 +109,56 @@ measure() {
   local options=()
   for line in $profile; do options+=(--mirror "${line%%:*}" "${line#*:}"); done
   "$kit/fakemirror" --ports "$first-$last" --control "$control" \
-    --profile "size=600 hits=1 svc=fixed:2" "${options[@]}" > "$folder/log" 2>&1 &
+    --profile "size=600 hits=1 $service" "${options[@]}" > "$folder/log" 2>&1 &
   running+=($!)
   await "$control"
   "${command[@]}" > "$folder/log" 2>&1 &
   running+=($!)
   await "$proxy"
-  "$kit/loadgen" --port "$proxy" -d "$seconds" --warmup 0 --timeout 30000 \
+  "$kit/loadgen" --port "$proxy" -d "$seconds" --warmup 0 --timeout 30000 --slo 250 \
     --body '{"table":"products","query":{"match_all":{}}}' "$@" > "$folder/result" 2> "$folder/log" ||
     fail "$(cat "$folder/log")"
   stop_all
-  jq -r --arg name "$name" --arg what "$what" --arg load "$*" '
-    [$name, $what, $load, (.all_us.p50 / 1000), (.all_us.p90 / 1000), (.all_us.p99 / 1000),
+  jq -r --arg name "$name" --arg what "$title" --arg load "$*" '
+    [$name, $what, $load, (.all_us.p50 / 1000), (.all_us.p90 / 1000), (.all_us.p99 / 1000), .goodput,
      (.status | to_entries | map("\(.key): \(.value)") | join(", "))] | @tsv' "$folder/result" |
-    awk -F'\t' '{ printf "%-8s %-24s %-16s %9.2f %9.2f %9.2f   %s\n", $1, $2, $3, $4, $5, $6, $7 }'
+    awk -F'\t' '{ printf "%-8s %-24s %-16s %9.2f %9.2f %9.2f %9.0f   %s\n", $1, $2, $3, $4, $5, $6, $7, $8 }'
 }
 
-printf '%s cores, %s, %s workers, %s s each\n' "$(nproc)" "$(date +%F)" "$workers" "$seconds"
-printf '%-8s %-24s %-16s %9s %9s %9s   %s\n' proxy mirrors load 'p50 ms' p90 p99 answers
-for name in "${proxies[@]}"; do
-  measure "$name" "all work" "" -c 2000 -r 800
-  measure "$name" "one refuses" "m1:mode=refuse" -c 2000 -r 800
-  measure "$name" "one refuses" "m1:mode=refuse" -c 100
-  measure "$name" "one refuses" "m1:mode=refuse" -c 2000 -r 3000
-  measure "$name" "two refuse" "m1:mode=refuse m2:mode=refuse" -c 2000 -r 800
-  measure "$name" "two say 500" "m1:err=1 m2:err=1" -c 2000 -r 800
-  measure "$name" "all refuse" "m1:mode=refuse m2:mode=refuse m3:mode=refuse" -c 2000 -r 500
-done
+printf '%s cores, %s, %s workers, %s s each; good: answers 200 within 250 ms per second\n' \
+  "$(nproc)" "$(date +%F)" "$workers" "$seconds"
+printf '%-8s %-24s %-16s %9s %9s %9s %9s   %s\n' proxy mirrors load 'p50 ms' p90 p99 good answers
+service='svc=fixed:2'
+case $what in
+  dead)
+    write_configs "" ""
+    for name in "${proxies[@]}"; do
+      measure "$name" "all work" "" -c 2000 -r 10
+      measure "$name" "all work" "" -c 2000 -r 800
+      measure "$name" "one refuses" "m1:mode=refuse" -c 2000 -r 10
+      measure "$name" "one refuses" "m1:mode=refuse" -c 2000 -r 800
+      measure "$name" "one refuses" "m1:mode=refuse" -c 100
+      measure "$name" "one refuses" "m1:mode=refuse" -c 2000 -r 3000
+      measure "$name" "two refuse" "m1:mode=refuse m2:mode=refuse" -c 2000 -r 800
+      measure "$name" "two say 500" "m1:err=1 m2:err=1" -c 2000 -r 800
+      measure "$name" "all refuse" "m1:mode=refuse m2:mode=refuse m3:mode=refuse" -c 2000 -r 500
+    done
+    ;;
+  overload)
+    service='svc=fixed:10 k=4'
+    write_configs "search_tickets = 18" "maxconn 6"
+    for name in "${proxies[@]}"; do
+      for load in 600 1080 1200 2400 6000 12000; do
+        measure "$name" "bear 1200/s" "" -c 4000 -r "$load"
+      done
+    done
+    ;;
+  tail)
+    service='svc=exp:5 k=8'
+    write_configs "hedge = off" ""
+    for name in "${proxies[@]}"; do measure "$name" "exponential, 5 ms" "" -c 2000 -r 800; done
+    write_configs "hedge = p95" ""
+    measure karmad "the same, hedge = p95" "" -c 2000 -r 800
+    ;;
+  *) echo "$usage" >&2; exit 2 ;;
+esac
