@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "agent/transport/run_detached.hpp"
+#include "agent/transport/loop/run_detached.hpp"
 
 namespace karmad {
 namespace {
@@ -53,7 +53,7 @@ void look_up_names(const Topology& topology) {
     if (!agent->unresolved())
       set_unresolved(*agent, fmt::format("there is no answer yet to the look-up of the name '{}'",
                                          agent->address.host));
-    // Dead from the start: strategies that look at errors ask it only when nobody else is left.
+    // Dead from the start: strategies that look at errors use it only when no other mirror is left.
     agent->vitals.errors_in_a_row = topology.settings.dead_after.value + 1;
     spdlog::warn("agent {}: {}; it is looked up until it is known", agent->name,
                  *agent->unresolved());

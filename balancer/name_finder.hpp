@@ -3,7 +3,7 @@
 #include <list>
 #include <memory>
 
-#include "balancer/topology.hpp"
+#include "balancer/topology/topology.hpp"
 
 namespace karmad {
 

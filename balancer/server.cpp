@@ -1,4 +1,5 @@
 #include "balancer/server.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 
 #include <sched.h>
 #include <spdlog/spdlog.h>
@@ -9,9 +10,9 @@
 #include <limits>
 #include <random>
 
-#include "agent/transport/run_detached.hpp"
-#include "balancer/dispatch/selection_log.hpp"
-#include "balancer/memory.hpp"
+#include "agent/transport/loop/run_detached.hpp"
+#include "balancer/core/memory.hpp"
+#include "balancer/shard/selection_log.hpp"
 #include "config/load.hpp"
 #include "config/units.hpp"
 
@@ -208,7 +209,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   return std::nullopt;
 }
 
-/// What nobody asks for in particular: weights once a period, rates and floors ten times a second.
+/// Periodic work: weights once a period, error rates and floors ten times a second.
 Task<void> Server::upkeep() {
   auto& worker = *workers_.front();
   unsigned rounds = 0;
@@ -216,14 +217,15 @@ Task<void> Server::upkeep() {
     for (const auto& agent : worker.topology()->agents) agent->seats.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
+    set_watches_.look(*worker.topology(), Loop::now());
     // After large answers that is more than a turn may take.
     if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
   // Draining. What waits for a suitable mirror needs the pings to the end.
   while (process_.connections.load(std::memory_order_relaxed) > 0) {
-    Stop nobody(worker.loop);
-    co_await sleep(worker.loop, Loop::now() + kDrainLook, nobody);
+    Stop never(worker.loop);
+    co_await sleep(worker.loop, Loop::now() + kDrainLook, never);
   }
   for (auto& pinger : pingers_) pinger->stop();
 }
@@ -351,7 +353,7 @@ void Server::reload() {
   spdlog::info("reading {} again", config_path_);
   reopen_logs();
   // A pipe could keep this thread waiting, and with it the signals that end the process.
-  auto loaded = load(config_path_, real_surroundings(), FileKind::regular, Topology::judge);
+  auto loaded = load(config_path_, real_surroundings(), FileKind::regular, judge);
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)
@@ -369,8 +371,9 @@ void Server::reload() {
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
-  for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
   workers_.front()->post([this, next] {
+    next->take_over();
+    for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
     admission_->settings(next->settings, Loop::now());
     next->apply_limits();
     finder_->adopt(*next);

@@ -8,14 +8,15 @@
 #include <thread>
 #include <vector>
 
-#include "agent/ping.hpp"
-#include "agent/transport/helper_pool.hpp"
+#include "agent/mirrors/ping.hpp"
+#include "agent/transport/loop/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
+#include "balancer/core/query.hpp"
+#include "balancer/core/worker.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/name_finder.hpp"
-#include "balancer/query.hpp"
+#include "balancer/topology/set_watch.hpp"
 #include "balancer/trace/line_writer.hpp"
-#include "balancer/worker.hpp"
 
 namespace karmad {
 
@@ -84,6 +85,7 @@ class Server {
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0's
   std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
+  SetWatches set_watches_;                                         ///< worker 0's
   std::unique_ptr<NameFinder> finder_;                             ///< worker 0's
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
   asio::io_context main_;

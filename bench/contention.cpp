@@ -3,8 +3,8 @@
 // more threads than cores the time per item is what counts: it must not grow with the threads.
 #include <benchmark/benchmark.h>
 
-#include "agent/attempt.hpp"
-#include "balancer/dispatch/protection.hpp"
+#include "agent/mirrors/attempt.hpp"
+#include "balancer/rules/protection.hpp"
 #include "strategies/registry.hpp"
 
 namespace karmad {

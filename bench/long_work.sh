@@ -52,7 +52,7 @@ await() {
     if answers "$1"; then return; fi
     sleep 0.05
   done
-  fail "nobody answers at port $1: $(cat "$folder/log")"
+  fail "no answer at port $1: $(cat "$folder/log")"
 }
 
 # A shard's reply; $1: 0 or 1, so that ids differ.

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "agent/transport/http_head.hpp"
-#include "agent/transport/http_write.hpp"
+#include "agent/transport/http/http_head.hpp"
+#include "agent/transport/http/http_write.hpp"
 
 namespace karmad {
 namespace {

@@ -1,8 +1,9 @@
-// What does it cost to say how everybody is? SHOW AGENT STATUS and GET /agents for tables of 1, 16
-// and 64 agents, and adding up one agent's history, which both do for each.
+// What does it cost to report the state of all agents? SHOW AGENT STATUS and GET
+// /agents for tables of 1, 16 and 64 agents, and adding up one agent's history, which both do for
+// each.
 #include <benchmark/benchmark.h>
 
-#include "agent/history.hpp"
+#include "agent/stats/history.hpp"
 #include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/render.hpp"

@@ -55,7 +55,7 @@ await() {
     if (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; then return; fi
     sleep 0.05
   done
-  fail "nobody answers at port $1: $(cat "$folder/log")"
+  fail "no answer at port $1: $(cat "$folder/log")"
 }
 
 # The configurations, with these lines of searchd for karmad, and this for HAProxy's servers.

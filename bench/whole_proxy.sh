@@ -57,7 +57,7 @@ await() {
     if answers "$1"; then return; fi
     sleep 0.05
   done
-  fail "nobody answers at port $1: $(cat "$folder/log")"
+  fail "no answer at port $1: $(cat "$folder/log")"
 }
 
 nginx_common="worker_processes 1; daemon off; error_log stderr crit;

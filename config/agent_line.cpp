@@ -176,8 +176,8 @@ class AgentLineReader {
                                "end of the line");
     if (mirror == nullptr && !(is_last && brackets.size() == 1))
       return problem(brackets[0].begin - 1, "no mirror stands before these options");
-    MirrorSettings nobody;
-    auto& owner = mirror == nullptr ? nobody : *mirror;
+    MirrorSettings unnamed;
+    auto& owner = mirror == nullptr ? unnamed : *mirror;
     const auto read = [&](Range bracket, OptionsOf whose) {
       read_agent_options(line_.slice(bracket.begin, bracket.end), whose, owner, shard_, problems_);
     };
@@ -254,7 +254,7 @@ class AgentLineReader {
     }
   }
 
-  /// Nobody is chosen among the mirrors of a blackhole.
+  /// No mirror is chosen among those of a blackhole.
   void ignore_mirror_options() {
     const Place* first = nullptr;
     for (auto& mirror : shard_.mirrors) {

@@ -9,7 +9,7 @@
 namespace karmad {
 
 /// Retries that are configured for a shard with so many mirrors: the agent line's count is
-/// absolute, the table's or instance's is per mirror (HA-026). Nobody said anything: each other
+/// absolute, the table's or instance's is per mirror (HA-026). Neither is set: each other
 /// mirror once (X-15 has one retry; docs/decisions/012-retries-onto-proven-mirrors.md).
 constexpr unsigned configured_retries(std::optional<unsigned> per_mirror,
                                       std::optional<unsigned> of_line, std::size_t mirrors) {
@@ -18,8 +18,8 @@ constexpr unsigned configured_retries(std::optional<unsigned> per_mirror,
   return per_mirror ? *per_mirror * all : std::max(all, 1u) - 1;
 }
 
-/// The attempts of one request at one shard, whatever they are made for: `limit` where somebody set
-/// one, else a default that gives way to the retries that are wanted.
+/// The attempts of one request at one shard, whatever they are made for: `limit` where it is
+/// set, else a default that gives way to the retries that are wanted.
 constexpr unsigned most_attempts(std::optional<unsigned> limit, unsigned retries) {
   constexpr unsigned usual = 6;
   return limit.value_or(std::max(usual, retries + 1));
@@ -29,7 +29,7 @@ constexpr unsigned most_attempts(std::optional<unsigned> limit, unsigned retries
 unsigned most_attempts(const InstanceSettings& searchd, const TableSettings& table,
                        const ShardSettings& shard);
 
-/// A retry count and a `max_attempts`, both set by somebody, of which one cuts the other off: where
+/// A retry count and a `max_attempts`, both set explicitly, of which one cuts the other off: where
 /// and what. Nothing: they agree.
 std::optional<Problem> cut_off(const InstanceSettings& searchd, const TableSettings& table,
                                const ShardSettings& shard);

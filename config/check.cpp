@@ -225,7 +225,7 @@ class Checker {
                                            rate.value.count)));
   }
 
-  /// Requirements section 5.3, vector 10.6.
+  /// Limits of throughput probing (AC-020 … AC-025).
   void check_probing() {
     const auto& s = searchd_;
     const auto& least = s.throughput_probing_min_concurrency;

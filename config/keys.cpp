@@ -126,7 +126,7 @@ constexpr std::array kSearchdKeys{
            "once; connecting has its own time.",
            times(1ms, 0s, kDay)},
     Key<I>{"max_waiting_selections", &I::max_waiting_selections,
-           "Most selections that wait at a time; more are refused with 429. 0: nobody waits.",
+           "Most selections that wait at a time; more are refused with 429. 0: none may wait.",
            counts(0, 1'000'000)},
     Key<I>{"selection_log_level", &I::selection_log_level,
            "The least important messages about the selection of mirrors that are logged."},
@@ -230,15 +230,16 @@ constexpr std::array kSearchdKeys{
            "The breaker forgets its count when there was no failure for this long.",
            times(1s, 1s, kDay)},
     Key<I>{"persistent_connections_limit", &I::persistent_connections_limit,
-           "Idle connections kept per agent. 0: none is kept.", counts(0, 100'000), "100"},
+           "Idle connections kept per agent, by all workers together. 0: none is kept.",
+           counts(0, 100'000), "100"},
     Key<I>{
         "agent_max_connections", &I::agent_max_connections,
-        "Most connections to one agent; every worker has its part of them, at least one. Further "
-        "attempts wait for one in turn, at most `agent_connect_timeout`. 0: any number.",
+        "Most connections to one agent, of all workers together. Further attempts wait for one in "
+        "turn, at most `agent_connect_timeout`. 0: any number.",
         counts(0, 1'000'000)},
     Key<I>{"agent_max_connecting", &I::agent_max_connecting,
-           "Most connections to one agent that are being established at a time; every worker has "
-           "its part, at least one. 0: any number.",
+           "Most connections to one agent that are being established at a time, by all workers "
+           "together. 0: any number.",
            counts(0, 1'000'000)},
     Key<I>{"max_in_flight", &I::max_in_flight,
            "Most attempts at one agent at a time, of all tables: a number, `unlimited`, or `auto`: "
@@ -261,7 +262,7 @@ constexpr std::array kSearchdKeys{
            counts(1, 100)},
     Key<I>{"max_in_flight_queue", &I::max_in_flight_queue,
            "So many queries per place wait when all mirrors of a shard are full; more are refused "
-           "with 429. 0: nobody waits.",
+           "with 429. 0: none may wait.",
            counts(0, 10'000)},
     Key<I>{"hostname_lookup", &I::hostname_lookup,
            "When the names of agents become addresses: once, or again for requests."},
@@ -289,22 +290,24 @@ constexpr std::array kSearchdKeys{
     Key<I>{"update_tickets", &I::update_tickets, "The same for updates.", counts(0, kMostTickets)},
     Key<I>{"ticket_queue_depth", &I::ticket_queue_depth,
            "Most requests that wait for a ticket of each kind; more are refused with 429. 0: "
-           "nobody waits.",
+           "none may wait.",
            counts(0, kMostTickets), "four times as many as there are tickets"},
     Key<I>{"ticket_queue_timeout", &I::ticket_queue_timeout,
            "How long a request waits for a ticket; its deadline may end that earlier.",
            times(1ms, 1ms, 1h), "until its deadline"},
     Key<I>{"ticket_queue_discipline", &I::ticket_queue_discipline,
-           "Who gets the next ticket: whoever waits longest (`fifo`); the same, but the newest "
+           "Which request gets the next ticket: the one that waits longest (`fifo`); the same, but "
+           "the newest "
            "while there is too much to do all the time, and the oldest are refused (`lifo`); the "
            "longest, while one is refused now and then (`codel`)."},
     Key<I>{"ticket_queue_target", &I::ticket_queue_target,
            "A wait for a ticket that is fine; `lifo` and `codel` act on longer ones.",
            times(1ms, 1ms, 1h)},
-    Key<I>{"ticket_queue_interval", &I::ticket_queue_interval,
-           "How long the wait has to be longer than that before they do. With `lifo` nobody waits "
-           "longer than this from then on.",
-           times(1ms, 1ms, 1h)},
+    Key<I>{
+        "ticket_queue_interval", &I::ticket_queue_interval,
+        "How long the wait has to be longer than that before they do. With `lifo` no request waits "
+        "longer than this from then on.",
+        times(1ms, 1ms, 1h)},
     Key<I>{"low_priority", &I::low_priority,
            "1: requests with the header `X-Priority: low` have tickets of their own, and a line of "
            "their own, in which the one whose connection has been let in least often is first. 0: "
@@ -314,7 +317,8 @@ constexpr std::array kSearchdKeys{
            "`search_tickets` and `update_tickets`. 0: none is let in.",
            counts(0, kMostTickets)},
     Key<I>{"ticket_resize", &I::ticket_resize,
-           "How the tickets become fewer: as they come back (`gradual`), or at once, and nobody is "
+           "How the tickets become fewer: as they come back (`gradual`), or at once, and no "
+           "request is "
            "let in until there are some again (`immediate`)."},
     Key<I>{"ticket_delinquent_after", &I::ticket_delinquent_after,
            "A ticket held longer than this is counted.", times(1ms, 1ms, kDay)},
@@ -386,13 +390,13 @@ constexpr std::array kSearchdKeys{
            "So much of that rate may come at once after a quiet time.", kBurst},
     Key<I>{
         "ingress_connection_queue", &I::ingress_connection_queue,
-        "Most connections that wait for their turn at a time; more are refused. 0: nobody waits.",
+        "Most connections that wait for their turn at a time; more are refused. 0: none may wait.",
         counts(0, 1'000'000)},
     Key<I>{"ingress_connection_bypass",
            &I::ingress_connection_bypass,
            "Clients whose connections are accepted at any rate.",
            {},
-           "nobody"},
+           "none"},
     Key<I>{
         "ingress_request_rate", &I::ingress_request_rate,
         "Most requests let in in a time, in the long run; more are refused with 429. What karmad "
@@ -403,13 +407,14 @@ constexpr std::array kSearchdKeys{
            &I::ingress_request_exempt,
            "Clients whose requests are let in at any rate, also that of one client.",
            {},
-           "nobody"},
-    Key<I>{"ingress_request_exempt_apps",
-           &I::ingress_request_exempt_apps,
-           "The same by how the header `User-Agent` or `X-App-Name` begins, to the letter. Anybody "
-           "can write such a header.",
-           {},
-           "nobody"},
+           "none"},
+    Key<I>{
+        "ingress_request_exempt_apps",
+        &I::ingress_request_exempt_apps,
+        "The same by how the header `User-Agent` or `X-App-Name` begins, to the letter. Any client "
+        "can write such a header.",
+        {},
+        "none"},
     Key<I>{"client_request_rate", &I::client_request_rate,
            "Most requests let in in a time from one address, or from one /64 of IPv6; more are "
            "refused with 429."},

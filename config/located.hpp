@@ -34,7 +34,7 @@ struct Problem {
 };
 using Problems = std::vector<Problem>;
 
-/// Who has collected this many problems may stop reading: nobody looks at more.
+/// A reader may stop once it has collected this many problems.
 inline constexpr std::size_t kEnoughProblems = 100;
 
 /// `file:line:column`, or `default` for a place that is nowhere.

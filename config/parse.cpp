@@ -9,6 +9,7 @@
 
 #include "config/closest.hpp"
 #include "config/expand.hpp"
+#include "config/passage.hpp"
 
 namespace karmad {
 
@@ -84,17 +85,28 @@ class Parser {
     const auto label = section.name.empty()
                            ? std::string(name_of(section.kind))
                            : fmt::format("{} {}", name_of(section.kind), in_quotes(section.name));
-    if (const auto old = known_.find({section.kind, section.name}); old != known_.end())
+    if (const auto old = known_.find(identity(section.kind, section.name)); old != known_.end()) {
+      const auto& first = at(old->second);
       return problem(section.at,
-                     fmt::format("{} exists already, since {}", label, text(at(old->second).at)));
+                     fmt::format("{} exists already, since {}{}", label, text(first.at),
+                                 first.name == section.name
+                                     ? std::string()
+                                     : fmt::format(", as {}: names of tables have no case",
+                                                   in_quotes(first.name))));
+    }
     drop_repeated(section);
     if (!written.parent_at.file.empty()) inherit(written, label);
     entries_ += section.entries.size();
     if (entries_ > kMostEntries)
       return problem(section.at,
                      fmt::format("more than {} settings, with what is inherited", kMostEntries));
-    known_.emplace(std::pair(section.kind, section.name), tree_.sections.size());
+    known_.emplace(identity(section.kind, section.name), tree_.sections.size());
     tree_.sections.push_back(std::move(section));
+  }
+
+  /// What no two sections may share. The search server finds a table whatever the case of its name.
+  static std::pair<SectionKind, std::string> identity(SectionKind kind, const std::string& name) {
+    return {kind, kind == SectionKind::table ? lower(name) : name};
   }
 
   const Section& at(std::size_t index) const { return tree_.sections[index]; }
@@ -119,11 +131,11 @@ class Parser {
 
   void inherit(WrittenSection& written, const std::string& label) {
     auto& section = written.section;
-    const auto parent = known_.find({section.kind, written.parent});
+    const auto parent = known_.find(identity(section.kind, written.parent));
     if (parent == known_.end()) {
       std::vector<std::string_view> names;
       for (const auto& [key, index] : known_)
-        if (key.first == section.kind) names.emplace_back(key.second);
+        if (key.first == section.kind) names.emplace_back(at(index).name);
       return problem(
           written.parent_at,
           fmt::format("the parent {} of {} is not defined before it{}", in_quotes(written.parent),

@@ -157,7 +157,7 @@ struct InstanceSettings {
   std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
   Located<Micros> local_threshold{15ms, {}};            ///< width of the latency window (SS-010)
   Located<Micros> selection_timeout{30s, {}};           ///< 0: do not wait (SS-013, SS-015)
-  Located<unsigned> max_waiting_selections{1024, {}};   ///< 0: nobody waits (SS-113)
+  Located<unsigned> max_waiting_selections{1024, {}};   ///< 0: none may wait (SS-113)
   Located<LogLevel> selection_log_level{LogLevel::info, {}};
   Located<bool> tags_in_flat{false, {}};
   Located<bool> karma_compound{true, {}};

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "demo/dates.hpp"
+#include "demo/dice.hpp"
 #include "demo/text.hpp"
 
 namespace karmad {
@@ -19,9 +20,12 @@ using Found = std::span<const std::uint32_t>;
 using Key = std::vector<Literal>;
 
 struct KeyOrder {
+  std::span<const Grouping> groupings;
   bool operator()(const Key& a, const Key& b) const {
-    for (std::size_t i = 0; i < a.size(); ++i)
-      if (const auto order = compare(view(a[i]), view(b[i])); order != 0) return order < 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto order = group_order(groupings[i].column, view(a[i]), view(b[i]));
+      if (order != 0) return order < 0;
+    }
     return false;
   }
 };
@@ -29,6 +33,7 @@ struct KeyOrder {
 struct Bucket {
   Key key;
   std::size_t count = 0;
+  std::uint64_t place = 0;  ///< of a composite: in this part's own order
 };
 
 double number(const Value& value) {
@@ -69,7 +74,7 @@ std::vector<Key> keys_of(const Document& document, std::span<const Grouping> gro
 /// Spellings that the collation holds for equal share a bucket, which shows the one that is first
 /// in byte order (the peer: the one seen first).
 std::vector<Bucket> group(const Index& index, Found found, std::span<const Grouping> groupings) {
-  std::map<Key, Bucket, KeyOrder> buckets;
+  std::map<Key, Bucket, KeyOrder> buckets(KeyOrder{groupings});
   for (const auto position : found) {
     for (auto& key : keys_of(index.documents()[position], groupings)) {
       auto& bucket = buckets[key];
@@ -102,14 +107,21 @@ void append_buckets(std::string& out, const std::vector<Bucket>& buckets, bool d
   out += keyed ? "}}" : "]}";
 }
 
-void sort_buckets(std::vector<Bucket>& buckets, const std::vector<BucketOrder>& orders) {
+/// The keys of a histogram are numbers, whatever they were made from.
+int key_order(const Grouping& grouping, const Literal& a, const Literal& b) {
+  if (grouping.kind != Grouping::Kind::terms) return compare(view(a), view(b));
+  return sort_order(grouping.column, view(a), view(b));
+}
+
+void sort_buckets(std::vector<Bucket>& buckets, const std::vector<BucketOrder>& orders,
+                  std::span<const Grouping> groupings) {
   std::stable_sort(buckets.begin(), buckets.end(), [&](const Bucket& a, const Bucket& b) {
     for (const auto& order : orders) {
       int difference = 0;
       if (order.by_count) {
         difference = a.count == b.count ? 0 : a.count < b.count ? -1 : 1;
       } else {
-        difference = compare(view(a.key[0]), view(b.key[0]));
+        difference = key_order(groupings[order.source], a.key[order.source], b.key[order.source]);
       }
       if (difference != 0) return order.descending ? difference > 0 : difference < 0;
     }
@@ -118,12 +130,14 @@ void sort_buckets(std::vector<Bucket>& buckets, const std::vector<BucketOrder>& 
 }
 
 void terms(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
-  auto buckets = group(index, found, {&aggregation.grouping, 1});
+  const std::span<const Grouping> groupings(&aggregation.grouping, 1);
+  auto buckets = group(index, found, groupings);
   const bool is_terms = aggregation.kind == Kind::terms;
   auto order = aggregation.order;
   if (order.empty() && is_terms) order.push_back({.by_count = true, .descending = true});
-  sort_buckets(buckets, order);
-  if (is_terms && buckets.size() > aggregation.size) buckets.resize(aggregation.size);
+  order.push_back({});  // then by key
+  sort_buckets(buckets, order, groupings);
+  if (is_terms && buckets.size() > *aggregation.size) buckets.resize(*aggregation.size);
   const bool dates = aggregation.kind == Kind::date_histogram;
   append_buckets(out, buckets, dates, aggregation.keyed && !is_terms);
 }
@@ -139,25 +153,41 @@ void append_composite_key(std::string& out, const Key& key, const std::vector<Gr
   out += '}';
 }
 
-int compare_keys(const Key& a, const Key& b, const std::vector<Grouping>& sources) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto order = compare(view(a[i]), view(b[i]));
-    if (order != 0) return sources[i].descending ? -order : order;
+/// Where a key stands in the order that only this part of the catalogue has.
+std::uint64_t place_of(const Key& key, std::uint64_t salt) {
+  auto hash = salt;
+  for (const auto& part : key) {
+    std::string text;
+    append_json(text, view(part));
+    for (const char c : text) hash = Dice{hash + static_cast<unsigned char>(c)}.next();
   }
-  return 0;
+  return hash;
 }
 
+/// The groups in the order asked for, the rest of the order as this part has it.
+std::vector<Bucket> ordered_groups(const Aggregation& aggregation, const Index& index,
+                                   Found found) {
+  auto buckets = group(index, found, aggregation.sources);
+  for (auto& bucket : buckets) bucket.place = place_of(bucket.key, index.salt());
+  std::sort(buckets.begin(), buckets.end(),
+            [](const Bucket& a, const Bucket& b) { return a.place < b.place; });
+  sort_buckets(buckets, aggregation.order, aggregation.sources);
+  if (buckets.size() > aggregation.most_groups) buckets.resize(aggregation.most_groups);
+  return buckets;
+}
+
+/// As the peer does it, the page begins behind the group that is `after`; when there is no such
+/// group, with the first.
 void composite(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
   const auto& sources = aggregation.sources;
-  auto buckets = group(index, found, sources);
-  std::stable_sort(buckets.begin(), buckets.end(), [&](const Bucket& a, const Bucket& b) {
-    return compare_keys(a.key, b.key, sources) < 0;
+  auto buckets = ordered_groups(aggregation, index, found);
+  const KeyOrder before{sources};
+  const auto last_page = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) {
+    return !aggregation.after.empty() && !before(bucket.key, aggregation.after) &&
+           !before(aggregation.after, bucket.key);
   });
-  if (!aggregation.after.empty())
-    std::erase_if(buckets, [&](const Bucket& bucket) {
-      return compare_keys(bucket.key, aggregation.after, sources) <= 0;
-    });
-  if (buckets.size() > aggregation.size) buckets.resize(aggregation.size);
+  if (last_page != buckets.end()) buckets.erase(buckets.begin(), last_page + 1);
+  if (buckets.size() > *aggregation.size) buckets.resize(*aggregation.size);
 
   out += '{';
   if (!buckets.empty()) {
@@ -212,29 +242,45 @@ std::vector<Value> all_values(const Column& column, const Index& index, Found fo
   return out;
 }
 
+/// As the peer adds: whole numbers wrap around at 64 bits, floats are added as floats.
+Value sum_of(std::span<const Value> values, Type type) {
+  std::uint64_t whole = 0;
+  float real = 0;
+  for (const auto& value : values) {
+    if (const auto* exact = std::get_if<std::int64_t>(&value))
+      whole += static_cast<std::uint64_t>(*exact);
+    else
+      real += static_cast<float>(number(value));
+  }
+  if (type == Type::real) return double{real};
+  return static_cast<std::int64_t>(whole);
+}
+
+/// As the peer has it, in doubles and over all documents: a value that is missing in the JSON, or
+/// no number, counts as 0.
+double average_of(std::span<const Value> values, std::size_t documents) {
+  double sum = 0;
+  for (const auto& value : values)
+    if (const auto x = number(value); !std::isnan(x)) sum += x;
+  return sum / static_cast<double>(documents);
+}
+
 void metric(std::string& out, const Aggregation& aggregation, const Index& index, Found found) {
+  if (found.empty()) {
+    out += "{}";
+    return;
+  }
   const auto values = all_values(aggregation.column, index, found);
   const auto less = [](const Value& a, const Value& b) { return compare(a, b) < 0; };
-  const bool whole = std::all_of(values.begin(), values.end(), [](const Value& value) {
-    return std::holds_alternative<std::int64_t>(value);
-  });
-  double sum = 0;
-  std::int64_t whole_sum = 0;
-  for (const auto& value : values) {
-    if (const auto* exact = std::get_if<std::int64_t>(&value)) whole_sum += *exact;
-    if (const auto x = number(value); !std::isnan(x)) sum += x;
-  }
   out += "{\"value\":";
   if (aggregation.kind == Kind::sum) {
-    append_json(out, whole ? Value{whole_sum} : Value{sum});
-  } else if (values.empty()) {
-    out += "null";
+    append_json(out, sum_of(values, aggregation.column.type));
   } else if (aggregation.kind == Kind::min) {
     append_json(out, *std::min_element(values.begin(), values.end(), less));
   } else if (aggregation.kind == Kind::max) {
     append_json(out, *std::max_element(values.begin(), values.end(), less));
   } else {
-    fmt::format_to(std::back_inserter(out), "{:.8f}", sum / static_cast<double>(values.size()));
+    fmt::format_to(std::back_inserter(out), "{:.8f}", average_of(values, found.size()));
   }
   out += '}';
 }

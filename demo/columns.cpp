@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 
 #include "demo/text.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 using Of = Column::Of;
 
-const std::array<Column, 10> kColumns{{
+const std::array<Column, 12> kColumns{{
     {"id", Of::id, Type::bigint, {}},
     {"title", Of::title, Type::text, {}},
     {"body", Of::body, Type::text, {}},
@@ -25,12 +26,15 @@ const std::array<Column, 10> kColumns{{
     {"tags", Of::tags, Type::multi, {}},
     {"meta", Of::meta, Type::json, {}},
     {"ts", Of::ts, Type::timestamp, {}},
+    {"stock", Of::stock, Type::bigint, {}},
+    {"weight", Of::weight, Type::real, {}},
 }};
 
 Value member_of(const Document& document, std::string_view key) {
   for (const auto& member : document.meta) {
     if (member.key != key) continue;
     if (const auto* number = std::get_if<std::int64_t>(&member.value)) return *number;
+    if (const auto* real = std::get_if<double>(&member.value)) return *real;
     return std::string_view(std::get<std::string>(member.value));
   }
   return {};
@@ -49,6 +53,17 @@ long double number(const Value& value) {
 
 int rank(const Value& value) {
   return value.index() == 0 ? 0 : value.index() == 3 ? 2 : 1;
+}
+
+/// A value of JSON as the text it sorts by: a number as it is shown. `buffer` holds it.
+std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
+  auto* end = buffer.data();
+  if (const auto* whole = std::get_if<std::int64_t>(&value))
+    end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), *whole).ptr;
+  if (const auto* real = std::get_if<double>(&value))
+    end = fmt::format_to_n(buffer.data(), buffer.size(), "{:.6f}", *real).out;
+  return {buffer.data(), static_cast<std::size_t>(end - buffer.data())};
 }
 
 }  // namespace
@@ -91,6 +106,21 @@ int compare(const Value& a, const Value& b) {
   return order(number(a), number(b));
 }
 
+int sort_order(const Column& column, const Value& a, const Value& b) {
+  if (column.type != Type::json || rank(a) == 0 || rank(b) == 0) return compare(a, b);
+  std::array<char, 512> left;
+  std::array<char, 512> right;
+  return collate(sort_text(a, left), sort_text(b, right));
+}
+
+int group_order(const Column& column, const Value& a, const Value& b) {
+  if (column.type != Type::json) return compare(a, b);
+  if (a.index() != b.index()) return order(a.index(), b.index());
+  if (const auto* text = std::get_if<std::string_view>(&a))
+    return order(*text, std::get<std::string_view>(b));
+  return compare(a, b);
+}
+
 Value value_of(const Document& document, const Column& column) {
   switch (column.of) {
     case Of::id:
@@ -114,6 +144,10 @@ Value value_of(const Document& document, const Column& column) {
       return member_of(document, column.member);
     case Of::ts:
       return std::int64_t{document.ts};
+    case Of::stock:
+      return document.stock;
+    case Of::weight:
+      return double{document.weight};
   }
   return {};
 }
@@ -141,18 +175,37 @@ void append_json(std::string& out, const Value& value) {
   }
 }
 
+namespace {
+
+/// The JSON column: "size.w" and "size.h" stand inside of "size".
+void append_meta(std::string& out, const Document& document) {
+  std::string_view open;
+  out += '{';
+  for (const auto& member : document.meta) {
+    std::string_view name = member.key;
+    const auto dot = name.find('.');
+    const auto within = dot == name.npos ? std::string_view{} : name.substr(0, dot);
+    if (within != open && !open.empty()) out += '}';
+    if (out.back() != '{') out += ',';
+    if (within != open && !within.empty()) {
+      append_quoted(out, within);
+      out += ":{";
+    }
+    open = within;
+    append_quoted(out, dot == name.npos ? name : name.substr(dot + 1));
+    out += ':';
+    append_json(out, member_of(document, member.key));
+  }
+  out += open.empty() ? "}" : "}}";
+}
+
+}  // namespace
+
 void append_json(std::string& out, const Document& document, const Column& column) {
   if (column.type == Type::multi) {
     fmt::format_to(std::back_inserter(out), "[{}]", fmt::join(document.tags, ","));
   } else if (column.type == Type::json && column.member.empty()) {
-    out += '{';
-    for (const auto& member : document.meta) {
-      if (out.back() != '{') out += ',';
-      append_quoted(out, member.key);
-      out += ':';
-      append_json(out, member_of(document, member.key));
-    }
-    out += '}';
+    append_meta(out, document);
   } else {
     append_json(out, value_of(document, column));
   }

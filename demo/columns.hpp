@@ -16,7 +16,20 @@ enum class Type : std::uint8_t { bigint, text, uint, real, string, multi, json, 
 
 /// One column of the table, or one member of its JSON column ("meta.color").
 struct Column {
-  enum class Of : std::uint8_t { id, title, body, price, rating, brand, seller, tags, meta, ts };
+  enum class Of : std::uint8_t {
+    id,
+    title,
+    body,
+    price,
+    rating,
+    brand,
+    seller,
+    tags,
+    meta,
+    ts,
+    stock,
+    weight,
+  };
   std::string name;
   Of of = Of::id;
   Type type = Type::bigint;
@@ -39,6 +52,13 @@ Literal owned(const Value& value);
 
 /// Nothing before numbers before strings; numbers exactly, strings by `collate`.
 int compare(const Value& a, const Value& b);
+
+/// The order that `column` sorts by: as `compare`, but what stands in JSON sorts as text (10, 11,
+/// 6), and nothing before all text.
+int sort_order(const Column& column, const Value& a, const Value& b);
+/// Zero for values that share a group; any total order otherwise. Real strings are grouped by
+/// `collate`; in JSON "Red" and "red" are two keys, and so are 5 and "5".
+int group_order(const Column& column, const Value& a, const Value& b);
 
 /// The value of a column with one value; of a multi-valued one the smallest.
 Value value_of(const Document& document, const Column& column);

@@ -39,7 +39,7 @@ class Control {
 
   struct Changed {
     HttpAnswer answer;
-    bool changed = false;  ///< of the switches; the membership needs nobody to act
+    bool changed = false;  ///< of the switches; the membership needs no action
   };
   /// Answers a request for `/control`: `parameters` is its query string, `body` empty or a JSON
   /// object. With `last_way_in` a refusal without an end is denied. `wall` dates a promotion.

@@ -100,6 +100,20 @@ std::vector<MetaMember> meta(Dice& dice) {
   return out;
 }
 
+/// What was added later has dice of its own, so that the rest of the catalogue stays what it was.
+void add_numbers(Document& out) {
+  Dice dice{out.id ^ 0x6b61726d6164ULL};
+  constexpr std::int64_t kSizes[] = {6, 9, 10, 11, 50, 100, 250, 1000};
+  if (dice.below(8) != 0) out.meta.push_back({"s", favour(dice, kSizes)});
+  out.meta.push_back({"size.w", static_cast<std::int64_t>(5 + dice.below(1200))});
+  out.meta.push_back({"size.h", static_cast<double>(dice.below(4000)) / 100});
+  out.stock = static_cast<std::int64_t>(dice.next() >> 1);
+  if (dice.below(2) == 0) out.stock = static_cast<std::int64_t>(dice.below(100)) - 20;
+  // Every eighth is one of four neighbours that print as 0.250000.
+  out.weight = 0.1F * static_cast<float>(1 + dice.below(900'000));
+  if (dice.below(8) == 0) out.weight = 0.25F + 0x1p-24F * static_cast<float>(dice.below(4));
+}
+
 Document invent(std::size_t position, Dice& dice) {
   Document out;
   out.id = position + 1;
@@ -115,6 +129,7 @@ Document invent(std::size_t position, Dice& dice) {
   out.meta = meta(dice);
   // 2023-11-14 22:13:20 and the following months, a few documents per hour
   out.ts = static_cast<std::uint32_t>(1'700'000'000 + dice.below(2000) * 3600);
+  add_numbers(out);
   return out;
 }
 
@@ -129,8 +144,9 @@ std::vector<Document> invent_corpus(std::size_t size) {
   return out;
 }
 
-std::size_t part_of(std::uint64_t id, std::size_t of) {
-  return Dice{id}.next() % of;
+std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread) {
+  if (spread == 0) return Dice{id}.next() % of;
+  return Dice{Dice{spread}.next() ^ id}.next() % of;
 }
 
 }  // namespace karmad

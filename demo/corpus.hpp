@@ -13,7 +13,8 @@ namespace karmad {
 /// ASCII.
 std::vector<Document> invent_corpus(std::size_t size);
 
-/// Which of `of` parts holds the document `id`. The parts are not equally large.
-std::size_t part_of(std::uint64_t id, std::size_t of);
+/// Which of `of` parts holds the document `id`. The parts are not equally large; another `spread`
+/// is another distribution.
+std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread = 0);
 
 }  // namespace karmad

@@ -8,10 +8,10 @@
 
 namespace karmad {
 
-/// One member of a document's JSON attribute.
+/// One value in a document's JSON attribute. Members of one inner object stand one after the other.
 struct MetaMember {
-  std::string key;
-  std::variant<std::int64_t, std::string> value;
+  std::string key;  ///< its path: "color", "size.w"
+  std::variant<std::int64_t, double, std::string> value;
 };
 
 /// A catalogue entry: two text fields and attributes of every type a search answer can hold.
@@ -25,7 +25,9 @@ struct Document {
   std::string seller;               ///< one name in several spellings of upper and lower case
   std::vector<std::uint32_t> tags;  ///< ascending, may be empty
   std::vector<MetaMember> meta;
-  std::uint32_t ts = 0;  ///< seconds since 1970
+  std::uint32_t ts = 0;    ///< seconds since 1970
+  std::int64_t stock = 0;  ///< often so large that a few of them overflow 64 bits
+  float weight = 0;        ///< sums depend on the order; some differ and print alike
 };
 
 }  // namespace karmad

@@ -25,11 +25,16 @@ double idf(std::size_t corpus, std::size_t with_word) {
   return std::log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
+bool holds(Part part, const Document& document) {
+  return part_of(document.id, part.of, part.spread) == part.number;
+}
+
 }  // namespace
 
-Index::Index(const std::vector<Document>& corpus, Part part) {
+Index::Index(const std::vector<Document>& corpus, Part part)
+    : salt_(part.number * 1024 + part.of + part.spread) {
   for (const auto& document : corpus)
-    if (part_of(document.id, part.of) == part.number) documents_.push_back(document);
+    if (holds(part, document)) documents_.push_back(document);
   for (const auto field : kFields) build(field, corpus, part);
 }
 
@@ -42,7 +47,7 @@ void Index::build(Field field, const std::vector<Document>& corpus, Part part) {
     total_length += text.size();
     for (const auto& word : std::set<std::string>(text.begin(), text.end())) ++frequencies[word];
 
-    if (part_of(document.id, part.of) != part.number) continue;
+    if (!holds(part, document)) continue;
     const auto number = static_cast<std::uint32_t>(here.lengths.size());
     here.lengths.push_back(static_cast<std::uint32_t>(text.size()));
     for (std::uint32_t position = 0; position < text.size(); ++position) {

@@ -13,10 +13,11 @@
 
 namespace karmad {
 
-/// Part `number` (from 0) of `of`.
+/// Part `number` (from 0) of `of`, distributed as `part_of` does with `spread`.
 struct Part {
   std::size_t number = 0;
   std::size_t of = 1;
+  std::uint64_t spread = 0;
 };
 
 enum class Field : std::uint8_t { title, body };
@@ -49,6 +50,8 @@ class Index {
 
   /// The documents held, ascending by id.
   std::span<const Document> documents() const { return documents_; }
+  /// Another number in each part: what an order that only this part knows is drawn from.
+  std::uint64_t salt() const { return salt_; }
   /// The postings of a word in lower case; null when the whole corpus has none.
   const Entry* find(Field field, std::string_view word) const;
   /// What one posting adds to its document's BM25 score.
@@ -66,6 +69,7 @@ class Index {
 
   std::vector<Document> documents_;
   std::array<Side, 2> sides_;
+  std::uint64_t salt_;
 };
 
 }  // namespace karmad

@@ -27,6 +27,7 @@ struct Arguments {
   std::size_t documents = 4000;
   std::size_t threads = 2;
   std::uint64_t seed = 1;
+  std::uint64_t spread = 0;
 };
 
 // As sysexits.h and the master have it.
@@ -54,7 +55,7 @@ std::optional<Part> read_part(std::string_view text) {
   const auto number = number_of<std::size_t>(text.substr(0, slash));
   const auto of = number_of<std::size_t>(text.substr(slash + 1));
   if (!number || !of || *number >= *of) return std::nullopt;
-  return Part{*number, *of};
+  return Part{*number, *of, 0};
 }
 
 std::string switches_footer() {
@@ -140,6 +141,9 @@ int main(int count, char** values) {
                  "another address and port for /control, which the switches never touch");
   app.add_option("--shard", arguments.shard, "number/of: the part of the catalogue to hold")
       ->capture_default_str();
+  app.add_option("--spread", arguments.spread,
+                 "how the catalogue is distributed; the same for all agents of a cluster")
+      ->capture_default_str();
   app.add_option("--table", arguments.tables, "a table's name; may be repeated")
       ->capture_default_str();
   app.add_option("--name", arguments.name, "shown in X-Demo-Agent (default: the address)");
@@ -160,7 +164,8 @@ int main(int count, char** values) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
 
-  const auto part = read_part(arguments.shard);
+  auto part = read_part(arguments.shard);
+  if (part) part->spread = arguments.spread;
   if (!part) return usage("--shard should be like 0/2, not '" + arguments.shard + "'");
   const auto membership = read_membership(arguments);
   if (!membership) return kUsage;

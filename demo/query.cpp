@@ -79,6 +79,10 @@ Matches evaluate(const Index& index, const Phrase& query) {
 }
 
 bool holds(const Condition& condition, const Value& value) {
+  if (condition.pattern) {
+    const auto* text = std::get_if<std::string_view>(&value);
+    return text != nullptr && std::regex_search(text->begin(), text->end(), *condition.pattern);
+  }
   if (!condition.one_of.empty())
     return std::any_of(condition.one_of.begin(), condition.one_of.end(),
                        [&](const Literal& wanted) { return compare(value, view(wanted)) == 0; });

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <regex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,6 +38,7 @@ struct Condition {
   bool every = false;           ///< of a multi-valued column: all values instead of any
   std::vector<Literal> one_of;  ///< empty: the bounds decide
   std::optional<Bound> low, high;
+  std::shared_ptr<const std::regex> pattern;  ///< to be found in a text
 };
 
 struct Query;

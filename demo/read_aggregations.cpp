@@ -42,12 +42,12 @@ double read_number(const Json& json, const char* name, double otherwise, Reading
   return otherwise;
 }
 
-std::size_t read_size(const Json& json, std::size_t otherwise, Reading& reading) {
+std::optional<std::size_t> read_size(const Json& json, Reading& reading) {
   const auto* value = member(json, "size");
-  if (value == nullptr) return otherwise;
+  if (value == nullptr) return std::nullopt;
   if (value->IsUint()) return value->GetUint();
   reading.complaint.say(400, "\"size\" property value should be an integer");
-  return otherwise;
+  return std::nullopt;
 }
 
 Column read_field(const Json& json, Reading& reading) {
@@ -71,7 +71,6 @@ std::string_view read_word(const Json& json, const char* name) {
 Grouping read_grouping(Kind kind, const Json& json, Reading& reading) {
   Grouping out;
   out.column = read_field(json, reading);
-  out.descending = folded(read_word(json, "order")) == "desc";
   if (kind == Kind::histogram) {
     out.kind = Grouping::Kind::histogram;
     out.interval = read_number(json, "interval", 0, reading);
@@ -146,7 +145,7 @@ std::vector<RangeBucket> read_ranges(const Json& json, bool date, Reading& readi
 }
 
 void read_composite(const Json& json, Aggregation& out, Reading& reading) {
-  out.size = read_size(json, 10, reading);
+  out.size = read_size(json, reading).value_or(1000);
   const auto* sources = member(json, "sources");
   if (sources == nullptr || !sources->IsArray() || sources->Empty()) {
     reading.complaint.say(400, "\"sources\" property missing");
@@ -170,6 +169,10 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
                                                         : Kind::date_histogram,
                                   inner.value, reading);
     grouping.name = text_of(item.MemberBegin()->name);
+    if (grouping.column.type == Type::multi)
+      reading.complaint.say(500, fmt::format("table {}: MVA values can't be used in multiple "
+                                             "group-by",
+                                             reading.table));
     out.sources.push_back(std::move(grouping));
   }
   const auto* after = member(json, "after");
@@ -182,7 +185,23 @@ void read_composite(const Json& json, Aggregation& out, Reading& reading) {
   }
 }
 
-BucketOrder read_order(std::string_view key, const Json& direction, const Column& column,
+/// Which source of a composite aggregation, or which bare grouping, `key` orders: as in the peer
+/// it is called by its column.
+std::optional<std::size_t> ordered_source(const Aggregation& aggregation, std::string_view key) {
+  if (aggregation.kind != Kind::composite) {
+    const bool its =
+        key == "_key" || key == "key" || collate(key, aggregation.grouping.column.name) == 0;
+    return its ? std::optional<std::size_t>(0) : std::nullopt;
+  }
+  const auto& sources = aggregation.sources;
+  const auto found = std::find_if(sources.begin(), sources.end(), [&](const Grouping& source) {
+    return collate(key, source.column.name) == 0;
+  });
+  if (found == sources.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - sources.begin());
+}
+
+BucketOrder read_order(std::string_view key, const Json& direction, const Aggregation& aggregation,
                        Reading& reading) {
   std::string_view word;
   if (direction.IsString()) word = text_of(direction);
@@ -190,9 +209,16 @@ BucketOrder read_order(std::string_view key, const Json& direction, const Column
   BucketOrder out;
   out.by_count = key == "count(*)" || key == "_count";
   out.descending = folded(word) == "desc";
-  if (!out.by_count && key != "_key" && key != "key" && key != column.name)
+  if (out.by_count) return out;
+  const auto source = ordered_source(aggregation, key);
+  if (!source)
     reading.complaint.say(
         500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, key));
+  const auto& column = source && aggregation.kind == Kind::composite
+                           ? aggregation.sources[*source].column
+                           : aggregation.grouping.column;
+  if (source) check_sortable(column, reading);
+  out.source = source.value_or(0);
   return out;
 }
 
@@ -201,12 +227,24 @@ void read_orders(const Json& json, Aggregation& out, Reading& reading) {
     for (const auto& item : json.GetArray()) read_orders(item, out, reading);
   } else if (json.IsObject()) {
     for (const auto& item : json.GetObject())
-      out.order.push_back(read_order(text_of(item.name), item.value, out.grouping.column, reading));
+      out.order.push_back(read_order(text_of(item.name), item.value, out, reading));
   } else if (json.IsString()) {
-    out.order.push_back(read_order(text_of(json), Json{}, out.grouping.column, reading));
+    out.order.push_back(read_order(text_of(json), Json{}, out, reading));
   } else {
     reading.complaint.say(400, "\"sort\" property value should be an array or an object");
   }
+}
+
+void check_summable(const Aggregation& aggregation, Reading& reading) {
+  const auto& column = aggregation.column;
+  if (column.type == Type::string || column.type == Type::multi)
+    reading.complaint.say(500, fmt::format("table {}: can not aggregate non-scalar attribute '{}'",
+                                           reading.table, column.name));
+  if (column.type == Type::json && aggregation.kind != Kind::avg)
+    reading.complaint.say(
+        500, fmt::format("table {}: ambiguous attribute type '{}', use INTEGER(), BIGINT() or "
+                         "DOUBLE() conversion functions",
+                         reading.table, column.name));
 }
 
 void read_body(const Json& json, Aggregation& out, Reading& reading) {
@@ -214,7 +252,7 @@ void read_body(const Json& json, Aggregation& out, Reading& reading) {
   out.keyed = keyed != nullptr && keyed->IsBool() && keyed->GetBool();
   switch (out.kind) {
     case Kind::terms:
-      out.size = read_size(json, out.size, reading);
+      out.size = read_size(json, reading);
       [[fallthrough]];
     case Kind::histogram:
     case Kind::date_histogram:
@@ -230,11 +268,14 @@ void read_body(const Json& json, Aggregation& out, Reading& reading) {
     case Kind::composite:
       read_composite(json, out, reading);
       break;
-    case Kind::percentiles:
     case Kind::min:
     case Kind::max:
     case Kind::sum:
     case Kind::avg:
+      out.column = read_field(json, reading);
+      check_summable(out, reading);
+      break;
+    case Kind::percentiles:
       out.column = read_field(json, reading);
       if (const auto* percents = member(json, "percents");
           percents != nullptr && percents->IsArray()) {

@@ -127,6 +127,24 @@ Query read_range(const Json& json, Reading& reading) {
   return {std::move(out)};
 }
 
+Query read_regexp(const Json& json, Reading& reading) {
+  constexpr std::size_t kLongest = 100;
+  const auto* member = only_member(json, "regexp", reading);
+  if (member == nullptr) return {};
+  auto out = read_condition_column(text_of(member->name), reading);
+  if (!member->value.IsString() || member->value.GetStringLength() > kLongest) {
+    reading.complaint.say(400, "\"regexp\" property value should be a short string");
+    return {};
+  }
+  try {
+    out.pattern = std::make_shared<const std::regex>(member->value.GetString());
+  } catch (const std::regex_error&) {
+    reading.complaint.say(500, fmt::format("table {}: RE2: error parsing '{}'", reading.table,
+                                           text_of(member->value)));
+  }
+  return {std::move(out)};
+}
+
 std::vector<Query> read_parts(const Json& json, std::string_view of, Reading& reading) {
   std::vector<Query> out;
   if (json.IsArray()) {
@@ -170,6 +188,7 @@ Query read_named(std::string_view kind, const Json& json, Reading& reading) {
   if (kind == "equals") return read_equals(json, reading);
   if (kind == "in") return read_in(json, reading);
   if (kind == "range") return read_range(json, reading);
+  if (kind == "regexp") return read_regexp(json, reading);
   reading.complaint.say(400, fmt::format("unknown query type: \"{}\"", kind));
   return {};
 }

@@ -69,8 +69,16 @@ constexpr std::array kOptions{"accurate_aggregation",
                               "threads_ex",
                               "token_filter"};
 
+/// Hits and groups are sorted by no more.
+constexpr std::size_t kMostKeys = 5;
+
 /// Top-level names whose absence from the demo would change an answer silently.
-constexpr std::array kNotHere{"knn", "hybrid", "join", "expressions", "script_fields"};
+constexpr std::array kNotHere{"hybrid", "join", "expressions", "script_fields"};
+
+const Json* find_member(const Json& json, const char* name) {
+  const auto found = json.FindMember(name);
+  return found == json.MemberEnd() ? nullptr : &found->value;
+}
 
 std::size_t read_count(const Json& json, std::string_view name, Reading& reading) {
   if (json.IsUint64()) return json.GetUint64();
@@ -123,12 +131,17 @@ Source read_source(const Json& json, Reading& reading) {
 SortKey read_sort_key(std::string_view name, const Json* direction, Reading& reading) {
   SortKey out;
   std::string_view order;
+  bool has_mode = false;
   if (direction != nullptr && direction->IsString()) {
     order = text_of(*direction);
   } else if (direction != nullptr && direction->IsObject()) {
     const auto given = direction->FindMember("order");
     if (given != direction->MemberEnd() && given->value.IsString()) order = text_of(given->value);
+    for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
+      if (direction->HasMember(name_not_here))
+        reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));
     const auto mode = direction->FindMember("mode");
+    has_mode = mode != direction->MemberEnd();
     out.largest =
         mode != direction->MemberEnd() && mode->value.IsString() && text_of(mode->value) == "max";
   } else if (direction != nullptr) {
@@ -149,6 +162,7 @@ SortKey read_sort_key(std::string_view name, const Json* direction, Reading& rea
         500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, name));
   out.by = SortKey::By::column;
   out.column = column.value_or(Column{});
+  if (!has_mode) check_sortable(out.column, reading);
   return out;
 }
 
@@ -215,6 +229,36 @@ void read_options(const Json& json, SearchRequest& out, Reading& reading) {
   }
 }
 
+/// There are no vectors, so whatever is asked for is not found.
+void refuse_vectors(const Json& json, Reading& reading) {
+  const auto* field = json.IsObject() ? find_member(json, "field") : nullptr;
+  if (field == nullptr || !field->IsString()) {
+    reading.complaint.say(400, "\"field\" property missing");
+    return;
+  }
+  reading.complaint.say(500, fmt::format("table {}: requested KNN search attribute '{}' not found",
+                                         reading.table, text_of(*field)));
+}
+
+/// An expression may not be called as a column is.
+void refuse_aliases(const Json& json, Reading& reading) {
+  if (!json.IsObject()) return;
+  for (const auto& item : json.GetObject())
+    if (column_named(text_of(item.name)))
+      reading.complaint.say(
+          500, fmt::format("table {}: alias '{}' must be unique (conflicts with another alias)",
+                           reading.table, text_of(item.name)));
+}
+
+/// What the rest of the request decides about its aggregations.
+void finish_aggregations(SearchRequest& out) {
+  constexpr std::size_t kBuckets = 20;  // when there are no hits to go by
+  for (auto& aggregation : out.aggregations) {
+    if (!aggregation.size) aggregation.size = out.limit == 0 ? kBuckets : out.limit;
+    aggregation.most_groups = std::max(out.max_matches, *aggregation.size);
+  }
+}
+
 void read_property(std::string_view name, const Json& json, SearchRequest& out, Reading& reading) {
   if (name == "query") {
     out.query = read_query(json, reading);
@@ -229,6 +273,10 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
     out.cutoff = read_count(json, name, reading);
   } else if (name == "sort") {
     out.sort = read_sort(json, reading);
+    if (out.sort.size() > kMostKeys)
+      reading.complaint.say(
+          500, fmt::format("table {}: too many sort-by attributes; maximum count is {}",
+                           reading.table, kMostKeys));
   } else if (name == "track_scores") {
     out.track_scores = read_flag(json, name, reading);
   } else if (name == "_source") {
@@ -237,13 +285,14 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
     out.highlight = read_highlight(json, reading);
   } else if (name == "aggs") {
     out.aggregations = read_aggregations(json, reading);
-  } else if (name == "options") {
-    read_options(json, out, reading);
   } else if (name == "profile") {
     out.profile = read_flag(json, name, reading);
   } else if (name == "plan") {
     out.plan = read_flag(json, name, reading);
+  } else if (name == "knn") {
+    refuse_vectors(json, reading);
   } else if (std::find(kNotHere.begin(), kNotHere.end(), name) != kNotHere.end()) {
+    refuse_aliases(json, reading);
     reading.complaint.say(400, fmt::format("\"{}\" is beyond the demo agent", name));
   }
 }
@@ -261,12 +310,22 @@ std::string read_table(const Json& json, std::span<const std::string> tables,
     return {};
   }
   std::string name(text_of(found->value));
-  if (std::find(tables.begin(), tables.end(), name) == tables.end())
+  if (!is_table(tables, name))
     complaint.say(500, fmt::format("unknown local table(s) '{}' in search request", name));
   return name;
 }
 
 }  // namespace
+
+bool is_table(std::span<const std::string> tables, std::string_view name) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const std::string& table) { return collate(table, name) == 0; });
+}
+
+void check_sortable(const Column& column, Reading& reading) {
+  if (column.type == Type::multi)
+    reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
+}
 
 std::string_view text_of(const Json& json) {
   return {json.GetString(), json.GetStringLength()};
@@ -309,6 +368,9 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
   Reading reading{out.table, complaint, {}};
   for (const auto& item : json.GetObject())
     read_property(text_of(item.name), item.value, out, reading);
+  // Last, as the peer reads them.
+  if (const auto* options = find_member(json, "options")) read_options(*options, out, reading);
+  finish_aggregations(out);
   out.warnings = std::move(reading.warnings);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "demo/query_string.hpp"
+#include "demo/read_request.hpp"
 #include "demo/sql.hpp"
 #include "demo/sql_tokens.hpp"
 #include "demo/text.hpp"
@@ -123,7 +124,7 @@ class Reader {
   void read_table() {
     const auto name = take_name();
     out_.search.table = name;
-    if (std::find(tables_.begin(), tables_.end(), name) == tables_.end())
+    if (!is_table(tables_, name))
       complaint_.say(500, fmt::format("unknown local table(s) '{}' in search request", name));
   }
 
@@ -221,6 +222,9 @@ class Reader {
         if (!column) unknown(name);
         key.by = SortKey::By::column;
         key.column = column.value_or(Column{});
+        if (key.column.type == Type::multi)
+          complaint_.say(500,
+                         fmt::format("table {}: order by MVA is undefined", out_.search.table));
       }
       if (!take_word("asc")) key.descending = take_word("desc");
       out_.search.sort.push_back(std::move(key));

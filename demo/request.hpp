@@ -44,7 +44,6 @@ struct Grouping {
   double offset = 0;
   bool whole = false;  ///< interval and offset are whole numbers
   Calendar calendar = Calendar::none;
-  bool descending = false;
 };
 
 struct RangeBucket {
@@ -56,6 +55,7 @@ struct RangeBucket {
 struct BucketOrder {
   bool by_count = false;
   bool descending = false;
+  std::size_t source = 0;  ///< of a composite aggregation: which one
 };
 
 struct Aggregation {
@@ -76,8 +76,9 @@ struct Aggregation {
   std::string name;
   Kind kind = Kind::unknown;
   Column column;
-  Grouping grouping;      ///< terms, histogram, date_histogram
-  std::size_t size = 20;  ///< most buckets of terms and composite
+  Grouping grouping;                ///< terms, histogram, date_histogram
+  std::optional<std::size_t> size;  ///< most buckets of terms and composite
+  std::size_t most_groups = 1000;   ///< a composite pages through no more of them
   std::vector<BucketOrder> order;
   bool keyed = false;
   std::vector<RangeBucket> ranges;

@@ -31,8 +31,8 @@ int compare_hits(const Index& index, const std::vector<SortKey>& keys, const Hit
     if (key.by == SortKey::By::score) {
       order = a.score == b.score ? 0 : a.score < b.score ? -1 : 1;
     } else {
-      order =
-          compare(sort_value(documents[a.document], key), sort_value(documents[b.document], key));
+      order = sort_order(key.column, sort_value(documents[a.document], key),
+                         sort_value(documents[b.document], key));
     }
     if (order != 0) return key.descending ? -order : order;
   }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "demo/complaint.hpp"
+#include "demo/read_request.hpp"
 #include "demo/text.hpp"
 
 namespace karmad {
@@ -62,8 +63,7 @@ Update read_update(const Value& json, std::span<const std::string> tables, Compl
   }
   out.table.assign(table->GetString(), table->GetStringLength());
   out.by_query = member(json, "query") != nullptr;
-  if (std::ranges::find(tables, out.table) == tables.end())
-    complaint.say(409, fmt::format("table '{}' absent", out.table));
+  if (!is_table(tables, out.table)) complaint.say(409, fmt::format("table '{}' absent", out.table));
   if (const auto* id = member(json, "id"); id != nullptr && id->IsString()) {
     // Numbers are read as text too, so that a long one keeps its digits.
     const std::string_view text(id->GetString(), id->GetStringLength());

@@ -3,7 +3,7 @@
 # docs/decisions/001-dependencies.md says why each is there.
 
 build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
-  libcli11-dev libjemalloc-dev)
+  libcli11-dev libjemalloc-dev zlib1g-dev)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin)
 bench_packages=(libbenchmark-dev)

@@ -37,7 +37,7 @@ fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 in_use() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Takes ports in a row that nobody uses, below those the kernel hands out.
+# Takes free ports in a row, below those the kernel hands out.
 take_free_ports() {
   local number free=no
   while [[ $free == no ]]; do
@@ -169,7 +169,7 @@ until answer=$(curl -s --max-time 1 -w '\n%{http_code}' "http://$master/readyz")
   fi
   sleep 0.2
 done
-all_must_live # whoever answered, it must have been ours
+all_must_live # the answer must have come from our own processes
 
 # --- what to try ------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ constexpr double usable(double weight) {
   return weight > 0 ? weight : 0;
 }
 
-/// Whether weights of this sum can be drawn by; if not, everybody has the same chance.
+/// Whether weights of this sum can be drawn by; if not, every mirror has the same chance.
 constexpr bool drawable(double total) {
   return total > 0 && total <= std::numeric_limits<double>::max();
 }
@@ -52,8 +52,8 @@ constexpr std::array<double, 8> running_sums(const std::array<double, 8>& w) {
   return {w[0], two, two + w[2], four, four + w[4], six, six + w[6], six + (w[6] + w[7])};
 }
 
-/// One of `from` (not empty), with a probability in proportion to its karma. Who has no weight is
-/// never chosen, but when nobody has one, or the sum is infinite, everybody has the same chance.
+/// One of `from` (not empty), with a probability in proportion to its karma. A mirror without
+/// weight is never chosen; when none has weight, or the sum is infinite, all have the same chance.
 /// Allocates nothing.
 inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, RandomSource& random) {
   // By blocks of eight: first the block is drawn, then the place in it. Nothing branches on a

@@ -50,7 +50,7 @@ inline std::optional<Micros> fastest_rtt(const SetPicture& picture, Candidates f
 }
 
 /// Keeps the mirrors whose round trip is within `window` of the fastest one's, both ends included
-/// (SS-155). Who was not measured stays only when nobody was: then everybody is near.
+/// (SS-155). A mirror without a round trip stays only when no mirror has one.
 inline Candidates prefer_near(const SetPicture& picture, Candidates from, Micros window) {
   const auto fastest = fastest_rtt(picture, from);
   if (!fastest) return from;
@@ -68,7 +68,7 @@ inline Candidates prefer_alive(MirrorViews mirrors, Candidates from, std::uint32
   return lowest(from, [&](auto m) { return mirrors[m].errors_in_a_row; });
 }
 
-/// Whether `noerrors` has anything to compare: somebody had a success in the window (HA-023).
+/// Whether `noerrors` has anything to compare: a mirror had a success in the window (HA-023).
 inline bool anybody_succeeded(MirrorViews mirrors, Candidates from) {
   for (auto mirror : from)
     if (mirrors[mirror].rates.had_success()) return true;
@@ -77,7 +77,7 @@ inline bool anybody_succeeded(MirrorViews mirrors, Candidates from) {
 
 /// Keeps the mirrors with the lowest rate of critical outcomes, and of these those with the lowest
 /// rate of errors and warnings (HA-008, HA-023). Without a success a rate is infinite: such a
-/// mirror is passed over, and when nobody had one everybody stays.
+/// mirror is passed over; when no mirror had one, all stay.
 inline Candidates prefer_fewest_errors(MirrorViews mirrors, Candidates from) {
   // The usual case, and nothing is lower.
   const auto clean = from.where([&](auto m) { return mirrors[m].rates.errors <= 0; });

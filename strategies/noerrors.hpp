@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// Weighs the mirrors with the lowest rate of errors by karma (HA-008, HA-023). When nobody had a
-/// success in the window there is nothing to go by, and the pick is plain random.
+/// Weighs the mirrors with the lowest rate of errors by karma (HA-008, HA-023). When no mirror
+/// had a success in the window the pick is plain random.
 class NoErrors final : public Strategy {
  public:
   Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {

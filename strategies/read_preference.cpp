@@ -71,7 +71,7 @@ Candidates fresh(const ReadPreference& preference, const SetPicture& picture, Ca
   return kept;
 }
 
-/// The first tag set that matches anybody decides (SS-063).
+/// The first tag set that matches a mirror decides (SS-063).
 Candidates tagged(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
   if (preference.tag_sets.empty()) return from;
   for (const auto& wanted : preference.tag_sets) {

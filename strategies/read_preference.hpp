@@ -23,7 +23,7 @@ enum class Mode : std::uint8_t {
 /// A read preference; the defaults are those of SS-030.
 struct ReadPreference {
   Mode mode = Mode::primary;
-  std::vector<Tags> tag_sets;                         ///< tried in order; none: everybody (SS-062)
+  std::vector<Tags> tag_sets;                         ///< tried in order; none: all match (SS-062)
   std::optional<std::chrono::seconds> max_staleness;  ///< none: no limit (SS-040)
   std::optional<bool> hedge;                          ///< none: nothing was said (SS-072)
   bool operator==(const ReadPreference&) const = default;
@@ -37,7 +37,7 @@ struct Need {
   ReadPreference preference;
 };
 
-/// What is wrong with a preference, in words for whoever gave it.
+/// What is wrong with a preference, in words for the client or the operator.
 struct InvalidPreference {
   int code = 0;  ///< the number of the error where a rule names one (160: SS-042, SS-045), else 0
   std::string why;
@@ -71,7 +71,7 @@ Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates 
 std::string why_unsuitable(const Need& need, const SetPicture& picture, std::size_t mirror);
 
 /// The preference an attempt at a mirror of this role carries (SS-090 … SS-097); none: it carries
-/// none. `asked` is what the query asked for, none if nobody said anything. Reads only.
+/// none. `asked` is what the query asked for, none if it did not ask. Reads only.
 std::optional<ReadPreference> passed_on(const std::optional<ReadPreference>& asked, SetKind kind,
                                         Role role);
 

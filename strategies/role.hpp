@@ -7,7 +7,7 @@
 
 namespace karmad {
 
-/// What a mirror says it is (requirements 3, the conformance data's server types). Only `primary`,
+/// What a mirror says it is, after the server types of MongoDB's driver tests. Only `primary`,
 /// `replica`, `router` and `standalone` ever serve; the others are pinged and never chosen
 /// (SS-037).
 enum class Role : std::uint8_t {
@@ -21,13 +21,13 @@ enum class Role : std::uint8_t {
   router,      ///< one of many that are all alike: a master, or a node that asks the others itself
 };
 
-/// What kind of set the mirrors make (requirements, "Kinds of mirror set").
+/// What kind of set the mirrors make (SS-140 … SS-145).
 enum class SetKind : std::uint8_t {
   unknown,   ///< nothing learned yet
   direct,    ///< exactly one mirror, used for everything
   flat,      ///< all alike
   roles,     ///< a primary and replicas, whether the primary is known now or not
-  balanced,  ///< one address with somebody else's balancer behind it, never pinged
+  balanced,  ///< one address that is another load balancer, never pinged
 };
 
 inline constexpr std::array<std::string_view, 8> kRoleNames{

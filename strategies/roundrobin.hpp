@@ -8,7 +8,7 @@ namespace karmad {
 
 /// Strict order of the configuration line: 1, 2, …, N, 1, 2, … over all workers; health is not
 /// looked at (HA-004). A mirror that is not among the candidates is passed over, and the order goes
-/// on behind the one taken, so that nobody is taken twice in a row while there is another.
+/// on behind the one taken, so that no mirror is taken twice in a row while there is another.
 class RoundRobin final : public Strategy {
  public:
   std::size_t choose(MirrorViews, Candidates from, RandomSource&) const override {

@@ -10,7 +10,7 @@ Candidates suitable_among(Candidates from, const Question& question, const SetPi
 }
 
 /// The tried ones are taken out before everything else, and only if nothing is suitable without
-/// them the rules are gone through again with everybody (SS-122).
+/// them the rules are gone through again with all (SS-122).
 Candidates suitable(const Question& question, const SetPicture& picture, std::size_t mirrors) {
   const auto all = Candidates::first(mirrors) - question.excluded;
   const auto fresh = suitable_among(all - question.avoided, question, picture);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <expected>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/outcome.hpp"
+#include "agent/stats/outcome.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
@@ -44,6 +45,9 @@ struct Parsed {
   std::string table;
   std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
   std::size_t table_end = 0;
+  /// A second place behind the first that names it (`table` and `index`); no end: there is none.
+  std::size_t other_begin = 0;
+  std::size_t other_end = 0;
   bool read = true;           ///< may run twice
   bool unclassified = false;  ///< not known to: taken for an update, though it may be a read
   /// Continues, asks after, or ends what an earlier request left open on one mirror (a cursor, a
@@ -51,6 +55,18 @@ struct Parsed {
   bool follow_up = false;
   QueryOptions options;
 };
+
+/// Appends `body` with what `name` appends in each place where it names its table.
+template <class Name>
+void append_renamed(std::string& out, std::string_view body, const Parsed& parsed, Name name) {
+  out.append(body.substr(0, parsed.table_begin));
+  name();
+  if (parsed.other_end != 0) {
+    out.append(body.substr(parsed.table_end, parsed.other_begin - parsed.table_end));
+    name();
+  }
+  out.append(body.substr(std::max(parsed.table_end, parsed.other_end)));
+}
 
 /// The request an agent gets. The views are into the client's request or into `write`'s buffer.
 struct AgentRequest {
@@ -65,13 +81,17 @@ struct AgentReply {
   int status = 0;
   std::string_view content_type;
   std::string_view body;
-  bool whole = true;  ///< else `body` is its beginning
+  bool whole = true;                       ///< else `body` is its beginning
+  const ClientRequest* request = nullptr;  ///< that it answers; null: not known
 };
 
 struct Judgement {
   Outcome outcome = Outcome::wrong_reply;
   std::string message;  ///< why, when it is neither answered nor silent
   char ends_in = 0;     ///< what the last byte must be that is no space; 0: anything
+  /// Of an `agent_error` of which nothing tells whose fault it is: what the agent said. When two
+  /// agents say the same of a query it is the client's mistake. Empty: it is the agent's error.
+  std::string complaint{};
 };
 
 /// One shard's part in a merge; `body` is empty when the shard failed.
@@ -134,6 +154,12 @@ class Dialect {
 
   /// What a reply means. `merged`: its parts will be merged, so its shape is checked too.
   virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
+
+  /// The body of a whole answer as the client gets it, where that differs: it names the table as
+  /// the client does. Nothing: as it came.
+  virtual std::optional<std::string> body_for_client(const Parsed&, std::string_view) const {
+    return std::nullopt;
+  }
 
   /// An error body in this language, appended to `out`.
   virtual void refuse(int status, std::string_view reason, std::string& out) const = 0;

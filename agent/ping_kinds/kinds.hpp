@@ -1,6 +1,6 @@
 #pragma once
 
-#include "agent/ping_kinds.hpp"
+#include "agent/ping_kinds/ping_kind.hpp"
 
 /// The kinds one by one; `ping_kind` finds them by name.
 namespace karmad {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/transport/http_head.hpp"
+#include "agent/transport/http/http_head.hpp"
 
 namespace karmad {
 namespace {
@@ -151,7 +151,7 @@ class ReplyReader {
         return Step::head;
       }
       if (head.status == 101) {
-        fail(Outcome::wrong_reply, "switched protocols (101), which nobody asked for");
+        fail(Outcome::wrong_reply, "switched protocols (101) without being asked");
         return Step::failed;
       }
       reply_.bytes.erase(0, head.size);
@@ -174,7 +174,7 @@ class ReplyReader {
     }
   }
 
-  /// Gives the reply room for `needed` bytes. `whole`: how long it will be; 0: nobody knows.
+  /// Gives the reply room for `needed` bytes. `whole`: its final length; 0: unknown.
   Task<bool> make_room(std::size_t needed, std::size_t whole) {
     const auto now = reply_.bytes.capacity();
     const auto room = whole != 0 ? next_room_of(whole, now, needed)

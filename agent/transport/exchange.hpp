@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "agent/memory_limit.hpp"
-#include "agent/outcome.hpp"
+#include "agent/stats/outcome.hpp"
+#include "agent/transport/loop/memory_limit.hpp"
 #include "agent/transport/pool.hpp"
 
 namespace karmad {
@@ -41,7 +41,7 @@ struct ReplyLimits {
   /// Of a reply of success with a length beyond this only the beginning is read; the rest stays on
   /// the connection (`Reply::left`).
   std::size_t whole = std::numeric_limits<std::size_t>::max();
-  /// Whose memory the reply takes. Denied memory ends the exchange as `cancelled`. Null: nobody's.
+  /// Accounts for the reply's memory. Denied memory ends the exchange as `cancelled`. May be null.
   MemoryHolder* memory = nullptr;
 };
 
@@ -51,7 +51,7 @@ struct ExchangeEnd {
   bool any_bytes = false;        ///< something of a reply was seen
   bool keep_connection = false;  ///< it may carry another exchange, once nothing is left
   bool unsent = false;   ///< something came before the request began to leave, which stayed here
-  bool unasked = false;  ///< the agent sent bytes nobody asked for: then, or behind the reply
+  bool unasked = false;  ///< the agent sent bytes before the request, or behind the reply
 };
 
 /// What happens when a reply begins to arrive: its time is noted, and the wait goes on until `then`

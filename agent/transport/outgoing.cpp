@@ -1,4 +1,4 @@
-#include "agent/transport/outgoing.hpp"
+#include "agent/transport/loop/outgoing.hpp"
 
 #include <algorithm>
 

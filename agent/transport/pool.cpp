@@ -11,7 +11,7 @@ namespace {
 // With the zero behind them, memory of a round size.
 constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers come in one piece
 constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // read at once
-constexpr Micros kDistrust = 10min;                      // after bytes nobody asked for
+constexpr Micros kDistrust = 10min;                      // after unrequested bytes
 
 }  // namespace
 
@@ -19,13 +19,15 @@ Connection::Connection(Socket socket, Pool& pool)
     : Stream(pool.loop_, std::move(socket)),
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
       pool_(pool),
-      flight_(pool.agent_->vitals.connections),
+      flight_(pool.agent_->counts.open),
       room_(kReplyRoom) {
   expect_silence();
 }
 
 Connection::~Connection() {
   --pool_.local_;
+  if (kept_) pool_.kept_no_more();
+  pool_.closed();
   pool_.serve_soon();
 }
 
@@ -41,10 +43,7 @@ void Connection::unexpected() {
   }
   // Closed by the agent, or it speaks without being asked: of no use any more.
   if (last().size > 0) {
-    auto& agent = *pool_.agent_;
-    agent.history.add(pool_.loop_.index, Loop::now(), {.counter = Counter::wrong_replies});
-    agent.vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
-    agent.last_error("sent bytes nobody asked for on an idle connection");
+    pool_.agent_->sent_unasked(pool_.loop_.index, Loop::now());
     pool_.unasked();
   }
   close();
@@ -54,18 +53,19 @@ void Connection::unexpected() {
 void Pool::unasked() {
   loop_.unasked.add(1);
   const auto until = Loop::now() + kDistrust;
-  agent_->vitals.distrusted_until.store(until.time_since_epoch().count(),
+  agent_->counts.distrusted_until.store(until.time_since_epoch().count(),
                                         std::memory_order_relaxed);
 }
 
 bool Pool::distrusted() const {
-  const auto until = agent_->vitals.distrusted_until.load(std::memory_order_relaxed);
+  const auto until = agent_->counts.distrusted_until.load(std::memory_order_relaxed);
   return until != 0 && loop_.lately().time_since_epoch().count() < until;
 }
 
 void Pool::give(ConnectionPtr connection) {
-  if (idle_.size() >= keep_ || !connection->open() || !usable(*connection))
+  if (!connection->open() || !usable(*connection) || yields(waiting_.empty()))
     return connection->close();
+  if (!connection->kept_ && !(connection->kept_ = try_keep())) return connection->close();
   connection->in_use_ = false;
   connection->expect_silence();
   if (!connection->reading()) connection->start_read(connection->room_);
@@ -88,6 +88,14 @@ bool Pool::ready() {
   return !idle_.empty();
 }
 
+/// The one that has been idle for longest.
+void Pool::make_room() {
+  if (idle_.empty() || !waiting_.empty()) return;
+  const auto oldest = std::move(idle_.front());
+  idle_.erase(idle_.begin());
+  oldest->close();
+}
+
 ConnectionPtr Pool::idle_one() {
   auto connection = std::move(idle_.back());
   idle_.pop_back();
@@ -106,34 +114,32 @@ NoConnection no_turn(Why why) {
 
 }  // namespace
 
-/// Takes the right to establish one more connection; false when the limits leave none.
-bool Pool::reserve() {
-  if (limits_.connecting != 0 && connecting_ >= limits_.connecting) return false;
-  if (limits_.connections != 0 && local_ >= limits_.connections) return false;
-  ++connecting_;
-  ++local_;
-  return true;
-}
-
-/// The right to establish a connection, taken by reserve().
+/// The right to establish a connection, taken by try_open().
 class Pool::Opening {
  public:
-  explicit Opening(Pool& pool) : pool_(pool) {}
+  explicit Opening(Pool& pool) : pool_(pool) {
+    ++pool_.connecting_;
+    ++pool_.local_;
+  }
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
   ~Opening() {
     --pool_.connecting_;
     if (became_connection) {
+      pool_.established();
       pool_.next_waiter();
     } else {
       --pool_.local_;
+      pool_.not_opened();
       pool_.serve_soon();
-      if (failure_) pool_.tell_all(*failure_, until_);
+      if (!failure_) return;
+      pool_.tell_all(*failure_, until_);
+      pool_.tell_others(*failure_, until_);
     }
   }
   bool became_connection = false;
 
-  /// Why it did not, and that whoever waits now gets the same answer.
+  /// Why it did not become one; all requests that wait now get the same answer.
   NoConnection failed(NoConnection why) { return failure_.emplace(std::move(why)); }
   /// It was told to stop. Who has no more time left than was spent here would not fare better.
   NoConnection stopped(Why why) {
@@ -159,7 +165,7 @@ class Pool::Place {
  public:
   Place(Pool& pool, Stop& stop) : number(pool.places_++), pool_(pool), stop_(stop) {
     pool_.waiting_.push_back(this);
-    pool_.agent_->vitals.waiting.fetch_add(1, std::memory_order_relaxed);
+    pool_.agent_->counts.waiting.fetch_add(1, std::memory_order_relaxed);
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
@@ -169,7 +175,8 @@ class Pool::Place {
     } else {
       std::erase(pool_.waiting_, this);
     }
-    pool_.agent_->vitals.waiting.fetch_sub(1, std::memory_order_relaxed);
+    pool_.agent_->counts.waiting.fetch_sub(1, std::memory_order_relaxed);
+    if (pool_.waiting_.empty()) pool_.leave();
     pool_.serve_soon();  // what it was woken for and did not take is the next one's
   }
   /// Until it may be worth looking again, or a stop is requested.
@@ -198,7 +205,7 @@ class Pool::Place {
   std::optional<NoConnection> told_;
 };
 
-/// Something was given back: whoever waits longest looks whether it is enough.
+/// Something was given back: the request that has waited longest checks whether it is enough.
 void Pool::next_waiter() {
   if (!waiting_.empty()) waiting_.front()->look();
 }
@@ -235,7 +242,7 @@ void Pool::tell_all(const NoConnection& why, TimePoint until) {
 void Pool::tell() {
   if (!refusal_) return;
   const auto refusal = *std::exchange(refusal_, std::nullopt);
-  for (;;) {  // whoever is told may end others' waits: look for the next one anew each time
+  for (;;) {  // ending a wait may end others: search for the next one anew each time
     const auto next = std::ranges::find_if(waiting_, [&](const auto* place) {
       return place->number >= refusal.before || place->ends_by(refusal.until);
     });
@@ -248,15 +255,15 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
   using Result = std::expected<Taken, NoConnection>;
   if (from == From::idle)
     if (auto idle = take_idle()) co_return Result(Taken{std::move(idle), /*reused=*/true, {}});
-  if (!waiting_.empty() || !reserve()) {
+  if (!waiting_.empty() || !try_open()) {
     Place place(*this, stop);
     for (;;) {
       co_await place.wait();
       if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
       if (place.told()) co_return Result(std::unexpected(*place.told()));
-      if (waiting_.front() != &place) continue;  // nobody overtakes
+      if (waiting_.front() != &place) continue;  // strictly in order
       if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
-      if (reserve()) break;
+      if (try_open()) break;
     }
   }
   co_return co_await connect(stop);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "agent/agent.hpp"
-#include "agent/outcome.hpp"
+#include "agent/stats/outcome.hpp"
+#include "agent/transport/destination.hpp"
 #include "agent/transport/stream.hpp"
 
 namespace karmad {
@@ -14,7 +14,7 @@ namespace karmad {
 class Pool;
 
 /// A connection to an agent. While it is idle its next read is outstanding, so that it notices when
-/// the agent closes it, or sends what nobody asked for: then it is closed, which is an error of the
+/// the agent closes it, or sends unrequested bytes: then it is closed, which is an error of the
 /// agent.
 class Connection final : public Stream {
  public:
@@ -33,34 +33,22 @@ class Connection final : public Stream {
   Flight flight_;
   std::size_t room_;  ///< for the next reply
   bool in_use_ = true;
+  bool kept_ = false;  ///< may be used again
 };
 using ConnectionPtr = boost::intrusive_ptr<Connection>;
-
-/// Why there is no connection.
-struct NoConnection {
-  Outcome outcome = Outcome::connect_failed;
-  std::string why;
-  bool name_refused = false;  ///< the name leads nowhere
-};
 
 /// What is said of an attempt that ends because pings found that its agent cannot be reached.
 inline constexpr const char* kUnreachable = "cannot be reached: a ping got no answer in time";
 
-/// How many connections one worker may have to an agent (SD-025); 0: any number.
-struct PoolLimits {
-  unsigned connections = 0;
-  unsigned connecting = 0;  ///< of them, being established at a time
-};
-
-/// The connections of one worker to one agent. Idle ones are used last in, first out; at most
-/// `keep` of them are kept. Who has to wait for one is served first come, first served, as
-/// soon as one is given back or closed, or a connect has ended. While none is open a connect that
-/// fails is the answer to everybody who waits: what refused one refuses them all.
-class Pool {
+/// The connections of one worker to one agent, within limits that all workers share. Idle ones are
+/// used last in, first out. Who has to wait for one is served first come, first served, as soon as
+/// one is given back or closed, or a connect has ended. While none is open a connect that fails is
+/// the answer to all requests that wait: what refused one refuses them all.
+class Pool final : ConnectionLimits::Member {
  public:
-  Pool(Loop& loop, std::shared_ptr<Agent> agent, unsigned keep, LookUp look_up,
-       PoolLimits limits = {})
-      : loop_(loop), agent_(std::move(agent)), keep_(keep), look_up_(look_up), limits_(limits) {}
+  /// The limits live as long as the agent, or as the pool.
+  Pool(Loop& loop, std::shared_ptr<Destination> agent, ConnectionLimits& limits, LookUp look_up)
+      : Member(limits, loop, agent), loop_(loop), agent_(std::move(agent)), look_up_(look_up) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -80,25 +68,20 @@ class Pool {
   /// Takes a connection back whose reply was read to the end, which stays open, and behind whose
   /// reply nothing stood.
   void give(ConnectionPtr connection);
-  /// The agent sent what nobody asked for. It is counted, and for a while none of its connections,
+  /// The agent sent unrequested bytes. It is counted, and for a while none of its connections,
   /// of any worker, is used twice: what comes late would be taken for the next answer.
   void unasked();
 
   /// Closes what is idle.
   void clear();
 
-  void keep(unsigned most) { keep_ = most; }
-  void limit(PoolLimits limits) {
-    limits_ = limits;
-    serve_soon();
-  }
-  Agent& agent() { return *agent_; }
+  Destination& agent() { return *agent_; }
   bool outdated(const Connection& connection) const {
     return connection.generation != agent_->generation.load(std::memory_order_relaxed);
   }
   std::size_t idle() const { return idle_.size(); }
-  /// Whether take() has an idle connection to give at once, if nobody waits; drops those of no
-  /// use.
+  /// Whether take() has an idle connection to give at once, if no request waits; drops those of
+  /// no use.
   bool ready();
   /// Nothing is open, being opened, waited for, or still to be told that it was closed.
   bool unused() const { return local_ == 0 && waiting_.empty() && !serves_soon_; }
@@ -120,7 +103,9 @@ class Pool {
     return connection.unasked() == Stream::Unasked::nothing && !outdated(connection) &&
            !distrusted();
   }
-  bool reserve();
+  void may_open() override { serve(); }
+  void make_room() override;
+  void refused(const NoConnection& why, TimePoint until) override { tell_all(why, until); }
   void next_waiter();
   void serve_soon();
   void serve();
@@ -129,11 +114,9 @@ class Pool {
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
 
   Loop& loop_;
-  std::shared_ptr<Agent> agent_;
-  unsigned keep_;
+  std::shared_ptr<Destination> agent_;
   LookUp look_up_;
   std::vector<ConnectionPtr> idle_;
-  PoolLimits limits_;
   std::deque<Place*> waiting_;  ///< the oldest first
   std::uint64_t places_ = 0;    ///< taken in the queue, ever
   std::optional<Refusal> refusal_;

@@ -6,7 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
-#include "agent/transport/run_detached.hpp"
+#include "agent/transport/loop/run_detached.hpp"
 
 namespace karmad {
 namespace {

@@ -6,7 +6,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstddef>
 
-#include "agent/transport/loop.hpp"
+#include "agent/transport/loop/loop.hpp"
 
 namespace karmad {
 
@@ -15,10 +15,10 @@ using Protocol = asio::generic::stream_protocol;  // TCP and unix sockets alike
 using Socket = asio::basic_stream_socket<Protocol, Executor>;
 using Endpoint = Protocol::endpoint;
 
-/// A connected socket on which one read may be outstanding while nobody waits for it: on a client's
+/// A connected socket on which one read may be outstanding that is not awaited: on a client's
 /// connection it notices that the client left, on a pooled one that the agent closed, and in both
 /// cases it is the read that the next message needs anyway. Counted references, one thread.
-class Stream {
+class Stream : public TurnPeer {
  public:
   Stream(Loop& loop, Socket socket);
   Stream(const Stream&) = delete;
@@ -47,8 +47,8 @@ class Stream {
   /// Bytes that one read or one write moves at most; more would be long for one call.
   static constexpr std::size_t kMostAtOnce = 128 << 10;
 
-  /// Reads what is there, without waiting. None may be outstanding. Whoever calls it again and
-  /// again looks at `turn.over()` in between: a peer may send faster than it is read.
+  /// Reads what is there, without waiting. None may be outstanding. Callers that loop
+  /// check `turn.over()` in between: a peer may send faster than it is read.
   Read read_now(char* into, std::size_t room);
 
   /// What stands behind a message that was read to its end. Looks only if the last read filled its
@@ -75,23 +75,24 @@ class Stream {
 
   /// Sends what can be sent without waiting, of a long body as much as a turn may move, and takes
   /// it off `out`. would_block: the rest is to be sent by write().
-  error_code write_now(Outgoing& out);
+  error_code write_now(Outgoing& out) override;
   /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; with a
   /// body of its own (beyond kJoinedBody) at once, as that is in the cache yet.
   auto send(Outgoing& out) {
     struct Awaiter : Turn::Message {
       bool await_ready() {
-        if (stream.loop_.turn.busy() && out.body.empty()) return false;
+        if (turn.busy() && out.body.empty()) return false;
         error = stream.write_now(out);
         return true;
       }
       void await_suspend(std::coroutine_handle<> caller) {
         sender = caller;
-        stream.loop_.turn.send(*this);
+        turn.send(*this);
       }
       error_code await_resume() const { return error; }
+      Turn& turn;
     };
-    return Awaiter{{*this, out, {}, {}}};
+    return Awaiter{{*this, out, {}, {}}, loop_.turn};
   }
   /// Sends the rest, waiting for the other side as long as the socket is open.
   Task<error_code> write(Outgoing out);
@@ -106,7 +107,7 @@ class Stream {
   Socket& socket() { return socket_; }
 
  protected:
-  /// A read ended while nobody waited for it; `last()` tells how.
+  /// A read ended that was not awaited; `last()` tells how.
   virtual void unexpected() {}
   const Read& last() const { return last_; }
 
@@ -115,7 +116,6 @@ class Stream {
   friend void intrusive_ptr_release(Stream* stream) {
     if (--stream->references_ == 0) delete stream;
   }
-  friend class Turn;
 
   /// The read as the reactor knows it. It belongs to the stream, so beginning one allocates
   /// nothing; docs/decisions/010-budget-of-a-request.md says why it is not async_read_some().
@@ -132,7 +132,7 @@ class Stream {
   /// Asio's socket, with its place in the reactor.
   struct WatchedSocket final : Socket {
     explicit WatchedSocket(Socket socket) : Socket(std::move(socket)) {
-      // Nobody else has this descriptor: closing it takes it from the reactor's epoll, too.
+      // The descriptor is not shared: closing it also removes it from the reactor's epoll.
       impl_.get_implementation().state_ &= static_cast<asio::detail::socket_ops::state_type>(
           ~asio::detail::socket_ops::possible_dup);
     }
@@ -143,7 +143,8 @@ class Stream {
 
   ssize_t receive();
   void note_unasked(ssize_t got);
-  void look();
+  bool reads() const override { return reading_; }
+  void look() override;
   void read_ended(const error_code& error, std::size_t size);
 
   Loop& loop_;
@@ -154,10 +155,8 @@ class Stream {
   bool drained_ = false;  ///< the last read took everything that had come
   bool silent_ = false;   ///< nothing may come
   Unasked unasked_ = Unasked::nothing;
-  bool fresh_ = false;  ///< the last read that may have hidden an end is younger than a tick
-  std::size_t watched_ = Turn::kNowhere;  ///< its place among those to be looked at
-  error_code hidden_end_;                 ///< found by a look
-  char* into_ = nullptr;                  ///< null: a buffer of the loop's
+  error_code hidden_end_;  ///< found by a look
+  char* into_ = nullptr;   ///< null: a buffer of the loop's
   std::size_t room_ = 0;
   std::string arrived_;
   Read last_;

@@ -73,7 +73,7 @@ void Admission::settings(const InstanceSettings& settings, TimePoint now) {
     const bool counted = tickets.kind == automatic || (size && *size < most_requests_);
     pool.settings(pool_settings(settings, size, counted), now);
   };
-  // As many as nobody asked for are as good as any number, wherever open files are unlimited.
+  // The default is as good as unlimited and is not counted, even where open files are unlimited.
   const auto& all = settings.ingress_tickets;
   const bool counted =
       all.value < most_requests_ && all.value != InstanceSettings{}.ingress_tickets.value;

@@ -33,7 +33,7 @@ class Admission {
   AdmissionMode mode() const { return mode_.load(std::memory_order_relaxed); }
   /// Whether `X-Priority: low` means something.
   bool low_priority() const { return low_priority_.load(std::memory_order_relaxed); }
-  /// How long anybody waits for a ticket; 0: until its deadline.
+  /// The longest wait for a ticket; 0: until the deadline of the request.
   Micros queue_timeout() const { return Micros{queue_timeout_.load(std::memory_order_relaxed)}; }
   ProbingStatus probing() const { return probing_.status(); }
 

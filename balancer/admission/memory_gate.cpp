@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "balancer/refusal.hpp"
+#include "balancer/core/refusal.hpp"
 
 namespace karmad {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "agent/memory_limit.hpp"
-#include "balancer/query.hpp"
+#include "agent/transport/loop/memory_limit.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 

@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "balancer/admission/throughput_probe.hpp"
 #include "balancer/admission/ticket_pool.hpp"
+#include "balancer/rules/admission/throughput_probe.hpp"
 
 namespace karmad {
 

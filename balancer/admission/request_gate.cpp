@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "balancer/endpoints.hpp"
-#include "balancer/refusal.hpp"
+#include "balancer/core/refusal.hpp"
+#include "balancer/core/request_fields.hpp"
 
 namespace karmad {
 namespace {
@@ -36,7 +36,7 @@ const std::string& body_for(OverRate::Of of) {
 /// Whether the request says that it comes from such an application (AC-056).
 bool is_of(const AppNames& names, const RequestHead& head) {
   if (names.empty()) return false;
-  const auto app = head.find("X-App-Name");
+  const auto app = head.find(kAppName);
   const auto agent = head.find("User-Agent");
   return std::ranges::any_of(names, [&](const std::string& beginning) {
     return app.starts_with(beginning) || agent.starts_with(beginning);
@@ -53,13 +53,13 @@ std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRa
 }  // namespace
 
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
-                                  const std::optional<IpAddress>& client) {
+                                  bool own, const std::optional<IpAddress>& client) {
   auto& rates = worker.process.rates;
   const auto& settings = topology.settings;
   const bool limits_all = settings.ingress_request_rate.value.limits();
   const bool limits_client = settings.client_request_rate.value.limits() && client;
-  if ((client && contains(settings.ingress_request_exempt.value, *client)) ||
-      answers_itself(head.path) || is_of(settings.ingress_request_exempt_apps.value, head)) {
+  if ((client && contains(settings.ingress_request_exempt.value, *client)) || own ||
+      is_of(settings.ingress_request_exempt_apps.value, head)) {
     if (limits_all) rates.requests.exempt();
     if (limits_client) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;

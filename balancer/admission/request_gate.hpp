@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "balancer/query.hpp"
+#include "balancer/core/query.hpp"
 #include "config/address_range.hpp"
 
 namespace karmad {
@@ -15,11 +15,12 @@ struct OverRate {
 };
 
 /// Whether a request, of which the head is complete and nothing else is known, is too many
-/// (AC-050 … AC-055): first of its client's, then of all. What karmad answers itself, exempt
-/// clients and applications (AC-056) and, for the client's rate, unix sockets (no `client`) pass.
-/// Where nothing is limited the topology says so (`limits_requests`), and nobody need ask. Counts.
+/// (AC-050 … AC-055): first of its client's, then of all. What karmad answers itself (`own`),
+/// exempt clients and applications (AC-056) and, for the client's rate, unix sockets (no `client`)
+/// pass. Where nothing is limited (`limits_requests` of the topology) the call can be skipped.
+/// Counts.
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
-                                  const std::optional<IpAddress>& client);
+                                  bool own, const std::optional<IpAddress>& client);
 
 /// The same for the requests to one table, once it is known. One branch where it has no rate.
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Table& table);

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "agent/owned.hpp"
-#include "balancer/admission/ticket.hpp"
+#include "agent/stats/owned.hpp"
+#include "balancer/core/ticket.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

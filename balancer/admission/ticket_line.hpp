@@ -3,14 +3,14 @@
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 
-#include "agent/loops.hpp"
-#include "balancer/admission/queue_discipline.hpp"
-#include "balancer/admission/ticket.hpp"
+#include "agent/transport/loop/loops.hpp"
+#include "balancer/core/ticket.hpp"
+#include "balancer/rules/admission/queue_discipline.hpp"
 
 namespace karmad {
 
-/// Somebody who waits for a ticket. Stays where it is until it was woken, or its cancelling
-/// succeeded.
+/// A request that waits for a ticket. Its address must not change until it was woken, or its
+/// cancelling succeeded.
 class TicketWaiter : public boost::intrusive::set_base_hook<
                          boost::intrusive::link_mode<boost::intrusive::normal_link>> {
  public:
@@ -77,7 +77,7 @@ class TicketLine {
   /// Takes out whom a ticket that is free is for; before it those who have waited in vain. The line
   /// is not empty.
   void serve_next(TimePoint now, Woken& woken);
-  /// Whether somebody here has to go for one that comes.
+  /// Whether a waiting request has to make room for a new one.
   bool can_make_room() const { return !waiting_.empty() && discipline_.newest_first(); }
   /// Sheds the oldest, when that can be.
   void make_room(Woken& woken) { shed_oldest(woken); }

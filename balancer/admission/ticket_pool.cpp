@@ -109,7 +109,7 @@ TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
   auto asked = Asked::queued;
   {
     const std::scoped_lock lock(mutex_);
-    // From here on nobody takes a ticket without the lock, and who gives one back comes for it.
+    // From here on every request takes and returns tickets under the lock.
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
     settle(now, woken);
     word_.fetch_or(kAttention, std::memory_order_acq_rel);

@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "agent/loops.hpp"
-#include "balancer/admission/drain_rate.hpp"
-#include "balancer/admission/ticket.hpp"
+#include "agent/transport/loop/loops.hpp"
 #include "balancer/admission/ticket_counts.hpp"
 #include "balancer/admission/ticket_line.hpp"
+#include "balancer/core/ticket.hpp"
+#include "balancer/rules/admission/drain_rate.hpp"
 
 namespace karmad {
 
@@ -21,7 +21,7 @@ struct PoolSettings {
 
   std::optional<std::uint32_t> size;         ///< none: unlimited
   bool counted = true;                       ///< false: it cannot run out, whatever its size
-  bool enforced = true;                      ///< false: nobody waits and nobody is refused
+  bool enforced = true;                      ///< false: no request waits or is refused
   std::optional<std::uint32_t> queue_depth;  ///< none: four times the size
   LineSettings line;
   TicketResize resize = TicketResize::gradual;  ///< how it becomes smaller (AC-012)
@@ -40,11 +40,10 @@ struct PoolSettings {
 };
 
 /// A bounded number of tickets, and those who wait for one in a bounded queue. Any thread calls
-/// anything. Taking and giving back cost one locked instruction each; the lock is touched only
-/// while somebody waits, nothing is left, or the pool is being resized. A pool that is not counted
-/// (it is unlimited, or larger than what can ever be asked of it) costs plain stores to the
-/// worker's own cells, and measures no time. Tickets taken while it was not are not counted later,
-/// either.
+/// anything. Taking and giving back cost one locked instruction each; the lock is used only while
+/// a request waits, no ticket is left, or the pool is being resized. A pool that is not counted (it
+/// is unlimited, or larger than all that can be asked of it) costs plain stores to the worker's
+/// own cells, and measures no time. Tickets taken while it was not counted are not counted later.
 class TicketPool {
  public:
   /// `loops` wake those who wait, each on its worker; without loops that happens at once, in the
@@ -53,7 +52,7 @@ class TicketPool {
   TicketPool(const TicketPool&) = delete;
   TicketPool& operator=(const TicketPool&) = delete;
 
-  /// A ticket, if one is free and nobody waits; else none.
+  /// A ticket, if one is free and no request waits; else none.
   Ticket try_take(unsigned worker, Priority priority, TimePoint now);
   /// Counts work that needs no ticket (AC-008).
   Ticket exempt(unsigned worker, TimePoint now);
@@ -75,7 +74,7 @@ class TicketPool {
   /// After `admitted`, or once woken: the ticket, or none for who was shed.
   Ticket collect(TicketWaiter& waiter, TimePoint now);
 
-  /// Goes on by these settings. Who waits keeps its place, unless nobody has to wait any more.
+  /// Applies new settings. A waiting request keeps its place, unless it need not wait any more.
   void settings(const PoolSettings& settings, TimePoint now);
   /// Another size, up at once, one waiter per new ticket; down as the settings say.
   void resize(std::uint32_t size, TimePoint now);
@@ -104,8 +103,8 @@ class TicketPool {
 
  private:
   friend class Ticket;
-  // What everything hangs on is one word: the tickets in use, whether somebody has to be looked
-  // after (who waits, a resize under way), and how many tickets there are.
+  // The state is one word: the tickets in use, whether the slow path is needed (a request waits,
+  // or a resize is under way), and how many tickets there are.
   static constexpr std::uint64_t kAttention = std::uint64_t{1} << 32;
   static constexpr unsigned kTotalAt = 33;
   static std::uint32_t used(std::uint64_t word) { return static_cast<std::uint32_t>(word); }

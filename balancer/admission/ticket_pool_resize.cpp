@@ -55,7 +55,7 @@ void TicketPool::begin_resize(std::uint32_t size, TimePoint now) {
   word_.fetch_or(kAttention, std::memory_order_acq_rel);
 }
 
-/// Takes the tickets that nobody has.
+/// Takes the free tickets away.
 void TicketPool::shrink() {
   auto word = word_.load(std::memory_order_relaxed);
   for (;;) {

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/transport/http_write.hpp"
+#include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
 
 namespace karmad {
@@ -43,7 +43,7 @@ std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared,
   return fd;
 }
 
-/// A socket file that nobody listens on any more is in the way; one in use is not ours to remove.
+/// A socket file without a listening process is removed; one that is in use stays.
 void remove_stale(const Address& address, const Endpoint& endpoint) {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
@@ -100,7 +100,7 @@ void refuse_handshakes(int listener, int family) {
   ::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/// Waits until there may be somebody to accept.
+/// Waits until there may be a connection to accept.
 struct Knock {
   asio::basic_socket_acceptor<Protocol, Executor>& acceptor;
 
@@ -225,7 +225,7 @@ std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
     auto size = static_cast<socklen_t>(peer.capacity());
     const int fd =
         ::accept4(acceptor_.native_handle(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    // EINVAL: nobody will come any more.
+    // EINVAL: the socket does not listen any more.
     if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINVAL)) break;
     if (fd < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)) continue;
     if (fd < 0) return std::unexpected(error_code(errno, boost::system::system_category()));

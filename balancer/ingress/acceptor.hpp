@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "balancer/worker.hpp"
+#include "balancer/core/worker.hpp"
 #include "config/address_range.hpp"
 
 namespace karmad {

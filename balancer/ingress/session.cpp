@@ -1,15 +1,16 @@
 #include "balancer/ingress/session.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
-#include "agent/same.hpp"
-#include "agent/transport/http_write.hpp"
+#include "agent/json/same.hpp"
+#include "agent/transport/http/http_write.hpp"
 #include "balancer/admission/memory_gate.hpp"
-#include "balancer/admission/ticket_gate.hpp"
 #include "balancer/pipeline/pipeline.hpp"
+#include "balancer/pipeline/ticket_gate.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
@@ -382,7 +383,8 @@ void Session::count_head(const RequestHead& head) {
     const auto took = Loop::now() - began_;
     worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
   }
-  if (settings_->limits_requests) over_rate_ = over_rate(worker_, *settings_, head, address_);
+  if (settings_->limits_requests)
+    over_rate_ = over_rate(worker_, *settings_, head, answers_itself(head.path), address_);
 }
 
 /// Takes a chunked body apart; what follows it stays behind the head in `in`.

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/core/query.hpp"
 #include "balancer/pipeline/traced.hpp"
-#include "balancer/query.hpp"
 
 namespace karmad {
 
@@ -16,19 +16,15 @@ inline constexpr std::size_t kPerTimeout = 64 << 10;
 /// answers in order. While a query runs the next read is outstanding, or once a further request has
 /// come a watch without a read: they notice a client that leaves. An idle session holds itself and
 /// a small frame, nothing else.
-class Session final : public Stream {
+class Session final : public Stream, public Client {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number.
   Session(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address);
   ~Session() override;
 
   void start();
-  /// Ends now when idle and nothing has come, else after the next answer.
-  void drain();
-  /// Ends at once.
-  void abandon();
-
-  std::size_t place = 0;  ///< the worker's, to find it again
+  void drain() override;
+  void abandon() override;
 
  private:
   struct DepartureWatch;
@@ -106,7 +102,7 @@ class Session final : public Stream {
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its requests of low priority that were let in
   bool departed_ = false;             ///< the client ended its side, and no read is told so
-  bool unread_ = false;               ///< bytes have arrived that nobody took
+  bool unread_ = false;               ///< bytes have arrived that are not read yet
   bool timed_out_ = false;
   bool within_answer_ = false;  ///< a part of it was sent, or may have been
   bool ending_ = false;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "agent/same.hpp"
-#include "agent/transport/http_write.hpp"
+#include "agent/json/same.hpp"
+#include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/trace/trace_json.hpp"
 
@@ -148,7 +148,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
   return {out, {}};
 }
 
-/// Says why, and ends the connection: nobody knows where the next request begins.
+/// Says why, and ends the connection: it is unknown where the next request begins.
 Task<bool> Session::refuse(int status, std::string_view reason) {
   worker_.counters.add(Count::bad_requests);
   const bool stays = co_await end_with(refusal(status, reason));

@@ -3,7 +3,7 @@
 #include <boost/asio/socket_base.hpp>
 
 #include "balancer/admission/memory_gate.hpp"
-#include "balancer/endpoints.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/ingress/session.hpp"
 
 namespace karmad {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "balancer/admission/ticket_gate.hpp"
+#include "balancer/pipeline/ticket_gate.hpp"
 
 namespace karmad {
 namespace {
@@ -88,9 +88,10 @@ Task<std::optional<Answer>> wait_at(Query& query, TicketGate gate, Ticket& ticke
   if (query.client_left) co_return Answer{};
   if (ticket) co_return std::nullopt;
   if (waiting.left)
-    co_return refused_after(
-        query, gate, waited,
-        now >= query.deadline ? "its time is over" : "nobody waits longer (ticket_queue_timeout)");
+    co_return refused_after(query, gate, waited,
+                            now >= query.deadline
+                                ? "its time is over"
+                                : "no request waits longer (ticket_queue_timeout)");
   co_return refused_after(query, gate, waited, "it made room for others (ticket_queue_discipline)");
 }
 

@@ -2,7 +2,7 @@
 
 #include <concepts>
 
-#include "balancer/query.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 

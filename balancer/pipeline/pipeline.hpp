@@ -1,16 +1,10 @@
 #pragma once
 
-#include "balancer/query.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 
-struct ShardCall;
-
 /// Everything between a complete request and its answer.
 Task<Answer> pass_pipeline(Query& query);
-
-/// Everything between a part of a query that goes to one shard and how it ended. May be called
-/// again for the same part (a reply that could not be merged).
-Task<void> pass_shard_pipeline(ShardCall& call);
 
 }  // namespace karmad

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "balancer/endpoints.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/handle.hpp"
 
 namespace karmad {

@@ -35,14 +35,13 @@ void open_trace(Query& query) {
   trace.client = query.client;
   trace.began = query.began;
   trace.deadline = query.deadline;
-  query.wants_trace =
-      query.worker.process.access_log != nullptr || query.head.find(kTraceField) == "1";
+  query.wants_trace = query.worker.process.access_log != nullptr || asks_for_trace(query.head);
 }
 
 void close_trace(Query& query, Answer& answer) {
   auto* access_log = query.worker.process.access_log;
   if (!query.wants_trace) return;
-  const bool wanted = query.head.find(kTraceField) == "1";
+  const bool wanted = asks_for_trace(query.head);
   const auto now = Loop::now();
   query.trace.operation = query.operation;
   if (wanted) append_json(answer.trace, query.trace, now);

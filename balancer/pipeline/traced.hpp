@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "balancer/query.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 

@@ -1,6 +1,6 @@
 #include "balancer/pipeline/user_handles.hpp"
 
-#include "balancer/query.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 

@@ -31,7 +31,7 @@ void write_priority(Document& out, const PriorityStatistics& of) {
   out.count("finishedProcessing", of.finished_processing);
   out.count("totalTimeProcessingMicros", of.total_time_processing_us);
   out.count("canceled", of.canceled);
-  out.count("newAdmissions", of.started_processing);  // nobody is let in twice
+  out.count("newAdmissions", of.started_processing);  // no request is admitted twice
   out.count("totalTimeQueuedMicros", of.total_time_queued_us);
   out.count("shed", of.shed);
   out.count("refused", of.refused);

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "balancer/worker.hpp"
+#include "balancer/core/worker.hpp"
 
 namespace karmad {
 

@@ -1,6 +1,6 @@
 #include "balancer/status/agent_status.hpp"
 
-#include "agent/transport/http_syntax.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 #include "balancer/status/json_text.hpp"
 #include "balancer/status/like.hpp"
 
@@ -162,7 +162,8 @@ ResultSet show_agents(const Snapshot& snapshot) {
 }
 
 const TableStatus* find_table(const Snapshot& snapshot, std::string_view name) {
-  const auto found = std::ranges::find(snapshot.tables, name, &TableStatus::name);
+  const auto found = std::ranges::find_if(
+      snapshot.tables, [&](const TableStatus& each) { return wire::same_word(each.name, name); });
   return found == snapshot.tables.end() ? nullptr : &*found;
 }
 
@@ -211,7 +212,7 @@ void add_process(const Rows& rows, const ProcessStatus& process) {
   for (const auto& counter : process.counters) rows.add(counter.name, counter.value);
 }
 
-/// Nothing is counted of black holes: nobody waits for their answers.
+/// Black holes have no counters: their answers are dropped.
 void add_mirrors(const Rows& rows, const TableStatus& table) {
   for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
     const auto& mirrors = table.shards[shard].mirrors;

@@ -26,7 +26,7 @@ void write_totals(Document& out, const Totals& totals) {
 }
 
 std::string_view state(const MirrorStatus& mirror, const AgentStatus& agent) {
-  if (mirror.blackhole) return "blackhole";  // nobody looks at what it answers
+  if (mirror.blackhole) return "blackhole";  // its answers are dropped
   if (!agent.last_answer) return "unknown";
   if (!agent.alive) return "dead";
   return agent.errors_in_a_row > 0 ? "failing" : "alive";

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "agent/transport/helper_pool.hpp"
+#include "agent/transport/loop/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
-#include "balancer/dispatch/selection.hpp"
-#include "balancer/readiness.hpp"
+#include "balancer/shard/selection.hpp"
+#include "balancer/status/readiness.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference_text.hpp"
 
@@ -47,15 +47,15 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
   status.errors_in_a_row = read(vitals.errors_in_a_row);
   // An error that is over says nothing of an agent that is well.
   if (status.errors_in_a_row > 0 || !read(vitals.answered)) status.last_error = agent.last_error();
-  status.last_query = since(now, read(vitals.last_query));
+  status.last_query = since(now, read(agent.counts.last_query));
   status.last_answer = since(now, read(vitals.last_answer));
   if (read(vitals.last_answer) != 0) status.last_period = Micros{read(vitals.last_took)};
   if (const auto trip = read(vitals.ping_trip); trip != 0) status.ping_trip = Micros{trip};
   status.in_flight = read(vitals.in_flight);
   status.max_in_flight = agent.seats.limit();
   status.over_in_flight = agent.seats.over();
-  status.open_connections = read(vitals.connections);
-  status.waiting = read(vitals.waiting);
+  status.open_connections = read(agent.counts.open);
+  status.waiting = read(agent.counts.waiting);
   for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
     status.periods[i] = agent.history.over(kShownPeriods[i], now);
   status.latency = agent.history.quantiles(now);
@@ -218,8 +218,8 @@ void add_loops(std::vector<CounterRow>& rows, const Worker& worker) {
   Micros longest{};
   std::uint64_t late = 0;
   for (const auto& each : worker.all) {
-    longest = std::max(longest, each->loop.delay.longest());
-    late += each->loop.delay.late();
+    longest = std::max(longest, each->loop.delay().longest());
+    late += each->loop.delay().late();
   }
   const auto row = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     rows.push_back({std::string(name), std::string(help), fmt::format("{}", value)});
@@ -286,8 +286,7 @@ Snapshot collect(const Worker& worker) {
        fmt::format("{}", worker.process.waiting_selections.load(std::memory_order_relaxed))});
   std::uint64_t unasked = 0;
   for (const auto& each : worker.all) unasked += each->loop.unasked.get();
-  row("unasked_bytes", "times an agent sent bytes nobody asked for, and lost the connection",
-      unasked);
+  row("unasked_bytes", "times an agent sent unrequested bytes, and lost the connection", unasked);
   process.counters.push_back(
       {"connections_open", "client connections open now",
        fmt::format("{}", worker.process.connections.load(std::memory_order_relaxed))});

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/history.hpp"
+#include "agent/stats/history.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -15,7 +15,7 @@ namespace karmad {
 /// The numbers of periods the status tells about (HA-024).
 inline constexpr std::array<unsigned, 3> kShownPeriods{1, 5, 15};
 
-/// One agent, as everybody who uses it sees it.
+/// One agent, as all tables that use it see it.
 struct AgentStatus {
   std::string address;      ///< `host:port` or the socket's path
   unsigned references = 0;  ///< mirror entries, over all tables, that are at this address

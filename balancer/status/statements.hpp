@@ -19,7 +19,7 @@ struct StatusStatement {
   bool operator==(const StatusStatement&) const = default;
 };
 
-/// A SELECT: not about karmad, somebody else's.
+/// A SELECT: not about karmad, but about the tables.
 struct SelectStatement {
   bool operator==(const SelectStatement&) const = default;
 };

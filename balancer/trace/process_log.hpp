@@ -12,7 +12,7 @@ class logger;
 namespace karmad {
 
 /// The log of the process, on standard error: spdlog's default logger as long as it is there. No
-/// caller waits for whoever reads it; lines that find no room are dropped, and the log says how
+/// caller waits for its reader; lines that find no room are dropped, and the log says how
 /// many once it is read again.
 class ProcessLog {
  public:

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/outcome.hpp"
-#include "balancer/dispatch/hedge_plan.hpp"
+#include "agent/stats/outcome.hpp"
+#include "balancer/rules/hedge_plan.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -59,7 +59,7 @@ struct TracedAttempt {
 
 class Trace;
 
-/// An attempt that runs, as far as the trace goes. Whoever makes the attempt holds it and ends it
+/// An attempt that runs, as far as the trace goes. The maker of the attempt holds it and ends it
 /// once; dropped before that, the attempt was cancelled (BP-030). Must not outlive its trace.
 class OpenAttempt {
  public:

@@ -8,9 +8,7 @@
 
 namespace karmad {
 
-/// The field with which a request asks for its trace, and in which it gets it.
-inline constexpr std::string_view kTraceField = "X-Karmad-Trace";
-/// The longest trace that is put into a field: servers and proxies refuse heads of 8 KiB and more.
+/// The longest trace that is put into a header: servers and proxies refuse heads of 8 KiB and more.
 inline constexpr std::size_t kTraceFieldSize = 4 << 10;
 
 // Everything here is valid JSON of printable ASCII, whatever bytes went in, and can stand in a

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/state.hpp"
+#include "agent/mirrors/state.hpp"
 
 namespace karmad::testing {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/ping_kinds.hpp"
-#include "balancer/endpoints.hpp"
-#include "balancer/topology.hpp"
+#include "agent/ping_kinds/ping_kinds.hpp"
+#include "balancer/endpoints/endpoints.hpp"
+#include "balancer/topology/topology.hpp"
 #include "strategies/read_preference_text.hpp"
 #include "tests/config/written.hpp"
 

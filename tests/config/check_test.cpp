@@ -277,7 +277,7 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
        "request after 10s"},
       {searchd("persistent_connections_limit = 0") + table(" agent_persistent = a:1"),
        "c:6:21: no connection is kept: persistent_connections_limit is 0"},
-      {searchd("throughput_probing_initial_concurrency = 7"),  // vector 10.6
+      {searchd("throughput_probing_initial_concurrency = 7"),  // AC-020
        "c:2:42: throughput_probing_initial_concurrency (7) is not within 8 … 256: the nearest of "
        "them is taken"},
       {searchd("search_tickets = auto\nthroughput_probing_initial_concurrency = 129"),

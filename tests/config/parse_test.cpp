@@ -115,6 +115,10 @@ TEST(Parse, ReportsMistakesWithTheirPlaceAndGoesOn) {
       {"table a {\n = v\n}", {"c:2:2: expected a key or '}', found '='"}},
       {"}", {"c:1:1: expected a section such as searchd or table, found '}'"}},
       {"table a {\n}\nindex a {\n}", {"c:3:1: table 'a' exists already, since c:1:1"}},
+      {"table Products {\n}\ntable products {\n}",
+       {"c:3:1: table 'products' exists already, since c:1:1, as 'Products': names of tables have "
+        "no "
+        "case"}},
       {"searchd {\n}\nsearchd {\n}", {"c:3:1: searchd exists already, since c:1:1"}},
       {"table alpha {\n}\ntable b : alhpa {\n}",
        {"c:3:11: the parent 'alhpa' of table 'b' is not defined before it; did you mean 'alpha'?"}},

@@ -80,7 +80,7 @@ TEST(Read, SetsWhatReadsAskOfAMirrorForOneTable) {  // SS-080
   EXPECT_EQ(plain.tables.at(0).updates.value, Updates::primary);
 }
 
-TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-060, section 5.3
+TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-020, AC-060
   const auto s = settings_of("searchd {\n}\n").searchd;
   EXPECT_EQ(s.admission.value, AdmissionMode::enforce);
   EXPECT_EQ(s.ingress_tickets.value, 1'000'000U);

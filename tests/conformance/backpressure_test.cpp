@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/advice.hpp"
-#include "balancer/dispatch/retry_plan.hpp"
+#include "agent/mirrors/advice.hpp"
+#include "balancer/rules/retry_plan.hpp"
 #include "tests/conformance/json_files.hpp"
 
 namespace karmad::conformance {

@@ -23,7 +23,7 @@ struct DataFile {
 };
 void PrintTo(const DataFile& file, std::ostream* out);
 
-/// The directory KARMAD_CONFORMANCE_DIR, or `shared/conformance` beside the sources.
+/// The directory of the optional data: KARMAD_CONFORMANCE_DIR or a default (tests/README.md).
 std::filesystem::path data_directory();
 bool data_present();
 

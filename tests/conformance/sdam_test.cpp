@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/state.hpp"
-#include "agent/state_error.hpp"
+#include "agent/mirrors/state.hpp"
+#include "agent/mirrors/state_error.hpp"
 #include "tests/conformance/json_files.hpp"
 
 namespace karmad::conformance {

@@ -223,7 +223,7 @@ TEST_F(Refusals, WhatEnginesReadDifferentlyIsNotPassedOn) {
       {"/search", R"({"table":"t","query":{"match":{"x":"\u0041"}},"t\u0061BLE":"secret"})"},
       {"/search", R"({"table":"secret","table":"t"})"},
       {"/insert", R"({"TABLE":"secret","table":"t","id":1,"doc":{}})"},
-      {"/update", R"({"table":"t","index":"secret","id":1,"doc":{}})"},
+      {"/update", R"({"index":"t","table":"t","index":"secret","id":1,"doc":{}})"},
       {"/bulk", R"({"insert":{"Table":"secret","table":"t","id":1,"doc":{}}})"},
   };
   for (const auto& c : cases) {

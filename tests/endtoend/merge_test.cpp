@@ -51,6 +51,7 @@ constexpr std::string_view kQueries[] = {
     R"("query":{"match":{"body":"lamp"}},"sort":["price"],"track_scores":true)",
     R"("sort":["meta.n","brand"],"limit":80)",
     R"("sort":[{"meta.color":"desc"}],"limit":80)",
+    R"("sort":["meta.color","meta.n"],"_source":["title"],"limit":80)",
     R"("sort":"brand")",
     R"("sort":{"price":"desc","brand":"asc"},"limit":30)",
     // Ids that a double cannot hold.
@@ -64,6 +65,9 @@ constexpr std::string_view kQueries[] = {
     R"("sort":["price"],"limit":10,"offset":1000)",
     R"("sort":["price"],"limit":20,"offset":90,"max_matches":100)",
     R"("sort":["price"],"limit":20,"offset":2000,"max_matches":3000)",
+    R"("sort":["price"],"limit":20,"offset":1000,"options":{"max_matches":3000})",
+    R"("sort":["price"],"limit":20,"max_matches":5,"options":{"max_matches":7})",
+    R"("limit":20,"offset":1500,"options":{"max_matches":3000})",
     R"("limit":0)",
     R"("limit":0,"offset":20)",
     R"("size":7,"from":14,"sort":["rating"])",
@@ -89,7 +93,6 @@ constexpr std::string_view kQueries[] = {
     R"("limit":0,"aggs":{"prices":{"terms":{"field":"price","size":10},"sort":[{"price":"asc"}]}})",
     R"("limit":0,"aggs":{"brands":{"terms":{"field":"brand","size":5},"sort":[{"brand":"desc"}]}})",
     R"q("limit":0,"aggs":{"n":{"terms":{"field":"price","size":10},"sort":[{"count(*)":"desc"}]}})q",
-    R"("limit":0,"aggs":{"tags":{"terms":{"field":"tags","size":30}}})",
     R"("limit":0,"aggs":{"r":{"range":{"field":"price","ranges":[{"to":50},{"from":50,"to":200},{"from":200}]}}})",
     R"("limit":0,"aggs":{"r":{"range":{"field":"rating","keyed":true,"ranges":[{"to":2.5,"key":"low"},{"from":2.5}]}}})",
     R"("limit":0,"aggs":{"h":{"histogram":{"field":"price","interval":100}}})",
@@ -97,11 +100,6 @@ constexpr std::string_view kQueries[] = {
     R"("limit":0,"aggs":{"d":{"date_histogram":{"field":"ts","calendar_interval":"month"}}})",
     R"("limit":0,"aggs":{"d":{"date_histogram":{"field":"ts","fixed_interval":"7d"}}})",
     R"("limit":0,"aggs":{"d":{"date_range":{"field":"ts","ranges":[{"to":"2024-01-15"},{"from":"2024-01-15"}]}}})",
-    R"("limit":0,"aggs":{"c":{"composite":{"size":5,"sources":[{"b":{"terms":{"field":"brand"}}},{"p":{"histogram":{"field":"price","interval":250}}}]}}})",
-    R"("limit":0,"aggs":{"c":{"composite":{"size":1000,"sources":[{"s":{"terms":{"field":"seller"}}},{"p":{"terms":{"field":"price"}}}]}}})",
-    R"("limit":0,"aggs":{"c":{"composite":{"size":4,"sources":[{"b":{"terms":{"field":"brand"}}}],"after":{"b":"bluebird"}}}})",
-    R"("query":{"match":{"body":"nowhere-to-be-found"}},"aggs":{"a":{"avg":{"field":"price"}},"m":{"min":{"field":"price"}},"b":{"terms":{"field":"brand"}}})",
-    R"("query":{"match":{"title":"lamp"}},"sort":["price"],"limit":5,"offset":5,"aggs":{"b":{"terms":{"field":"brand"}},"m":{"avg":{"field":"price"}}})",
 };
 
 TEST(Merge, OfTwoShardsEqualsTheAnswerOfOneAgentWithEverything) {

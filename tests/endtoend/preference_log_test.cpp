@@ -72,6 +72,19 @@ TEST_F(SelectionLines, TellOnceThatOneWaitsAndThenWhyItFailed) {              //
     EXPECT_EQ(message.json["operationId"], told[0].json["operationId"]);
 }
 
+TEST_F(SelectionLines, HaveAnEndWhenTheClientLeavesBefore) {  // SS-174
+  RestingMaster master(level("debug"), table);
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  {
+    const auto leaving = Pending::search(master, "primary");
+    ASSERT_TRUE(master.has_waiting(1));
+  }
+  ASSERT_TRUE(logged_selections(master, 3));
+  const auto told = selection_messages(master);
+  ASSERT_EQ(words_of(told), (Words{kStarted, kWaiting, kFailed}));
+  EXPECT_EQ(told[2].text("failure"), "the query is over");
+}
+
 TEST_F(SelectionLines, OfOneThatWaitsAndSucceedsAreThree) {
   auto agent = copy_of_all("replica");
   RestingMaster master(level("debug"), table_of({line_of({agent.address(), primary.address()})},

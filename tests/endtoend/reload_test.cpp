@@ -84,6 +84,47 @@ TEST(Reload, KeepsStatisticsOfAgentsAndWeightsOfSetsThatDidNotChange) {
   EXPECT_EQ(of_mirror(master, 2, 0, "since_start/connect_failures"), 5);
 }
 
+TEST(Reload, KeepsWhatIsKnownOfAMirrorWhenAnotherOneIsAdded) {
+  const FakeMirror fast(answer);
+  const FakeMirror slow([](const std::string&) { return slowly(60ms); });
+  const FakeMirror fresh(answer);
+  const auto line = fast.address() + "|" + slow.address();
+  const std::string searchd = kCalm + "\n ha_strategy = nodeads\n ha_period_karma = 1s";
+  Master master(searchd, table("t", line));
+  {
+    const Load load(master.port(), 6, expecting_200(query("t")));
+    ASSERT_TRUE(eventually([&] { return of_mirror(master, 0, 1, "weight") < 0.2; }));
+  }
+  const auto attempts = of_mirror(master, 0, 1, "since_start/attempts");
+  const auto weight = of_mirror(master, 0, 1, "weight");
+  ASSERT_TRUE(master.reload(searchd, table("t", line + "|" + fresh.address())));
+  ASSERT_TRUE(eventually([&] { return of_mirror(master, 0, 2, "weight") > 0; }));
+  EXPECT_LE(of_mirror(master, 0, 1, "weight"), weight);
+  EXPECT_EQ(of_mirror(master, 0, 1, "since_start/attempts"), attempts);
+}
+
+// A mirror asked to be left alone: a reload of other limits is no reason to forget that.
+TEST(Reload, OfALimitDoesNotForgetThatAMirrorAskedForAPause) {
+  const FakeMirror fine(answer);
+  const FakeMirror fresh(answer);
+  const FakeMirror busy([](const std::string&) {
+    return Reaction{
+        "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 100\r\nContent-Length: 2"
+        "\r\n\r\n{}"};
+  });
+  const auto line = fine.address() + "|" + busy.address();
+  const auto lines = table("t", line, "ha_strategy = roundrobin");
+  Master master(kCalm, lines);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  const auto before = busy.requests();
+  EXPECT_GE(before, 1u);
+  ASSERT_TRUE(master.reload(kCalm + "\n retry_budget_percent = 30", lines));
+  ASSERT_TRUE(
+      master.reload(kCalm, table("t", line + "|" + fresh.address(), "ha_strategy = roundrobin")));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  EXPECT_EQ(busy.requests(), before);
+}
+
 TEST(Reload, OfABrokenFileChangesNothingAndSaysWhere) {
   const FakeMirror mirror(answer);
   Master master(kCalm, table("t", mirror.address()));

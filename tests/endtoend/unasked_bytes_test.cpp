@@ -120,7 +120,7 @@ TEST(UnaskedAnswers, ThatComeALittleLaterCloseTheIdleConnection) {
   mirror.send_rest();
   ASSERT_TRUE(eventually([&] { return master.count("unasked_bytes") == 1; }));
   EXPECT_EQ(master.word("/tables/0/shards/0/mirrors/0/last_error"),
-            "sent bytes nobody asked for on an idle connection");
+            "sent unrequested bytes on an idle connection");
   // From now on they follow at once, and no connection is used twice.
   for (std::size_t n = 2; n < 20; ++n) EXPECT_EQ(ask(client, n), "");
   EXPECT_EQ(mirror.connections(), 19U);

@@ -35,7 +35,7 @@ double sum_of(const Weights& weights) {
   return std::accumulate(weights.begin(), weights.end(), 0.0);
 }
 
-// HA-006 and the vectors of 10.1
+// HA-006
 TEST(NextWeights, MultiplyTheWeightByTheInverseLatency) {
   const Means means{10ms, 5ms, 30ms, 3ms};
   const auto first = after(Weights(4, 0.25), means);
@@ -150,7 +150,7 @@ TEST(NextWeights, AreTheSameInWhateverOrderTheMirrorsStand) {
   expect_near(weights, {reversed[2], reversed[1], reversed[0]}, 1e-12);
 }
 
-// Memory alone starves nobody (step 4 of the contract).
+// Memory alone starves no mirror (step 4 in karma_weights.hpp).
 TEST(NextWeights, AStarvedMirrorAsFastAsTheOthersStartsOver) {
   expect_near(after({0.4983, 0.4983, 0.0034}, Means(3, 10ms)), Weights(3, 1.0 / 3));
   expect_near(after({0.66, 0.33, 0.01}, {10ms, 10ms, 10ms}),

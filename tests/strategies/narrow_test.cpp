@@ -34,13 +34,13 @@ Candidates near(std::initializer_list<std::optional<Micros>> trips, Micros windo
   return prefer_near(set, from.value_or(Candidates::first(trips.size())), window);
 }
 
-TEST(PreferNear, KeepsMirrorsWithinTheWindowOfTheFastestBothEndsIncluded) {  // SS-155, 10.2
+TEST(PreferNear, KeepsMirrorsWithinTheWindowOfTheFastestBothEndsIncluded) {  // SS-155
   EXPECT_EQ(near({5ms, 20ms, 20'001us}, 15ms), set_of({0, 1}));
   EXPECT_EQ(near({10ms, 20ms, 100ms}, 15ms), set_of({0, 1}));
   EXPECT_EQ(near({100ms, 0ms, 15ms}, 15ms), set_of({1, 2}));
 }
 
-TEST(PreferNear, MeasuresFromTheFastestOfThoseAskedAbout) {  // SS-155, 10.2
+TEST(PreferNear, MeasuresFromTheFastestOfThoseAskedAbout) {  // SS-155
   EXPECT_EQ(near({26ms, 5ms, 100ms}, 15ms, set_of({0, 2})), set_of({0}));
   EXPECT_EQ(near({26ms, 5ms}, 15ms, Candidates{}), Candidates{});
 }

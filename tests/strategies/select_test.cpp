@@ -132,7 +132,7 @@ TEST_F(SelectWithNeed, TheSelectorMayLeaveNothingAndAddsNobody) {  // SS-020, SS
   EXPECT_EQ(pick({.need = &replica, .selector = &strangers}, set_), std::nullopt);
 }
 
-TEST_F(SelectWithNeed, TheSelectorSeesWhatTheStrategyAccepts) {  // section 7
+TEST_F(SelectWithNeed, TheSelectorSeesWhatTheStrategyAccepts) {  // SS-123
   Candidates offered;
   const Selector selector = [&](const SetPicture&, Candidates suitable) {
     offered = suitable;
@@ -144,14 +144,14 @@ TEST_F(SelectWithNeed, TheSelectorSeesWhatTheStrategyAccepts) {  // section 7
   EXPECT_EQ(offered, set_of({0, 2}));
 }
 
-TEST_F(SelectWithNeed, StrategyExclusionsNeverLeaveNothing) {  // section 7
+TEST_F(SelectWithNeed, StrategyExclusionsNeverLeaveNothing) {  // HA-022, HA-023
   const Need replica{.preference = {.mode = Mode::secondary}};
   EXPECT_EQ(acceptable({.need = &replica}, set_, testing::with_errors_in_a_row({0, 9, 7, 0}),
                        *make_strategy("nodeads", {})),
             set_of({2}));
 }
 
-TEST_F(SelectWithNeed, TheWindowStartsAtTheFastestOfThoseThatAreLeft) {  // SS-124, SS-155, 10.2
+TEST_F(SelectWithNeed, TheWindowStartsAtTheFastestOfThoseThatAreLeft) {  // SS-124, SS-155
   auto set = picture(SetKind::roles, testing::with_rtt(Role::replica, {26ms, 5ms, 100ms}));
   set.mirrors[1].role = Role::primary;
   const Need replica{.preference = {.mode = Mode::secondary}};

@@ -15,14 +15,14 @@ RoundTrips after(const std::vector<Micros>& measured) {
   return trips;
 }
 
-TEST(RoundTrips, TheFirstMeasurementIsTheAverageAlsoWhenItIsZero) {  // SS-152, 10.2
+TEST(RoundTrips, TheFirstMeasurementIsTheAverageAlsoWhenItIsZero) {  // SS-152
   EXPECT_EQ(RoundTrips().average(), std::nullopt);
   EXPECT_EQ(RoundTrips().smoothed(), std::nullopt);
   EXPECT_EQ(after({7ms}).smoothed(), Micros(7ms));
   EXPECT_EQ(after({0ms}).smoothed(), Micros(0));
 }
 
-TEST(RoundTrips, OneFifthOfTheNextMeasurementEntersTheAverage) {  // SS-153, 10.2
+TEST(RoundTrips, OneFifthOfTheNextMeasurementEntersTheAverage) {  // SS-153
   struct Row {
     Micros before, measured;
     double expected;
@@ -35,7 +35,7 @@ TEST(RoundTrips, OneFifthOfTheNextMeasurementEntersTheAverage) {  // SS-153, 10.
     EXPECT_NEAR(after({before, measured}).average().value(), expected, expected * 1e-9);
 }
 
-TEST(RoundTrips, ForgetASpikeStepByStep) {  // 10.2
+TEST(RoundTrips, ForgetASpikeStepByStep) {  // SS-153
   RoundTrips trips;
   for (const auto& [measured, expected] : {std::pair{10ms, 10'000us},
                                            {10ms, 10'000us},

@@ -13,7 +13,7 @@ using testing::picture;
 using testing::set_of;
 using testing::written;
 
-TEST(Staleness, ComparesTheReplicaWithThePrimary) {  // SS-048, 10.3
+TEST(Staleness, ComparesTheReplicaWithThePrimary) {  // SS-048
   struct Row {
     seconds s_updated, s_written, p_updated, p_written, expected;
   };
@@ -28,13 +28,13 @@ TEST(Staleness, ComparesTheReplicaWithThePrimary) {  // SS-048, 10.3
     }
 }
 
-TEST(Staleness, OfAnIdleSetIsTheIdleWritePeriodAndThePingInterval) {  // 10.3
+TEST(Staleness, OfAnIdleSetIsTheIdleWritePeriodAndThePingInterval) {  // SS-019, SS-048
   const auto set = picture(
       SetKind::roles, {written(Role::primary, 60s, 60s), written(Role::replica, 60s, 50s)}, 500ms);
   EXPECT_EQ(staleness(set, 1), Micros(10'500ms));
 }
 
-TEST(Staleness, WithoutAPrimaryComparesWithTheNewestReplica) {  // SS-049, 10.3
+TEST(Staleness, WithoutAPrimaryComparesWithTheNewestReplica) {  // SS-049
   const auto set =
       picture(SetKind::roles, {written(Role::replica, 1s, 20s), written(Role::replica, 99s, 5s)});
   EXPECT_EQ(staleness(set, 0), 10s);
@@ -56,7 +56,7 @@ TEST(Staleness, MayBeNegative) {  // SS-048
   EXPECT_EQ(suitable_for(need, set, Candidates::first(2)), set_of({1}));
 }
 
-TEST(Staleness, TheLimitIsInclusive) {  // SS-050, 10.3
+TEST(Staleness, TheLimitIsInclusive) {  // SS-050
   for (const auto& [at, expected] :
        {std::pair{10'000ms, Candidates::first(2)}, {9'999ms, Candidates::first(1)}}) {
     const auto set = picture(
@@ -117,7 +117,7 @@ TEST(InvalidPreference, ALimitIsPositiveAndFitsThirtyTwoBits) {  // SS-044
     EXPECT_FALSE(invalid({.mode = Mode::nearest, .max_staleness = limit})) << limit.count();
 }
 
-TEST(InvalidPreference, InASetWithRolesALimitIsNotTooSmall) {  // SS-042, SS-045, 10.3
+TEST(InvalidPreference, InASetWithRolesALimitIsNotTooSmall) {  // SS-042, SS-045
   const auto code = [](seconds limit, SetKind kind, Micros interval) {
     const auto why = invalid_for({.mode = Mode::nearest, .max_staleness = limit}, kind, interval);
     return why ? why->code : 0;

@@ -116,7 +116,7 @@ TEST(Suitable, PositionsThePictureDoesNotKnowAreNot) {
 
 constexpr auto kTwoSets = "zone:b,disk:ssd|zone:b";
 
-TEST(Tags, TheFirstSetThatMatchesAnybodyDecides) {  // SS-061, SS-063, 10.4
+TEST(Tags, TheFirstSetThatMatchesAnybodyDecides) {  // SS-061, SS-063
   const auto ssd = mirror(Role::replica, "zone:b,disk:ssd,size:l");
   const auto hdd = mirror(Role::replica, "zone:b,disk:hdd");
   const auto need = reading(Mode::secondary, kTwoSets);
@@ -124,7 +124,7 @@ TEST(Tags, TheFirstSetThatMatchesAnybodyDecides) {  // SS-061, SS-063, 10.4
   EXPECT_EQ(suitable(need, picture(SetKind::roles, {mirror(Role::unknown), hdd})), set_of({1}));
 }
 
-TEST(Tags, AnEmptySetMatchesMirrorsWithoutTags) {  // SS-061, 10.4
+TEST(Tags, AnEmptySetMatchesMirrorsWithoutTags) {  // SS-061
   const auto set = picture(SetKind::roles, {mirror(Role::replica), mirror(Role::replica)});
   EXPECT_EQ(suitable(reading(Mode::nearest, "zone:b|"), set), set_of({0, 1}));
 }
@@ -134,7 +134,7 @@ TEST(Tags, NoSetsMatchEverybody) {  // SS-062
   EXPECT_EQ(suitable(reading(Mode::nearest), set), set_of({0, 1}));
 }
 
-TEST(Tags, WhenNoSetMatchesOnlyTheModesThatPreferFallBack) {  // SS-064, 10.4
+TEST(Tags, WhenNoSetMatchesOnlyTheModesThatPreferFallBack) {  // SS-064
   const auto set =
       picture(SetKind::roles, {mirror(Role::primary, "zone:b"), mirror(Role::replica, "zone:b")});
   EXPECT_TRUE(suitable(reading(Mode::secondary, "zone:c"), set).empty());

@@ -1,10 +1,10 @@
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 
-#include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_json/judge.hpp"
+#include "agent/dialect/manticore_json/read_request.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
-#include "agent/dialect/manticore_json/request.hpp"
 #include "agent/dialect/manticore_json/search_plan.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -31,6 +31,7 @@ Preface preface_of(std::string_view body) {
   return preface;
 }
 
+/// Whether a request that names `table` asks such a mirror as it is.
 bool asks_for(std::span<const std::string> tables, std::string_view table) {
   return tables.size() == 1 && tables.front() == table;
 }
@@ -39,9 +40,7 @@ bool asks_for(std::span<const std::string> tables, std::string_view table) {
 void look_inside(const AgentReply& reply, bool merged, Judgement& judged) {
   const auto preface = preface_of(reply.body);
   if (preface.error) {
-    const auto error = agent_error_text(reply.body);
-    judged = judgement(
-        blame_of(error) == Blame::client ? Outcome::client_mistake : Outcome::agent_error, error);
+    judged = judge_error(agent_error_text(reply.body), reply.request);
     return;
   }
   if (merged) {
@@ -60,9 +59,12 @@ std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& req
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
   const auto at = read->table_span();
+  const auto other = read->other_table_span();
   return Parsed{.table = std::move(read->table),
                 .table_begin = at.begin,
                 .table_end = at.end,
+                .other_begin = other.begin,
+                .other_end = other.end,
                 .read = true,
                 .options = read->options};
 }
@@ -86,10 +88,8 @@ AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& pa
   const auto target_size = buffer.size();
   if (plan != nullptr) {
     plan->write(tables, buffer);
-  } else if (!asks_for(tables, parsed.table)) {
-    buffer.append(request.body.substr(0, parsed.table_begin));
-    append_tables(buffer, tables);
-    buffer.append(request.body.substr(parsed.table_end));
+  } else if (parsed.other_end != 0 || !asks_for(tables, parsed.table)) {
+    append_renamed(buffer, request.body, parsed, [&] { append_tables(buffer, tables); });
   }
   const std::string_view all(buffer);
   if (target_size != 0) written.target = all.substr(0, target_size);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "agent/dialect/manticore_json/keyed_hash.hpp"
 #include "agent/dialect/manticore_json/sort_value.hpp"
+#include "agent/json/keyed_hash.hpp"
 
 namespace karmad {
 
@@ -26,8 +26,8 @@ struct Head {
 
 enum class Advance { hit, end, malformed };
 
-/// Ids met so far. One block of memory, sized for all that can come; nobody can choose ids that
-/// collide.
+/// Ids met so far. One block of memory, sized for all that can come. The hash is keyed, so that no
+/// client can choose ids that collide.
 class SeenIds {
  public:
   explicit SeenIds(std::size_t most) : slots_(std::bit_ceil(most * 2 + 2)) {}
@@ -54,6 +54,8 @@ class Merge {
       : order_(order), lanes_(hits.size()), values_(hits.size() * order.keys.size()) {
     for (std::size_t s = 0; s < hits.size(); ++s) lanes_[s].rest = hits[s];
     heap_.reserve(hits.size());
+    const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
+    if (std::ranges::any_of(order.keys, has_path)) texts_.resize(values_.size());
   }
 
   std::expected<MergedHits, FanOut::BadReply> run(std::size_t offset, std::size_t limit) {
@@ -152,7 +154,7 @@ class Merge {
     }
     if (!members.complete()) return false;
     lane.hit.bytes = {begin, static_cast<std::size_t>(lane.rest.at - begin)};
-    return read_attributes(lane.hit.source, values);
+    return read_attributes(lane.hit.source, shard);
   }
 
   void read_key(SortKey::By by, std::string_view value, SortValue* values) const {
@@ -161,53 +163,49 @@ class Merge {
   }
 
   /// Fills the keys that are attributes. A member given twice counts once, the last time.
-  bool read_attributes(std::string_view source, SortValue* values) const {
+  bool read_attributes(std::string_view source, std::size_t shard) {
     const auto& keys = order_.keys;
     const auto is_attribute = [](const SortKey& key) { return key.by == SortKey::By::attribute; };
-    auto left = std::ranges::count_if(keys, is_attribute);
-    if (left == 0 || source.empty()) return true;
+    if (std::ranges::none_of(keys, is_attribute)) return true;
+    auto* const values = values_of(shard);
+    if (!source.empty()) {
+      JsonCursor json(source);
+      JsonMembers members(json);
+      while (const auto name = members.next()) {
+        const auto value = take_value(json);
+        if (!value) return false;
+        for (std::size_t k = 0; k < keys.size(); ++k)
+          if (is_attribute(keys[k]) && same_attribute(keys[k].name, *name))
+            values[k] = sort_value(*value);
+      }
+      if (!members.complete()) return false;
+    }
+    if (!texts_.empty()) read_paths(source, shard);
+    return true;
+  }
+
+  /// Fills the keys that are paths into a JSON attribute, unless the answer has a member of the
+  /// whole name (an expression that is called so).
+  void read_paths(std::string_view source, std::size_t shard) {
+    for (std::size_t k = 0; k < order_.keys.size(); ++k) {
+      const auto& key = order_.keys[k];
+      auto& value = values_of(shard)[k];
+      if (key.path.empty() || value.kind != SortValue::Kind::missing) continue;
+      value = json_sort_value(value_at(last_member(source, key.attribute), key.path),
+                              texts_[shard * order_.keys.size() + k]);
+    }
+  }
+
+  static std::string_view last_member(std::string_view source, std::string_view attribute) {
+    std::string_view found;
     JsonCursor json(source);
     JsonMembers members(json);
     while (const auto name = members.next()) {
       const auto value = take_value(json);
-      if (!value) return false;
-      for (std::size_t k = 0; k < keys.size(); ++k)
-        if (is_attribute(keys[k]) && same_attribute(keys[k].attribute, *name))
-          values[k] = sort_value(*value);
+      if (!value) break;  // never: the members were walked before
+      if (same_attribute(*name, attribute)) found = *value;
     }
-    if (!members.complete()) return false;
-    for (std::size_t k = 0; k < keys.size(); ++k)
-      if (is_attribute(keys[k]) && values[k].kind == SortValue::Kind::missing)
-        values[k] = nested_value(source, keys[k].attribute);
-    return true;
-  }
-
-  /// The value of `meta.color` where the answer has `{"meta":{"color":…}}`.
-  static SortValue nested_value(std::string_view object, std::string_view path) {
-    const auto dot = path.find('.');
-    if (dot == path.npos || !is_object(object)) return {};
-    const auto rest = path.substr(dot + 1);
-    JsonCursor json(object);
-    JsonMembers members(json);
-    while (const auto name = members.next()) {
-      const auto value = take_value(json);
-      if (!value) return {};
-      if (!same_attribute(*name, path.substr(0, dot))) continue;
-      if (rest.find('.') != rest.npos) return nested_value(*value, rest);
-      return member_value(*value, rest);
-    }
-    return {};
-  }
-
-  static SortValue member_value(std::string_view object, std::string_view wanted) {
-    JsonCursor json(object);
-    JsonMembers members(json);
-    while (const auto name = members.next()) {
-      const auto value = take_value(json);
-      if (!value) return {};
-      if (same_attribute(*name, wanted)) return sort_value(*value);
-    }
-    return {};
+    return found;
   }
 
   Head head(std::uint32_t shard) const {
@@ -248,6 +246,7 @@ class Merge {
   const HitOrder& order_;
   std::vector<Lane> lanes_;
   std::vector<SortValue> values_;  // lane by lane, one per sort key
+  std::vector<SortText> texts_;    // the same, of what stands inside JSON; empty: no key does
   std::vector<Head> heap_;         // lanes with a hit at their head, best first
 };
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_json/json_cursor.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 #include "agent/dialect/manticore_json/source_plan.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
 
@@ -35,7 +35,8 @@ struct HitOrder {
 /// `hits[s]` stands at the opening bracket of shard s's hits, or is null when it has none to give.
 /// Hits are read when they reach the head of their shard, so about offset + limit + shards of them
 /// are looked at; the number of allocations does not depend on the number of hits.
-/// Of equal hits with one id the last shard's stays; of different ones the better placed.
+/// Within a shard its own order stays, also where `order` knows none. Of hits with one id the first
+/// in that walk stays: of equal ones the last shard's, if the shards have their ties by id.
 std::expected<MergedHits, FanOut::BadReply> merge_hits(std::span<const JsonCursor> hits,
                                                        const HitOrder& order, std::size_t offset,
                                                        std::size_t limit);

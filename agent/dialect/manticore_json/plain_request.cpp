@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "agent/byte_blocks.hpp"
-#include "agent/dialect/manticore_json/json_cursor.hpp"
+#include "agent/json/byte_blocks.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
 namespace {
@@ -102,7 +102,8 @@ class Reader {
     in_options_ = *property == Property::options;
     if (*property == Property::table || *property == Property::index) {
       if (at == end_ || *at != '"' || (at = string(at + 1)) == nullptr) return nullptr;
-      request_.table.assign(from + 1, at - 1);
+      if (*property == Property::table || !request_[Property::table].found())
+        request_.table.assign(from + 1, at - 1);
     } else if ((at = value(at, 1)) == nullptr) {
       return nullptr;
     }

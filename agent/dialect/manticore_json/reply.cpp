@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 

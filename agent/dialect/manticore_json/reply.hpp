@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/manticore_json/json_cursor.hpp"
+#include "agent/json/json_cursor.hpp"
 
 namespace karmad {
 

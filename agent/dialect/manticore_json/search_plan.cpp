@@ -7,11 +7,12 @@
 #include <limits>
 #include <optional>
 
-#include "agent/dialect/manticore_json/aggregation_merge.hpp"
-#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/dialect/manticore_json/aggregations/aggregation_merge.hpp"
+#include "agent/dialect/manticore_json/aggregations/plan_aggregations.hpp"
 #include "agent/dialect/manticore_json/merge_hits.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -32,35 +33,41 @@ class Edits {
   void set(Property property, std::string value) {
     const auto span = request_[property];
     if (span.found())
-      edits_.push_back({span, std::move(value)});
+      edits_.push_back({span, std::move(value), false});
     else
       edits_.push_back({{request_.closing_brace, request_.closing_brace},
-                        fmt::format(",\"{}\":{}", name(property), value)});
+                        fmt::format(",\"{}\":{}", name(property), value),
+                        false});
   }
   void set(Property property, std::uint64_t value) { set(property, std::to_string(value)); }
+  void replace(ByteRange at, std::uint64_t value) {
+    edits_.push_back({at, std::to_string(value), false});
+  }
   void set_if_given(Property property, std::uint64_t value) {
     if (request_[property].found()) set(property, value);
   }
 
-  /// The body with all replacements made, cut in two where the table's name belongs.
-  void apply(std::string& before_table, std::string& after_table) {
-    edits_.push_back({request_.table_span(), {}});
+  /// The body with all replacements made, cut where the table's name belongs.
+  std::vector<std::string> apply() {
+    for (const auto property : {Property::table, Property::index})
+      if (request_[property].found()) edits_.push_back({request_[property], {}, true});
     std::ranges::stable_sort(edits_, {}, [](const Edit& edit) { return edit.at.begin; });
-    auto* out = &before_table;
+    std::vector<std::string> pieces(1);
     std::size_t copied = 0;
     for (const auto& edit : edits_) {
-      out->append(body_, copied, edit.at.begin - copied);
-      out->append(edit.text);
+      pieces.back().append(body_, copied, edit.at.begin - copied).append(edit.text);
       copied = edit.at.end;
-      if (edit.at.begin == request_.table_span().begin) out = &after_table;
+      if (edit.names_table) pieces.emplace_back();
     }
-    out->append(body_, copied);
+    pieces.back().append(body_, copied);
+    return pieces;
   }
 
  private:
   struct Edit {
     ByteRange at;
     std::string text;
+    bool names_table = false;
   };
   std::string_view body_;
   const SearchRequest& request_;
@@ -73,18 +80,22 @@ struct Window {
   std::optional<std::uint64_t> max_matches;
 };
 
-std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
-                                                                  const SearchRequest& request,
-                                                                  Property property) {
-  const auto span = request[property];
+std::expected<std::optional<std::uint64_t>, ClientError> count_in(std::string_view body,
+                                                                  ByteRange span,
+                                                                  std::string_view what) {
   if (!span.found()) return std::nullopt;
   const auto text = span.in(body);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value > kLargestCount)
-    return refused(
-        fmt::format("\"{}\" must be an integer from 0 to {}", name(property), kLargestCount));
+    return refused(fmt::format("{} must be an integer from 0 to {}", what, kLargestCount));
   return value;
+}
+
+std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
+                                                                  const SearchRequest& request,
+                                                                  Property property) {
+  return count_in(body, request[property], fmt::format("\"{}\"", name(property)));
 }
 
 /// A count that has two names.
@@ -109,9 +120,11 @@ std::expected<Window, ClientError> window_of(std::string_view body, const Search
   if (!offset) return std::unexpected(offset.error());
   const auto max_matches = count_of(body, request, Property::max_matches);
   if (!max_matches) return std::unexpected(max_matches.error());
+  const auto option = count_in(body, request.max_matches_option, "options.max_matches");
+  if (!option) return std::unexpected(option.error());
   window.limit = limit->value_or(kDefaultLimit);
   window.offset = offset->value_or(0);
-  window.max_matches = *max_matches;
+  window.max_matches = *option ? *option : *max_matches;  // the server reads `options` last
   return window;
 }
 
@@ -132,10 +145,6 @@ std::optional<ClientError> unmergeable(std::string_view body, const SearchReques
   if (request[Property::aggregations].found())
     return ClientError{400, "\"aggregations\" is not a property of a search; write \"aggs\""};
   return std::nullopt;
-}
-
-bool asks_for_scores(const std::vector<SortKey>& keys) {
-  return std::ranges::any_of(keys, [](const auto& key) { return key.by == SortKey::By::score; });
 }
 
 /// What all shards together say besides hits and aggregations.
@@ -167,54 +176,62 @@ std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(std::string
   if (auto refusal = unmergeable(body, request)) return std::unexpected(std::move(*refusal));
   const auto window = window_of(body, request);
   if (!window) return std::unexpected(window.error());
-  auto keys = plan_sort(request[Property::sort].in(body));
-  if (!keys) return std::unexpected(keys.error());
-  auto source = plan_source(request[Property::source].in(body), *keys);
+  auto sort = plan_sort(request[Property::sort].in(body));
+  if (!sort) return std::unexpected(sort.error());
+  auto source = plan_source(request[Property::source].in(body), sort->keys);
   if (!source) return std::unexpected(source.error());
-  auto aggregations = plan_aggregations(request[Property::aggs].in(body));
+  const auto most = window->max_matches.value_or(kDefaultMaxMatches);
+  auto aggregations = plan_aggregations(request[Property::aggs].in(body),
+                                        {.limit = window->limit, .max_matches = most});
   if (!aggregations) return std::unexpected(aggregations.error());
 
-  const auto most = window->max_matches.value_or(kDefaultMaxMatches);
   const auto page_end = std::min(window->offset + window->limit, most);
   auto plan = std::make_unique<SearchPlan>();
   plan->collation_ = collation;
   plan->offset_ = std::min(window->offset, page_end);
   plan->limit_ = page_end - plan->offset_;
 
-  // The shards give what stands before the page too, for it may end up behind it. Nobody needs it
-  // when the page is empty.
+  // The shards also return the hits before the page, since after merging these may belong to it.
+  // They are not needed when the page is empty.
   auto asked = plan->limit_ == 0 ? 0 : page_end;
   Edits edits(body, request);
   if (asked != 0) {
-    edits.set(Property::sort, write_sort(*keys));
-    if (asks_for_scores(*keys)) edits.set(Property::track_scores, "true");
+    // Without a `sort` the server's own order, best score first, is the one that is wanted.
+    if (request[Property::sort].found()) {
+      edits.set(Property::sort, write_sort(*sort));
+      if (sort->scores) edits.set(Property::track_scores, "true");
+    }
     if (source->rewritten) edits.set(Property::source, *source->rewritten);
   }
   if (!aggregations->empty()) {
     edits.set(Property::aggs, aggregations->rewritten);
     // Without hits and with one aggregation the server counts groups instead of documents; one hit
-    // that nobody will see keeps hits.total what it says.
+    // that is dropped afterwards keeps hits.total a count of documents.
     asked = std::max<std::uint64_t>(asked, 1);
   }
   const auto kept = std::max<std::uint64_t>({most, asked, aggregations->most_buckets});
-  if (kept > most || window->max_matches) edits.set(Property::max_matches, kept);
+  if (request.max_matches_option.found())
+    edits.replace(request.max_matches_option, kept);
+  else if (kept > most || window->max_matches)
+    edits.set(Property::max_matches, kept);
   const bool sized = request[Property::size].found() && !request[Property::limit].found();
   edits.set(sized ? Property::size : Property::limit, asked);
   if (!sized) edits.set_if_given(Property::size, asked);
   edits.set_if_given(Property::offset, 0);
   edits.set_if_given(Property::from, 0);
-  edits.apply(plan->before_table_, plan->after_table_);
+  plan->around_table_ = edits.apply();
 
-  plan->keys_ = std::move(*keys);
+  plan->keys_ = std::move(sort->keys);
   plan->source_ = std::move(*source);
   plan->aggregations_ = std::move(*aggregations);
   return plan;
 }
 
 void SearchPlan::write(std::span<const std::string> tables, std::string& body) const {
-  body += before_table_;
-  append_tables(body, tables);
-  body += after_table_;
+  for (const auto& piece : around_table_) {
+    if (&piece != &around_table_.front()) append_tables(body, tables);
+    body += piece;
+  }
 }
 
 /// Buckets are sorted, each with memory of its own; every sort key is looked for in every hit.

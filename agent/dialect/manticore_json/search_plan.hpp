@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_json/aggregation_plan.hpp"
+#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
 #include "agent/dialect/manticore_json/request.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 #include "agent/dialect/manticore_json/source_plan.hpp"
@@ -28,8 +28,7 @@ class SearchPlan final : public FanOut {
                                 std::string& out) const override;
 
  private:
-  std::string before_table_;  // a shard's request up to the table's name
-  std::string after_table_;   // and behind it
+  std::vector<std::string> around_table_;  // a shard's request, cut where it names its table
   std::size_t offset_ = 0;
   std::size_t limit_ = 0;  // of the page, cut to max_matches
   std::vector<SortKey> keys_;

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/manticore_json/json_text.hpp"
+#include <algorithm>
+#include <optional>
+#include <span>
+
 #include "agent/dialect/manticore_json/parse_part.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -13,6 +17,8 @@ using Keys = std::vector<SortKey>;
 
 /// Far more than a server sorts by; bounds the work per hit.
 constexpr std::size_t kMostKeys = 16;
+/// Each step passes over what is left of the value, so this bounds the work per hit too.
+constexpr std::size_t kMostSteps = 32;
 
 std::expected<bool, ClientError> is_descending(std::string_view attribute,
                                                const rapidjson::Value& order) {
@@ -25,10 +31,27 @@ std::expected<bool, ClientError> is_descending(std::string_view attribute,
 }
 
 SortKey key_named(std::string_view attribute) {
-  // Best first is what everybody means by a score; everything else ascends by default.
-  if (attribute == "_score") return {SortKey::By::score, true, {}};
-  if (same_attribute(attribute, "id") || attribute == "_id") return {SortKey::By::id, false, {}};
-  return {SortKey::By::attribute, false, std::string(attribute)};
+  // By default a score sorts best first; everything else ascends.
+  if (attribute == "_score") return {.by = SortKey::By::score, .descending = true};
+  if (same_attribute(attribute, "id") || attribute == "_id") return {.by = SortKey::By::id};
+  SortKey key{.name = std::string(attribute)};
+  if (auto path = read_json_path(attribute)) {
+    key.attribute = std::move(path->attribute);
+    key.path = std::move(path->steps);
+  } else {
+    key.attribute = key.name;
+  }
+  return key;
+}
+
+/// What no shard would sort by.
+std::optional<ClientError> unknown_to_server(std::string_view attribute,
+                                             const rapidjson::Value& how) {
+  for (const auto* property : {"missing", "nested_path", "nested_filter"})
+    if (how.HasMember(property))
+      return ClientError{
+          400, fmt::format("\"{}\" property not supported: sort key \"{}\"", property, attribute)};
+  return std::nullopt;
 }
 
 std::expected<SortKey, ClientError> key_of(std::string_view attribute,
@@ -40,10 +63,20 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
     return refused(
         "sorting by _geo_distance cannot be merged: the table has several shards; "
         "sort by an expression that computes the distance");
-  if (attribute == "_script") return refused("sorting by _script is not supported");
+  if (attribute == "_script") return refused("\"_script\" property not supported");
+  if (attribute.find('(') != attribute.npos)
+    return refused(
+        fmt::format("sorting by {} cannot be merged: the table has several shards; give the "
+                    "expression a name in \"expressions\" and sort by that name",
+                    attribute));
   auto key = key_named(attribute);
+  if (key.path.size() > kMostSteps)
+    return refused(
+        fmt::format("a sort key leads deeper than {} steps into a JSON attribute", kMostSteps));
   if (how == nullptr) return key;
   if (how->IsObject()) {
+    if (auto refusal = unknown_to_server(attribute, *how))
+      return std::unexpected(std::move(*refusal));
     if (how->HasMember("mode"))
       return refused(
           fmt::format("\"mode\" of sort key \"{}\" cannot be merged: the table has "
@@ -88,7 +121,11 @@ bool same_attribute(std::string_view a, std::string_view b) {
   return true;
 }
 
-std::expected<Keys, ClientError> plan_sort(std::string_view text) {
+bool SortPlan::is_default() const {
+  return asked == 1 && keys.front().by == SortKey::By::score && keys.front().descending;
+}
+
+std::expected<SortPlan, ClientError> plan_sort(std::string_view text) {
   Keys given;
   if (!text.empty()) {
     rapidjson::Document sort;
@@ -103,24 +140,28 @@ std::expected<Keys, ClientError> plan_sort(std::string_view text) {
   if (given.size() > kMostKeys) return refused(fmt::format("more than {} sort keys", kMostKeys));
   if (given.empty()) given.push_back(key_named("_score"));
 
-  Keys keys;
-  for (auto& key : given) {
-    const bool last = key.by == SortKey::By::id;
-    keys.push_back(std::move(key));
-    if (last) return keys;
+  SortPlan plan{.keys = std::move(given)};
+  auto& keys = plan.keys;
+  plan.scores = std::ranges::find(keys, SortKey::By::score, &SortKey::by) != keys.end();
+  if (const auto id = std::ranges::find(keys, SortKey::By::id, &SortKey::by); id != keys.end()) {
+    keys.erase(id + 1, keys.end());
+    plan.asked = keys.size();
+    return plan;
   }
+  plan.asked = keys.size();
   keys.push_back(key_named("id"));
-  return keys;
+  if (!plan.is_default() && keys.size() <= kMostServerKeys) plan.asked = keys.size();
+  return plan;
 }
 
-std::string write_sort(const Keys& keys) {
+std::string write_sort(const SortPlan& plan) {
   std::string text = "[";
-  for (const auto& key : keys) {
+  for (const auto& key : std::span(plan.keys).first(plan.asked)) {
     if (text.size() > 1) text += ',';
     text += '{';
     append_json_quoted(text, key.by == SortKey::By::score ? "_score"
                              : key.by == SortKey::By::id  ? "id"
-                                                          : std::string_view(key.attribute));
+                                                          : std::string_view(key.name));
     text += key.descending ? ":\"desc\"}" : ":\"asc\"}";
   }
   return text + ']';

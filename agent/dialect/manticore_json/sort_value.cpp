@@ -7,7 +7,7 @@
 #include <optional>
 #include <system_error>
 
-#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -127,6 +127,22 @@ SortValue sort_value(std::string_view value) {
       sorted.kind = SortValue::Kind::number;
       sorted.number = json_number(value);
   }
+  return sorted;
+}
+
+SortValue json_sort_value(std::string_view value, SortText& room) {
+  auto sorted = sort_value(value);
+  const bool number =
+      !value.empty() && (value.front() == '-' || (value.front() >= '0' && value.front() <= '9'));
+  if (sorted.kind == SortValue::Kind::text) return sorted;
+  sorted.kind = SortValue::Kind::text;
+  if (!number) return sorted;
+  sorted.text = value;
+  if (sorted.number.integer) return sorted;
+  const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(),
+                                          sorted.number.real, std::chars_format::fixed, 6);
+  if (error == std::errc{})
+    sorted.text = {room.data(), static_cast<std::size_t>(end - room.data())};
   return sorted;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string_view>
@@ -35,6 +36,14 @@ struct SortValue {
 
 /// `value`: bytes of any JSON value. `true` and `false` count as 1 and 0.
 SortValue sort_value(std::string_view value);
+
+/// A place for the text of a number that stands in JSON in another way.
+using SortText = std::array<char, 32>;
+
+/// What stands inside a JSON attribute is ordered as text: integers as they stand (so 10 comes
+/// before 9), real numbers with six decimals, strings; anything else, and nothing, as an empty
+/// text. `room` may hold that text for as long as the value is used.
+SortValue json_sort_value(std::string_view value, SortText& room);
 
 /// A number that decides most comparisons at once: of two values with different ranks the one with
 /// the lower rank is the lower one, whatever the collation; equal ranks say nothing.

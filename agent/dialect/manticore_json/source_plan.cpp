@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 

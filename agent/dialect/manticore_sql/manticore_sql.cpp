@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/manticore_json/json_cursor.hpp"
-#include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -124,11 +124,7 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   } else {
     read_members(json, error, warning);
   }
-  if (!error.empty()) {
-    const auto text = json_unescaped(error);
-    return judgement(
-        blame_of(text) == Blame::client ? Outcome::client_mistake : Outcome::agent_error, text);
-  }
+  if (!error.empty()) return judge_error(json_unescaped(error), reply.request);
   if (warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
 }

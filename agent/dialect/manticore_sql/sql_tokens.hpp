@@ -29,7 +29,7 @@ struct SqlToken {
 };
 
 /// Cuts a statement into tokens, one at a time. Knows quotes, backquotes and `/* */`, but no
-/// grammar. What not every engine reads alike is a token of its own kind, which nobody may pass on:
+/// grammar. What engines read differently is a token of its own kind, which is never passed on:
 /// the comments `--`, `#` and `/*!`, a `*` in a comment, marks of SQL in double quotes and
 /// backquotes, control characters. The engine would find statements there that are none here.
 class SqlTokens {

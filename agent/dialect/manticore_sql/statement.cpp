@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
-#include "agent/transport/http_syntax.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 

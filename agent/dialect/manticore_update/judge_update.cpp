@@ -4,10 +4,10 @@
 #include <charconv>
 #include <string>
 
-#include "agent/dialect/manticore_json/json_cursor.hpp"
-#include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -73,22 +73,24 @@ Judgement judge_failure(const AgentReply& reply, const Said& said, Judgement jud
     return judgement(Outcome::client_mistake, text.empty() ? "actions of the bulk failed" : text);
   // Older releases send a conflict as 500 and its status within.
   if (said.status >= 400 && said.status < 500)
-    return judge_reply({said.status, reply.content_type, reply.body});
-  if (is_conflict(text) || blame_of(text) == Blame::client)
-    return judgement(Outcome::client_mistake, text);
-  return judgement(Outcome::agent_error, text.empty() ? judged.message : text);
+    return judge_reply({said.status, reply.content_type, reply.body, reply.whole, reply.request});
+  if (is_conflict(text)) return judgement(Outcome::client_mistake, text);
+  if (text.empty()) return judgement(Outcome::agent_error, judged.message);
+  return judge_error(text, reply.request);
 }
 
 }  // namespace
 
 Judgement judge_update(const AgentReply& reply) {
   const bool done = reply.status == 200 || reply.status == 201;  // created
-  auto judged = judge_reply({done ? 200 : reply.status, reply.content_type, reply.body});
+  auto judged = judge_reply(
+      {done ? 200 : reply.status, reply.content_type, reply.body, reply.whole, reply.request});
   if (judged.outcome != Outcome::answered && judged.outcome != Outcome::agent_error) return judged;
   const auto said = said_in(reply.body);
   if (judged.outcome == Outcome::agent_error) return judge_failure(reply, said, std::move(judged));
   if (done && !said.errors && !said.error.empty())
-    return judge_failure({200, reply.content_type, reply.body}, said, std::move(judged));
+    return judge_failure({200, reply.content_type, reply.body, reply.whole, reply.request}, said,
+                         std::move(judged));
   if (said.warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
 }

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
+#include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -21,8 +22,10 @@ std::expected<Parsed, ClientError> ManticoreUpdate::parse(const ClientRequest& r
   auto named = read(request.body, settings_.max_json_depth);
   if (!named) return std::unexpected(std::move(named.error()));
   return Parsed{.table = std::move(named->table),
-                .table_begin = named->place.begin,
-                .table_end = named->place.end,
+                .table_begin = named->places.first.begin,
+                .table_end = named->places.first.end,
+                .other_begin = named->places.second.begin,
+                .other_end = named->places.second.end,
                 .read = false,
                 .options = {}};
 }
@@ -44,13 +47,12 @@ AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& 
     buffer.append(request.path).append("?").append(request.query);
   }
   const auto target_size = buffer.size();
-  const bool renamed = !tables.empty() && tables.front() != parsed.table;
+  const bool renamed = !tables.empty() && (tables.front() != parsed.table || parsed.other_end != 0);
   if (renamed && is_bulk(request.path)) {
     append_renamed_bulk(buffer, request.body, settings_.max_json_depth, tables.front());
   } else if (renamed) {
-    buffer.append(request.body.substr(0, parsed.table_begin));
-    append_json_quoted(buffer, tables.front());
-    buffer.append(request.body.substr(parsed.table_end));
+    append_renamed(buffer, request.body, parsed,
+                   [&] { append_json_quoted(buffer, tables.front()); });
   }
   const std::string_view all(buffer);
   if (target_size != 0) written.target = all.substr(0, target_size);
@@ -60,6 +62,11 @@ AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& 
 
 Judgement ManticoreUpdate::judge(const AgentReply& reply, bool) const {
   return judge_update(reply);
+}
+
+std::optional<std::string> ManticoreUpdate::body_for_client(const Parsed& parsed,
+                                                            std::string_view body) const {
+  return with_table(body, parsed.table);
 }
 
 void ManticoreUpdate::refuse(int, std::string_view reason, std::string& out) const {

@@ -14,11 +14,13 @@ class ManticoreUpdate final : public Dialect {
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
                                                               std::size_t shards) const override;
-  /// An update changes one table: of several the mirror's first is taken. The answer comes back as
-  /// the mirror gave it, so the table it names there is the mirror's.
+  /// An update changes one table: of several the mirror's first is taken.
   AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
+  /// Names the table as the client did.
+  std::optional<std::string> body_for_client(const Parsed& parsed,
+                                             std::string_view body) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;
 
  private:

@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "agent/dialect/manticore_json/json_text.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 
@@ -37,7 +38,9 @@ class Listener {
  public:
   Listener(Form form, unsigned max_depth, std::string_view text,
            const rapidjson::MemoryStream& stream, std::string& table)
-      : form_(form), max_depth_(max_depth), text_(text), stream_(stream), table_(table) {}
+      : form_(form), max_depth_(max_depth), text_(text), stream_(stream), table_(table) {
+    table_.clear();
+  }
 
   bool Null() { return other(); }
   bool Bool(bool) { return other(); }
@@ -64,14 +67,20 @@ class Listener {
     return true;
   }
 
-  const ByteRange& place() const { return place_; }
+  TablePlaces places() const {
+    if (!index_.found()) return {named_, {}};
+    if (!named_.found()) return {index_, {}};
+    return named_.begin < index_.begin ? TablePlaces{named_, index_} : TablePlaces{index_, named_};
+  }
   bool has_action() const { return has_action_; }
   std::string& reason() { return reason_; }
 
  private:
+  enum class At : std::uint8_t { other, table, index };
+
   /// How deep the members of an update stand.
   unsigned level() const { return form_ == Form::bulk ? 2 : 1; }
-  bool names_table() const { return depth_ == level() && at_table_; }
+  bool names_table() const { return depth_ == level() && at_ != At::other; }
 
   bool fail(std::string reason) {
     reason_ = std::move(reason);
@@ -109,28 +118,18 @@ class Listener {
 
   bool hear_member(std::string_view key) {
     if (form_ == Form::bulk && key == "_index") return fail(kElasticForm);
-    at_table_ = key == "table" || key == "index";
-    if (!at_table_ && may_name_table(key))
-      return fail(
-          "has a key that some take for \"table\" or \"index\", but not all; write it small");
-    if (!at_table_) return true;
-    if (place_.found())
-      return fail("names its table twice; \"table\" and \"index\" mean the same, give one of them");
+    at_ = key == "table" ? At::table : key == "index" ? At::index : At::other;
+    if (at_ == At::other) return !may_name_table(key) || fail(why_key_is_refused(key));
+    if ((at_ == At::table ? named_ : index_).found())
+      return fail(fmt::format("gives \"{}\" twice", key));
     begin_ = after_colon();
     return true;
   }
 
+  /// Of both names that of `table` counts.
   bool take_table(std::string_view table) {
-    if (table.empty()) return fail("names a table without a name");
-    if (table.find(',') != table.npos)
-      return fail(fmt::format("names several tables, \"{}\"; name one", shown(table)));
-    if (table == "_all") return fail("names \"_all\", which is not supported; name one table");
-    if (table_.empty()) table_ = table;
-    if (table_ != table)
-      return fail(
-          fmt::format("names table \"{}\", the lines before it \"{}\"; all must name the same",
-                      shown(table), shown(table_)));
-    place_ = {begin_, stream_.Tell()};
+    if (at_ == At::table || !named_.found()) table_ = table;
+    (at_ == At::table ? named_ : index_) = {begin_, stream_.Tell()};
     return true;
   }
 
@@ -143,12 +142,13 @@ class Listener {
   unsigned max_depth_;
   std::string_view text_;
   const rapidjson::MemoryStream& stream_;
-  std::string& table_;  ///< empty until the first name was heard
-  ByteRange place_;
+  std::string& table_;
+  ByteRange named_;  ///< the value of `table`
+  ByteRange index_;  ///< the value of `index`
   std::size_t begin_ = 0;
   unsigned depth_ = 0;
   bool has_action_ = false;
-  bool at_table_ = false;
+  At at_ = At::other;
   std::string reason_;
 };
 
@@ -159,11 +159,11 @@ class UpdateReader {
       : form_(form), max_depth_(std::min(max_depth, kDeepestRequest)) {}
 
   /// Where `text` names its table, or what it does wrong.
-  std::expected<ByteRange, std::string> read(std::string_view text) {
+  std::expected<TablePlaces, std::string> read(std::string_view text) {
     // Documents are passed on as they are: their strings are not checked for UTF-8, their numbers
     // need no exact value.
     rapidjson::MemoryStream stream(text.data(), text.size());
-    Listener listener(form_, max_depth_, text, stream, table_);
+    Listener listener(form_, max_depth_, text, stream, heard_);
     const auto parsed = reader_.Parse<rapidjson::kParseIterativeFlag>(stream, listener);
     if (!listener.reason().empty()) return std::unexpected(std::move(listener.reason()));
     if (parsed.IsError())
@@ -175,17 +175,31 @@ class UpdateReader {
     if (form_ == Form::bulk && !listener.has_action())
       return std::unexpected(
           "holds no action; insert, create, replace, update and delete are some");
-    if (!listener.place().found())
-      return std::unexpected("names no table; give its name in \"table\"");
-    return listener.place();
+    const auto places = listener.places();
+    if (!places.found()) return std::unexpected("names no table; give its name in \"table\"");
+    if (auto wrong = take_heard()) return std::unexpected(*std::move(wrong));
+    return places;
   }
 
   std::string& table() { return table_; }
 
  private:
+  /// What is wrong with the name that was heard, or with this one beside those before.
+  std::optional<std::string> take_heard() {
+    if (heard_.empty()) return "names a table without a name";
+    if (heard_.find(',') != std::string::npos)
+      return fmt::format("names several tables, \"{}\"; name one", shown(heard_));
+    if (heard_ == "_all") return "names \"_all\", which is not supported; name one table";
+    if (table_.empty()) table_ = heard_;
+    if (wire::same_word(table_, heard_)) return std::nullopt;
+    return fmt::format("names table \"{}\", the lines before it \"{}\"; all must name the same",
+                       shown(heard_), shown(table_));
+  }
+
   Form form_;
   unsigned max_depth_;
-  std::string table_;
+  std::string table_;  ///< empty until the first name was heard
+  std::string heard_;
   // Strings and nesting of an ordinary document fit here, so that a pass allocates nothing.
   alignas(16) char workspace_[8192];
   rapidjson::MemoryPoolAllocator<> pool_{workspace_, sizeof workspace_};
@@ -231,9 +245,12 @@ std::expected<std::string, std::string> visit_places(std::string_view body, unsi
   UpdateReader reader(Form::bulk, max_depth);
   Lines lines(body);
   while (const auto line = lines.next()) {
-    const auto place = reader.read(line->text);
-    if (!place) return std::unexpected(fmt::format("line {} {}", line->number, place.error()));
-    visit(ByteRange{line->begin + place->begin, line->begin + place->end});
+    const auto places = reader.read(line->text);
+    if (!places) return std::unexpected(fmt::format("line {} {}", line->number, places.error()));
+    const auto in_body = [&](ByteRange at) {
+      return at.found() ? ByteRange{line->begin + at.begin, line->begin + at.end} : at;
+    };
+    visit(TablePlaces{in_body(places->first), in_body(places->second)});
   }
   return std::move(reader.table());
 }
@@ -250,18 +267,19 @@ std::expected<NamedTable, ClientError> read_update(std::string_view body, unsign
         "the body is empty; an update is a JSON object like "
         "{\"table\":\"name\",\"id\":1,\"doc\":{...}}");
   UpdateReader reader(Form::single, max_depth);
-  const auto place = reader.read(body);
-  if (!place) return refused(fmt::format("the request {}", place.error()));
-  return NamedTable{std::move(reader.table()), *place};
+  const auto places = reader.read(body);
+  if (!places) return refused(fmt::format("the request {}", places.error()));
+  return NamedTable{std::move(reader.table()), *places};
 }
 
 std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned max_depth) {
   NamedTable named;
-  auto table = visit_places(body, max_depth, [&](ByteRange place) {
-    if (!named.place.found()) named.place = place;
+  auto table = visit_places(body, max_depth, [&](const TablePlaces& places) {
+    if (!named.places.found()) named.places.first = places.first;
+    if (!named.places.second.found()) named.places.second = places.second;
   });
   if (!table) return refused(std::move(table.error()));
-  if (!named.place.found())
+  if (!named.places.found())
     return refused(
         "the body is empty; a bulk holds one JSON object a line, like "
         "{\"insert\":{\"table\":\"name\",\"id\":1,\"doc\":{...}}}");
@@ -274,9 +292,12 @@ void append_renamed_bulk(std::string& out, std::string_view body, unsigned max_d
   std::string quoted;
   append_json_quoted(quoted, table);
   std::size_t copied = 0;
-  [[maybe_unused]] const auto read = visit_places(body, max_depth, [&](ByteRange place) {
-    out.append(body.substr(copied, place.begin - copied)).append(quoted);
-    copied = place.end;
+  [[maybe_unused]] const auto read = visit_places(body, max_depth, [&](const TablePlaces& places) {
+    for (const auto place : {places.first, places.second}) {
+      if (!place.found()) continue;
+      out.append(body.substr(copied, place.begin - copied)).append(quoted);
+      copied = place.end;
+    }
   });
   assert(read.has_value());
   out.append(body.substr(copied));

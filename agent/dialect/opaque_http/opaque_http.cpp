@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "agent/dialect/manticore_json/json_text.hpp"
 #include "agent/dialect/opaque_http/follow_up.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
@@ -17,6 +17,18 @@ bool covered(const std::vector<std::string>& patterns, std::string_view path) {
     pattern.remove_suffix(1);
     return path.starts_with(pattern);
   });
+}
+
+/// The whole body of a 500 or 501 that may be about the request: JSON of some length. What else
+/// stands there, as a page of the web server in front, is the same for every request.
+std::string complaint_in(const AgentReply& reply) {
+  constexpr std::size_t kLongest = 16 << 10;
+  if (reply.status != 500 && reply.status != 501) return {};
+  if (!reply.whole || reply.body.size() > kLongest) return {};
+  const auto body = reply.body.substr(0, reply.body.find_last_not_of(kJsonSpace) + 1);
+  const bool json = body.size() > 2 && (body.ends_with('}') || body.ends_with(']')) &&
+                    (body.starts_with('{') || body.starts_with('['));
+  return std::string(json ? body : std::string_view{});
 }
 
 class OpaqueHttp final : public Dialect {
@@ -65,7 +77,9 @@ class OpaqueHttp final : public Dialect {
 
   Judgement judge(const AgentReply& reply, bool) const override {
     if (reply.status >= 500 || reply.status == 429)
-      return {Outcome::agent_error, fmt::format("answered with status {}", reply.status)};
+      return {.outcome = Outcome::agent_error,
+              .message = fmt::format("answered with status {}", reply.status),
+              .complaint = complaint_in(reply)};
     if (reply.status >= 400)
       return {Outcome::client_mistake, fmt::format("answered with status {}", reply.status)};
     return {Outcome::answered, {}};

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "agent/dialect/manticore_json/plain_request.hpp"
+#include "agent/dialect/manticore_json/read_request.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -49,11 +50,11 @@ std::string mutated(std::string text, std::mt19937& random) {
 TEST(MutatedReplies, AreMergedOrRefusedAndNeverCrash) {
   const Searching searching;
   const std::string body =
-      R"x({"table":"t","limit":4,"offset":1,"sort":[{"brand":"desc"},{"meta.n":"asc"},"_score"],"_source":{"excludes":["b*"]},"aggs":{"b":{"terms":{"field":"brand"}},"a":{"avg":{"field":"p"}},"r":{"range":{"field":"p","ranges":[{"to":1},{"from":1}]}},"h":{"histogram":{"field":"p","interval":2,"keyed":true}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}]}},"m":{"min":{"field":"p"}},"s":{"sum":{"field":"p"}}}})x";
+      R"x({"table":"t","limit":4,"offset":1,"sort":[{"brand":"desc"},{"meta.n":"asc"},"meta.l[1]['x']","_score"],"_source":{"excludes":["b*"]},"aggs":{"b":{"terms":{"field":"brand"}},"a":{"avg":{"field":"p"}},"r":{"range":{"field":"p","ranges":[{"to":1},{"from":1}]}},"h":{"histogram":{"field":"p","interval":2,"keyed":true}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}]}},"j":{"terms":{"field":"meta.s"},"sort":["meta.s"]},"m":{"min":{"field":"p"}},"s":{"sum":{"field":"p"}}}})x";
   const std::string reply = answer(
       3,
-      R"({"_id":7,"_score":3,"_source":{"brand":"z\u00e9\"","meta":{"n":1.5},"p":[1,2]},"highlight":{"t":["<b>x</b>"]}},{"_id":"a","_score":2,"_source":{"brand":"b","meta.n":18446744073709551615}},{"_id":9,"_score":1,"_source":{"brand":null}})",
-      R"(,"aggregations":{"b":{"buckets":[{"key":"z","doc_count":2},{"key":"b","doc_count":1}]},"a":{"value":1.50000000},"_karmad_sum_0":{"value":4.5},"r":{"buckets":[{"key":"*-1","to":1,"doc_count":1},{"key":"1-*","from":1,"doc_count":2}]},"h":{"buckets":{"0":{"key":0,"doc_count":1},"2":{"key":2,"doc_count":2}}},"c":{"after_key":{"x":2},"buckets":[{"key":{"x":1},"doc_count":1},{"key":{"x":2},"doc_count":2}]},"m":{"value":1},"s":{"value":4.5}})");
+      R"({"_id":7,"_score":3,"_source":{"brand":"z\u00e9\"","meta":{"n":1.5,"l":[0,{"x":2.5e9}]},"p":[1,2]},"highlight":{"t":["<b>x</b>"]}},{"_id":"a","_score":2,"_source":{"brand":"b","meta.n":18446744073709551615}},{"_id":9,"_score":1,"_source":{"brand":null}})",
+      R"(,"aggregations":{"b":{"buckets":[{"key":"z","doc_count":2},{"key":"b","doc_count":1}]},"a":{"value":1.50000000},"r":{"buckets":[{"key":"*-1","to":1,"doc_count":1},{"key":"1-*","from":1,"doc_count":2}]},"h":{"buckets":{"0":{"key":0,"doc_count":1},"2":{"key":2,"doc_count":2}}},"c":{"after_key":{"x":2},"buckets":[{"key":{"x":1},"doc_count":1},{"key":{"x":2},"doc_count":2}]},"j":{"buckets":[{"key":"Red","doc_count":1},{"key":10,"doc_count":1},{"key":9.500000,"doc_count":1},{"key":null,"doc_count":1}]},"m":{"value":1},"s":{"value":4.5}})");
   const auto request = Searching::post(body);
   const auto parsed = searching.dialect().parse(request);
   ASSERT_TRUE(parsed);
@@ -84,11 +85,43 @@ TEST(MutatedReplies, AreMergedOrRefusedAndNeverCrash) {
   EXPECT_LT(merged, 19'000u);
 }
 
+// Of a page that each shard may have more of, so that their order is checked and the page is cut.
+TEST(MutatedReplies, OfACompositeAreMergedOrRefusedAndNeverCrash) {
+  const Searching searching;
+  const std::string body =
+      R"({"table":"t","limit":0,"aggs":{"c":{"composite":{"size":9,"after":{"n":1,"s":"a"},"sources":[{"n":{"terms":{"field":"n"}}},{"s":{"terms":{"field":"meta.s"}}}]}}}})";
+  std::string groups;
+  constexpr std::string_view kTexts[] = {"null", "10.500000", "9", "\"a\\u0041\"", "\"B\""};
+  for (int i = 0; i < 1000; ++i)
+    groups += (i == 0 ? "" : ",") + (R"({"key":{"n":)" + std::to_string(i / 5) + R"(,"s":)") +
+              std::string(kTexts[i % 5]) + R"(},"doc_count":2})";
+  const auto reply = answer(3, "", R"(,"aggregations":{"c":{"buckets":[)" + groups + "]}}");
+  const auto request = Searching::post(body);
+  const auto parsed = searching.dialect().parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = searching.dialect().fan_out(request, *parsed, 2);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::mt19937 random(3);
+  std::string out;
+  std::size_t merged = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Exact one(mutated(reply, random));
+    const Exact two(mutated(reply, random));
+    const ShardReply replies[] = {{one.view()}, {two.view()}};
+    out.clear();
+    const auto bad = (*plan)->merge(replies, {}, out);
+    if (!bad) ++merged;
+    ASSERT_EQ(out.empty(), bad.has_value());
+  }
+  EXPECT_GT(merged, 40u);
+  EXPECT_LT(merged, 360u);
+}
+
 TEST(MutatedRequests, AreReadOrRefusedAndNeverCrash) {
   const auto json = make_manticore_json({});
   const auto sql = make_manticore_sql({});
   const std::string bodies[] = {
-      R"({"table":"t","limit":4,"offset":1,"sort":[{"brand":{"order":"desc"}},"_score"],"_source":{"includes":["a*"],"excludes":["b?"]},"options":{"retry_count":3,"retry_delay":5},"aggs":{"b":{"terms":{"field":"brand","size":3},"sort":{"brand":"asc"}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}]}}}})",
+      R"({"table":"t","limit":4,"offset":1,"sort":[{"brand":{"order":"desc"}},"meta['s'].a[2]","_score"],"_source":{"includes":["a*"],"excludes":["b?"]},"options":{"retry_count":3,"retry_delay":5,"max_matches":50},"index":"u","aggs":{"b":{"terms":{"field":"brand","size":3},"sort":{"brand":"asc"}},"c":{"composite":{"sources":[{"x":{"terms":{"field":"p"}}}],"after":{"x":1.5}},"sort":[{"p":{"order":"desc"}}]}}})",
       "select a, 'b\\'c', `d` /* e */ from `t` where x=1 \n option retry_count=3, "
       "agent_query_timeout=4;"};
   const std::vector<std::string> tables{"s1", "s2"};
@@ -112,6 +145,50 @@ TEST(MutatedRequests, AreReadOrRefusedAndNeverCrash) {
   EXPECT_GT(read, 1000u);
 }
 
+TEST(MutatedUpdateAnswers, NameTheTableOrStayAsTheyCame) {
+  const auto update = make_manticore_update({});
+  const std::string answer =
+      R"({"items":[{"bulk":{"table":"m","_id":1,"created":1}},{"insert":{"error":{"type":"x","table":"m"},"status":409}}],"errors":true,"error":{"reason":"y","index":"m"},"_index":"m"})";
+  Parsed parsed;
+  parsed.table = "products";
+  std::mt19937 random(3);
+  std::size_t told = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const Exact one(mutated(answer, random));
+    const auto body = update->body_for_client(parsed, one.view());
+    if (!body) continue;
+    ++told;
+    ASSERT_LE(body->size(), 3 * one.view().size());
+    ASSERT_FALSE(update->body_for_client(parsed, *body))
+        << "nothing is left to be named: " << *body;
+  }
+  EXPECT_GT(told, 1000u);
+}
+
+TEST(MutatedUpdates, AreReadOrRefusedAndRenamedWhereTheyNameTheirTable) {
+  const auto update = make_manticore_update({});
+  const std::string bodies[] = {R"({"table":"t","id":1,"index":"u","doc":{"table":"x","a":[1,2]}})",
+                                "{\"insert\":{\"table\":\"t\",\"id\":1,\"doc\":{}}}\n{\"delete\":{"
+                                "\"index\":\"u\",\"table\":\"T\"}}\n"};
+  const std::vector<std::string> tables{"mirrored"};
+  std::mt19937 random(5);
+  std::string buffer;
+  std::size_t read = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const bool bulk = round % 2 != 0;
+    const Exact body(mutated(bodies[bulk ? 1 : 0], random));
+    const ClientRequest request{"POST", bulk ? "/bulk" : "/insert", "", "", body.view()};
+    const auto parsed = update->parse(request);
+    if (!parsed) continue;
+    ++read;
+    const auto written = update->write(request, *parsed, nullptr, tables, buffer);
+    const auto again = update->parse({"POST", request.path, "", "", written.body});
+    ASSERT_TRUE(again) << written.body;
+    ASSERT_EQ(again->table, "mirrored") << written.body;
+  }
+  EXPECT_GT(read, 1000u);
+}
+
 /// What `body` is read as by the whole parser: an escape is what the quick reader leaves to it.
 std::expected<SearchRequest, ClientError> read_wholly(const std::string& body) {
   constexpr std::string_view escaped = R"("\u0078":0,)";
@@ -124,6 +201,7 @@ std::expected<SearchRequest, ClientError> read_wholly(const std::string& body) {
   };
   std::ranges::for_each(read->properties, back);
   back(read->scroll_option);
+  back(read->max_matches_option);
   read->closing_brace -= escaped.size();
   return read;
 }
@@ -133,7 +211,7 @@ TEST(PlainRequests, AreReadAsTheWholeParserReadsThem) {
   const std::string bodies[] = {
       R"({"table":"products","query":{"match":{"title":"brown fox"}},"limit":20})",
       R"({ "index" : "a" , "size":0,"from":10,"x":[1,-2.50,true,false,null,[],{},[ ],{ }],"sort":["_score",{"p":"desc"}] } )",
-      R"({"table":"t","options":{"ranker":"none","max_matches":7,"x":{"retry_count":99}},"_source":["a","b"],"aggs":{"a":{"terms":{"field":"brand"}}}})",
+      R"({"table":"t","index":"u","options":{"ranker":"none","cutoff":7,"x":{"retry_count":99}},"_source":["a","b"],"aggs":{"a":{"terms":{"field":"brand"}}}})",
       R"({"table":"t","options":{"retry_count":1,"agent_query_timeout":100},"max_matches":123456789012345678901,"a":0.5e3})",
       R"({"table":"t","query":{"range":{"p":{"gte":-0.0,"lt":100}}},"track_scores":false,"limit":3,"offset":0,"profile":1,"knn":{"k":3}})"};
   std::size_t good = 0;
@@ -153,6 +231,7 @@ TEST(PlainRequests, AreReadAsTheWholeParserReadsThem) {
     EXPECT_EQ(read->table, expected->table) << body;
     EXPECT_EQ(read->closing_brace, expected->closing_brace) << body;
     EXPECT_EQ(read->scroll_option, expected->scroll_option) << body;
+    EXPECT_EQ(read->max_matches_option, expected->max_matches_option) << body;
     EXPECT_EQ(read->properties, expected->properties) << body;
   }
   EXPECT_GT(good, 10'000u);

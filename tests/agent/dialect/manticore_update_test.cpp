@@ -115,11 +115,13 @@ TEST(Update, IsRefusedWithTheReason) {
       {R"({"table":""})", "the request names a table without a name"},
       {R"({"table":"a,b"})", "the request names several tables, \"a,b\"; name one"},
       {R"({"table":"_all"})", "\"_all\", which is not supported"},
-      {R"({"table":"a","index":"a"})", "the request names its table twice"},
-      {R"({"table":"a","table":"a"})", "the request names its table twice"},
-      {R"({"TABLE":"secret","table":"a"})", "the request has a key that some take for \"table\""},
-      {R"({"table":"a","Index":"secret"})", "the request has a key that some take for \"table\""},
-      {R"({"table":"a","t\u0041ble":"b"})", "the request has a key that some take for \"table\""},
+      {R"({"table":"a","table":"a"})", "the request gives \"table\" twice"},
+      {R"({"index":"a","table":"a","index":"a"})", "the request gives \"index\" twice"},
+      {R"({"TABLE":"secret","table":"a"})",
+       "the request has the key \"TABLE\", which some search servers read as \"table\" and others "
+       "do not; name the table with \"table\""},
+      {R"({"table":"a","Index":"secret"})", "which some search servers read as \"index\""},
+      {R"({"table":"a","t\u0041ble":"b"})", "the key \"tAble\""},
       {"{\"table\":\"t\"}\0garbage"sv, "a zero byte at offset 13"},
   };
   for (const auto& c : cases)
@@ -174,8 +176,9 @@ TEST(Bulk, IsRefusedWithTheLineAndTheReason) {
       {R"({"insert":"t"})", "line 4 must hold an object with \"table\""},
       {R"({"insert":null})", "line 4 must hold an object with \"table\""},
       {R"({"insert":{"table":1}})", "line 4 must name its table with a string"},
-      {R"({"insert":{"table":"t","index":"t"}})", "line 4 names its table twice"},
-      {R"({"insert":{"Table":"secret","table":"t"}})", "line 4 has a key that some take for"},
+      {R"({"insert":{"table":"t","table":"t"}})", "line 4 gives \"table\" twice"},
+      {R"({"insert":{"index":"t","table":"u"}})", "line 4 names table \"u\""},
+      {R"({"insert":{"Table":"secret","table":"t"}})", "line 4 has the key \"Table\", which some"},
       {R"({})", "line 4 holds no action"},
       {R"([])", "line 4 must be a JSON object"},
       {R"({"insert":{"table":"t"})", "line 4 is not JSON: "},
@@ -237,6 +240,31 @@ TEST(OneMirror, GetsItsOwnTableNameAndNothingElseChanged) {
       R"({"update":{"table":"mir","doc":{"n":null},"query":{"equals":{"id":3}}}}
  {"delete":{"table":"mir","id":1}} 
 )");
+}
+
+TEST(OneMirror, GetsItsOwnTableNameInTableAndInIndex) {
+  const Updating updating;
+  EXPECT_EQ(updating.table_of("/insert", R"({"index":"other","table":"t"})"), "t");
+  EXPECT_EQ(updating.written("/insert", R"({"index":"other","table":"t"})", {"m"}),
+            R"({"index":"m","table":"m"})");
+  EXPECT_EQ(updating.written("/insert", R"({"index":"other","table":"t"})", {"t"}),
+            R"({"index":"t","table":"t"})")
+      << "an older server reads index";
+  EXPECT_EQ(updating.written("/bulk",
+                             R"({"insert":{"table":"t"}}
+{"insert":{"table":"T","index":"x"}})",
+                             {"t"}),
+            R"({"insert":{"table":"t"}}
+{"insert":{"table":"t","index":"t"}})");
+}
+
+TEST(Bulk, NamesItsTableInAnyCase) {
+  EXPECT_EQ(Updating().written("/bulk",
+                               R"({"insert":{"table":"Products"}}
+{"delete":{"index":"products"}})",
+                               {"m"}),
+            R"({"insert":{"table":"m"}}
+{"delete":{"index":"m"}})");
 }
 
 TEST(OneMirror, OfSeveralTablesTheFirstIsChanged) {
@@ -320,6 +348,32 @@ TEST(JudgeUpdate, TellsWhoseFaultItIs) {
   EXPECT_EQ(updating.judged(500, R"({"error":{"type":"duplicate id '51'"}})").message,
             "duplicate id '51'");
   EXPECT_EQ(updating.judged(200, "{}", "text/html").outcome, Outcome::wrong_reply);
+}
+
+TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
+  const Updating updating;
+  Parsed parsed;
+  parsed.table = "Pro\"ducts";
+  const struct {
+    std::string_view answer, told;
+  } cases[] = {
+      {R"({"table":"m","id":51,"created":true,"result":"created","status":201})",
+       R"({"table":"Pro\"ducts","id":51,"created":true,"result":"created","status":201})"},
+      {R"( { "_index" : "m" , "_id":51,"doc":{"table":"m"}} )",
+       R"( { "_index" : "Pro\"ducts" , "_id":51,"doc":{"table":"m"}} )"},
+      {R"({"error":{"type":"x","reason":"table 'm' does not support INSERT","table":"m"},"status":409})",
+       R"({"error":{"type":"x","reason":"table 'm' does not support INSERT","table":"Pro\"ducts"},"status":409})"},
+      {R"({"items":[{"bulk":{"table":"m","_id":1}},{"insert":{"error":{"type":"x","index":"m"},"status":409}},7,{"x":[]}],"errors":true,"error":""})",
+       R"({"items":[{"bulk":{"table":"Pro\"ducts","_id":1}},{"insert":{"error":{"type":"x","index":"Pro\"ducts"},"status":409}},7,{"x":[]}],"errors":true,"error":""})"},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(updating.dialect().body_for_client(parsed, c.answer).value_or("as it came"), c.told);
+  for (const auto* same :
+       {R"({"table":"Pro\"ducts","id":1})", R"({"table":7})", R"({"error":"x"})", "[]", "", "x",
+        R"({"table":"m")", R"({"items":[{"bulk":{"table":"m"}]})"})
+    EXPECT_EQ(updating.dialect().body_for_client(parsed, same), std::nullopt) << same;
+  const auto longer = R"({"table":"m","x":")" + std::string(1 << 20, 'x') + "\"}";
+  EXPECT_EQ(updating.dialect().body_for_client(parsed, longer), std::nullopt);
 }
 
 TEST(RefusedUpdate, IsJsonWhateverItSays) {

@@ -39,17 +39,22 @@ TEST(AggregationPlan, AsksForMoreBucketsThanWantedInASpelledOutOrder) {
     std::string_view aggs, asked;
   } cases[] = {
       {R"({"b":{"terms":{"field":"brand"}}})",
-       R"x({"b":{"terms":{"field":"brand","size":200},"sort":[{"count(*)":{"order":"desc"}},{"brand":{"order":"asc"}}]}})x"},
+       R"x({"b":{"terms":{"field":"brand","size":200},"sort":[{"count(*)":{"order":"desc"}}]}})x"},
       {R"x({"b":{"terms":{"field":"brand","size":2000},"sort":[{"count(*)":{"order":"asc"}}]}})x",
-       R"x({"b":{"terms":{"field":"brand","size":2000},"sort":[{"count(*)":{"order":"asc"}},{"brand":{"order":"asc"}}]}})x"},
+       R"x({"b":{"terms":{"field":"brand","size":2000},"sort":[{"count(*)":{"order":"asc"}}]}})x"},
       {R"({"b":{"terms":{"field":"brand","size":3},"sort":[{"brand":{"order":"desc"}}]}})",
        R"({"b":{"terms":{"field":"brand","size":3},"sort":[{"brand":{"order":"desc"}}]}})"},
       {R"({"b":{"terms":{"field":"brand","size":50,"order":{"_count":"desc"}}}})",
-       R"x({"b":{"terms":{"field":"brand","size":500},"sort":[{"count(*)":{"order":"desc"}},{"brand":{"order":"asc"}}]}})x"},
-      {R"({"a":{"avg":{"field":"p"}}})",
-       R"({"a":{"avg":{"field":"p"}},"_karmad_sum_0":{"sum":{"field":"p"}}})"},
-      {R"({"c":{"composite":{"sources":[{"p":{"terms":{"field":"p"}}}]}}})",
-       R"({"c":{"composite":{"sources":[{"p":{"terms":{"field":"p"}}}],"size":200}}})"},
+       R"x({"b":{"terms":{"field":"brand","size":500},"sort":[{"count(*)":{"order":"desc"}}]}})x"},
+      {R"x({"b":{"terms":{"field":"brand"},"sort":["count(*)",{"brand":"desc"},"_count"]}})x",
+       R"x({"b":{"terms":{"field":"brand","size":200},"sort":[{"count(*)":{"order":"asc"}},{"brand":{"order":"desc"}}]}})x"},
+      // Keys of a JSON path that differ can tie, so a few more are asked for.
+      {R"({"b":{"terms":{"field":"meta.s","size":3},"sort":["meta.s"]}})",
+       R"({"b":{"terms":{"field":"meta.s","size":200},"sort":[{"meta.s":{"order":"asc"}}]}})"},
+      {R"({"b":{"terms":{"field":"meta['s']","size":1000,"order":{"_key":"desc"}}}})",
+       R"({"b":{"terms":{"field":"meta['s']","size":1016},"sort":[{"meta['s']":{"order":"desc"}}]}})"},
+      // The server refuses a sum of a JSON path, so nothing is added.
+      {R"({"a":{"avg":{"field":"meta.p"}}})", R"({"a":{"avg":{"field":"meta.p"}}})"},
       {R"({"h":{"histogram":{"field":"p","interval":0.5}}})",
        R"({"h":{"histogram":{"field":"p","interval":0.5}}})"},
   };
@@ -58,6 +63,37 @@ TEST(AggregationPlan, AsksForMoreBucketsThanWantedInASpelledOutOrder) {
     if (const auto more = asked.find(",\"max_matches\""); more != asked.npos) asked.resize(more);
     EXPECT_EQ(asked, c.asked);
   }
+}
+
+// The server refuses to order by an attribute that has several values, and karmad does not know
+// which have.
+TEST(AggregationPlan, OrdersByTheKeyOnlyWhenTheClientDoes) {
+  EXPECT_EQ(
+      asked_aggs(R"({"b":{"terms":{"field":"tags","size":1000}}})"),
+      R"x({"b":{"terms":{"field":"tags","size":1000},"sort":[{"count(*)":{"order":"desc"}}]}})x");
+}
+
+TEST(AggregationPlan, TakesTheLimitOfTheSearchForTermsWithoutASize) {
+  const std::string buckets =
+      R"({"b":{"buckets":[{"key":1,"doc_count":9},{"key":2,"doc_count":8},{"key":3,"doc_count":7}]}})";
+  const auto merged = [&](std::string_view search) {
+    return Searching().merged(
+        R"({"table":"t",)" + std::string(search) + R"("aggs":{"b":{"terms":{"field":"p"}}}})",
+        {answer(0, "", ",\"aggregations\":" + buckets)});
+  };
+  EXPECT_EQ(
+      merged("\"limit\":2,"),
+      whole(
+          0, "",
+          R"(,"aggregations":{"b":{"buckets":[{"key":1,"doc_count":9},{"key":2,"doc_count":8}]}})"));
+  EXPECT_EQ(merged("\"size\":1,"),
+            whole(0, "", R"(,"aggregations":{"b":{"buckets":[{"key":1,"doc_count":9}]}})"));
+  // By default, and where there are no hits to go by, 20.
+  EXPECT_EQ(merged(""), whole(0, "", ",\"aggregations\":" + buckets));
+  EXPECT_EQ(merged("\"limit\":0,"), whole(0, "", ",\"aggregations\":" + buckets));
+  const auto asked =
+      Searching().asked(R"({"table":"t","limit":300,"aggs":{"b":{"terms":{"field":"p"}}}})");
+  EXPECT_NE(asked.find("\"size\":1000"), std::string::npos) << asked;
 }
 
 TEST(AggregationPlan, RaisesMaxMatchesToTheBucketsItAsksFor) {
@@ -136,23 +172,51 @@ TEST(MergedMetric, SumsIntegersBeyondSixtyFourBitsExactly) {
             R"({"s":{"value":18446744073709551617}})");
 }
 
-TEST(MergedMetric, WeighsMeansByTheNumberOfValuesBehindThem) {
+TEST(MergedMetric, WeighsMeansByTheDocumentsBehindThem) {
   const std::string_view aggs = R"({"a":{"avg":{"field":"p"}}})";
-  const auto shard = [](std::string_view mean, std::string_view sum) {
-    return R"({"a":{"value":)" + std::string(mean) + R"(},"_karmad_sum_0":{"value":)" +
-           std::string(sum) + "}}";
+  const auto shard = [](std::string_view mean) {
+    return R"({"a":{"value":)" + std::string(mean) + "}}";
   };
-  EXPECT_EQ(
-      merged_aggs(aggs, {shard("10.00000000", "1000"), shard("20.00000000", "6000")}, {100, 300}),
-      R"({"a":{"value":17.50000000}})");
-  // Only 50 of 100 documents have the value: the sum betrays it.
-  EXPECT_EQ(merged_aggs(aggs, {shard("10.000000", "500"), shard("20.000000", "6000")}, {100, 300}),
-            R"({"a":{"value":18.571429}})");
+  EXPECT_EQ(merged_aggs(aggs, {shard("10.00000000"), shard("20.00000000")}, {100, 300}),
+            R"({"a":{"value":17.50000000}})");
   // A shard that found nothing has no say, whatever it writes.
-  EXPECT_EQ(merged_aggs(aggs, {shard("0.000000", "0"), shard("20.000000", "200")}, {0, 10}),
+  EXPECT_EQ(merged_aggs(aggs, {shard("0.000000"), shard("20.000000")}, {0, 10}),
             R"({"a":{"value":20.000000}})");
-  EXPECT_EQ(merged_aggs(aggs, {shard("null", "0"), shard("null", "0")}, {0, 0}),
-            R"({"a":{"value":null}})");
+  EXPECT_EQ(merged_aggs(aggs, {R"({"a":{}})", shard("20.000000")}, {0, 10}),
+            R"({"a":{"value":20.000000}})");
+  // Seven values of 9e18 each: a sum of 64 bits would be negative.
+  EXPECT_EQ(
+      merged_aggs(aggs,
+                  {shard("9000000000000000000.00000000"), shard("9000000000000000000.00000000")},
+                  {3, 4}),
+      R"({"a":{"value":9000000000000000000.00000000}})");
+  // A sum of floats has 24 bits, a mean 53.
+  EXPECT_EQ(merged_aggs(aggs, {shard("239003466.12500000"), shard("239003466.37500000")}, {1, 1}),
+            R"({"a":{"value":239003466.25000000}})");
+}
+
+TEST(MergedMetric, IsAbsentWhereNothingWasFound) {
+  for (const std::string kind : {"min", "max", "avg", "sum"}) {
+    const auto aggs = R"({"m":{")" + kind + R"(":{"field":"p"}}})";
+    EXPECT_EQ(merged_aggs(aggs, {R"({"m":{}})", R"({"m":{}})"}, {0, 0}), R"({"m":{}})") << kind;
+    EXPECT_EQ(merged_aggs(aggs, {R"({"m":{}})", R"({"m":{"value":3}})"}, {0, 5}),
+              R"({"m":{"value":3}})");
+    EXPECT_EQ(merged_aggs(aggs, {R"({"m":{"value":null}})", R"({"m":{}})"}, {0, 0}),
+              R"({"m":{"value":null}})");
+  }
+}
+
+// What a shard wrote may end up in the answer, so it is a number of JSON or it is null.
+TEST(MergedMetric, IsAlwaysJson) {
+  for (const std::string kind : {"min", "avg", "sum"}) {
+    const auto aggs = R"({"m":{")" + kind + R"(":{"field":"p"}}})";
+    for (const std::string bad : {"-", "01", "1.", "-nan", "1e", "1.2.3", "{\"x\":1,}", "2-1"})
+      EXPECT_EQ(merged_aggs(aggs, {R"({"m":{"value":)" + bad + "}}"}),
+                "bad shard 0: it is malformed");
+    EXPECT_EQ(merged_aggs(aggs, {R"({"m":{"value":"x"}})"}), R"({"m":{"value":null}})");
+    EXPECT_EQ(merged_aggs(aggs, {R"({"m":{"value":"x"}})", R"({"m":{"value":3}})"}),
+              R"({"m":{"value":3}})");
+  }
 }
 
 TEST(MergedTerms, AddUpAndAreOrderedByCountThenKey) {
@@ -185,6 +249,40 @@ TEST(MergedTerms, HoldSpellingsForOneKeyThatTheCollationHoldsForEqual) {
             R"({"b":{"buckets":[{"key":"Acme","doc_count":3},{"key":"acme","doc_count":2}]}})");
 }
 
+// In a JSON attribute "Red" and "red" are two values, and so are 5 and "5".
+TEST(MergedTerms, OfAJsonPathAreOneKeyOnlyWhereTheyAreSpeltAlike) {
+  const std::vector<std::string> answers{
+      R"({"b":{"buckets":[{"key":"Red","doc_count":2969},{"key":5,"doc_count":2}]}})",
+      R"({"b":{"buckets":[{"key":"red","doc_count":2912},{"key":"5","doc_count":1},{"key":"\u0052ed","doc_count":1}]}})"};
+  for (const std::string field : {"meta.s", "meta['s']", "meta[0]"})
+    EXPECT_EQ(
+        merged_aggs(R"({"b":{"terms":{"field":")" + field + R"("}}})", answers),
+        R"({"b":{"buckets":[{"key":"Red","doc_count":2970},{"key":"red","doc_count":2912},{"key":5,"doc_count":2},{"key":"5","doc_count":1}]}})");
+}
+
+// The server orders what stands in JSON as text.
+TEST(MergedTerms, OfAJsonPathAreOrderedAsText) {
+  const std::vector<std::string> answers{
+      R"({"b":{"buckets":[{"key":null,"doc_count":1},{"key":10,"doc_count":1},{"key":50,"doc_count":1},{"key":9,"doc_count":1}]}})",
+      R"({"b":{"buckets":[{"key":11,"doc_count":1},{"key":6,"doc_count":1},{"key":9,"doc_count":1},{"key":9.500000,"doc_count":1}]}})"};
+  EXPECT_EQ(
+      merged_aggs(R"({"b":{"terms":{"field":"meta.n"},"sort":["meta.n"]}})", answers),
+      R"({"b":{"buckets":[{"key":null,"doc_count":1},{"key":10,"doc_count":1},{"key":11,"doc_count":1},{"key":50,"doc_count":1},{"key":6,"doc_count":1},{"key":9,"doc_count":2},{"key":9.500000,"doc_count":1}]}})");
+  // Keys that tie come in one order, also where the keys descend.
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"b":{"terms":{"field":"meta.s"},"sort":[{"meta.s":"desc"}]}})",
+          {R"({"b":{"buckets":[{"key":"red","doc_count":1},{"key":"blue","doc_count":1}]}})",
+           R"({"b":{"buckets":[{"key":"Red","doc_count":1}]}})"}),
+      R"({"b":{"buckets":[{"key":"Red","doc_count":1},{"key":"red","doc_count":1},{"key":"blue","doc_count":1}]}})");
+  // A call is what it computes, not what it computes it from.
+  EXPECT_EQ(
+      merged_aggs(R"x({"b":{"terms":{"field":"integer(meta.n)","size":2},"order":"_key"}})x",
+                  {R"({"b":{"buckets":[{"key":6,"doc_count":1},{"key":50,"doc_count":1}]}})",
+                   R"({"b":{"buckets":[{"key":9,"doc_count":1},{"key":10,"doc_count":1}]}})"}),
+      R"({"b":{"buckets":[{"key":6,"doc_count":1},{"key":9,"doc_count":1}]}})");
+}
+
 TEST(MergedRanges, KeepTheRequestsOrderAlsoWhereAShardLeavesSomeOut) {
   EXPECT_EQ(
       merged_aggs(
@@ -214,18 +312,6 @@ TEST(MergedHistogram, MayBeKeyed) {
                         {R"({"r":{"buckets":{"*-1":{"doc_count":1}}}})",
                          R"({"r":{"buckets":{"*-1":{"doc_count":4}}}})"}),
             R"({"r":{"buckets":{"*-1":{"doc_count":5}}}})");
-}
-
-TEST(MergedComposite, IsCutToItsSizeAndTellsWhereToGoOn) {
-  EXPECT_EQ(
-      merged_aggs(
-          R"({"c":{"composite":{"size":3,"sources":[{"b":{"terms":{"field":"brand"}}},{"y":{"terms":{"field":"year","order":"desc"}}}]}}})",
-          {R"({"c":{"after_key":{"b":"b","y":1},"buckets":[{"key":{"b":"a","y":2},"doc_count":1},{"key":{"b":"b","y":1},"doc_count":2}]}})",
-           R"({"c":{"after_key":{"b":"c","y":1},"buckets":[{"key":{"b":"a","y":3},"doc_count":5},{"key":{"b":"a","y":2},"doc_count":4},{"key":{"b":"c","y":1},"doc_count":9}]}})"}),
-      R"({"c":{"after_key":{"b":"b","y":1},"buckets":[{"key":{"b":"a","y":3},"doc_count":5},{"key":{"b":"a","y":2},"doc_count":5},{"key":{"b":"b","y":1},"doc_count":2}]}})");
-  EXPECT_EQ(merged_aggs(R"({"c":{"composite":{"sources":[{"b":{"terms":{"field":"b"}}}]}}})",
-                        {R"({"c":{"buckets":[]}})", R"({"c":{"buckets":[]}})"}),
-            R"({"c":{"buckets":[]}})");
 }
 
 TEST(MergedAggregations, AreMadeOfTheShardsThatAnswered) {

@@ -137,6 +137,60 @@ TEST(MergedAnswer, PutsWhatLacksTheAttributeFirstAscendingAndLastDescending) {
             whole(2, R"({"_id":1,"_source":{"meta":{"n":5}}},{"_id":2,"_source":{}})"));
 }
 
+TEST(MergedAnswer, OrdersWhatStandsInsideAJsonAttributeAsText) {
+  const auto hit = [](int id, std::string_view meta) {
+    return R"({"_id":)" + std::to_string(id) + R"(,"_source":{"meta":)" + std::string(meta) + "}}";
+  };
+  // As a server of all documents has them: 10, 11, 50, 6, 9.
+  const std::vector numbers{
+      answer(3, hit(1, R"({"n":10})") + "," + hit(3, R"({"n":50})") + "," + hit(5, R"({"n":9})")),
+      answer(2, hit(2, R"({"n":11})") + "," + hit(4, R"({"n":6})"))};
+  for (const auto* key : {"meta.n", "meta['n']", "META.n"})
+    EXPECT_EQ(
+        Searching().merged(R"({"table":"t","sort":[")" + std::string(key) + R"("]})", numbers),
+        whole(5, hit(1, R"({"n":10})") + "," + hit(2, R"({"n":11})") + "," + hit(3, R"({"n":50})") +
+                     "," + hit(4, R"({"n":6})") + "," + hit(5, R"({"n":9})")));
+  // A member differs by case, and what it says is in the collation.
+  const std::vector texts{
+      answer(2, hit(1, R"({"c":"blue","C":9})") + "," + hit(4, R"({"c":"Red"})")),
+      answer(3, hit(2, R"({"C":"a"})") + "," + hit(3, R"({"c":null})") + "," +
+                    hit(5, R"({"c":"\u0072ed"})"))};
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":["meta.c"],"limit":5})", texts),
+            whole(5, hit(2, R"({"C":"a"})") + "," + hit(3, R"({"c":null})") + "," +
+                         hit(1, R"({"c":"blue","C":9})") + "," + hit(4, R"({"c":"Red"})") + "," +
+                         hit(5, R"({"c":"\u0072ed"})")));
+}
+
+TEST(MergedAnswer, HidesTheJsonAttributeThatOnlyTheOrderNeeded) {
+  EXPECT_EQ(
+      Searching().merged(
+          R"({"table":"t","sort":[{"meta.n":"desc"}],"_source":["a"]})",
+          {answer(1, R"({"_id":1,"_source":{"a":1,"meta":{"n":8}}})"),
+           answer(2,
+                  R"({"_id":2,"_source":{"meta":{"n":9.5},"a":2}},{"_id":3,"_source":{"a":3}})")}),
+      whole(3, R"({"_id":2,"_source":{"a":2}},{"_id":1,"_source":{"a":1}},)"
+               R"({"_id":3,"_source":{"a":3}})"));
+}
+
+TEST(MergedAnswer, PrefersAMemberThatIsCalledAsThePath) {
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":["meta.n"]})",
+                               {answer(1, R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":1}}})"),
+                                answer(1, R"({"_id":2,"_source":{"meta.n":9,"meta":{"n":2}}})")}),
+            whole(2, R"({"_id":2,"_source":{"meta.n":9,"meta":{"n":2}}},)"
+                     R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":1}}})"));
+}
+
+TEST(MergedAnswer, FollowsAShardWhereItsHitsTieAsFarAsTheyAreShown) {
+  // Two real numbers that print alike: the shard knows which is the lower, whatever the ids say.
+  const auto hit = [](int id) {
+    return R"({"_id":)" + std::to_string(id) + R"(,"_source":{"x":0.100000}})";
+  };
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":["x"]})",
+                               {answer(3, hit(7) + "," + hit(3) + "," + hit(9)),
+                                answer(2, hit(8) + "," + hit(4))}),
+            whole(5, hit(7) + "," + hit(3) + "," + hit(8) + "," + hit(4) + "," + hit(9)));
+}
+
 TEST(MergedAnswer, ShowsADocumentOnceTheLastShardsCopy) {
   // X: duplicates by id, last shard wins, the total reduced by those met.
   EXPECT_EQ(Searching().merged(R"({"table":"t","sort":["id"],"limit":3})",

@@ -211,5 +211,42 @@ TEST(MergedPage, PagesPutTogetherAreTheWholeListAlsoWhereCopiesDiffer) {
   }
 }
 
+TEST(MergedPage, PagesOfTheDefaultOrderLoseAndRepeatNothingWhateverTheShardsOrderOfTies) {
+  std::mt19937 random(11);
+  const Searching searching;
+  for (int round = 0; round < 200; ++round) {
+    // Few scores and many ties, in an order of the shard's own that stays.
+    std::vector<std::vector<std::pair<int, int>>> shards(1 + random() % 4);
+    std::size_t count = 0;
+    for (auto& shard : shards) {
+      for (auto n = random() % 30; n > 0; --n)
+        shard.emplace_back(static_cast<int>(random() % 3), static_cast<int>(++count));
+      std::ranges::shuffle(shard, random);
+      std::ranges::stable_sort(shard, std::ranges::greater{}, &std::pair<int, int>::first);
+    }
+    const auto page = [&](std::size_t offset, std::size_t limit) {
+      std::vector<std::string> answers;
+      for (const auto& shard : shards) {
+        std::string text;
+        for (std::size_t i = 0; i < std::min(offset + limit, shard.size()); ++i)
+          text += fmt::format(R"({}{{"_id":{},"_score":{}}})", text.empty() ? "" : ",",
+                              shard[i].second, shard[i].first);
+        answers.push_back(answer(static_cast<int>(shard.size()), text));
+      }
+      const auto merged = searching.merged(
+          fmt::format(R"({{"table":"t","limit":{},"offset":{}}})", limit, offset), answers);
+      const auto begin = merged.find("\"hits\":[") + 8;
+      return merged.substr(begin, merged.rfind(']') - begin);
+    };
+    std::string pages;
+    for (std::size_t offset = 0; offset < count; offset += 7) {
+      const auto text = page(offset, 7);
+      if (!text.empty()) pages += (pages.empty() ? "" : ",") + text;
+    }
+    ASSERT_EQ(pages, page(0, 200));
+    ASSERT_EQ(std::ranges::count(pages, '{'), static_cast<std::ptrdiff_t>(count));
+  }
+}
+
 }  // namespace
 }  // namespace karmad

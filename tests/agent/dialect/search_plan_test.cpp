@@ -7,8 +7,7 @@ TEST(SearchPlan, AsksEveryShardForThePageFromTheStart) {
   const struct {
     std::string_view request, asked;
   } cases[] = {
-      {R"({"table":"t"})",
-       R"({"table":"s","sort":[{"_score":"desc"},{"id":"asc"}],"track_scores":true,"limit":20})"},
+      {R"({"table":"t"})", R"({"table":"s","limit":20})"},
       {R"({"table":"t","limit":5,"offset":10,"sort":["id"]})",
        R"({"table":"s","limit":15,"offset":0,"sort":[{"id":"asc"}]})"},
       {R"({"sort":["id"],"size":5,"from":10,"index":"t"})",
@@ -44,7 +43,7 @@ TEST(SearchPlan, EndsTheOrderWithTheIdSoThatPagesAreStable) {
       {R"({"price":"asc","brand":"desc"})", R"([{"price":"asc"},{"brand":"desc"},{"id":"asc"}])"},
       {R"([{"_score":"asc"}])", R"([{"_score":"asc"},{"id":"asc"}])"},
       {R"([{"price":{}}])", R"([{"price":"asc"},{"id":"asc"}])"},
-      {R"([])", R"([{"_score":"desc"},{"id":"asc"}])"},
+      {R"(["a","b","c","d"])", R"([{"a":"asc"},{"b":"asc"},{"c":"asc"},{"d":"asc"},{"id":"asc"}])"},
   };
   for (const auto& c : cases) {
     const auto asked = Searching().asked(R"({"table":"t","limit":1,"track_scores":true,"sort":)" +
@@ -52,6 +51,54 @@ TEST(SearchPlan, EndsTheOrderWithTheIdSoThatPagesAreStable) {
     EXPECT_EQ(asked,
               R"({"table":"s","limit":1,"track_scores":true,"sort":)" + std::string(c.asked) + "}");
   }
+}
+
+TEST(SearchPlan, AsksForTheScoresAlsoWhenTheKeyThatShowsThemDecidesNothing) {
+  EXPECT_EQ(Searching().asked(R"({"table":"t","limit":1,"sort":["id","_score"]})"),
+            R"({"table":"s","limit":1,"sort":[{"id":"asc"}],"track_scores":true})");
+}
+
+TEST(SearchPlan, AddsNoKeyToTheDefaultOrderWhichAServerEndsEarly) {
+  for (const auto* sort : {R"([])", R"("_score")", R"(["_score"])", R"([{"_score":"desc"}])",
+                           R"({"_score":{"order":"desc"}})"})
+    EXPECT_EQ(Searching().asked(R"({"table":"t","limit":1,"sort":)" + std::string(sort) + "}"),
+              R"({"table":"s","limit":1,"sort":[{"_score":"desc"}],"track_scores":true})");
+}
+
+TEST(SearchPlan, AddsNoKeyBehindAsManyAsAServerTakes) {
+  EXPECT_EQ(
+      Searching().asked(R"({"table":"t","limit":1,"sort":["a","b","c","d","e"]})"),
+      R"({"table":"s","limit":1,"sort":[{"a":"asc"},{"b":"asc"},{"c":"asc"},{"d":"asc"},{"e":"asc"}]})");
+}
+
+TEST(SearchPlan, HasTheJsonAttributeReturnedThatHoldsTheSortKey) {
+  for (const auto* key : {"meta.s", "meta['s']", "META[\\\"s\\\"]", "meta.l[0].s"}) {
+    const auto attribute = std::string(key).substr(0, 4);
+    EXPECT_EQ(Searching().asked(R"({"table":"t","limit":1,"sort":[{")" + std::string(key) +
+                                R"(":"desc"}],"_source":["brand"]})"),
+              R"({"table":"s","limit":1,"sort":[{")" + std::string(key) +
+                  R"(":"desc"},{"id":"asc"}],"_source":["brand",")" + attribute + R"("]})");
+  }
+  EXPECT_EQ(
+      Searching().asked(
+          R"({"table":"t","limit":1,"sort":["meta.a","meta.b"],"_source":{"excludes":["m*"]}})"),
+      R"({"table":"s","limit":1,"sort":[{"meta.a":"asc"},{"meta.b":"asc"},{"id":"asc"}],"_source":[]})");
+}
+
+TEST(SearchPlan, TakesMaxMatchesFromTheOptionsBeforeTheRequests) {
+  const struct {
+    std::string_view request, asked;
+  } cases[] = {
+      {R"({"table":"t","offset":1000,"limit":10,"options":{"max_matches":3000}})",
+       R"({"table":"s","offset":0,"limit":1010,"options":{"max_matches":3000}})"},
+      {R"({"table":"t","offset":1000,"limit":10,"max_matches":3000})",
+       R"({"table":"s","offset":0,"limit":1010,"max_matches":3000})"},
+      {R"({"max_matches":5,"table":"t","limit":10,"options":{"max_matches":7,"x":1}})",
+       R"({"max_matches":5,"table":"s","limit":7,"options":{"max_matches":7,"x":1}})"},
+      {R"({"table":"t","limit":10,"options":{"max_matches":7,"max_matches":8}})",
+       R"({"table":"s","limit":8,"options":{"max_matches":7,"max_matches":8}})"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Searching().asked(c.request), c.asked);
 }
 
 TEST(SearchPlan, HasTheSortAttributesReturned) {
@@ -89,6 +136,14 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"({"table":"t","sort":"_random"})", "_random cannot be merged"},
       {R"({"table":"t","sort":[{"_geo_distance":{}}]})", "_geo_distance cannot be merged"},
       {R"({"table":"t","sort":[{"tags":{"order":"asc","mode":"min"}}]})", "\"mode\""},
+      {R"({"table":"t","sort":[{"price":{"order":"asc","missing":"_last"}}]})",
+       "\"missing\" property not supported: sort key \"price\""},
+      {R"({"table":"t","sort":[{"price":{"nested_path":"x"}}]})", "\"nested_path\" property not"},
+      {R"({"table":"t","sort":{"price":{"nested_filter":{}}}})", "\"nested_filter\" property not"},
+      {R"({"table":"t","sort":["_script"]})", "\"_script\" property not supported"},
+      {R"x({"table":"t","sort":["integer(meta.n)"]})x", "give the expression a name"},
+      {R"({"table":"t","options":{"max_matches":"5"}})", "options.max_matches must be an integer"},
+      {R"({"table":"t","options":{"max_matches":[5]}})", "options.max_matches must be an integer"},
       {R"({"table":"t","sort":[{"price":"up"}]})", "must be \"asc\" or \"desc\""},
       {R"({"table":"t","sort":[7]})", "must be a string or an object"},
       {R"({"table":"t","limit":"x"})", "\"limit\" must be an integer"},
@@ -113,6 +168,29 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
     EXPECT_TRUE(asked.starts_with("refused: ")) << c.body;
     EXPECT_NE(asked.find(c.reason), std::string::npos) << asked;
   }
+}
+
+TEST(SearchPlan, SortsNoHitsForAggregationsThatAreAskedFor) {
+  // A server refuses to sort by an attribute with several values, which it groups by all the same.
+  for (const auto* limit : {"0", "3"}) {
+    const auto asked = Searching().asked(
+        R"({"table":"t","aggs":{"n":{"terms":{"field":"tags"}}},"_source":["a"],"limit":)" +
+        std::string(limit) + "}");
+    // What is added to a request stands at its end.
+    EXPECT_TRUE(asked.ends_with(R"(,"_source":["a"],"limit":)" +
+                                std::string(limit[0] == '0' ? "1" : "3") + "}"))
+        << asked;
+  }
+}
+
+TEST(SearchPlan, BoundsTheStepsIntoAJsonAttribute) {
+  const auto asked = [](std::size_t steps) {
+    std::string key = "meta";
+    for (std::size_t i = 0; i < steps; ++i) key += ".a";
+    return Searching().asked(R"({"table":"t","limit":1,"sort":[")" + key + R"("]})");
+  };
+  EXPECT_TRUE(asked(32).starts_with("{")) << asked(32);
+  EXPECT_NE(asked(33).find("deeper than 32 steps"), std::string::npos) << asked(33);
 }
 
 TEST(SearchPlan, PassesOnOneShardWhatItRefusesOnSeveral) {

@@ -21,6 +21,43 @@ TEST(SearchRequest, TakesIndexForTable) {
   EXPECT_EQ(Searching().parse(R"({"index":"products"})")->table, "products");
 }
 
+TEST(SearchRequest, OfTableAndIndexTheSearchServerReadsTable) {
+  const Searching searching;
+  const struct {
+    std::string_view body, one_shard, several;
+  } cases[] = {
+      {R"({"table":"t","index":"t"})", R"({"table":"s","index":"s"})",
+       R"({"table":"s","index":"s","limit":20})"},
+      {R"({"limit":1,"index":"other","table":"t"})", R"({"limit":1,"index":"s","table":"s"})",
+       R"({"limit":1,"index":"s","table":"s"})"},
+      {R"({"table":"\u0074","limit":1,"index":"other","size":1})",
+       R"({"table":"s","limit":1,"index":"s","size":1})",
+       R"({"table":"s","limit":1,"index":"s","size":1})"},
+  };
+  for (const auto& c : cases) {
+    const auto request = Searching::post(c.body);
+    const auto parsed = searching.parse(c.body);
+    ASSERT_TRUE(parsed) << parsed.error().reason;
+    EXPECT_EQ(parsed->table, "t") << c.body;
+    std::string buffer;
+    const std::vector<std::string> tables{"s"};
+    EXPECT_EQ(searching.dialect().write(request, *parsed, nullptr, tables, buffer).body,
+              c.one_shard);
+    EXPECT_EQ(searching.asked(c.body), c.several);
+  }
+}
+
+TEST(OneShard, IsToldItsNameTwiceWhereTheRequestNamesAnotherTableBeside) {
+  const Searching searching;
+  const auto request = Searching::post(R"({"table":"t","index":"secret"})");
+  const auto parsed = searching.dialect().parse(request);
+  std::string buffer;
+  const std::vector<std::string> tables{"t"};
+  EXPECT_EQ(searching.dialect().write(request, *parsed, nullptr, tables, buffer).body,
+            R"({"table":"t","index":"t"})")
+      << "an older server reads index";
+}
+
 TEST(SearchRequest, ReadsTheOptionsAQueryMaySetForItself) {
   const auto parsed = Searching().parse(
       R"({"table":"t","options":{"x":{"retry_count":99},"retry_count":8,"agent_query_timeout":400,
@@ -48,14 +85,16 @@ TEST(SearchRequest, IsRefusedWithTheReason) {
       {R"({"table":""})", "\"table\" is empty"},
       {R"({"table":"a,b"})", "several tables"},
       {R"({"table":"_all"})", "\"_all\" is not supported"},
-      {R"({"table":"a","index":"a"})", "both given"},
       {R"({"table":"a","table":"b"})", "\"table\" is given twice"},
-      {R"({"TABLE":"secret","table":"t"})", "some take for \"table\""},
-      {R"({"table":"t","Table":"secret"})", "some take for \"table\""},
-      {R"({"table":"t","iNDEX":"secret"})", "some take for \"index\""},
-      {R"({"table":"t","T\u0041BLE":"secret"})", "some take for \"table\""},
-      {R"({"table":"t","table\u0000x":"secret"})", "some take for \"table\""},
-      {R"({"TABLE":"t"})", "some take for \"table\""},
+      {R"({"TABLE":"secret","table":"t"})",
+       "the request has the key \"TABLE\", which some search servers read as \"table\" and others "
+       "do not; name the table with \"table\""},
+      {R"({"table":"t","Table":"secret"})", "which some search servers read as \"table\""},
+      {R"({"table":"t","iNDEX":"secret"})", "which some search servers read as \"index\""},
+      {R"({"table":"t","T\u0041BLE":"secret"})", "which some search servers read as \"table\""},
+      {R"({"table":"t","table\u0000x":"secret"})",
+       "has a key that begins with \"table\" and a zero byte, which some search servers read as"},
+      {R"({"TABLE":"t"})", "which some search servers read as \"table\""},
       {R"({"table":"t","options":{"retry_count":9}})", "an integer from 0 to 8"},
       {R"({"table":"t","options":{"retry_count":-1}})", "an integer from 0 to 8"},
       {R"({"table":"t","options":{"retry_count":"2"}})", "an integer from 0 to 8"},

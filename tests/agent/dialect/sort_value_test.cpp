@@ -56,5 +56,33 @@ TEST(SortValue, HasARankThatTellsCommonValuesApart) {
   EXPECT_LT(rank(sort_value("1e999")), rank(sort_value(R"("")")));
 }
 
+// Inside of a JSON attribute.
+TEST(JsonSortValue, OrdersEverythingAsText) {
+  constexpr std::string_view ordered[][6] = {
+      {"", "null", "true", "[1]", "{}", R"("")"},
+      {"-5"},
+      {"10"},
+      {"10.5", "10.500000"},
+      {"11", R"("11")"},
+      {"50"},
+      {"6.000000"},
+      {"9"},
+      {"99999999999999999999999.5"},
+      {R"("Red")", R"("red")"},
+  };
+  for (std::size_t i = 0; i < std::size(ordered); ++i)
+    for (const auto a : ordered[i])
+      for (std::size_t j = 0; j < std::size(ordered); ++j)
+        for (const auto b : ordered[j]) {
+          if ((a.empty() && i != 0) || (b.empty() && j != 0)) continue;
+          SortText of_a;
+          SortText of_b;
+          const auto x = json_sort_value(a, of_a);
+          const auto y = json_sort_value(b, of_b);
+          EXPECT_EQ(compare(x, y, Collation::libc_ci), i <=> j) << a << " and " << b;
+          EXPECT_EQ(rank(x), rank(y)) << "it would say nothing of the order";
+        }
+}
+
 }  // namespace
 }  // namespace karmad

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "agent/mirrors/agent.hpp"
 #include "agent/transport/pool.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 
@@ -9,11 +10,11 @@ namespace karmad::test {
 
 /// An agent at a port of 127.0.0.1, with a pool on a loop.
 struct AgentAt {
-  explicit AgentAt(int port, unsigned keep = 100)
+  explicit AgentAt(int port)
       : agent(std::make_shared<Agent>(
             Address{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(port)}, 0, 1,
             std::chrono::seconds(60))),
-        pool(loop, agent, keep, LookUp::at_load) {}
+        pool(loop, agent, agent->connections, LookUp::at_load) {}
   ~AgentAt() {
     pool.clear();
     turn_until(loop, [this] { return pool.unused(); });
@@ -28,7 +29,7 @@ struct AgentAt {
     EXPECT_TRUE(taken) << taken.error().why;
     return taken ? std::move(taken->connection) : nullptr;
   }
-  unsigned open() const { return agent->vitals.connections; }
+  unsigned open() const { return agent->counts.open; }
 
   Loop loop{0, 1 << 20, 1};
   std::shared_ptr<Agent> agent;

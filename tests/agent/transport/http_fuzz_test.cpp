@@ -4,8 +4,8 @@
 #include <random>
 #include <string>
 
-#include "agent/transport/http_head.hpp"
-#include "agent/transport/http_write.hpp"
+#include "agent/transport/http/http_head.hpp"
+#include "agent/transport/http/http_write.hpp"
 #include "tests/agent/transport/exact_bytes.hpp"
 
 namespace karmad {

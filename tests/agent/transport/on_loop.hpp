@@ -5,7 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <optional>
 
-#include "agent/transport/loop.hpp"
+#include "agent/transport/loop/loop.hpp"
 #include "tests/support/process.hpp"
 
 namespace karmad::test {

@@ -64,7 +64,7 @@ TEST_F(Pools, OpenANewOneWhenAskedToThoughOthersAreIdle) {
 TEST_F(Pools, KeepNoMoreIdleConnectionsThanTheyMay) {
   for (const unsigned keep : {0u, 2u}) {
     at.pool.clear();
-    at.pool.keep(keep);
+    at.agent->connections.change({.kept = keep});
     std::vector<ConnectionPtr> taken;
     for (int i = 0; i < 4; ++i) taken.push_back(at.connection(From::fresh));
     for (auto& connection : taken) at.pool.give(std::move(connection));
@@ -116,13 +116,13 @@ struct Taking {
 };
 
 TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
-  at.pool.limit({.connections = 1});
+  at.agent->connections.change({.connections = 1});
   std::vector<int> order;
   Taking first(at, order, 1);
   ASSERT_TRUE(turn_until(at.loop, [&] { return first.done(); }));
   Taking second(at, order, 2);
   Taking third(at, order, 3);
-  EXPECT_EQ(at.agent->vitals.waiting, 2u);
+  EXPECT_EQ(at.agent->counts.waiting, 2u);
   EXPECT_EQ(at.open(), 1u);
   EXPECT_FALSE(at.pool.unused());  // somebody waits here
   at.pool.give(std::move((*first.result)->connection));
@@ -133,12 +133,12 @@ TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
   ASSERT_TRUE(turn_until(at.loop, [&] { return third.done(); }));
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
   EXPECT_FALSE((*third.result)->reused);
-  EXPECT_EQ(at.agent->vitals.waiting, 0u);
+  EXPECT_EQ(at.agent->counts.waiting, 0u);
   (*third.result)->connection->close();
 }
 
 TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
-  at.pool.limit({.connections = 1});
+  at.agent->connections.change({.connections = 1});
   auto only = at.connection();
   for (const auto why : {Why::connect_timeout, Why::cancelled}) {
     std::vector<int> order;
@@ -149,7 +149,7 @@ TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
     ASSERT_FALSE(*waiting.result);
     EXPECT_EQ(waiting.result->error().outcome,  // never the agent's fault
               why == Why::cancelled ? Outcome::cancelled : Outcome::own_trouble);
-    EXPECT_EQ(at.agent->vitals.waiting, 0u);
+    EXPECT_EQ(at.agent->counts.waiting, 0u);
   }
   only->close();
 }
@@ -170,9 +170,9 @@ struct Crowd {
 TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
   ClosedPort nobody;
   AgentAt at(nobody.port());
-  at.pool.limit({.connecting = 2});
+  at.agent->connections.change({.connecting = 2});
   Crowd crowd(at, 20'000);
-  EXPECT_EQ(at.agent->vitals.waiting, 20'000u - 2);
+  EXPECT_EQ(at.agent->counts.waiting, 20'000u - 2);
   at.loop.io.restart();
   for (int turns = 0; turns < 20 && !crowd.done(); ++turns) at.loop.io.run_one_for(kSoon);
   ASSERT_TRUE(crowd.done());
@@ -181,7 +181,7 @@ TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
     EXPECT_EQ(taking->result->error().outcome, Outcome::connect_failed);
     EXPECT_EQ(taking->result->error().why, "Connection refused");
   }
-  EXPECT_EQ(at.agent->vitals.waiting, 0u);
+  EXPECT_EQ(at.agent->counts.waiting, 0u);
   EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.unused(); }));
 }
 
@@ -192,10 +192,10 @@ TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
   Endpoint nowhere = asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(),
                                              static_cast<std::uint16_t>(nobody.port()));
   at.agent->endpoints({nowhere});
-  at.pool.limit({.connections = 2, .connecting = 1});
+  at.agent->connections.change({.connections = 2, .connecting = 1});
   std::vector<int> order;
   Taking refused(at, order, 1);
-  at.pool.limit({.connections = 1, .connecting = 1});
+  at.agent->connections.change({.connections = 1, .connecting = 1});
   Taking waiting(at, order, 2);
   ASSERT_TRUE(turn_until(at.loop, [&] { return refused.done(); }));
   EXPECT_FALSE(*refused.result);
@@ -209,7 +209,7 @@ TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
 }
 
 TEST_F(Pools, ServeOneForEachConnectionThatIsClosed) {
-  at.pool.limit({.connections = 3});
+  at.agent->connections.change({.connections = 3});
   std::vector<ConnectionPtr> open;
   for (int i = 0; i < 3; ++i) open.push_back(at.connection(From::fresh));
   Crowd crowd(at, 5);
@@ -219,8 +219,8 @@ TEST_F(Pools, ServeOneForEachConnectionThatIsClosed) {
   open.erase(open.begin(), open.begin() + 2);
   ASSERT_TRUE(turn_until(at.loop, [&] { return crowd.order.size() == 2; }));
   EXPECT_TRUE(crowd.in_order());
-  EXPECT_EQ(at.agent->vitals.waiting, 3u);
-  at.pool.limit({.connections = 6});  // a reload
+  EXPECT_EQ(at.agent->counts.waiting, 3u);
+  at.agent->connections.change({.connections = 6});  // a reload
   ASSERT_TRUE(turn_until(at.loop, [&] { return crowd.done(); }));
   for (auto& taking : crowd.all) (*taking->result)->connection->close();
   open[0]->close();
@@ -228,7 +228,7 @@ TEST_F(Pools, ServeOneForEachConnectionThatIsClosed) {
 
 // It was woken and left in the same moment: what it was woken for is the next one's.
 TEST_F(Pools, PassOnWhatTheFirstInTheQueueDidNotTake) {
-  at.pool.limit({.connections = 1});
+  at.agent->connections.change({.connections = 1});
   auto only = at.connection();
   std::vector<int> order;
   Taking first(at, order, 1);
@@ -244,7 +244,7 @@ TEST_F(Pools, PassOnWhatTheFirstInTheQueueDidNotTake) {
 TEST(PoolOfASlowAgent, TellsThoseWhoHaveNoMoreTimeThanAnotherSpentInVain) {
   FullPort full;
   AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
-  at.pool.limit({.connecting = 1});
+  at.agent->connections.change({.connecting = 1});
   std::vector<int> order;
   Taking first(at, order, 1);
   first.stop.at(Loop::now() + 500ms, Why::connect_timeout);
@@ -278,14 +278,14 @@ TEST_F(Pools, UseNoConnectionOfAnOlderGeneration) {  // SD-020, SD-024
 TEST(PoolOfASlowAgent, EstablishesFewConnectionsAtATime) {  // SD-025
   FullPort full;
   AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
-  at.pool.limit({.connecting = 2});
+  at.agent->connections.change({.connecting = 2});
   std::vector<int> order;
   Taking first(at, order, 1);
   Taking second(at, order, 2);
   Taking third(at, order, 3);
-  EXPECT_EQ(at.agent->vitals.waiting, 1u);
+  EXPECT_EQ(at.agent->counts.waiting, 1u);
   first.stop.request(Why::connect_timeout);
-  ASSERT_TRUE(turn_until(at.loop, [&] { return at.agent->vitals.waiting == 0; }));
+  ASSERT_TRUE(turn_until(at.loop, [&] { return at.agent->counts.waiting == 0; }));
   second.stop.request(Why::cancelled);
   third.stop.request(Why::cancelled);
   ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 3; }));
@@ -331,7 +331,7 @@ TEST(PoolOfAName, LooksItUp) {
       Address{.host = "localhost", .port = static_cast<std::uint16_t>(mirror.port())}, 0, 1,
       std::chrono::seconds(60));
   EXPECT_EQ(agent->endpoints(), nullptr);
-  Pool pool(loop, agent, 10, LookUp::at_load);
+  Pool pool(loop, agent, agent->connections, LookUp::at_load);
   {
     Stop stop(loop);
     const auto taken = result_of(loop, pool.take(From::idle, stop));

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/transport/http_head.hpp"
+#include "agent/transport/http/http_head.hpp"
 #include "tests/agent/transport/exact_bytes.hpp"
 
 namespace karmad::request_cases {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/transport/http_head.hpp"
+#include "agent/transport/http/http_head.hpp"
 #include "tests/agent/transport/request_cases.hpp"
 
 namespace karmad {

@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-#include "agent/attempt.hpp"
+#include "agent/mirrors/attempt.hpp"
 #include "tests/agent/transport/agent_at.hpp"
 #include "tests/agent/transport/stream_pair.hpp"
 #include "tests/support/fake_mirror.hpp"
@@ -205,7 +205,7 @@ TEST_F(LateUnaskedBytes, CloseAnIdleConnectionAndCountAgainstTheAgent) {
   EXPECT_EQ(at.loop.unasked.get(), 1U);
   EXPECT_EQ(at.agent->vitals.errors_in_a_row, 1U);
   EXPECT_EQ(at.agent->history.since_start().count(Counter::wrong_replies), 1U);
-  EXPECT_NE(at.agent->last_error().find("nobody asked for"), std::string::npos);
+  EXPECT_NE(at.agent->last_error().find("unrequested bytes"), std::string::npos);
   const auto end = ask();
   EXPECT_EQ(end.outcome, Outcome::answered);
   EXPECT_EQ(end.reply.status, 200);
@@ -213,7 +213,7 @@ TEST_F(LateUnaskedBytes, CloseAnIdleConnectionAndCountAgainstTheAgent) {
 }
 
 TEST_F(LateUnaskedBytes, MakeEveryConnectionOfTheAgentServeOnlyOneRequestForAWhile) {
-  auto& until = at.agent->vitals.distrusted_until;
+  auto& until = at.agent->counts.distrusted_until;
   mirror.send_rest();
   ASSERT_TRUE(turn_until(at.loop, [&] { return at.pool.idle() == 0; }));
   EXPECT_EQ(ask().outcome, Outcome::answered);

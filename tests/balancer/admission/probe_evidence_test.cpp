@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "balancer/admission/throughput_probe.hpp"
+#include "balancer/rules/admission/throughput_probe.hpp"
 #include "tests/balancer/admission/closed_cluster.hpp"
 
 namespace karmad {

@@ -42,7 +42,7 @@ std::int64_t available(const TicketPool& pool) {
 
 struct TicketPoolTest : Pool {};
 
-// Vector 10.7. That a deadline is past does not matter to a free ticket: the pool is not told.
+// AC-010. A past deadline does not matter to a free ticket: the pool does not know it.
 TEST_F(TicketPoolTest, GivesWhatItHasAndNoMore) {
   auto pool = pool_of(1);
   const auto only = take(pool, 1);
@@ -300,7 +300,7 @@ TEST_F(TicketPoolTest, RecordsItsPeakUseUntilSomebodyLooks) {  // AC-013
   EXPECT_EQ(pool.take_peak(), 3U);
 }
 
-TEST_F(TicketPoolTest, CountsExemptWorkApart) {  // AC-008, vector 10.7
+TEST_F(TicketPoolTest, CountsExemptWorkApart) {  // AC-008
   auto pool = pool_of(1);
   {
     const auto tickets = take(pool, 1);
@@ -427,7 +427,7 @@ Ticket take_somehow(TicketPool& pool, unsigned thread, RandomSource& random) {
   return pool.collect(waiter, now);
 }
 
-TEST_F(TicketPoolTest, NeverLetsMoreInThanItHasTickets) {  // vector 10.7
+TEST_F(TicketPoolTest, NeverLetsMoreInThanItHasTickets) {  // AC-010
   constexpr unsigned kThreads = 10;
   TicketPool pool(kThreads, nowhere, {.size = 3});
   std::atomic<int> inside{0};

@@ -3,7 +3,7 @@
 #include <rapidjson/document.h>
 
 #include "balancer/admission/admission.hpp"
-#include "balancer/endpoints.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 

@@ -45,7 +45,7 @@ TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
     seen.push_back(query.topology);
     if (query.former) seen.push_back(query.former);
     query.plan_anew = !query.former;
-    if (query.plan_anew) co_return co_await answer_anew(query, scatter);
+    if (query.plan_anew) co_return co_await query.answer_anew(query, scatter);
     co_return Answer{};
   };
   Route moving{scatter};

@@ -137,6 +137,10 @@ TEST(ShowAgentHost, ShowsOneAgent) {
             (std::vector<Row>{{"agent_ping", "yes"}}));
 }
 
+TEST(ShowAgentTable, FindsItWhateverTheCaseOfItsName) {
+  EXPECT_EQ(ask("SHOW AGENT Products STATUS"), ask("SHOW AGENT products STATUS"));
+}
+
 TEST(ShowAgentTable, ShowsItsShardsAndBlackHoles) {
   EXPECT_EQ(ask("SHOW AGENT products STATUS"),
             (ResultSet{{"Variable_name", "Value"},

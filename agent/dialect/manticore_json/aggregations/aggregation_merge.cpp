@@ -1,0 +1,163 @@
+#include "agent/dialect/manticore_json/aggregations/aggregation_merge.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "agent/dialect/manticore_json/aggregations/buckets.hpp"
+#include "agent/dialect/manticore_json/aggregations/composite_merge.hpp"
+#include "agent/dialect/manticore_json/aggregations/metrics_merge.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The member `name` of an object; empty when it has none. Nothing when the object is malformed.
+std::optional<std::string_view> member_of(std::string_view object, std::string_view name) {
+  std::string_view found;
+  JsonCursor json(object);
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value) return std::nullopt;
+    const bool escaped = key->find('\\') != key->npos;
+    if (escaped ? json_unescaped(*key) == name : *key == name) found = *value;
+  }
+  if (!members.complete()) return std::nullopt;
+  return found;
+}
+
+/// The members of an object by name, the last of those with one name. Looking through the object
+/// for each aggregation would take as long as their number squared.
+using Members = std::map<std::string, std::string_view, std::less<>>;
+
+/// Nothing when the object is malformed.
+std::optional<Members> members_of(std::string_view object) {
+  Members found;
+  JsonCursor json(object);
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value) return std::nullopt;
+    const bool escaped = key->find('\\') != key->npos;
+    found.insert_or_assign(escaped ? json_unescaped(*key) : std::string(*key), *value);
+  }
+  if (!members.complete()) return std::nullopt;
+  return found;
+}
+
+bool is_metric(Merging merging) {
+  return merging == Merging::smallest || merging == Merging::largest || merging == Merging::sum ||
+         merging == Merging::mean;
+}
+
+/// The answers of all shards to one aggregation after the other.
+class Merger {
+ public:
+  Merger(std::span<const ReplyHead> heads, Collation collation, std::string& out)
+      : heads_(heads), collation_(collation), out_(out), answers_(heads.size()) {
+    for (std::size_t s = 0; s < heads.size(); ++s) answers_[s] = members_of(heads[s].aggregations);
+  }
+
+  std::optional<FanOut::BadReply> merge(const Aggregation& aggregation) {
+    append_json_quoted(out_, aggregation.name);
+    out_ += ":{";
+    auto bad = is_metric(aggregation.merging) ? metric(aggregation) : buckets(aggregation);
+    out_ += '}';
+    return bad;
+  }
+
+ private:
+  static FanOut::BadReply malformed(std::size_t shard, const Aggregation& aggregation) {
+    return {shard, fmt::format("aggregation \"{}\" is malformed", aggregation.name)};
+  }
+
+  bool answered(std::size_t shard) const { return heads_[shard].hits.at != nullptr; }
+
+  /// What a shard answers to the aggregation called `name`.
+  std::optional<std::string_view> answer(std::size_t shard, std::string_view name) const {
+    const auto& answers = answers_[shard];
+    if (!answers) return std::nullopt;
+    const auto found = answers->find(name);
+    if (found == answers->end() || !is_object(found->second)) return std::nullopt;
+    return found->second;
+  }
+
+  std::optional<FanOut::BadReply> metric(const Aggregation& aggregation) {
+    std::vector<Measured> shards;
+    for (std::size_t s = 0; s < heads_.size(); ++s) {
+      if (!answered(s)) continue;
+      Measured measured{.documents = heads_[s].total};
+      if (!value_in(s, aggregation.name, measured.value)) return malformed(s, aggregation);
+      shards.push_back(measured);
+    }
+    const auto value = merge_metric(aggregation.merging, shards);
+    if (!value.empty()) out_.append("\"value\":").append(value);
+    return std::nullopt;
+  }
+
+  bool value_in(std::size_t shard, std::string_view name, std::string_view& value) const {
+    const auto found = answer(shard, name);
+    const auto inner = found ? member_of(*found, "value") : std::nullopt;
+    if (!inner) return false;
+    value = *inner;
+    return true;
+  }
+
+  std::optional<FanOut::BadReply> buckets(const Aggregation& aggregation) {
+    AnswerBuckets all;
+    for (std::size_t s = 0; s < heads_.size(); ++s) {
+      if (!answered(s)) continue;
+      const auto before = all.list.size();
+      const auto found = answer(s, aggregation.name);
+      if (!found || !read_buckets(*found, s, all)) return malformed(s, aggregation);
+      if (aggregation.merging == Merging::ranges && all.list.size() - before > aggregation.size)
+        return malformed(s, aggregation);
+    }
+    switch (aggregation.merging) {
+      case Merging::ranges:
+        merge_in_order(all.list);
+        break;
+      case Merging::composite:
+        if (const auto shard = merge_composite(aggregation, collation_, all.list))
+          return FanOut::BadReply{
+              *shard, fmt::format("the groups of aggregation \"{}\" are not in the order asked for",
+                                  aggregation.name)};
+        if (!all.list.empty()) {
+          out_ += "\"after_key\":";
+          out_ += all.list.back().key;
+          out_ += ',';
+        }
+        break;
+      default:
+        merge_by_key(aggregation, collation_, all.list);
+    }
+    append_buckets(out_, all);
+    return std::nullopt;
+  }
+
+  std::span<const ReplyHead> heads_;
+  Collation collation_;
+  std::string& out_;
+  std::vector<std::optional<Members>> answers_;  ///< by shard; none: malformed
+};
+
+}  // namespace
+
+std::optional<FanOut::BadReply> merge_aggregations(const AggregationPlan& plan,
+                                                   std::span<const ReplyHead> heads,
+                                                   Collation collation, std::string& out) {
+  out += ",\"aggregations\":{";
+  Merger merger(heads, collation, out);
+  for (const auto& aggregation : plan.wanted) {
+    if (&aggregation != plan.wanted.data()) out += ',';
+    if (auto bad = merger.merge(aggregation)) return bad;
+  }
+  out += '}';
+  return std::nullopt;
+}
+
+}  // namespace karmad

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
+
+namespace karmad {
+
+/// Appends `,"aggregations":{…}` in the request's order. `heads` were read with their tails; a
+/// shard that failed has no hits in its head. Cost: linear in the shards' buckets, which are
+/// sorted.
+std::optional<FanOut::BadReply> merge_aggregations(const AggregationPlan& plan,
+                                                   std::span<const ReplyHead> heads,
+                                                   Collation collation, std::string& out);
+
+}  // namespace karmad

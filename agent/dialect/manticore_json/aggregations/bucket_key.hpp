@@ -1,0 +1,41 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/manticore_json/sort_value.hpp"
+
+namespace karmad {
+
+/// How the search server orders and groups the values of a field.
+enum class KeyKind : std::uint8_t {
+  attribute,  ///< numbers by value, strings by the collation; equal strings are one group
+  json_path,  ///< all values as text, by the collation; one group for each type and spelling
+};
+
+/// What a field's name tells about it: one with `.` or `[` is a path into a JSON attribute, unless
+/// it is a call such as `integer(meta.n)`. An alias of a JSON path cannot be told from an
+/// attribute.
+KeyKind key_kind(std::string_view field);
+
+/// The key of a bucket, or one part of it, as buckets are compared by.
+struct BucketKey {
+  std::string_view bytes;  ///< of the JSON value
+  SortValue value;         ///< KeyKind::attribute
+  std::string text;        ///< KeyKind::json_path: how the server sorts what is no whole number
+};
+
+/// `bytes`: a JSON value, or empty for none. The key refers to them.
+BucketKey bucket_key(std::string_view bytes, KeyKind kind);
+
+/// The order in which the server answers. Different groups of a JSON path can be equal in it: "Red"
+/// and "red" by a collation without case; null, true, false and "" always.
+std::strong_ordering sort_order(const BucketKey& a, const BucketKey& b, KeyKind kind,
+                                Collation collation);
+
+/// An order of keys that are equal in `sort_order`; equal only for keys of one group.
+std::strong_ordering tie_order(const BucketKey& a, const BucketKey& b, KeyKind kind);
+
+}  // namespace karmad

@@ -1,0 +1,152 @@
+#include "agent/dialect/manticore_json/aggregations/buckets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <list>
+#include <unordered_map>
+#include <utility>
+
+#include "agent/json/fold_equal.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/keyed_hash.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
+  AnswerBucket bucket{.bytes = bytes};
+  JsonCursor json(bytes);
+  JsonMembers members(json);
+  while (const auto name = members.next()) {
+    const auto value = take_value(json);
+    if (!value) return std::nullopt;
+    if (*name == "key") bucket.key = *value;
+    if (*name == "doc_count") {
+      const auto* const end = value->data() + value->size();
+      const auto read = std::from_chars(value->data(), end, bucket.count);
+      if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+      bucket.doc_count = *value;
+    }
+  }
+  if (!members.complete() || bucket.doc_count.empty()) return std::nullopt;
+  return bucket;
+}
+
+bool read_list(JsonCursor& json, AnswerBuckets& buckets) {
+  JsonElements elements(json);
+  while (elements.next()) {
+    const auto value = take_value(json);
+    auto bucket = value ? read_bucket(*value) : std::nullopt;
+    if (!bucket || bucket->key.empty()) return false;
+    buckets.list.push_back(*bucket);
+  }
+  return elements.complete();
+}
+
+bool read_keyed(JsonCursor& json, AnswerBuckets& buckets) {
+  buckets.keyed = true;
+  JsonMembers members(json);
+  while (const auto name = members.next()) {
+    const auto value = take_value(json);
+    auto bucket = value ? read_bucket(*value) : std::nullopt;
+    if (!bucket) return false;
+    bucket->name = *name;
+    if (bucket->key.empty()) bucket->key = {name->data() - 1, name->size() + 2};
+    buckets.list.push_back(*bucket);
+  }
+  return members.complete();
+}
+
+/// A bucket with what it is compared by.
+struct Keyed {
+  AnswerBucket bucket;
+  BucketKey key;
+};
+
+std::strong_ordering compare_keys(const Keyed& a, const Keyed& b, KeyKind kind,
+                                  Collation collation) {
+  const auto order = sort_order(a.key, b.key, kind, collation);
+  return order != 0 ? order : tie_order(a.key, b.key, kind);
+}
+
+}  // namespace
+
+bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buckets) {
+  const auto before = buckets.list.size();
+  JsonCursor json(answer);
+  JsonMembers members(json);
+  while (const auto name = members.next()) {
+    skip_space(json);
+    if (*name == "buckets" && !json.done()) {
+      if (*json.at == '[' ? !read_list(json, buckets) : !read_keyed(json, buckets)) return false;
+    } else if (!take_value(json)) {
+      return false;
+    }
+  }
+  for (auto i = before; i < buckets.list.size(); ++i) buckets.list[i].shard = shard;
+  return members.complete();
+}
+
+void merge_by_key(const Aggregation& aggregation, Collation collation,
+                  std::vector<AnswerBucket>& list) {
+  const auto kind = aggregation.key;
+  std::vector<Keyed> sorted;
+  sorted.reserve(list.size());
+  for (const auto& bucket : list) sorted.push_back({bucket, bucket_key(bucket.key, kind)});
+  // By key, then by spelling, so that which of several spellings is shown is no accident.
+  std::ranges::sort(sorted, [&](const Keyed& a, const Keyed& b) {
+    const auto order = compare_keys(a, b, kind, collation);
+    return order != 0 ? order < 0 : a.bucket.key < b.bucket.key;
+  });
+  fold_equal(sorted, [&](const Keyed& a, const Keyed& b) {
+    return compare_keys(a, b, kind, collation) == 0;
+  });
+  // Keys that tie are neighbours in their order now, and stay so whichever way the keys run.
+  std::ranges::stable_sort(sorted, [&](const Keyed& a, const Keyed& b) {
+    for (const auto& order : aggregation.order) {
+      const auto compared = order.by == BucketOrder::By::count
+                                ? a.bucket.count <=> b.bucket.count
+                                : sort_order(a.key, b.key, kind, collation);
+      if (compared != 0) return (compared < 0) != order.descending;
+    }
+    return false;
+  });
+  list.clear();
+  for (const auto& keyed : sorted) list.push_back(keyed.bucket);
+  if (aggregation.size != 0 && list.size() > aggregation.size) list.resize(aggregation.size);
+}
+
+void merge_in_order(std::vector<AnswerBucket>& list) {
+  std::list<AnswerBucket> merged;
+  std::unordered_map<std::string_view, std::list<AnswerBucket>::iterator, KeyedHash> known;
+  auto next = merged.begin();  // a bucket not seen before goes behind its predecessor
+  for (const auto& bucket : list) {
+    if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) next = merged.begin();
+    const auto [place, is_new] = known.try_emplace(bucket.key);
+    if (is_new) {
+      place->second = merged.insert(next, bucket);
+    } else {
+      place->second->count += bucket.count;
+      next = std::next(place->second);
+    }
+  }
+  list.assign(merged.begin(), merged.end());
+}
+
+void append_buckets(std::string& out, const AnswerBuckets& buckets) {
+  out += buckets.keyed ? "\"buckets\":{" : "\"buckets\":[";
+  for (const auto& bucket : buckets.list) {
+    if (&bucket != buckets.list.data()) out += ',';
+    if (buckets.keyed) out.append("\"").append(bucket.name).append("\":");
+    const auto before = static_cast<std::size_t>(bucket.doc_count.data() - bucket.bytes.data());
+    out += bucket.bytes.substr(0, before);
+    fmt::format_to(std::back_inserter(out), "{}", bucket.count);
+    out += bucket.bytes.substr(before + bucket.doc_count.size());
+  }
+  out += buckets.keyed ? '}' : ']';
+}
+
+}  // namespace karmad

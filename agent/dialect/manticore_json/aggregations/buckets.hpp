@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+
+namespace karmad {
+
+/// One bucket of a shard's answer. The views are into the answer.
+struct AnswerBucket {
+  std::string_view name;       ///< raw, of a keyed answer
+  std::string_view key;        ///< bytes of the value; of a keyed answer its name in quotes
+  std::string_view bytes;      ///< the whole bucket
+  std::string_view doc_count;  ///< where its count stands in `bytes`
+  std::uint64_t count = 0;
+  std::size_t shard = 0;
+};
+
+/// The buckets of one aggregation, of all shards in their order.
+struct AnswerBuckets {
+  std::vector<AnswerBucket> list;
+  bool keyed = false;  ///< `"buckets":{"name":{…}}`
+};
+
+/// Adds the buckets of a shard's `answer`, the bytes of `{"buckets":…}`; false when malformed.
+bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buckets);
+
+/// Folds buckets with one key into one, sorts and cuts them as `aggregation` wants. Spellings of an
+/// attribute that the collation holds for equal are one key; the first in byte order is shown.
+void merge_by_key(const Aggregation& aggregation, Collation collation,
+                  std::vector<AnswerBucket>& list);
+
+/// The same for buckets that all shards name in one order, which is kept.
+void merge_in_order(std::vector<AnswerBucket>& list);
+
+/// Appends the merged buckets as the array or the object they came as.
+void append_buckets(std::string& out, const AnswerBuckets& buckets);
+
+}  // namespace karmad

@@ -1,0 +1,168 @@
+#include "agent/dialect/manticore_json/aggregations/composite_merge.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "agent/json/fold_equal.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The values of a group, in the order of the sources.
+using Tuple = std::vector<BucketKey>;
+
+struct Keyed {
+  AnswerBucket bucket;
+  Tuple key;
+};
+
+bool is_number(const BucketKey& key) {
+  const char first = key.bytes.empty() ? 'n' : key.bytes.front();
+  return first == '-' || (first >= '0' && first <= '9');
+}
+
+class TupleOrder {
+ public:
+  TupleOrder(const Aggregation& aggregation, Collation collation)
+      : sources_(aggregation.sources), sorted_by_(aggregation.sorted_by), collation_(collation) {}
+
+  /// The order in which the shards answer.
+  std::strong_ordering sorted(const Tuple& a, const Tuple& b) const {
+    return compare_sources(a, b, sorted_by_);
+  }
+
+  /// The same, and the groups that tie in it one after the other: equal only for one group.
+  std::strong_ordering grouped(const Tuple& a, const Tuple& b) const {
+    if (const auto order = compare_sources(a, b, sources_.size()); order != 0) return order;
+    for (std::size_t i = 0; i < sources_.size(); ++i)
+      if (const auto order = tie_order(a[i], b[i], sources_[i].kind); order != 0) return order;
+    return std::strong_ordering::equal;
+  }
+
+  /// Whether they differ at most in the way their numbers are written.
+  bool same_values(const Tuple& a, const Tuple& b) const {
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      const auto kind = sources_[i].kind;
+      const bool same =
+          is_number(a[i]) && is_number(b[i])
+              ? compare(json_number(a[i].bytes), json_number(b[i].bytes)) == 0
+              : sort_order(a[i], b[i], kind, collation_) == 0 && tie_order(a[i], b[i], kind) == 0;
+      if (!same) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::strong_ordering compare_sources(const Tuple& a, const Tuple& b, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto order = sort_order(a[i], b[i], sources_[i].kind, collation_);
+      if (order != 0) return sources_[i].descending ? 0 <=> order : order;
+    }
+    return std::strong_ordering::equal;
+  }
+
+  const std::vector<CompositeSource>& sources_;
+  std::size_t sorted_by_;
+  Collation collation_;
+};
+
+/// The values in the key of a bucket; a source that it lacks has none.
+Tuple tuple_of(std::string_view key, const std::vector<CompositeSource>& sources) {
+  std::vector<std::string_view> values(sources.size());
+  JsonCursor json(key);
+  JsonMembers members(json);
+  while (const auto name = members.next()) {
+    const auto value = take_value(json);
+    if (!value) break;
+    const bool escaped = name->find('\\') != name->npos;
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (escaped ? json_unescaped(*name) == sources[i].name : *name == sources[i].name)
+        values[i] = *value;
+  }
+  Tuple tuple;
+  tuple.reserve(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    tuple.push_back(bucket_key(values[i], sources[i].kind));
+  return tuple;
+}
+
+Tuple tuple_of(const std::vector<std::string>& after, const std::vector<CompositeSource>& sources) {
+  Tuple tuple;
+  tuple.reserve(after.size());
+  for (std::size_t i = 0; i < after.size(); ++i)
+    tuple.push_back(bucket_key(after[i], sources[i].kind));
+  return tuple;
+}
+
+/// Where the groups stop being whole: the smallest of the last groups of the shards that may have
+/// more. Null: nowhere.
+struct Cut {
+  const Tuple* at = nullptr;
+  std::optional<std::size_t> out_of_order;  ///< a shard
+};
+
+Cut find_cut(std::span<const Keyed> groups, std::size_t asked, const TupleOrder& order) {
+  Cut cut;
+  for (std::size_t begin = 0; begin < groups.size();) {
+    const auto shard = groups[begin].bucket.shard;
+    auto end = begin + 1;
+    bool ordered = true;
+    for (; end < groups.size() && groups[end].bucket.shard == shard; ++end)
+      ordered = ordered && order.sorted(groups[end - 1].key, groups[end].key) <= 0;
+    if (end - begin >= asked) {
+      if (!ordered) return {nullptr, shard};
+      const auto& last = groups[end - 1].key;
+      if (cut.at == nullptr || order.sorted(last, *cut.at) < 0) cut.at = &last;
+    }
+    begin = end;
+  }
+  return cut;
+}
+
+/// The group that the client means by `after`: many readers of JSON give 10.000000 back as 10,
+/// which is another group of a JSON path, in another place.
+Tuple group_meant(const Tuple& after, std::span<const Keyed> groups, const TupleOrder& order) {
+  const Tuple* similar = nullptr;
+  for (const auto& group : groups) {
+    if (after.empty() || order.grouped(group.key, after) == 0) return after;
+    if (similar == nullptr && order.same_values(group.key, after)) similar = &group.key;
+  }
+  return similar == nullptr ? after : *similar;
+}
+
+}  // namespace
+
+std::optional<std::size_t> merge_composite(const Aggregation& aggregation, Collation collation,
+                                           std::vector<AnswerBucket>& list) {
+  const auto& sources = aggregation.sources;
+  const TupleOrder order(aggregation, collation);
+  std::vector<Keyed> groups;
+  groups.reserve(list.size());
+  for (const auto& bucket : list) groups.push_back({bucket, tuple_of(bucket.key, sources)});
+  const auto cut = find_cut(groups, aggregation.asked, order);
+  if (cut.out_of_order) return cut.out_of_order;
+
+  const auto named = tuple_of(aggregation.after, sources);
+  const auto after = group_meant(named, groups, order);
+  std::vector<Keyed> page;
+  for (auto& group : groups)
+    if ((cut.at == nullptr || order.sorted(group.key, *cut.at) < 0) &&
+        (after.empty() || order.grouped(group.key, after) > 0))
+      page.push_back(std::move(group));
+  // By key, then by spelling, so that which of several spellings is shown is no accident.
+  std::ranges::sort(page, [&](const Keyed& a, const Keyed& b) {
+    const auto compared = order.grouped(a.key, b.key);
+    return compared != 0 ? compared < 0 : a.bucket.key < b.bucket.key;
+  });
+  fold_equal(page,
+             [&](const Keyed& a, const Keyed& b) { return order.grouped(a.key, b.key) == 0; });
+  if (page.size() > aggregation.size) page.resize(aggregation.size);
+  list.clear();
+  for (const auto& group : page) list.push_back(group.bucket);
+  return std::nullopt;
+}
+
+}  // namespace karmad

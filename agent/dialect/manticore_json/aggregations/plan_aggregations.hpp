@@ -1,0 +1,15 @@
+#pragma once
+
+#include <expected>
+#include <string_view>
+
+#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+
+namespace karmad {
+
+/// `text`: the bytes of the request's `aggs`, empty when there is none. Refuses what cannot be
+/// merged from answers: nested aggregations, percentiles, distinct counts, unknown kinds.
+std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
+                                                              const SearchPage& page);
+
+}  // namespace karmad

@@ -1,0 +1,176 @@
+#include "agent/dialect/manticore_json/blame.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+namespace karmad {
+namespace {
+
+/// What a server, or a master behind it, says of itself. Looked for first, so that trouble
+/// outweighs a query's mistake in an error that joins the messages of several tables. Lower case.
+constexpr std::string_view kTrouble[] = {
+    "unknown local table",  // we wrote that name
+    "no such table",        // the same of other releases
+    "unknown table",
+    "no enabled tables",
+    "table not found",
+    "timed out",  // query or connect, of a shard behind it
+    "retries limit exceeded",
+    "connection refused",
+    "receiving failure",
+    "sending failure",
+    "failed to read",
+    "failed to receive http request",  // it stops while the request arrives, and says 400
+    "got sigterm",
+    "out of memory",
+    "too many requests",
+    "maxed out",
+    "server shutdown",
+    "internal error",
+};
+
+/// What it says of the query. Lower case.
+constexpr std::string_view kMistakes[] = {
+    "syntax error",    // P01: SQL, P08: full-text
+    "query error",     // full-text: operators, length, wildcards
+    "unknown column",  // filter, sort or select
+    "unknown option",
+    "unknown sort",
+    "unknown ranker",
+    "unknown function",
+    "unknown field",
+    "no such filter attribute",
+    "sort-by attribute",  // … not found
+    "sort-by:",
+    "group-by attribute",
+    "group by attribute",
+    "order by mva is undefined",
+    "can not aggregate non-scalar attribute",
+    "ambiguous attribute type",
+    "must be unique",  // alias '…' …
+    "re2: error parsing",
+    "requested knn search attribute",  // … not found
+    "no field",                        // … found in schema
+    "no such field",
+    "not found in schema",
+    "is not supported",
+    "not supported",
+    "unsupported",
+    "only select queries",
+    "property missing",
+    "property value should be",
+    "property should be",
+    "unable to parse",
+    "parse error",
+    "invalid",
+    "out of bounds",
+    "must be greater than",
+    "cannot be used",
+    "query is too complex",
+    "query missing",
+    "without buddy",  // 501: /cli, where no mirror has its helper process
+};
+
+/// What is looked through for phrases; errors are short.
+constexpr std::size_t kLongestError = 16 << 10;
+/// What of a request is looked through, so that many phrases take less than some ms.
+constexpr std::size_t kLongestRequest = 32 << 10;
+
+constexpr char folded(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::optional<unsigned> hex(std::string_view digits) {
+  unsigned value = 0;
+  for (const char digit : digits) {
+    const auto c = folded(digit);
+    if (is_digit(c)) {
+      value = value * 16 + static_cast<unsigned>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      value = value * 16 + static_cast<unsigned>(c - 'a' + 10);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return value;
+}
+
+/// The byte that an escape at the beginning of `text` stands for, and how long the escape is: those
+/// of a URL (`%20`, `+`) and of JSON (a backslash, `u0020` behind one). What is no ASCII becomes 0.
+struct Unescaped {
+  char byte;
+  std::size_t length;
+};
+Unescaped unescaped(std::string_view text) {
+  const auto code = [&](std::size_t from, std::size_t digits) -> std::optional<Unescaped> {
+    if (text.size() < from + digits) return std::nullopt;
+    const auto value = hex(text.substr(from, digits));
+    if (!value) return std::nullopt;
+    return Unescaped{*value < 0x80 ? static_cast<char>(*value) : '\0', from + digits};
+  };
+  if (text[0] == '+') return {' ', 1};
+  if (text[0] == '%') return code(1, 2).value_or(Unescaped{'%', 1});
+  if (text[0] != '\\' || text.size() < 2) return {text[0], 1};
+  if (text[1] == 'u') return code(2, 4).value_or(Unescaped{'u', 2});
+  const bool space = text[1] == 'n' || text[1] == 't' || text[1] == 'r';
+  return {space ? ' ' : text[1], 2};
+}
+
+bool contains_unescaped(std::string_view text, std::string_view lower_case) {
+  std::string plain;
+  plain.reserve(text.size());
+  while (!text.empty()) {
+    const auto next = unescaped(text);
+    plain.push_back(next.byte);
+    text.remove_prefix(next.length);
+  }
+  return contains_folded(plain, lower_case);
+}
+
+/// Whether the client wrote this phrase itself; `if_long` when there is too much to look through.
+bool wrote(const ClientRequest* request, std::string_view phrase, bool if_long) {
+  if (request == nullptr) return false;
+  if (request->body.size() + request->query.size() + request->path.size() > kLongestRequest)
+    return if_long;
+  const std::array parts{request->body, request->query, request->path};
+  return std::ranges::any_of(parts, [&](std::string_view part) {
+    return contains_folded(part, phrase) || contains_unescaped(part, phrase);
+  });
+}
+
+/// `P01:`: every parser of the server numbers its messages like this. Empty: there is none.
+std::string parser_number(std::string_view error) {
+  for (std::size_t i = 0; i + 3 < error.size(); ++i)
+    if (error[i] == 'P' && is_digit(error[i + 1]) && is_digit(error[i + 2]) && error[i + 3] == ':')
+      return {'p', error[i + 1], error[i + 2], ':'};
+  return {};
+}
+
+}  // namespace
+
+bool contains_folded(std::string_view text, std::string_view lower_case) {
+  const auto same = [](char a, char b) { return folded(a) == b; };
+  return !std::ranges::search(text, lower_case, same).empty();
+}
+
+Blame blame_of(std::string_view error, const ClientRequest* request) {
+  error = error.substr(0, kLongestError);
+  // Of a long request it is not known what is quoted: its mirrors are not blamed by a phrase alone.
+  for (const auto phrase : kTrouble)
+    if (contains_folded(error, phrase) && !wrote(request, phrase, /*if_long=*/true))
+      return Blame::agent;
+  const auto number = parser_number(error);
+  if (!number.empty() && !wrote(request, number, /*if_long=*/false)) return Blame::client;
+  for (const auto phrase : kMistakes)
+    if (contains_folded(error, phrase) && !wrote(request, phrase, /*if_long=*/false))
+      return Blame::client;
+  return Blame::unclear;
+}
+
+}  // namespace karmad

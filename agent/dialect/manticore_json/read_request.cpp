@@ -1,0 +1,316 @@
+#include "agent/dialect/manticore_json/read_request.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "agent/dialect/manticore_json/plain_request.hpp"
+#include "agent/json/same.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::array<std::string_view, kProperties> kNames{
+    "table",   "index",        "limit",   "size",   "offset",       "from",    "max_matches",
+    "sort",    "track_scores", "_source", "aggs",   "aggregations", "options", "scroll",
+    "profile", "plan",         "knn",     "hybrid", "join"};
+
+/// The search server's bound (a larger count is refused by every agent).
+constexpr std::uint64_t kMaxRetryCount = 8;
+/// A day: longer is a mistake of units.
+constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
+
+enum class Option : std::uint8_t {
+  agent_query_timeout,
+  retry_count,
+  retry_delay,
+  scroll,
+  max_matches
+};
+
+std::optional<Option> option_named(std::string_view key) {
+  if (key == "agent_query_timeout") return Option::agent_query_timeout;
+  if (key == "retry_count") return Option::retry_count;
+  if (key == "retry_delay") return Option::retry_delay;
+  if (key == "scroll") return Option::scroll;
+  if (key == "max_matches") return Option::max_matches;
+  return std::nullopt;
+}
+
+/// Hears every token of the body. Only top-level members and those of `options` matter; the rest
+/// is counted for its depth.
+class Listener {
+ public:
+  Listener(std::string_view body, rapidjson::MemoryStream& stream, unsigned max_depth,
+           SearchRequest& request)
+      : body_(body), stream_(stream), max_depth_(max_depth), request_(request) {}
+
+  bool Null() { return scalar(); }
+  bool Bool(bool) { return scalar(); }
+  bool Int(int value) { return value < 0 ? scalar() : number(static_cast<std::uint64_t>(value)); }
+  bool Uint(unsigned value) { return number(value); }
+  bool Int64(std::int64_t) { return scalar(); }
+  bool Uint64(std::uint64_t value) { return number(value); }
+  bool Double(double) { return scalar(); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(); }
+
+  bool String(const char* text, rapidjson::SizeType size, bool) {
+    const bool counts = property_ == Property::table || !request_[Property::table].found();
+    if (depth_ == 1 && names_table() && counts) request_.table.assign(text, size);
+    return scalar(true);
+  }
+
+  bool StartObject() {
+    if (depth_ == 0) root_is_object_ = true;
+    return open();
+  }
+  bool StartArray() { return open(); }
+  bool EndObject(rapidjson::SizeType) {
+    if (depth_ == 1) request_.closing_brace = behind_bracket() - 1;
+    return close();
+  }
+  bool EndArray(rapidjson::SizeType) { return close(); }
+
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
+    const std::string_view key(text, size);
+    if (depth_ == 1) {
+      property_ = property_named(key);
+      if (!property_ && may_name_table(key)) return fail("the request " + why_key_is_refused(key));
+      value_begin_ = after_colon();
+    } else if (depth_ == 2 && in_options_) {
+      option_ = option_named(key);
+      option_begin_ = after_colon();
+    }
+    return true;
+  }
+
+  bool root_is_object() const { return root_is_object_; }
+  std::string& reason() { return reason_; }
+
+ private:
+  bool names_table() const { return property_ == Property::table || property_ == Property::index; }
+
+  /// The value of a key begins here: after the colon, which the parser will insist on.
+  std::size_t after_colon() const {
+    auto at = stream_.Tell();
+    const auto blank = [&] {
+      return body_[at] == ' ' || body_[at] == '\n' || body_[at] == '\r' || body_[at] == '\t' ||
+             body_[at] == ':';
+    };
+    while (at < body_.size() && blank()) ++at;
+    return at;
+  }
+
+  bool fail(std::string reason) {
+    reason_ = std::move(reason);
+    return false;
+  }
+
+  bool scalar(bool is_text = false) {
+    if (depth_ == 1) return finish_property(is_text, stream_.Tell());
+    if (depth_ == 2 && in_options_ && option_) return finish_option(std::nullopt, stream_.Tell());
+    return true;
+  }
+
+  bool number(std::uint64_t value) {
+    if (depth_ == 2 && in_options_ && option_) return finish_option(value, stream_.Tell());
+    return scalar();
+  }
+
+  bool open() {
+    if (depth_ == 1) in_options_ = property_ == Property::options;
+    if (++depth_ > max_depth_)
+      return fail(fmt::format("the request nests deeper than max_json_depth = {} at offset {}",
+                              max_depth_, behind_bracket() - 1));
+    return true;
+  }
+
+  /// The iterative parser tells of a bracket before it takes it.
+  std::size_t behind_bracket() const { return stream_.Tell() + 1; }
+
+  bool close() {
+    const auto end = behind_bracket();
+    --depth_;
+    if (depth_ == 1) {
+      in_options_ = false;
+      return finish_property(false, end);
+    }
+    if (depth_ == 2 && in_options_ && option_) return finish_option(std::nullopt, end);
+    return true;
+  }
+
+  bool finish_property(bool is_text, std::size_t end) {
+    if (!property_) return true;
+    const auto property = *property_;
+    if (names_table() && !is_text)
+      return fail(
+          fmt::format("\"{}\" must be a string with the name of one table", name(property)));
+    auto& span = request_.properties[static_cast<std::size_t>(property)];
+    if (span.found()) return fail(fmt::format("\"{}\" is given twice", name(property)));
+    span = {value_begin_, end};
+    property_.reset();
+    return true;
+  }
+
+  bool finish_option(std::optional<std::uint64_t> value, std::size_t end) {
+    const auto option = *option_;
+    option_.reset();
+    auto& options = request_.options;
+    switch (option) {
+      case Option::retry_count:
+        if (!value || *value > kMaxRetryCount)
+          return fail(
+              fmt::format("options.retry_count must be an integer from 0 to {}", kMaxRetryCount));
+        options.retry_count = static_cast<unsigned>(*value);
+        return true;
+      case Option::agent_query_timeout:
+        if (!value || *value == 0 || *value > kMaxMillis)
+          return fail(
+              fmt::format("options.agent_query_timeout must be an integer from 1 to {} "
+                          "(milliseconds)",
+                          kMaxMillis));
+        options.agent_query_timeout = std::chrono::milliseconds(*value);
+        return true;
+      case Option::retry_delay:
+        if (!value || *value > kMaxMillis)
+          return fail(
+              fmt::format("options.retry_delay must be an integer from 0 to {} "
+                          "(milliseconds)",
+                          kMaxMillis));
+        options.retry_delay = std::chrono::milliseconds(*value);
+        return true;
+      case Option::scroll:
+        request_.scroll_option = {option_begin_, end};
+        return true;
+      case Option::max_matches:
+        request_.max_matches_option = {option_begin_, end};
+        return true;
+    }
+    return true;
+  }
+
+  std::string_view body_;
+  rapidjson::MemoryStream& stream_;
+  unsigned max_depth_;
+  SearchRequest& request_;
+  std::optional<Property> property_;
+  std::optional<Option> option_;
+  std::size_t value_begin_ = 0;
+  std::size_t option_begin_ = 0;
+  unsigned depth_ = 0;
+  bool in_options_ = false;
+  bool root_is_object_ = false;
+  std::string reason_;
+};
+
+ClientError bad_request(std::string reason) {
+  return {400, std::move(reason)};
+}
+
+/// Reads any body; the reason why it is refused.
+std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
+  // Strings and nesting of an ordinary request fit here, so that a pass allocates nothing.
+  alignas(16) char workspace[8192];
+  rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
+      reader(&pool, 1024);
+  rapidjson::MemoryStream stream(body.data(), body.size());
+  Listener listener(body, stream, std::min(max_depth, kDeepestRequest), request);
+  const auto parsed =
+      reader.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag |
+                   rapidjson::kParseFullPrecisionFlag>(stream, listener);
+  if (!listener.reason().empty()) return std::move(listener.reason());
+  if (parsed.IsError())
+    return fmt::format("the request is not JSON: {} At offset {}.",
+                       rapidjson::GetParseError_En(parsed.Code()), parsed.Offset());
+  if (stream.Tell() != body.size())  // the parser takes a zero byte for the end
+    return fmt::format("the request is not JSON: a zero byte at offset {}", stream.Tell());
+  if (!listener.root_is_object()) return "the request must be a JSON object";
+  return {};
+}
+
+}  // namespace
+
+std::string_view name(Property property) {
+  return kNames[static_cast<std::size_t>(property)];
+}
+
+bool names_option(std::string_view key) {
+  return option_named(key).has_value();
+}
+
+std::optional<Property> property_named(std::string_view key) {
+  std::optional<Property> found;
+  const auto is = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
+    constexpr auto known = kNames[i];  // of a size known here, which makes comparing cheap
+    if (key.size() != known.size() || std::memcmp(key.data(), known.data(), known.size()) != 0)
+      return false;
+    found = static_cast<Property>(i);
+    return true;
+  };
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (void)(is(std::integral_constant<std::size_t, i>{}) || ...);
+  }
+  (std::make_index_sequence<kProperties>{});
+  return found;
+}
+
+bool may_name_table(std::string_view key) {
+  if (key.size() < 5) return false;
+  const auto word = key.substr(0, 5);
+  const bool ends = key.size() == 5 || key[5] == '\0';
+  return ends && (wire::same_word(word, "table") || wire::same_word(word, "index")) &&
+         key != "table" && key != "index";
+}
+
+std::string why_key_is_refused(std::string_view key) {
+  const auto* const meant = wire::same_word(key.substr(0, 5), "table") ? "table" : "index";
+  const auto shown = key.size() == 5 ? fmt::format("the key \"{}\"", key)
+                                     : fmt::format("a key that begins with \"{}\" and a zero byte",
+                                                   key.substr(0, 5));
+  return fmt::format(
+      "has {}, which some search servers read as \"{}\" and others do not; "
+      "name the table with \"table\"",
+      shown, meant);
+}
+
+namespace {
+
+/// Reads it into `request`. What is wrong with it, if anything is.
+std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
+                                      SearchRequest& request) {
+  if (!read_plain_request(body, max_depth, request)) {
+    request = {};
+    if (auto wrong = read(body, max_depth, request); !wrong.empty())
+      return bad_request(std::move(wrong));
+  }
+  if (!request.table_span().found()) return bad_request("\"table\" is missing");
+  if (request.table.empty()) return bad_request("\"table\" is empty");
+  if (request.table.find(',') != std::string::npos)
+    return bad_request(
+        fmt::format("\"{}\" names several tables; ask one, or define a distributed table over them",
+                    request.table));
+  if (same(request.table, "_all")) return bad_request("\"_all\" is not supported; name one table");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
+                                                              unsigned max_depth) {
+  std::expected<SearchRequest, ClientError> request;  // the only one: made where it goes
+  if (auto wrong = mistake_in(body, max_depth, *request))
+    request = std::unexpected(*std::move(wrong));
+  return request;
+}
+
+}  // namespace karmad

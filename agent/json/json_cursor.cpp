@@ -1,0 +1,56 @@
+#include "agent/json/json_cursor.hpp"
+
+#include "agent/json/json_grammar.hpp"
+
+namespace karmad {
+
+std::optional<std::string_view> take_string(JsonCursor& json) {
+  if (!take(json, '"')) return std::nullopt;
+  const auto* const after = after_string(json.at, json.end);
+  if (after == nullptr) return std::nullopt;
+  const std::string_view text(json.at, static_cast<std::size_t>(after - 1 - json.at));
+  json.at = after;
+  return text;
+}
+
+std::optional<std::string_view> take_value(JsonCursor& json) {
+  skip_space(json);
+  if (json.done()) return std::nullopt;
+  const auto* const begin = json.at;
+  const auto* const after = *begin == '"'                    ? after_string(begin + 1, json.end)
+                            : *begin == '{' || *begin == '[' ? after_nested(begin, json.end)
+                                                             : after_scalar(begin, json.end);
+  if (after == nullptr) return std::nullopt;
+  json.at = after;
+  return std::string_view(begin, static_cast<std::size_t>(after - begin));
+}
+
+std::optional<std::string_view> JsonMembers::next() {
+  to_next();
+  return take_key();
+}
+
+std::optional<std::string_view> JsonMembers::take_key() {
+  if (state_ != Key) return std::nullopt;
+  state_ = Failed;
+  const auto key = take_string(json_);
+  if (!key || !take(json_, ':')) return std::nullopt;
+  state_ = Later;
+  return key;
+}
+
+bool JsonElements::next() {
+  if (state_ == Closed || state_ == Failed) return false;
+  if (take(json_, ']')) {
+    state_ = Closed;
+    return false;
+  }
+  if (state_ == Later && !take(json_, ',')) {
+    state_ = Failed;
+    return false;
+  }
+  state_ = Later;
+  return true;
+}
+
+}  // namespace karmad

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "agent/json/same.hpp"
+
+namespace karmad {
+
+/// A place in JSON text that is read once, from left to right, without building anything. Whatever
+/// it passes is JSON (RFC 8259, UTF-8), or it does not pass.
+struct JsonCursor {
+  const char* at = nullptr;
+  const char* end = nullptr;
+
+  JsonCursor() = default;
+  explicit JsonCursor(std::string_view text) : at(text.data()), end(text.data() + text.size()) {}
+
+  bool done() const { return at == end; }
+};
+
+inline bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+inline void skip_space(JsonCursor& json) {
+  while (json.at != json.end && is_space(*json.at)) ++json.at;
+}
+
+/// Passes white space and then `wanted`; false (and only the space passed) when it is not there.
+inline bool take(JsonCursor& json, char wanted) {
+  if (json.at != json.end && *json.at == wanted) {  // answers of a server have no white space
+    ++json.at;
+    return true;
+  }
+  skip_space(json);
+  if (json.done() || *json.at != wanted) return false;
+  ++json.at;
+  return true;
+}
+
+/// The string at the cursor without its quotes and with its escapes; nothing if there is none.
+std::optional<std::string_view> take_string(JsonCursor& json);
+
+/// The bytes of the value at the cursor, whatever it is; nothing when it is malformed.
+std::optional<std::string_view> take_value(JsonCursor& json);
+
+/// `true`, `false`, a number or the like: one look at the first byte of a value.
+inline bool is_string(std::string_view value) {
+  return !value.empty() && value.front() == '"';
+}
+inline bool is_object(std::string_view value) {
+  return !value.empty() && value.front() == '{';
+}
+inline bool is_array(std::string_view value) {
+  return !value.empty() && value.front() == '[';
+}
+inline std::string_view without_quotes(std::string_view text) {
+  return text.substr(1, text.size() - 2);
+}
+
+/// Steps through the members of the object at the cursor. After `next` gave a key (raw, without
+/// quotes) the cursor stands at its value, which the caller takes before the next step.
+class JsonMembers {
+ public:
+  explicit JsonMembers(JsonCursor& json) : json_(json), state_(take(json, '{') ? First : Failed) {}
+
+  std::optional<std::string_view> next();
+  /// The same, sooner when the key is one of those named (`"key":`, with quotes and colon).
+  template <std::size_t... Sizes>
+  std::optional<std::string_view> next(const char (&... likely)[Sizes]) {
+    std::string_view key;
+    if (to_next() && (take_key(likely, key) || ...)) return key;
+    return take_key();
+  }
+  /// The closing brace was reached and nothing was malformed.
+  bool complete() const { return state_ == Closed; }
+
+ private:
+  enum State { First, Key, Later, Closed, Failed };
+
+  /// Whether a key should stand here: passes the comma before it.
+  bool to_next() {
+    skip_space(json_);
+    if ((state_ != First && state_ != Later) || json_.done()) {
+      state_ = state_ == Closed ? Closed : Failed;
+    } else if (*json_.at == '}') {
+      ++json_.at;
+      state_ = Closed;
+    } else if (state_ == Later && *json_.at != ',') {
+      state_ = Failed;
+    } else {
+      if (state_ == Later) ++json_.at;
+      state_ = Key;
+    }
+    return state_ == Key;
+  }
+  template <std::size_t Size>
+  bool take_key(const char (&likely)[Size], std::string_view& key) {
+    constexpr auto length = Size - 1;
+    if (static_cast<std::size_t>(json_.end - json_.at) < length ||
+        std::memcmp(json_.at, likely, length) != 0)
+      return false;
+    key = {json_.at + 1, length - 3};
+    json_.at += length;
+    state_ = Later;
+    return true;
+  }
+  std::optional<std::string_view> take_key();
+
+  JsonCursor& json_;
+  State state_;
+};
+
+/// The same for the elements of an array.
+class JsonElements {
+ public:
+  explicit JsonElements(JsonCursor& json) : json_(json), state_(take(json, '[') ? First : Failed) {}
+
+  /// The cursor stands at an element, which the caller takes before the next step.
+  bool next();
+  bool complete() const { return state_ == Closed; }
+
+ private:
+  enum State { First, Later, Closed, Failed };
+  JsonCursor& json_;
+  State state_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,342 @@
+#include "agent/json/json_grammar.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "agent/json/byte_blocks.hpp"
+#include "agent/json/json_marks.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/json/json_utf8.hpp"
+
+namespace karmad {
+
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// What may stand behind a backslash; `u` with its four digits.
+const char* after_escape(const char* at, const char* end) {
+  if (at == end) return nullptr;
+  if (*at != 'u') return std::string_view("\"\\/bfnrt").contains(*at) ? at + 1 : nullptr;
+  if (end - at < 5) return nullptr;
+  for (int i = 1; i <= 4; ++i)
+    if (!is_digit(at[i]) && !((at[i] | 0x20) >= 'a' && (at[i] | 0x20) <= 'f')) return nullptr;
+  return at + 5;
+}
+
+const char* after_digits(const char* at, const char* end) {
+  const auto* const first = at;
+  while (at != end && is_digit(*at)) ++at;
+  return at == first ? nullptr : at;
+}
+
+const char* after_number(const char* at, const char* end) {
+  if (*at == '-') ++at;
+  const bool zero = at != end && *at == '0';
+  const auto* const integer = at;
+  at = after_digits(at, end);
+  if (at == nullptr || (zero && at != integer + 1)) return nullptr;
+  if (at != end && *at == '.' && (at = after_digits(at + 1, end)) == nullptr) return nullptr;
+  if (at == end || (*at != 'e' && *at != 'E')) return at;
+  ++at;
+  if (at != end && (*at == '+' || *at == '-')) ++at;
+  return after_digits(at, end);
+}
+
+bool ends_a_scalar(char c) {
+  return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == ']' || c == '}' || c == ':' ||
+         c == '[' || c == '{' || c == '"';
+}
+
+/// Knows from block to block whether a string is open.
+template <class Machine>
+class Strings {
+ public:
+  struct Found {
+    std::uint64_t quotes;   ///< those that open or close a string
+    std::uint64_t inside;   ///< strings, with the opening quote and without the closing one
+    std::uint64_t escaped;  ///< bytes that a backslash stands before
+  };
+  Found take(const Marks& marks) {
+    Found found{.escaped = marks.backslashes != 0 || escape_ ? escaped(marks.backslashes) : 0};
+    found.quotes = marks.quotes & ~found.escaped;
+    found.inside = Machine::odd_up_to(found.quotes) ^ open_;
+    open_ = (found.inside & kLast) != 0 ? ~std::uint64_t{0} : 0;
+    return found;
+  }
+
+ private:
+  [[gnu::noinline]] std::uint64_t escaped(std::uint64_t backslashes) {
+    std::uint64_t found = escape_ ? 1 : 0;
+    backslashes &= ~found;
+    escape_ = false;
+    while (backslashes != 0) {
+      const auto lowest = backslashes & (~backslashes + 1);
+      const auto next = lowest << 1;
+      escape_ = next == 0;
+      found |= next;
+      backslashes &= ~(lowest | next);
+    }
+    return found;
+  }
+
+  std::uint64_t open_ = 0;  ///< all ones: a string is
+  bool escape_ = false;     ///< the last block ended in a backslash that counts
+};
+
+/// Which brackets are open: the 64 innermost as bits of one word (1: a brace), the others laid by.
+class Nesting {
+ public:
+  std::size_t depth() const { return depth_; }
+  bool in_brace() const { return (innermost_ & 1) != 0; }
+
+  bool open(bool brace) {
+    if (depth_ % 64 == 0 && depth_ != 0) {
+      if (depth_ == kMaxSkippedDepth) return false;
+      outer_[depth_ / 64 - 1] = innermost_;
+    }
+    innermost_ = innermost_ << 1 | std::uint64_t{brace};
+    ++depth_;
+    return true;
+  }
+  void close() {
+    innermost_ >>= 1;
+    --depth_;
+    if (depth_ % 64 == 0 && depth_ != 0) innermost_ = outer_[depth_ / 64 - 1];
+  }
+
+ private:
+  static_assert(kMaxSkippedDepth % 64 == 0);
+  std::array<std::uint64_t, kMaxSkippedDepth / 64 - 1> outer_;
+  std::uint64_t innermost_ = 0;
+  std::size_t depth_ = 0;
+};
+
+/// What comes behind marked bytes, from block to block.
+class Following {
+ public:
+  /// For each marked byte the first one behind it that is not among those `passed`.
+  std::uint64_t operator()(std::uint64_t marked, std::uint64_t passed) {
+    std::uint64_t sum = 0;  // the carry of an addition runs through what is passed
+    const bool runs_out = __builtin_add_overflow(marked << 1 | carry_, passed, &sum);
+    carry_ = marked >> 63 | std::uint64_t{runs_out};
+    return sum & ~passed;
+  }
+
+ private:
+  std::uint64_t carry_ = 0;
+};
+
+/// A nested value, block by block: what may stand where (RFC 8259) is checked for all bytes of a
+/// block at once, only brackets are looked at one by one.
+template <class Machine>
+class Grammar {
+ public:
+  explicit Grammar(const char* end) : end_(end) {}
+
+  bool closed() const { return closed_ >= 0; }
+  /// Where in the last block the value ended.
+  std::ptrdiff_t closed_at() const { return closed_; }
+
+  /// The next block, which stands at `at` in the text, whether it is a copy or not. False: what is
+  /// in it, up to the value's end, is malformed.
+  bool take(const char* block, const char* at) {
+    const auto marks = Machine::marks_of(block);
+    const auto text = strings_.take(marks);
+    Parts parts;
+    if (!walk(block, marks.brackets & ~text.inside, parts)) return false;
+    const auto mine = closed() && closed_ < kBlock - 1 ? (std::uint64_t{1} << (closed_ + 1)) - 1
+                                                       : ~std::uint64_t{0};
+    parts.commas = marks.commas & ~text.inside;
+    parts.colons = marks.colons & ~text.inside;
+    parts.blanks = marks.blanks & ~text.inside;
+    parts.strings = text.quotes & text.inside;
+    parts.string_ends = text.quotes & ~text.inside;
+    parts.scalars = ~(text.inside | text.quotes | parts.stops() | parts.blanks);
+    const auto scalars = parts.scalars & ~(parts.scalars << 1 | scalar_open_);
+    scalar_open_ = parts.scalars >> 63;
+    auto wrong = misplaced(parts, scalars);
+    wrong |= marks.controls & text.inside;
+    wrong |= utf8_.wrong_in(block, marks.high);
+    if ((wrong & mine) != 0) return false;
+    const auto controls = marks.controls & mine;
+    if (controls != 0 && !are_blanks(block, controls)) return false;
+    const auto escaped = text.escaped & mine;
+    if (escaped != 0 && !are_escapes(escaped, at)) return false;
+    return are_scalars(scalars & mine, parts.scalars & mine & ~marks.digits, marks.digits, block,
+                       at);
+  }
+
+ private:
+  /// What the bytes outside of strings are.
+  struct Parts {
+    std::uint64_t braces = 0, end_braces = 0, squares = 0, end_squares = 0, commas = 0, colons = 0;
+    std::uint64_t in_object = 0;  ///< a brace is the innermost bracket
+    std::uint64_t blanks = 0, strings = 0, string_ends = 0, scalars = 0;
+
+    std::uint64_t opening() const { return braces | squares; }
+    std::uint64_t closing() const { return end_braces | end_squares; }
+    std::uint64_t stops() const { return opening() | closing() | commas | colons; }
+  };
+
+  /// Looks at the brackets in turn, up to the value's end.
+  bool walk(const char* block, std::uint64_t brackets, Parts& parts) {
+    parts.in_object = nesting_.in_brace() ? ~std::uint64_t{0} : 0;
+    for (; brackets != 0; brackets &= brackets - 1) {
+      const auto place = std::countr_zero(brackets);
+      const auto bit = brackets & (~brackets + 1);
+      const char c = block[place];
+      const bool brace = c == '{' || c == '}';
+      if (c == '{' || c == '[') {
+        if (!nesting_.open(brace)) return false;
+        (brace ? parts.braces : parts.squares) |= bit;
+      } else {
+        if (nesting_.in_brace() != brace) return false;
+        (brace ? parts.end_braces : parts.end_squares) |= bit;
+        nesting_.close();
+        if (nesting_.depth() == 0) {
+          closed_ = place;
+          return true;
+        }
+      }
+      const auto behind = ~(bit | (bit - 1));
+      parts.in_object = (parts.in_object & ~behind) | (nesting_.in_brace() ? behind : 0);
+    }
+    return true;
+  }
+
+  /// Those that may not stand behind what stands before them. Blanks do not count.
+  std::uint64_t misplaced(const Parts& parts, std::uint64_t scalars) {
+    const auto after_separator = after_separator_(parts.commas | parts.colons, parts.blanks);
+    const auto after_value =
+        after_value_(parts.string_ends | parts.scalars | parts.closing(), parts.blanks);
+    const auto for_key = for_key_(parts.braces | (parts.commas & parts.in_object), parts.blanks);
+    const auto key_ends = key_ends_(parts.strings & for_key, ~parts.string_ends);
+    const auto after_key = after_key_(key_ends, parts.blanks);
+    const auto no_strings = parts.opening() | scalars;
+    return ((no_strings | parts.strings) & after_value) | (no_strings & for_key) |
+           (parts.colons & ~after_key) | (parts.commas & ~after_value) |
+           ((parts.commas | parts.closing()) & after_key) | (parts.closing() & after_separator);
+  }
+
+  [[gnu::noinline]] static bool are_blanks(const char* block, std::uint64_t controls) {
+    for (; controls != 0; controls &= controls - 1)
+      if (!std::string_view("\t\n\r").contains(block[std::countr_zero(controls)])) return false;
+    return true;
+  }
+
+  [[gnu::noinline]] bool are_escapes(std::uint64_t escaped, const char* at) const {
+    for (; escaped != 0; escaped &= escaped - 1)
+      if (after_escape(at + std::countr_zero(escaped), end_) == nullptr) return false;
+    return true;
+  }
+
+  /// Most scalars are digits alone: of them only the first must not be a zero before others.
+  bool are_scalars(std::uint64_t begin, std::uint64_t not_digits, std::uint64_t digits,
+                   const char* block, const char* at) const {
+    const bool plain = not_digits == 0 && scalar_open_ == 0;
+    if (plain) begin &= digits >> 1;
+    for (; begin != 0; begin &= begin - 1) {
+      const auto place = std::countr_zero(begin);
+      if (plain ? block[place] == '0' : after_scalar(at + place, end_) == nullptr) return false;
+    }
+    return true;
+  }
+
+  const char* const end_;
+  Strings<Machine> strings_;
+  Utf8 utf8_;
+  Nesting nesting_;
+  Following after_separator_, after_value_, for_key_, key_ends_, after_key_;
+  std::uint64_t scalar_open_ = 0;  ///< 1: the last block ended in one
+  std::ptrdiff_t closed_ = -1;
+};
+
+/// The next byte of a string that is no plain ASCII text.
+const char* find_special(const char* at, const char* end) {
+#if defined(__SSE2__)
+  at = skip_blocks(at, end, [](__m128i block) {
+    const auto marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                    _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+    // As signed numbers bytes beyond ASCII are below zero.
+    return _mm_or_si128(marks, _mm_cmplt_epi8(block, _mm_set1_epi8(' ')));
+  });
+#endif
+  while (at != end && *at != '"' && *at != '\\' && static_cast<signed char>(*at) >= ' ') ++at;
+  return at;
+}
+
+template <class Machine>
+const char* after_nested_on(const char* at, const char* end) {
+  Grammar<Machine> grammar(end);
+  for (; at < end; at += kBlock) {
+    const auto* block = at;
+    std::array<char, kBlock> last;
+    if (end - at < kBlock) {
+      last.fill(' ');
+      std::memcpy(last.data(), at, static_cast<std::size_t>(end - at));
+      block = last.data();
+    }
+    if (!grammar.take(block, at)) return nullptr;
+    if (grammar.closed()) return at + grammar.closed_at() + 1;
+    if (end - at < kBlock) break;
+  }
+  return nullptr;
+}
+
+#if defined(__SSE2__)
+KARMAD_AVX2 [[gnu::flatten]] const char* after_nested_with_avx2(const char* at, const char* end) {
+  return after_nested_on<WithAvx2>(at, end);
+}
+#endif
+
+}  // namespace
+
+const char* after_nested(const char* at, const char* end) {
+#if defined(__SSE2__)
+  static const bool with_avx2 = WithAvx2::is_here();
+  if (with_avx2) return after_nested_with_avx2(at, end);
+#endif
+  return after_nested_on_any_machine(at, end);
+}
+
+const char* after_nested_on_any_machine(const char* at, const char* end) {
+  return after_nested_on<AnyMachine>(at, end);
+}
+
+const char* after_string(const char* at, const char* end) {
+  for (;;) {
+    at = find_special(at, end);
+    if (at == end) return nullptr;
+    if (*at == '"') return at + 1;
+    if (*at == '\\') {
+      at = after_escape(at + 1, end);
+      if (at == nullptr) return nullptr;
+      continue;
+    }
+    const auto length = utf8_length({at, static_cast<std::size_t>(end - at)}, 0);
+    if (length < 2) return nullptr;  // a control character, or no UTF-8
+    at += length;
+  }
+}
+
+const char* after_scalar(const char* at, const char* end) {
+  const char* after = nullptr;
+  if (*at == '-' || is_digit(*at)) {
+    after = after_number(at, end);
+  } else {
+    const std::string_view literal = *at == 't' ? "true" : *at == 'f' ? "false" : "null";
+    const std::string_view text(at, static_cast<std::size_t>(end - at));
+    if (text.starts_with(literal)) after = at + literal.size();
+  }
+  if (after == nullptr || (after != end && !ends_a_scalar(*after))) return nullptr;
+  return after;
+}
+
+}  // namespace karmad

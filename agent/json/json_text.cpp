@@ -1,0 +1,155 @@
+#include "agent/json/json_text.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace karmad {
+
+namespace {
+
+void append_control(std::string& out, unsigned char c) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  switch (c) {
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      out += "\\u00";
+      out += digits[c >> 4];
+      out += digits[c & 15];
+  }
+}
+
+std::optional<std::uint32_t> four_digits(const char* at, const char* end) {
+  if (end - at < 4) return std::nullopt;
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = at[i];
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) return std::nullopt;
+    value = value * 16 + static_cast<std::uint32_t>(digit);
+  }
+  return value;
+}
+
+bool is_high_surrogate(std::uint32_t unit) {
+  return unit >= 0xD800 && unit < 0xDC00;
+}
+bool is_low_surrogate(std::uint32_t unit) {
+  return unit >= 0xDC00 && unit < 0xE000;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const auto first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() - at < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if (first == 0xE0 && byte(1) < 0xA0) return 0;
+  if (first == 0xED && byte(1) > 0x9F) return 0;
+  if (first == 0xF0 && byte(1) < 0x90) return 0;
+  if (first == 0xF4 && byte(1) > 0x8F) return 0;
+  return length;
+}
+
+void append_json_escaped(std::string& out, std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += text[at++];
+    } else if (c < 0x20) {
+      append_control(out, c);
+      ++at;
+    } else if (const auto length = utf8_length(text, at); length != 0) {
+      out.append(text, at, length);
+      at += length;
+    } else {
+      out += "\xEF\xBF\xBD";
+      ++at;
+    }
+  }
+}
+
+void append_json_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  append_json_escaped(out, text);
+  out += '"';
+}
+
+int JsonText::next() {
+  if (pending_count_ != 0) return pending_[--pending_count_];
+  if (at_ == end_) return -1;
+  const auto c = static_cast<unsigned char>(*at_++);
+  if (c != '\\' || at_ == end_) return c;
+  switch (*at_) {
+    case 'n':
+      ++at_;
+      return '\n';
+    case 't':
+      ++at_;
+      return '\t';
+    case 'r':
+      ++at_;
+      return '\r';
+    case 'b':
+      ++at_;
+      return '\b';
+    case 'f':
+      ++at_;
+      return '\f';
+    case '"':
+    case '\\':
+    case '/':
+      return static_cast<unsigned char>(*at_++);
+    case 'u':
+      break;
+    default:
+      return c;
+  }
+  auto unit = four_digits(at_ + 1, end_);
+  if (!unit) return c;
+  at_ += 5;
+  auto code = *unit;
+  if (is_high_surrogate(code) && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
+    const auto low = four_digits(at_ + 2, end_);
+    if (low && is_low_surrogate(*low)) {
+      at_ += 6;
+      code = 0x10000 + ((code - 0xD800) << 10) + (*low - 0xDC00);
+    }
+  }
+  if (code >= 0xD800 && code < 0xE000) code = 0xFFFD;
+  if (code < 0x80) return static_cast<int>(code);
+  const auto tail = [](std::uint32_t bits) {
+    return static_cast<unsigned char>(0x80 | (bits & 63));
+  };
+  pending_[pending_count_++] = tail(code);
+  if (code < 0x800) return static_cast<int>(0xC0 | (code >> 6));
+  pending_[pending_count_++] = tail(code >> 6);
+  if (code < 0x10000) return static_cast<int>(0xE0 | (code >> 12));
+  pending_[pending_count_++] = tail(code >> 12);
+  return static_cast<int>(0xF0 | (code >> 18));
+}
+
+std::string json_unescaped(std::string_view raw) {
+  std::string text;
+  text.reserve(raw.size());
+  JsonText bytes(raw);
+  for (int c = bytes.next(); c >= 0; c = bytes.next()) text += static_cast<char>(c);
+  return text;
+}
+
+}  // namespace karmad

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "agent/mirrors/seats.hpp"
+#include "agent/mirrors/vitals.hpp"
+#include "agent/stats/history.hpp"
+#include "agent/transport/destination.hpp"
+
+namespace karmad {
+
+/// One remote server, shared by every mirror that lives on it: its address, how it is doing and
+/// what it did. Exists as long as anything in the configuration refers to it; its numbers survive
+/// a reload. Every member may be used by any thread unless it says otherwise.
+class Agent final : public Destination {
+ public:
+  Agent(Address where, std::size_t number, unsigned workers, Micros period)
+      : Destination(std::move(where), workers), id(number), history(workers, period) {}
+
+  const std::size_t id;  ///< seat of its pool in every worker; never used twice
+
+  Vitals vitals;
+  Seats seats{vitals};  ///< of the attempts at it
+  History history;
+
+  void sent_unasked(unsigned worker, TimePoint now) override {
+    history.add(worker, now, {.counter = Counter::wrong_replies});
+    vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    last_error("sent unrequested bytes on an idle connection");
+  }
+
+  /// The last thing that went wrong. Takes a lock; for failures and the status only.
+  std::string last_error() const {
+    const std::scoped_lock lock(mutex_);
+    return last_error_;
+  }
+  void last_error(std::string message) {
+    const std::scoped_lock lock(mutex_);
+    last_error_ = std::move(message);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string last_error_;
+};
+
+}  // namespace karmad

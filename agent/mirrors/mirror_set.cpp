@@ -1,0 +1,329 @@
+#include "agent/mirrors/mirror_set.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace karmad {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+SetView view_of(const SetState& state) {
+  SetView view{.picture = state.picture(), .primary = state.primary(), .mixed = state.mixed()};
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    view.mirrors.push_back(state[i]);
+    if (state[i].unreachable) view.unreachable.insert(i);
+  }
+  return view;
+}
+
+std::vector<Member> one_per_mirror(std::vector<Member> members,
+                                   const std::vector<std::unique_ptr<Mirror>>& mirrors) {
+  members.resize(mirrors.size());
+  for (std::size_t i = 0; i < mirrors.size(); ++i) members[i].address = mirrors[i]->agent->name;
+  return members;
+}
+
+}  // namespace
+
+MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions options,
+                     const Loops& loops)
+    : mirrors_(std::move(mirrors)),
+      options_(std::move(options)),
+      latencies_(options_.before ? options_.before->latencies_
+                                 : std::make_shared<SetLatency>(options_.workers)),
+      loops_(loops),
+      state_(options_.state, one_per_mirror(std::move(options_.members), mirrors_)),
+      pingers_(mirrors_.size()),
+      slots_(options_.workers) {
+  assert(!mirrors_.empty() && mirrors_.size() <= 64);
+  for (auto& mirror : mirrors_) {
+    mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
+    mirror->of_set_ = latencies_.get();
+  }
+  take_over_karma();
+  const auto nothing_yet = std::make_shared<const SetView>(view_of(state_));
+  for (auto& slot : slots_) slot.view = nothing_yet;
+}
+
+/// Mirrors that were there before share what is left to them as they did. A new one gets what it
+/// would have got in a new set.
+void MirrorSet::take_over_karma() {
+  const auto& before = options_.before;
+  if (!before) return;
+  double sum = 0;
+  double left = 0;
+  for_each_former(options_.places, [&](std::size_t now, std::size_t then) {
+    sum += (*before)[then].karma();
+    left += mirrors_[now]->karma();
+  });
+  if (sum <= 0) return;
+  for_each_former(options_.places, [&](std::size_t now, std::size_t then) {
+    const auto& old = *before->mirrors_[then];
+    auto& mirror = *mirrors_[now];
+    mirror.karma_ = old.karma() / sum * left;
+    mirror.critical_ = old.critical_.load(std::memory_order_relaxed);
+    mirror.errors_ = old.errors_.load(std::memory_order_relaxed);
+  });
+}
+
+void MirrorSet::take_over() {
+  const auto before = std::exchange(options_.before, nullptr);
+  if (!before) return;
+  state_.take_over(before->state_, options_.places);
+  usual_ = before->usual_;
+  block_ = before->block_;
+  publish();
+}
+
+MirrorViews MirrorSet::fill(Views& views) const {
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    const auto& mirror = *mirrors_[i];
+    auto& view = views.emplace_back();
+    view.errors_in_a_row = mirror.agent->vitals.errors_in_a_row.load(std::memory_order_relaxed);
+    view.in_flight = mirror.agent->vitals.in_flight.load(std::memory_order_relaxed);
+    view.karma = mirror.karma_.load(std::memory_order_relaxed) * mirror.weight;
+    view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
+    view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
+  }
+  return {views.data(), mirrors_.size()};
+}
+
+Question MirrorSet::with_selector(Question question) const {
+  if (options_.selector) question.selector = &options_.selector;
+  return question;
+}
+
+std::optional<std::size_t> MirrorSet::pick(const Question& question, unsigned worker,
+                                           RandomSource& random) const {
+  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector)
+    return question.excluded.empty() ? std::optional<std::size_t>(0) : std::nullopt;
+  Views views;
+  const auto& picture = slots_[worker].view->picture;
+  if (!options_.selector) return select(question, picture, fill(views), *options_.strategy, random);
+  return select(with_selector(question), picture, fill(views), *options_.strategy, random);
+}
+
+std::pair<std::size_t, std::size_t> MirrorSet::counts(const Question& question,
+                                                      unsigned worker) const {
+  const auto& picture = slots_[worker].view->picture;
+  auto suiting = Candidates::first(mirrors_.size()) - question.excluded;
+  if (question.need != nullptr) suiting = suitable_for(*question.need, picture, suiting);
+  Views views;
+  return {suiting.size(),
+          acceptable(with_selector(question), picture, fill(views), *options_.strategy).size()};
+}
+
+std::vector<double> MirrorSet::shares(const Question& question, unsigned worker) const {
+  Views views;
+  const auto mirrors = fill(views);
+  const auto from = acceptable(with_selector(question), slots_[worker].view->picture, mirrors,
+                               *options_.strategy);
+  if (from.empty()) return std::vector<double>(mirrors.size());
+  const auto shares = options_.strategy->shares(mirrors, from);
+  return {shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(mirrors.size())};
+}
+
+Candidates MirrorSet::full() const {
+  Candidates full;
+  if (!limited_.load(std::memory_order_relaxed)) return full;
+  for (std::size_t i = 0; i < mirrors_.size(); ++i)
+    if (mirrors_[i]->agent->seats.full()) full.insert(i);
+  return full;
+}
+
+void MirrorSet::look_at_limits() {
+  const auto limited = [](const auto& mirror) { return mirror->agent->seats.limited(); };
+  limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);
+}
+
+std::uint64_t MirrorSet::longest_line(unsigned per_seat) const {
+  std::uint64_t seats = 0;
+  for (const auto& mirror : mirrors_) seats += mirror->agent->seats.limit();
+  return seats * per_seat;
+}
+
+Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, Claim* claim) {
+  auto& slot = slots_[loop.index];
+  Waiter waiter{.signal = {}, .told = slot.news};
+  slot.waiting.push_back(&waiter);
+  if (claim != nullptr) claim->wake = &waiter.signal;
+  stop.at(until, Why::deadline);
+  if (!stop.requested() && (claim == nullptr || !claim->got())) {
+    const Stop::Guard guard(stop, &waiter,
+                            [](void* whom) { static_cast<Waiter*>(whom)->signal.notify(); });
+    co_await waiter.signal;
+  }
+  stop.disarm();
+  if (claim != nullptr) claim->wake = nullptr;
+  std::erase(slot.waiting, &waiter);
+}
+
+void MirrorSet::check_now() {
+  if (check_posted_.exchange(true)) return;  // one word is enough, however many wait
+  loops_.post(0, [self = shared_from_this()] {
+    self->check_posted_ = false;
+    self->obey({.check_now = Candidates::first(self->size())});
+  });
+}
+
+void MirrorSet::check_generations() {
+  if (barrier_posted_.exchange(true)) return;
+  loops_.post(0, [self = shared_from_this()] {
+    self->barrier_posted_ = false;
+    for (const auto& pinger : self->pingers_)
+      if (const auto by = pinger.lock()) by->check_now(kBarrierRecheck);
+  });
+}
+
+void MirrorSet::close() {
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker] {
+      self->slots_[worker].closed = true;
+      self->wake(self->slots_[worker]);
+    });
+}
+
+void MirrorSet::stir() {
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker] { self->wake(self->slots_[worker]); });
+}
+
+void MirrorSet::met(std::size_t mirror, UseError error, TimePoint now) {
+  loops_.post(0, [self = shared_from_this(), mirror, error = std::move(error), now] {
+    self->take_generation(mirror);
+    const auto before = self->state_.picture();
+    const auto effects = self->state_.met(mirror, error, now);
+    self->obey(effects);
+    if (effects != Effects{} || self->state_.picture() != before) self->publish();
+  });
+}
+
+void MirrorSet::ping_answered(std::size_t mirror, Description told, Micros trip, TimePoint now) {
+  take_generation(mirror);
+  obey(state_.answered(mirror, std::move(told), trip, now));
+  publish();
+}
+
+bool MirrorSet::ping_failed(std::size_t mirror, PingFailure failure, std::string why,
+                            TimePoint now) {
+  take_generation(mirror);
+  auto effects = state_.failed(mirror, failure, std::move(why), now);
+  // The pinger that asks does that itself, without the pause.
+  const bool again = effects.check_now.contains(mirror);
+  effects.check_now = {};
+  obey(effects);
+  publish(effects.interrupt);
+  return again;
+}
+
+void MirrorSet::take_generation(std::size_t mirror) {
+  state_.generation(mirror, mirrors_[mirror]->agent->generation.load(std::memory_order_relaxed));
+}
+
+void MirrorSet::obey(const Effects& effects) {
+  for (const auto mirror : effects.drop_idle)
+    mirrors_[mirror]->agent->generation.store(state_[mirror].generation, std::memory_order_relaxed);
+  for (const auto mirror : effects.cancel_ping)
+    if (const auto by = pingers_[mirror].lock()) by->break_off();
+  for (const auto mirror : effects.check_now)
+    if (const auto by = pingers_[mirror].lock()) by->check_now(kRecheck);
+}
+
+/// Attempts are told after the view is there by which they go elsewhere.
+void MirrorSet::publish(Candidates unreachable) {
+  const auto next = std::make_shared<const SetView>(view_of(state_));
+  for (unsigned worker = 0; worker < slots_.size(); ++worker)
+    loops_.post(worker, [self = shared_from_this(), worker, next, unreachable] {
+      self->show(worker, next);
+      if (!unreachable.empty()) interrupt(self->slots_[worker], unreachable);
+    });
+}
+
+void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
+  auto& slot = slots_[worker];
+  slot.view = std::move(view);
+  wake(slot);
+}
+
+void MirrorSet::wake(Slot& slot) {
+  const auto news = ++slot.news;
+  // A woken query may end the waits of others: search for the next one anew each time.
+  for (;;) {
+    const auto next =
+        std::ranges::find_if(slot.waiting, [&](const auto* w) { return w->told < news; });
+    if (next == slot.waiting.end()) return;
+    (*next)->told = news;
+    (*next)->signal.notify();
+  }
+}
+
+void MirrorSet::interrupt(Slot& slot, Candidates mirrors) {
+  // An attempt that is told may end, end others, and begin new ones.
+  AttemptsInFlight untold;
+  untold.splice(untold.end(), slot.attempts);
+  while (!untold.empty()) {
+    auto& attempt = untold.front();
+    untold.pop_front();
+    slot.attempts.push_back(attempt);
+    if (mirrors.contains(attempt.mirror)) attempt.unreachable();
+  }
+}
+
+SetLoad MirrorSet::load() const {
+  const auto usual = usual_load_.load(std::memory_order_relaxed);
+  return {typical_load_.load(std::memory_order_relaxed),
+          usual < 0 ? std::nullopt : std::optional(usual)};
+}
+
+void MirrorSet::refresh_load(TimePoint now) {
+  std::array<std::uint32_t, 64> in_flight{};
+  const auto look = [&](bool at_unknown) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < mirrors_.size(); ++i)
+      if (at_unknown || state_.facts(i).role != Role::unknown)
+        in_flight[count++] = mirrors_[i]->agent->vitals.in_flight.load(std::memory_order_relaxed);
+    return count;
+  };
+  auto count = look(false);
+  if (count == 0) count = look(true);
+  const auto typical = typical_in_flight({in_flight.data(), count});
+  usual_.add(now, typical);
+  typical_load_.store(typical, std::memory_order_relaxed);
+  usual_load_.store(usual_.average().value_or(-1), std::memory_order_relaxed);
+}
+
+void MirrorSet::refresh(TimePoint now) {
+  std::array<std::optional<Micros>, 64> running;
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    auto& mirror = *mirrors_[i];
+    const auto sums = error_sums(mirror.agent->history.over(1, now));
+    const auto rates = error_rates(sums.successes, sums.warnings, sums.critical);
+    mirror.critical_.store(rates.critical, std::memory_order_relaxed);
+    mirror.errors_.store(rates.errors, std::memory_order_relaxed);
+    running[i] = mirror.latency.running_mean(now);
+  }
+  const std::span means(running.data(), mirrors_.size());
+  floor_.store(karmad::failure_floor(means).count(), std::memory_order_relaxed);
+  refresh_load(now);
+  if (!latency_at_ || now - *latency_at_ >= 1s) {
+    latency_at_ = now;
+    latency_.set(latencies_->over_recent(now));
+  }
+
+  const auto block = now.time_since_epoch() / options_.period;
+  const bool begun = block_ >= 0 && block != block_;
+  block_ = block;
+  if (!begun) return;
+  std::array<double, 64> weights{};
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    weights[i] = mirrors_[i]->karma_.load(std::memory_order_relaxed);
+    running[i] = mirrors_[i]->latency.mean_of_closed_block(block - 1);
+  }
+  next_weights({weights.data(), mirrors_.size()}, means, options_.karma);
+  for (std::size_t i = 0; i < mirrors_.size(); ++i)
+    mirrors_[i]->karma_.store(weights[i], std::memory_order_relaxed);
+}
+
+}  // namespace karmad

@@ -1,0 +1,171 @@
+#include "agent/mirrors/ping.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "agent/mirrors/attempt.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kMaxPingReply = 8 << 20;  // a large cluster's own description of itself
+
+/// What a ping that brought nothing was; nothing when that says nothing about the agent. `silent`:
+/// the agent has not replied to anything since the ping began.
+std::optional<PingFailure> failure_of(Outcome outcome, bool silent) {
+  switch (outcome) {
+    case Outcome::connect_failed:
+    case Outcome::broken:
+    case Outcome::closed_early:
+      return PingFailure::network;
+    case Outcome::connect_timeout:
+    case Outcome::query_timeout:
+      return silent ? PingFailure::timeout : PingFailure::slow;
+    case Outcome::cancelled:
+    case Outcome::own_trouble:
+      return std::nullopt;
+    default:
+      return PingFailure::answer;
+  }
+}
+
+}  // namespace
+
+Pinger::Pinger(Loop& loop, std::shared_ptr<Agent> agent, PingSettings settings, LookUp look_up)
+    : loop_(loop),
+      agent_(std::move(agent)),
+      settings_(std::move(settings)),
+      limits_(loop.index + 1, {.kept = 1}),
+      pool_(loop, agent_, limits_, look_up) {}
+
+Pinger::~Pinger() {
+  assert(stopped());
+}
+
+void Pinger::start() {
+  running_ = true;
+  spawn(run());
+}
+
+void Pinger::stop() {
+  stopping_ = true;
+  break_off();
+  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+  pool_.clear();
+}
+
+void Pinger::check_now(Micros spacing) {
+  if (pinging_ != nullptr) return;
+  check_after_ = std::min(check_after_.value_or(spacing), spacing);
+  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+}
+
+void Pinger::break_off() {
+  if (pinging_ != nullptr) pinging_->request(Why::cancelled);
+}
+
+TimePoint Pinger::due() const {
+  if (ended_ == TimePoint{} || again_) return {};
+  auto last = ended_;
+  if (!always_)
+    last = std::max(last,
+                    TimePoint{Micros{agent_->vitals.last_reply.load(std::memory_order_relaxed)}});
+  const auto usual = last + settings_.interval;
+  return check_after_ ? std::min(usual, ended_ + *check_after_) : usual;
+}
+
+Task<void> Pinger::run() {
+  while (!stopping_) {
+    if (const auto next = due(); Loop::now() < next) {
+      Stop stop(loop_);
+      waiting_ = &stop;
+      co_await sleep(loop_, next, stop);
+      waiting_ = nullptr;
+      continue;
+    }
+    co_await ping();
+  }
+  pool_.clear();
+  running_ = false;
+}
+
+Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Stop& stop) {
+  const AttemptOrder order{.began = Loop::now(),
+                           .method = request.method,
+                           .target = request.target,
+                           .content_type = request.content_type,
+                           .body = request.method == "POST"
+                                       ? std::optional<std::string_view>(request.body)
+                                       : std::nullopt,
+                           .connect_timeout = settings_.timeout,
+                           .query_timeout = settings_.timeout,
+                           .note_first_byte = true,
+                           .deadline = deadline,
+                           .limits = {.most = kMaxPingReply}};
+  AttemptEnd end;
+  co_await attempt(loop_, pool_, order, stop, end);
+  co_return end;
+}
+
+Task<void> Pinger::ping() {
+  check_after_.reset();
+  repeated_ = std::exchange(again_, false);
+  const auto requests = settings_.kind->requests(settings_.path, settings_.table);
+  const auto began = Loop::now();
+  const auto deadline = began + 2 * settings_.timeout;
+  std::vector<Reply> replies;
+  std::vector<PingAnswer> answers;
+  AttemptEnd end;
+  Micros trip{};
+  replies.reserve(requests.size());
+  for (const auto& request : requests) {
+    Stop stop(loop_);
+    pinging_ = &stop;
+    auto ended = co_await ask(request, deadline, stop);
+    pinging_ = nullptr;
+    replies.push_back(std::move(ended.reply));
+    // What is known of the whole ping is its first request's time, and the last one's outcome.
+    if (answers.empty()) {
+      trip = std::chrono::duration_cast<Micros>(ended.first_byte.value_or(ended.sent_at) -
+                                                ended.sent_at);  // SD-006
+      end.took = ended.took;
+      end.connect = ended.connect;
+    }
+    end.outcome = ended.out_of_time ? Outcome::query_timeout : ended.outcome;
+    end.why = std::move(ended.why);
+    if (end.outcome != Outcome::answered) break;
+    answers.push_back({replies.back().status, replies.back().body()});
+  }
+  std::expected<Description, std::string> told = std::unexpected(end.why);
+  if (end.outcome == Outcome::answered) {
+    told = settings_.kind->describe(answers, agent_->name, settings_.table);
+    if (!told) {
+      end.outcome = Outcome::agent_error;
+      end.why = told.error();
+    }
+  }
+  ended_ = Loop::now();
+  const bool silent = answers.empty() && !agent_->vitals.replied_since(began);
+  record_ping(*agent_, loop_.index, ended_, end);
+  tell_of(end, std::move(told), trip, silent);
+  for (auto& reply : replies) {
+    loop_.buffers.give(std::move(reply.bytes));
+  }
+}
+
+void Pinger::tell_of(const AttemptEnd& end, std::expected<Description, std::string> told,
+                     Micros trip, bool silent) {
+  if (stopping_) return;
+  for (const auto& [set, mirror] : subscribers_) {
+    if (told) {
+      set->ping_answered(mirror, *told, trip, ended_);
+    } else if (const auto failure = failure_of(end.outcome, silent)) {
+      const bool again = set->ping_failed(mirror, *failure, told.error(), ended_);
+      again_ = again_ || (again && !repeated_);
+    }
+  }
+}
+
+}  // namespace karmad

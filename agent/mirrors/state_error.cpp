@@ -1,0 +1,131 @@
+#include "agent/mirrors/state_error.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+
+#include <iterator>
+
+namespace karmad {
+
+namespace {
+
+using Json = rapidjson::Value;
+using What = UseError::What;
+
+constexpr std::size_t kLongestBody = std::size_t{64} * 1024;
+
+std::optional<What> meant_by(std::int64_t code) {
+  switch (code) {
+    case 10107:
+    case 13435:
+    case 10058:
+      return What::not_primary;
+    case 11602:
+    case 13436:
+    case 189:
+      return What::recovering;
+    case 11600:
+    case 91:
+      return What::shutting_down;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<What> meant_by(std::string_view type) {
+  if (type == "not_primary") return What::not_primary;
+  if (type == "recovering") return What::recovering;
+  if (type == "shutting_down") return What::shutting_down;
+  return std::nullopt;
+}
+
+/// Whether that error means that the request was refused, and not broken off half-way.
+bool is_refusal(What what, std::int64_t code) {
+  constexpr std::int64_t not_primary_or_secondary = 13436;
+  return what == What::not_primary || code == not_primary_or_secondary;
+}
+
+std::string_view words(What what) {
+  if (what == What::not_primary) return "says that it is not the primary";
+  if (what == What::recovering) return "says that it is recovering";
+  return "says that it is shutting down";
+}
+
+const Json* field(const Json* object, const char* name) {
+  if (object == nullptr || !object->IsObject()) return nullptr;
+  const auto found = object->FindMember(name);
+  return found == object->MemberEnd() ? nullptr : &found->value;
+}
+
+std::string_view view(const Json& string) {
+  return {string.GetString(), string.GetStringLength()};
+}
+
+std::optional<VersionMark> version_in(const Json* object) {
+  const auto* version = field(object, "version");
+  const auto* process_id = field(version, "process_id");
+  const auto* counter = field(version, "counter");
+  if (process_id == nullptr || !process_id->IsString()) return std::nullopt;
+  if (counter == nullptr || !counter->IsInt64()) return std::nullopt;
+  return VersionMark{std::string(view(*process_id)), counter->GetInt64()};
+}
+
+/// What one object says, without a look at those inside it.
+std::optional<UseError> said_by(const Json* object) {
+  const auto* code = field(object, "code");
+  if (code != nullptr && code->IsNumber()) {  // decides, even when it means something else
+    const auto what = code->IsInt64() ? meant_by(code->GetInt64()) : std::nullopt;
+    if (!what) return std::nullopt;
+    return UseError{.what = *what,
+                    .version = version_in(object),
+                    .why = fmt::format("{} (code {})", words(*what), code->GetInt64()),
+                    .nothing_done = is_refusal(*what, code->GetInt64())};
+  }
+  const auto* type = field(object, "type");
+  const auto what = type != nullptr && type->IsString() ? meant_by(view(*type)) : std::nullopt;
+  if (!what) return std::nullopt;
+  return UseError{.what = *what,
+                  .version = version_in(object),
+                  .why = std::string(words(*what)),
+                  .nothing_done = is_refusal(*what, 0)};
+}
+
+/// Whether the answer lists or counts what became of the parts of an update.
+bool tells_of_effects(const Json* object) {
+  for (const auto* list :
+       {"items", "writeErrors", "writeConcernError", "writeConcernErrors", "upserted"}) {
+    const auto* value = field(object, list);
+    if (value == nullptr) continue;
+    if ((value->IsArray() && !value->Empty()) || (value->IsObject() && !value->ObjectEmpty()))
+      return true;
+  }
+  for (const auto* count : {"n", "nInserted", "nUpserted", "nMatched", "nModified", "nRemoved",
+                            "created", "updated", "deleted", "inserted", "replaced"}) {
+    const auto* value = field(object, count);
+    if (value == nullptr) continue;
+    if (value->IsTrue() || (value->IsNumber() && value->GetDouble() != 0)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<UseError> state_error(std::string_view body) {
+  const auto start = body.find_first_not_of(" \t\r\n");
+  if (start == body.npos || body[start] != '{' || body.size() > kLongestBody) return std::nullopt;
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
+  if (document.HasParseError()) return std::nullopt;
+
+  const Json* top = &document;
+  for (const auto* object : {top, field(top, "error"), field(top, "writeConcernError")}) {
+    auto error = said_by(object);
+    if (!error) continue;
+    if (!error->version) error->version = version_in(top);
+    if (tells_of_effects(top) || tells_of_effects(field(top, "error"))) error->nothing_done = false;
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace karmad

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "agent/ping_kinds/ping_kind.hpp"
+
+namespace karmad {
+
+/// `http`, `native`, `manticore`, `elasticsearch`, `opensearch`, `solr`; nullptr for another name.
+/// (`none`, no pings at all, is not a kind of ping.)
+const PingKind* ping_kind(std::string_view name);
+std::span<const std::string_view> ping_kind_names();  ///< `none` included
+
+}  // namespace karmad

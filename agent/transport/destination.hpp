@@ -1,0 +1,102 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "agent/transport/connection_limits.hpp"
+#include "agent/transport/resolve.hpp"
+
+namespace karmad {
+
+/// A place that connections lead to, shared by the pools of all workers. Every member may be used
+/// by any thread.
+class Destination {
+ public:
+  Destination(Address where, unsigned workers)
+      : address(std::move(where)), name(text(address)), connections(workers), copies(workers) {
+    if (auto literal = literal_endpoints(address)) {
+      endpoints(*std::move(literal));
+    } else {
+      named_ = true;
+    }
+  }
+  Destination(const Destination&) = delete;
+  Destination& operator=(const Destination&) = delete;
+  virtual ~Destination() = default;
+
+  const Address address;
+  const std::string name;  ///< `host:port` or the path
+
+  ConnectionLimits connections;
+  ConnectionLimits copies;  ///< of the connections for copies of queries (`agent_blackhole`)
+  /// How often its kept connections were given up together; those of an older one are not used any
+  /// more (SD-020, SD-024).
+  std::atomic<std::uint64_t> generation{0};
+
+  /// Relaxed atomics on a line of their own; nothing is ordered by them.
+  struct alignas(64) Counts {
+    std::atomic<std::uint32_t> open{0};             ///< connections of all workers
+    std::atomic<std::uint32_t> waiting{0};          ///< attempts that wait for a connection
+    std::atomic<std::int64_t> distrusted_until{0};  ///< µs: until then no connection is used twice
+    std::atomic<std::int64_t> last_query{0};        ///< when an attempt began last; µs, 0: never
+  };
+  Counts counts;
+
+  /// It sent bytes on an idle connection of that worker, which is an error of it.
+  virtual void sent_unasked(unsigned worker, TimePoint now) = 0;
+
+  /// What the name led to; null until it was looked up.
+  std::shared_ptr<const Endpoints> endpoints() const { return endpoints_.load(); }
+  void endpoints(Endpoints found) {
+    endpoints_.store(std::make_shared<const Endpoints>(std::move(found)));
+  }
+
+  /// Whether it is a name, not an address that needs no look-up.
+  bool named() const { return named_; }
+  /// Whether the next connection has to look the name up although it is known: always with
+  /// `on_request`, once after look_up_soon().
+  bool look_up_again(LookUp when) {
+    return named_ && (when == LookUp::on_request || look_up_soon_.exchange(false));
+  }
+  void look_up_soon() { look_up_soon_ = true; }
+
+  /// Why its name leads nowhere so far; only where it is looked up in the background. Connections
+  /// then fail at once instead of looking it up, too. Takes a lock.
+  std::optional<std::string> unresolved() const {
+    const std::scoped_lock lock(mutex_);
+    return unresolved_;
+  }
+  void unresolved(std::string why) {
+    const std::scoped_lock lock(mutex_);
+    unresolved_ = std::move(why);
+  }
+
+ private:
+  std::atomic<std::shared_ptr<const Endpoints>> endpoints_;
+  std::atomic<bool> look_up_soon_{false};
+  bool named_ = false;
+  mutable std::mutex mutex_;
+  std::optional<std::string> unresolved_;
+};
+
+/// Counts one of something for as long as it lives; moving it hands it over.
+class Flight {
+ public:
+  explicit Flight(std::atomic<std::uint32_t>& count) : count_(&count) {
+    count.fetch_add(1, std::memory_order_relaxed);
+  }
+  Flight(Flight&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  Flight& operator=(Flight&&) = delete;
+  ~Flight() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint32_t>* count_;
+};
+
+}  // namespace karmad

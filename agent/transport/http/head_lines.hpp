@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "agent/transport/http/http_head.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad::wire {
+
+// What requests and responses share in their heads; only their two parsers include this.
+
+/// How a step ended; after `more` the bytes were too few, after `bad` the cursor knows the reason.
+enum class Scan : std::uint8_t { done, more, bad };
+
+/// A place in the bytes; it only moves to the right.
+struct Cursor {
+  const char* at;
+  const char* end;
+  HeadError error;
+
+  std::size_t left() const { return static_cast<std::size_t>(end - at); }
+  Scan bad(int status, std::string reason) {
+    error = {status, std::move(reason)};
+    return Scan::bad;
+  }
+};
+
+/// What the fields that govern framing and connection said, before it is judged.
+struct Noted {
+  std::string_view host, length, encoding, expect;
+  unsigned hosts = 0, lengths = 0, encodings = 0, expects = 0, options = 0;
+  bool close = false;
+  bool keep_alive = false;
+  std::string_view authority;  // of an absolute-form target
+};
+
+inline std::string_view view(const char* begin, const char* end) {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+/// A sender's text as it may stand in a message: short and printable.
+std::string quoted(std::string_view text);
+
+inline const char* skip(const char* at, const char* end, ByteSet set) {
+  while (at != end && in_set(*at, set)) ++at;
+  return at;
+}
+
+/// Skips the bytes a field's value may have.
+const char* skip_value(const char* at, const char* end);
+
+/// line_end() where there is no CRLF.
+Scan no_line_end(Cursor& cursor);
+
+/// Passes a CRLF; the cursor is at the byte that ended the text before it.
+inline Scan line_end(Cursor& cursor) {
+  if (cursor.left() < 2 || cursor.at[0] != '\r' || cursor.at[1] != '\n') return no_line_end(cursor);
+  cursor.at += 2;
+  return Scan::done;
+}
+
+/// Passes `HTTP/1.0` or `HTTP/1.1`; anything else is 400, another version 505.
+Scan version(Cursor& cursor, unsigned& minor);
+
+/// Passes the field lines and the empty line after them.
+Scan fields(Cursor& cursor, std::size_t limit, Head& head, Noted& noted);
+
+/// Framing and persistence as the fields alone say it; Framing::none when they say nothing.
+Scan judge_common(Cursor& cursor, const Noted& noted, Head& head);
+
+/// Runs `parse` over as much of `bytes` as a head may have.
+template <class Parse>
+std::expected<HeadState, HeadError> within(std::string_view bytes, std::size_t limit, Head& head,
+                                           Parse parse) {
+  if (bytes.empty()) return HeadState::incomplete;
+  const auto allowed = bytes.substr(0, limit);
+  Cursor cursor{allowed.data(), allowed.data() + allowed.size(), {}};
+  Scan scan = parse(cursor);
+  if (scan == Scan::more && allowed.size() == limit)
+    scan = cursor.bad(431, "the head is larger than " + std::to_string(limit) + " bytes");
+  if (scan == Scan::bad) return std::unexpected(std::move(cursor.error));
+  if (scan == Scan::more) return HeadState::incomplete;
+  head.size = static_cast<std::size_t>(cursor.at - allowed.data());
+  return HeadState::complete;
+}
+
+}  // namespace karmad::wire

@@ -1,0 +1,66 @@
+#include "agent/transport/loop/deadlines.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+
+void Deadline::disarm() {
+  if (owner_ == nullptr) return;
+  --owner_->count_;
+  owner_ = nullptr;
+  Deadlines::unlink(*this);
+}
+
+Deadlines::Deadlines() {
+  for (auto& slot : slots_) slot.previous_ = slot.next_ = &slot;
+}
+
+void Deadlines::link(Deadline& head, Deadline& deadline) {
+  deadline.previous_ = head.previous_;
+  deadline.next_ = &head;
+  head.previous_->next_ = &deadline;
+  head.previous_ = &deadline;
+}
+
+void Deadlines::unlink(Deadline& deadline) {
+  deadline.previous_->next_ = deadline.next_;
+  deadline.next_->previous_ = deadline.previous_;
+  deadline.previous_ = deadline.next_ = nullptr;
+}
+
+void Deadlines::arm(Deadline& deadline, TimePoint at) {
+  deadline.disarm();
+  // Rounded up, so that nothing expires before its time; what is already past expires next tick.
+  const auto tick = std::max(at.time_since_epoch() / kTick + 1, ticked_ + 1);
+  deadline.at_ = at;
+  deadline.owner_ = this;
+  ++count_;
+  link(slots_[static_cast<std::size_t>(tick) % kSlots], deadline);
+}
+
+void Deadlines::tick(TimePoint now) {
+  const auto current = now.time_since_epoch() / kTick;
+  const auto from = std::max(ticked_ + 1, current - static_cast<std::int64_t>(kSlots) + 1);
+  ticked_ = std::max(ticked_, current);
+  Anchor due;
+  due.previous_ = due.next_ = &due;
+  for (auto tick = from; tick <= current; ++tick) {
+    auto& slot = slots_[static_cast<std::size_t>(tick) % kSlots];
+    for (auto* node = slot.next_; node != &slot;) {
+      auto* next = node->next_;
+      if (node->at_ <= now) {
+        unlink(*node);
+        link(due, *node);
+      }
+      node = next;
+    }
+  }
+  // An expiring deadline may disarm others that are due: these can leave their list.
+  while (due.next_ != &due) {
+    auto* node = due.next_;
+    node->disarm();
+    node->expired();
+  }
+}
+
+}  // namespace karmad

@@ -1,0 +1,87 @@
+#include "agent/transport/loop/helper_pool.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+
+namespace karmad {
+
+HelperPool::HelperPool(unsigned threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
+  for (unsigned i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { work(); });
+    ::pthread_setname_np(threads_.back().native_handle(), "helper");
+  }
+}
+
+HelperPool::~HelperPool() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+  }
+  news_.notify_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, void (*call)(void*), void* what) {
+  if (stop.requested()) co_return End::withdrawn;
+  Job job{.call = call, .what = what, .loop = loop};
+  if (!put(job)) co_return End::refused;
+  struct Withdrawing {
+    HelperPool& pool;
+    Job& job;
+  } withdrawing{*this, job};
+  const asio::executor_work_guard<Executor> under_way(loop.io.get_executor());
+  const Stop::Guard guard(stop, &withdrawing, [](void* whom) {
+    const auto& [pool, waiting] = *static_cast<Withdrawing*>(whom);
+    if (!pool.take_back(waiting)) return;  // it has begun, and says when it has ended
+    waiting.withdrawn = true;
+    waiting.ended.notify();
+  });
+  co_await job.ended;
+  co_return job.withdrawn ? End::withdrawn : End::done;
+}
+
+bool HelperPool::put(Job& job) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (jobs_.size() >= most_waiting_) {
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    jobs_.push_back(&job);
+    waiting_.store(jobs_.size(), std::memory_order_relaxed);
+  }
+  news_.notify_one();
+  return true;
+}
+
+/// False: it is not waiting any more.
+bool HelperPool::take_back(Job& job) {
+  const std::scoped_lock lock(mutex_);
+  const auto place = std::ranges::find(jobs_, &job);
+  if (place == jobs_.end()) return false;
+  jobs_.erase(place);
+  waiting_.store(jobs_.size(), std::memory_order_relaxed);
+  return true;
+}
+
+void HelperPool::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    news_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    auto& job = *jobs_.front();
+    jobs_.pop_front();
+    waiting_.store(jobs_.size(), std::memory_order_relaxed);
+    running_.fetch_add(1, std::memory_order_relaxed);
+    lock.unlock();
+    job.call(job.what);
+    running_.fetch_sub(1, std::memory_order_relaxed);
+    done_.fetch_add(1, std::memory_order_relaxed);
+    job.loop.post([&job] { job.ended.notify(); });  // then the job may be gone
+    lock.lock();
+  }
+}
+
+}  // namespace karmad

@@ -1,0 +1,106 @@
+#include "agent/transport/loop/loop.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace karmad {
+
+namespace {
+
+/// The loop that this thread runs.
+constinit thread_local const Loop* running = nullptr;
+
+}  // namespace
+
+Loop::Loop(unsigned number, std::size_t buffer_keep_up_to, std::uint64_t seed)
+    : index(number),
+      buffers(buffer_keep_up_to),
+      io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
+      random(seed) {}
+
+Loop::~Loop() {
+  door_->close();
+}
+
+void LoopDoor::post(Inbox::Job job) {
+  const std::scoped_lock lock(mutex_);
+  if (loop_ != nullptr) loop_->post(std::move(job));
+}
+
+void LoopDoor::close() {
+  const std::scoped_lock lock(mutex_);
+  loop_ = nullptr;
+}
+
+void Loop::run() {
+  running = this;
+  io.run();
+  running = nullptr;
+}
+
+void Loop::post(Inbox::Job job) {
+  if (running == this) {
+    asio::post(io, std::move(job));
+  } else {
+    inbox_.put(std::move(job));
+  }
+}
+
+Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
+                   std::size_t capacity) {
+  auto grant = memory.resize(holder, capacity);
+  while (grant == MemoryGrant::later) {
+    co_await next_turn(loop);
+    grant = memory.resize(holder, capacity);
+  }
+  co_return grant == MemoryGrant::granted;
+}
+
+namespace {
+
+/// Whether a large body is being copied on this thread, which runs one loop: it is there twice
+/// meanwhile, so the next one waits.
+thread_local bool copying = false;
+
+struct Copying {
+  Copying() { copying = true; }
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  ~Copying() { copying = false; }
+};
+
+}  // namespace
+
+Task<void> grow(Loop& loop, std::string& bytes, std::size_t room) {
+  while (copying) co_await loop.turn.next();
+  const Copying one_at_a_time;
+  auto larger = loop.buffers.take(room);
+  for (std::size_t copied = 0; copied < bytes.size();) {
+    if (loop.turn.over()) co_await loop.turn.next();
+    const auto piece = std::string_view(bytes).substr(copied, Turn::kMostBytes);
+    larger.append(piece);
+    loop.turn.spend(piece.size());
+    copied += piece.size();
+  }
+  loop.buffers.give(std::exchange(bytes, std::move(larger)));
+}
+
+namespace {
+
+struct Alarm final : Deadline {
+  Signal signal;
+  void expired() override { signal.notify(); }
+};
+
+}  // namespace
+
+Task<void> sleep(Loop& loop, TimePoint until, Stop& stop) {
+  if (stop.requested()) co_return;
+  Alarm alarm;
+  loop.arm(alarm, until);
+  const Stop::Guard guard(stop, &alarm,
+                          [](void* whom) { static_cast<Alarm*>(whom)->signal.notify(); });
+  co_await alarm.signal;
+}
+
+}  // namespace karmad

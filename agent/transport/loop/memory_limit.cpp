@@ -1,0 +1,176 @@
+#include "agent/transport/loop/memory_limit.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace karmad {
+namespace {
+
+constexpr std::int64_t kStep = 64 << 10;  // of what a worker tells the process
+
+std::uint64_t counted(std::size_t capacity) {
+  return capacity <= kUncountedBuffer ? 0 : capacity;
+}
+
+}  // namespace
+
+MemoryVerdict judge_memory(std::uint64_t limit, std::uint64_t used, std::uint64_t held,
+                           std::uint64_t wanted) {
+  if (limit == 0 || wanted <= held) return MemoryVerdict::granted;
+  const auto after = used + (wanted - held);
+  const bool becomes_large = held <= kSmallRequest && wanted > kSmallRequest;
+  if (becomes_large && after > limit / 10 * 9) return MemoryVerdict::refused;
+  return after > limit ? MemoryVerdict::over_limit : MemoryVerdict::granted;
+}
+
+std::uint64_t MemoryLimit::used() const {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, used_.load(std::memory_order_relaxed)));
+}
+
+std::uint64_t MemoryLimit::peak() const {
+  return static_cast<std::uint64_t>(peak_.load(std::memory_order_relaxed));
+}
+
+void MemoryLimit::add(std::int64_t bytes) {
+  const auto now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  auto peak = peak_.load(std::memory_order_relaxed);
+  while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+std::uint64_t MemoryLedger::used() const {
+  const auto all = static_cast<std::int64_t>(limit_->used()) + (held_ - published_) -
+                   static_cast<std::int64_t>(leaving_);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, all));
+}
+
+void MemoryLedger::publish() {
+  const auto news = held_ - published_;
+  if (limit_ == nullptr || news == 0) return;
+  if (news < kStep && news > -kStep && held_ != 0) return;
+  limit_->add(news);
+  published_ = held_;
+}
+
+void MemoryLedger::take(MemoryHolder& holder, std::uint64_t bytes) {
+  if (holder.held_ == 0) {
+    holder.place_ = holders_.size();
+    holders_.push_back(&holder);
+  }
+  holder.held_ += bytes;
+  held_ += static_cast<std::int64_t>(bytes);
+  if (holder.denied()) leaving_ += bytes;
+  publish();
+}
+
+void MemoryLedger::give_back(MemoryHolder& holder, std::uint64_t bytes) {
+  assert(bytes <= holder.held_);
+  holder.held_ -= bytes;
+  held_ -= static_cast<std::int64_t>(bytes);
+  if (holder.denied()) leaving_ -= bytes;
+  if (holder.held_ == 0 && bytes != 0) {
+    holders_.back()->place_ = holder.place_;
+    holders_[holder.place_] = holders_.back();
+    holders_.pop_back();
+  }
+  publish();
+}
+
+void MemoryLedger::deny(MemoryHolder& holder, MemoryDenial why) {
+  holder.denial_ = why;
+  leaving_ += holder.held_;
+  holder.on_denied(why);
+}
+
+/// Linear in the number of large requests, but each such search ends one of them.
+bool MemoryLedger::make_room(MemoryHolder& asker, std::uint64_t more) {
+  while (used() + more > limit_->limit()) {
+    MemoryHolder* largest = &asker;
+    auto most = asker.held_ + more;
+    for (auto* holder : holders_)
+      if (!holder->denied() && holder->held_ > most) {
+        largest = holder;
+        most = holder->held_;
+      }
+    deny(*largest, MemoryDenial::given_up);
+    if (largest == &asker) return false;
+  }
+  return true;
+}
+
+MemoryGrant MemoryLedger::ask(MemoryHolder& asker, std::uint64_t more) {
+  if (asker.denied()) return MemoryGrant::denied;
+  if (limit_ != nullptr && limit_->limit() != 0) {
+    switch (judge_memory(limit_->limit(), used(), asker.held_, asker.held_ + more)) {
+      case MemoryVerdict::granted:
+        break;
+      case MemoryVerdict::refused:
+        deny(asker, MemoryDenial::refused);
+        return MemoryGrant::denied;
+      case MemoryVerdict::over_limit:
+        if (!make_room(asker, more)) return MemoryGrant::denied;
+    }
+    if (leaving_ > 0 && used() + leaving_ + more > limit_->limit()) return MemoryGrant::later;
+  }
+  take(asker, more);
+  return MemoryGrant::granted;
+}
+
+void MemoryLedger::charge(MemoryHolder& holder, std::uint64_t more) {
+  if (limit_ != nullptr && limit_->limit() != 0 && !holder.denied()) make_room(holder, more);
+  take(holder, more);
+}
+
+MemoryHolder::~MemoryHolder() {
+  assert(held_ == 0);
+}
+
+void MemoryHolder::forgive() {
+  if (denied()) ledger_.leaving_ -= held_;
+  denial_ = MemoryDenial::none;
+}
+
+bool MemoryHolder::admits(std::uint64_t bytes) {
+  if (denied()) return false;
+  if (ledger_.limit_ == nullptr || bytes <= kSmallRequest) return true;
+  const auto limit = ledger_.limit_->limit();
+  if (judge_memory(limit, ledger_.used(), held_, held_ + bytes) == MemoryVerdict::granted)
+    return true;
+  ledger_.deny(*this, MemoryDenial::refused);
+  return false;
+}
+
+MemoryGrant MemoryReservation::resize(MemoryHolder* holder, std::size_t capacity) {
+  const auto bytes = counted(capacity);
+  if (holder == nullptr || bytes == bytes_) return MemoryGrant::granted;
+  assert(bytes_ == 0 || holder_ == holder);
+  holder_ = holder;
+  if (bytes < bytes_) {
+    holder->ledger().give_back(*holder, bytes_ - bytes);
+  } else if (const auto grant = holder->ledger().ask(*holder, bytes - bytes_);
+             grant != MemoryGrant::granted) {
+    return grant;
+  }
+  bytes_ = bytes;
+  return MemoryGrant::granted;
+}
+
+void MemoryReservation::charge(MemoryHolder* holder, std::size_t capacity) {
+  const auto bytes = counted(capacity);
+  if (holder == nullptr || bytes == bytes_) return;
+  assert(bytes_ == 0 || holder_ == holder);
+  holder_ = holder;
+  if (bytes < bytes_) {
+    holder->ledger().give_back(*holder, bytes_ - bytes);
+  } else {
+    holder->ledger().charge(*holder, bytes - bytes_);
+  }
+  bytes_ = bytes;
+}
+
+void MemoryReservation::drop() {
+  holder_->ledger().give_back(*holder_, std::exchange(bytes_, 0));
+}
+
+}  // namespace karmad

@@ -1,0 +1,214 @@
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace karmad {
+
+/// Coroutine frames of one thread, kept for the next coroutine of about the same size, so that the
+/// steady state allocates nothing. A frame lives and dies on one thread.
+class Frames {
+ public:
+  static void* take(std::size_t size) {
+    const auto c = class_of(size);
+    if (c >= kClasses || kept_.first[c] == nullptr) return fresh(c);
+    --kept_.count[c];
+    return std::exchange(kept_.first[c], kept_.first[c]->next);
+  }
+  static void give(void* frame, std::size_t size) noexcept {
+    const auto c = class_of(size);
+    if (!kRecycle || c >= kClasses || kept_.count[c] == kMost) return ::operator delete(frame);
+    ++kept_.count[c];
+    kept_.first[c] = new (frame) Free{kept_.first[c]};
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr bool kRecycle = false;  // recycling would hide a use after free
+#else
+  static constexpr bool kRecycle = true;
+#endif
+  static constexpr std::size_t kStep = 128;
+  static constexpr std::size_t kClasses = 64;  // frames up to 8 KiB
+  static constexpr unsigned kMost = 256;       // of each size
+
+  struct Free {
+    Free* next;
+  };
+  struct Kept {
+    std::array<Free*, kClasses> first;
+    std::array<unsigned, kClasses> count;
+  };
+  /// Frees what the thread kept as it ends.
+  struct Cleaner;
+
+  static constexpr std::size_t class_of(std::size_t size) {
+    return (size + kStep - 1) / kStep;
+  }
+  static void* fresh(std::size_t c);
+
+  static constinit inline thread_local Kept kept_{};
+};
+
+template <class T>
+class Task;
+
+/// `auto& result = co_yield InPlace{}` in a task is the place of its result, made with its default;
+/// `co_return InPlace{}` then says that it is there. For what is costly to move.
+struct InPlace {};
+
+namespace detail {
+
+struct PromiseBase {
+  std::coroutine_handle<> continuation;
+
+  static void* operator new(std::size_t size) { return Frames::take(size); }
+  static void operator delete(void* frame, std::size_t size) noexcept { Frames::give(frame, size); }
+
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  struct Final {
+    bool await_ready() noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) noexcept {
+      const auto next = self.promise().continuation;
+      return next ? next : std::noop_coroutine();
+    }
+    void await_resume() noexcept {}
+  };
+  Final final_suspend() noexcept { return {}; }
+  /// Tasks report errors as values. Only lack of memory throws, and that ends the process.
+  void unhandled_exception() noexcept { std::terminate(); }
+};
+
+template <class T>
+struct Promise : PromiseBase {
+  std::optional<T> value;
+  Task<T> get_return_object();
+  template <class U>
+  void return_value(U&& result) {
+    value.emplace(std::forward<U>(result));
+  }
+  void return_value(InPlace) {}
+  auto yield_value(InPlace) {
+    struct Ready : std::suspend_never {
+      T& place;
+      T& await_resume() const noexcept { return place; }
+    };
+    return Ready{{}, value.emplace()};
+  }
+  T& result() { return *value; }
+};
+
+template <>
+struct Promise<void> : PromiseBase {
+  Task<void> get_return_object();
+  void return_void() noexcept {}
+};
+
+}  // namespace detail
+
+/// A coroutine that starts when it is awaited and continues its caller when it ends; if it never
+/// suspends the caller never does either. Everything happens on the thread that awaits. Why not
+/// Asio's awaitable: docs/decisions/003-tasks.md.
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = detail::Promise<T>;
+
+  explicit Task(std::coroutine_handle<promise_type> self) : self_(self) {}
+  Task(Task&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
+  Task& operator=(Task&&) = delete;
+  ~Task() {
+    if (self_) self_.destroy();
+  }
+
+  /// `co_await task()` is its result, `co_await kept` a reference into a task that is kept.
+  auto operator co_await() && noexcept {
+    struct Awaiter : Ended {
+      T await_resume() {
+        if constexpr (!std::is_void_v<T>) return std::move(this->self.promise().result());
+      }
+    };
+    return Awaiter{{self_}};
+  }
+  auto operator co_await() & noexcept {
+    struct Awaiter : Ended {
+      std::add_lvalue_reference_t<T> await_resume() {
+        if constexpr (!std::is_void_v<T>) return this->self.promise().result();
+      }
+    };
+    return Awaiter{{self_}};
+  }
+
+ private:
+  struct Ended {
+    std::coroutine_handle<promise_type> self;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<> caller) {
+      self.resume();
+      if (self.done()) return false;
+      self.promise().continuation = caller;
+      return true;
+    }
+  };
+
+  std::coroutine_handle<promise_type> self_;
+};
+
+namespace detail {
+template <class T>
+Task<T> Promise<T>::get_return_object() {
+  return Task<T>{std::coroutine_handle<Promise<T>>::from_promise(*this)};
+}
+inline Task<void> Promise<void>::get_return_object() {
+  return Task<void>{std::coroutine_handle<Promise<void>>::from_promise(*this)};
+}
+
+}  // namespace detail
+
+/// A coroutine that starts when it is called and is not awaited. The caller has to make sure that
+/// what it refers to outlives it.
+struct Background {
+  struct promise_type {
+    static void* operator new(std::size_t size) { return Frames::take(size); }
+    static void operator delete(void* frame, std::size_t size) noexcept {
+      Frames::give(frame, size);
+    }
+    Background get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+/// Runs a task that is not awaited. The caller has to make sure that what the task refers to
+/// outlives it.
+inline void spawn(Task<void> task) {
+  [](Task<void> own) -> Background { co_await std::move(own); }(std::move(task));
+}
+
+/// A place where one coroutine of this thread waits until another part of it says go.
+class Signal {
+ public:
+  /// Continues the waiter, if there is one, before it returns.
+  void notify() {
+    if (waiter_) std::exchange(waiter_, nullptr).resume();
+  }
+  bool awaited() const { return static_cast<bool>(waiter_); }
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) noexcept { waiter_ = caller; }
+  void await_resume() noexcept {}
+
+ private:
+  std::coroutine_handle<> waiter_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,21 @@
+#include "balancer/core/long_work.hpp"
+
+namespace karmad {
+
+Refusal too_much_long_work() {
+  return {.status = 429,
+          .type = "overloaded",
+          .reason = "too many long requests and answers wait for a helper thread (long_work_queue)",
+          .overloaded = true,
+          .retry_after = 1};
+}
+
+Answer without_long_work(Query& query, HelperPool::End end, Count count) {
+  query.worker.counters.add(count);
+  if (end == HelperPool::End::refused) return answer_with(too_much_long_work());
+  return answer_with({.status = 504,
+                      .type = "timeout",
+                      .reason = "the query's time was over before a helper thread was free"});
+}
+
+}  // namespace karmad

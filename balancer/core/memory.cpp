@@ -1,0 +1,79 @@
+#include "balancer/core/memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+/// jemalloc's, in programs that are linked with it.
+extern "C" int mallctl(const char* name, void* old, std::size_t* old_size, void* value,
+                       std::size_t value_size) __attribute__((weak));
+
+namespace karmad {
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// The number in a file of a control group; `max` or no such file: no limit.
+std::uint64_t limit_in(const std::filesystem::path& file) {
+  std::string text;
+  std::ifstream(file) >> text;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? number : kNoLimit;
+}
+
+/// The least limit of a group and those around it. In a container the group's path may be that of
+/// the machine, and its files stand at the top.
+std::uint64_t least_limit(const std::filesystem::path& top, std::string_view group,
+                          std::string_view name) {
+  auto least = limit_in(top / name);
+  for (auto path = std::filesystem::path(group).relative_path(); !path.empty();
+       path = path.parent_path())
+    least = std::min(least, limit_in(top / path / name));
+  return least;
+}
+
+std::uint64_t physical_memory() {
+  const auto pages = ::sysconf(_SC_PHYS_PAGES);
+  const auto size = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0
+             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
+             : kNoLimit;
+}
+
+}  // namespace
+
+std::uint64_t memory_available(const std::string& root) {
+  auto least = physical_memory();
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // `number:controllers:path`
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == line.npos || second == line.npos) continue;
+    const auto controllers = ',' + line.substr(first + 1, second - first - 1) + ',';
+    const auto path = line.substr(second + 1);
+    if (controllers == ",,")
+      least = std::min(least, least_limit(root + "/sys/fs/cgroup", path, "memory.max"));
+    else if (controllers.find(",memory,") != controllers.npos)
+      least = std::min(least,
+                       least_limit(root + "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"));
+  }
+  return least == kNoLimit ? 0 : least;
+}
+
+std::uint64_t memory_limit_of(MemorySize setting, std::uint64_t available) {
+  return setting.automatic ? available / 2 : setting.bytes;
+}
+
+void give_back_memory() {
+  // 4096 stands for all arenas (MALLCTL_ARENAS_ALL); how long "a while" is says dirty_decay_ms.
+  if (mallctl != nullptr) mallctl("arena.4096.decay", nullptr, nullptr, nullptr, 0);
+}
+
+}  // namespace karmad

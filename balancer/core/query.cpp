@@ -1,0 +1,40 @@
+#include "balancer/core/query.hpp"
+
+#include <algorithm>
+
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kQuicklyRead = 64 << 10;  // of a body; to understand a larger one takes time
+
+}  // namespace
+
+Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
+             std::string_view request_body, std::string_view from)
+    : worker(on),
+      topology(&with),
+      request{.method = request_head.method,
+              .path = request_head.path,
+              .query = request_head.query,
+              .content_type = request_head.find("Content-Type"),
+              .body = request_body},
+      head(request_head),
+      client(from),
+      began(Loop::now()),
+      deadline(began + time_allowed(request_head, topology->settings.request_timeout.value)),
+      id(on.next_query()),
+      bytes_in(request_head.size + request_body.size()),
+      waited(request_body.size() > kQuicklyRead) {}
+
+Answer refusal(int status, std::string_view reason) {
+  Answer answer;
+  answer.status = status;
+  answer.body.append("{\"error\":");
+  append_json_quoted(answer.body, reason);
+  answer.body.push_back('}');
+  return answer;
+}
+
+}  // namespace karmad

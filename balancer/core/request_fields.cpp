@@ -1,0 +1,149 @@
+#include "balancer/core/request_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "agent/dialect/manticore_sql/statement.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "strategies/read_preference_text.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::array kFields{
+    RequestField{
+        kTimeoutMs, "milliseconds", "`request_timeout`",
+        "Shortens the deadline of this request. What is left of it goes to the agents in the "
+        "same header."},
+    RequestField{kReadPreference, "a read preference", "that of the table, then of the instance",
+                 "Which mirrors may answer ([read-preference.md](read-preference.md)). In the URL: "
+                 "`?read_preference=…`, which is taken out before the request goes on."},
+    RequestField{kHedge, "a time, `p95`, `p99`, `off`", "`hedge` of the table or instance",
+                 "When a second mirror is asked for this search ([overload.md](overload.md))."},
+    RequestField{kMinGeneration, "a number", "any generation",
+                 "Only mirrors that have seen this update, as far as they say."},
+    RequestField{kConsistency, "`any`, `quorum`", "`consistency` of the table",
+                 "Whether several mirrors of each shard have to agree."},
+    RequestField{
+        kPartialResults, "`allow`, `deny`", "`partial_results` of the table or instance",
+        "Whether an answer with a missing shard is an answer with a warning, or an error."},
+    RequestField{kPriority, "`low`", "normal",
+                 "Work that has time: it has few tickets of its own, with `low_priority = 1` "
+                 "([admission.md](admission.md))."},
+    RequestField{kAppName, "a text", "`User-Agent`",
+                 "The application that asks, for `ingress_request_exempt_apps`."},
+    RequestField{kIdempotencyKey, "a text", "none", "Passed on; the update may be retried."},
+    RequestField{kTraceField, "`1`", "no trace",
+                 "The answer tells every attempt, in the same header."},
+};
+
+std::optional<FieldMistake> read_preference(const RequestHead& head, std::string_view& parameters,
+                                            std::string& rest, RequestFields& into) {
+  const auto mistake = [](std::string reason, int code = 0) {
+    return FieldMistake{"bad_read_preference", std::move(reason), code};
+  };
+  std::string text;
+  const bool maybe_named = head.names.may_have(kReadPreference);
+  for (const auto& field : maybe_named ? head.all() : std::span<const Field>()) {
+    if (!wire::same_word(field.name, kReadPreference)) continue;
+    if (!text.empty()) return mistake("two read preferences in one request");
+    text = field.value;
+  }
+  std::string others;
+  const bool maybe_there = parameters.find(kPreferenceParameter) != parameters.npos;
+  bool taken = false;
+  for (std::size_t at = 0; maybe_there && at < parameters.size();) {
+    const auto end = std::min(parameters.find('&', at), parameters.size());
+    const auto parameter = parameters.substr(at, end - at);
+    at = end + 1;
+    const auto name = parameter.substr(0, parameter.find('='));
+    if (name != kPreferenceParameter || name.size() == parameter.size()) {
+      others.append(parameter).push_back('&');
+      continue;
+    }
+    const auto value = url_decoded(parameter.substr(name.size() + 1));
+    if (!text.empty() && text != value)
+      return mistake("two different read preferences in one request");
+    text = value;
+    taken = true;
+  }
+  if (taken) {
+    if (!others.empty()) others.pop_back();
+    rest = std::move(others);
+    parameters = rest;
+  }
+  if (text.empty()) return std::nullopt;
+  auto preference = parse_read_preference(text);
+  if (!preference) return mistake(std::move(preference.error().why), preference.error().code);
+  into.preference = *std::move(preference);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const RequestField> request_fields() {
+  return kFields;
+}
+
+std::string request_fields_reference() {
+  std::string out = "| header | value | without it | |\n|---|---|---|---|\n";
+  for (const auto& field : kFields)
+    out += fmt::format("| `{}` | {} | {} | {} |\n", field.name, field.values, field.otherwise,
+                       field.help);
+  return out;
+}
+
+std::optional<FieldMistake> read_request_fields(const RequestHead& head,
+                                                std::string_view& parameters, std::string& rest,
+                                                RequestFields& into) {
+  const auto mistake = [](std::string reason) { return FieldMistake{{}, std::move(reason)}; };
+  if (const auto wanted = head.find(kPartialResults); !wanted.empty()) {
+    if (wanted != "allow" && wanted != "deny")
+      return mistake(fmt::format("{} is either allow or deny", kPartialResults));
+    into.partial_results = wanted == "allow" ? PartialResults::allow : PartialResults::deny;
+  }
+  if (auto wrong = read_preference(head, parameters, rest, into)) return wrong;
+  if (const auto hedge = head.find(kHedge); !hedge.empty()) {
+    const auto read = parse_hedge(hedge);
+    if (!read) return mistake(fmt::format("{}: {}", kHedge, read.error()));
+    into.hedge = *read;
+  }
+  if (const auto generation = head.find(kMinGeneration); !generation.empty()) {
+    std::uint64_t least = 0;
+    const auto* end = generation.data() + generation.size();
+    const auto [stop, error] = std::from_chars(generation.data(), end, least);
+    if (error != std::errc{} || stop != end)
+      return mistake(fmt::format("{} is a number, not '{}'", kMinGeneration, generation));
+    into.min_generation = least;
+  }
+  if (const auto consistency = head.find(kConsistency); !consistency.empty()) {
+    if (consistency != "any" && consistency != "quorum")
+      return mistake(
+          fmt::format("{} is either any or quorum, not '{}'", kConsistency, consistency));
+    into.consistency = consistency == "quorum" ? Consistency::quorum : Consistency::any;
+  }
+  return std::nullopt;
+}
+
+Micros time_allowed(const RequestHead& head, Micros longest) {
+  const auto text = head.find(kTimeoutMs);
+  std::uint64_t ms = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, ms);
+  if (text.empty() || error != std::errc{} || stop != end) return longest;
+  if (ms >= static_cast<std::uint64_t>(longest.count()) / 1000) return longest;
+  return std::chrono::milliseconds(ms);
+}
+
+bool has_low_priority(const RequestHead& head) {
+  return head.find(kPriority) == "low";
+}
+
+bool asks_for_trace(const RequestHead& head) {
+  return head.find(kTraceField) == "1";
+}
+
+}  // namespace karmad

@@ -1,0 +1,108 @@
+#include "balancer/core/worker.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+
+namespace {
+
+/// How long the last handshakes may take: a round trip.
+constexpr Micros kHandshake = 50ms;
+
+bool in_use(const Topology& topology, const Destination& agent) {
+  return std::ranges::any_of(topology.agents,
+                             [&](const auto& other) { return other.get() == &agent; });
+}
+
+constexpr std::size_t kIdlePart = 16;  // of memory_limit may be kept in idle buffers
+
+}  // namespace
+
+Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
+               std::shared_ptr<const Topology> topology,
+               std::span<const std::unique_ptr<Worker>> workers)
+    : loop(index, topology->settings.buffer_keep_up_to.value, seed),
+      process(the_process),
+      all(workers),
+      topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {
+  loop.memory.join(process.memory);
+  if (const auto limit = process.memory.limit(); limit != 0)
+    loop.buffers.keep_at_most(std::min<std::size_t>(
+        Buffers::kKeptBytes, limit / kIdlePart / std::max<std::size_t>(all.size(), 1)));
+}
+
+Worker::~Worker() = default;
+
+void Worker::topology(std::shared_ptr<const Topology> next) {
+  topology_ = std::make_shared<std::shared_ptr<const Topology>>(std::move(next));
+  // An agent may be gone, and kept connections cost little to renew.
+  for (auto* pools : {&pools_, &blackhole_pools_})
+    for (auto& pool : *pools) {
+      if (!pool) continue;
+      pool->clear();
+      if (pool->unused() && !in_use(**topology_, pool->agent())) pool.reset();
+    }
+}
+
+std::unique_ptr<RequestHead> Worker::take_head() {
+  if (heads_.empty()) return std::make_unique<RequestHead>();
+  auto head = std::move(heads_.back());
+  heads_.pop_back();
+  return head;
+}
+
+Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& limits) {
+  if (agent->id >= pools.size()) pools.resize(agent->id + 1);
+  auto& pool = pools[agent->id];
+  if (!pool)
+    pool =
+        std::make_unique<Pool>(loop, agent, limits, (*topology_)->settings.hostname_lookup.value);
+  return *pool;
+}
+
+void Worker::began(Client& client) {
+  client.place_ = clients_.size();
+  clients_.push_back(&client);
+}
+
+void Worker::ended(Client& client) {
+  clients_.back()->place_ = client.place_;
+  std::swap(clients_[client.place_], clients_.back());
+  clients_.pop_back();
+  finish_if_empty();
+}
+
+void Worker::drain(Micros linger) {
+  if (draining_) return;
+  draining_ = true;
+  spawn(close_down(linger));
+}
+
+Task<void> Worker::close_down(Micros linger) {
+  const auto began = Loop::now();
+  if (on_drain) on_drain();
+  co_await sleep(loop, began + std::min(linger, kHandshake), closing_);
+  if (on_close) on_close();
+  accepting_ = false;
+  if (!clients_.empty()) co_await sleep(loop, began + linger, closing_);
+  for (auto* client : std::vector(clients_)) client->drain();
+  finish_if_empty();
+}
+
+void Worker::abandon() {
+  drain(Micros{0});
+  closing_.request(Why::cancelled);
+  for (auto* client : std::vector(clients_)) client->abandon();
+}
+
+void Worker::finish_if_empty() {
+  if (accepting_ || !clients_.empty() || std::exchange(finished_, true)) return;
+  closing_.request(Why::cancelled);
+  for (auto* copy : std::vector(copies)) copy->request(Why::cancelled);
+  for (auto* pools : {&pools_, &blackhole_pools_})
+    for (auto& pool : *pools)
+      if (pool) pool->clear();
+  loop.let_end();
+}
+
+}  // namespace karmad

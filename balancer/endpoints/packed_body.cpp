@@ -1,0 +1,88 @@
+#include "balancer/endpoints/packed_body.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/loop/buffers.hpp"
+#include "balancer/core/refusal.hpp"
+#include "balancer/endpoints/gunzip.hpp"
+
+namespace karmad {
+namespace {
+
+/// Unpacking a byte takes longer than moving one, which is what a turn of the loop counts.
+constexpr std::size_t kCostOfByte = 2;
+
+/// What the request says of its body; several fields are one list (RFC 9110 section 5.3).
+std::string encoding_of(const Query& query) {
+  std::string encodings;
+  for (const auto& field : query.head.all()) {
+    if (!wire::same_word(field.name, kContentEncoding)) continue;
+    encodings.append(encodings.empty() ? "" : ", ").append(field.value);
+  }
+  return encodings;
+}
+
+Answer refused(Query& query, int status, std::string_view reason) {
+  query.worker.counters.add(Count::bad_requests);
+  return refusal(status, reason);
+}
+
+/// Room for the next step. False: memory was denied.
+Task<bool> make_room(Query& query, std::string& plain, std::size_t most) {
+  if (plain.size() < plain.capacity() && plain.capacity() > Buffers::kSmall) co_return true;
+  auto& loop = query.worker.loop;
+  const auto room = next_room(plain.capacity(), plain.size() + Gunzip::kStep, most + 1);
+  const bool granted = co_await reserve(loop, query.plain_body, query.memory, room);
+  if (!granted) co_return false;
+  co_await grow(loop, plain, room);
+  query.plain_body.charge(query.memory, plain.capacity());
+  co_return true;
+}
+
+/// Lets the other work of the loop go first, where that is due. An answer when the query is over.
+Task<std::optional<Answer>> take_turn(Query& query) {
+  auto& turn = query.worker.loop.turn;
+  if (!turn.over()) co_return std::nullopt;
+  query.waited = true;
+  co_await turn.next();
+  if (query.stopped) co_return Answer{};
+  if (Loop::now() < query.deadline) co_return std::nullopt;
+  co_return refused(query, 504, "the query's time was over before its body was unpacked");
+}
+
+}  // namespace
+
+bool is_packed(const Query& query) {
+  return !query.unpacked && !query.request.body.empty() &&
+         !query.head.find(kContentEncoding).empty();
+}
+
+Task<std::optional<Answer>> unpack_body(Query& query) {
+  const auto encoding = encoding_of(query);
+  query.unpacked = true;
+  if (wire::same_word(encoding, "identity")) co_return std::nullopt;
+  if (!wire::same_word(encoding, "gzip") && !wire::same_word(encoding, "x-gzip"))
+    co_return refused(query, 415,
+                      fmt::format("{} is '{}'; a body may come as gzip (or x-gzip), or without "
+                                  "this field",
+                                  kContentEncoding, encoding));
+  const auto most = query.topology->settings.max_packet_size.value;
+  Gunzip gunzip(query.request.body, most);
+  std::string plain;
+  while (!gunzip.done()) {
+    auto over = co_await take_turn(query);
+    if (over) co_return over;
+    const bool has_room = co_await make_room(query, plain, most);
+    if (!has_room) co_return Answer{};  // the session says why
+    const auto before = plain.size() + gunzip.taken();
+    if (const auto wrong = gunzip.step(plain))
+      co_return refused(query, wrong->status, wrong->reason);
+    query.worker.loop.turn.spend(kCostOfByte * (plain.size() + gunzip.taken() - before));
+  }
+  query.worker.counters.add(Count::bodies_unpacked);
+  query.request.body = query.keep(std::move(plain));
+  co_return std::nullopt;
+}
+
+}  // namespace karmad

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "balancer/core/query.hpp"
+#include "balancer/status/statements.hpp"
+
+namespace karmad {
+
+enum class StatusForm : std::uint8_t { raw, text };
+
+/// What karmad says of itself. The numbers are read here; where there are many agents a helper
+/// thread writes the answer.
+Task<Answer> agents_answer(Query& query);
+Task<Answer> status_answer(Query& query);
+Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form);
+
+}  // namespace karmad

@@ -1,0 +1,99 @@
+#include "balancer/pipeline/ticket_gate.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "balancer/core/refusal.hpp"
+#include "balancer/core/request_fields.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSettings{"ingress_tickets", "search_tickets",
+                                                    "update_tickets", "low_priority_tickets"};
+
+Refusal refusal_for(std::string reason) {
+  return {.status = 429,
+          .type = "overloaded",
+          .reason = std::move(reason),
+          .code = 462,
+          .overloaded = true};
+}
+
+unsigned retry_after(const TicketGate& gate) {
+  return static_cast<unsigned>(gate.pool.retry_after().count());
+}
+
+/// The bodies for those who find a full queue, written once.
+const std::string& full_body(TicketGate::Of of) {
+  static const auto bodies = [] {
+    std::array<std::string, kSettings.size()> all;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = answer_with(refusal_for(fmt::format("all tickets ({}) are taken, and as many "
+                                                   "requests wait for one as may "
+                                                   "(ticket_queue_depth)",
+                                                   kSettings[i])))
+                   .body;
+    return all;
+  }();
+  return bodies[static_cast<std::size_t>(of)];
+}
+
+}  // namespace
+
+std::string_view TicketGate::setting() const {
+  return kSettings[static_cast<std::size_t>(of)];
+}
+
+TicketGate ingress_gate(Admission& admission) {
+  return {admission.ingress, TicketGate::Of::all};
+}
+
+TicketGate work_gate(Admission& admission, Subject subject, Priority priority) {
+  if (priority == Priority::low)
+    return {subject == Subject::update ? admission.low_updates : admission.low_searches,
+            TicketGate::Of::low_priority};
+  if (subject == Subject::update) return {admission.updates, TicketGate::Of::updates};
+  return {admission.searches, TicketGate::Of::searches};
+}
+
+Priority priority_of(const RequestHead& head, const Admission& admission) {
+  return admission.low_priority() && has_low_priority(head) ? Priority::low : Priority::normal;
+}
+
+Answer without_ticket(Worker& worker, const TicketGate& gate, std::string_view reason) {
+  worker.counters.add(Count::tickets_refused);
+  auto answer = answer_with(refusal_for(std::string(reason)));
+  answer.retry_after = retry_after(gate);
+  return answer;
+}
+
+Answer queue_is_full(Worker& worker, const TicketGate& gate) {
+  worker.counters.add(Count::tickets_refused);
+  Answer answer;
+  answer.status = 429;
+  answer.body = worker.loop.buffers.take();
+  answer.body.append(full_body(gate.of));
+  answer.retry_after = retry_after(gate);
+  answer.overloaded = true;
+  return answer;
+}
+
+std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
+  auto* const admission = worker.process.admission;
+  if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
+      worker.process.access_log != nullptr || !admission->anything_exhausted())
+    return std::nullopt;
+  const auto subject = subject_of(head.path);
+  if (!subject || *subject == Subject::exempt) return std::nullopt;
+  const auto priority = priority_of(head, *admission);
+  for (const auto& gate : {ingress_gate(*admission), work_gate(*admission, *subject, priority)}) {
+    if (!gate.pool.exhausted() || asks_for_trace(head)) continue;
+    if (gate.pool.refuses(worker.loop.index, priority, Loop::now()))
+      return queue_is_full(worker, gate);
+  }
+  return std::nullopt;
+}
+
+}  // namespace karmad

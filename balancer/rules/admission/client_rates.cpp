@@ -1,0 +1,168 @@
+#include "balancer/rules/admission/client_rates.hpp"
+
+#include <bit>
+#include <random>
+#include <utility>
+
+namespace karmad {
+namespace {
+
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+
+/// The finalizer of SplitMix64: every bit of the input moves every bit of the output.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// The address as far as it tells clients apart.
+IpAddress who(const IpAddress& address) {
+  return address.is_v4() ? address : IpAddress{address.high, 0};
+}
+
+}  // namespace
+
+/// Clients in the order in which they asked, as a list through an array that never grows, and
+/// chains by their hash.
+class alignas(64) ClientRates::Part {
+ public:
+  void change(const BucketRule& rule, std::size_t room, TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    const auto at = in_micros(now);
+    auto before = std::exchange(clients_, {});
+    const auto old = std::exchange(rule_, rule);
+    const auto last = std::exchange(oldest_, kNobody);
+    room_ = rule.limits() ? room : 0;
+    newest_ = kNobody;
+    chains_.assign(std::bit_ceil(room_ + 1), kNobody);
+    clients_.reserve(room_);
+    if (room_ == 0) return;
+    for (auto i = last; i != kNobody; i = before[i].newer) {
+      auto& client = client_of(before[i].address, before[i].hash);
+      client.empty_at = rule.empty_at(old.balance(before[i].empty_at, at), at);
+    }
+  }
+
+  std::optional<Micros> take(const IpAddress& address, std::uint64_t hash, TimePoint now) {
+    const auto at = in_micros(now);
+    const std::lock_guard lock(mutex_);
+    if (room_ == 0) return std::nullopt;
+    auto& client = client_of(address, hash);
+    const auto after = rule_.after(client.empty_at, 1, at);
+    if (!rule_.solvent(after, at)) {
+      ++counts_.rejected;
+      return as_long_as(after - at);
+    }
+    client.empty_at = after;
+    ++counts_.successful;
+    return std::nullopt;
+  }
+
+  void add_to(ClientCounts& sum) {
+    const std::lock_guard lock(mutex_);
+    sum.successful += counts_.successful;
+    sum.rejected += counts_.rejected;
+    sum.forgotten += counts_.forgotten;
+    sum.remembered += clients_.size();
+  }
+
+ private:
+  struct Client {
+    IpAddress address;
+    std::uint64_t hash;
+    double empty_at;
+    std::uint32_t newer;
+    std::uint32_t older;
+    std::uint32_t next;  // in its chain
+  };
+
+  /// The client, now the newest; the oldest gives way when there is no room for another.
+  Client& client_of(const IpAddress& address, std::uint64_t hash) {
+    auto i = chain(hash);
+    while (i != kNobody && clients_[i].address != address) i = clients_[i].next;
+    if (i != kNobody) {
+      unlink(i);
+    } else if (clients_.size() < room_) {
+      i = static_cast<std::uint32_t>(clients_.size());
+      clients_.emplace_back();
+      begin(i, address, hash);
+    } else {
+      i = oldest_;
+      unlink(i);
+      leave_chain(i);
+      begin(i, address, hash);
+      ++counts_.forgotten;
+    }
+    link(i);
+    return clients_[i];
+  }
+
+  std::uint32_t& chain(std::uint64_t hash) { return chains_[hash & (chains_.size() - 1)]; }
+
+  void begin(std::uint32_t i, const IpAddress& address, std::uint64_t hash) {
+    clients_[i] = {.address = address,
+                   .hash = hash,
+                   .empty_at = BucketRule::kAlwaysFull,
+                   .newer = kNobody,
+                   .older = kNobody,
+                   .next = std::exchange(chain(hash), i)};
+  }
+  void leave_chain(std::uint32_t i) {
+    auto* link = &chain(clients_[i].hash);
+    while (*link != i) link = &clients_[*link].next;
+    *link = clients_[i].next;
+  }
+  void link(std::uint32_t i) {
+    clients_[i].newer = kNobody;
+    clients_[i].older = std::exchange(newest_, i);
+    (clients_[i].older == kNobody ? oldest_ : clients_[clients_[i].older].newer) = i;
+  }
+  void unlink(std::uint32_t i) {
+    const auto& client = clients_[i];
+    (client.newer == kNobody ? newest_ : clients_[client.newer].older) = client.older;
+    (client.older == kNobody ? oldest_ : clients_[client.older].newer) = client.newer;
+  }
+
+  std::mutex mutex_;
+  BucketRule rule_;
+  std::size_t room_ = 0;
+  std::vector<Client> clients_;
+  std::vector<std::uint32_t> chains_;
+  std::uint32_t newest_ = kNobody;
+  std::uint32_t oldest_ = kNobody;
+  ClientCounts counts_;
+};
+
+ClientRates::ClientRates() : ClientRates(std::random_device{}()) {}
+ClientRates::ClientRates(std::uint64_t seed) : seed_(seed), parts_(new Part[kParts]) {}
+ClientRates::~ClientRates() = default;
+
+std::span<ClientRates::Part> ClientRates::parts() const {
+  return {parts_.get(), kParts};
+}
+
+void ClientRates::change(const BucketRule& rule, std::size_t remembered, TimePoint now) {
+  const auto used = std::clamp<std::size_t>(remembered / kWorthAPart, 1, kParts);
+  // Clients of another number of parts would be looked for in the wrong one.
+  if (used != parts_used_.load(std::memory_order_relaxed))
+    for (auto& part : parts()) part.change({}, 0, now);
+  parts_used_.store(used, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < used; ++i)
+    parts_[i].change(rule, (remembered + used - 1 - i) / used, now);
+}
+
+std::optional<Micros> ClientRates::take(const IpAddress& client, TimePoint now) {
+  const auto address = who(client);
+  const auto hash = mixed(mixed(address.high ^ seed_) ^ address.low);
+  const auto used = parts_used_.load(std::memory_order_relaxed);
+  return parts_[(hash >> 32) % used].take(address, hash, now);
+}
+
+ClientCounts ClientRates::counts() const {
+  ClientCounts sum;
+  for (auto& part : parts()) part.add_to(sum);
+  return sum;
+}
+
+}  // namespace karmad

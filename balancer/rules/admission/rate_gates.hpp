@@ -1,0 +1,35 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "balancer/rules/admission/client_rates.hpp"
+#include "balancer/rules/admission/moving_average.hpp"
+#include "balancer/rules/admission/rate_limiter.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// The rule of such a setting.
+BucketRule rule_of(const Rate& rate, Micros burst);
+
+/// The rate limiters of the whole process; those of tables stand in the topology. Any thread may
+/// ask them; what they are told to let through comes from the configuration.
+struct RateGates {
+  RateLimiter connections;  ///< AC-040
+  RateLimiter requests;     ///< AC-050
+  ClientRates clients;
+  std::atomic<std::uint64_t> clients_exempted{0};
+  std::atomic<std::uint64_t> left_queue{0};  ///< connections whose peer left before their turn
+  MovingAverage time_to_head;  ///< µs from a connection's beginning to its first complete head
+
+  /// Limits by these settings from now on. One thread at a time.
+  void adopt(const InstanceSettings& settings, TimePoint now);
+
+ private:
+  Rate client_rate_;
+  Micros client_burst_{};
+  unsigned client_room_ = 0;
+};
+
+}  // namespace karmad

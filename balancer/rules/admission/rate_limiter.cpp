@@ -1,0 +1,159 @@
+#include "balancer/rules/admission/rate_limiter.hpp"
+
+#include <utility>
+
+namespace karmad {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+}  // namespace
+
+BucketRule RateLimiter::rule() const {
+  return {.per_token = per_token_.load(relaxed), .burst = burst_.load(relaxed)};
+}
+
+void RateLimiter::store(const BucketRule& rule, std::uint32_t max_queue_depth) {
+  per_token_.store(rule.per_token, relaxed);
+  burst_.store(rule.burst, relaxed);
+  max_queue_depth_.store(max_queue_depth, relaxed);
+}
+
+void RateLimiter::change(const BucketRule& next, std::uint32_t max_queue_depth, TimePoint now) {
+  const auto at = in_micros(now);
+  const auto before = rule();
+  // The time first: the price of a token at the old rate, added to the new time, is forgotten
+  // within that price; the other way round it would be multiplied.
+  auto empty_at = empty_at_.load(relaxed);
+  while (!empty_at_.compare_exchange_weak(empty_at, next.empty_at(before.balance(empty_at, at), at),
+                                          relaxed))
+    continue;
+  store(next, max_queue_depth);
+}
+
+template <class Allowed>
+bool RateLimiter::take(double tokens, double now, Allowed allowed) {
+  auto before = empty_at_.load(relaxed);
+  for (;;) {
+    const auto current = rule();
+    const auto after = current.after(before, tokens, now);
+    if (!allowed(current, after)) return false;
+    if (empty_at_.compare_exchange_weak(before, after, relaxed)) return true;
+  }
+}
+
+bool RateLimiter::try_acquire(double tokens, TimePoint now) {
+  const auto at = in_micros(now);
+  if (!take(tokens, at, [&](const auto& rule, double after) { return rule.solvent(after, at); })) {
+    rejected_.fetch_add(1, relaxed);
+    return false;
+  }
+  succeeded(Micros(0));
+  return true;
+}
+
+Micros RateLimiter::time_until(double tokens, TimePoint now) const {
+  const auto at = in_micros(now);
+  return as_long_as(rule().after(empty_at_.load(relaxed), tokens, at) - at);
+}
+
+std::optional<RateLimiter::Turn> RateLimiter::borrow(double tokens, TimePoint now) {
+  const auto at = in_micros(now);
+  double price = 0;
+  Micros wait{0};
+  bool in_queue = false;
+  // The place in the queue comes first, so that who is refused has never touched the bucket.
+  const bool taken = take(tokens, at, [&](const auto& rule, double after) {
+    price = rule.price(tokens);
+    wait = whole_millis(after - at);
+    if (wait > Micros(0) && !in_queue) in_queue = enter_queue();
+    return wait == Micros(0) || in_queue;
+  });
+  if (!taken) {
+    rejected_.fetch_add(1, relaxed);
+    return std::nullopt;
+  }
+  if (wait == Micros(0)) {
+    if (in_queue) asleep_.fetch_sub(1, relaxed);
+    succeeded(wait);
+    return Turn(nullptr, 0, wait);
+  }
+  queued_.fetch_add(1, relaxed);
+  return Turn(this, price, wait);
+}
+
+bool RateLimiter::would_borrow(TimePoint now) {
+  const auto at = in_micros(now);
+  const auto depth = max_queue_depth_.load(relaxed);
+  Micros wait{0};
+  const bool taken = take(1, at, [&](const auto& rule, double after) {
+    wait = whole_millis(after - at);
+    return wait == Micros(0) || after - at <= rule.price(depth + BucketRule::kRounding);
+  });
+  if (!taken) {
+    rejected_.fetch_add(1, relaxed);
+    return false;
+  }
+  if (wait > Micros(0)) {
+    queued_.fetch_add(1, relaxed);
+    dequeued_.fetch_add(1, relaxed);
+  }
+  succeeded(wait);
+  return true;
+}
+
+bool RateLimiter::enter_queue() {
+  auto asleep = asleep_.load(relaxed);
+  do {
+    if (asleep >= max_queue_depth_.load(relaxed)) return false;
+  } while (!asleep_.compare_exchange_weak(asleep, asleep + 1, relaxed));
+  return true;
+}
+
+void RateLimiter::succeeded(Micros waited) {
+  successful_.fetch_add(1, relaxed);
+  average_wait_.add(static_cast<double>(waited.count()));
+}
+
+RateLimiter::Turn::Turn(Turn&& other) noexcept
+    : limiter_(std::exchange(other.limiter_, nullptr)), price_(other.price_), wait_(other.wait_) {}
+
+RateLimiter::Turn::~Turn() {
+  if (limiter_ == nullptr) return;
+  limiter_->empty_at_.fetch_sub(price_, relaxed);
+  limiter_->interrupted_.fetch_add(1, relaxed);
+  limiter_->dequeued_.fetch_add(1, relaxed);
+  limiter_->asleep_.fetch_sub(1, relaxed);
+}
+
+void RateLimiter::Turn::over() {
+  if (limiter_ == nullptr) return;
+  auto& limiter = *std::exchange(limiter_, nullptr);
+  limiter.succeeded(wait_);
+  limiter.dequeued_.fetch_add(1, relaxed);
+  limiter.asleep_.fetch_sub(1, relaxed);
+}
+
+double RateLimiter::balance(TimePoint now) const {
+  return rule().balance(empty_at_.load(relaxed), in_micros(now));
+}
+
+RateCounts RateLimiter::counts(TimePoint now) const {
+  RateCounts counts{.successful = successful_.load(relaxed),
+                    .rejected = rejected_.load(relaxed),
+                    .exempted = exempted_.load(relaxed),
+                    .queued = queued_.load(relaxed),
+                    .dequeued = dequeued_.load(relaxed),
+                    .interrupted = interrupted_.load(relaxed),
+                    .average_wait = average_wait_.get()};
+  // Read one by one while others count: no more may seem to have left the queue than entered it.
+  counts.queued = std::max(counts.queued, counts.dequeued);
+  counts.attempted = counts.successful + counts.rejected + counts.interrupted + counts.waiting();
+  constexpr auto kMost = 0x1p63;
+  const auto tokens = std::max(0.0, balance(now));
+  counts.available =
+      tokens < kMost ? static_cast<std::int64_t>(tokens) : std::numeric_limits<std::int64_t>::max();
+  return counts;
+}
+
+}  // namespace karmad

@@ -1,0 +1,215 @@
+#include "balancer/rules/admission/throughput_probe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace karmad {
+namespace {
+
+constexpr double kLongestStep = 1;   // twice as many, or half
+constexpr double kReturns = 4;       // of each ticket, in a look that weighs
+constexpr double kOverloaded = 0.5;  // so many wait for each that is served
+
+/// A step changes every pool (AC-024), and never to nothing.
+std::uint32_t changed(std::uint32_t wanted, std::uint32_t present, int by) {
+  if (wanted != present) return wanted;
+  return by > 0 ? present + 1 : std::max<std::uint32_t>(present, 2) - 1;
+}
+
+std::uint64_t finished(const ProbeReadings& readings) {
+  return readings.reads.finished + readings.writes.finished;
+}
+
+std::uint64_t waited(const ProbeReadings& readings) {
+  return readings.reads.waited + readings.writes.waited;
+}
+
+}  // namespace
+
+std::string_view name(ProbeState state) {
+  constexpr std::array<std::string_view, 3> names{"stable", "up", "down"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+std::string text(const ProbeDecision& decision) {
+  const auto sizes = [](PoolSizes of) { return fmt::format("{}/{}", of.reads, of.writes); };
+  if (decision.from != ProbeState::stable)
+    return fmt::format("{} than {:.0f}/s with {}: {:.0f}/s, now {}",
+                       decision.kept ? "better" : "not better", decision.compared_to,
+                       sizes(decision.before), decision.throughput, sizes(decision.after));
+  if (decision.to == ProbeState::stable)
+    return fmt::format("{:.0f}/s, nothing to try with {}", decision.throughput,
+                       sizes(decision.before));
+  return fmt::format("{:.0f}/s with {}, trying {}", decision.throughput, sizes(decision.before),
+                     sizes(decision.after));
+}
+
+ThroughputProbe::ThroughputProbe(const ProbeParameters& parameters, unsigned cores)
+    : parameters_(parameters), cores_(cores) {
+  start();
+}
+
+void ThroughputProbe::start() {
+  const auto pools = static_cast<unsigned>(parameters_.reads) + (parameters_.writes ? 1u : 0u);
+  const auto wanted = parameters_.initial == 0 ? 2 * cores_ : parameters_.initial;
+  stable_concurrency_ = std::clamp(wanted, pools * parameters_.least, pools * parameters_.most);
+  stable_throughput_ = 0;
+  state_ = ProbeState::stable;
+  direction_ = 1;
+  step_ = kLongestStep;
+  excess_ = 0;
+  last_run_.reset();
+  sizes_ = sized(stable_concurrency_);
+}
+
+void ThroughputProbe::parameters(const ProbeParameters& parameters) {
+  const bool same = parameters.reads == parameters_.reads &&
+                    parameters.writes == parameters_.writes &&
+                    parameters.initial == parameters_.initial;
+  parameters_ = parameters;
+  if (!same) start();
+}
+
+/// AC-020.
+PoolSizes ThroughputProbe::sized(double concurrency) const {
+  const auto share = [&](bool probed, double of) {
+    if (!probed) return std::uint32_t{0};
+    const auto wanted = std::round(concurrency * of);  // half away from zero
+    return static_cast<std::uint32_t>(
+        std::clamp<double>(wanted, parameters_.least, parameters_.most));
+  };
+  const bool both = parameters_.reads && parameters_.writes;
+  return {share(parameters_.reads, both ? parameters_.read_share : 1),
+          share(parameters_.writes, both ? 1 - parameters_.read_share : 1)};
+}
+
+/// AC-025.
+bool ThroughputProbe::exhausted(const ProbeReadings& readings) const {
+  const auto is = [&](bool probed, const PoolReading& pool) {
+    return probed && pool.size < parameters_.most && pool.peak >= pool.size;
+  };
+  return is(parameters_.reads, readings.reads) || is(parameters_.writes, readings.writes);
+}
+
+bool ThroughputProbe::above_least(const ProbeReadings& readings) const {
+  return (parameters_.reads && readings.reads.peak > parameters_.least) ||
+         (parameters_.writes && readings.writes.peak > parameters_.least);
+}
+
+double ThroughputProbe::total(const ProbeReadings& readings) const {
+  return (parameters_.reads ? readings.reads.size : 0.0) +
+         (parameters_.writes ? readings.writes.size : 0.0);
+}
+
+void ThroughputProbe::compare_with(const ProbeReadings& readings, TimePoint now) {
+  last_run_ = now;
+  last_finished_ = finished(readings);
+  last_waited_ = waited(readings);
+  look_ = {};
+}
+
+std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings, TimePoint now) {
+  if (!last_run_) {
+    compare_with(readings, now);
+    return std::nullopt;
+  }
+  if (now <= *last_run_) return std::nullopt;
+  auto& look = look_;
+  look.seconds = std::chrono::duration<double>(now - *last_run_).count();
+  look.finished = finished(readings) - last_finished_;
+  const auto waiting = waited(readings) - last_waited_;
+  look.overloaded = waiting > 0 && static_cast<double>(waiting) >=
+                                       kOverloaded * static_cast<double>(look.finished);
+  look.size = total(readings);
+  look.exhausted |= exhausted(readings);
+  look.above_least |= above_least(readings);
+  if (weighs() && look.overloaded && static_cast<double>(look.finished) < kReturns * look.size)
+    return std::nullopt;
+  ProbeDecision decision{.from = state_,
+                         .throughput = look.throughput(),
+                         .compared_to = stable_throughput_,
+                         .before = {readings.reads.size, readings.writes.size}};
+  if (state_ == ProbeState::stable) {
+    look_around(readings, look);
+  } else {
+    decision.kept = judge(look);
+  }
+  decision.to = state_;
+  decision.after = sizes_;
+  compare_with(readings, now);
+  return decision;
+}
+
+/// AC-022, AC-025: 1 for more, -1 for fewer, 0 for neither. Those who weigh try both in turn while
+/// there is too much load, for a pool that is always exhausted may as well be too large.
+int ThroughputProbe::direction(const Look& look) {
+  const int wanted = look.exhausted ? 1 : look.above_least ? -1 : 0;
+  if (!weighs() || wanted == 0) return wanted;
+  if (!look.overloaded) step_ = parameters_.evidence_step;
+  const bool both_ways = look.overloaded && look.exhausted && look.above_least;
+  if (!both_ways && std::exchange(direction_, wanted) != wanted) excess_ = 0;
+  return direction_;
+}
+
+/// AC-022, AC-024.
+void ThroughputProbe::look_around(const ProbeReadings& readings, const Look& look) {
+  ++counters_.times_probed_stable;
+  stable_throughput_ = look.throughput();
+  stable_look_ = look;
+  const int by = direction(look);
+  if (by == 0) return;
+  state_ = by > 0 ? ProbeState::up : ProbeState::down;
+  if (weighs())
+    sizes_ = sized(by > 0 ? stable_concurrency_ * (1 + step_) : stable_concurrency_ / (1 + step_));
+  else
+    sizes_ = sized(stable_concurrency_ * (1 + by * parameters_.step));
+  if (parameters_.reads) sizes_.reads = changed(sizes_.reads, readings.reads.size, by);
+  if (parameters_.writes) sizes_.writes = changed(sizes_.writes, readings.writes.size, by);
+}
+
+/// docs/decisions/011: without overload who asks is given: the load says how many tickets there
+/// are. Else what is tried must bring a part of what it costs: with 20 % more tickets 3 % more
+/// answers, with 20 % fewer up to 3 % fewer. A sequential test: chance brings about the evidence
+/// for the wrong side with a probability of 1 / (1 + exp(evidence × that part)).
+bool ThroughputProbe::weigh(const Look& look) {
+  if (!look.overloaded || !stable_look_.overloaded) {
+    excess_ = 0;
+    return state_ == ProbeState::up ? !look.overloaded : !look.exhausted;
+  }
+  const auto change = look.size / stable_look_.size - 1;
+  const auto due = stable_throughput_ * look.seconds * (1 + parameters_.evidence_gain * change);
+  excess_ += static_cast<double>(look.finished) - due;
+  if (std::abs(excess_) <= parameters_.evidence) return false;
+  const bool better = std::exchange(excess_, 0) > 0;
+  if (!better) direction_ = -direction_;
+  step_ = std::clamp(better ? 2 * step_ : step_ / 2, parameters_.evidence_step, kLongestStep);
+  return better;
+}
+
+/// AC-023. True when what was tried is better.
+bool ThroughputProbe::judge(const Look& look) {
+  const bool up = state_ == ProbeState::up;
+  ++(up ? counters_.times_probed_up : counters_.times_probed_down);
+  const bool better = weighs() ? weigh(look) : look.throughput() > stable_throughput_;
+  const auto before = stable_concurrency_;
+  if (better) {
+    const auto weight = weighs() ? 1 : parameters_.average_weight;
+    stable_concurrency_ = weight * look.size + (1 - weight) * stable_concurrency_;
+    stable_throughput_ = look.throughput();
+  }
+  sizes_ = sized(stable_concurrency_);
+  state_ = ProbeState::stable;
+  if (!better) return false;
+  const double after = sizes_.reads + sizes_.writes;
+  const auto amount =
+      static_cast<std::uint64_t>(std::max(0.0, up ? after - before : before - after));
+  ++(up ? counters_.times_increased : counters_.times_decreased);
+  (up ? counters_.total_amount_increased : counters_.total_amount_decreased) += amount;
+  return true;
+}
+
+}  // namespace karmad

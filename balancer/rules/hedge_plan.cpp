@@ -1,0 +1,159 @@
+#include "balancer/rules/hedge_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "config/passage.hpp"
+#include "config/units.hpp"
+
+namespace karmad {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = HedgeSetting::Kind;
+
+constexpr Micros kLongestThreshold = 1h;
+
+// The defaults of CO-085, for whom no threshold was configured.
+constexpr Micros kDefaultThreshold = 1s;
+constexpr Micros kDefaultStep = 500ms;
+
+bool is_on(const std::optional<HedgeSetting>& setting) {
+  return setting && setting->kind != Kind::off;
+}
+
+std::optional<Micros> threshold_of(const HedgeSetting& setting, const RecentLatency& measured) {
+  switch (setting.kind) {
+    case Kind::off:
+      return std::nullopt;
+    case Kind::after:
+      return setting.after;
+    case Kind::p95:
+    case Kind::p99:
+      break;
+  }
+  if (measured.samples < kEnoughSamples) return std::nullopt;
+  return setting.kind == Kind::p95 ? measured.p95 : measured.p99;
+}
+
+}  // namespace
+
+std::expected<HedgeSetting, std::string> parse_hedge(std::string_view text) {
+  const auto word = lower(text.substr(0, 4));  // as long as any word and one more
+  if (word == "off") return HedgeSetting{};
+  if (word == "p95") return HedgeSetting{.kind = Kind::p95};
+  if (word == "p99") return HedgeSetting{.kind = Kind::p99};
+  const auto time = parse_time(text, 1ms);
+  if (!time)
+    return std::unexpected(
+        fmt::format("{} is neither off, p95, p99 nor a time such as 50ms", in_quotes(text)));
+  if (*time == 0us) return std::unexpected("it must not be 0; write off for no hedging");
+  if (*time > kLongestThreshold)
+    return std::unexpected(
+        fmt::format("it is longer than {}: {}", time_text(kLongestThreshold), time_text(*time)));
+  return HedgeSetting{.kind = Kind::after, .after = *time};
+}
+
+std::string text(const HedgeSetting& setting) {
+  switch (setting.kind) {
+    case Kind::off:
+      return "off";
+    case Kind::after:
+      return time_text(setting.after);
+    case Kind::p95:
+      return "p95";
+    case Kind::p99:
+      return "p99";
+  }
+  return "off";
+}
+
+Hedging hedging_in_force(const HedgeWords& words, Micros request_timeout) {
+  if (words.disabled) return {};
+  if (words.request) return {*words.request, words.step};
+  if (!words.preference) return {words.table.value_or(words.instance), words.step};
+  if (!*words.preference) return {};
+  if (is_on(words.table)) return {*words.table, words.step};
+  if (is_on(words.instance)) return {words.instance, words.step};
+  const auto after = std::max(std::min(kDefaultThreshold, request_timeout / 2), 1us);
+  return {{.kind = Kind::after, .after = after}, words.step.value_or(kDefaultStep)};
+}
+
+std::optional<HedgeRules> hedge_rules(const HedgeChance& chance) {
+  if (!chance.read || chance.loaded || chance.drained || chance.mirrors < 2) return std::nullopt;
+  const auto others = static_cast<unsigned>(std::min<std::size_t>(chance.mirrors - 1, kMostHedges));
+  const auto extra = std::min(chance.max, others);
+  const auto threshold = threshold_of(chance.hedging.setting, chance.measured);
+  if (extra == 0 || !threshold) return std::nullopt;
+  return HedgeRules{*threshold, chance.hedging.step.value_or(*threshold), extra};
+}
+
+std::string text(const HedgeRules& rules) {
+  return fmt::format("t:{}, s:{}, w:False", time_text(rules.threshold), time_text(rules.step));
+}
+
+bool is_final_status(unsigned status, unsigned sub_status) {
+  switch (status) {
+    case 400:
+    case 401:
+    case 405:
+    case 409:
+    case 412:
+    case 413:
+      return true;
+    case 404:
+      return sub_status == 0;
+    default:
+      return status < 400;
+  }
+}
+
+RaceEnd race_end(Outcome outcome, unsigned status, unsigned sub_status) {
+  switch (outcome) {
+    case Outcome::client_mistake:
+      if (status >= 500) return RaceEnd::final;
+      [[fallthrough]];
+    case Outcome::answered:
+    case Outcome::answered_with_warning:
+      return is_final_status(status, sub_status) ? RaceEnd::final : RaceEnd::not_final;
+    case Outcome::agent_error:
+      return RaceEnd::not_final;
+    default:
+      return RaceEnd::nothing;
+  }
+}
+
+void HedgePlan::sent(TimePoint now) {
+  assert(sent_ < out_.size());
+  out_[sent_++] = true;
+  ++still_out_;
+  if (rules_) next_ = now + (sent_ == 1 ? rules_->threshold : rules_->step);
+}
+
+std::optional<TimePoint> HedgePlan::next_at() const {
+  if (!rules_ || best_ == RaceEnd::final || sent_ == 0 || sent_ > rules_->extra)
+    return std::nullopt;
+  return next_;
+}
+
+void HedgePlan::ended(std::size_t attempt, RaceEnd end, TimePoint now) {
+  if (!is_out(attempt)) return;
+  out_[attempt] = false;
+  --still_out_;
+  if (best_ == RaceEnd::final) return;
+  if (!winner_ || end != RaceEnd::nothing || best_ == RaceEnd::nothing) {
+    winner_ = attempt;
+    best_ = end;
+  }
+  next_ = std::min(next_, now);
+}
+
+bool HedgePlan::is_over() const {
+  if (best_ == RaceEnd::final) return true;
+  return winner_ && still_out_ == 0 && !next_at();
+}
+
+}  // namespace karmad

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "agent/mirrors/state.hpp"
+#include "balancer/rules/breaker.hpp"
+#include "balancer/rules/generation.hpp"
+#include "balancer/rules/retry_budget.hpp"
+#include "balancer/rules/standings.hpp"
+
+namespace karmad {
+
+/// Mirrors that are not to be asked for this shard for a while (CO-030, CO-033, CO-036), by their
+/// position. Of the two kinds of mark a mirror may have both. Relaxed atomics: any thread.
+class UnavailableMarks {
+ public:
+  explicit UnavailableMarks(std::size_t mirrors) : marks_(mirrors) {}
+  /// Marks of mirrors that are still there stay.
+  void take_over(const UnavailableMarks& before, const FormerPlaces& places) {
+    for_each_former(places, [&](std::size_t now, std::size_t then) {
+      marks_[now].since = before.marks_[then].since.load(std::memory_order_relaxed);
+      marks_[now].until = before.marks_[then].until.load(std::memory_order_relaxed);
+      marks_[now].paused_until = before.marks_[then].paused_until.load(std::memory_order_relaxed);
+    });
+    any_ = before.any();
+  }
+
+  /// It is going away or cannot be reached: until then, or until a ping says that it serves.
+  void mark(std::size_t mirror, TimePoint now, Micros how_long) {
+    marks_[mirror].since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    marks_[mirror].until.store((now + how_long).time_since_epoch().count(),
+                               std::memory_order_relaxed);
+    any_.store(true, std::memory_order_relaxed);
+  }
+  /// It serves, but asked for a pause itself (Retry-After): no ping ends that.
+  void mark_paused(std::size_t mirror, TimePoint now, Micros how_long) {
+    marks_[mirror].paused_until.store((now + how_long).time_since_epoch().count(),
+                                      std::memory_order_relaxed);
+    any_.store(true, std::memory_order_relaxed);
+  }
+  /// Whether any mirror was ever marked; costs a load.
+  bool any() const { return any_.load(std::memory_order_relaxed); }
+  /// Those whose time is not over. A ping answered since that says that the mirror serves, one of a
+  /// kind that `describes` the mirror beyond its presence, ends the first kind of mark.
+  Candidates marked(const SetPicture& picture, bool describes, TimePoint now) const {
+    Candidates marked;
+    const auto at = now.time_since_epoch().count();
+    for (std::size_t i = 0; i < marks_.size(); ++i) {
+      if (marks_[i].paused_until.load(std::memory_order_relaxed) > at) marked.insert(i);
+      if (marks_[i].until.load(std::memory_order_relaxed) <= at) continue;
+      const auto since = marks_[i].since.load(std::memory_order_relaxed);
+      const auto& facts = picture.mirrors[i];
+      const bool said_otherwise = describes && facts.role != Role::unknown &&
+                                  facts.updated.time_since_epoch().count() > since;
+      if (!said_otherwise) marked.insert(i);
+    }
+    return marked;
+  }
+
+ private:
+  struct Mark {
+    std::atomic<std::int64_t> since{0};  // µs on the master's clock
+    std::atomic<std::int64_t> until{0};
+    std::atomic<std::int64_t> paused_until{0};
+  };
+  std::vector<Mark> marks_;
+  std::atomic<bool> any_{false};
+};
+
+struct ProtectionRules {
+  RetryBudgetRules budget;
+  std::optional<BreakerRules> breaker;  ///< none: it is off
+};
+
+/// What keeps the queries of one shard from harming its mirrors further; shared by all workers.
+struct Protection {
+  Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
+      : budget(rules.budget, workers), unavailable(mirrors), behind(mirrors), standings(mirrors) {
+    if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
+  }
+
+  /// What `before` knew of mirrors that are still there, and what was saved up for retries, goes on
+  /// by the rules of this one. Before it is in use; what happens to `before` at the same time may
+  /// be lost.
+  void take_over(const Protection& before, const FormerPlaces& places) {
+    budget.take_over(before.budget);
+    tokens.take_over(before.tokens);
+    if (breaker && before.breaker) breaker->take_over(*before.breaker, places);
+    unavailable.take_over(before.unavailable, places);
+    behind.take_over(before.behind, places);
+    standings.take_over(before.standings, places);
+  }
+
+  RetryBudget budget;
+  alignas(64) TokenBucket tokens;  // written by every request where overload was met
+  std::optional<Breaker> breaker;
+  UnavailableMarks unavailable;
+  BehindMarks behind;
+  Standings standings;
+};
+
+}  // namespace karmad

@@ -1,0 +1,79 @@
+#include "balancer/rules/quorum_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace karmad {
+
+QuorumVerdict judge(std::span<const QuorumAnswer> answers, std::size_t needed) {
+  using Kind = QuorumVerdict::Kind;
+  if (answers.size() < needed || answers.empty()) return {};
+  const auto rank = [](const QuorumAnswer& answer) {
+    return std::tuple(answer.generation, answer.succeeded);
+  };
+  const auto newest = std::ranges::max_element(answers, {}, rank);
+  QuorumVerdict verdict{.kind = Kind::met,
+                        .winner = static_cast<std::size_t>(newest - answers.begin()),
+                        .generation = newest->generation.value_or(0)};
+  if (needed <= 1) return verdict;
+  const auto told = std::ranges::count_if(
+      answers, [](const auto& answer) { return answer.generation.has_value(); });
+  if (static_cast<std::size_t>(told) < needed) return {.kind = Kind::unknown};
+  const auto agreeing = std::ranges::count(answers, newest->generation, &QuorumAnswer::generation);
+  if (static_cast<std::size_t>(agreeing) < needed) verdict.kind = Kind::behind;
+  return verdict;
+}
+
+std::optional<Micros> barrier_pause(unsigned step, bool several_zones) {
+  struct Part {
+    unsigned steps;
+    std::int64_t ms;
+  };
+  constexpr std::array<Part, 3> parts{{{6, 5}, {4, 10}, {30, 30}}};
+  for (const auto& part : std::span(parts).first(several_zones ? parts.size() : 1)) {
+    if (step < part.steps) return std::chrono::milliseconds(part.ms);
+    step -= part.steps;
+  }
+  return std::nullopt;
+}
+
+QuorumPlan::Step QuorumPlan::after(const QuorumVerdict& verdict, bool can_settle) {
+  switch (verdict.kind) {
+    case QuorumVerdict::Kind::met:
+      return {.what = Do::answer};
+    case QuorumVerdict::Kind::behind:
+      if (can_settle) return {.what = Do::settle};
+      second_barrier_ = first_asks_primary_ || !primary_;
+      return {.what = Do::barrier, .with_primary = first_asks_primary_};
+    case QuorumVerdict::Kind::unknown:
+      return {.what = Do::fail};
+    case QuorumVerdict::Kind::too_few:
+      break;
+  }
+  if (!primary_ || primary_tries_ >= kPrimaryTries) return next_round(kPrimaryPause);
+  ++primary_tries_;
+  return {.what = Do::primary};
+}
+
+QuorumPlan::Step QuorumPlan::after_barrier(bool reached, bool pointless) {
+  if (reached) return {.what = Do::answer};
+  if (second_barrier_ || pointless) return next_round(Micros{0});
+  second_barrier_ = true;
+  return {.what = Do::barrier, .with_primary = true};
+}
+
+QuorumPlan::Step QuorumPlan::after_primary(bool answered, bool newest) {
+  if (answered && newest) return {.what = Do::answer};
+  if (!answered || primary_tries_ >= kPrimaryTries) return next_round(kPrimaryPause);
+  ++primary_tries_;
+  return {.what = Do::primary, .pause = kPrimaryPause};
+}
+
+QuorumPlan::Step QuorumPlan::next_round(Micros pause) {
+  if (rounds_ >= kRounds) return {.what = Do::fail};
+  ++rounds_;
+  return {.what = Do::read, .pause = pause};
+}
+
+}  // namespace karmad

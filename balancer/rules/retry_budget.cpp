@@ -1,0 +1,125 @@
+#include "balancer/rules/retry_budget.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+/// Adds up to `most`, of which other threads see every step.
+template <class Number>
+void add_up_to(std::atomic<Number>& account, Number amount, Number most) {
+  auto before = account.load(relaxed);
+  while (before < most &&
+         !account.compare_exchange_weak(before, before + std::min(amount, most - before), relaxed))
+    continue;
+}
+
+/// Takes all of `amount` or nothing.
+template <class Number>
+bool take_whole(std::atomic<Number>& account, Number amount) {
+  auto before = account.load(relaxed);
+  do {
+    if (before < amount) return false;
+  } while (!account.compare_exchange_weak(before, before - amount, relaxed));
+  return true;
+}
+
+}  // namespace
+
+bool TokenBucket::take() {
+  return take_whole(tenths_, kToken);
+}
+
+void TokenBucket::deposit(std::int64_t tenths) {
+  add_up_to(tenths_, tenths, capacity_);
+}
+
+std::uint32_t RetryBudget::live() const {
+  std::uint32_t sum = 0;  // a request may be missed or counted twice while it begins or ends
+  for (const auto& cell : cells_) sum += cell.live.get();
+  return sum;
+}
+
+std::uint64_t RetryBudget::ended() const {
+  std::uint64_t sum = 0;
+  for (const auto& cell : cells_) sum += cell.ended.get();
+  return sum;
+}
+
+void RetryBudget::take_over(const RetryBudget& before) {
+  const auto owed = std::min<std::int64_t>(before.saved_.load(relaxed), 0);
+  const auto saved = static_cast<std::int64_t>(before.saved()) * kAttempt;
+  saved_ = std::min(owed < 0 ? owed : saved, most_saved());
+}
+
+std::uint32_t RetryBudget::saved() const {
+  const auto added = added_up_.load(relaxed);
+  const auto all = ended();
+  const auto more = all > added ? static_cast<std::int64_t>((all - added) * rules_.percent) : 0;
+  const auto now = std::min(saved_.load(relaxed) + more, most_saved());
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(now, 0) / kAttempt);
+}
+
+/// Saves what the requests bring that have ended since the last time.
+void RetryBudget::add_up_ended() {
+  const auto all = ended();
+  auto before = added_up_.load(relaxed);
+  while (before < all && !added_up_.compare_exchange_weak(before, all, relaxed)) continue;
+  if (before >= all) return;
+  save(static_cast<std::int64_t>((all - before) * rules_.percent));
+}
+
+std::uint32_t RetryBudget::most_extras() const {
+  const auto share = std::uint64_t{live()} * rules_.percent / 100;
+  return std::max(rules_.at_least,
+                  static_cast<std::uint32_t>(std::min<std::uint64_t>(share, UINT32_MAX)));
+}
+
+std::optional<RetryBudget::Extra> RetryBudget::take(For what) {
+  add_up_ended();
+  const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
+  if (none_wanted || !enter(what)) {
+    refused_.fetch_add(1, relaxed);
+    return std::nullopt;
+  }
+  const bool paid = what != For::proven;
+  if (paid && !spend()) {
+    extras_.fetch_sub(1, relaxed);
+    refused_.fetch_add(1, relaxed);
+    return std::nullopt;
+  }
+  given_.fetch_add(1, relaxed);
+  return Extra(*this, paid);
+}
+
+bool RetryBudget::enter(For what) {
+  if (what != For::other) {
+    extras_.fetch_add(1, relaxed);
+    return true;
+  }
+  auto before = extras_.load(relaxed);
+  do {
+    if (before >= most_extras()) return false;
+  } while (!extras_.compare_exchange_weak(before, before + 1, relaxed));
+  return true;
+}
+
+bool RetryBudget::spend() {
+  return take_whole(saved_, kAttempt);
+}
+
+void RetryBudget::save(std::int64_t hundredths) {
+  add_up_to(saved_, hundredths, most_saved());
+}
+
+void RetryBudget::give_back(bool paid, bool succeeded) {
+  extras_.fetch_sub(1, relaxed);
+  if (!paid && !succeeded) saved_.fetch_sub(kAttempt, relaxed);
+  if (!paid || !succeeded) return;
+  add_up_ended();
+  save(kAttempt);
+}
+
+}  // namespace karmad

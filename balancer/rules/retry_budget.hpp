@@ -1,0 +1,159 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "agent/stats/owned.hpp"
+
+namespace karmad {
+
+/// The tokens that retries because of overload spend (BP-020 … BP-026): one bucket per mirror set,
+/// full at first, shared by all workers. Fractions count, hence tenths.
+class TokenBucket {
+ public:
+  static constexpr std::uint32_t kCapacity = 1000;  ///< BP-021
+
+  explicit TokenBucket(std::uint32_t capacity = kCapacity)
+      : capacity_(std::int64_t{capacity} * kToken), tenths_(capacity_) {}
+
+  void first_attempt_succeeded() { deposit(1); }             ///< 0.1 (BP-022)
+  void retry_succeeded() { deposit(kToken + 1); }            ///< 1.1 (BP-023)
+  void retry_failed_without_overload() { deposit(kToken); }  ///< 1 (BP-024)
+  /// As full as that one was.
+  void take_over(const TokenBucket& before) { tenths_ = std::min(before.tenths(), capacity_); }
+  /// Takes one token; false, and nothing is taken, when there is none (BP-025).
+  bool take();
+
+  std::int64_t tenths() const { return tenths_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::int64_t kToken = 10;
+  void deposit(std::int64_t tenths);
+
+  const std::int64_t capacity_;
+  std::atomic<std::int64_t> tenths_;
+};
+
+struct RetryBudgetRules {
+  std::uint32_t percent = 20;  ///< of the live requests
+  std::uint32_t at_least = 3;  ///< extra attempts in flight, however few requests are live
+  std::uint32_t saved = 10;    ///< extra attempts that quiet times may save up
+};
+
+/// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
+/// workers together. A retry onto a mirror that works (retry_target.hpp says which do) needs
+/// no consent, but is paid for afterwards if it fails, on credit if it must be. Any other
+/// extra attempt needs the consent of two accounts.
+///
+/// *In flight*: there are at most `percent` of the live requests, and `at_least`, at a time. That
+/// holds extra attempts back while they are slow, but requests that fail fast leave few in flight
+/// and would pass. A retry at once at a mirror not asked yet needs no consent here: it may be what
+/// saves the query, and the second account bounds it.
+///
+/// *Saved up*: each request that ends adds `percent` of an attempt to what is saved, up to `saved`;
+/// an extra attempt takes one out, and brings it back when it succeeds. So a set of which nothing
+/// succeeds sees, over any stretch in which n requests end, at most `percent` × n + `saved` extra
+/// attempts, however fast it fails and however few requests there are; and while it is about to
+/// fail, those onto mirrors that were thought to work.
+///
+/// Any thread may call. The two accounts are looked at one after the other, which at worst refuses
+/// an attempt that would just have been allowed. Requests are counted by each worker for itself, so
+/// that one which needs no retry costs no locked instruction; what they save is added up when
+/// a retry asks for it.
+class RetryBudget {
+  /// One worker's requests.
+  struct alignas(64) Cell {
+    Owned<std::uint32_t> live;
+    Owned<std::uint64_t> ended;
+  };
+
+ public:
+  explicit RetryBudget(const RetryBudgetRules& rules = {}, unsigned workers = 1)
+      : rules_(rules), cells_(workers), saved_(rules.saved * kAttempt) {}
+  RetryBudget(const RetryBudget&) = delete;
+  RetryBudget& operator=(const RetryBudget&) = delete;
+
+  /// What was saved up, or is owed, under other rules. Before it is in use.
+  void take_over(const RetryBudget& before);
+
+  /// One live request of a worker, for as long as it lives, on the worker's thread.
+  class Live {
+   public:
+    explicit Live(RetryBudget& budget, unsigned worker = 0) : cell_(&budget.cells_[worker]) {
+      cell_->live.add(1);
+    }
+    Live(Live&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+    Live& operator=(Live&&) = delete;
+    ~Live() {
+      if (cell_ == nullptr) return;
+      cell_->live.add(static_cast<std::uint32_t>(-1));
+      cell_->ended.add(1);
+    }
+
+   private:
+    Cell* cell_;
+  };
+
+  /// One extra attempt, from when it is queued until it has ended.
+  class Extra {
+   public:
+    Extra(Extra&& other) noexcept
+        : budget_(std::exchange(other.budget_, nullptr)),
+          paid_(other.paid_),
+          succeeded_(other.succeeded_) {}
+    Extra& operator=(Extra&&) = delete;
+    ~Extra() {
+      if (budget_ != nullptr) budget_->give_back(paid_, succeeded_);
+    }
+    /// It answered what its request asked for.
+    void succeeded() { succeeded_ = true; }
+
+   private:
+    friend RetryBudget;
+    Extra(RetryBudget& budget, bool paid) : budget_(&budget), paid_(paid) {}
+    RetryBudget* budget_;
+    bool paid_;
+    bool succeeded_ = false;
+  };
+
+  enum class For : std::uint8_t {
+    proven,   ///< a retry onto a mirror that works
+    untried,  ///< a retry at once at a mirror this request has not asked yet
+    other,    ///< further retries, and hedges
+  };
+  /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
+  std::optional<Extra> take(For what);
+  /// Whether take() would give one now. For hedges that are only worth preparing then.
+  bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
+
+  std::uint32_t live() const;
+  std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
+  std::uint32_t most_extras() const;
+  std::uint32_t saved() const;  ///< whole attempts; 0 also while it is in debt
+  std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
+  std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::int64_t kAttempt = 100;  // what is saved is counted in hundredths
+  std::int64_t most_saved() const { return rules_.saved * kAttempt; }
+  std::uint64_t ended() const;
+  void add_up_ended();
+  void give_back(bool paid, bool succeeded);
+  void save(std::int64_t hundredths);
+  bool spend();
+  bool enter(For what);
+
+  const RetryBudgetRules rules_;
+  std::vector<Cell> cells_;
+  std::atomic<std::uint64_t> added_up_{0};  // of the ended requests
+  std::atomic<std::uint32_t> extras_{0};
+  std::atomic<std::int64_t> saved_;
+  std::atomic<std::uint64_t> given_{0};
+  std::atomic<std::uint64_t> refused_{0};
+};
+
+}  // namespace karmad

@@ -1,0 +1,349 @@
+#include "balancer/rules/retry_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/attempts.hpp"
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Advice::Kind;
+
+constexpr int kRetryWith = 449;
+constexpr int kUnavailable = 503;
+constexpr int kInternal = 500;
+
+/// The error an attempt at a mirror that could not be reached ends with: nothing was processed, and
+/// SD-022 calls it overload.
+bool is_connecting(Outcome outcome) {
+  return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
+}
+
+bool is_answered(Outcome outcome) {
+  return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
+}
+
+/// Not an end the mirror has a part in: the client left, or this program could not.
+bool is_ours(Outcome outcome) {
+  return outcome == Outcome::cancelled || outcome == Outcome::own_trouble;
+}
+
+bool is_moved(Kind kind) {
+  return kind == Kind::moved || kind == Kind::migrating || kind == Kind::recreated;
+}
+
+/// The pauses before asking the same mirror again whether it has caught up (CO-035).
+Micros generation_pause(unsigned step) {
+  constexpr std::array<Micros, 5> pauses{0ms, 5ms, 25ms, 125ms, 500ms};
+  return pauses[std::min<std::size_t>(step, pauses.size() - 1)];
+}
+
+/// CO-020: a mirror that tells to wait 0 is given a while.
+Micros throttle_pause(const RetryRules& rules, const Advice& advice) {
+  const auto told = advice.delay.value_or(Micros{0});
+  return told > Micros{0} ? told : rules.throttle_default_delay;
+}
+
+Decision over(Final why) {
+  return {.final = why};
+}
+
+}  // namespace
+
+unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors) {
+  if (settings.per_mirror_of_query)
+    return *settings.per_mirror_of_query * static_cast<unsigned>(mirrors);
+  return configured_retries(settings.per_mirror, settings.absolute_of_line, mirrors);
+}
+
+/// An ended attempt, and what the decision after it depends on beside.
+struct RetryLoop::Moment {
+  const Ended& ended;
+  Micros left;
+  double jitter;
+
+  bool all_tried(const RetrySubject& subject) const { return ended.tried >= subject.mirrors; }
+  /// In sets with roles only overload turns a request away from a mirror (X-1, BP-062).
+  bool avoids() const { return ended.set != SetKind::roles; }
+  Kind kind() const { return ended.advice.kind; }
+};
+
+LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice) {
+  if (advice.kind == Kind::draining) return {.unavailable = rules.unavailable_mark};
+  if (advice.kind == Kind::throttled)
+    return {.retry_after = std::min(throttle_pause(rules, advice), rules.unavailable_mark)};
+  return {};
+}
+
+unsigned RetryLoop::most_attempts() const {
+  return karmad::most_attempts(rules_.max_attempts,
+                               retries_allowed(subject_.ordinary, subject_.mirrors));
+}
+
+bool RetryLoop::switched_on() const {
+  switch (subject_.kind) {
+    case RequestClass::read:
+      return rules_.retry_reads;
+    case RequestClass::write:
+      return rules_.retry_writes;
+    case RequestClass::unclassified:
+      return rules_.retry_reads && rules_.retry_writes;
+  }
+  return false;
+}
+
+/// Whether running the request a second time does no harm (BP-060). Advice comes from a mirror that
+/// did not execute it.
+bool RetryLoop::may_repeat(const Ended& ended) const {
+  return subject_.kind == RequestClass::read || subject_.has_idempotency_key || !ended.sent ||
+         ended.nothing_done || ended.advice.kind != Kind::none;
+}
+
+Doubling RetryLoop::backoff_limits(const Advice& advice) const {
+  return {advice.backoff_base.value_or(rules_.overload_backoff_base), rules_.overload_backoff_cap};
+}
+
+bool RetryLoop::may_hedge() {
+  if (attempts_ >= most_attempts()) return false;
+  ++attempts_;
+  return true;
+}
+
+Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenBucket* bucket) {
+  if (!rules_.adaptive_retries) bucket = nullptr;
+  const bool is_retry = ++answers_ > 1;
+  if (is_answered(ended.outcome)) {
+    if (bucket != nullptr && is_retry) bucket->retry_succeeded();
+    if (bucket != nullptr && !is_retry) bucket->first_attempt_succeeded();
+    return over(Final::answered);
+  }
+  const bool processed = !ended.advice.overload && !is_ours(ended.outcome);
+  if (bucket != nullptr && is_retry && processed && !is_connecting(ended.outcome))
+    bucket->retry_failed_without_overload();
+
+  const Moment now{ended, left, jitter};
+  auto decision = decide(now, bucket);
+  if (const auto alone = leave_alone(rules_, ended.advice); now.kind() != Kind::none) {
+    decision.unavailable = std::max(decision.unavailable, alone.unavailable);
+    decision.retry_after = alone.retry_after;
+  }
+  if (now.kind() == Kind::retry_with) conflict_met_ = true;
+  if (!decision.again()) {
+    if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
+    if (now.kind() == Kind::retry_with) decision.status = kRetryWith;
+    return decision;
+  }
+  ++attempts_;
+  if (decision.reason != Reason::throttled) ++retries_;
+  return decision;
+}
+
+/// Counters of the reason's own move only when the attempt will be made, so all that forbids it is
+/// asked first.
+Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
+  if (!switched_on()) return over(Final::switched_off);
+  const bool refused = now.kind() == Kind::overload || now.kind() == Kind::throttled;
+  if (subject_.follow_up && !refused) return over(Final::not_retryable);  // BP-002, BP-061
+  if (now.ended.outcome == Outcome::cancelled || !may_repeat(now.ended))
+    return over(Final::not_retryable);
+  if (attempts_ >= most_attempts()) return over(Final::max_attempts);
+  if (now.left <= Micros{0}) return over(Final::deadline);
+  switch (now.kind()) {
+    case Kind::overload:
+      return overload(now, bucket);
+    case Kind::throttled:
+      return throttled(now);
+    case Kind::moved:
+      return moved(now, Reason::moved);
+    case Kind::migrating:
+      return moved(now, Reason::migrating);
+    case Kind::recreated:
+      return moved(now, Reason::recreated);
+    case Kind::lost_copy:
+      return elsewhere(now, Reason::lost_copy);
+    case Kind::draining:
+      return elsewhere(now, Reason::draining);
+    case Kind::retry_with:
+      return conflict(now);
+    case Kind::generation_low:
+      return generation_low(now);
+    case Kind::none:
+      if (now.ended.nothing_done && subject_.kind != RequestClass::read) return new_primary();
+      return ordinary(now);
+  }
+  return over(Final::not_retryable);
+}
+
+/// BP-060, HA-026, X-15, X-16; within the limit of overload once that was met (BP-012).
+Decision RetryLoop::ordinary(const Moment& now) {
+  if (!consequence(now.ended.outcome).retry) return over(Final::not_retryable);
+  const auto allowed = retries_allowed(subject_.ordinary, subject_.mirrors);
+  if (allowed == 0) return over(Final::limit);
+  if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
+  if (const auto next = next_zone(now)) return *next;
+  if (!overload_met_ && ordinary_ >= allowed) return over(Final::limit);
+  // No retries are configured or requested: each mirror once, and one retry whatever it was.
+  const bool asked_for = subject_.ordinary.any();
+  if (!asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
+  Micros pause{};
+  if (now.all_tried(subject_)) {
+    pause = subject_.ordinary.delay;
+    if (is_connecting(now.ended.outcome))
+      pause = std::max(pause, backoff(backoff_limits({}), retries_ + 1, now.jitter));
+  }
+  if (pause >= now.left) return over(Final::deadline);
+  ++ordinary_;
+  return {.final = Final::no,
+          .reason = Reason::retry,
+          .pause = pause,
+          .avoid = true,
+          .refresh = is_connecting(now.ended.outcome)};
+}
+
+/// BP-004 … BP-013, BP-025.
+Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
+  overload_met_ = true;
+  if (!now.ended.advice.retryable) return over(Final::not_retryable);
+  if (retries_ >= rules_.overload_max_retries) return over(Final::limit);
+  const auto pause = backoff(backoff_limits(now.ended.advice), retries_ + 1, now.jitter);
+  if (pause >= now.left) return over(Final::deadline);
+  if (bucket != nullptr && !bucket->take()) return over(Final::no_token);
+  return {.final = Final::no,
+          .reason = Reason::overload,
+          .pause = pause,
+          .avoid = now.avoids() || rules_.overload_retarget};
+}
+
+/// CO-020, CO-021, X-11: takes no token, and counts for no other rule.
+Decision RetryLoop::throttled(const Moment& now) {
+  if (!now.ended.advice.retryable) return over(Final::not_retryable);
+  if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
+  const auto pause = throttle_pause(rules_, now.ended.advice);
+  // The delay holds for that mirror only: another mirror is asked at once (CO-036).
+  if (!now.all_tried(subject_) && !subject_.follow_up) {
+    ++throttled_;
+    return {.final = Final::no, .reason = Reason::throttled, .avoid = true};
+  }
+  if (pause >= rules_.throttle_max_wait) return over(Final::limit);
+  if (throttle_waited_ + pause > rules_.throttle_max_wait) return over(Final::limit);
+  if (pause >= now.left) return over(Final::deadline);
+  ++throttled_;
+  throttle_waited_ += pause;
+  return {.final = Final::no,
+          .reason = Reason::throttled,
+          .pause = pause,
+          .avoid = now.avoids() || rules_.overload_retarget};
+}
+
+/// CO-050 … CO-054. The pause leaves the retry `min_execution` before the deadline, when there is
+/// as much (CO-056).
+Decision RetryLoop::moved(const Moment& now, Reason reason) {
+  if (reason == Reason::recreated && ++recreated_ >= rules_.recreated_answers)
+    return over(Final::limit);
+  const auto longest = std::max(Micros{0}, now.left - rules_.min_execution);
+  const auto pause = direct_++ == 0 ? Micros{0} : rules_.moved_pause.step(moves_++);
+  return {.final = Final::no,
+          .reason = reason,
+          .pause = std::min(pause, longest),
+          .avoid = now.avoids() || reason == Reason::moved,
+          .refresh = true};
+}
+
+/// CO-055, CO-056.
+Decision RetryLoop::conflict(const Moment& now) {
+  Micros pause{};
+  if (direct_++ > 0) {
+    const auto& limits = rules_.conflict_pause;
+    const auto salt = static_cast<int>(now.jitter * rules_.conflict_salt_ms) +
+                      (rules_.conflict_salt_ms > 0 ? 1 : 0);
+    pause = std::min(limits.cap, limits.step(conflicts_++) + std::chrono::milliseconds(salt));
+  }
+  const auto longest = std::max(Micros{0}, now.left - rules_.min_execution);
+  return {.final = Final::no,
+          .reason = Reason::conflict,
+          .pause = std::min(pause, longest),
+          .avoid = now.avoids()};
+}
+
+/// The mirror will not have it, another one may: at once, while there is one (CO-033, CO-057).
+Decision RetryLoop::elsewhere(const Moment& now, Reason reason) {
+  if (now.all_tried(subject_)) return over(Final::limit);
+  if (const auto next = next_zone(now)) return *next;
+  return {.final = Final::no, .reason = reason, .avoid = true};
+}
+
+/// CO-030, CO-031, CO-033, CO-036, CO-037: a mirror that cannot be reached or is going away speaks
+/// for its zone; so does, for a search, one that is in trouble, but once.
+std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
+  if (!now.ended.other_zone || zones_left_ >= rules_.zone_max_retries) return std::nullopt;
+  const bool unreachable =
+      is_connecting(now.ended.outcome) || now.ended.outcome == Outcome::unreachable;
+  if (!unreachable && now.kind() != Kind::draining) {
+    const bool in_trouble = now.kind() == Kind::lost_copy || now.ended.status == kInternal ||
+                            now.ended.status == kUnavailable;
+    if (!in_trouble || subject_.kind != RequestClass::read) return std::nullopt;
+    if (zone_answers_ >= rules_.zone_answers) return std::nullopt;
+    ++zone_answers_;
+  }
+  ++zones_left_;
+  return Decision{.final = Final::no,
+                  .reason = Reason::zone,
+                  .avoid = true,
+                  .leave_zone = true,
+                  .unavailable = unreachable ? rules_.unreachable_mark : Micros{0},
+                  .refresh = unreachable};
+}
+
+/// CO-034, CO-035, CO-077: the other mirrors one after the other, at once; when all are behind it
+/// waits a little for the newest of them to catch up; then it asks the primary, whose is the last
+/// attempt in any case. A set without roles has none.
+Decision RetryLoop::generation_low(const Moment& now) {
+  Decision next{.final = Final::no, .reason = Reason::generation_low};
+  const bool roles = now.ended.set == SetKind::roles;
+  const bool is_last = roles && attempts_ + 1 >= most_attempts();
+  next.avoid = true;
+  if (now.ended.up_to_date_left && !is_last) return next;
+  if (generation_waited_ < rules_.generation_wait && !is_last) {
+    const auto rest = rules_.generation_wait - generation_waited_;
+    next.pause = std::min(generation_pause(generation_steps_), rest);
+    if (next.pause >= now.left) return over(Final::deadline);
+    ++generation_steps_;
+    generation_waited_ += next.pause;
+    next.prefer = Decision::Prefer::newest_behind;
+    return next;
+  }
+  if (roles) {
+    if (generation_moves_ >= rules_.generation_moves) return over(Final::limit);
+    ++generation_moves_;
+    next.prefer = Decision::Prefer::primary;
+  } else if (now.all_tried(subject_)) {
+    return over(Final::limit);
+  }
+  return next;
+}
+
+/// CO-032, BP-060: an update that a mirror refused because it is not the primary any more goes to
+/// the new one, once, whatever `agent_retry_count` says. Selection waits for it.
+Decision RetryLoop::new_primary() {
+  if (std::exchange(primary_changed_, true)) return over(Final::limit);
+  return {.final = Final::no, .reason = Reason::new_primary, .avoid = true};
+}
+
+std::string_view name(Reason reason) {
+  constexpr std::array<std::string_view, 14> names{
+      "initial",   "retry",    "overload",       "throttled", "moved", "migrating", "recreated",
+      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge",     "new_primary"};
+  return names[static_cast<std::size_t>(reason)];
+}
+
+std::string_view name(Final why) {
+  constexpr std::array<std::string_view, 8> names{"no",           "answered", "not_retryable",
+                                                  "switched_off", "limit",    "max_attempts",
+                                                  "deadline",     "no_token"};
+  return names[static_cast<std::size_t>(why)];
+}
+
+}  // namespace karmad

@@ -1,0 +1,115 @@
+#include "balancer/rules/standings.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+bool is_answer(Outcome outcome) {
+  return consequence(outcome).success || outcome == Outcome::answered_with_warning ||
+         outcome == Outcome::client_mistake;
+}
+
+bool is_unreachable(Outcome outcome) {
+  return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
+}
+
+}  // namespace
+
+MirrorStanding MirrorStanding::after(Outcome outcome) const {
+  if (is_answer(outcome)) {
+    auto next = *this;
+    next.known = true;
+    next.unreachable = false;
+    if (answers < needed) ++next.answers;
+    return next;
+  }
+  if (!consequence(outcome).error) return *this;  // not the mirror's doing
+  const bool gone = is_unreachable(outcome);
+  // Who failed otherwise before has that to prove still.
+  const bool only_gone = gone && (!known || needed == 1);
+  return {.known = true,
+          .unreachable = gone,
+          .answers = 0,
+          .needed = only_gone ? std::uint8_t{1} : kProof};
+}
+
+MirrorStanding Standings::of(std::size_t mirror) const noexcept {
+  return unpack(cells_[mirror].standing.load(relaxed));
+}
+
+void Standings::take_over(const Standings& before, const FormerPlaces& places) noexcept {
+  for_each_former(places, [&](std::size_t now, std::size_t then) {
+    cells_[now].standing = before.cells_[then].standing.load(relaxed);
+    cells_[now].probed = before.cells_[then].probed.load(relaxed);
+    if (of(now).unreachable) unreachable_.fetch_add(1, relaxed);
+  });
+}
+
+void Standings::ended(std::size_t mirror, Outcome outcome) noexcept {
+  auto& standing = cells_[mirror].standing;
+  auto bits = standing.load(relaxed);
+  MirrorStanding before;
+  MirrorStanding next;
+  do {
+    before = unpack(bits);
+    next = before.after(outcome);
+    if (next == before) return;
+  } while (!standing.compare_exchange_weak(bits, pack(next)));
+  if (next.unreachable != before.unreachable) unreachable_.fetch_add(next.unreachable ? 1 : -1u);
+  if (!before.known || (next.proven() && !before.proven())) tell();
+}
+
+/// An attempt that began while nothing was known has ended, maybe without telling.
+void Standings::left(std::size_t mirror, bool counted) noexcept {
+  if (!counted) return;
+  auto& cell = cells_[mirror];
+  if (cell.under_way.fetch_sub(1) == 1 && !unpack(cell.standing.load()).known) tell();
+}
+
+/// A waiter is counted before he looks, and this looks for waiters after what they wait for: one of
+/// the two sees the other (sequentially consistent, all of it rare).
+void Standings::tell() noexcept {
+  if (waiting_.load() != 0) news_.store(true);
+}
+
+Standings::UnderWay::UnderWay(Standings& standings, std::size_t mirror)
+    : standings_(&standings), mirror_(mirror), counted_(!standings.of(mirror).known) {
+  if (counted_) standings.cells_[mirror].under_way.fetch_add(1);
+}
+
+Standings::Groups Standings::groups() const noexcept {
+  Groups groups;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const auto standing = unpack(cells_[i].standing.load());
+    if (standing.proven()) groups.proven.insert(i);
+    if (standing.failing()) groups.failing.insert(i);
+    if (standing.known) continue;
+    groups.unknown.insert(i);
+    if (cells_[i].under_way.load() != 0) groups.told_soon.insert(i);
+  }
+  return groups;
+}
+
+Candidates Standings::unreachable() const noexcept {
+  Candidates unreachable;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (unpack(cells_[i].standing.load(relaxed)).unreachable) unreachable.insert(i);
+  return unreachable;
+}
+
+std::optional<std::size_t> Standings::try_probe(Candidates unreachable, TimePoint now,
+                                                Micros every) noexcept {
+  const auto at = now.time_since_epoch().count();
+  for (const auto mirror : unreachable) {
+    auto& probed = cells_[mirror].probed;
+    auto last = probed.load(relaxed);
+    if (at - last >= every.count() && probed.compare_exchange_strong(last, at, relaxed))
+      return mirror;
+  }
+  return std::nullopt;
+}
+
+}  // namespace karmad

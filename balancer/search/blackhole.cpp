@@ -1,0 +1,84 @@
+#include "balancer/search/blackhole.hpp"
+
+#include "agent/mirrors/attempt.hpp"
+#include "agent/transport/http/http_write.hpp"
+
+namespace karmad {
+namespace {
+
+/// A copy that lives on its own: the query may be over before it was sent.
+struct Copy {
+  std::string method;
+  std::string target;
+  std::string content_type;
+  std::string body;
+  bool read = true;
+  std::string fields;  ///< those that travel on, as a head to parse (opaque dialects)
+  Micros connect_timeout{};
+  Micros query_timeout{};
+  std::size_t max_reply = 0;
+
+  std::size_t size() const { return target.size() + body.size() + fields.size(); }
+};
+
+/// What of a client's head travels on, as a request head of its own.
+std::string fields_of(const Head& head) {
+  std::string text = "GET / HTTP/1.1\r\nHost: copy\r\n";
+  copy_end_to_end(head, text);
+  return text + "\r\n";
+}
+
+Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
+  Stop stop(worker.loop);
+  worker.copies.push_back(&stop);
+  worker.copies_size += copy.size();
+  RequestHead passed_on;
+  const bool with_fields =
+      !copy.fields.empty() &&
+      parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
+  const auto now = Loop::now();
+  const AttemptOrder order{.began = now,
+                           .method = copy.method,
+                           .target = copy.target,
+                           .content_type = copy.content_type,
+                           .body = copy.body,
+                           .passed_on = with_fields ? &passed_on : nullptr,
+                           .repeatable = copy.read,
+                           .connect_timeout = copy.connect_timeout,
+                           .query_timeout = copy.query_timeout,
+                           .deadline = now + copy.connect_timeout + copy.query_timeout,
+                           .limits = {.most = copy.max_reply}};
+  AttemptEnd end;
+  co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, end);
+  worker.loop.buffers.give(std::move(end.reply.bytes));
+  worker.copies_size -= copy.size();
+  std::erase(worker.copies, &stop);
+}
+
+}  // namespace
+
+void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect,
+                        const Parsed& parsed) {
+  auto& worker = query.worker;
+  for (const auto& blackhole : table.blackholes) {
+    if (worker.copies.size() >= kBlackholes || worker.copies_size >= kBlackholeBytes) {
+      worker.counters.add(Count::blackhole_dropped);
+      continue;
+    }
+    worker.counters.add(Count::blackhole_sent);
+    Buffer buffer(worker.loop.buffers);
+    const auto request = dialect.write(query.request, parsed, nullptr, blackhole.tables, *buffer);
+    spawn(send(worker, blackhole.agent,
+               {.method = std::string(request.method),
+                .target = std::string(request.target),
+                .content_type = std::string(request.content_type),
+                .body = std::string(request.body),
+                .read = parsed.read,
+                .fields = table.opaque ? fields_of(query.head) : std::string(),
+                .connect_timeout = table.connect_timeout,
+                .query_timeout = table.query_timeout,
+                .max_reply = query.topology->settings.max_packet_size.value}));
+  }
+}
+
+}  // namespace karmad

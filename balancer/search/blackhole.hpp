@@ -1,0 +1,16 @@
+#pragma once
+
+#include "balancer/core/query.hpp"
+
+namespace karmad {
+
+/// Sends a copy of the query to the table's blackhole agents. Not awaited: answers are read and
+/// dropped, on connections of pools of their own; when too many copies are on their way (per worker
+/// kBlackholes, or kBlackholeBytes together) further ones are dropped and counted.
+void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect,
+                        const Parsed& parsed);
+
+inline constexpr std::size_t kBlackholes = 256;
+inline constexpr std::size_t kBlackholeBytes = 64 << 20;
+
+}  // namespace karmad

@@ -1,0 +1,155 @@
+#include "balancer/shard/complaints.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "balancer/rules/agreed_errors.hpp"
+#include "balancer/shard/select_mirror.hpp"
+#include "balancer/shard/shard_part.hpp"
+
+namespace karmad {
+namespace {
+
+/// What of a text the log shows.
+constexpr std::size_t kShown = 200;
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+void replace_word(std::string& text, std::string_view word, std::string_view by) {
+  if (word.empty()) return;
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at)) {
+    const auto end = at + word.size();
+    const bool whole =
+        (at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]));
+    if (whole) text.replace(at, word.size(), by);
+    at += whole ? by.size() : word.size();
+  }
+}
+
+/// Texts of different tables are different texts to the memory of all queries.
+std::string remembered_as(const ShardOrder& order, std::string_view text) {
+  return fmt::format("{}\n{}", order.table.name, text);
+}
+
+const Mirror& mirror_of(const Complaint& complaint) {
+  return (*complaint.shard->mirrors)[complaint.mirror];
+}
+
+/// What the part's last mirror said; null: nothing.
+const Complaint* complaint_of(const Query& query, const ShardPart& part) {
+  const auto found = std::ranges::find_if(query.complaints, [&](const Complaint& other) {
+    return other.shard == part.shard && &mirror_of(other) == part.mirror;
+  });
+  return found == query.complaints.end() ? nullptr : &*found;
+}
+
+/// Whether two mirrors said so lately of other queries.
+bool is_known(const Query& query, const ShardOrder& order, std::string_view text) {
+  return query.worker.process.agreed_errors.knows(remembered_as(order, text), Loop::now());
+}
+
+/// Enters it into the record of its mirror.
+void settle(Query& query, const ShardOrder& order, Complaint& complaint, Outcome as) {
+  auto& protection = *complaint.shard->protection;
+  const auto& set = *complaint.shard->mirrors;
+  complaint.end.outcome = as;
+  protection.standings.ended(complaint.mirror, as);
+  if (protection.breaker)
+    protection.breaker->ended(
+        complaint.mirror, order.parsed.read ? Operation::read : Operation::write, as, Loop::now());
+  record(set[complaint.mirror], set.failure_floor(), query.worker.loop.index, Loop::now(),
+         complaint.end);
+}
+
+void tell(Query& query, const ShardOrder& order, std::string_view text) {
+  query.worker.counters.add(Count::mistakes_agreed);
+  auto& agreed = query.worker.process.agreed_errors;
+  const auto left_out = agreed.agreed(remembered_as(order, text), Loop::now());
+  if (left_out)
+    spdlog::warn(
+        "table {}: mirrors agree that a query is at fault; they said {:?}{}", order.table.name,
+        text.substr(0, kShown),
+        *left_out == 0 ? "" : fmt::format(" ({} more since the last such line)", *left_out));
+}
+
+}  // namespace
+
+std::string comparable(int status, std::string_view said, std::span<const std::string> tables,
+                       std::string_view agent) {
+  std::string text(said);
+  replace_word(text, agent, "<agent>");
+  for (const auto& table : tables) replace_word(text, table, "<table>");
+  return fmt::format("{}: {}", status, text);
+}
+
+bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart& part,
+                         std::size_t mirror, std::string_view said, const AttemptEnd& end) {
+  const auto& asked = (*part.shard->mirrors)[mirror];
+  const bool opaque = order.table.opaque != nullptr;
+  auto text = comparable(end.reply.status, said,
+                         opaque ? std::span<const std::string>{} : std::span(asked.tables),
+                         opaque ? std::string_view{} : std::string_view(asked.agent->name));
+  bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
+    return other.shard == part.shard && other.text == text && mirror_of(other).agent != asked.agent;
+  });
+  if (!agreed && order.plan == nullptr) {  // else other shards tell more
+    const auto& standings = part.shard->protection->standings;
+    agreed = (untried(query, order, part) & standings.groups().proven).empty() &&
+             is_known(query, order, text);
+  }
+  if (agreed) {
+    tell(query, order, text);
+    settle_complaints(query, order, part.shard, Outcome::client_mistake);
+    return true;
+  }
+  AttemptEnd kept;
+  kept.outcome = end.outcome;
+  kept.why = end.why;
+  kept.took = end.took;
+  kept.ended = end.ended;
+  kept.connect = end.connect;
+  kept.unasked = end.unasked;
+  kept.sent = end.sent;
+  query.complaints.push_back({part.shard, mirror, std::move(text), std::move(kept)});
+  return false;
+}
+
+bool is_mistake_in_all_shards(Query& query, const ShardOrder& order, const ShardPart& part) {
+  const auto* said = part.outcome == Outcome::agent_error ? complaint_of(query, part) : nullptr;
+  if (said == nullptr) return false;
+  const bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
+    return other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent;
+  });
+  if (!agreed && !is_known(query, order, said->text)) return false;
+  tell(query, order, said->text);
+  settle_complaints(query, order, nullptr, Outcome::client_mistake);
+  return true;
+}
+
+void settle_complaints(Query& query, const ShardOrder& order, const Shard* shard, Outcome as) {
+  std::erase_if(query.complaints, [&](Complaint& complaint) {
+    if (shard != nullptr && complaint.shard != shard) return false;
+    settle(query, order, complaint, as);
+    return true;
+  });
+}
+
+void give_up_complaints(Query& query, const ShardOrder& order) {
+  for (auto& complaint : query.complaints)
+    settle(query, order, complaint,
+           is_known(query, order, complaint.text) ? Outcome::client_mistake : Outcome::agent_error);
+  query.complaints.clear();
+}
+
+void refute_complaints(Query& query, const ShardOrder& order, const Shard& shard) {
+  for (const auto& complaint : query.complaints)
+    if (complaint.shard == &shard)
+      query.worker.process.agreed_errors.refuted(remembered_as(order, complaint.text));
+  settle_complaints(query, order, &shard, Outcome::agent_error);
+}
+
+}  // namespace karmad

@@ -1,0 +1,144 @@
+#include "balancer/shard/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "agent/json/json_text.hpp"
+#include "strategies/read_preference_text.hpp"
+
+namespace karmad {
+
+Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
+                     const InstanceSettings& settings, Operation operation) {
+  need_.operation = operation;
+  any_takes_updates_ = table.updates == Updates::any;
+  if (operation == Operation::write) return;
+  need_.preference.mode = Mode::nearest;  // SS-030: every copy serves searches
+  const auto& preference = of_request ? of_request : table.preference;
+  if (!preference) return;
+  need_.preference = *preference;
+  preferred_ = true;
+  window_ = settings.local_threshold.value;
+}
+
+std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) const {
+  if (need_.operation == Operation::write) return {};
+  // In a set with roles `nearest` holds where no preference is set (SS-030, SS-097).
+  const bool in_force = preferred_ || picture.kind == SetKind::roles;
+  const auto preference =
+      karmad::passed_on(in_force ? std::optional(need_.preference) : std::nullopt, picture.kind,
+                        picture.mirrors[mirror].role);
+  return preference ? text(*preference) : std::string();
+}
+
+std::string Selection::criteria() const {
+  return need_.operation == Operation::write ? R"({"operation":"write"})" : text(need_.preference);
+}
+
+std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard,
+                                  const SetView& view) {
+  const auto* need = selection.at(shard);
+  if (need == nullptr) return std::nullopt;
+  if (need->operation == Operation::read) {
+    auto wrong = invalid_for(need->preference, view.picture.kind, view.picture.ping_interval);
+    if (wrong)
+      return Refusal{.status = 400,
+                     .type = "bad_read_preference",
+                     .reason = std::move(wrong->why),
+                     .code = wrong->code};
+  }
+  if (need->operation == Operation::write && view.picture.kind == SetKind::flat &&
+      view.mirrors.size() > 1 && !selection.any_takes_updates())
+    return Refusal{
+        .status = 403,
+        .type = "no_primary",
+        .reason = fmt::format("the table has {} mirrors and none of them is the primary: an update "
+                              "would reach one copy only. Say which mirror has role=primary, or, "
+                              "where the mirrors pass updates on to each other, updates = any. A "
+                              "request that only reads belongs into reads (dialect http)",
+                              view.mirrors.size())};
+  if (view.picture.incompatible)
+    return Refusal{.type = "incompatible_mirrors",
+                   .reason =
+                       "no mirror speaks a known version of "
+                       "the ping answer: " +
+                       view.mirrors.front().why};
+  return std::nullopt;
+}
+
+Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view) {
+  const auto& need = selection.need();
+  const auto& set = *shard.mirrors;
+  Refusal refusal{.type = "selection_timeout"};
+  std::set<std::string> errors;
+  bool available = false;
+  auto& details = refusal.details;
+  details.append(R"("criteria":)").append(selection.criteria()).append(R"(,"kind":")");
+  details.append(name(view.picture.kind)).append(R"(","mirrors":[)");
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const auto& agent = *set[i].agent;
+    const auto& why = view.mirrors[i].why;
+    const bool known = view.picture.mirrors[i].role != Role::unknown;
+    // An error that is over says nothing of a mirror that is well.
+    const bool failing = !known || agent.vitals.errors_in_a_row.load(std::memory_order_relaxed) > 0;
+    const auto last = why.empty() && failing ? agent.last_error() : why;
+    available = available || known;
+    errors.insert(last);
+    if (i > 0) details.push_back(',');
+    details.append(R"({"address":)");
+    append_json_quoted(details, agent.name);
+    details.append(R"(,"role":")").append(name(view.picture.mirrors[i].role));
+    details.append(R"(","why":)");
+    append_json_quoted(details, why_unsuitable(need, view.picture, i));
+    details.append(R"(,"last_error":)");
+    append_json_quoted(details, last);
+    details.push_back('}');
+  }
+  details.push_back(']');
+  refusal.reason = fmt::format("no mirrors are suitable for {}", selection.criteria());
+  errors.erase("");
+  if (!available && !errors.empty())
+    fmt::format_to(std::back_inserter(refusal.reason), ": {}", fmt::join(errors, "; "));
+  return refusal;
+}
+
+Refusal configuration_changed() {
+  return {.type = "configuration_changed",
+          .reason = "a new configuration replaced the mirrors this query waited for; send it again",
+          .retry_after = 1};
+}
+
+namespace {
+
+/// What search clients leave alone for a moment (BP-015).
+Refusal overloaded(std::string reason) {
+  return {.status = 429,
+          .type = "overloaded",
+          .reason = std::move(reason),
+          .code = 462,
+          .overloaded = true,
+          .retry_after = 1};
+}
+
+}  // namespace
+
+Refusal too_many_waiting(unsigned most) {
+  return overloaded(
+      fmt::format("{} queries wait for a suitable mirror already "
+                  "(max_waiting_selections)",
+                  most));
+}
+
+Refusal all_mirrors_full(std::uint64_t most) {
+  return overloaded(
+      fmt::format("all mirrors are full (max_in_flight) and {} queries wait already "
+                  "(max_in_flight_queue)",
+                  most));
+}
+
+Refusal no_seat_in_time() {
+  return overloaded("all mirrors were full for as long as the query had time (max_in_flight)");
+}
+
+}  // namespace karmad

@@ -1,0 +1,56 @@
+#include "balancer/topology/topology.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad {
+
+std::shared_ptr<Agent> AgentRegistry::at(const Address& address) {
+  auto& known = agents_[address];
+  auto agent = known.lock();
+  if (!agent) {
+    agent = std::make_shared<Agent>(address, next_id_++, workers_, period_);
+    known = agent;
+  }
+  return agent;
+}
+
+void Topology::apply_limits() const {
+  const auto& kept = settings.persistent_connections_limit;
+  ConnectionBounds bounds{.connections = settings.agent_max_connections.value,
+                          .connecting = settings.agent_max_connecting.value};
+  if (kept) bounds.kept = kept->value;
+  for (const auto& agent : agents) {
+    agent->connections.change(bounds);
+    agent->copies.change(bounds);
+    const auto found = seats.find(agent.get());
+    agent->seats.rules(found == seats.end() ? SeatRules() : found->second);
+  }
+  for (const auto& table : tables)
+    for (const auto& shard : table->shards) shard->mirrors->look_at_limits();
+}
+
+bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {
+  return std::ranges::lexicographical_compare(
+      a, b, [](char x, char y) { return wire::lower(x) < wire::lower(y); });
+}
+
+void Topology::take_over() const {
+  for (const auto& table : tables)
+    for (const auto& shard : table->shards) shard->mirrors->take_over();
+}
+
+const Table* Topology::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const Table* Topology::route(std::string_view path) const {
+  for (const auto* table : routes_)
+    if (route_covers(table->route, path)) return table;
+  return nullptr;
+}
+
+}  // namespace karmad

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/mirrors/mirror_set.hpp"
+#include "agent/ping_kinds/ping_kinds.hpp"
+#include "balancer/rules/admission/rate_limiter.hpp"
+#include "balancer/rules/hedge_plan.hpp"
+#include "balancer/rules/protection.hpp"
+#include "balancer/rules/retry_plan.hpp"
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// Every agent that anything refers to, by its address: two tables that name the same host share
+/// its statistics. Used by the thread that builds topologies.
+class AgentRegistry {
+ public:
+  AgentRegistry(unsigned workers, Micros period) : workers_(workers), period_(period) {}
+  std::shared_ptr<Agent> at(const Address& address);
+
+ private:
+  unsigned workers_;
+  Micros period_;
+  std::map<Address, std::weak_ptr<Agent>> agents_;
+  std::size_t next_id_ = 0;
+};
+
+/// How the mirrors of a shard are pinged; no kind: they are not.
+struct ShardPings {
+  const PingKind* kind = nullptr;
+  std::string path;     ///< empty: the kind's own
+  bool always = false;  ///< also when queries show that they are alive (X-6)
+};
+
+/// One part of a table: its mirrors, and the settings of its agent line.
+struct Shard {
+  std::shared_ptr<MirrorSet> mirrors;
+  std::unique_ptr<Protection> protection;
+  ShardPings pings;
+  /// Its mirrors are told apart by what pings say of them: by roles, tags, or what an engine thinks
+  /// of its own copy. Then a search goes to a suitable one even without a read preference.
+  bool aware = false;
+  std::optional<unsigned> retry_count;  ///< absolute (HA-026)
+  bool persistent = false;
+  std::string identity;             ///< what a reload compares: the same means the same mirrors
+  std::string protection_identity;  ///< and the same here the same protection
+};
+
+/// An agent that gets a copy of every query and is not listened to.
+struct Blackhole {
+  std::shared_ptr<Agent> agent;
+  std::vector<std::string> tables;
+  std::size_t line = 0;  ///< number of its `agent_blackhole` line in the table
+};
+
+struct Table {
+  std::string name;
+  std::string dialect_name;
+  std::unique_ptr<Dialect> opaque;  ///< dialect `http`; else the topology's dialects answer
+  std::string route;
+  Micros connect_timeout{};
+  Micros query_timeout{};
+  std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
+  RetryRules retry_rules;
+  std::optional<Micros> first_byte_timeout;
+  std::vector<Micros> search_timeouts;  ///< of attempt 1, 2, …; none: query_timeout for all
+  std::optional<HedgeSetting> hedge;
+  std::optional<Micros> hedge_step;
+  unsigned hedge_max = 1;
+  PartialResults partial_results{};
+  std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
+  Updates updates{};
+  Consistency consistency{};
+  std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is off
+  BucketRule request_rule;                ///< which the limiter gets when this topology is adopted
+  std::vector<std::shared_ptr<Shard>> shards;
+  std::vector<Blackhole> blackholes;
+};
+
+/// Tables to shards to mirror sets, with the settings they were made from. Never changes once it is
+/// built; workers hold it as long as a query needs it.
+class Topology {
+ public:
+  /// What mirror sets are made with, besides the configuration.
+  struct Surroundings {
+    AgentRegistry& registry;
+    unsigned workers = 1;
+    const Loops& loops;
+    Selector selector{};  ///< the application's, if it has one (SS-020)
+  };
+
+  /// Names what only this room can judge (strategies, dialects, routes, read preferences, pings),
+  /// and what will not work as it may be meant. Builds nothing, so the settings may have other
+  /// problems.
+  static void judge(const Settings& settings, Problems& problems, Problems& notices);
+
+  /// Builds it from settings without problems; nullptr when judge() finds one. Mirror sets that did
+  /// not change since `previous` are taken over. Of those that did, what is known goes over mirror
+  /// by mirror: a mirror is the same that was in the table before, at the same address and under
+  /// the same names; what pings told of it follows with take_over(). Limits of agents take effect
+  /// with apply_limits().
+  static std::shared_ptr<const Topology> build(const Settings& settings,
+                                               const Surroundings& surroundings,
+                                               const Topology* previous, Problems& problems);
+
+  /// The agents' limits are from now on those of this topology (`max_in_flight`,
+  /// `agent_max_connections` …); worker 0, or before the workers run.
+  void apply_limits() const;
+
+  /// What pings told of mirrors that were there before goes over to their new sets; worker 0,
+  /// before any worker uses this topology.
+  void take_over() const;
+
+  /// The table of that name, whatever the case of its letters; null: there is none.
+  const Table* find(std::string_view name) const;
+  /// The table of dialect `http` with the longest route that covers the path.
+  const Table* route(std::string_view path) const;
+
+  InstanceSettings settings;
+  bool limits_connections = false;  ///< there is a rate of them, and admission is not off
+  bool limits_requests = false;     ///< the same, of all or of a client's
+  HedgeSetting hedge;               ///< where neither request nor table say anything
+  std::unique_ptr<Dialect> json;
+  std::unique_ptr<Dialect> sql;
+  std::unique_ptr<Dialect> update;
+  std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
+  std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
+  std::map<const Agent*, SeatRules> seats;            ///< of those that have a limit
+  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
+
+ private:
+  /// Names of tables have no case, as for the search server.
+  struct NameLess {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const;
+  };
+  std::map<std::string, const Table*, NameLess> by_name_;
+  std::vector<const Table*> routes_;  ///< longest first
+};
+
+}  // namespace karmad

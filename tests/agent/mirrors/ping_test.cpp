@@ -1,0 +1,141 @@
+#include "agent/mirrors/ping.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "strategies/registry.hpp"
+#include "tests/agent/transport/on_loop.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+/// A mirror set of one, and whoever pings it.
+struct Pinged {
+  explicit Pinged(const FakeMirror& mirror, Micros interval, Micros timeout = 5s)
+      : agent(std::make_shared<Agent>(
+            Address{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(mirror.port())}, 0, 1,
+            std::chrono::seconds(60))) {
+    std::vector<std::unique_ptr<Mirror>> mirrors;
+    mirrors.push_back(std::make_unique<Mirror>(agent, std::vector<std::string>{"t"}, 1, 60s));
+    set = std::make_shared<MirrorSet>(
+        std::move(mirrors),
+        SetOptions{.strategy = make_strategy("random", {}),
+                   .period = 60s,
+                   .state = {.kind = SetKind::direct, .ping_interval = interval}},
+        loops);
+    pinger = std::make_shared<Pinger>(
+        loop, agent,
+        PingSettings{.interval = interval, .timeout = timeout, .kind = ping_kind("http")},
+        LookUp::at_load);
+    pinger->tell(set, 0, true);
+    set->pinger(0, pinger);
+    pinger->start();
+  }
+  ~Pinged() {
+    pinger->stop();
+    turn_until(loop, [this] { return pinger->stopped(); });
+  }
+  bool until(auto&& what) { return turn_until(loop, what); }
+  Role role() const { return set->view(0)->picture.mirrors[0].role; }
+
+  Loops loops;  // none: what is found out is known at once
+  Loop loop{0, 1 << 20, 1};
+  std::shared_ptr<Agent> agent;
+  std::shared_ptr<MirrorSet> set;
+  std::shared_ptr<Pinger> pinger;
+};
+
+TEST(Pings, ComeOneAfterTheOtherOnAConnectionOfTheirOwn) {  // SD-002, SD-003, SS-002
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 20ms);
+  EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= 3; }));
+  EXPECT_EQ(mirror.connections(), 1u);
+  EXPECT_EQ(pinged.role(), Role::router);
+  EXPECT_TRUE(pinged.set->view(0)->picture.mirrors[0].rtt);  // SS-150, SD-006
+  EXPECT_EQ(pinged.agent->vitals.in_flight, 0u);             // no operation of a query
+}
+
+TEST(Pings, ThatAreWantedComeSoonerThanTheInterval) {  // SD-004, SS-128
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 1h);
+  ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+  const auto ended = Loop::now();
+  pinged.set->check_now();
+  pinged.set->check_now();
+  EXPECT_TRUE(pinged.until([&] { return mirror.requests() == 2; }));
+  EXPECT_GE(Loop::now() - ended, kRecheck - 20ms);  // but not at once
+}
+
+/// An attempt that counts how often it was told.
+struct Watching final : AttemptInFlight {
+  Watching() : AttemptInFlight(0) {}
+  void unreachable() override {
+    ++told;
+    if (then) then();
+  }
+  int told = 0;
+  std::function<void()> then;
+};
+
+TEST(Pings, ThatTimeOutAreToldToAttemptsUnderWay) {  // SD-008
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 20ms, 100ms);
+  ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+  Watching first;
+  auto ended_by_it = std::make_unique<Watching>();
+  Watching last;
+  std::unique_ptr<Watching> begun_by_it;
+  first.then = [&] {
+    ended_by_it.reset();
+    if (begun_by_it) return;
+    begun_by_it = std::make_unique<Watching>();
+    pinged.set->watch(*begun_by_it, 0);
+  };
+  for (auto* attempt : {&first, ended_by_it.get(), &last}) pinged.set->watch(*attempt, 0);
+  mirror.react([](const std::string&) { return silence(); });
+  EXPECT_TRUE(pinged.until([&] { return last.told == 1; }));
+  EXPECT_EQ(first.told, 1);
+  EXPECT_EQ(ended_by_it, nullptr);
+  ASSERT_NE(begun_by_it, nullptr);
+  EXPECT_EQ(begun_by_it->told, 0) << "it began after the ping";
+  EXPECT_TRUE(pinged.until([&] { return begun_by_it->told == 1; })) << "the next one times out too";
+}
+
+TEST(Pings, ThatTimeOutWhileOtherRequestsAreAnsweredAreToldToNoAttempt) {
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 20ms, 50ms);
+  ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+  Watching attempt;
+  pinged.set->watch(attempt, 0);
+  mirror.react([](const std::string&) { return silence(); });
+  pinged.agent->vitals.last_reply = (Loop::now() + 1h).time_since_epoch().count();
+  const auto before = mirror.requests();
+  EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= before + 3; }));
+  EXPECT_EQ(attempt.told, 0);
+  EXPECT_EQ(pinged.role(), Role::unknown);
+}
+
+TEST(Pings, ThatFailMakeTheMirrorUnknownAndAreRepeatedOnceAtOnce) {  // SD-008, SS-151
+  FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
+  Pinged pinged(mirror, 1h);
+  ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
+  mirror.react([](const std::string&) { return Reaction{"", Reaction::Then::reset}; });
+  pinged.set->check_now();
+  EXPECT_TRUE(pinged.until([&] { return pinged.role() == Role::unknown; }));
+  EXPECT_FALSE(pinged.set->view(0)->picture.mirrors[0].rtt);
+  EXPECT_EQ(pinged.agent->generation, 1u);
+  const auto before = mirror.requests();
+  EXPECT_TRUE(pinged.until([&] { return mirror.requests() > before; }));
+}
+
+TEST(Pings, ThatTakeTooLongFail) {  // SD-007
+  FakeMirror mirror([](const std::string&) { return silence(); }, true);
+  Pinged pinged(mirror, 1h, 50ms);
+  EXPECT_TRUE(pinged.until([&] { return !pinged.set->view(0)->mirrors[0].why.empty(); }));
+  EXPECT_EQ(pinged.role(), Role::unknown);
+}
+
+}  // namespace
+}  // namespace karmad::test

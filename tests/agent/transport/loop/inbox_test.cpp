@@ -1,0 +1,189 @@
+#include "agent/transport/loop/inbox.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <future>
+#include <memory>
+#include <optional>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "agent/transport/loop/run_detached.hpp"
+#include "agent/transport/resolve.hpp"
+#include "tests/agent/transport/on_loop.hpp"
+
+namespace karmad {
+namespace {
+
+using test::eventually;
+using test::finish;
+using test::result_of;
+using test::turn_until;
+
+struct AnInbox : testing::Test {
+  Loop loop{0, 1 << 20, 1};
+};
+
+TEST_F(AnInbox, HasJobsOfAnotherThreadDoneInTheLoopsInTheirOrder) {
+  constexpr int kJobs = 1000;
+  std::vector<int> done;
+  bool all_here = true;
+  std::thread other([&] {
+    for (int i = 0; i < kJobs; ++i)
+      loop.post([&, i, here = std::this_thread::get_id()] {
+        all_here = all_here && std::this_thread::get_id() != here;
+        done.push_back(i);
+      });
+  });
+  EXPECT_TRUE(turn_until(loop, [&] { return done.size() == kJobs; }));
+  other.join();
+  EXPECT_TRUE(all_here);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+}
+
+TEST_F(AnInbox, WakesALoopThatWaits) {
+  std::thread running([&] { loop.run(); });
+  std::promise<void> done;
+  loop.post([&] { done.set_value(); });
+  EXPECT_EQ(done.get_future().wait_for(test::kSoon), std::future_status::ready);
+  loop.post([&] { loop.let_end(); });
+  running.join();
+}
+
+TEST_F(AnInbox, KeepsWhatAJobPutsForLater) {
+  std::vector<int> done;
+  std::thread running([&] { loop.run(); });
+  loop.post([&] {
+    loop.post([&] {
+      done.push_back(2);
+      loop.let_end();
+    });
+    done.push_back(1);
+  });
+  running.join();
+  EXPECT_EQ(done, (std::vector{1, 2}));
+}
+
+// A query that is under way when its worker is told to end may still be told something.
+TEST_F(AnInbox, TakesJobsAsLongAsAnythingIsUnderWay) {
+  std::vector<int> done;
+  std::promise<void> let_end;
+  std::optional under_way(asio::make_work_guard(loop.io));
+  std::thread running([&] { loop.run(); });
+  loop.post([&] {
+    loop.let_end();
+    loop.let_end();  // once is enough
+    let_end.set_value();
+  });
+  let_end.get_future().wait();
+  loop.post([&] {
+    done.push_back(1);
+    under_way.reset();
+  });
+  running.join();
+  EXPECT_EQ(done, (std::vector{1}));
+}
+
+TEST_F(AnInbox, DropsWhatTheLoopDoesNotComeTo) {
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = held;
+  {
+    Loop gone(0, 1 << 20, 1);
+    gone.post([held = std::move(held)] { ADD_FAILURE() << *held; });
+  }
+  EXPECT_TRUE(seen.expired());
+}
+
+TEST_F(AnInbox, BringsNamesThatWereLookedUp) {
+  Stop stop(loop);
+  Address address;
+  address.host = "localhost";
+  address.port = 9308;
+  const auto found = result_of(loop, resolve(loop, address, stop));
+  ASSERT_TRUE(found.has_value()) << found.error();
+  ASSERT_FALSE(found->empty());
+  address.host = "no.such.name.invalid";
+  const auto none = result_of(loop, resolve(loop, address, stop));
+  ASSERT_FALSE(none.has_value());
+  EXPECT_NE(none.error().find("no.such.name.invalid"), std::string::npos) << none.error();
+}
+
+/// A name server that answers when it is told to.
+struct SlowNameServer {
+  static std::expected<Endpoints, std::string> look_up(const Address&) {
+    ++asked;
+    answers.acquire();
+    ++answered;
+    return std::unexpected("late");
+  }
+  static inline std::counting_semaphore<> answers{0};
+  static inline std::atomic<int> asked{0};
+  static inline std::atomic<int> answered{0};
+};
+
+// A look-up cannot be broken off, and may take longer than the loop lives.
+TEST(ALookUp, OutlivesItsLoopWhenTheNameServerIsSlow) {
+  {
+    Loop loop(0, 1 << 20, 1);
+    Stop stop(loop);
+    Address address;
+    address.host = "some.name";
+    std::optional<bool> found;
+    spawn([](Loop& on, const Address& of, Stop& by, std::optional<bool>& into) -> Task<void> {
+      const auto result = co_await resolve(on, of, by, SlowNameServer::look_up);
+      into = result.has_value();
+    }(loop, address, stop, found));
+    ASSERT_TRUE(eventually([] { return SlowNameServer::asked == 1; }));
+    stop.request(Why::cancelled);
+    EXPECT_EQ(found, false);
+    loop.let_end();
+    loop.run();
+  }
+  EXPECT_EQ(SlowNameServer::answered, 0);
+  SlowNameServer::answers.release();
+  EXPECT_TRUE(eventually([] { return SlowNameServer::answered == 1; }));
+}
+
+// More than this many look-ups at a time wait for their turn.
+TEST(RunDetached, RunsEveryJobAndABoundedNumberAtATime) {
+  struct Shared {
+    std::counting_semaphore<> go{0};
+    std::atomic<int> begun{0};
+    std::atomic<int> ended{0};
+  };
+  const auto shared = std::make_shared<Shared>();
+  for (int i = 0; i < 100; ++i)
+    run_detached([shared] {
+      ++shared->begun;
+      shared->go.acquire();
+      ++shared->ended;
+    });
+  ASSERT_TRUE(eventually([&] { return shared->begun == 32; }));
+  shared->go.release(10);
+  ASSERT_TRUE(eventually([&] { return shared->begun == 42; }));
+  EXPECT_EQ(shared->ended, 10);
+  shared->go.release(90);
+  EXPECT_TRUE(eventually([&] { return shared->ended == 100; }));
+}
+
+// Who asked may go; the look-up ends for itself.
+TEST_F(AnInbox, LeavesALookUpAloneThatNobodyWaitsFor) {
+  Stop stop(loop);
+  Address address;
+  address.host = "localhost";
+  address.port = 9308;
+  std::optional<bool> found;
+  spawn([](Loop& on, const Address& of, Stop& by, std::optional<bool>& into) -> Task<void> {
+    const auto result = co_await resolve(on, of, by);
+    into = result.has_value();
+  }(loop, address, stop, found));
+  stop.request(Why::cancelled);
+  EXPECT_EQ(found, false);
+  loop.let_end();
+  loop.run();
+}
+
+}  // namespace
+}  // namespace karmad

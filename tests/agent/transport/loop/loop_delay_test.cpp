@@ -1,0 +1,42 @@
+#include "agent/transport/loop/loop_delay.hpp"
+
+#include <gtest/gtest.h>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+TimePoint at(Micros since) {
+  return TimePoint{1h + since};
+}
+
+TEST(LoopDelays, AreTheLongestOfThisMinuteAndTheLast) {
+  LoopDelay delay;
+  EXPECT_EQ(delay.longest(), 0us);
+  delay.note(at(0s), 40ms);
+  delay.note(at(1s), 3ms);
+  EXPECT_EQ(delay.longest(), 40ms);
+  delay.note(at(60s), 7ms);
+  EXPECT_EQ(delay.longest(), 40ms);
+  delay.note(at(120s), 1ms);
+  EXPECT_EQ(delay.longest(), 7ms);
+  delay.note(at(180s), 0ms);
+  EXPECT_EQ(delay.longest(), 1ms);
+}
+
+TEST(LoopDelays, AreForgottenAfterAPauseOfTwoMinutes) {
+  LoopDelay delay;
+  delay.note(at(0s), 40ms);
+  delay.note(at(130s), 2ms);
+  EXPECT_EQ(delay.longest(), 2ms);
+}
+
+TEST(LoopDelays, OfMoreThanFiveMillisecondsAreCounted) {
+  LoopDelay delay;
+  for (const auto late : {0us, 4'999us, 5'000us, 5'001us, 90'000us}) delay.note(at(1s), late);
+  EXPECT_EQ(delay.late(), 2U);
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,196 @@
+#include "balancer/rules/standings.hpp"
+
+#include <gtest/gtest.h>
+
+#include "balancer/shard/retry_target.hpp"
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+MirrorStanding after(std::initializer_list<Outcome> outcomes) {
+  MirrorStanding standing;
+  for (const auto outcome : outcomes) standing = standing.after(outcome);
+  return standing;
+}
+
+TEST(MirrorStanding, OneAnswerProvesAMirrorOfWhichNothingIsKnown) {
+  EXPECT_FALSE(MirrorStanding{}.proven());
+  EXPECT_FALSE(MirrorStanding{}.failing());
+  for (const auto answer :
+       {Outcome::answered, Outcome::answered_with_warning, Outcome::client_mistake})
+    EXPECT_TRUE(after({answer}).proven());
+}
+
+TEST(MirrorStanding, OneFailureEndsIt) {
+  for (const auto failure :
+       {Outcome::agent_error, Outcome::wrong_reply, Outcome::connect_failed,
+        Outcome::connect_timeout, Outcome::broken, Outcome::closed_early, Outcome::query_timeout}) {
+    const auto standing = after({Outcome::answered, failure});
+    EXPECT_FALSE(standing.proven());
+    EXPECT_TRUE(standing.failing());
+  }
+}
+
+TEST(MirrorStanding, WhatIsNotTheMirrorsDoingShowsNothing) {
+  for (const auto nothing : {Outcome::cancelled, Outcome::own_trouble}) {
+    EXPECT_EQ(after({nothing}), MirrorStanding{});
+    EXPECT_EQ(after({Outcome::answered, nothing}), after({Outcome::answered}));
+  }
+}
+
+TEST(MirrorStanding, WhoFailedProvesItByEightAnswersInARow) {
+  auto standing = after({Outcome::answered, Outcome::agent_error});
+  for (int i = 1; i < MirrorStanding::kProof; ++i) {
+    standing = standing.after(Outcome::answered);
+    EXPECT_FALSE(standing.proven()) << i;
+    EXPECT_FALSE(standing.failing()) << i;
+  }
+  EXPECT_TRUE(standing.after(Outcome::answered).proven());
+  EXPECT_FALSE(standing.after(Outcome::agent_error).after(Outcome::answered).proven());
+}
+
+TEST(MirrorStanding, WhoWasOnlyNotThereIsBackWithOneAnswer) {
+  EXPECT_TRUE(after({Outcome::answered, Outcome::connect_failed}).unreachable);
+  const auto back = after({Outcome::answered, Outcome::connect_failed, Outcome::answered});
+  EXPECT_TRUE(back.proven());
+  EXPECT_FALSE(back.unreachable);
+  EXPECT_FALSE(after({Outcome::agent_error, Outcome::connect_failed, Outcome::answered}).proven());
+}
+
+Candidates these(std::initializer_list<std::size_t> mirrors) {
+  Candidates all;
+  for (const auto mirror : mirrors) all.insert(mirror);
+  return all;
+}
+
+TEST(Standings, GroupTheMirrors) {
+  Standings standings(4);
+  standings.ended(0, Outcome::answered);
+  standings.ended(1, Outcome::connect_failed);
+  const Standings::UnderWay first(standings, 0), third(standings, 2);
+  const auto groups = standings.groups();
+  EXPECT_EQ(groups.proven, these({0}));
+  EXPECT_EQ(groups.failing, these({1}));
+  EXPECT_EQ(groups.unknown, these({2, 3}));
+  EXPECT_EQ(groups.told_soon, these({2}));
+  EXPECT_EQ(standings.unreachable(), these({1}));
+  EXPECT_TRUE(standings.any_unreachable());
+  standings.ended(1, Outcome::answered);
+  EXPECT_FALSE(standings.any_unreachable());
+}
+
+TEST(Standings, TellWhoWaitsWhatAnAttemptShowed) {
+  Standings standings(2);
+  standings.ended(0, Outcome::answered);
+  EXPECT_FALSE(standings.take_news()) << "nobody waited";
+  standings.wait_begins();
+  standings.ended(1, Outcome::agent_error);
+  EXPECT_TRUE(standings.take_news());
+  EXPECT_FALSE(standings.take_news());
+  standings.ended(1, Outcome::agent_error);
+  EXPECT_FALSE(standings.take_news()) << "that was known";
+}
+
+TEST(Standings, TellAlsoThatAnAttemptShowedNothing) {
+  Standings standings(1);
+  standings.wait_begins();
+  std::optional<Standings::UnderWay> under_way(std::in_place, standings, 0);
+  standings.ended(0, Outcome::cancelled);
+  EXPECT_FALSE(standings.take_news());
+  under_way.reset();
+  EXPECT_TRUE(standings.take_news());
+  EXPECT_TRUE(standings.groups().told_soon.empty());
+}
+
+TEST(Standings, HaveAMirrorProbedOnceInAWhile) {
+  Standings standings(2);
+  const TimePoint now{1h};
+  EXPECT_EQ(standings.try_probe(these({1}), now, 1s), 1u);
+  EXPECT_FALSE(standings.try_probe(these({1}), now + 999ms, 1s));
+  EXPECT_EQ(standings.try_probe(these({1}), now + 1s, 1s), 1u);
+  EXPECT_FALSE(standings.try_probe({}, now + 1h, 1s));
+}
+
+using On = RetryTarget::On;
+
+struct Case {
+  const char* what;
+  Candidates preferred, untried;
+  Standings::Groups stand;
+  bool funded;
+  On on;
+  Candidates among;
+};
+
+TEST(RetryTarget, GoesWhereItHelpsAndSaysWhoPays) {
+  const auto all = these({0, 1, 2, 3});
+  const Case cases[] = {
+      {"one works",
+       all,
+       all,
+       {.proven = these({2}), .unknown = these({1})},
+       false,
+       On::nothing,
+       these({2})},
+      {"nobody is known to work",
+       all,
+       all,
+       {.unknown = these({1, 2}), .failing = these({0, 3})},
+       true,
+       On::budget,
+       these({1, 2})},
+      {"one is being asked: another",
+       all,
+       all,
+       {.unknown = these({1, 2}), .told_soon = these({1}), .failing = these({0, 3})},
+       true,
+       On::budget,
+       these({2})},
+      {"… which nobody would pay",
+       all,
+       all,
+       {.unknown = these({1, 2}), .told_soon = these({1}), .failing = these({0, 3})},
+       false,
+       On::news,
+       these({1})},
+      {"all unknown are being asked",
+       all,
+       all,
+       {.unknown = these({1}), .told_soon = these({1}), .failing = these({0, 3})},
+       true,
+       On::news,
+       these({1})},
+      {"who answered last, before who failed",
+       all,
+       all,
+       {.failing = these({0, 1, 3})},
+       true,
+       On::budget,
+       these({2})},
+      {"all fail", all, all, {.failing = all}, true, On::budget, all},
+      {"preferred ones are unknown",
+       these({0}),
+       all,
+       {.proven = these({3}), .unknown = these({0})},
+       true,
+       On::budget,
+       these({0})},
+      {"preferred ones fail, another works",
+       these({0}),
+       all,
+       {.proven = these({3}), .failing = these({0, 1, 2})},
+       true,
+       On::nothing,
+       these({3})},
+  };
+  for (const auto& c : cases) {
+    const auto target = retry_target(c.preferred, c.untried, c.stand, c.funded);
+    EXPECT_EQ(target.on, c.on) << c.what;
+    EXPECT_EQ(target.among, c.among) << c.what;
+  }
+}
+
+}  // namespace
+}  // namespace karmad

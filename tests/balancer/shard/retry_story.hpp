@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "balancer/rules/retry_plan.hpp"
+
+namespace karmad::testing {
+
+using namespace std::chrono_literals;
+using Kind = Advice::Kind;
+using Prefer = Decision::Prefer;
+using Pauses = std::vector<Micros>;
+
+inline constexpr Ended kAnswered{.outcome = Outcome::answered, .sent = true};
+inline constexpr Ended kBroken{.outcome = Outcome::broken, .sent = true};
+
+/// The client is to blame by its status, which none of the kinds means.
+constexpr Ended refused(Kind kind) {
+  return {.outcome = Outcome::client_mistake, .advice = {.kind = kind}, .sent = true};
+}
+
+constexpr Ended overloaded() {
+  return {.outcome = Outcome::agent_error,
+          .advice = {.kind = Kind::overload, .overload = true, .retryable = true},
+          .sent = true};
+}
+
+constexpr Ended throttled(Micros delay) {
+  auto ended = overloaded();
+  ended.advice.kind = Kind::throttled;
+  ended.advice.delay = delay;
+  ended.tried = 3;  // everybody: else another one is asked
+  return ended;
+}
+
+constexpr Ended in_roles(Ended ended) {
+  ended.set = SetKind::roles;
+  return ended;
+}
+
+constexpr Ended tried(std::size_t mirrors, Ended ended) {
+  ended.tried = mirrors;
+  return ended;
+}
+
+/// Nothing but the reason under test ends the loop.
+inline RetryRules unlimited() {
+  return {.overload_max_retries = 10, .max_attempts = 1000, .min_execution = 0us};
+}
+
+/// The rules of the products the vectors are from.
+inline RetryRules products() {
+  auto rules = unlimited();
+  rules.throttle_max_wait = 30s;
+  rules.moved_pause = {1s, 15s};
+  rules.conflict_salt_ms = 0;
+  rules.generation_wait = 5s;
+  return rules;
+}
+
+/// One shard request with scripted time and chance: attempts take no time, pauses do.
+struct Story {
+  RetryRules rules;
+  RetrySubject subject{.mirrors = 3};
+  Micros left = 1h;
+  double jitter = 0;
+  TokenBucket* bucket = nullptr;
+
+  Pauses pauses;
+  std::vector<Reason> reasons;
+  Final final = Final::no;
+  Decision last;
+
+  /// The answers in order, the last of them for ever.
+  unsigned play(const std::vector<Ended>& answers) {
+    RetryLoop loop(rules, subject);
+    for (std::size_t i = 0;; ++i) {
+      last = loop.after(answers[std::min(i, answers.size() - 1)], left, jitter, bucket);
+      final = last.final;
+      if (!last.again()) return loop.attempts();
+      pauses.push_back(last.pause);
+      reasons.push_back(last.reason);
+      left -= last.pause;
+    }
+  }
+};
+
+}  // namespace karmad::testing

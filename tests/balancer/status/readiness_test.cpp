@@ -1,0 +1,50 @@
+#include "balancer/status/readiness.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr auto kOneShard = "table t {\n type = distributed\n agent = a:1|b:2:x\n}\n";
+
+struct Readiness : testing::Test {
+  AgentRegistry registry{1, std::chrono::seconds(60)};
+  Loops loops;
+  Process process;
+  Problems problems;
+  std::shared_ptr<const Topology> topology = Topology::build(
+      *load_text(kOneShard).settings, {.registry = registry, .loops = loops}, nullptr, problems);
+
+  Agent& agent(std::size_t i) { return *topology->agents[i]; }
+};
+
+TEST_F(Readiness, NeedsOneMirrorOfEveryShardThatAnsweredAndIsNotDead) {  // HA-022
+  EXPECT_FALSE(readiness(*topology, process, 0).first);
+  agent(1).vitals.answered = true;
+  agent(1).vitals.errors_in_a_row = 3;
+  EXPECT_TRUE(readiness(*topology, process, 0).first);
+  agent(1).vitals.errors_in_a_row = 4;
+  EXPECT_FALSE(readiness(*topology, process, 0).first);
+  agent(0).vitals.answered = true;
+  EXPECT_TRUE(readiness(*topology, process, 0).first);
+  process.draining = true;
+  EXPECT_FALSE(readiness(*topology, process, 0).first);
+}
+
+TEST_F(Readiness, IsJsonWhateverAnAgentSaid) {
+  agent(0).last_error("\xff\"}\n");
+  const auto [ready, body] = readiness(*topology, process, 0);
+  EXPECT_FALSE(ready);
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseValidateEncodingFlag>(body.c_str());
+  ASSERT_FALSE(json.HasParseError()) << body;
+  const auto& mirrors = json["missing"][0]["mirrors"];
+  EXPECT_STREQ(mirrors[0]["why"].GetString(), "\xEF\xBF\xBD\"}\n");
+  EXPECT_STREQ(mirrors[1]["why"].GetString(), "has not answered yet");
+}
+
+}  // namespace
+}  // namespace karmad

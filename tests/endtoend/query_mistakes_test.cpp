@@ -1,0 +1,210 @@
+// A query that mirrors refuse is no mirror's error, whatever words the engine finds for it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "tests/support/fake_set.hpp"
+#include "tests/support/load.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kBad = R"({"table":"t","query":{"match":{"*":"bad"}}})";
+constexpr std::string_view kStrange = R"({"error":"the widget of this query cannot be turned"})";
+
+/// Refuses a query for `bad` with an error, and answers any other.
+FakeMirror::React refusing(const Reaction& error) {
+  return [error](const std::string& request) {
+    return request.contains("bad") ? error : nothing_found();
+  };
+}
+
+std::string calm(const std::string& more = {}) {
+  return "workers = 2\n ha_ping_interval = 0\n agent_connect_timeout = 20s\n "
+         "agent_query_timeout = 20s\n request_timeout = 1m\n " +
+         more;
+}
+
+void expect_healthy(const RestingMaster& master, std::size_t mirrors) {
+  for (std::size_t i = 0; i < mirrors; ++i) {
+    EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 0) << i;
+    EXPECT_EQ(master.number_of(i, "periods/1/wrong_replies"), 0) << i;
+  }
+}
+
+TEST(QueryMistakes, OfSixClientsLeaveAllMirrorsHealthyAtTwoAttemptsEach) {
+  FakeSet set(3);
+  for (std::size_t i = 0; i < 3; ++i) set[i].react(refusing(json(kStrange, 500)));
+  RestingMaster master(calm("ha_strategy = nodeads\n breaker = 1"), set.table());
+  Load load(master.port(), 6, [](HttpClient& client, std::size_t) -> std::string {
+    const auto answer = client.request("POST", "/search", kBad);
+    if (!answer) return "no answer";
+    return answer->status == 500 && answer->body == kStrange
+               ? std::string()
+               : fmt::format("{} {}", answer->status, answer->body);
+  });
+  ASSERT_TRUE(load.more(600));
+  load.stop();
+  EXPECT_EQ(load.wrong(), "");
+  const auto queries = master.count("queries");
+  EXPECT_LE(master.count("agent_attempts"), 2 * queries);
+  EXPECT_EQ(master.count("mistakes_agreed"), queries);
+  EXPECT_EQ(master.count("client_mistakes"), queries);
+  EXPECT_EQ(master.count("queries_failed"), 0);
+  EXPECT_EQ(master.count("retries_refused"), 0);
+  expect_healthy(master, 3);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(master.find().status, 200);
+  // The operator is told which words these were, once.
+  ASSERT_TRUE(master.process().wait_for("mirrors agree that a query is at fault"));
+  EXPECT_TRUE(master.process().output().contains("the widget of this query cannot be turned"));
+}
+
+TEST(QueryMistakes, AreTheSameWhereMirrorsNameTheirOwnTableAndAddress) {
+  FakeMirror a(always(nothing_found()));
+  FakeMirror b(always(nothing_found()));
+  const auto error = [](const FakeMirror& mirror, std::string_view table) {
+    return refusing(json(fmt::format(R"({{"error":"table {}: agent {}: the widget is stuck"}})",
+                                     table, mirror.address()),
+                         500));
+  };
+  a.react(error(a, "first"));
+  b.react(error(b, "second"));
+  RestingMaster master(calm(),
+                       table_of({fmt::format("{}:first|{}:second", a.address(), b.address())}));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(kBad).status, 500);
+  EXPECT_EQ(master.count("mistakes_agreed"), 5);
+  expect_healthy(master, 2);
+}
+
+TEST(QueryMistakes, AreNotSeenWhereMirrorsSayDifferentThings) {
+  FakeSet set(2);
+  set[0].react(refusing(json(R"({"error":"disk 7 is on fire"})", 500)));
+  set[1].react(refusing(json(R"({"error":"disk 8 is on fire"})", 500)));
+  RestingMaster master(calm(), set.table());
+  EXPECT_EQ(master.search(kBad).status, 502);
+  EXPECT_EQ(master.count("mistakes_agreed"), 0);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1);
+}
+
+TEST(QueryMistakes, AreNotSeenWhereAnotherMirrorAnswers) {
+  FakeSet set(2);
+  set[0].react(always(json(kStrange, 500)));
+  RestingMaster master(calm("ha_strategy = roundrobin"), set.table());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(master.count("mistakes_agreed"), 0);
+  EXPECT_GE(master.number_of(0, "errors_in_a_row"), 1);
+  EXPECT_EQ(master.number_of(1, "errors_in_a_row"), 0);
+}
+
+// What every mirror says of its own trouble stays trouble.
+TEST(QueryMistakes, AreNoKnownTroubleThatAllMirrorsHave) {
+  FakeSet set(2, json(R"({"error":"query: out of memory"})", 500));
+  RestingMaster master(calm(), set.table());
+  EXPECT_EQ(master.find().status, 502);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1);
+}
+
+// What the client wrote itself is no trouble of a mirror, however it is written.
+TEST(QueryMistakes, AreNotTroubleBecauseTheClientNamesSome) {
+  FakeSet set(2, json(R"({"error":"unknown option 'out of memory'"})", 500));
+  RestingMaster master(calm(), set.table());
+  for (const auto* option : {R"("out of memory":1)", R"("out\u0020of memory":1)"}) {
+    const auto body = fmt::format(R"({{"table":"t","options":{{{}}}}})", option);
+    EXPECT_EQ(master.search(body).status, 500) << option;
+  }
+  EXPECT_EQ(master.count("agent_attempts"), 2);
+  expect_healthy(master, 2);
+}
+
+TEST(QueryMistakes, OfPhrasesThatAreKnownNeedOneAttempt) {
+  for (const auto* error :
+       {"order by MVA is undefined", "can not aggregate non-scalar attribute 'x'",
+        "ambiguous attribute type 'x', use INTEGER(), BIGINT() or DOUBLE() to specify",
+        "alias 'x' must be unique (conflicts with another alias)", "RE2: error parsing '('",
+        "requested KNN search attribute 'x' not found"}) {
+    FakeSet set(2, json(fmt::format(R"({{"error":"{}"}})", error), 500));
+    RestingMaster master(calm(), set.table());
+    EXPECT_EQ(master.find().status, 500) << error;
+    EXPECT_EQ(master.count("agent_attempts"), 1) << error;
+    expect_healthy(master, 2);
+  }
+}
+
+// The second mirror is gone, but both said the same before.
+TEST(QueryMistakes, AreRememberedWhenOneMirrorIsLeft) {
+  FakeSet set(2);
+  for (std::size_t i = 0; i < 2; ++i) set[i].react(refusing(json(kStrange, 500)));
+  RestingMaster master(calm("ha_strategy = roundrobin"), set.table());
+  EXPECT_EQ(master.search(kBad).status, 500);
+  set[1].react(always({"", Reaction::Then::reset}));
+  // The query that finds out that it is gone fails.
+  int failed = 0;
+  for (int i = 0; i < 20; ++i) failed += master.search(kBad).status == 500 ? 0 : 1;
+  EXPECT_LE(failed, 1);
+  EXPECT_EQ(master.number_of(0, "errors_in_a_row"), 0);
+  EXPECT_GE(master.number_of(1, "errors_in_a_row"), 1);
+}
+
+// A mirror that has no other beside it is no proof against itself.
+TEST(QueryMistakes, AreNotKnownFromOneMirrorAlone) {
+  FakeSet set(1);
+  set[0].react(refusing(json(kStrange, 500)));
+  RestingMaster master(calm("agent_retry_delay = 1ms"), set.table());
+  const auto answer = master.search(kBad);
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_TRUE(answer.body.contains("the widget of this query cannot be turned")) << answer.body;
+  EXPECT_GE(master.number_of(0, "errors_in_a_row"), 1);
+}
+
+TEST(QueryMistakes, AreSeenWhereEachShardHasOneMirrorAndNoShardAnswers) {
+  FakeMirror a(refusing(json(kStrange, 500)));
+  FakeMirror b(refusing(json(kStrange, 500)));
+  RestingMaster master(calm("agent_retry_count = 0"),
+                       table_of({a.address() + ":products", b.address() + ":products"}));
+  const auto answer = master.search(kBad);
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_EQ(answer.body, kStrange);
+  EXPECT_EQ(master.count("mistakes_agreed"), 1);
+  expect_healthy(master, 1);
+  // Where another shard answers, the query is good.
+  b.react(always(nothing_found()));
+  EXPECT_EQ(master.search(kBad).status, 200);
+  EXPECT_EQ(master.number_of(0, "errors_in_a_row"), 1);
+}
+
+TEST(QueryMistakes, AreSeenOfAnUnknownServerWhenStatusAndJsonBodyAreTheSame) {
+  FakeSet set(2, json(R"({"error":{"type":"null_pointer_exception"},"status":500})", 500));
+  RestingMaster master(calm(), set.table("dialect = http\n route = /x\n reads = /x/*"));
+  EXPECT_EQ(post(master.port(), "/x/_search", "{}").status, 500);
+  EXPECT_EQ(master.count("mistakes_agreed"), 1);
+  expect_healthy(master, 2);
+  // A page of the web server in front says nothing of the request.
+  set.react({"HTTP/1.1 500 X\r\nContent-Length: 12\r\n\r\n<html/> oops"});
+  EXPECT_EQ(post(master.port(), "/x/_search", "{}").status, 500);
+  EXPECT_EQ(master.count("mistakes_agreed"), 1);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1);
+}
+
+TEST(QueryMistakes, OfStatementsAreSeenToo) {
+  FakeSet set(2, json(R"([{"total":0,"error":"the widget cannot be turned","warning":""}])"));
+  RestingMaster master(calm(), set.table());
+  EXPECT_EQ(post(master.port(), "/sql?mode=raw", "query=SELECT+*+FROM+t").status, 200);
+  EXPECT_EQ(master.count("mistakes_agreed"), 1);
+  expect_healthy(master, 2);
+}
+
+// A mirror that stops says 400 to requests that it does not take any more.
+TEST(StoppingMirror, IsInTroubleAndItsSearchesGoElsewhere) {
+  FakeSet set(2);
+  set[0].react(
+      always(json(R"({"error":"failed to receive HTTP request: interrupted, got SIGTERM"})", 400)));
+  RestingMaster master(calm("ha_strategy = roundrobin"), set.table());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(master.find().status, 200);
+  EXPECT_EQ(master.count("client_mistakes"), 0);
+  EXPECT_GE(set[0].requests(), 1u);
+}
+
+}  // namespace
+}  // namespace karmad::test

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace karmad::test {
+
+/// One member of RFC 1952. `level`: 0 (stored) to 9.
+std::string gzip(std::string_view plain, int level = 6);
+
+}  // namespace karmad::test
