@@ -11,6 +11,13 @@ constexpr std::hash<std::string_view> kHash;
 
 }  // namespace
 
+bool query_is_at_fault(const Complaints& said) {
+  constexpr std::size_t kEnough = 3;
+  if (said.alike < 2) return said.known && said.one_shard && !said.proven_left;
+  if (!said.proven_left && !said.unknown_left) return true;
+  return said.proven >= (said.known ? 2 : kEnough);
+}
+
 AgreedErrors::Entry* AgreedErrors::find(std::size_t hash) {
   const auto found = std::ranges::find_if(
       entries_, [&](const Entry& entry) { return entry.agreed && entry.hash == hash; });

@@ -11,6 +11,23 @@
 
 namespace karmad {
 
+/// What is known when a mirror has given an error that no phrase explains.
+struct Complaints {
+  std::size_t alike = 1;   ///< mirrors of the shard that said the same of this query, this one too
+  std::size_t proven = 0;  ///< of them, those that work by what other queries have shown
+  bool proven_left = false;   ///< a mirror that works has not been asked yet
+  bool unknown_left = false;  ///< one of which nothing is known has not been asked yet
+  bool known = false;         ///< mirrors agreed on this text lately
+  bool one_shard = true;      ///< no other shard will tell more
+};
+
+/// Whether they show that the query is at fault. Two mirrors that say the same do, unless a mirror
+/// is left that may answer: where some mirrors of a set break alike, the next one saves the query.
+/// As many witnesses as that takes are not asked for each query: two mirrors that work are enough
+/// for a text on which mirrors agreed lately, three for any. One is enough for such a text where no
+/// other mirror is known to work (docs/decisions/015-whose-mistake.md). Pure.
+bool query_is_at_fault(const Complaints& said);
+
 /// The errors that two mirrors gave alike lately, by their text: those texts are known to speak of
 /// queries. Of at most 64 texts the time is kept, not the text. Any thread; a lock, which only
 /// error answers take that no known phrase explains.

@@ -93,15 +93,20 @@ bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart&
   auto text = comparable(end.reply.status, said,
                          opaque ? std::span<const std::string>{} : std::span(asked.tables),
                          opaque ? std::string_view{} : std::string_view(asked.agent->name));
-  bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
-    return other.shard == part.shard && other.text == text && mirror_of(other).agent != asked.agent;
-  });
-  if (!agreed && order.plan == nullptr) {  // else other shards tell more
-    const auto& standings = part.shard->protection->standings;
-    agreed = (untried(query, order, part) & standings.groups().proven).empty() &&
-             is_known(query, order, text);
+  const auto stand = part.shard->protection->standings.groups();
+  const auto left = untried(query, order, part);
+  Complaints all{.proven = stand.proven.contains(mirror),
+                 .proven_left = !(left & stand.proven).empty(),
+                 .unknown_left = !(left & stand.unknown).empty(),
+                 .known = is_known(query, order, text),
+                 .one_shard = order.plan == nullptr};
+  for (const auto& other : query.complaints) {
+    if (other.shard != part.shard || other.text != text || mirror_of(other).agent == asked.agent)
+      continue;
+    ++all.alike;
+    all.proven += stand.proven.contains(other.mirror) ? 1 : 0;
   }
-  if (agreed) {
+  if (query_is_at_fault(all)) {
     tell(query, order, text);
     settle_complaints(query, order, part.shard, Outcome::client_mistake);
     return true;

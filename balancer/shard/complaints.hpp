@@ -19,10 +19,8 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
                        std::string_view agent);
 
 /// Whether the complaint of the part's mirror, at which the attempt `end` was just made, shows that
-/// the query is at fault: another mirror of this shard said the same of this query; or two mirrors
-/// did of another query lately, and no mirror is left to ask that is known to work (and there is no
-/// other shard). Then all complaints of this shard are settled, as if its mirrors had answered.
-/// Else this one is kept.
+/// the query is at fault, with what other mirrors of this shard said (query_is_at_fault()). Then
+/// all complaints of this shard are settled, as if its mirrors had answered. Else this one is kept.
 bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart& part,
                          std::size_t mirror, std::string_view said, const AttemptEnd& end);
 

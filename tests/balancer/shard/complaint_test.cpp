@@ -22,6 +22,31 @@ TEST(Complaint, IsComparedWithoutTheMirrorsOwnNames) {
   EXPECT_NE(comparable(500, "row 1", {}, {}), comparable(501, "row 1", {}, {}));
 }
 
+TEST(QueryIsAtFault, WhenTwoMirrorsAgreeAndNoneIsLeftThatMayAnswer) {
+  EXPECT_FALSE(query_is_at_fault({.alike = 1}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 1, .proven = 1}));
+  EXPECT_TRUE(query_is_at_fault({.alike = 2}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 2, .proven_left = true}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 2, .unknown_left = true}));
+  // Seven of eight that never answered anything prove nothing while the eighth is left.
+  EXPECT_FALSE(query_is_at_fault({.alike = 7, .proven = 0, .unknown_left = true, .known = true}));
+}
+
+TEST(QueryIsAtFault, WhenEnoughMirrorsThatWorkSaySo) {
+  EXPECT_FALSE(query_is_at_fault({.alike = 2, .proven = 2, .proven_left = true}));
+  EXPECT_TRUE(query_is_at_fault({.alike = 3, .proven = 3, .proven_left = true}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 3, .proven = 2, .proven_left = true}));
+  // … and fewer where mirrors agreed on the text lately.
+  EXPECT_TRUE(query_is_at_fault({.alike = 2, .proven = 2, .proven_left = true, .known = true}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 2, .proven = 1, .proven_left = true, .known = true}));
+}
+
+TEST(QueryIsAtFault, ByAKnownTextAloneWhereNoOtherMirrorIsKnownToWork) {
+  EXPECT_TRUE(query_is_at_fault({.alike = 1, .unknown_left = true, .known = true}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 1, .proven_left = true, .known = true}));
+  EXPECT_FALSE(query_is_at_fault({.alike = 1, .known = true, .one_shard = false}));
+}
+
 TEST(AgreedErrors, AreKnownForTenMinutesUnlessRefuted) {
   AgreedErrors agreed;
   const TimePoint t0{1h};
