@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <limits>
 #include <random>
@@ -371,15 +372,20 @@ void Server::reload() {
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
-  workers_.front()->post([this, next] {
+  // It is done when the last worker has it.
+  auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
+  workers_.front()->post([this, next, left] {
     next->take_over();
-    for (auto& worker : workers_) worker->post([&w = *worker, next] { w.topology(next); });
+    for (auto& worker : workers_)
+      worker->post([&w = *worker, next, left] {
+        w.topology(next);
+        if (left->fetch_sub(1) == 1) spdlog::info("reload: done, {} tables", next->tables.size());
+      });
     admission_->settings(next->settings, Loop::now());
     next->apply_limits();
     finder_->adopt(*next);
     if (!workers_.front()->draining()) ping_as(*next);
   });
-  spdlog::info("reload: done, {} tables", next->tables.size());
 }
 
 }  // namespace karmad

@@ -25,6 +25,34 @@ std::optional<std::string_view> take_value(JsonCursor& json) {
   return std::string_view(begin, static_cast<std::size_t>(after - begin));
 }
 
+namespace {
+
+bool separates(char c) {
+  return c == ',' || is_space(c);
+}
+
+}  // namespace
+
+std::optional<PassedMembers::Member> PassedMembers::next() {
+  while (at_ < end_ && separates(*at_)) ++at_;
+  if (at_ >= end_) return std::nullopt;
+  Member member;
+  const auto* after = after_passed_string(at_ + 1, end_);
+  member.name = {at_ + 1, static_cast<std::size_t>(after - at_ - 2)};
+  while (*after == ':' || is_space(*after)) ++after;
+  at_ = after;
+  if (*at_ == '"') {
+    after = after_passed_string(at_ + 1, end_);
+  } else if (*at_ == '{' || *at_ == '[') {
+    after = after_nested(at_, end_);
+  } else {
+    while (after < end_ && !separates(*after)) ++after;
+  }
+  member.value = {at_, static_cast<std::size_t>(after - at_)};
+  at_ = after;
+  return member;
+}
+
 std::optional<std::string_view> JsonMembers::next() {
   to_next();
   return take_key();

@@ -114,6 +114,25 @@ class JsonMembers {
   State state_;
 };
 
+/// The members of an object that was passed before (take_value()): nothing is checked again. Any
+/// other value has none.
+class PassedMembers {
+ public:
+  struct Member {
+    std::string_view name;  ///< raw, without quotes
+    std::string_view value;
+  };
+  explicit PassedMembers(std::string_view value)
+      : at_(is_object(value) ? value.data() + 1 : nullptr),
+        end_(is_object(value) ? value.data() + value.size() - 1 : nullptr) {}
+
+  std::optional<Member> next();
+
+ private:
+  const char* at_;
+  const char* end_;  ///< of the members: the closing brace
+};
+
 /// The same for the elements of an array.
 class JsonElements {
  public:

@@ -326,6 +326,19 @@ const char* after_string(const char* at, const char* end) {
   }
 }
 
+const char* after_passed_string(const char* at, const char* end) {
+  for (;; at += 2) {
+#if defined(__SSE2__)
+    at = skip_blocks(at, end, [](__m128i block) {
+      return _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                          _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+    });
+#endif
+    while (*at != '"' && *at != '\\') ++at;
+    if (*at == '"') return at + 1;
+  }
+}
+
 const char* after_scalar(const char* at, const char* end) {
   const char* after = nullptr;
   if (*at == '-' || is_digit(*at)) {

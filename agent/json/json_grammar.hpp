@@ -21,6 +21,9 @@ const char* after_nested_on_any_machine(const char* at, const char* end);
 /// From behind an opening quote to behind the closing one.
 const char* after_string(const char* at, const char* end);
 
+/// The same in text that was passed before: looks for the quote only.
+const char* after_passed_string(const char* at, const char* end);
+
 /// Behind a number, `true`, `false` or `null` that a separator, a bracket, white space or `end`
 /// follows.
 const char* after_scalar(const char* at, const char* end);

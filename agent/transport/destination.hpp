@@ -42,7 +42,8 @@ class Destination {
     std::atomic<std::uint32_t> open{0};             ///< connections of all workers
     std::atomic<std::uint32_t> waiting{0};          ///< attempts that wait for a connection
     std::atomic<std::int64_t> distrusted_until{0};  ///< µs: until then no connection is used twice
-    std::atomic<std::int64_t> last_query{0};        ///< when an attempt began last; µs, 0: never
+    std::atomic<std::uint32_t> quiet{0};  ///< answers behind which nothing came; since the last did
+    std::atomic<std::int64_t> last_query{0};  ///< when an attempt began last; µs, 0: never
   };
   Counts counts;
 

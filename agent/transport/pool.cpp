@@ -48,11 +48,13 @@ void Connection::unexpected() {
   }
   close();
   std::erase(pool_.idle_, this);
+  std::erase_if(pool_.watched_, [this](const auto& other) { return other.connection == this; });
 }
 
 void Pool::unasked() {
   loop_.unasked.add(1);
   const auto until = Loop::now() + kDistrust;
+  agent_->counts.quiet.store(0, std::memory_order_relaxed);
   agent_->counts.distrusted_until.store(until.time_since_epoch().count(),
                                         std::memory_order_relaxed);
 }
@@ -71,11 +73,47 @@ void Pool::give(ConnectionPtr connection) {
   if (!connection->reading()) connection->start_read(connection->room_);
   // That read may have found something at once; unexpected() will be told.
   if (!usable(*connection)) return connection->close();
+  if (to_be_watched()) return watch(std::move(connection));
   idle_.push_back(std::move(connection));
   next_waiter();
 }
 
+bool Pool::to_be_watched() const {
+  const auto quiet = agent_->counts.quiet.load(std::memory_order_relaxed);
+  if (quiet >= kQuietAnswers) return false;
+  const auto at_rest = idle_.size() + watched_.size() + connecting_;
+  return quiet < kFirstAnswers || !waiting_.empty() || local_ > at_rest + 1;
+}
+
+void Pool::watch(ConnectionPtr connection) {
+  watched_.push_back({std::move(connection), Loop::now() + kWatched});
+  set_watch_timer();
+}
+
+void Pool::set_watch_timer() {
+  if (watched_.empty() || std::exchange(timing_, true)) return;
+  watch_ends_.expires_after(watched_.front().until - Loop::now());
+  watch_ends_.async_wait([this](error_code) {
+    timing_ = false;
+    end_watches();
+  });
+}
+
+/// Those whose time is over are idle from now on.
+void Pool::end_watches() {
+  const auto now = Loop::now();
+  while (!watched_.empty() && watched_.front().until <= now) {
+    idle_.push_back(std::move(watched_.front().connection));
+    watched_.pop_front();
+    agent_->counts.quiet.fetch_add(1, std::memory_order_relaxed);
+    next_waiter();
+  }
+  set_watch_timer();
+}
+
 void Pool::clear() {
+  for (auto& [connection, until] : std::exchange(watched_, {})) connection->close();
+  watch_ends_.cancel();
   for (auto& connection : std::exchange(idle_, {})) connection->close();
 }
 
@@ -90,7 +128,13 @@ bool Pool::ready() {
 
 /// The one that has been idle for longest.
 void Pool::make_room() {
-  if (idle_.empty() || !waiting_.empty()) return;
+  if (!waiting_.empty()) return;
+  if (idle_.empty() && !watched_.empty()) {
+    const auto watched = std::move(watched_.front().connection);
+    watched_.pop_front();
+    return watched->close();
+  }
+  if (idle_.empty()) return;
   const auto oldest = std::move(idle_.front());
   idle_.erase(idle_.begin());
   oldest->close();
@@ -255,7 +299,11 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
   using Result = std::expected<Taken, NoConnection>;
   if (from == From::idle)
     if (auto idle = take_idle()) co_return Result(Taken{std::move(idle), /*reused=*/true, {}});
-  if (!waiting_.empty() || !try_open()) {
+  // A connection that is watched will be free sooner than a new one is of use.
+  const auto opens = [this, from](std::size_t requests) {
+    return (from == From::fresh || watched_.size() < requests) && try_open();
+  };
+  if (!waiting_.empty() || !opens(1)) {
     Place place(*this, stop);
     for (;;) {
       co_await place.wait();
@@ -263,7 +311,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
       if (place.told()) co_return Result(std::unexpected(*place.told()));
       if (waiting_.front() != &place) continue;  // strictly in order
       if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
-      if (try_open()) break;
+      if (opens(waiting_.size())) break;
     }
   }
   co_return co_await connect(stop);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <expected>
 #include <optional>
@@ -44,6 +45,11 @@ inline constexpr const char* kUnreachable = "cannot be reached: a ping got no an
 /// used last in, first out. Who has to wait for one is served first come, first served, as soon as
 /// one is given back or closed, or a connect has ended. While none is open a connect that fails is
 /// the answer to all requests that wait: what refused one refuses them all.
+///
+/// The first connections of an agent are not handed on at once: what comes late behind an answer
+/// would be taken for the next one. They are watched for kWatched first, and requests wait for
+/// them, until nothing came behind kFirstAnswers of the agent; while several requests are under way
+/// behind kQuietAnswers.
 class Pool final : ConnectionLimits::Member {
  public:
   /// The limits live as long as the agent, or as the pool.
@@ -51,6 +57,10 @@ class Pool final : ConnectionLimits::Member {
       : Member(limits, loop, agent), loop_(loop), agent_(std::move(agent)), look_up_(look_up) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
+
+  static constexpr std::uint32_t kFirstAnswers = 4;
+  static constexpr std::uint32_t kQuietAnswers = 32;
+  static constexpr Micros kWatched{10'000};
 
   struct Taken {
     ConnectionPtr connection;
@@ -79,12 +89,13 @@ class Pool final : ConnectionLimits::Member {
   bool outdated(const Connection& connection) const {
     return connection.generation != agent_->generation.load(std::memory_order_relaxed);
   }
-  std::size_t idle() const { return idle_.size(); }
+  /// Not in use, those included that are watched.
+  std::size_t idle() const { return idle_.size() + watched_.size(); }
   /// Whether take() has an idle connection to give at once, if no request waits; drops those of
   /// no use.
   bool ready();
   /// Nothing is open, being opened, waited for, or still to be told that it was closed.
-  bool unused() const { return local_ == 0 && waiting_.empty() && !serves_soon_; }
+  bool unused() const { return local_ == 0 && waiting_.empty() && !serves_soon_ && !timing_; }
 
  private:
   friend class Connection;
@@ -97,8 +108,17 @@ class Pool final : ConnectionLimits::Member {
     TimePoint until;
     std::uint64_t before = 0;
   };
+  /// Its answer has ended, and what comes behind it is waited for.
+  struct Watched {
+    ConnectionPtr connection;
+    TimePoint until;
+  };
   ConnectionPtr idle_one();
   bool distrusted() const;
+  bool to_be_watched() const;
+  void watch(ConnectionPtr connection);
+  void end_watches();
+  void set_watch_timer();
   bool usable(const Connection& connection) const {
     return connection.unasked() == Stream::Unasked::nothing && !outdated(connection) &&
            !distrusted();
@@ -117,6 +137,9 @@ class Pool final : ConnectionLimits::Member {
   std::shared_ptr<Destination> agent_;
   LookUp look_up_;
   std::vector<ConnectionPtr> idle_;
+  std::deque<Watched> watched_;  ///< the first to end first
+  asio::steady_timer watch_ends_{loop_.io};
+  bool timing_ = false;         ///< that timer runs
   std::deque<Place*> waiting_;  ///< the oldest first
   std::uint64_t places_ = 0;    ///< taken in the queue, ever
   std::optional<Refusal> refusal_;

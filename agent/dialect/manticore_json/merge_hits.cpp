@@ -168,18 +168,12 @@ class Merge {
     const auto is_attribute = [](const SortKey& key) { return key.by == SortKey::By::attribute; };
     if (std::ranges::none_of(keys, is_attribute)) return true;
     auto* const values = values_of(shard);
-    if (!source.empty()) {
-      JsonCursor json(source);
-      JsonMembers members(json);
-      while (const auto name = members.next()) {
-        const auto value = take_value(json);
-        if (!value) return false;
-        for (std::size_t k = 0; k < keys.size(); ++k)
-          if (is_attribute(keys[k]) && same_attribute(keys[k].name, *name))
-            values[k] = sort_value(*value);
-      }
-      if (!members.complete()) return false;
-    }
+    if (!source.empty() && !is_object(source)) return false;
+    PassedMembers members(source);
+    while (const auto member = members.next())
+      for (std::size_t k = 0; k < keys.size(); ++k)
+        if (is_attribute(keys[k]) && same_attribute(keys[k].name, member->name))
+          values[k] = sort_value(member->value);
     if (!texts_.empty()) read_paths(source, shard);
     return true;
   }
@@ -198,13 +192,9 @@ class Merge {
 
   static std::string_view last_member(std::string_view source, std::string_view attribute) {
     std::string_view found;
-    JsonCursor json(source);
-    JsonMembers members(json);
-    while (const auto name = members.next()) {
-      const auto value = take_value(json);
-      if (!value) break;  // never: the members were walked before
-      if (same_attribute(*name, attribute)) found = *value;
-    }
+    PassedMembers members(source);
+    while (const auto member = members.next())
+      if (same_attribute(member->name, attribute)) found = member->value;
     return found;
   }
 
@@ -267,18 +257,15 @@ void append_hit(std::string& out, const MergedHit& hit, const SourcePlan& source
   out += hit.bytes.substr(0, before);
   out += '{';
   bool first = true;
-  JsonCursor json(hit.source);
-  JsonMembers members(json);
-  while (const auto name = members.next()) {
-    const auto value = take_value(json);
-    if (!value) break;  // never: the members were walked when the hit was read
-    if (source.hides(*name)) continue;
+  PassedMembers members(hit.source);
+  while (const auto member = members.next()) {
+    if (source.hides(member->name)) continue;
     if (!first) out += ',';
     first = false;
     out += '"';
-    out += *name;
+    out += member->name;
     out += "\":";
-    out += *value;
+    out += member->value;
   }
   out += '}';
   out += hit.bytes.substr(before + hit.source.size());

@@ -1,11 +1,21 @@
 #include "agent/transport/loop/helper_pool.hpp"
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 
 namespace karmad {
+
+namespace {
+
+/// Where all cores are busy a worker that wakes goes first: small requests do not wait for long
+/// work.
+constexpr int kNice = 10;
+
+}  // namespace
 
 HelperPool::HelperPool(unsigned threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
   for (unsigned i = 0; i < threads; ++i) {
@@ -67,6 +77,7 @@ bool HelperPool::take_back(Job& job) {
 }
 
 void HelperPool::work() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
     news_.wait(lock, [this] { return ending_ || !jobs_.empty(); });

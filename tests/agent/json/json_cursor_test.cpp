@@ -319,5 +319,32 @@ TEST(AppendQuoted, MakesAnyBytesAValidJsonString) {
   EXPECT_EQ(out, "\"a\\\"b\\\\\\n\\u0001 \xC3\xA9 \xEF\xBF\xBD \xEF\xBF\xBD\"");
 }
 
+TEST(PassedMembers, AreThoseThatACheckingWalkFinds) {
+  for (
+      const std::string_view text :
+      {R"({})", R"({ })", R"({"a":1})", R"({"a":-1.5e3,"b":"x","c":null})",
+       R"( {"a" : "q\"u" , "b\\":[1,{"x":"]"}],"c":{"d":{}} , "e":true})",
+       R"({"a long name of more than sixteen bytes":"text of more than sixteen \\\" bytes, ÄÖÜ","b":""})",
+       R"({"n":"\u0041\\","m":false })"}) {
+    JsonCursor all(text);
+    const auto value = take_value(all);
+    ASSERT_TRUE(value) << text;
+    JsonCursor json(*value);
+    JsonMembers members(json);
+    PassedMembers passed(*value);
+    while (const auto name = members.next()) {
+      const auto expected = take_value(json);
+      const auto member = passed.next();
+      ASSERT_TRUE(expected && member) << text;
+      EXPECT_EQ(member->name, *name);
+      EXPECT_EQ(member->value, *expected);
+    }
+    EXPECT_TRUE(members.complete()) << text;
+    EXPECT_FALSE(passed.next()) << text;
+  }
+  for (const std::string_view other : {"", "[]", "1", R"("{}")"})
+    EXPECT_FALSE(PassedMembers(other).next()) << other;
+}
+
 }  // namespace
 }  // namespace karmad

@@ -51,6 +51,32 @@ TEST_F(Pools, GiveTheYoungestIdleConnectionFirst) {
   taken->connection->close();
 }
 
+TEST_F(Pools, WatchTheFirstConnectionsBeforeOthersGetThem) {
+  auto& quiet = at.agent->counts.quiet;
+  quiet = 0;
+  const auto in_use = at.connection();
+  for (std::uint32_t i = 0; i < Pool::kQuietAnswers; ++i) {
+    at.pool.give(at.connection());
+    EXPECT_FALSE(at.pool.take_idle());
+    EXPECT_EQ(at.pool.idle(), 1u);
+  }
+  EXPECT_EQ(at.open(), 2u);  // who needs a connection waited for the one that was watched
+  ASSERT_TRUE(turn_until(at.loop, [&] { return quiet == Pool::kQuietAnswers; }));
+  at.pool.give(at.connection());
+  const auto handed_on = at.pool.take_idle();
+  ASSERT_TRUE(handed_on);
+  handed_on->close();
+  in_use->close();
+}
+
+TEST_F(Pools, DoNotWatchAConnectionWithoutOthersForLong) {
+  at.agent->counts.quiet = Pool::kFirstAnswers;
+  at.pool.give(at.connection());
+  const auto connection = at.pool.take_idle();
+  ASSERT_TRUE(connection);
+  connection->close();
+}
+
 TEST_F(Pools, OpenANewOneWhenAskedToThoughOthersAreIdle) {
   at.pool.give(at.connection());
   Stop stop(at.loop);

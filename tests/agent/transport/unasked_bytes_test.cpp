@@ -212,6 +212,19 @@ TEST_F(LateUnaskedBytes, CloseAnIdleConnectionAndCountAgainstTheAgent) {
   EXPECT_FALSE(end.stale);
 }
 
+TEST_F(LateUnaskedBytes, ReachNobodyBehindTheFirstAnswerOfAnAgent) {
+  auto& quiet = at.agent->counts.quiet;
+  quiet = 0;
+  at.pool.give(at.pool.take_idle());
+  EXPECT_FALSE(at.pool.take_idle());
+  EXPECT_EQ(at.pool.idle(), 1U);
+  mirror.send_rest();
+  ASSERT_TRUE(turn_until(at.loop, [&] { return at.loop.unasked.get() == 1; }));
+  EXPECT_EQ(at.pool.idle(), 0U);
+  EXPECT_EQ(quiet, 0U);
+  EXPECT_EQ(ask().reply.status, 200);
+}
+
 TEST_F(LateUnaskedBytes, MakeEveryConnectionOfTheAgentServeOnlyOneRequestForAWhile) {
   auto& until = at.agent->counts.distrusted_until;
   mirror.send_rest();
