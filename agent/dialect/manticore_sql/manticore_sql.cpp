@@ -8,6 +8,7 @@
 #include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 
 namespace karmad {
 
@@ -130,9 +131,7 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
 }
 
 void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {
-  out += "{\"error\":";
-  append_json_quoted(out, reason);
-  out += '}';
+  append_error_body(out, reason);
 }
 
 }  // namespace karmad
