@@ -54,6 +54,15 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
 
 }  // namespace
 
+Subject ManticoreSql::subject(const ClientRequest& request) const {
+  return is_select(request) ? Subject::search : Subject::exempt;
+}
+
+std::expected<std::string, ClientError> ManticoreSql::statement(
+    const ClientRequest& request) const {
+  return statement_of(request);
+}
+
 std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
   const auto statement = statement_of(request);
   if (!statement) return std::unexpected(statement.error());
