@@ -89,10 +89,10 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
 bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart& part,
                          std::size_t mirror, std::string_view said, const AttemptEnd& end) {
   const auto& asked = (*part.shard->mirrors)[mirror];
-  const bool understood = order.table.dialect.capabilities.understands_errors;
+  const bool opaque = !order.table.dialect.capabilities.understands_errors;
   auto text = comparable(end.reply.status, said,
-                         understood ? std::span(asked.tables) : std::span<const std::string>{},
-                         understood ? std::string_view(asked.agent->name) : std::string_view{});
+                         opaque ? std::span<const std::string>{} : std::span(asked.tables),
+                         opaque ? std::string_view{} : std::string_view(asked.agent->name));
   bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
     return other.shard == part.shard && other.text == text && mirror_of(other).agent != asked.agent;
   });
