@@ -354,7 +354,8 @@ void Server::reload() {
   spdlog::info("reading {} again", config_path_);
   reopen_logs();
   // A pipe could keep this thread waiting, and with it the signals that end the process.
-  auto loaded = load(config_path_, real_surroundings(), FileKind::regular, judge);
+  auto loaded =
+      load(config_path_, real_surroundings(), FileKind::regular, judge_with(hooks_.dialects));
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)

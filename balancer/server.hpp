@@ -30,6 +30,7 @@ struct StartFailure {
 struct Hooks {
   Selector selector;                ///< its own word on which mirrors are acceptable (SS-020)
   std::vector<UserHandle> handles;  ///< in this order, before a request is routed
+  Dialects dialects = karmad::dialects();  ///< those that tables may name; outlive the server
 };
 
 /// The whole tree of objects: workers with their threads, listeners, pingers, the topology; and the
@@ -65,7 +66,8 @@ class Server {
     return {.registry = *registry_,
             .workers = workers_wanted_,
             .loops = loops_,
-            .selector = hooks_.selector};
+            .selector = hooks_.selector,
+            .dialects = hooks_.dialects};
   }
 
   std::string config_path_;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/dialects.hpp"
+#include "agent/dialect/manticore/manticore.hpp"
 #include "tests/support/counted_allocations.hpp"
 
 namespace karmad {

@@ -23,10 +23,6 @@ bool is_target(std::string_view text) {
          });
 }
 
-bool is_path(std::string_view text) {
-  return is_target(text) && text.find('?') == std::string_view::npos;
-}
-
 class Checker {
  public:
   Checker(const Settings& settings, Problems& problems, Problems& notices)
@@ -38,7 +34,6 @@ class Checker {
     check_instance();
     check_admission();
     for (const auto& table : settings_.tables) check_table(table);
-    check_routes();
   }
 
  private:
@@ -366,7 +361,6 @@ class Checker {
                      table.agent_query_timeout.value_or(searchd_.agent_query_timeout));
     check_search_times(table);
     check_burst("request", table.request_rate, table.request_burst);
-    check_dialect(table);
   }
 
   void check_shard(const ShardSettings& shard) {
@@ -389,69 +383,6 @@ class Checker {
       notice(shard.at, "no connection is kept: persistent_connections_limit is 0");
   }
 
-  void check_dialect(const TableSettings& table) {
-    const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
-    if (table.dialect.value != "http") {
-      if (has_route) problem(table.route.at, "route needs dialect = http");
-      if (!table.reads.empty()) problem(table.reads_at, "reads needs dialect = http");
-      if (table.path && !has_route)
-        notice(table.path->at, "path is ignored: it means something with dialect = http only");
-      return;
-    }
-    if (table.shards.size() > 1)
-      problem(table.shards[1].at,
-              fmt::format("dialect = http cannot merge: table {} must have one shard, not {}",
-                          in_quotes(table.name), table.shards.size()));
-    if (!has_route)
-      problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is http",
-                                    in_quotes(table.name)));
-    else
-      check_path("route", table.route.value, table.route.at);
-    if (table.path) check_path("path", table.path->value, table.path->at);
-    for (const auto& read : table.reads) check_reads(read, table);
-  }
-
-  /// A pattern that no path of the table's route can match is a mistake.
-  void check_reads(const std::string& pattern, const TableSettings& table) {
-    if (!check_path("reads", pattern, table.reads_at)) return;
-    const auto star = pattern.find('*');
-    if (star != std::string::npos && star + 1 != pattern.size())
-      return problem(table.reads_at,
-                     fmt::format("reads: {} matches nothing: '*' stands for the rest of a path, so "
-                                 "only at its end, as in {}",
-                                 in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
-    const auto begins = std::string_view(pattern).substr(0, star);
-    const std::string_view route = table.route.value;
-    const bool inside =
-        begins.starts_with(route) &&
-        (route.ends_with('/') || begins.size() == route.size() || begins[route.size()] == '/');
-    const bool covers = star != std::string::npos && route.starts_with(begins);
-    if (!inside && !covers && is_path(table.route.value))
-      problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
-                                          "below its route {}",
-                                          in_quotes(pattern), in_quotes(route)));
-  }
-
-  bool check_path(std::string_view key, const std::string& path, const Place& at) {
-    const bool right = is_path(path);
-    if (!right)
-      problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
-    return right;
-  }
-
-  void check_routes() {
-    std::map<std::string, Place> seen;
-    for (const auto& table : settings_.tables) {
-      if (table.dialect.value != "http" || table.route.value.empty()) continue;
-      auto route = table.route.value;
-      while (route.size() > 1 && route.ends_with('/')) route.pop_back();
-      const auto [old, is_new] = seen.emplace(route, table.route.at);
-      if (!is_new)
-        problem(table.route.at, fmt::format("the route {} is taken already, in {}",
-                                            in_quotes(table.route.value), text(old->second)));
-    }
-  }
-
   const Settings& settings_;
   const InstanceSettings& searchd_;
   Problems& problems_;
@@ -459,6 +390,10 @@ class Checker {
 };
 
 }  // namespace
+
+bool is_path(std::string_view text) {
+  return is_target(text) && text.find('?') == std::string_view::npos;
+}
 
 void check(const Settings& settings, Problems& problems, Problems& notices) {
   Checker(settings, problems, notices).run();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -134,18 +135,33 @@ struct DialectSettings {
   unsigned max_json_depth = 128;
 };
 
+/// What a request is, as far as its ticket needs it (AC-062).
+enum class Subject : std::uint8_t {
+  exempt,  ///< needs none: it is about karmad itself, or frees what a mirror holds
+  search,  ///< may run twice
+  update,  ///< runs once
+};
+
 /// The language of a backend: pure functions on bytes, safe to call from any worker.
 class Dialect {
  public:
   virtual ~Dialect() = default;
 
+  /// What the request is, where its path does not tell: asked of requests to a route and to an
+  /// endpoint of statements, before parse(). Allocates little, however long the request.
+  virtual Subject subject(const ClientRequest&) const { return Subject::search; }
+
+  /// The statement of a request to an endpoint of statements, or why there is none.
+  virtual std::expected<std::string, ClientError> statement(const ClientRequest& request) const;
+
   /// Which table is asked, whether the query may run twice, and its own options.
   virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
 
-  /// How the query is put to `shards` > 1 shards, or why it cannot be merged.
+  /// How the query is put to `shards` > 1 shards, or why it cannot be merged. A dialect that merges
+  /// nothing need not say why.
   virtual std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                                       const Parsed& parsed,
-                                                                      std::size_t shards) const = 0;
+                                                                      std::size_t shards) const;
 
   /// The request for a mirror that calls the table `tables`. Without `plan` the client's own
   /// request with nothing changed but the table's name. `buffer` is cleared and may hold parts.

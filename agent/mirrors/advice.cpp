@@ -8,6 +8,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "agent/json/json_tree.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -79,25 +81,11 @@ std::optional<Micros> until(std::string_view date, WallTime now) {
 }
 
 std::optional<Micros> told_delay(const Head& head, WallTime now) {
-  for (const auto* name : {"Retry-After-Ms", "x-ms-retry-after-ms"})
+  for (const auto name : {kRetryAfterMs, kMsRetryAfterMs})
     if (const auto count = digits(head.find(name))) return bounded(*count, 1ms);
-  const auto after = head.find("Retry-After");
+  const auto after = head.find(kRetryAfter);
   if (const auto count = digits(after)) return bounded(*count, 1s);
   return until(after, now);
-}
-
-std::string_view view(const Json& string) {
-  return {string.GetString(), string.GetStringLength()};
-}
-
-const Json* field(const Json* object, const char* name) {
-  if (object == nullptr || !object->IsObject()) return nullptr;
-  const auto found = object->FindMember(name);
-  return found == object->MemberEnd() ? nullptr : &found->value;
-}
-
-std::string_view text(const Json* value) {
-  return value != nullptr && value->IsString() ? view(*value) : std::string_view();
 }
 
 template <class Each>
@@ -128,27 +116,28 @@ struct Said {
 
   /// An error, or one of the causes an engine names below it.
   void cause(const Json* object) {
-    const auto type = text(field(object, "type"));
+    const auto type = text_of(member_of(object, "type"));
     if (type == "es_rejected_execution_exception") refused = true;
-    if (type == "circuit_breaking_exception" && text(field(object, "durability")) == "TRANSIENT")
+    if (type == "circuit_breaking_exception" &&
+        text_of(member_of(object, "durability")) == "TRANSIENT")
       refused = true;
   }
 
   /// The top of the body or its `error`; what was said before stands.
   void object(const Json* object) {
     for (const auto* list : {"labels", "errorLabels"})
-      for_each_element(field(object, list), [&](const Json& word) { label(text(&word)); });
+      for_each_element(member_of(object, list), [&](const Json& word) { label(text_of(&word)); });
     cause(object);
-    cause(field(object, "caused_by"));
-    for_each_element(field(object, "root_cause"), [&](const Json& each) { cause(&each); });
-    const auto type = text(field(object, "type"));
+    cause(member_of(object, "caused_by"));
+    for_each_element(member_of(object, "root_cause"), [&](const Json& each) { cause(&each); });
+    const auto type = text_of(member_of(object, "type"));
     if (type == "generation_too_low") generation_low = true;
     if (type == "draining") draining = true;
     for (const auto* words : {"error", "reason", "message"})
-      if (says_maxed_out(text(field(object, words)))) refused = true;
-    const auto* sub = field(object, "subStatus");
+      if (says_maxed_out(text_of(member_of(object, words)))) refused = true;
+    const auto* sub = member_of(object, "subStatus");
     if (!sub_status && sub != nullptr && sub->IsUint()) sub_status = sub->GetUint();
-    const auto* base = field(object, "baseBackoffMS");
+    const auto* base = member_of(object, "baseBackoffMS");
     if (!backoff_base && base != nullptr && base->IsNumber()) backoff_base = wait(*base);
   }
 
@@ -172,13 +161,13 @@ Said said_in(std::string_view body) {
   document.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
   if (document.HasParseError()) return said;
   const Json* top = &document;
-  said.object(field(top, "error"));
+  said.object(member_of(top, "error"));
   said.object(top);
   return said;
 }
 
 std::optional<std::uint32_t> sub_status_in(const Head& head) {
-  for (const auto* name : {"X-Sub-Status", "x-ms-substatus"})
+  for (const auto name : {kSubStatus, kMsSubStatus})
     if (const auto number = digits(head.find(name)); number && *number <= UINT32_MAX)
       return static_cast<std::uint32_t>(*number);
   return std::nullopt;
@@ -203,7 +192,7 @@ Advice advice_of(int status, const Head& head, std::string_view body, WallTime n
   if (status < 400) return {};
   auto said = said_in(body);
   for (const auto& field : head.all())
-    if (wire::same_word(field.name, "X-Error-Labels"))
+    if (wire::same_word(field.name, kErrorLabels))
       wire::for_each_element(field.value, [&](std::string_view word) { said.label(word); });
 
   Advice advice{.overload = said.overload,

@@ -5,6 +5,8 @@
 
 #include <iterator>
 
+#include "agent/json/json_tree.hpp"
+
 namespace karmad {
 
 namespace {
@@ -51,28 +53,18 @@ std::string_view words(What what) {
   return "says that it is shutting down";
 }
 
-const Json* field(const Json* object, const char* name) {
-  if (object == nullptr || !object->IsObject()) return nullptr;
-  const auto found = object->FindMember(name);
-  return found == object->MemberEnd() ? nullptr : &found->value;
-}
-
-std::string_view view(const Json& string) {
-  return {string.GetString(), string.GetStringLength()};
-}
-
 std::optional<VersionMark> version_in(const Json* object) {
-  const auto* version = field(object, "version");
-  const auto* process_id = field(version, "process_id");
-  const auto* counter = field(version, "counter");
+  const auto* version = member_of(object, "version");
+  const auto* process_id = member_of(version, "process_id");
+  const auto* counter = member_of(version, "counter");
   if (process_id == nullptr || !process_id->IsString()) return std::nullopt;
   if (counter == nullptr || !counter->IsInt64()) return std::nullopt;
-  return VersionMark{std::string(view(*process_id)), counter->GetInt64()};
+  return VersionMark{std::string(text_of(*process_id)), counter->GetInt64()};
 }
 
 /// What one object says, without a look at those inside it.
 std::optional<UseError> said_by(const Json* object) {
-  const auto* code = field(object, "code");
+  const auto* code = member_of(object, "code");
   if (code != nullptr && code->IsNumber()) {  // decides, even when it means something else
     const auto what = code->IsInt64() ? meant_by(code->GetInt64()) : std::nullopt;
     if (!what) return std::nullopt;
@@ -81,8 +73,8 @@ std::optional<UseError> said_by(const Json* object) {
                     .why = fmt::format("{} (code {})", words(*what), code->GetInt64()),
                     .nothing_done = is_refusal(*what, code->GetInt64())};
   }
-  const auto* type = field(object, "type");
-  const auto what = type != nullptr && type->IsString() ? meant_by(view(*type)) : std::nullopt;
+  const auto* type = member_of(object, "type");
+  const auto what = type != nullptr && type->IsString() ? meant_by(text_of(*type)) : std::nullopt;
   if (!what) return std::nullopt;
   return UseError{.what = *what,
                   .version = version_in(object),
@@ -94,14 +86,14 @@ std::optional<UseError> said_by(const Json* object) {
 bool tells_of_effects(const Json* object) {
   for (const auto* list :
        {"items", "writeErrors", "writeConcernError", "writeConcernErrors", "upserted"}) {
-    const auto* value = field(object, list);
+    const auto* value = member_of(object, list);
     if (value == nullptr) continue;
     if ((value->IsArray() && !value->Empty()) || (value->IsObject() && !value->ObjectEmpty()))
       return true;
   }
   for (const auto* count : {"n", "nInserted", "nUpserted", "nMatched", "nModified", "nRemoved",
                             "created", "updated", "deleted", "inserted", "replaced"}) {
-    const auto* value = field(object, count);
+    const auto* value = member_of(object, count);
     if (value == nullptr) continue;
     if (value->IsTrue() || (value->IsNumber() && value->GetDouble() != 0)) return true;
   }
@@ -118,11 +110,12 @@ std::optional<UseError> state_error(std::string_view body) {
   if (document.HasParseError()) return std::nullopt;
 
   const Json* top = &document;
-  for (const auto* object : {top, field(top, "error"), field(top, "writeConcernError")}) {
+  for (const auto* object : {top, member_of(top, "error"), member_of(top, "writeConcernError")}) {
     auto error = said_by(object);
     if (!error) continue;
     if (!error->version) error->version = version_in(top);
-    if (tells_of_effects(top) || tells_of_effects(field(top, "error"))) error->nothing_done = false;
+    if (tells_of_effects(top) || tells_of_effects(member_of(top, "error")))
+      error->nothing_done = false;
     return error;
   }
   return std::nullopt;

@@ -69,15 +69,12 @@ std::optional<Document> parse_answer(std::string_view json) {
 }
 
 const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name) {
-  if (!of.IsObject()) return nullptr;
-  const auto found = of.FindMember(
-      rapidjson::Value(rapidjson::StringRef(name.data(), static_cast<SizeType>(name.size()))));
-  return found == of.MemberEnd() || found->value.IsNull() ? nullptr : &found->value;
+  const auto* found = member_of(&of, name);
+  return found == nullptr || found->IsNull() ? nullptr : found;
 }
 
 std::string_view text_member(const rapidjson::Value& of, std::string_view name) {
-  const auto* found = member(of, name);
-  return found != nullptr && found->IsString() ? text_of(*found) : std::string_view{};
+  return text_of(member_of(&of, name));
 }
 
 bool add_tag(Tags& tags, std::string_view name, std::string_view value) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/json/json_tree.hpp"
 #include "strategies/tags.hpp"
 
 namespace karmad {
@@ -18,10 +19,6 @@ const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name
 
 /// The member's text; empty when it is missing or no string.
 std::string_view text_member(const rapidjson::Value& of, std::string_view name);
-
-inline std::string_view text_of(const rapidjson::Value& string) {
-  return {string.GetString(), string.GetStringLength()};
-}
 
 /// Most labels a mirror may have; more are a mistake, and would be walked at every pick.
 inline constexpr std::size_t kMaxTags = 64;

@@ -43,7 +43,7 @@ struct Query : RequestFields {
   Task<Answer> (*answer_anew)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
   Parsed parsed;  ///< what its dialect understood of it, once it did
-  /// The head the request came with; its fields travel on where the dialect is opaque.
+  /// The head the request came with; its fields travel on where the dialect passes them.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address
   TimePoint began;

@@ -6,8 +6,8 @@
 #include <array>
 #include <charconv>
 
-#include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/dialect/manticore_sql/statement.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/packed_body.hpp"
@@ -14,70 +13,29 @@
 namespace karmad {
 namespace {
 
-/// How an endpoint's requests choose a mirror (SS-100 … SS-107).
-enum class Class : std::uint8_t {
-  own,                ///< answered here: no mirror is chosen
-  may_use_secondary,  ///< takes a read preference, else the configured one (SS-105)
-  write,              ///< the primary; a read preference is an error (SS-100, SS-103)
-};
-
-struct Endpoint {
+/// What karmad tells of itself, at exactly this path. Its requests choose no mirror.
+struct OwnEndpoint {
   std::string_view path;
-  std::string_view methods;  ///< as the field Allow lists them
   Handler handler;
-  Class how = Class::own;
-  Subject subject = Subject::exempt;  ///< of statements: of those that search
-  bool statements = false;            ///< its requests are SQL, which says what they are
 };
+constexpr std::string_view kOwnMethods = "GET, HEAD";
 
-/// Everything karmad answers itself or understands. What is not here may be the route of a table of
-/// dialect `http`; else it is unknown. `/` gives way to a route.
-constexpr std::array<Endpoint, 22> kEndpoints{{
-    {"/", "GET, HEAD", answer_banner},
-    {"/healthz", "GET, HEAD", answer_healthy},
-    {"/readyz", "GET, HEAD", answer_ready},
-    {"/agents", "GET, HEAD", answer_agents},
-    {"/hello", "GET, HEAD", answer_hello},
-    {"/status", "GET, HEAD", answer_status},
-    {"/admission", "GET, HEAD", answer_admission},
-    {"/search", "POST", answer_search, Class::may_use_secondary, Subject::search},
-    {"/json/search", "POST", answer_search, Class::may_use_secondary, Subject::search},
-    {"/sql", "GET, POST", answer_sql, Class::may_use_secondary, Subject::search, true},
-    {"/cli_json", "GET, POST", answer_sql, Class::may_use_secondary, Subject::search, true},
-    {"/cli", "GET, POST", answer_cli, Class::may_use_secondary, Subject::search, true},
-    {"/insert", "POST", answer_update, Class::write, Subject::update},
-    {"/replace", "POST", answer_update, Class::write, Subject::update},
-    {"/update", "POST", answer_update, Class::write, Subject::update},
-    {"/delete", "POST", answer_update, Class::write, Subject::update},
-    {"/bulk", "POST", answer_update, Class::write, Subject::update},
-    {"/json/insert", "POST", answer_update, Class::write, Subject::update},
-    {"/json/replace", "POST", answer_update, Class::write, Subject::update},
-    {"/json/update", "POST", answer_update, Class::write, Subject::update},
-    {"/json/delete", "POST", answer_update, Class::write, Subject::update},
-    {"/json/bulk", "POST", answer_update, Class::write, Subject::update},
-}};
-
-/// A number that no other endpoint has; other paths may share it.
-constexpr std::size_t slot_of(std::string_view path) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(path[i]); };
-  return (path.size() * 4 + at(path.size() - 1) * 24U + at(path.size() / 2)) % 64;
-}
-
-constexpr auto kSlots = [] {
-  std::array<const Endpoint*, 64> slots{};
-  for (const auto& known : kEndpoints) {
-    auto& slot = slots[slot_of(known.path)];
-    if (slot != nullptr) throw "two endpoints with one number: choose other factors in slot_of()";
-    slot = &known;
-  }
-  return slots;
-}();
+/// What is not here may be served by a dialect, or be the route of a table; else it is unknown. `/`
+/// gives way to a route.
+constexpr std::array kOwnEndpoints{
+    OwnEndpoint{"/", answer_banner},
+    OwnEndpoint{"/healthz", answer_healthy},
+    OwnEndpoint{"/readyz", answer_ready},
+    OwnEndpoint{"/agents", answer_agents},
+    OwnEndpoint{"/hello", answer_hello},
+    OwnEndpoint{"/status", answer_status},
+    OwnEndpoint{"/admission", answer_admission},
+};
 
 /// The endpoint of that path. Asked several times for each request.
-const Endpoint* endpoint_at(std::string_view path) {
-  if (path.empty()) return nullptr;
-  const auto* known = kSlots[slot_of(path)];
-  return known != nullptr && known->path == path ? known : nullptr;
+const OwnEndpoint* own_endpoint_at(std::string_view path) {
+  const auto* found = std::ranges::find(kOwnEndpoints, path, &OwnEndpoint::path);
+  return found == kOwnEndpoints.end() ? nullptr : found;
 }
 
 bool allows(std::string_view methods, std::string_view method) {
@@ -90,23 +48,23 @@ bool allows(std::string_view methods, std::string_view method) {
 }
 
 /// Whether a route of that path is asked instead.
-bool gives_way(const Endpoint& endpoint) {
+bool gives_way(const OwnEndpoint& endpoint) {
   return endpoint.path == "/";
 }
 
-/// A request whose body has to be unpacked before it can be understood.
-Task<Answer> unpacked(Query& query, const Endpoint& found, Scatter scatter) {
-  auto refused = co_await unpack_body(query);
-  if (refused) co_return *std::move(refused);
-  auto answer = co_await found.handler(query, scatter);
-  co_return answer;
-}
-
 /// The endpoint of ours that is asked, if it is one: `/` gives way to a route.
-const Endpoint* known(const Query& query) {
-  const auto* found = endpoint_at(query.request.path);
+const OwnEndpoint* own_endpoint(const Query& query) {
+  const auto* found = own_endpoint_at(query.request.path);
   if (found == nullptr) return nullptr;
   return gives_way(*found) && query.topology->route("/") ? nullptr : found;
+}
+
+/// A request whose body has to be unpacked before it can be understood.
+Task<Answer> unpacked(Query& query, const ServedPath& served, Scatter scatter) {
+  auto refused = co_await unpack_body(query);
+  if (refused) co_return *std::move(refused);
+  auto answer = co_await answer_served(query, served, scatter);
+  co_return answer;
 }
 
 Answer refused(Query& query, const FieldMistake& mistake) {
@@ -126,10 +84,11 @@ Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
   if (const auto trouble = trouble_with_path(query.request.path); !trouble.empty())
     return at_once(
         bad_request(query, 400, fmt::format("a path with {} is not passed on", trouble)));
-  auto parsed = table.opaque->parse(query.request);
+  auto parsed = table.routed->parse(query.request);
+  if (!parsed) return at_once(bad_request(query, parsed.error().status, parsed.error().reason));
   if (query.preference && !parsed->read) return at_once(no_preference(query));
   query.parsed = *std::move(parsed);
-  return scatter(query, table, *table.opaque);
+  return scatter(query, table, *table.routed);
 }
 
 /// The methods of a path, without asking for what it answers (RFC 9110 section 9.3.7).
@@ -140,58 +99,88 @@ Answer options(std::string_view methods) {
   return told;
 }
 
-/// Answers at a path of ours, when its method is one that it answers.
-Task<Answer> answer_own(Query& query, const Endpoint& found, Scatter scatter) {
-  query.operation = found.path.substr(1);
-  if (query.request.method == "OPTIONS") return at_once(options(found.methods));
-  if (allows(found.methods, query.request.method)) {
-    const bool packed = found.how != Class::own && is_packed(query);
-    return packed ? unpacked(query, found, scatter) : found.handler(query, scatter);
+/// What a path answers that has these methods, when the request is none of them, or asks for them;
+/// nothing: it is one of them.
+std::optional<Answer> answer_to_method(Query& query, std::string_view path,
+                                       std::string_view methods) {
+  query.operation = path.substr(1);
+  if (query.request.method == "OPTIONS") return options(methods);
+  if (allows(methods, query.request.method)) return std::nullopt;
+  auto no = bad_request(query, 405,
+                        fmt::format("{} answers {}, not {}", path, methods, query.request.method));
+  no.allow = methods;
+  return no;
+}
+
+Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
+  if (auto told = answer_to_method(query, found.path, kOwnMethods))
+    return at_once(*std::move(told));
+  return found.handler(query);
+}
+
+Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto& endpoint = served.endpoint;
+  if (query.preference && endpoint.subject == Subject::update) {
+    query.operation = endpoint.path.substr(1);
+    return at_once(no_preference(query));
   }
-  auto no = bad_request(
-      query, 405,
-      fmt::format("{} answers {}, not {}", found.path, found.methods, query.request.method));
-  no.allow = found.methods;
-  return at_once(std::move(no));
+  if (auto told = answer_to_method(query, endpoint.path, endpoint.methods))
+    return at_once(*std::move(told));
+  return is_packed(query) ? unpacked(query, served, scatter)
+                          : answer_served(query, served, scatter);
 }
 
 }  // namespace
 
 Subject subject_of(const Query& query) {
-  if (const auto* found = known(query)) {
+  if (const auto* served = query.topology->served(query.request.path)) {
+    const auto& endpoint = served->endpoint;
     // Of a compressed statement it is not known what it is: it counts as the search that it may be.
-    if (!found->statements || is_packed(query)) return found->subject;
-    return is_select(query.request) ? found->subject : Subject::exempt;
+    const bool asks = endpoint.statements != Statements::none && !is_packed(query);
+    return asks ? served->dialect->subject(query.request) : endpoint.subject;
   }
+  if (own_endpoint(query) != nullptr) return Subject::exempt;
   const auto* table = query.topology->route(query.request.path);
-  if (table == nullptr) return Subject::exempt;
-  const auto parsed = table->opaque->parse(query.request);
-  if (parsed->follow_up) return Subject::exempt;  // it frees what its mirror holds (AC-005)
-  return parsed->read ? Subject::search : Subject::update;
+  return table == nullptr ? Subject::exempt : table->routed->subject(query.request);
 }
 
-std::optional<Subject> subject_of(std::string_view path) {
-  const auto* found = endpoint_at(path);
-  if (found == nullptr || gives_way(*found) || found->statements) return std::nullopt;
-  return found->subject;
+std::optional<Subject> subject_of(const Topology& topology, std::string_view path) {
+  if (const auto* served = topology.served(path)) {
+    if (served->endpoint.statements != Statements::none) return std::nullopt;
+    return served->endpoint.subject;
+  }
+  if (answers_itself(path)) return Subject::exempt;
+  return std::nullopt;
 }
 
-bool is_own_path(std::string_view path) {
-  return path != "/" && endpoint_at(path) != nullptr;
+bool is_own_path(std::string_view path, Dialects known) {
+  const auto serves_it = [path](const DialectKind* kind) {
+    const auto of = kind->endpoints;
+    return std::ranges::find(of, path, &DialectEndpoint::path) != of.end();
+  };
+  return answers_itself(path) || std::ranges::any_of(known, serves_it);
 }
 
 bool answers_itself(std::string_view path) {
-  const auto* found = endpoint_at(path);
-  return found != nullptr && found->how == Class::own && !gives_way(*found);
+  const auto* found = own_endpoint_at(path);
+  return found != nullptr && !gives_way(*found);
+}
+
+Judge judge_with(Dialects known) {
+  return [known](const Settings& settings, Problems& problems, Problems& notices) {
+    Topology::judge(settings, known, problems, notices);
+    for (const auto& table : settings.tables) {
+      const auto* kind = find_dialect(known, table.dialect.value);
+      if (kind != nullptr && kind->is_routed() && is_own_path(table.route.value, known))
+        problems.push_back(
+            {table.route.at, fmt::format("karmad answers '{}' itself; a route needs another path",
+                                         table.route.value)});
+    }
+  };
 }
 
 void judge(const Settings& settings, Problems& problems, Problems& notices) {
-  Topology::judge(settings, problems, notices);
-  for (const auto& table : settings.tables)
-    if (table.dialect.value == "http" && is_own_path(table.route.value))
-      problems.push_back({table.route.at, fmt::format("karmad answers '{}' itself; a route needs "
-                                                      "another path",
-                                                      table.route.value)});
+  judge_with(dialects())(settings, problems, notices);
 }
 
 namespace {
@@ -210,19 +199,14 @@ Task<Answer> answer_anew(Query& query, Scatter scatter) {
 Task<Answer> answer(Query& query, Scatter scatter) {
   query.answer_anew = answer_anew;
   if (query.request.path == "*") return at_once(options("GET, HEAD, POST, OPTIONS"));
-  const auto* const found = known(query);
+  const auto* const served = query.topology->served(query.request.path);
   // What a request says of mirrors means nothing to an answer about karmad itself.
-  if (found != nullptr && found->how == Class::own) return answer_own(query, *found, scatter);
+  if (served == nullptr)
+    if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
   if (const auto wrong =
           read_request_fields(query.head, query.request.query, query.without_preference, query))
     return at_once(refused(query, *wrong));
-  if (found != nullptr) {
-    if (query.preference && found->how == Class::write) {
-      query.operation = found->path.substr(1);
-      return at_once(no_preference(query));
-    }
-    return answer_own(query, *found, scatter);
-  }
+  if (served != nullptr) return answer_at(query, *served, scatter);
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);

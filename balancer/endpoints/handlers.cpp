@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/dialect/manticore_sql/statement.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/hello.hpp"
 #include "balancer/endpoints/status_answers.hpp"
@@ -36,123 +35,117 @@ Answer text_json(int status, std::string body) {
 
 /// Puts what was understood to its table. The tasks of those below are the scatter's own: a frame
 /// around it would move the answer once more.
-Task<Answer> put(Query& query, const Dialect& dialect, Scatter scatter) {
+Task<Answer> put(Query& query, const ServedPath& served, Scatter scatter) {
   const auto* table = query.topology->find(query.parsed.table);
-  if (table == nullptr || table->opaque)
+  if (table == nullptr || table->dialect != served.kind)
     return at_once(
         karmad::bad_request(query, 404,
                             fmt::format("unknown table '{}' in {} request; SHOW TABLES lists "
                                         "those there are",
                                         query.parsed.table, query.operation)));
-  return scatter(query, *table, dialect);
+  return scatter(query, *table, *served.dialect);
 }
 
 /// A request that takes long to understand.
-Task<Answer> long_json(Query& query, const Dialect& dialect, Scatter scatter) {
+Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<Parsed, ClientError> parsed;
-  auto parse = [&] { parsed = dialect.parse(query.request); };
+  auto parse = [&] { parsed = served.dialect->parse(query.request); };
   const auto end = co_await run_aside(query, parse);
   if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
   if (!parsed) co_return bad_request(query, parsed.error());
   query.parsed = *std::move(parsed);
-  auto answer = co_await put(query, dialect, scatter);
+  auto answer = co_await put(query, served, scatter);
   co_return answer;
 }
 
 /// A search, or an update: that goes to the one mirror that takes it, or nowhere. Spread over
 /// shards or copies it would leave them different.
-Task<Answer> json(Query& query, const Dialect& dialect, Scatter scatter) {
-  if (is_long_work(query, query.request.body.size())) return long_json(query, dialect, scatter);
-  auto parsed = dialect.parse(query.request);
+Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
+  if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
+  auto parsed = served.dialect->parse(query.request);
   if (!parsed) return at_once(bad_request(query, parsed.error()));
   query.parsed = *std::move(parsed);
-  return put(query, dialect, scatter);
+  return put(query, served, scatter);
 }
 
-std::expected<AnyStatement, ClientError> read_statement(const ClientRequest& request) {
-  const auto text = statement_of(request);
+std::expected<AnyStatement, ClientError> read_statement(const ServedPath& served,
+                                                        const ClientRequest& request) {
+  const auto text = served.dialect->statement(request);
   if (!text) return std::unexpected(text.error());
   return parse_statement(*text);
 }
 
+StatusForm form_at(const ServedPath& served) {
+  return served.endpoint.statements == Statements::as_text ? StatusForm::text : StatusForm::raw;
+}
+
 /// A statement that takes long to understand.
-Task<Answer> long_sql(Query& query, StatusForm form, Scatter scatter) {
+Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<AnyStatement, ClientError> statement;
-  auto read = [&] { statement = read_statement(query.request); };
+  auto read = [&] { statement = read_statement(served, query.request); };
   const auto end = co_await run_aside(query, read);
   if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
   if (!statement) co_return bad_request(query, statement.error());
   if (const auto* ours = std::get_if<StatusStatement>(&*statement)) {
-    auto told = co_await statement_answer(query, *ours, form);
+    auto told = co_await statement_answer(query, *ours, form_at(served));
     co_return told;
   }
   if (const auto* unknown = std::get_if<UnknownStatement>(&*statement))
     co_return karmad::bad_request(query, 400, unknown->reason);
-  auto answer = co_await long_json(query, *query.topology->sql, scatter);
+  auto answer = co_await long_query(query, served, scatter);
   co_return answer;
 }
 
-Task<Answer> sql(Query& query, StatusForm form, Scatter scatter) {
-  if (is_long_work(query, query.request.body.size())) return long_sql(query, form, scatter);
-  const auto read = read_statement(query.request);
+Task<Answer> answer_statement(Query& query, const ServedPath& served, Scatter scatter) {
+  if (is_long_work(query, query.request.body.size())) return long_statement(query, served, scatter);
+  const auto read = read_statement(served, query.request);
   if (!read) return at_once(bad_request(query, read.error()));
   const auto& statement = *read;
   if (const auto* ours = std::get_if<StatusStatement>(&statement))
-    return statement_answer(query, *ours, form);
+    return statement_answer(query, *ours, form_at(served));
   if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
     return at_once(karmad::bad_request(query, 400, unknown->reason));
-  return json(query, *query.topology->sql, scatter);
+  return answer_query(query, served, scatter);
 }
 
 }  // namespace
 
-Task<Answer> answer_banner(Query&, Scatter) {
+Task<Answer> answer_banner(Query&) {
   return at_once(text_json(200, fmt::format(R"({{"name":"karmad","version":{{"number":"{}"}},)"
                                             R"("tagline":"one mirror of every shard"}})",
                                             KARMAD_VERSION)));
 }
 
-Task<Answer> answer_healthy(Query&, Scatter) {
+Task<Answer> answer_healthy(Query&) {
   return at_once(text_json(200, R"({"status":"ok"})"));
 }
 
-Task<Answer> answer_ready(Query& query, Scatter) {
+Task<Answer> answer_ready(Query& query) {
   auto [ready, body] = readiness(*query.topology, query.worker.process, query.worker.loop.index);
   return at_once(text_json(ready ? 200 : 503, std::move(body)));
 }
 
-Task<Answer> answer_agents(Query& query, Scatter) {
+Task<Answer> answer_agents(Query& query) {
   return agents_answer(query);
 }
 
-Task<Answer> answer_hello(Query& query, Scatter) {
+Task<Answer> answer_hello(Query& query) {
   return at_once(hello(query));
 }
 
-Task<Answer> answer_status(Query& query, Scatter) {
+Task<Answer> answer_status(Query& query) {
   return status_answer(query);
 }
 
-Task<Answer> answer_admission(Query& query, Scatter) {
+Task<Answer> answer_admission(Query& query) {
   Answer told;
   append_admission_json(told.body, query.worker, rate_texts(query.worker));
   return at_once(std::move(told));
 }
 
-Task<Answer> answer_search(Query& query, Scatter scatter) {
-  return json(query, *query.topology->json, scatter);
-}
-
-Task<Answer> answer_update(Query& query, Scatter scatter) {
-  return json(query, *query.topology->update, scatter);
-}
-
-Task<Answer> answer_sql(Query& query, Scatter scatter) {
-  return sql(query, StatusForm::raw, scatter);
-}
-
-Task<Answer> answer_cli(Query& query, Scatter scatter) {
-  return sql(query, StatusForm::text, scatter);
+Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter) {
+  return served.endpoint.statements == Statements::none ? answer_query(query, served, scatter)
+                                                        : answer_statement(query, served, scatter);
 }
 
 }  // namespace karmad

@@ -3,23 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 
 namespace karmad {
 namespace {
-
-int digit_of(char c) {
-  if (!wire::in_set(c, wire::kHexByte)) return -1;
-  return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
-/// The byte that an escape at the beginning of `text` stands for; -1: none begins there.
-int escaped_byte(std::string_view text) {
-  if (text.size() < 3 || text[0] != '%') return -1;
-  const auto high = digit_of(text[1]);
-  const auto low = digit_of(text[2]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
 
 bool is_control(int byte) {
   return byte < 0x20 || byte == 0x7f;

@@ -4,7 +4,7 @@
 
 namespace karmad {
 
-/// Why a request for a table of dialect `http` must not be passed on by its path: a server could
+/// Why a request for a route of a table must not be passed on by its path: a server could
 /// find it to lead out of the route, or not all read it alike. Empty: nothing is wrong with it.
 /// Refused are segments `.` and `..`, also encoded or with parameters (`..;x`), empty segments,
 /// slashes and backslashes that are encoded, any backslash, control characters, bytes that UTF-8

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
 
@@ -124,7 +125,7 @@ std::optional<IpAddress> address_of(const Endpoint& peer) {
 /// The answer to a client for which there is no room, with its head.
 std::string no_room(std::string_view reason) {
   const auto refused = refusal(429, reason);
-  const Field retry{"Retry-After", "1"};
+  const Field retry{kRetryAfter, "1"};
   std::string out;
   write_response_head(out, {.status = 429,
                             .content_type = refused.content_type,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "agent/json/same.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -110,12 +111,11 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
   std::array<Field, 4> extra;
   std::size_t extras = 0;
   std::array<char, 12> seconds;
-  if (answer.overloaded)
-    extra[extras++] = {"X-Error-Labels", "SystemOverloadedError, RetryableError"};
+  if (answer.overloaded) extra[extras++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
   if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
   if (answer.retry_after) {
     const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
-    extra[extras++] = {"Retry-After", {seconds.data(), end}};
+    extra[extras++] = {kRetryAfter, {seconds.data(), end}};
   }
   if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
   ResponseHead* passed_on = nullptr;

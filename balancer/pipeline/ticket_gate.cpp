@@ -85,7 +85,7 @@ std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
   if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
       worker.process.access_log != nullptr || !admission->anything_exhausted())
     return std::nullopt;
-  const auto subject = subject_of(head.path);
+  const auto subject = subject_of(*worker.topology_now(), head.path);
   if (!subject || *subject == Subject::exempt) return std::nullopt;
   const auto priority = priority_of(head, *admission);
   for (const auto& gate : {ingress_gate(*admission), work_gate(*admission, *subject, priority)}) {

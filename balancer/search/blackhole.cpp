@@ -13,7 +13,7 @@ struct Copy {
   std::string content_type;
   std::string body;
   bool read = true;
-  std::string fields;  ///< those that travel on, as a head to parse (opaque dialects)
+  std::string fields;  ///< those that travel on, as a head to parse (where the dialect passes them)
   Micros connect_timeout{};
   Micros query_timeout{};
   std::size_t max_reply = 0;
@@ -60,6 +60,7 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
 void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect,
                         const Parsed& parsed) {
   auto& worker = query.worker;
+  const bool with_fields = table.dialect.capabilities.passes_fields;
   for (const auto& blackhole : table.blackholes) {
     if (worker.copies.size() >= kBlackholes || worker.copies_size >= kBlackholeBytes) {
       worker.counters.add(Count::blackhole_dropped);
@@ -74,7 +75,7 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .content_type = std::string(request.content_type),
                 .body = std::string(request.body),
                 .read = parsed.read,
-                .fields = table.opaque ? fields_of(query.head) : std::string(),
+                .fields = with_fields ? fields_of(query.head) : std::string(),
                 .connect_timeout = table.connect_timeout,
                 .query_timeout = table.query_timeout,
                 .max_reply = query.topology->settings.max_packet_size.value}));

@@ -124,6 +124,7 @@ class Dispatch {
         size += replies.back().body.size();
       }
       Answer answer;
+      answer.content_type = order_.table.dialect.content_type;
       const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
       if (!room) co_return answer;
       const auto warning = missing > 0 ? reasons() : std::string();
@@ -233,7 +234,7 @@ class Dispatch {
     answer.rest = std::move(part.rest);
     if (!answer.rest) write_for_client(*answer.reply);
     answer.content_type = answer.reply->content_type();
-    answer.pass_fields = order_.table.opaque != nullptr;
+    answer.pass_fields = order_.table.dialect.capabilities.passes_fields;
   }
 
   /// Says in the client's words what the mirror said in its own.
@@ -248,8 +249,8 @@ class Dispatch {
     auto& part = parts_.front();
     // The client of an unknown server gets its own answer, also when that is a 503.
     const bool own_words = part.report == 0 || part.report == part.reply.status;
-    if (part.answered() ||
-        (order_.table.opaque && part.outcome == Outcome::agent_error && own_words))
+    if (part.answered() || (!order_.table.dialect.capabilities.understands_errors &&
+                            part.outcome == Outcome::agent_error && own_words))
       return pass_on(part, answer);
     answer = no_answer(part.timed_out);
   }
@@ -284,6 +285,7 @@ class Dispatch {
   Answer error(int status, std::string_view reason) {
     Answer answer;
     answer.status = status;
+    answer.content_type = order_.table.dialect.content_type;
     order_.dialect.refuse(status, reason, answer.body);
     return answer;
   }

@@ -6,10 +6,10 @@
 namespace karmad {
 namespace {
 
-/// In answers of an unknown server (dialect `http`) 410 and 449 have their plain HTTP meaning,
+/// Where the errors of a server are not understood, 410 and 449 have their plain HTTP meaning,
 /// unless a sub-status shows otherwise.
 bool is_plain(const ShardOrder& order, const AttemptEnd& end, const Advice& advice) {
-  return order.table.opaque && advice.sub_status == 0 &&
+  return !order.table.dialect.capabilities.understands_errors && advice.sub_status == 0 &&
          (end.reply.status == 410 || end.reply.status == 449);
 }
 

@@ -89,7 +89,7 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
 bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart& part,
                          std::size_t mirror, std::string_view said, const AttemptEnd& end) {
   const auto& asked = (*part.shard->mirrors)[mirror];
-  const bool opaque = order.table.opaque != nullptr;
+  const bool opaque = !order.table.dialect.capabilities.understands_errors;
   auto text = comparable(end.reply.status, said,
                          opaque ? std::span<const std::string>{} : std::span(asked.tables),
                          opaque ? std::string_view{} : std::string_view(asked.agent->name));

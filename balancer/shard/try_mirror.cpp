@@ -107,7 +107,7 @@ AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& pa
                       ? std::nullopt
                       : std::optional(request.body),
           .extra = extra,
-          .passed_on = order.table.opaque ? &query.head : nullptr,
+          .passed_on = order.table.dialect.capabilities.passes_fields ? &query.head : nullptr,
           .repeatable = order.parsed.read && !order.parsed.follow_up,
           .connect_timeout = connect_timeout,
           .first_byte_timeout = order.table.first_byte_timeout,
@@ -125,14 +125,14 @@ AttemptOrder order_of(Query& query, const ShardOrder& order, const ShardPart& pa
 
 ExtraFields::ExtraFields(const Query& query, const ShardOrder& order, std::string&& preference) {
   add("X-Backpressure", "1");  // BP-032
-  const bool opaque = order.table.opaque != nullptr;
-  if (opaque && !query.client.empty()) {
+  const bool passes_fields = order.table.dialect.capabilities.passes_fields;
+  if (passes_fields && !query.client.empty()) {
     from_ = forwarded_for(query);
     add(kForwardedFor, from_);
   }
   if (!preference.empty()) add(kReadPreference, preference_ = std::move(preference));
   if (query.min_generation) add(kMinGeneration, query.head.find(kMinGeneration));
-  if (const auto key = query.head.find(kIdempotencyKey); !opaque && !key.empty())
+  if (const auto key = query.head.find(kIdempotencyKey); !passes_fields && !key.empty())
     add(kIdempotencyKey, key);
 }
 
@@ -266,7 +266,8 @@ void MirrorTry::judge() {
   if (aware_ && report(set_, selected_.mirror, end_))
     part_.gone.emplace_back(selected_.mirror, Loop::now());
   const bool undecided = !complaint.empty() && is_undecided(complaint);
-  if (end_.outcome == Outcome::client_mistake && order_.table.opaque == nullptr)
+  if (end_.outcome == Outcome::client_mistake &&
+      order_.table.dialect.capabilities.understands_errors)
     settle_complaints(query_, order_, part_.shard, end_.outcome);
   if (!undecided) part_.shard->protection->standings.ended(selected_.mirror, end_.outcome);
   tell_seat(selected_.seat, end_);

@@ -75,7 +75,7 @@ class Collector {
 
   Snapshot run() {
     for (const auto& table : topology_.tables) {
-      TableStatus status{.name = table->name, .dialect = table->dialect_name};
+      TableStatus status{.name = table->name, .dialect = std::string(table->dialect.name)};
       for (const auto& shard : table->shards) status.shards.push_back(shard_status(*table, *shard));
       for (const auto& blackhole : table->blackholes) {
         status.blackholes.resize(blackhole.line + 1);

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/dialect/dialects.hpp"
-#include "agent/dialect/opaque_http/opaque_http.hpp"
+#include "agent/dialect/judge_dialects.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "balancer/topology/former_shard.hpp"
@@ -45,7 +44,8 @@ class Builder {
     const auto& instance = topology_.settings;
     auto table = std::make_unique<Table>();
     table->name = from.name;
-    table->dialect_name = from.dialect.value;
+    if (const auto* kind = dialect_of(from, surroundings_.dialects, problems_))
+      table->dialect = *kind;
     table->connect_timeout =
         from.agent_connect_timeout.value_or(instance.agent_connect_timeout).value;
     table->query_timeout = from.agent_query_timeout.value_or(instance.agent_query_timeout).value;
@@ -63,21 +63,17 @@ class Builder {
     const auto& step = from.hedge_step ? from.hedge_step : instance.hedge_step;
     if (step) table->hedge_step = step->value;
     table->hedge_max = from.hedge_max.value_or(instance.hedge_max).value;
-    table->updates = from.updates.value;
+    table->updates = updates(from);
     table->consistency = from.consistency.value;
     if (notices_ == nullptr) limit_requests(from, *table);
     table->partial_results = from.partial_results.value_or(instance.partial_results).value;
-    if (from.dialect.value == "http") {
+    if (table->dialect.is_routed()) {
       table->route = from.route.value;
-      table->opaque =
-          make_opaque_http({.table = from.name,
-                            .route = from.route.value,
-                            .path = from.path ? std::optional(from.path->value) : std::nullopt,
-                            .reads = from.reads});
-    } else if (from.dialect.value != "manticore") {
-      problems_.push_back({from.dialect.at, fmt::format("dialect '{}' is unknown; known are "
-                                                        "manticore and http",
-                                                        from.dialect.value)});
+      table->routed = table->dialect.make_routed(
+          {.table = from.name,
+           .route = from.route.value,
+           .path = from.path ? std::optional(from.path->value) : std::nullopt,
+           .reads = from.reads});
     }
     for (const auto& shard : from.shards)
       table->shards.push_back(this->shard(from, shard, table->preference.has_value()));
@@ -196,6 +192,14 @@ class Builder {
                                  : topology_.settings.max_in_flight;
   }
 
+  /// Where a table's updates go: as it says, else as its dialect allows.
+  Updates updates(const TableSettings& table) const {
+    const auto* kind = find_dialect(surroundings_.dialects, table.dialect.value);
+    const bool anywhere =
+        table.updates.at.line == 0 && kind != nullptr && kind->capabilities.updates_anywhere;
+    return anywhere ? Updates::any : table.updates.value;
+  }
+
   /// What is wrong with the mirrors of a line, and what of their settings has no effect.
   void judge_mirrors(const TableSettings& table, const ShardSettings& from,
                      std::string_view strategy, SetKind kind) {
@@ -210,7 +214,7 @@ class Builder {
         warn(mirror.weight.at, fmt::format("weight has no effect with ha_strategy = {}", strategy));
     }
     const bool said = std::exchange(said_of_, &table) == &table;
-    if (said || mirrors.size() < 2 || kind != SetKind::flat || table.updates.value == Updates::any)
+    if (said || mirrors.size() < 2 || kind != SetKind::flat || updates(table) == Updates::any)
       return;
     notices_->push_back(
         {from.at, fmt::format("updates of table {} will be refused: none of its {} mirrors is the "
@@ -441,12 +445,15 @@ class Builder {
 
 }  // namespace
 
-void Topology::judge(const Settings& settings, Problems& problems, Problems& notices) {
+void Topology::judge(const Settings& settings, Dialects dialects, Problems& problems,
+                     Problems& notices) {
+  judge_dialects(settings, dialects, problems, notices);
   AgentRegistry empty(1, kLeastInterval);
   const Loops loops;
   Topology topology;
   topology.settings = settings.searchd;
-  Builder builder(topology, {.registry = empty, .loops = loops}, nullptr, problems, &notices);
+  const Surroundings surroundings{.registry = empty, .loops = loops, .dialects = dialects};
+  Builder builder(topology, surroundings, nullptr, problems, &notices);
   for (const auto& table : settings.tables) builder.table(table);
   builder.check_interval();
   builder.hedge(settings.searchd.hedge);
@@ -465,9 +472,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
                                 .max_json_depth = settings.searchd.max_json_depth.value};
-  topology->json = make_manticore_json(dialect);
-  topology->sql = make_manticore_sql(dialect);
-  topology->update = make_manticore_update(dialect);
+  topology->serve(surroundings.dialects, dialect);
   Builder builder(*topology, surroundings, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.check_interval();
@@ -475,7 +480,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   if (problems.size() != before) return nullptr;
   for (const auto& table : topology->tables) {
     topology->by_name_.emplace(table->name, table.get());
-    if (table->opaque) topology->routes_.push_back(table.get());
+    if (table->routed) topology->routes_.push_back(table.get());
   }
   std::ranges::stable_sort(topology->routes_, std::ranges::greater{},
                            [](const Table* table) { return table->route.size(); });

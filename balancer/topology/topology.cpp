@@ -1,8 +1,8 @@
 #include "balancer/topology/topology.hpp"
 
 #include <algorithm>
+#include <cassert>
 
-#include "agent/dialect/opaque_http/opaque_http.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -51,6 +51,21 @@ const Table* Topology::route(std::string_view path) const {
   for (const auto* table : routes_)
     if (route_covers(table->route, path)) return table;
   return nullptr;
+}
+
+void Topology::serve(Dialects dialects, const DialectSettings& with) {
+  for (const auto* kind : dialects)
+    for (const auto& endpoint : kind->endpoints) {
+      const auto [at, is_new] =
+          served_.try_emplace(endpoint.path, *kind, endpoint, endpoint.make(with));
+      assert(is_new && "two dialects with the same path");
+      (void)at, (void)is_new;
+    }
+}
+
+const ServedPath* Topology::served(std::string_view path) const {
+  const auto found = served_.find(path);
+  return found == served_.end() ? nullptr : &found->second;
 }
 
 }  // namespace karmad

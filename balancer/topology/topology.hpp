@@ -1,12 +1,13 @@
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/dialects.hpp"
 #include "agent/mirrors/mirror_set.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
@@ -61,9 +62,9 @@ struct Blackhole {
 
 struct Table {
   std::string name;
-  std::string dialect_name;
-  std::unique_ptr<Dialect> opaque;  ///< dialect `http`; else the topology's dialects answer
+  DialectKind dialect;
   std::string route;
+  std::unique_ptr<Dialect> routed;  ///< understands what comes to its route; null: it has none
   Micros connect_timeout{};
   Micros query_timeout{};
   std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
@@ -83,6 +84,13 @@ struct Table {
   std::vector<Blackhole> blackholes;
 };
 
+/// A path where a dialect is asked, and what understands the requests to it.
+struct ServedPath {
+  const DialectKind& kind;
+  const DialectEndpoint& endpoint;
+  std::unique_ptr<Dialect> dialect;
+};
+
 /// Tables to shards to mirror sets, with the settings they were made from. Never changes once it is
 /// built; workers hold it as long as a query needs it.
 class Topology {
@@ -93,12 +101,14 @@ class Topology {
     unsigned workers = 1;
     const Loops& loops;
     Selector selector{};  ///< the application's, if it has one (SS-020)
+    Dialects dialects = karmad::dialects();
   };
 
   /// Names what only this room can judge (strategies, dialects, routes, read preferences, pings),
   /// and what will not work as it may be meant. Builds nothing, so the settings may have other
   /// problems.
-  static void judge(const Settings& settings, Problems& problems, Problems& notices);
+  static void judge(const Settings& settings, Dialects dialects, Problems& problems,
+                    Problems& notices);
 
   /// Builds it from settings without problems; nullptr when judge() finds one. Mirror sets that did
   /// not change since `previous` are taken over. Of those that did, what is known goes over mirror
@@ -119,22 +129,23 @@ class Topology {
 
   /// The table of that name, whatever the case of its letters; null: there is none.
   const Table* find(std::string_view name) const;
-  /// The table of dialect `http` with the longest route that covers the path.
+  /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
+  /// What a dialect serves at exactly this path; null: none has it.
+  const ServedPath* served(std::string_view path) const;
 
   InstanceSettings settings;
   bool limits_connections = false;  ///< there is a rate of them, and admission is not off
   bool limits_requests = false;     ///< the same, of all or of a client's
   HedgeSetting hedge;               ///< where neither request nor table say anything
-  std::unique_ptr<Dialect> json;
-  std::unique_ptr<Dialect> sql;
-  std::unique_ptr<Dialect> update;
   std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
   std::map<const Agent*, SeatRules> seats;            ///< of those that have a limit
   std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
 
  private:
+  void serve(Dialects dialects, const DialectSettings& with);
+
   /// Names of tables have no case, as for the search server.
   struct NameLess {
     using is_transparent = void;
@@ -142,6 +153,7 @@ class Topology {
   };
   std::map<std::string, const Table*, NameLess> by_name_;
   std::vector<const Table*> routes_;  ///< longest first
+  boost::unordered_flat_map<std::string_view, ServedPath> served_;
 };
 
 }  // namespace karmad

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -41,6 +42,12 @@ Judgement judge_error(std::string_view error, const ClientRequest* request) {
       judgement(blame == Blame::client ? Outcome::client_mistake : Outcome::agent_error, error);
   if (blame == Blame::unclear) judged.complaint = judged.message;
   return judged;
+}
+
+void append_error_body(std::string& out, std::string_view reason) {
+  out += "{\"error\":";
+  append_json_quoted(out, reason);
+  out += '}';
 }
 
 Judgement judgement(Outcome outcome, std::string_view message) {

@@ -15,6 +15,9 @@ Judgement judge_reply(const AgentReply& reply);
 /// where the text does not say whose fault it is. `request` as blame_of() takes it.
 Judgement judge_error(std::string_view error, const ClientRequest* request);
 
+/// Appends an error as this server words it: `{"error":"reason"}`.
+void append_error_body(std::string& out, std::string_view reason);
+
 /// A message bounded in length, fit for logs and warnings.
 Judgement judgement(Outcome outcome, std::string_view message);
 

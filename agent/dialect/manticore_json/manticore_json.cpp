@@ -4,7 +4,6 @@
 #include "agent/dialect/manticore_json/read_request.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/search_plan.hpp"
-#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -104,9 +103,7 @@ Judgement ManticoreJson::judge(const AgentReply& reply, bool merged) const {
 }
 
 void ManticoreJson::refuse(int, std::string_view reason, std::string& out) const {
-  out += "{\"error\":";
-  append_json_quoted(out, reason);
-  out += '}';
+  append_error_body(out, reason);
 }
 
 }  // namespace karmad

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/json/json_tree.hpp"
 
 namespace karmad {
 
@@ -16,10 +17,6 @@ inline void parse_part(std::string_view text, rapidjson::Document& part) {
   part.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
                                                                                   text.size());
   assert(!part.HasParseError());
-}
-
-inline std::string_view text_of(const rapidjson::Value& value) {
-  return {value.GetString(), value.GetStringLength()};
 }
 
 inline std::unexpected<ClientError> refused(std::string reason) {

@@ -8,6 +8,7 @@
 #include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 
 namespace karmad {
 
@@ -52,6 +53,15 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
 }
 
 }  // namespace
+
+Subject ManticoreSql::subject(const ClientRequest& request) const {
+  return is_select(request) ? Subject::search : Subject::exempt;
+}
+
+std::expected<std::string, ClientError> ManticoreSql::statement(
+    const ClientRequest& request) const {
+  return statement_of(request);
+}
 
 std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
   const auto statement = statement_of(request);
@@ -130,9 +140,7 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
 }
 
 void ManticoreSql::refuse(int, std::string_view reason, std::string& out) const {
-  out += "{\"error\":";
-  append_json_quoted(out, reason);
-  out += '}';
+  append_error_body(out, reason);
 }
 
 }  // namespace karmad

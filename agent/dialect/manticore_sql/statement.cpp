@@ -4,6 +4,7 @@
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/http/url_encoding.hpp"
 
 namespace karmad {
 
@@ -36,13 +37,6 @@ bool is_form(const ClientRequest& request) {
   if (begins("query=") || begins("mode=raw&") || begins("raw_response=")) return true;
   return request.content_type.find("x-www-form-urlencoded") != std::string_view::npos &&
          query_fields(request.body).first.has_value();
-}
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 bool is_blank(std::string_view text) {
@@ -97,38 +91,6 @@ bool is_select(const ClientRequest& request) {
   if (!place) return false;
   if (place->in == StatementPlace::In::body) return is_select(place->encoded);
   return is_select(url_decoded(place->encoded));
-}
-
-std::string url_decoded(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const int high = text[at] == '%' && text.size() - at > 2 ? digit_of(text[at + 1]) : -1;
-    const int low = high >= 0 ? digit_of(text[at + 2]) : -1;
-    if (low >= 0) {
-      out += static_cast<char>(high * 16 + low);
-      at += 2;
-    } else {
-      out += text[at] == '+' ? ' ' : text[at];
-    }
-  }
-  return out;
-}
-
-void append_url_encoded(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    }
-  }
 }
 
 }  // namespace karmad

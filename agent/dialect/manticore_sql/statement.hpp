@@ -32,10 +32,4 @@ bool is_select(std::string_view statement);
 /// Whether that of a request is one; however long it is, it is not copied where it stands as it is.
 bool is_select(const ClientRequest& request);
 
-/// `%41+b` to `A b`. A broken escape stays as it is.
-std::string url_decoded(std::string_view text);
-
-/// Appends `text` with everything but letters, digits and `-._~` escaped.
-void append_url_encoded(std::string& out, std::string_view text);
-
 }  // namespace karmad

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
@@ -70,9 +71,7 @@ std::optional<std::string> ManticoreUpdate::body_for_client(const Parsed& parsed
 }
 
 void ManticoreUpdate::refuse(int, std::string_view reason, std::string& out) const {
-  out += "{\"error\":";
-  append_json_quoted(out, reason);
-  out += '}';
+  append_error_body(out, reason);
 }
 
 }  // namespace karmad

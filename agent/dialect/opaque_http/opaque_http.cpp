@@ -33,24 +33,22 @@ std::string complaint_in(const AgentReply& reply) {
 
 class OpaqueHttp final : public Dialect {
  public:
-  explicit OpaqueHttp(OpaqueRoute route) : route_(std::move(route)) {}
+  explicit OpaqueHttp(TableRoute route) : route_(std::move(route)) {}
+
+  Subject subject(const ClientRequest& request) const override {
+    // It frees what its mirror holds (AC-005).
+    if (is_follow_up(request.method, request.path)) return Subject::exempt;
+    return reads(request) ? Subject::search : Subject::update;
+  }
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
     Parsed parsed;
     parsed.table = route_.table;
-    parsed.read = request.method == "GET" || request.method == "HEAD" ||
-                  request.method == "OPTIONS" ||
-                  (request.method == "POST" && covered(route_.reads, request.path));
     // It goes where the search that it belongs to was allowed to go.
     parsed.follow_up = is_follow_up(request.method, request.path);
-    parsed.read = parsed.read || parsed.follow_up;
+    parsed.read = parsed.follow_up || reads(request);
     parsed.unclassified = !parsed.read && request.method == "POST";
     return parsed;
-  }
-
-  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest&, const Parsed&,
-                                                              std::size_t) const override {
-    return std::unexpected(ClientError{501, "a table of dialect http has one shard"});
   }
 
   AgentRequest write(const ClientRequest& request, const Parsed&, const FanOut*,
@@ -92,17 +90,23 @@ class OpaqueHttp final : public Dialect {
   }
 
  private:
-  OpaqueRoute route_;
+  bool reads(const ClientRequest& request) const {
+    return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS" ||
+           (request.method == "POST" && covered(route_.reads, request.path));
+  }
+
+  TableRoute route_;
 };
 
 }  // namespace
 
-bool route_covers(std::string_view route, std::string_view path) {
-  if (!path.starts_with(route)) return false;
-  return route.ends_with('/') || path.size() == route.size() || path[route.size()] == '/';
-}
+constexpr DialectKind kHttp{
+    .name = "http",
+    .capabilities = {.passes_fields = true, .understands_errors = false, .one_shard = true},
+    .endpoints = {},
+    .make_routed = make_opaque_http};
 
-std::unique_ptr<Dialect> make_opaque_http(OpaqueRoute route) {
+std::unique_ptr<Dialect> make_opaque_http(TableRoute route) {
   return std::make_unique<OpaqueHttp>(std::move(route));
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/dialect/dialects.hpp"
+#include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
 
 namespace karmad {

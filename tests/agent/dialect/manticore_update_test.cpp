@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/dialects.hpp"
+#include "agent/dialect/manticore/manticore.hpp"
 
 // SS-100: updates follow the write rules of their mirror set; this is what they look like.
 

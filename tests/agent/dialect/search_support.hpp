@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/dialects.hpp"
+#include "agent/dialect/manticore/manticore.hpp"
 
 namespace karmad {
 

@@ -52,7 +52,8 @@ struct AShardHandle : testing::Asking {
     const auto& table = *query.topology->find("t");
     const Selection selection(query.preference, table, query.topology->settings, Operation::read);
     const Parsed parsed;
-    const ShardOrder order{table, *query.topology->json, parsed, nullptr, selection};
+    const ShardOrder order{table, *query.topology->served("/search")->dialect, parsed, nullptr,
+                           selection};
     ShardPart part;
     part.shard = table.shards.front().get();
     begin(query, order, part);

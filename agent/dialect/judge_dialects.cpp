@@ -1,0 +1,127 @@
+#include "agent/dialect/judge_dialects.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "config/check.hpp"
+
+namespace karmad {
+namespace {
+
+/// `a`, `a and b`, `a, b and c`.
+std::string names_of(const std::vector<const DialectKind*>& kinds, std::string_view last) {
+  std::string names;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    fmt::format_to(std::back_inserter(names), "{}{}",
+                   i == 0                  ? ""
+                   : i + 1 == kinds.size() ? last
+                                           : ", ",
+                   kinds[i]->name);
+  return names;
+}
+
+class Judge {
+ public:
+  Judge(Dialects known, Problems& problems, Problems& notices)
+      : known_(known), problems_(problems), notices_(notices) {}
+
+  void judge(const TableSettings& table) {
+    const auto* kind = find_dialect(known_, table.dialect.value);
+    if (kind != nullptr && kind->capabilities.one_shard && table.shards.size() > 1)
+      problem(table.shards[1].at,
+              fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
+                          kind->name, in_quotes(table.name), table.shards.size()));
+    const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
+    if (kind == nullptr || !kind->is_routed()) return judge_unrouted(table, has_route);
+    if (has_route)
+      judge_path("route", table.route.value, table.route.at);
+    else
+      problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is {}",
+                                    in_quotes(table.name), kind->name));
+    if (table.path) judge_path("path", table.path->value, table.path->at);
+    for (const auto& read : table.reads) judge_reads(read, table);
+    if (!table.route.value.empty()) judge_whether_taken(table.route);
+  }
+
+ private:
+  void judge_unrouted(const TableSettings& table, bool has_route) {
+    if (has_route) problem(table.route.at, fmt::format("route needs dialect = {}", routed()));
+    if (!table.reads.empty())
+      problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
+    if (table.path && !has_route)
+      notices_.push_back(
+          {table.path->at,
+           fmt::format("path is ignored: it means something with dialect = {} only", routed())});
+  }
+
+  /// A pattern that no path of the table's route can match is a mistake.
+  void judge_reads(const std::string& pattern, const TableSettings& table) {
+    if (!judge_path("reads", pattern, table.reads_at)) return;
+    const auto star = pattern.find('*');
+    if (star != std::string::npos && star + 1 != pattern.size())
+      return problem(table.reads_at,
+                     fmt::format("reads: {} matches nothing: '*' stands for the rest of a path, so "
+                                 "only at its end, as in {}",
+                                 in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
+    const auto begins = std::string_view(pattern).substr(0, star);
+    const std::string_view route = table.route.value;
+    const bool covers = star != std::string::npos && route.starts_with(begins);
+    if (!route_covers(route, begins) && !covers && is_path(route))
+      problem(table.reads_at, fmt::format("reads: {} matches nothing: the table gets only paths "
+                                          "below its route {}",
+                                          in_quotes(pattern), in_quotes(route)));
+  }
+
+  bool judge_path(std::string_view key, const std::string& path, const Place& at) {
+    const bool right = is_path(path);
+    if (!right)
+      problem(at, fmt::format("{} is not a path that begins with '/': {}", key, in_quotes(path)));
+    return right;
+  }
+
+  void judge_whether_taken(const Located<std::string>& route) {
+    auto prefix = route.value;
+    while (prefix.size() > 1 && prefix.ends_with('/')) prefix.pop_back();
+    const auto [old, is_new] = taken_.emplace(prefix, route.at);
+    if (!is_new)
+      problem(route.at, fmt::format("the route {} is taken already, in {}", in_quotes(route.value),
+                                    text(old->second)));
+  }
+
+  /// The dialects whose tables have a route.
+  std::string routed() const {
+    std::vector<const DialectKind*> kinds;
+    for (const auto* kind : known_)
+      if (kind->is_routed()) kinds.push_back(kind);
+    return names_of(kinds, " or ");
+  }
+
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+
+  const Dialects known_;
+  Problems& problems_;
+  Problems& notices_;
+  std::map<std::string, Place> taken_;  ///< routes, and where they stand
+};
+
+}  // namespace
+
+const DialectKind* dialect_of(const TableSettings& table, Dialects known, Problems& problems) {
+  const auto& name = table.dialect;
+  const auto* kind = find_dialect(known, name.value);
+  if (kind == nullptr)
+    problems.push_back({name.at, fmt::format("dialect '{}' is unknown; known are {}", name.value,
+                                             names_of({known.begin(), known.end()}, " and "))});
+  return kind;
+}
+
+void judge_dialects(const Settings& settings, Dialects known, Problems& problems,
+                    Problems& notices) {
+  Judge judge(known, problems, notices);
+  for (const auto& table : settings.tables) judge.judge(table);
+}
+
+}  // namespace karmad

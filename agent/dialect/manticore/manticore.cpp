@@ -1,0 +1,58 @@
+#include "agent/dialect/manticore/manticore.hpp"
+
+#include <array>
+
+#include "agent/dialect/manticore_json/manticore_json.hpp"
+#include "agent/dialect/manticore_sql/manticore_sql.hpp"
+#include "agent/dialect/manticore_update/manticore_update.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr DialectEndpoint search(std::string_view path) {
+  return {path, "POST", Subject::search, make_manticore_json};
+}
+
+constexpr DialectEndpoint sql(std::string_view path, Statements statements) {
+  return {path, "GET, POST", Subject::search, make_manticore_sql, statements};
+}
+
+constexpr DialectEndpoint update(std::string_view path) {
+  return {path, "POST", Subject::update, make_manticore_update};
+}
+
+constexpr std::array kEndpoints{
+    search("/search"),
+    search("/json/search"),
+    sql("/sql", Statements::as_json),
+    sql("/cli_json", Statements::as_json),
+    sql("/cli", Statements::as_text),
+    update("/insert"),
+    update("/replace"),
+    update("/update"),
+    update("/delete"),
+    update("/bulk"),
+    update("/json/insert"),
+    update("/json/replace"),
+    update("/json/update"),
+    update("/json/delete"),
+    update("/json/bulk"),
+};
+
+}  // namespace
+
+constexpr DialectKind kManticore{.name = "manticore", .capabilities = {}, .endpoints = kEndpoints};
+
+std::unique_ptr<Dialect> make_manticore_json(const DialectSettings& settings) {
+  return std::make_unique<ManticoreJson>(settings);
+}
+
+std::unique_ptr<Dialect> make_manticore_update(const DialectSettings& settings) {
+  return std::make_unique<ManticoreUpdate>(settings);
+}
+
+std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings) {
+  return std::make_unique<ManticoreSql>(settings);
+}
+
+}  // namespace karmad

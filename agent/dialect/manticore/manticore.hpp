@@ -1,0 +1,20 @@
+#pragma once
+
+#include "agent/dialect/dialect_kind.hpp"
+
+namespace karmad {
+
+/// Manticore Search over HTTP: searches and updates in JSON, SELECT in SQL. Searches in JSON are
+/// merged; the others go to a table of one shard.
+extern const DialectKind kManticore;
+
+/// POST /search and /json/search. Merges several shards.
+std::unique_ptr<Dialect> make_manticore_json(const DialectSettings& settings);
+
+/// POST /insert, /replace, /update, /delete and /bulk, each also below /json, passed to one shard.
+std::unique_ptr<Dialect> make_manticore_update(const DialectSettings& settings);
+
+/// SELECT over /sql, /cli and /cli_json, passed to one shard.
+std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings);
+
+}  // namespace karmad

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include <string_view>
+
+namespace karmad {
+
+// What a tree of RapidJSON lacks. The views live as long as the tree.
+
+inline std::string_view text_of(const rapidjson::Value& string) {
+  return {string.GetString(), string.GetStringLength()};
+}
+
+/// Empty when it is missing or no string.
+inline std::string_view text_of(const rapidjson::Value* value) {
+  return value != nullptr && value->IsString() ? text_of(*value) : std::string_view();
+}
+
+/// The member of that name; null when there is none, or when `object` is none or missing.
+inline const rapidjson::Value* member_of(const rapidjson::Value* object, std::string_view name) {
+  if (object == nullptr || !object->IsObject()) return nullptr;
+  const auto size = static_cast<rapidjson::SizeType>(name.size());
+  const auto found = object->FindMember(rapidjson::Value(rapidjson::StringRef(name.data(), size)));
+  return found == object->MemberEnd() ? nullptr : &found->value;
+}
+
+}  // namespace karmad

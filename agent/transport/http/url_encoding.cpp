@@ -1,0 +1,52 @@
+#include "agent/transport/http/url_encoding.hpp"
+
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad {
+namespace {
+
+int digit_of(char c) {
+  if (!wire::in_set(c, wire::kHexByte)) return -1;
+  return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+}  // namespace
+
+int escaped_byte(std::string_view text) {
+  if (text.size() < 3 || text[0] != '%') return -1;
+  const auto high = digit_of(text[1]);
+  const auto low = digit_of(text[2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+std::string url_decoded(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (const auto byte = escaped_byte(text.substr(at)); byte >= 0) {
+      out += static_cast<char>(byte);
+      at += 2;
+    } else {
+      out += text[at] == '+' ? ' ' : text[at];
+    }
+  }
+  return out;
+}
+
+void append_url_encoded(std::string& out, std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    }
+  }
+}
+
+}  // namespace karmad

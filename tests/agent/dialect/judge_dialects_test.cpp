@@ -1,0 +1,123 @@
+#include "agent/dialect/judge_dialects.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "agent/dialect/dialects.hpp"
+#include "config/check.hpp"
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+/// Loads `text` as the file c; what goes with a dialect is judged, too.
+Loaded judged(std::string text) {
+  return load("c", world({{"c", std::move(text)}}), FileKind::any,
+              [](const Settings& settings, Problems& problems, Problems& notices) {
+                judge_dialects(settings, dialects(), problems, notices);
+              });
+}
+
+Lines judged_problems(std::string text) {
+  return lines(judged(std::move(text)).problems);
+}
+
+TEST(JudgeDialects, WantsOneShardAndARoute) {
+  struct {
+    const char* body;
+    Lines problems;
+  } const cases[] = {
+      {" dialect = http\n route = /x\n agent = a:1|b:1", {}},
+      {" dialect = http\n agent = a:1",
+       {"c:1:1: table 't' needs a route = /prefix, as its dialect is http"}},
+      {" dialect = http\n route =\n agent = a:1",
+       {"c:1:1: table 't' needs a route = /prefix, as its dialect is http",
+        "c:4:9: route: a value is missing"}},
+      {" dialect = http\n route = x\n agent = a:1",
+       {"c:4:10: route is not a path that begins with '/': 'x'"}},
+      {" dialect = http\n route = /x?y\n agent = a:1",
+       {"c:4:10: route is not a path that begins with '/': '/x?y'"}},
+      {" dialect = http\n route = /x\n path = y\n reads = z\n agent = a:1",
+       {"c:5:9: path is not a path that begins with '/': 'y'",
+        "c:6:10: reads is not a path that begins with '/': 'z'"}},
+      {" dialect = http\n route = /x\n agent = a:1\n agent = b:1",
+       {"c:6:10: dialect = http cannot merge: table 't' must have one shard, not 2"}},
+      {" route = /x\n reads = /y\n agent = a:1",
+       {"c:3:10: route needs dialect = http", "c:4:10: reads needs dialect = http"}},
+  };
+  for (const auto& c : cases) EXPECT_EQ(judged_problems(table(c.body)), c.problems) << c.body;
+}
+
+TEST(JudgeDialects, RefusesReadsThatMatchNothing) {
+  struct {
+    const char* reads;
+    Lines problems;
+  } const cases[] = {
+      {"/x/find, /x/views/*, /x, /x*, /*, *",
+       {"c:5:10: reads is not a path that begins with '/': "
+        "'*'"}},
+      {"/*/_search",
+       {"c:5:10: reads: '/*/_search' matches nothing: '*' stands for the rest of a path, so only "
+        "at "
+        "its end, as in '/*'"}},
+      {"/x/*/find*",
+       {"c:5:10: reads: '/x/*/find*' matches nothing: '*' stands for the rest of a path, so only "
+        "at "
+        "its end, as in '/x/*'"}},
+      {"/y/find",
+       {"c:5:10: reads: '/y/find' matches nothing: the table gets only paths below its route "
+        "'/x'"}},
+      {"/xy/*",
+       {"c:5:10: reads: '/xy/*' matches nothing: the table gets only paths below its route '/x'"}},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(judged_problems(table(std::string(" dialect = http\n route = /x\n reads = ") +
+                                    c.reads + "\n agent = a:1")),
+              c.problems)
+        << c.reads;
+}
+
+TEST(JudgeDialects, RefusesARouteThatIsTaken) {
+  EXPECT_EQ(judged_problems(
+                "table a {\n type = distributed\n dialect = http\n route = /x\n agent = a:1\n}\n"
+                "table b : a {\n route = /x/\n}\ntable c : a {\n route = /xy\n}"),
+            Lines{"c:8:10: the route '/x/' is taken already, in c:4:10"});
+}
+
+TEST(JudgeDialects, NamesAPathWithoutEffect) {
+  const auto loaded = judged(table(" agent = a:1\n path = /p"));
+  ASSERT_TRUE(loaded.settings);
+  EXPECT_EQ(lines(loaded.settings->notices),
+            Lines{"c:4:9: path is ignored: it means something with dialect = http only"});
+}
+
+TEST(JudgeDialects, ListsThoseThereAreWhenATableNamesAnother) {
+  TableSettings named;
+  named.dialect = {"smtp", {}};
+  Problems problems;
+  EXPECT_EQ(dialect_of(named, dialects(), problems), nullptr);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].message, "dialect 'smtp' is unknown; known are manticore and http");
+  named.dialect = {"http", {}};
+  EXPECT_EQ(dialect_of(named, dialects(), problems)->name, "http");
+  EXPECT_EQ(problems.size(), 1u);
+}
+
+TEST(Dialects, HaveNamesAndPathsOfTheirOwn) {
+  std::set<std::string_view> names;
+  std::set<std::string_view> paths;
+  for (const auto* kind : dialects()) {
+    EXPECT_TRUE(names.insert(kind->name).second) << kind->name;
+    EXPECT_TRUE(kind->is_routed() || !kind->endpoints.empty()) << kind->name;
+    for (const auto& endpoint : kind->endpoints) {
+      EXPECT_TRUE(paths.insert(endpoint.path).second) << endpoint.path;
+      EXPECT_TRUE(is_path(endpoint.path)) << endpoint.path;
+      EXPECT_NE(endpoint.make, nullptr) << endpoint.path;
+    }
+  }
+  EXPECT_TRUE(names.contains(TableSettings().dialect.value)) << "the default of tables";
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,131 @@
+#include "tests/balancer/toy_dialect/toy.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+namespace karmad::test {
+namespace {
+
+std::string_view table_in(std::string_view body) {
+  return body.substr(0, body.find(' '));
+}
+
+std::optional<unsigned> count_in(std::string_view body) {
+  constexpr std::string_view before = R"({"count":)";
+  unsigned count = 0;
+  if (!body.starts_with(before)) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(body.data() + before.size(), body.data() + body.size(), count);
+  return error == std::errc{} ? std::optional(count) : std::nullopt;
+}
+
+/// The same request to each shard; the counts are added.
+class Sum final : public FanOut {
+ public:
+  explicit Sum(std::string_view question) : question_(question) {}
+
+  void write(std::span<const std::string> tables, std::string& body) const override {
+    body.append(tables.front()).append(question_);
+  }
+
+  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes&,
+                                std::string& out) const override {
+    unsigned sum = 0;
+    unsigned shards = 0;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      if (replies[i].body.empty()) continue;
+      const auto count = count_in(replies[i].body);
+      if (!count) return BadReply{i, "no count"};
+      sum += *count;
+      ++shards;
+    }
+    fmt::format_to(std::back_inserter(out), R"({{"count":{},"of":{}}})", sum, shards);
+    return std::nullopt;
+  }
+
+ private:
+  std::string_view question_;
+};
+
+/// What the requests have in common.
+class Toy : public Dialect {
+ public:
+  explicit Toy(bool reads) : reads_(reads) {}
+
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
+    const auto table = table_in(request.body);
+    if (table.empty()) return std::unexpected(ClientError{400, "there is no table"});
+    return Parsed{.table = std::string(table), .table_end = table.size(), .read = reads_};
+  }
+
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+                     std::span<const std::string> tables, std::string& buffer) const override {
+    buffer.clear();
+    if (plan != nullptr)
+      plan->write(tables, buffer);
+    else
+      append_renamed(buffer, request.body, parsed, [&] { buffer.append(tables.front()); });
+    return {request.method, request.path, request.content_type, buffer};
+  }
+
+  Judgement judge(const AgentReply& reply, bool) const override {
+    if (reply.status == 200) return {Outcome::answered, {}};
+    return {Outcome::agent_error, fmt::format("status {}", reply.status)};
+  }
+
+  void refuse(int status, std::string_view reason, std::string& out) const override {
+    fmt::format_to(std::back_inserter(out), R"({{"toy":{},"because":"{}"}})", status, reason);
+  }
+
+ private:
+  bool reads_;
+};
+
+class Count final : public Toy {
+ public:
+  Count() : Toy(true) {}
+
+  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              std::size_t) const override {
+    return std::make_unique<Sum>(request.body.substr(parsed.table_end));
+  }
+};
+
+class Ask final : public Toy {
+ public:
+  Ask() : Toy(true) {}
+
+  Subject subject(const ClientRequest& request) const override {
+    return request.body.starts_with("SELECT") ? Subject::search : Subject::exempt;
+  }
+  std::expected<std::string, ClientError> statement(const ClientRequest& request) const override {
+    return std::string(request.body);
+  }
+};
+
+constexpr std::array kEndpoints{
+    DialectEndpoint{"/toy/count", "POST", Subject::search,
+                    [](const DialectSettings&) -> std::unique_ptr<Dialect> {
+                      return std::make_unique<Count>();
+                    }},
+    DialectEndpoint{"/toy/add", "POST, PUT", Subject::update,
+                    [](const DialectSettings&) -> std::unique_ptr<Dialect> {
+                      return std::make_unique<Toy>(false);
+                    }},
+    DialectEndpoint{
+        "/toy/ask", "POST", Subject::search,
+        [](const DialectSettings&) -> std::unique_ptr<Dialect> { return std::make_unique<Ask>(); },
+        Statements::as_json},
+};
+
+}  // namespace
+
+constexpr DialectKind kToy{.name = "toy",
+                           .capabilities = {.updates_anywhere = true},
+                           .endpoints = kEndpoints,
+                           .content_type = "application/toy"};
+
+}  // namespace karmad::test
