@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace karmad {
 namespace {
 
@@ -40,8 +42,10 @@ void Rows::put(const Stat& stat, const StatValue& value, std::span<const Label> 
           sink_(std::move(key), "unlimited", false);
         } else if constexpr (std::is_same_v<T, bool>) {
           sink_(std::move(key), of ? "yes" : "no", false);
+        } else if constexpr (std::is_same_v<T, double>) {
+          sink_(std::move(key), shown(stat, of), stat.unit != Unit::share && std::isfinite(of));
         } else if constexpr (!std::is_same_v<T, std::monostate>) {
-          sink_(std::move(key), shown(stat, of), stat.unit != Unit::share);
+          sink_(std::move(key), shown(stat, of), true);
         } else if (stat.zero_if_unmeasured) {
           sink_(std::move(key), shown(stat, Micros{}), true);
         } else {
