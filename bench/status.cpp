@@ -21,8 +21,8 @@ Snapshot snapshot_of(std::size_t agents) {
   table.shards.push_back({.strategy = "nodeads", .kind = "flat"});
   for (std::size_t i = 0; i < agents; ++i) {
     AgentStatus agent{.address = "127.0.0.1:" + std::to_string(9300 + i), .references = 1};
-    agent.last_query = 170ms;
-    agent.last_answer = 165ms;
+    agent.numbers.last_query = 170ms;
+    agent.numbers.last_answer = 165ms;
     agent.latency = {.p50 = 1400us, .p95 = 2ms, .p99 = 2040us};
     for (auto& period : agent.periods)
       period = {.queries = 4711, .query_time = 617000us, .connects = 3, .connect_time = 912us};

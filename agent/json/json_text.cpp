@@ -65,6 +65,17 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return length;
 }
 
+std::string clean_utf8(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const auto length = utf8_length(text, 0);
+    clean += length > 0 ? text.substr(0, length) : std::string_view{"\xEF\xBF\xBD"};
+    text.remove_prefix(length > 0 ? length : 1);
+  }
+  return clean;
+}
+
 void append_json_escaped(std::string& out, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto c = static_cast<unsigned char>(text[at]);

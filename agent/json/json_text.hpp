@@ -13,6 +13,9 @@ void append_json_quoted(std::string& out, std::string_view text);
 /// The same without the quotes, for texts put together from parts.
 void append_json_escaped(std::string& out, std::string_view text);
 
+/// The text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
+std::string clean_utf8(std::string_view text);
+
 /// Length of the UTF-8 sequence at `at`, or 0 when there is none (overlong forms, surrogates and
 /// what lies beyond U+10FFFF included).
 std::size_t utf8_length(std::string_view text, std::size_t at);

@@ -27,6 +27,25 @@ std::vector<Member> one_per_mirror(std::vector<Member> members,
 
 }  // namespace
 
+SeatLine::Status SeatLine::status() const {
+  const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
+  return {.waiting = read(waiting),
+          .waited = read(waited),
+          .refused = read(refused),
+          .time = Micros{static_cast<Micros::rep>(read(micros))}};
+}
+
+void write(StatsWriter& out, const SeatLine::Status& line) {
+  out.add({"waiting", "queries that wait now because all mirrors of the shard are full",
+           StatKind::gauge},
+          line.waiting);
+  out.add({"waited", "queries that ever waited for that"}, line.waited);
+  out.add({"refused", "queries refused for that"}, line.refused);
+  out.add({"waited_time", "how long they waited in all", StatKind::counter, Unit::milliseconds,
+           kHidden, "waited_ms"},
+          line.time);
+}
+
 MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions options,
                      const Loops& loops)
     : mirrors_(std::move(mirrors)),

@@ -90,7 +90,17 @@ struct SeatLine {
   std::atomic<std::uint64_t> waited{0};   ///< since the start
   std::atomic<std::uint64_t> refused{0};  ///< because too many waited already, or for too long
   std::atomic<std::uint64_t> micros{0};   ///< for which those that are done waited
+
+  /// Its numbers at one moment.
+  struct Status {
+    std::uint32_t waiting = 0;
+    std::uint64_t waited = 0;
+    std::uint64_t refused = 0;
+    Micros time{};
+  };
+  Status status() const;
 };
+void write(StatsWriter& out, const SeatLine::Status& line);
 
 /// What a worker knows of a mirror set: never changes, is replaced as a whole.
 struct SetView {

@@ -25,6 +25,40 @@ std::optional<Micros> mean_connect_time(const Totals& totals) {
   return mean(totals.connect_time, totals.connects);
 }
 
+void write(StatsWriter& out, const Totals& totals, Over over) {
+  using enum StatKind;
+  const bool life = over == Over::life;
+  for (const auto& [counter, stat] : kCounterStats) out.add(stat, totals.count(counter));
+  out.add({"queries", "clean answers without pings", counter, Unit::count, kHidden},
+          totals.queries);
+  if (life)
+    out.add({"query_time", "time of all clean answers without pings", counter, Unit::milliseconds,
+             "total_query_time", kHidden},
+            totals.query_time);
+  out.add({"mean_query_time", "mean time of the clean answers without pings", gauge,
+           Unit::milliseconds, life ? kHidden : "msecsperquery", "query_ms_mean"},
+          mean_query_time(totals));
+  out.add({"connects", "connections made", counter, Unit::count, "connect_count", "connect_count"},
+          totals.connects);
+  out.add({"mean_connect_time", "mean time to connect", gauge, Unit::milliseconds, "connect_avg",
+           "connect_ms_mean", 3, true},
+          mean_connect_time(totals));
+  out.add({"longest_connect_time", "longest time to connect", gauge, Unit::milliseconds,
+           "connect_max", "connect_ms_max", 3, true},
+          totals.connects > 0 ? std::optional(totals.connect_max) : std::nullopt);
+}
+
+void write(StatsWriter& out, const Quantiles& quantiles) {
+  const auto row = [&](std::string_view member, std::string_view quantile, const auto& value) {
+    out.add({"latency", "quantiles of the time of clean answers in the last period",
+             StatKind::gauge, Unit::milliseconds, kHidden, member},
+            value, {{"quantile", quantile}});
+  };
+  row("p50", "0.5", quantiles.p50);
+  row("p95", "0.95", quantiles.p95);
+  row("p99", "0.99", quantiles.p99);
+}
+
 ErrorSums error_sums(const Totals& totals) {
   ErrorSums sums{.successes = totals.count(Counter::succeeded_queries),
                  .warnings = totals.count(Counter::warnings)};

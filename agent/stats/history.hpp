@@ -10,6 +10,7 @@
 #include "agent/stats/outcome.hpp"
 #include "agent/stats/owned.hpp"
 #include "agent/stats/period_ring.hpp"
+#include "agent/stats/stats_writer.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -42,6 +43,10 @@ struct Totals {
 std::optional<Micros> mean_query_time(const Totals& totals);
 std::optional<Micros> mean_connect_time(const Totals& totals);
 
+/// What Totals are over: the last periods, or all the time.
+enum class Over : std::uint8_t { periods, life };
+void write(StatsWriter& out, const Totals& totals, Over over);
+
 /// What `noerrors` judges by: the first seven counters are critical (HA-023).
 struct ErrorSums {
   std::uint64_t successes = 0;
@@ -57,6 +62,7 @@ struct Quantiles {
   std::optional<Micros> p95;
   std::optional<Micros> p99;
 };
+void write(StatsWriter& out, const Quantiles& quantiles);
 
 /// What Totals is read from: the same sums, of one worker.
 class OwnedTotals {

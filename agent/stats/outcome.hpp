@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "agent/stats/stats_writer.hpp"
+
 namespace karmad {
 
 /// The nine counters of an agent's history, in the order SHOW AGENT STATUS prints them (HA-024).
@@ -21,6 +23,27 @@ enum class Counter : std::uint8_t {
   none,  ///< leaves no trace
 };
 inline constexpr std::size_t kCounters = 9;
+
+struct CounterStat {
+  Counter counter;
+  Stat stat;
+};
+inline constexpr std::array<CounterStat, kCounters> kCounterStats{{
+    {Counter::query_timeouts, {"query_timeouts", "connected, but no complete answer in time"}},
+    {Counter::connect_timeouts, {"connect_timeouts", "no connection in time"}},
+    {Counter::connect_failures,
+     {"connect_failures", "connecting was refused, or the name or route is unknown"}},
+    {Counter::network_errors, {"network_errors", "the connection broke, or a ping timed out"}},
+    {Counter::wrong_query, {"wrong_query", "the request could not be written"}},
+    {Counter::wrong_replies,
+     {"wrong_replies", "errors, and answers that cannot be understood or are too large"}},
+    {Counter::unexpected_closings,
+     {"unexpected_closings", "the agent closed before its answer was complete"}},
+    {Counter::warnings, {"warnings", "complete answers with a warning"}},
+    {Counter::succeeded_queries,
+     {"succeeded_queries", "complete clean answers, answered pings among them"}},
+}};
+static_assert(stands_in_order(kCounterStats, &CounterStat::counter));
 
 /// What happened to one attempt (or ping).
 enum class Outcome : std::uint8_t {
@@ -49,23 +72,46 @@ struct Consequence {
   bool keep_connection;
 };
 
+struct OutcomeRow {
+  Outcome outcome;
+  std::string_view name;
+  Consequence consequence;
+};
+inline constexpr std::array<OutcomeRow, 13> kOutcomes{{
+    {Outcome::answered, "answered", {false, false, true, false, Counter::succeeded_queries, true}},
+    {Outcome::answered_with_warning,
+     "answered with a warning",
+     {false, false, false, false, Counter::warnings, true}},
+    {Outcome::client_mistake,
+     "client's mistake",
+     {false, false, false, false, Counter::none, true}},
+    {Outcome::agent_error, "agent error", {true, true, false, true, Counter::wrong_replies, true}},
+    {Outcome::wrong_reply, "wrong reply", {true, true, false, true, Counter::wrong_replies, false}},
+    {Outcome::connect_failed,
+     "connect failed",
+     {true, true, false, true, Counter::connect_failures, false}},
+    {Outcome::connect_timeout,
+     "connect timed out",
+     {true, true, false, true, Counter::connect_timeouts, false}},
+    {Outcome::broken,
+     "connection broken",
+     {true, true, false, true, Counter::network_errors, false}},
+    {Outcome::closed_early,
+     "closed early",
+     {true, true, false, true, Counter::unexpected_closings, false}},
+    {Outcome::query_timeout,
+     "query timed out",
+     {false, true, false, true, Counter::query_timeouts, false}},
+    {Outcome::cancelled, "cancelled", {false, false, false, false, Counter::none, false}},
+    {Outcome::own_trouble, "own trouble", {true, false, false, false, Counter::none, false}},
+    {Outcome::unreachable,
+     "mirror unreachable",
+     {true, true, false, true, Counter::network_errors, false}},
+}};
+static_assert(stands_in_order(kOutcomes, &OutcomeRow::outcome));
+
 constexpr Consequence consequence(Outcome outcome) {
-  constexpr std::array<Consequence, 13> table{{
-      {false, false, true, false, Counter::succeeded_queries, true},   // answered
-      {false, false, false, false, Counter::warnings, true},           // answered_with_warning
-      {false, false, false, false, Counter::none, true},               // client_mistake
-      {true, true, false, true, Counter::wrong_replies, true},         // agent_error
-      {true, true, false, true, Counter::wrong_replies, false},        // wrong_reply
-      {true, true, false, true, Counter::connect_failures, false},     // connect_failed
-      {true, true, false, true, Counter::connect_timeouts, false},     // connect_timeout
-      {true, true, false, true, Counter::network_errors, false},       // broken
-      {true, true, false, true, Counter::unexpected_closings, false},  // closed_early
-      {false, true, false, true, Counter::query_timeouts, false},      // query_timeout
-      {false, false, false, false, Counter::none, false},              // cancelled
-      {true, false, false, false, Counter::none, false},               // own_trouble
-      {true, true, false, true, Counter::network_errors, false},       // unreachable
-  }};
-  return table[static_cast<std::size_t>(outcome)];
+  return kOutcomes[static_cast<std::size_t>(outcome)].consequence;
 }
 
 /// Whether the agent sent a reply, whatever it says: it can be reached.
@@ -73,7 +119,12 @@ constexpr bool is_reply(Outcome outcome) {
   return outcome <= Outcome::wrong_reply;
 }
 
-std::string_view name(Counter counter);
-std::string_view name(Outcome outcome);
+constexpr std::string_view name(Counter counter) {
+  return counter == Counter::none ? "none"
+                                  : kCounterStats[static_cast<std::size_t>(counter)].stat.name;
+}
+constexpr std::string_view name(Outcome outcome) {
+  return kOutcomes[static_cast<std::size_t>(outcome)].name;
+}
 
 }  // namespace karmad

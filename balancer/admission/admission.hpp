@@ -4,7 +4,6 @@
 #include <atomic>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "balancer/admission/probing.hpp"
 #include "balancer/admission/ticket_pool.hpp"
@@ -49,13 +48,17 @@ class Admission {
   TicketPool low_searches;  ///< of low priority (AC-007)
   TicketPool low_updates;
 
-  /// Every pool, by the name it is shown with.
-  std::array<std::pair<std::string_view, const TicketPool*>, 5> pools() const {
-    return {{{"ingress_tickets", &ingress},
-             {"search_tickets", &searches},
-             {"update_tickets", &updates},
-             {"low_priority_tickets (searches)", &low_searches},
-             {"low_priority_tickets (updates)", &low_updates}}};
+  struct NamedPool {
+    std::string_view name;   ///< in documents
+    std::string_view label;  ///< of its numbers
+    const TicketPool* pool;
+  };
+  std::array<NamedPool, 5> pools() const {
+    return {{{"ingress_tickets", "ingress", &ingress},
+             {"search_tickets", "search", &searches},
+             {"update_tickets", "update", &updates},
+             {"low_priority_tickets (searches)", "low_search", &low_searches},
+             {"low_priority_tickets (updates)", "low_update", &low_updates}}};
   }
 
  private:

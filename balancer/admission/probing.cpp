@@ -80,4 +80,31 @@ ProbingStatus Probing::status() const {
   return status_;
 }
 
+void write(StatsWriter& out, const ProbingStatus& probing) {
+  using enum StatKind;
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
+                       StatValue value, StatKind kind = counter, Unit unit = Unit::count) {
+    out.add({name, help, kind, unit, kHidden, member}, value);
+  };
+  const auto& counters = probing.counters;
+  add("probing_stable_concurrency", "tickets that count as the best number", "stableConcurrency",
+      probing.stable_concurrency, gauge);
+  add("probing_stable_throughput", "answers per second with them", "stableThroughput",
+      probing.stable_throughput, gauge);
+  add("probing_search_tickets", "tickets of searches", "searchTickets", probing.sizes.reads, gauge);
+  add("probing_update_tickets", "tickets of updates", "updateTickets", probing.sizes.writes, gauge);
+  add("probing_decreased", "times there were fewer", "timesDecreased", counters.times_decreased);
+  add("probing_increased", "times there were more", "timesIncreased", counters.times_increased);
+  add("probing_decreased_by", "by how many in all", "totalAmountDecreased",
+      counters.total_amount_decreased);
+  add("probing_increased_by", "by how many in all", "totalAmountIncreased",
+      counters.total_amount_increased);
+  add("probing_resize_time", "time that resizing took", "resizeDurationMicros",
+      probing.resize_duration_us, counter, Unit::microseconds);
+  add("probing_stable", "times the number was left alone", "timesProbedStable",
+      counters.times_probed_stable);
+  add("probing_up", "times more were tried", "timesProbedUp", counters.times_probed_up);
+  add("probing_down", "times fewer were tried", "timesProbedDown", counters.times_probed_down);
+}
+
 }  // namespace karmad

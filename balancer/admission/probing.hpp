@@ -20,6 +20,9 @@ struct ProbingStatus {
   std::string last_decision;  ///< empty: none yet
 };
 
+/// Without the state and the last decision, which are texts.
+void write(StatsWriter& out, const ProbingStatus& probing);
+
 /// Carries out what the probe decides on two pools. One thread calls it; any may read its status.
 class Probing {
  public:

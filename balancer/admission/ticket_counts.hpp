@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include "agent/stats/owned.hpp"
+#include "agent/stats/stats_writer.hpp"
 #include "balancer/core/ticket.hpp"
 #include "strategies/time.hpp"
 
@@ -53,6 +55,8 @@ struct PriorityStatistics {
   std::uint64_t processing() const { return started_processing - finished_processing; }
 };
 
+void write(StatsWriter& out, const PriorityStatistics& of);
+
 struct PoolStatistics {
   std::uint64_t out = 0;
   std::optional<std::int64_t> available;  ///< negative after a pool became smaller at once
@@ -63,11 +67,19 @@ struct PoolStatistics {
   std::uint64_t delinquent = 0;  ///< tickets held longer than the threshold
   std::uint64_t delinquent_ms = 0;
   std::uint64_t delinquent_ms_most = 0;
+  std::chrono::seconds retry_after{0};  ///< what a refused request is told
+  std::uint64_t queued() const {
+    return (*this)[Priority::normal].queue_length() + (*this)[Priority::low].queue_length();
+  }
 
   const PriorityStatistics& operator[](Priority priority) const {
     return of[static_cast<std::size_t>(priority)];
   }
 };
+
+/// Without the priorities and the delinquent tickets, which documents show apart.
+void write(StatsWriter& out, const PoolStatistics& pool);
+void write_delinquent(StatsWriter& out, const PoolStatistics& pool);
 
 /// Adds up the workers' counts. What is counted meanwhile may be missing, but no difference of two
 /// numbers becomes negative.

@@ -229,6 +229,7 @@ std::uint64_t TicketPool::waited() const {
 
 PoolStatistics TicketPool::statistics() const {
   auto statistics = sum(cells_);
+  statistics.retry_after = retry_after();
   const auto word = word_.load(std::memory_order_relaxed);
   std::optional<std::uint32_t> size;
   bool counted = false;

@@ -3,13 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "agent/stats/owned.hpp"
+#include "agent/stats/stats_writer.hpp"
 
 namespace karmad {
 
-/// What a worker counts; names and help are in kCountText, in the same order.
+/// What a worker counts: kCountStats says what each is.
 enum class Count : std::uint8_t {
   connections,
   connections_refused,
@@ -69,70 +69,116 @@ enum class Count : std::uint8_t {
 };
 inline constexpr std::size_t kCounts = static_cast<std::size_t>(Count::bytes_out) + 1;
 
-struct CountText {
-  std::string_view name;
-  std::string_view help;
+/// What a worker counts, in the order of Count.
+struct CountStat {
+  Count count;
+  Stat stat;
 };
-inline constexpr std::array<CountText, kCounts> kCountText{{
-    {"connections", "client connections accepted"},
-    {"maxed_out", "client connections refused because max_connections was reached"},
-    {"connections_over_rate", "client connections refused because of ingress_connection_rate"},
-    {"requests", "client requests with a complete head"},
-    {"bad_requests", "client requests refused before they became a query (4xx, 5xx of ours)"},
-    {"requests_over_rate", "client requests refused because of ingress_request_rate"},
-    {"requests_over_client_rate", "client requests refused because of client_request_rate"},
-    {"requests_over_table_rate", "queries refused because of the request_rate of their table"},
-    {"slow_clients", "connections ended because the client was too slow (408 or closed)"},
-    {"clients_left", "queries whose client left before the answer"},
-    {"queries", "queries put to agents"},
-    {"dist_queries", "queries put to more than one shard"},
-    {"queries_failed", "queries without an answer, whatever the reason"},
-    {"client_mistakes", "queries an agent refused as the client's mistake, passed on"},
-    {"mistakes_agreed",
-     "of them, those known only because two mirrors gave the same error; the log has texts"},
-    {"answers_partial", "answers in which a shard is missing"},
-    {"agent_attempts", "attempts at agents, retries included"},
-    {"agent_retry", "attempts after the first of a shard's part of a query"},
-    {"stale_connections", "kept connections found closed by the agent when they were used"},
-    {"overload_retries", "retries of attempts that were refused as overload"},
-    {"throttled_retries", "retries of attempts that were told how long to wait"},
-    {"generation_retries", "retries of searches whose mirror had not seen X-Min-Generation yet"},
-    {"primary_retries",
-     "updates sent on because a mirror said that it is not the primary any more"},
-    {"retries_refused", "retries not made because the retry budget had nothing left"},
-    {"retries_waited",
-     "retries that waited for the first answer of a mirror that was not known yet"},
-    {"hedges", "attempts at a second mirror while the first was late"},
-    {"hedges_won", "of them, those whose answer was the shard's"},
-    {"planned_anew", "queries begun again because a shard moved and a reload said where to"},
-    {"quorum_reads", "attempts beyond the first that reads with consistency = quorum made"},
-    {"quorum_settling_reads", "of them, those of further mirrors because the first disagreed"},
-    {"quorum_barriers", "times they waited for mirrors to catch up with one that had seen more"},
-    {"quorum_failed", "of them, those whose mirrors did not come to agree"},
-    {"connect_timeouts", "attempts given up because no connection was made in time"},
-    {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"},
-    {"query_timeouts", "attempts given up because the answer was not complete in time"},
-    {"attempts_interrupted", "attempts ended because a ping of their mirror timed out"},
-    {"merge_rejected", "replies found to be broken only when they were merged"},
-    {"tickets_waited", "requests that waited for a ticket"},
-    {"tickets_refused", "requests refused with 429 because they got no ticket"},
-    {"tickets_expired", "of them, those that had waited for one"},
-    {"selections_waited", "selections of a mirror that had to wait because none suited"},
-    {"selections_failed", "selections that found no suitable mirror in time"},
-    {"selections_refused", "selections refused because max_waiting_selections waited already"},
-    {"max_in_flight_waited", "queries that had to wait because all mirrors of a shard were full"},
-    {"max_in_flight_refused", "of these and others, those refused: too many waited, or too long"},
-    {"max_in_flight_wait_us", "microseconds they waited in all"},
-    {"blackhole_sent", "copies sent to blackhole agents"},
-    {"blackhole_dropped", "copies not sent because too many were on their way"},
-    {"memory_refused", "requests refused because memory_limit was nearly reached"},
-    {"memory_given_up", "requests given up because they held most when memory_limit was reached"},
-    {"replies_passed", "answers longer than reply_buffer_size, passed on while they arrived"},
-    {"replies_broken_off", "of them, those whose rest did not come: the client got a part"},
-    {"bodies_unpacked", "request bodies that came compressed and were unpacked"},
-    {"bytes_in", "bytes of client requests"},
-    {"bytes_out", "bytes of answers to clients"},
+inline constexpr std::array<CountStat, kCounts> kCountStats{{
+    {Count::connections, {"connections", "client connections accepted"}},
+    {Count::connections_refused,
+     {"maxed_out", "client connections refused because max_connections was reached"}},
+    {Count::connections_over_rate,
+     {"connections_over_rate", "client connections refused because of ingress_connection_rate"}},
+    {Count::requests, {"requests", "client requests with a complete head"}},
+    {Count::bad_requests,
+     {"bad_requests", "client requests refused before they became a query (4xx, 5xx of ours)"}},
+    {Count::requests_over_rate,
+     {"requests_over_rate", "client requests refused because of ingress_request_rate"}},
+    {Count::requests_over_client_rate,
+     {"requests_over_client_rate", "client requests refused because of client_request_rate"}},
+    {Count::requests_over_table_rate,
+     {"requests_over_table_rate", "queries refused because of the request_rate of their table"}},
+    {Count::slow_clients,
+     {"slow_clients", "connections ended because the client was too slow (408 or closed)"}},
+    {Count::clients_left, {"clients_left", "queries whose client left before the answer"}},
+    {Count::queries, {"queries", "queries put to agents"}},
+    {Count::dist_queries, {"dist_queries", "queries put to more than one shard"}},
+    {Count::queries_failed, {"queries_failed", "queries without an answer, whatever the reason"}},
+    {Count::client_mistakes,
+     {"client_mistakes", "queries an agent refused as the client's mistake, passed on"}},
+    {Count::mistakes_agreed,
+     {"mistakes_agreed",
+      "of them, those known only because two mirrors gave the same error; the log has texts"}},
+    {Count::answers_partial, {"answers_partial", "answers in which a shard is missing"}},
+    {Count::attempts, {"agent_attempts", "attempts at agents, retries included"}},
+    {Count::retries, {"agent_retry", "attempts after the first of a shard's part of a query"}},
+    {Count::stale_connections,
+     {"stale_connections", "kept connections found closed by the agent when they were used"}},
+    {Count::overload_retries,
+     {"overload_retries", "retries of attempts that were refused as overload"}},
+    {Count::throttled_retries,
+     {"throttled_retries", "retries of attempts that were told how long to wait"}},
+    {Count::generation_retries,
+     {"generation_retries", "retries of searches whose mirror had not seen X-Min-Generation yet"}},
+    {Count::primary_retries,
+     {"primary_retries",
+      "updates sent on because a mirror said that it is not the primary any more"}},
+    {Count::retries_refused,
+     {"retries_refused", "retries not made because the retry budget had nothing left"}},
+    {Count::retries_waited,
+     {"retries_waited",
+      "retries that waited for the first answer of a mirror that was not known yet"}},
+    {Count::hedges, {"hedges", "attempts at a second mirror while the first was late"}},
+    {Count::hedges_won, {"hedges_won", "of them, those whose answer was the shard's"}},
+    {Count::planned_anew,
+     {"planned_anew", "queries begun again because a shard moved and a reload said where to"}},
+    {Count::quorum_reads,
+     {"quorum_reads", "attempts beyond the first that reads with consistency = quorum made"}},
+    {Count::quorum_settling_reads,
+     {"quorum_settling_reads", "of them, those of further mirrors because the first disagreed"}},
+    {Count::quorum_barriers,
+     {"quorum_barriers", "times they waited for mirrors to catch up with one that had seen more"}},
+    {Count::quorum_failed, {"quorum_failed", "of them, those whose mirrors did not come to agree"}},
+    {Count::connect_timeouts,
+     {"connect_timeouts", "attempts given up because no connection was made in time"}},
+    {Count::first_byte_timeouts,
+     {"first_byte_timeouts", "attempts given up because no byte of the answer came in time"}},
+    {Count::query_timeouts,
+     {"query_timeouts", "attempts given up because the answer was not complete in time"}},
+    {Count::attempts_interrupted,
+     {"attempts_interrupted", "attempts ended because a ping of their mirror timed out"}},
+    {Count::merge_rejected,
+     {"merge_rejected", "replies found to be broken only when they were merged"}},
+    {Count::tickets_waited, {"tickets_waited", "requests that waited for a ticket"}},
+    {Count::tickets_refused,
+     {"tickets_refused", "requests refused with 429 because they got no ticket"}},
+    {Count::tickets_expired, {"tickets_expired", "of them, those that had waited for one"}},
+    {Count::selections_waited,
+     {"selections_waited", "selections of a mirror that had to wait because none suited"}},
+    {Count::selections_failed,
+     {"selections_failed", "selections that found no suitable mirror in time"}},
+    {Count::selections_refused,
+     {"selections_refused", "selections refused because max_waiting_selections waited already"}},
+    {Count::seats_waited,
+     {"max_in_flight_waited", "queries that had to wait because all mirrors of a shard were full"}},
+    {Count::seats_refused,
+     {"max_in_flight_refused", "of these and others, those refused: too many waited, or too long"}},
+    {Count::seats_wait_us,
+     {"max_in_flight_wait", "microseconds they waited in all", StatKind::counter,
+      Unit::microseconds, "max_in_flight_wait_us"}},
+    {Count::blackhole_sent, {"blackhole_sent", "copies sent to blackhole agents"}},
+    {Count::blackhole_dropped,
+     {"blackhole_dropped", "copies not sent because too many were on their way"}},
+    {Count::memory_refused,
+     {"memory_refused", "requests refused because memory_limit was nearly reached"}},
+    {Count::memory_given_up,
+     {"memory_given_up", "requests given up because they held most when memory_limit was reached"}},
+    {Count::replies_passed,
+     {"replies_passed", "answers longer than reply_buffer_size, passed on while they arrived"}},
+    {Count::replies_broken_off,
+     {"replies_broken_off", "of them, those whose rest did not come: the client got a part"}},
+    {Count::bodies_unpacked,
+     {"bodies_unpacked", "request bodies that came compressed and were unpacked"}},
+    {Count::bytes_in, {"bytes_in", "bytes of client requests", StatKind::counter, Unit::bytes}},
+    {Count::bytes_out,
+     {"bytes_out", "bytes of answers to clients", StatKind::counter, Unit::bytes}},
 }};
+static_assert(stands_in_order(kCountStats, &CountStat::count));
+
+constexpr const Stat& stat(Count count) {
+  return kCountStats[static_cast<std::size_t>(count)].stat;
+}
 
 /// One worker's counters: written by it alone, read by any thread.
 class Counters {
@@ -141,6 +187,7 @@ class Counters {
     cells_[static_cast<std::size_t>(count)].add(n);
   }
   std::uint64_t operator[](std::size_t i) const { return cells_[i].get(); }
+  std::uint64_t operator[](Count count) const { return (*this)[static_cast<std::size_t>(count)]; }
 
  private:
   alignas(64) std::array<Owned<std::uint64_t>, kCounts> cells_;

@@ -28,6 +28,37 @@ bool take_whole(std::atomic<Number>& account, Number amount) {
 
 }  // namespace
 
+void write(StatsWriter& out, const RetryBudgetStatus& budget) {
+  using enum StatKind;
+  out.add({"retry_budget_live",
+           "requests to shards under way, which the retry budget is a share of",
+           gauge,
+           Unit::count,
+           {},
+           "live"},
+          budget.live);
+  out.add({"retry_budget_extras",
+           "retries and hedges queued or under way",
+           gauge,
+           Unit::count,
+           {},
+           "extras"},
+          budget.extras);
+  out.add({"retry_budget_saved", "further ones that quiet times have saved up", gauge, Unit::count,
+           kHidden, "saved"},
+          budget.saved);
+  out.add({"retry_budget_given",
+           "retries and hedges that the budget has allowed",
+           counter,
+           Unit::count,
+           {},
+           "given"},
+          budget.given);
+  out.add({"retry_budget_refused", "retries and hedges that the budget has not allowed", counter,
+           Unit::count, kHidden, "refused"},
+          budget.refused);
+}
+
 bool TokenBucket::take() {
   return take_whole(tenths_, kToken);
 }

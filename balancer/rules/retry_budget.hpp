@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/stats/owned.hpp"
+#include "agent/stats/stats_writer.hpp"
 
 namespace karmad {
 
@@ -43,6 +44,16 @@ struct RetryBudgetRules {
   std::uint32_t at_least = 3;  ///< extra attempts in flight, however few requests are live
   std::uint32_t saved = 10;    ///< extra attempts that quiet times may save up
 };
+
+/// How far a retry budget is used, at one moment.
+struct RetryBudgetStatus {
+  std::uint32_t live = 0;    ///< requests under way
+  std::uint32_t extras = 0;  ///< retries and hedges queued or under way
+  std::uint32_t saved = 0;   ///< further ones that quiet times have saved up
+  std::uint64_t given = 0;   ///< since the start
+  std::uint64_t refused = 0;
+};
+void write(StatsWriter& out, const RetryBudgetStatus& budget);
 
 /// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
 /// workers together. A retry onto a mirror that works (retry_target.hpp says which do) needs
@@ -136,6 +147,7 @@ class RetryBudget {
   std::uint32_t saved() const;  ///< whole attempts; 0 also while it is in debt
   std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  RetryBudgetStatus status() const { return {live(), extras(), saved(), given(), refused()}; }
 
  private:
   static constexpr std::int64_t kAttempt = 100;  // what is saved is counted in hundredths

@@ -1,103 +1,84 @@
 #pragma once
 
-#include <rapidjson/writer.h>
-
-#include <cmath>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "balancer/status/json_text.hpp"
-#include "strategies/time.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/stats/stats_writer.hpp"
 
 namespace karmad {
 
-/// A JSON document while it is written: names and values as the status needs them.
-class Document {
+/// A JSON document while it is written at the end of a string, which is whole again when this
+/// goes. Numbers that are written to it become members of the innermost open object; their labels
+/// are not shown.
+class Document final : public StatsWriter {
  public:
-  explicit Document(std::string& out) : sink_(out), writer_(sink_) {}
+  explicit Document(std::string& out) : out_(out) {}
 
   template <class Body>
   void object(Body body) {
-    writer_.StartObject();
+    open('{');
     body();
-    writer_.EndObject();
+    close('}');
   }
   template <class Body>
   void object(std::string_view key, Body body) {
     name(key);
     object(body);
   }
-  /// A member that is JSON already.
-  void raw(std::string_view key, std::string_view json) {
-    name(key);
-    raw(json);
-  }
-  void raw(std::string_view json) {
-    writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
-  }
   template <class Items, class Body>
   void array(std::string_view key, const Items& items, Body body) {
     name(key);
-    writer_.StartArray();
+    open('[');
     for (const auto& item : items) body(item);
-    writer_.EndArray();
+    close(']');
   }
 
-  void text(std::string_view value) { writer_.String(clean_utf8(value)); }
+  /// A member that is JSON already.
+  void raw(std::string_view key, std::string_view json) {
+    name(key);
+    out_.add(json);
+    follows_ = true;
+  }
+  void text(std::string_view value) {
+    separate();
+    out_.add_quoted(value);
+  }
   void text(std::string_view key, std::string_view value) {
     name(key);
     text(value);
   }
-  void count(std::string_view key, std::uint64_t value) {
-    name(key);
-    writer_.Uint64(value);
-  }
-  void optional(std::string_view key, std::optional<std::uint64_t> value) {
-    if (value) return count(key, *value);
-    null(key);
-  }
-  void optional(std::string_view key, std::optional<double> value) {
-    if (!value || !std::isfinite(*value)) return null(key);
-    name(key);
-    writer_.Double(*value);
-  }
-  void number(std::string_view key, std::int64_t value) {
-    name(key);
-    writer_.Int64(value);
-  }
-  void flag(std::string_view key, bool value) {
-    name(key);
-    writer_.Bool(value);
-  }
-  /// Four decimals: a hundredth of a percent.
-  void share(std::string_view key, double value) {
-    name(key);
-    writer_.Double(std::round(value * 1e4) / 1e4);
-  }
-  void milliseconds(std::string_view key, std::optional<Micros> value) { time(key, value, 1e3); }
-  void seconds(std::string_view key, std::optional<Micros> value) { time(key, value, 1e6); }
-
-  void null(std::string_view key) {
-    name(key);
-    writer_.Null();
-  }
+  /// What was not measured or has no limit is null; shares get four decimals. A double that is not
+  /// finite is null.
+  void value(std::string_view key, const StatValue& value, Unit unit = Unit::count);
 
  private:
-  void name(std::string_view key) {
-    writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-  }
-  void time(std::string_view key, std::optional<Micros> value, double unit) {
-    name(key);
-    if (value)
-      writer_.Double(static_cast<double>(value->count()) / unit);
-    else
-      writer_.Null();
+  void put(const Stat& stat, const StatValue& of, std::span<const Label>) override {
+    if (stat.member_key() != kHidden) value(stat.member_key(), of, stat.unit);
   }
 
-  StringSink sink_;
-  rapidjson::Writer<StringSink> writer_;
+  void separate() {
+    if (follows_) out_.add(',');
+    follows_ = true;
+  }
+  void name(std::string_view key) {
+    separate();
+    out_.add_quoted(key);
+    out_.add(':');
+    follows_ = false;
+  }
+  void open(char bracket) {
+    separate();
+    out_.add(bracket);
+    follows_ = false;
+  }
+  void close(char bracket) {
+    out_.add(bracket);
+    follows_ = true;
+  }
+
+  JsonLine out_;
+  bool follows_ = false;  ///< a comma must come before the next name or value
 };
 
 }  // namespace karmad

@@ -1,12 +1,9 @@
 #include "balancer/status/readiness.hpp"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
-#include <algorithm>
+#include <ranges>
 
 #include "balancer/shard/selection.hpp"
-#include "balancer/status/json_text.hpp"
+#include "balancer/status/document.hpp"
 
 namespace karmad {
 
@@ -38,44 +35,35 @@ bool serves(const Table& table, const Shard& shard, const InstanceSettings& sett
 std::pair<bool, std::string> readiness(const Topology& topology, const Process& process,
                                        unsigned worker) {
   bool ready = !process.draining.load(std::memory_order_relaxed);
-  rapidjson::StringBuffer json;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(json);
-  const auto string = [&writer](std::string_view text) { writer.String(clean_utf8(text)); };
-  writer.StartObject();
-  writer.Key("draining");
-  writer.Bool(!ready);
-  writer.Key("missing");
-  writer.StartArray();
-  for (const auto& table : topology.tables)
-    for (std::size_t s = 0; s < table->shards.size(); ++s) {
-      const auto& mirrors = *table->shards[s]->mirrors;
-      if (serves(*table, *table->shards[s], topology.settings, worker)) continue;
-      ready = false;
-      writer.StartObject();
-      writer.Key("table");
-      string(table->name);
-      writer.Key("shard");
-      writer.Uint64(s + 1);
-      writer.Key("mirrors");
-      writer.StartArray();
-      for (std::size_t m = 0; m < mirrors.size(); ++m) {
+  std::string body;
+  const auto shard = [&](Document& out, const Table& table, std::size_t number) {
+    ready = false;
+    const auto& mirrors = *table.shards[number]->mirrors;
+    out.object([&] {
+      out.text("table", table.name);
+      out.value("shard", number + 1);
+      out.array("mirrors", std::views::iota(std::size_t{0}, mirrors.size()), [&](std::size_t m) {
         const auto& agent = *mirrors[m].agent;
-        writer.StartObject();
-        writer.Key("agent");
-        string(agent.name);
-        writer.Key("why");
         const auto error = agent.last_error();
-        string(error.empty() ? "has not answered yet" : error);
-        writer.EndObject();
-      }
-      writer.EndArray();
-      writer.EndObject();
-    }
-  writer.EndArray();
-  writer.Key("ready");
-  writer.Bool(ready);
-  writer.EndObject();
-  return {ready, {json.GetString(), json.GetSize()}};
+        out.object([&] {
+          out.text("agent", agent.name);
+          out.text("why", error.empty() ? "has not answered yet" : error);
+        });
+      });
+    });
+  };
+  {
+    Document out(body);
+    out.object([&] {
+      out.value("draining", !ready);
+      out.array("missing", topology.tables, [&](const auto& table) {
+        for (std::size_t s = 0; s < table->shards.size(); ++s)
+          if (!serves(*table, *table->shards[s], topology.settings, worker)) shard(out, *table, s);
+      });
+      out.value("ready", ready);
+    });
+  }
+  return {ready, std::move(body)};
 }
 
 }  // namespace karmad

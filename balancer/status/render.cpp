@@ -1,7 +1,6 @@
 #include "balancer/status/render.hpp"
 
 #include "agent/json/json_text.hpp"
-#include "balancer/status/json_text.hpp"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "agent/mirrors/agent_numbers.hpp"
+#include "agent/mirrors/mirror_set.hpp"
 #include "agent/stats/history.hpp"
-#include "strategies/time.hpp"
+#include "balancer/rules/admission/rate_limiter.hpp"
+#include "balancer/rules/retry_budget.hpp"
 
 namespace karmad {
 
@@ -23,17 +26,8 @@ struct AgentStatus {
   bool has_pool = false;      ///< a line `agent_persistent` names it
   bool need_resolve = false;  ///< its name is looked up at every request
   bool alive = true;          ///< not dead (HA-022)
-  std::uint32_t errors_in_a_row = 0;
-  std::string last_error;             ///< empty: none since its last success
-  std::optional<Micros> last_query;   ///< how long ago something was sent, pings included
-  std::optional<Micros> last_answer;  ///< how long ago an attempt or ping ended
-  std::optional<Micros> last_period;  ///< what that attempt or ping took
-  std::optional<Micros> ping_trip;    ///< of the last answered ping
-  std::uint32_t in_flight = 0;
-  std::uint32_t max_in_flight = 0;   ///< 0: any number
-  std::uint64_t over_in_flight = 0;  ///< attempts above it, while it was not enforced
-  std::uint32_t open_connections = 0;
-  std::uint32_t waiting = 0;                         ///< attempts that wait for a connection
+  std::string last_error;     ///< empty: none since its last success
+  AgentNumbers numbers;
   std::array<Totals, kShownPeriods.size()> periods;  ///< as History::over
   Quantiles latency;                                 ///< as History::quantiles
 };
@@ -50,6 +44,8 @@ struct Standing {
   std::string unsuitable;           ///< why it does not get the table's searches now; empty: it may
 };
 
+void write(StatsWriter& out, const Standing& standing);
+
 /// One mirror of one shard.
 struct MirrorStatus {
   std::size_t agent = 0;  ///< position in Snapshot::agents
@@ -62,32 +58,17 @@ struct MirrorStatus {
   std::uint64_t attempts = 0;  ///< begun since the start, whatever became of them
   Totals since_start;
 };
-
-/// How far the retry budget of a mirror set is used (RetryBudget).
-struct BudgetStatus {
-  std::uint32_t live = 0;    ///< requests under way
-  std::uint32_t extras = 0;  ///< retries and hedges queued or under way
-  std::uint32_t saved = 0;   ///< further ones that quiet times have saved up
-  std::uint64_t given = 0;   ///< since the start
-  std::uint64_t refused = 0;
-};
-
-/// Queries that waited because all mirrors of a shard were full (SeatLine).
-struct LineStatus {
-  std::uint32_t waiting = 0;
-  std::uint64_t waited = 0;
-  std::uint64_t refused = 0;
-  Micros time{};  ///< that those waited that are done
-};
+void write_shares(StatsWriter& out, const MirrorStatus& mirror);
+void write_since_start(StatsWriter& out, const MirrorStatus& mirror);
 
 struct ShardStatus {
   std::string strategy;
   std::vector<MirrorStatus> mirrors;
   std::string kind;      ///< of the mirror set
   std::string criteria;  ///< what a search needs when the request gives no read preference
-  BudgetStatus budget;
-  LineStatus line;
-  bool mixed = false;  ///< some mirrors report roles and some do not
+  RetryBudgetStatus budget;
+  SeatLine::Status line;  ///< queries that waited because all mirrors were full
+  bool mixed = false;     ///< some mirrors report roles and some do not
 };
 
 struct TableStatus {
@@ -95,22 +76,19 @@ struct TableStatus {
   std::string dialect;
   std::vector<ShardStatus> shards;
   std::vector<ShardStatus> blackholes;
-};
-
-/// One number of the process: its name, its value as it is shown, and what it means.
-struct CounterRow {
-  std::string name;
-  std::string help;
-  std::string value;
+  std::optional<RateCounts> requests;  ///< of its rate limiter
 };
 
 struct ProcessStatus {
   Micros uptime{};
   std::string version;
   unsigned workers = 0;
-  std::uint64_t connections = 0;  ///< of clients, accepted since the start
-  std::vector<CounterRow> counters;
+  std::uint64_t connections = 0;       ///< of clients, accepted since the start
+  std::vector<RecordedStat> counters;  ///< all others
 };
+// In two parts: rows have the version between them.
+void write_begin(StatsWriter& out, const ProcessStatus& process);
+void write_counters(StatsWriter& out, const ProcessStatus& process);
 
 /// Everything the status can tell, at one moment. Plain values: nothing here is connected to what
 /// it was read from.
@@ -121,5 +99,6 @@ struct Snapshot {
   std::vector<AgentStatus> agents;
   std::vector<TableStatus> tables;
 };
+void write_periods(StatsWriter& out, const Snapshot& snapshot);
 
 }  // namespace karmad

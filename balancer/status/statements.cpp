@@ -1,6 +1,6 @@
 #include "balancer/status/statements.hpp"
 
-#include "balancer/status/json_text.hpp"
+#include "agent/json/json_text.hpp"
 
 #include <fmt/format.h>
 

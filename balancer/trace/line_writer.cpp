@@ -312,4 +312,13 @@ void LineWriter::State::report(int error, std::string_view consequence) const {
   options.on_failure(std::string(std::strerror(error)).append("; ").append(consequence));
 }
 
+void write(StatsWriter& out, const LineWriter* log) {
+  out.add(
+      {"log_lines_written", "lines written to a log", StatKind::counter, Unit::count, "written"},
+      log != nullptr ? log->written() : 0U);
+  out.add({"log_lines_dropped", "lines a log had no room for or could not write", StatKind::counter,
+           Unit::count, "dropped"},
+          log != nullptr ? log->dropped() : 0U);
+}
+
 }  // namespace karmad

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <thread>
 
+#include "agent/stats/stats_writer.hpp"
+
 namespace karmad {
 
 /// Lines for a file, standard output or standard error, written by a thread of its own. A caller
@@ -68,5 +70,8 @@ class LineWriter {
   const std::shared_ptr<State> state_;  ///< the thread's, too, which a stuck write keeps alive
   std::thread thread_;
 };
+
+/// None: all zero.
+void write(StatsWriter& out, const LineWriter* log);
 
 }  // namespace karmad

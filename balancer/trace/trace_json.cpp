@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "balancer/trace/json_line.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 namespace {
@@ -21,7 +21,7 @@ template <std::size_t Size>
 void add_text(JsonLine& out, const char (&name)[Size], std::string_view value, std::size_t most) {
   if (value.empty()) return;
   out.add(name);
-  out.add_quoted(value, most);
+  out.add_ascii(value, most);
 }
 
 /// One of our own words, which needs no escapes; `name` ends in its opening quote.

@@ -95,4 +95,16 @@ void HelperPool::work() {
   }
 }
 
+void write(StatsWriter& out, const HelperPool* helpers) {
+  using enum StatKind;
+  out.add({"long_work", "merges, checks and parses done by helper threads"},
+          helpers != nullptr ? helpers->done() : 0U);
+  out.add({"long_work_running", "of them, those that run now", gauge},
+          helpers != nullptr ? helpers->running() : 0U);
+  out.add({"long_work_waiting", "those that wait now for a thread", gauge},
+          helpers != nullptr ? helpers->waiting() : 0U);
+  out.add({"long_work_refused", "those refused because long_work_queue waited already"},
+          helpers != nullptr ? helpers->refused() : 0U);
+}
+
 }  // namespace karmad

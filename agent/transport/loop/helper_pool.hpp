@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/stats/stats_writer.hpp"
 #include "agent/transport/loop/loop.hpp"
 
 namespace karmad {
@@ -71,5 +72,8 @@ class HelperPool {
   std::atomic<std::uint64_t> refused_{0};
   std::vector<std::thread> threads_;
 };
+
+/// None: all zero.
+void write(StatsWriter& out, const HelperPool* helpers);
 
 }  // namespace karmad

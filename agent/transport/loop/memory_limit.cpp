@@ -23,6 +23,16 @@ MemoryVerdict judge_memory(std::uint64_t limit, std::uint64_t used, std::uint64_
   return after > limit ? MemoryVerdict::over_limit : MemoryVerdict::granted;
 }
 
+void write(StatsWriter& out, const MemoryLimit& memory) {
+  using enum StatKind;
+  out.add(
+      {"memory_used", "bytes of buffers that requests hold now (memory_limit)", gauge, Unit::bytes},
+      memory.used());
+  out.add({"memory_peak", "the most that was at a time", gauge, Unit::bytes}, memory.peak());
+  out.add({"memory_limit", "what memory_limit comes to, in bytes; 0: no limit", gauge, Unit::bytes},
+          memory.limit());
+}
+
 std::uint64_t MemoryLimit::used() const {
   return static_cast<std::uint64_t>(
       std::max<std::int64_t>(0, used_.load(std::memory_order_relaxed)));

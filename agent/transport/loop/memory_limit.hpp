@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/stats/stats_writer.hpp"
+
 namespace karmad {
 
 /// Why a request gets no more memory.
@@ -58,6 +60,8 @@ class MemoryLimit {
   std::atomic<std::int64_t> peak_{0};
   std::atomic<std::uint64_t> limit_{0};
 };
+
+void write(StatsWriter& out, const MemoryLimit& memory);
 
 class MemoryHolder;
 

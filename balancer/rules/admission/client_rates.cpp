@@ -165,4 +165,19 @@ ClientCounts ClientRates::counts() const {
   return sum;
 }
 
+void write(StatsWriter& out, const ClientCounts& counts) {
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
+                       std::uint64_t value, StatKind kind = StatKind::counter) {
+    out.add({name, help, kind, Unit::count, kHidden, member}, value);
+  };
+  add("client_rate_attempted", "requests that asked", "attemptedAdmissions",
+      counts.successful + counts.rejected);
+  add("client_rate_successful", "requests let in", "successfulAdmissions", counts.successful);
+  add("client_rate_rejected", "requests refused", "rejectedAdmissions", counts.rejected);
+  add("client_rate_exempted", "let in without asking", "exemptedAdmissions", counts.exempted);
+  add("client_rate_remembered", "clients known now", "remembered", counts.remembered,
+      StatKind::gauge);
+  add("client_rate_forgotten", "clients forgotten to make room", "forgotten", counts.forgotten);
+}
+
 }  // namespace karmad

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "agent/stats/stats_writer.hpp"
 #include "balancer/rules/admission/token_bucket.hpp"
 #include "config/address_range.hpp"
 
@@ -18,7 +19,9 @@ struct ClientCounts {
   std::uint64_t rejected = 0;
   std::uint64_t forgotten = 0;   ///< to make room for others
   std::uint64_t remembered = 0;  ///< now
+  std::uint64_t exempted = 0;    ///< RateGates adds them
 };
+void write(StatsWriter& out, const ClientCounts& counts);
 
 /// A bucket for each client address, of which so many are remembered; then the one that asked least
 /// recently is forgotten, and would begin again with a full bucket. Any thread may ask: the clients

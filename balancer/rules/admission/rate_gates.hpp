@@ -13,6 +13,23 @@ namespace karmad {
 /// The rule of such a setting.
 BucketRule rule_of(const Rate& rate, Micros burst);
 
+inline constexpr Stat kConnectionsQueued{"connections_queued",
+                                         "client connections that wait now for their turn",
+                                         StatKind::gauge,
+                                         Unit::count,
+                                         {},
+                                         "queuedForEstablishment"};
+inline constexpr Stat kConnectionsLeftQueue{"connections_left_queue",
+                                            "client connections that ended before their turn",
+                                            StatKind::counter,
+                                            Unit::count,
+                                            kHidden,
+                                            "interruptedDueToClientDisconnect"};
+inline constexpr Stat kTimeToHead{
+    "time_to_head",  "moving mean of the time to the first complete head",
+    StatKind::gauge, Unit::microseconds,
+    kHidden,         "averageTimeToCompletedHelloMicros"};
+
 /// The rate limiters of the whole process; those of tables stand in the topology. Any thread may
 /// ask them; what they are told to let through comes from the configuration.
 struct RateGates {
@@ -22,6 +39,12 @@ struct RateGates {
   std::atomic<std::uint64_t> clients_exempted{0};
   std::atomic<std::uint64_t> left_queue{0};  ///< connections whose peer left before their turn
   MovingAverage time_to_head;  ///< µs from a connection's beginning to its first complete head
+
+  ClientCounts client_counts() const {
+    auto counts = clients.counts();
+    counts.exempted = clients_exempted.load(std::memory_order_relaxed);
+    return counts;
+  }
 
   /// Limits by these settings from now on. One thread at a time.
   void adopt(const InstanceSettings& settings, TimePoint now);

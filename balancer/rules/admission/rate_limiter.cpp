@@ -156,4 +156,31 @@ RateCounts RateLimiter::counts(TimePoint now) const {
   return counts;
 }
 
+void write(StatsWriter& out, const RateCounts& counts) {
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view member,
+                       StatValue value, StatKind kind = StatKind::counter) {
+    out.add({name, help, kind, Unit::count, kHidden, member}, value);
+  };
+  add("rate_attempted", "admissions asked for", "attemptedAdmissions", counts.attempted);
+  add("rate_successful", "admissions given", "successfulAdmissions", counts.successful);
+  add("rate_rejected", "admissions refused", "rejectedAdmissions", counts.rejected);
+  add("rate_exempted", "let in without asking", "exemptedAdmissions", counts.exempted);
+  add("rate_tokens", "tokens left now", "totalAvailableTokens", counts.available, StatKind::gauge);
+}
+
+void write_queue(StatsWriter& out, const RateCounts& counts) {
+  using enum StatKind;
+  out.add({"rate_queued", "put into the queue", counter, Unit::count, kHidden, "addedToQueue"},
+          counts.queued);
+  out.add({"rate_dequeued", "of them, those no longer there", counter, Unit::count, kHidden,
+           "removedFromQueue"},
+          counts.dequeued);
+  out.add({"rate_interrupted", "of them, those who left before their turn", counter, Unit::count,
+           kHidden, "interruptedInQueue"},
+          counts.interrupted);
+  out.add({"rate_queued_time", "moving mean of the time in the queue", gauge, Unit::microseconds,
+           kHidden, "averageTimeQueuedMicros"},
+          static_cast<std::uint64_t>(counts.average_wait));
+}
+
 }  // namespace karmad

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "agent/stats/stats_writer.hpp"
 #include "balancer/rules/admission/moving_average.hpp"
 #include "balancer/rules/admission/token_bucket.hpp"
 
@@ -23,6 +24,10 @@ struct RateCounts {
 
   std::uint64_t waiting() const { return queued - dequeued; }
 };
+
+void write(StatsWriter& out, const RateCounts& counts);
+/// What a limiter with a queue has beside that.
+void write_queue(StatsWriter& out, const RateCounts& counts);
 
 /// A token bucket that any number of threads take from, without a lock and without a thread that
 /// refills it (AC-030 … AC-037): one atomic holds the time at which the bucket was empty. It never

@@ -12,7 +12,9 @@ namespace {
 TEST(Counters, EveryOneIsDocumentedWithTheHelpItWasBornWith) {
   std::ostringstream docs;
   docs << std::ifstream(KARMAD_SOURCE_DIR "/docs/status.md").rdbuf();
-  for (const auto& [name, help] : kCountText) {
+  for (const auto& [count, stat] : kCountStats) {
+    const auto name = stat.row_key();
+    const auto help = stat.help;
     EXPECT_FALSE(name.empty() || help.empty());
     EXPECT_NE(docs.str().find("| `" + std::string(name) + "` |"), std::string::npos) << name;
     if (name != "connections") {
@@ -36,7 +38,7 @@ TEST(Counters, AreReadByTheirPlace) {
   counters.add(Count::bytes_out);
   EXPECT_EQ(counters[static_cast<std::size_t>(Count::queries)], 1u);
   EXPECT_EQ(counters[static_cast<std::size_t>(Count::bytes_out)], 42u);
-  EXPECT_EQ(kCountText[static_cast<std::size_t>(Count::bytes_out)].name, "bytes_out");
+  EXPECT_EQ(stat(Count::bytes_out).name, "bytes_out");
 }
 
 }  // namespace

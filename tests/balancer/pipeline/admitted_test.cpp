@@ -50,7 +50,7 @@ struct AdmittedHandle : testing::Asking {
 
   ~AdmittedHandle() override {
     if (!admission) return;
-    for (const auto& [name, pool] : admission->pools())
+    for (const auto& [name, label, pool] : admission->pools())
       EXPECT_EQ(out(*pool), 0U) << name << ": nobody is here any more";
   }
 

@@ -123,9 +123,9 @@ TEST(AgentsJson, TellsHowAMirrorIs) {
   EXPECT_EQ(state(), "\"dead\"");
   agent.alive = true;
   EXPECT_EQ(state(), "\"failing\"");
-  agent.errors_in_a_row = 0;
+  agent.numbers.errors_in_a_row = 0;
   EXPECT_EQ(state(), "\"alive\"");
-  agent.last_answer.reset();
+  agent.numbers.last_answer.reset();
   EXPECT_EQ(state(), "\"unknown\"");
 }
 

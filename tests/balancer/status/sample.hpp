@@ -19,23 +19,23 @@ inline Snapshot sample_snapshot() {
 
   AgentStatus first{.address = "127.0.0.1:9321", .references = 2, .pinged = true};
   first.has_pool = true;
-  first.last_query = 170ms;
-  first.last_answer = 165ms;
-  first.last_period = 937us;
-  first.ping_trip = 958us;
-  first.in_flight = 1;
-  first.max_in_flight = 16;
-  first.open_connections = 3;
+  first.numbers.last_query = 170ms;
+  first.numbers.last_answer = 165ms;
+  first.numbers.last_period = 937us;
+  first.numbers.ping_trip = 958us;
+  first.numbers.in_flight = 1;
+  first.numbers.max_in_flight = 16;
+  first.numbers.open_connections = 3;
   first.periods = {good, good, good};
   first.latency = {.p50 = 1400us, .p95 = 2ms, .p99 = 2040us};
 
   AgentStatus second{.address = "127.0.0.1:9322", .references = 2, .pinged = true};
   second.alive = false;
-  second.errors_in_a_row = 11;
+  second.numbers.errors_in_a_row = 11;
   second.last_error = "connection refused";
-  second.last_query = 330ms;
-  second.last_answer = 330ms;
-  second.last_period = 75us;
+  second.numbers.last_query = 330ms;
+  second.numbers.last_answer = 330ms;
+  second.numbers.last_period = 75us;
   second.periods = {bad, bad, bad};
 
   const MirrorStatus on_first{.agent = 0,
@@ -79,7 +79,7 @@ inline Snapshot sample_snapshot() {
                       .version = "0.1.0",
                       .workers = 2,
                       .connections = 73,
-                      .counters = {{"queries", "Queries of clients.", "38"}}};
+                      .counters = {{{"queries", "Queries of clients."}, 38U}}};
   snapshot.agents = {first, second};
   snapshot.tables = {products, {.name = "empty", .dialect = "http"}};
   return snapshot;

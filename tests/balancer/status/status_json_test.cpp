@@ -19,8 +19,8 @@ rapidjson::Document told_of(const Snapshot& snapshot) {
 
 TEST(StatusJson, HasTheRowsOfShowStatus) {
   auto snapshot = sample_snapshot();
-  snapshot.process.counters.push_back({"search_tickets_total", "", "unlimited"});
-  snapshot.process.counters.push_back({"search_tickets_available", "", "-2"});
+  snapshot.process.counters.push_back({{.name = "search_tickets_total"}, Unlimited{}});
+  snapshot.process.counters.push_back({{.name = "search_tickets_available"}, -2});
   const auto json = told_of(snapshot);
   EXPECT_TRUE(json["uptime"].IsInt());
   EXPECT_EQ(json["ag_products_1_2_connect_failures"].GetInt(), 11);
@@ -29,35 +29,35 @@ TEST(StatusJson, HasTheRowsOfShowStatus) {
   EXPECT_EQ(json["search_tickets_available"].GetInt(), -2);
 }
 
-TEST(StatusJson, TakesForANumberOnlyWhatJsonDoes) {
+TEST(StatusJson, WritesEveryValueByItsType) {
   const struct {
-    const char* text;
-    bool number;
-  } cases[] = {{"0", true},
-               {"-1", true},
-               {"0.5", true},
-               {"12.250", true},
-               {"18446744073709551615", true},
-               {"", false},
-               {"-", false},
-               {"01", false},
-               {"1.", false},
-               {".5", false},
-               {"1e5", false},
-               {"+1", false},
-               {"0.1.0", false},
-               {"nan", false}};
+    StatValue value;
+    const char* json;
+    Unit unit = Unit::count;
+  } cases[] = {{0U, "0"},
+               {-1, "-1"},
+               {0.5, "0.5"},
+               {Micros{12250}, "12.250", Unit::milliseconds},
+               {Micros{12250000}, "12.250", Unit::seconds},
+               {18446744073709551615U, "18446744073709551615"},
+               {{}, R"("n/a")"},
+               {Unlimited{}, R"("unlimited")"},
+               {0.5, R"("50.00%")", Unit::share},
+               {true, R"("yes")"}};
   for (const auto& c : cases) {
     Snapshot snapshot;
-    snapshot.process.counters.push_back({"x", "", c.text});
-    EXPECT_EQ(told_of(snapshot)["x"].IsNumber(), c.number) << c.text;
+    snapshot.process.counters.push_back({{.name = "x", .unit = c.unit}, c.value});
+    std::string text;
+    append_status_json(text, snapshot);
+    EXPECT_TRUE(text.ends_with(std::string(R"(,"x":)") + c.json + "}")) << text;
   }
 }
 
 TEST(StatusJson, SurvivesBytesThatAreNoText) {
   Snapshot snapshot;
-  snapshot.process.counters.push_back({"\xff\"\\", "", "\xc3"});
-  snapshot.process.counters.push_back({"\xff\"\\", "", "twice"});
+  snapshot.process.version = "\xc3";
+  snapshot.process.counters.push_back({{.name = "\xff\"\\"}, 1U});
+  snapshot.process.counters.push_back({{.name = "\xff\"\\"}, 2U});
   EXPECT_TRUE(told_of(snapshot).IsObject());
 }
 

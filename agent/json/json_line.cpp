@@ -1,4 +1,4 @@
-#include "balancer/trace/json_line.hpp"
+#include "agent/json/json_line.hpp"
 
 #include <rapidjson/encodings.h>
 #include <rapidjson/memorystream.h>
@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
@@ -53,6 +55,28 @@ char* put_character(char* at, const char*& from, const char* end) {
 }
 
 }  // namespace
+
+void JsonLine::add_number(double value) {
+  std::array<char, 400> text;  // 309 digits before the point at most
+  char* end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
+  const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
+  add(digits);
+  if (digits.find('.') == digits.npos) add(".0");
+}
+
+void JsonLine::add_quoted(std::string_view text) {
+  need(text.size() + 2);
+  *at_++ = '"';
+  if (copied_as_it_is(text)) {
+    at_ += text.size();
+  } else {
+    std::string escaped;
+    append_json_escaped(escaped, text);
+    add(std::string_view(escaped));
+  }
+  add('"');
+}
 
 void JsonLine::grow(std::size_t bytes) {
   const auto before = size();

@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// Puts JSON together at the end of a string, in printable ASCII whatever bytes go in. The string
+/// Puts JSON together at the end of a string: the writer of traces, logs and documents. The string
 /// is whole again when this goes; until then only this may touch it. Room is asked for in steps, so
 /// that a piece costs hardly more than its bytes.
 class JsonLine {
@@ -49,6 +49,8 @@ class JsonLine {
       at_ = std::to_chars(at_, at_ + kDigits, value).ptr;
     }
   }
+  /// The shortest text that gives the number back, with a point. Finite only.
+  void add_number(double value);
   /// `Digits` of them, with zeros before the number.
   template <std::size_t Digits>
   void add_digits(unsigned value) {
@@ -57,9 +59,10 @@ class JsonLine {
       at_[--digit] = static_cast<char>('0' + value % 10);
     at_ += Digits;
   }
-  /// The first `most` bytes of a text, as a string with its quotes. Bytes that are not UTF-8 become
-  /// U+FFFD.
-  void add_quoted(std::string_view text, std::size_t most) {
+  /// A text as a string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+  void add_quoted(std::string_view text);
+  /// The same of the first `most` bytes, in printable ASCII, which may stand in a field of HTTP.
+  void add_ascii(std::string_view text, std::size_t most) {
     text = text.substr(0, std::min(text.size(), most));
     need(text.size() * kLongest + 2);
     *at_++ = '"';

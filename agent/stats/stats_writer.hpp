@@ -1,0 +1,149 @@
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// A counter only grows as long as the process lives; a gauge says what is so now.
+enum class StatKind : std::uint8_t { counter, gauge };
+
+/// What rows and documents show a number in. Metrics show every time in seconds.
+enum class Unit : std::uint8_t { count, bytes, microseconds, milliseconds, seconds, share, flag };
+
+/// As a key: the number is not shown there.
+inline constexpr std::string_view kHidden = "-";
+
+/// What is known of a number beside its value. The texts live as long as the program.
+struct Stat {
+  std::string_view name;  ///< `[a-z_]+`; metrics add the unit and `_total`
+  std::string_view help;
+  StatKind kind = StatKind::counter;
+  Unit unit = Unit::count;
+  std::string_view row{};           ///< its key in SQL rows; empty: `name`
+  std::string_view member{};        ///< its key in JSON documents; empty: `name`
+  std::uint8_t decimals = 3;        ///< of a time in rows
+  bool zero_if_unmeasured = false;  ///< in rows, which otherwise say `n/a`
+
+  constexpr std::string_view row_key() const { return row.empty() ? name : row; }
+  constexpr std::string_view member_key() const { return member.empty() ? name : member; }
+};
+
+/// Whether row i of a table is the one of value i of its enum.
+template <class Rows, class Row, class Enum>
+constexpr bool stands_in_order(const Rows& rows, Enum Row::*value) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (static_cast<std::size_t>(rows[i].*value) != i) return false;
+  return true;
+}
+
+/// The value of a limit that does not exist.
+struct Unlimited {};
+
+/// The value of a number, with its type; never a text. Empty: not measured.
+class StatValue {
+ public:
+  using Any =
+      std::variant<std::monostate, std::uint64_t, std::int64_t, double, Micros, bool, Unlimited>;
+
+  StatValue() = default;
+  template <std::unsigned_integral T>
+  requires(!std::same_as<T, bool>) StatValue(T value) : any_(std::uint64_t{value}) {}
+  template <std::signed_integral T>
+  StatValue(T value) : any_(std::int64_t{value}) {}
+  template <std::same_as<bool> T>  // and no pointer, which would be a text
+  StatValue(T value) : any_(value) {}
+  StatValue(double value) : any_(value) {}
+  StatValue(Micros value) : any_(value) {}
+  StatValue(Unlimited value) : any_(value) {}
+  template <class T>
+  StatValue(const std::optional<T>& value) {
+    if (value) *this = StatValue(*value);
+  }
+  /// A limit; none: unlimited.
+  template <class T>
+  static StatValue limit(const std::optional<T>& value) {
+    return value ? StatValue(*value) : StatValue(Unlimited{});
+  }
+
+  const Any& get() const { return any_; }
+
+ private:
+  Any any_;
+};
+
+/// Tells numbers of the same name apart. The texts are not copied.
+struct Label {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// Takes numbers one by one. Beside each type that counts stands a function
+/// `write(StatsWriter&, const Type&)` that adds all its numbers; rows, documents and metrics are
+/// three writers. Adding allocates nothing here. For one thread.
+class StatsWriter {
+ public:
+  void add(const Stat& stat, const StatValue& value, std::initializer_list<Label> more = {}) {
+    const auto depth = depth_;
+    for (const auto& label : more) push(label);
+    put(stat, value, {labels_.data(), depth_});
+    depth_ = depth;
+  }
+
+  /// Everything that `body` adds gets this label, too.
+  template <class Body>
+  void labelled(Label label, Body body) {
+    push(label);
+    body();
+    --depth_;
+  }
+
+ protected:
+  StatsWriter() = default;
+  ~StatsWriter() = default;
+
+ private:
+  virtual void put(const Stat& stat, const StatValue& value, std::span<const Label> labels) = 0;
+
+  void push(Label label) {
+    assert(depth_ < labels_.size());
+    labels_[depth_++] = label;
+  }
+
+  std::array<Label, 5> labels_;
+  std::size_t depth_ = 0;
+};
+
+/// A number that was written, to be written again later.
+struct RecordedStat {
+  Stat stat;
+  StatValue value;
+  std::array<Label, 2> labels{};
+};
+
+/// Keeps what is written to it, with at most two labels each.
+class StatsRecorder final : public StatsWriter {
+ public:
+  std::vector<RecordedStat> take() { return std::move(stats_); }
+
+ private:
+  void put(const Stat& stat, const StatValue& value, std::span<const Label> labels) override;
+
+  std::vector<RecordedStat> stats_;
+};
+
+void write(StatsWriter& out, std::span<const RecordedStat> stats);
+
+}  // namespace karmad

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "balancer/status/snapshot.hpp"
+
+namespace karmad {
+
+/// Appends every number of the snapshot in the Prometheus text format, sorted by name. Names begin
+/// with `karmad_`; times are in seconds, counters end in `_total`; what was not measured is left
+/// out, no limit is `+Inf`.
+void append_metrics(std::string& out, const Snapshot& snapshot);
+
+}  // namespace karmad

@@ -1,0 +1,172 @@
+#include "balancer/status/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "balancer/admission/admission.hpp"
+#include "balancer/status/agent_status.hpp"
+#include "balancer/status/collect.hpp"
+#include "tests/balancer/pipeline/asking.hpp"
+#include "tests/balancer/status/sample.hpp"
+#include "tests/support/counted_allocations.hpp"
+
+namespace karmad {
+namespace {
+
+static_assert(!std::is_constructible_v<StatValue, const char*> &&
+                  !std::is_constructible_v<StatValue, std::string> &&
+                  !std::is_constructible_v<StatValue, std::string_view>,
+              "a number is never a text");
+
+struct MetricsOfAll : testing::Asking {
+  /// Two agents and three mirrors with numbers, and all that a worker with admission has.
+  Snapshot everything() {
+    const auto loaded = load_text(
+        "searchd {\n search_tickets = auto\n update_tickets = 3\n ingress_request_rate = 9/s\n}\n");
+    admission.emplace(1, loops, 1000, loaded.settings->searchd, Loop::now());
+    process.admission = &*admission;
+    auto snapshot = sample_snapshot();
+    snapshot.process.counters = collect(worker).process.counters;
+    snapshot.tables[0].requests.emplace();
+    snapshot.tables[1].name = "of \"\\\n";
+    snapshot.tables[1].requests.emplace();
+    return snapshot;
+  }
+  std::optional<Admission> admission;
+};
+
+/// Checks what is true of each number alone, whatever renders it.
+class Checker final : public StatsWriter {
+ public:
+  std::size_t seen = 0;
+
+ private:
+  void put(const Stat& stat, const StatValue& value, std::span<const Label>) override {
+    ++seen;
+    EXPECT_TRUE(std::regex_match(std::string(stat.name), std::regex("[a-z_]+"))) << stat.name;
+    EXPECT_FALSE(stat.help.empty()) << stat.name;
+    const bool is_time = stat.unit == Unit::microseconds || stat.unit == Unit::milliseconds ||
+                         stat.unit == Unit::seconds;
+    if (std::holds_alternative<Micros>(value.get())) {
+      EXPECT_TRUE(is_time) << stat.name;
+    }
+    EXPECT_EQ(std::holds_alternative<bool>(value.get()), stat.unit == Unit::flag) << stat.name;
+    if (stat.unit == Unit::share) {
+      EXPECT_TRUE(std::holds_alternative<double>(value.get())) << stat.name;
+    }
+    for (const auto key : {stat.row_key(), stat.member_key()}) {
+      EXPECT_TRUE(!key.ends_with("_ms") || stat.unit == Unit::milliseconds) << key;
+      EXPECT_TRUE(!key.ends_with("Micros") || stat.unit == Unit::microseconds) << key;
+    }
+  }
+};
+
+TEST_F(MetricsOfAll, EveryNumberHasAHelpAUnitAndATypeThatGoWithIt) {
+  const auto snapshot = everything();
+  Checker checker;
+  write_begin(checker, snapshot.process);
+  write_counters(checker, snapshot.process);
+  write_periods(checker, snapshot);
+  const auto& agent = snapshot.agents[0];
+  write_errors(checker, agent.numbers);
+  write_ping(checker, agent.numbers);
+  write_load(checker, agent.numbers);
+  write_times(checker, agent.numbers);
+  write(checker, agent.latency);
+  write(checker, agent.periods[0], Over::periods);
+  const auto& shard = snapshot.tables[0].shards[0];
+  write(checker, shard.budget);
+  write(checker, shard.line);
+  write_shares(checker, shard.mirrors[0]);
+  write(checker, shard.mirrors[0].standing);
+  write_since_start(checker, shard.mirrors[0]);
+  EXPECT_GT(checker.seen, 350U);
+}
+
+TEST_F(MetricsOfAll, AreUniqueTypedAndGoByFamilies) {
+  std::string text;
+  append_metrics(text, everything());
+  const std::regex sample(
+      R"re((karmad_[a-z_]+)(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? )re"
+      R"re((-?[0-9.e+-]+|\+Inf))re");
+  std::istringstream lines(text);
+  std::set<std::string> families;
+  std::set<std::string> samples;
+  std::string family;
+  std::string type;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string mark, what, name, rest;
+    if (line.starts_with("# ")) {
+      words >> mark >> what >> name;
+      std::getline(words >> std::ws, rest);
+      EXPECT_FALSE(rest.empty()) << line;
+      if (what == "TYPE") type = rest;
+      if (what == "HELP") {
+        family = name;
+        EXPECT_TRUE(families.insert(name).second) << "twice: " << name;
+      }
+      EXPECT_EQ(name, family);
+      continue;
+    }
+    std::smatch parts;
+    ASSERT_TRUE(std::regex_match(line, parts, sample)) << line;
+    EXPECT_EQ(parts[1], family) << line;
+    EXPECT_EQ(family.ends_with("_total"), type == "counter") << line;
+    EXPECT_TRUE(samples.insert(parts.str(1) + parts.str(2)).second) << "twice: " << line;
+  }
+  EXPECT_GT(samples.size(), 350U);
+  for (const auto* expected :
+       {"karmad_uptime_seconds 3723.5\n", "karmad_connections_total 73\n",
+        "karmad_bytes_in_total 0\n", "karmad_log_lines_written_total{log=\"access_log\"} 0\n",
+        "karmad_pool_tickets{pool=\"update\"} 3\n",
+        "karmad_agent_max_in_flight{agent=\"127.0.0.1:9322\"} +Inf\n",
+        "karmad_pool_queued_time_seconds_total{pool=\"search\",priority=\"low\"} 0\n",
+        "karmad_agent_ping_seconds{agent=\"127.0.0.1:9321\"} 0.000958\n",
+        "karmad_agent_latency_seconds{agent=\"127.0.0.1:9321\",quantile=\"0.95\"} 0.002\n",
+        "karmad_shard_waited_time_seconds_total{table=\"products\",shard=\"1\"} 0.03125\n",
+        "karmad_mirror_connect_failures_total{table=\"products\",shard=\"1\",mirror=\"2\","
+        "agent=\"127.0.0.1:9322\"} 11\n",
+        "karmad_table_rate_rejected_total{table=\"of \\\"\\\\\\n\"} 0\n"})
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+}
+
+TEST_F(MetricsOfAll, ShowStatusHasEachOfItsKeysOnce) {
+  const auto snapshot = everything();
+  std::map<std::string, int> keys;
+  status_rows(snapshot, [&](const std::string& key, const std::string&, bool) { ++keys[key]; });
+  for (const auto& [key, times] : keys) EXPECT_EQ(times, 1) << key;
+}
+
+/// Needs no memory itself.
+class Adder final : public StatsWriter {
+ public:
+  double sum = 0;
+
+ private:
+  void put(const Stat&, const StatValue& value, std::span<const Label>) override {
+    if (const auto* count = std::get_if<std::uint64_t>(&value.get()))
+      sum += static_cast<double>(*count);
+  }
+};
+
+TEST_F(MetricsOfAll, ANumberIsWrittenWithoutAllocating) {
+  const auto snapshot = everything();
+  Adder adder;
+  const auto before = test::allocations();
+  write_counters(adder, snapshot.process);
+  write(adder, snapshot.tables[0].shards[0].mirrors[0].since_start, Over::life);
+  write_load(adder, snapshot.agents[0].numbers);
+  write(adder, admission->searches.statistics());
+  EXPECT_EQ(test::allocations() - before, 0U);
+  EXPECT_GT(adder.sum, 0);
+}
+
+}  // namespace
+}  // namespace karmad
