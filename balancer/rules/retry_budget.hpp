@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/stats/owned.hpp"
+#include "config/settings.hpp"
 
 namespace karmad {
 
@@ -39,9 +40,12 @@ class TokenBucket {
 };
 
 struct RetryBudgetRules {
-  std::uint32_t percent = 20;  ///< of the live requests
-  std::uint32_t at_least = 3;  ///< extra attempts in flight, however few requests are live
-  std::uint32_t saved = 10;    ///< extra attempts that quiet times may save up
+  /// Of the live requests.
+  std::uint32_t percent = kDefaultSettings.retry_budget_percent.value;
+  /// Extra attempts in flight, however few requests are live.
+  std::uint32_t at_least = kDefaultSettings.retry_budget_min.value;
+  std::uint32_t saved = 10;  ///< extra attempts that quiet times may save up
+  bool operator==(const RetryBudgetRules&) const = default;
 };
 
 /// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
