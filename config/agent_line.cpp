@@ -37,12 +37,13 @@ bool is_table_name(std::string_view name) {
 class AgentLineReader {
  public:
   AgentLineReader(const Passage& line, Problems& problems, Problems& notices,
-                  ShardSettings defaults)
+                  ShardSettings line_above, MirrorSettings mirror_above)
       : line_(line),
         text_(line.text()),
         problems_(problems),
         notices_(notices),
-        shard_(std::move(defaults)) {}
+        shard_(std::move(line_above)),
+        mirror_above_(std::move(mirror_above)) {}
 
   std::optional<ShardSettings> run(std::string_view own_table) {
     shard_.line = text_;
@@ -127,7 +128,7 @@ class AgentLineReader {
         notices_.push_back({line_.place(piece.begin), "nothing stands between two '|'; skipped"});
       return nullptr;
     }
-    MirrorSettings mirror;
+    auto mirror = mirror_above_;
     mirror.at = line_.place(piece.begin);
     auto host = Range{piece.begin, find(':', piece.begin, piece.end)};
     if (text_[piece.begin] == '[') host.end = text_.find(']', piece.begin) + 1;
@@ -283,31 +284,34 @@ class AgentLineReader {
   Problems& problems_;
   Problems& notices_;
   ShardSettings shard_;
+  const MirrorSettings mirror_above_;
 };
 
 }  // namespace
 
 std::optional<ShardSettings> parse_agent_line(const Passage& line, std::string_view own_table,
                                               Problems& problems, Problems& notices,
-                                              ShardSettings defaults) {
-  return AgentLineReader(line, problems, notices, std::move(defaults)).run(own_table);
+                                              ShardSettings line_above,
+                                              MirrorSettings mirror_above) {
+  return AgentLineReader(line, problems, notices, std::move(line_above), std::move(mirror_above))
+      .run(own_table);
 }
 
 namespace {
 
-std::string text(const MirrorSettings& mirror) {
+std::string text(const MirrorSettings& mirror, const TableSettings& table) {
   auto out = fmt::format("{}:{}", text(mirror.address), fmt::join(mirror.tables, ","));
-  const auto options = mirror_options_text(mirror);
+  const auto options = mirror_options_text(mirror, table);
   return options.empty() ? out : fmt::format("{}[{}]", out, options);
 }
 
 }  // namespace
 
-std::string text(const ShardSettings& shard) {
+std::string text(const ShardSettings& shard, const TableSettings& table) {
   std::vector<std::string> mirrors;
-  for (const auto& mirror : shard.mirrors) mirrors.push_back(text(mirror));
+  for (const auto& mirror : shard.mirrors) mirrors.push_back(text(mirror, table));
   auto line = fmt::format("{}", fmt::join(mirrors, "|"));
-  const auto options = line_options_text(shard);
+  const auto options = line_options_text(shard, table);
   return options.empty() ? line : fmt::format("{} [{}]", line, options);
 }
 

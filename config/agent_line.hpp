@@ -12,14 +12,16 @@ namespace karmad {
 /// Reads `mirror[option,option…]|mirror[option…]…[option,option…]`, a mirror being
 /// `host[:port][:table,table…]` or `/path[:table,table…]`. A mirror without tables takes those of
 /// the nearest one to its right, the last one `own_table`. The bracket right behind a mirror holds
-/// its own options, the one at the end of the line those that hold for all mirrors and win over
-/// `defaults`. All mistakes are reported, each at its character; then there is no shard. HA-026.
+/// its own options, the one at the end of the line those that hold for all mirrors. They win over
+/// `line_above` and `mirror_above`, what is inherited. All mistakes are reported, each at its
+/// character; then there is no shard. HA-026.
 std::optional<ShardSettings> parse_agent_line(const Passage& line, std::string_view own_table,
                                               Problems& problems, Problems& notices,
-                                              ShardSettings defaults = {});
+                                              ShardSettings line_above = {},
+                                              MirrorSettings mirror_above = {});
 
-/// The line that parse_agent_line reads as this shard, every port and table spelled out. Whether it
-/// is a blackhole is not part of it.
-std::string text(const ShardSettings& shard);
+/// The line that parse_agent_line reads as this shard of the table, every port and table spelled
+/// out. Whether it is a blackhole is not part of it.
+std::string text(const ShardSettings& shard, const TableSettings& table = {});
 
 }  // namespace karmad

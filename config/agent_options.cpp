@@ -8,8 +8,10 @@
 #include <set>
 #include <span>
 
+#include "config/attempts.hpp"
 #include "config/closest.hpp"
-#include "config/units.hpp"
+#include "config/inherit.hpp"
+#include "config/values.hpp"
 
 namespace karmad {
 
@@ -20,7 +22,7 @@ bool is_blank(char c) {
 }
 
 constexpr std::size_t kMirrorOptions = 4;
-/// Those of a mirror first.
+/// Those of a mirror first. Inherited ones are those of mirror_keys() and line_keys().
 constexpr std::array<std::string_view, 11> kOptions{
     "role",      "tags",        "weight",    "max_in_flight", "conn", "ha_strategy",
     "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
@@ -116,17 +118,17 @@ class OptionsReader {
   }
 
   void set_mirror_option(std::string_view name, std::string_view value, std::size_t at) {
+    if (set_inherited(mirror_keys(), mirror_, name, value, at)) return;
     if (name == "weight") {
       if (const auto weight = number(name, value, kMostWeight, at))
         mirror_.weight = {*weight, options_.place(at)};
-    } else if (name == "max_in_flight") {
-      mirror_.max_in_flight = located(lower(value), at);
     } else {
       (name == "role" ? mirror_.role : mirror_.tags) = located(value, at);
     }
   }
 
   void set_line_option(std::string_view name, std::string_view value, std::size_t at) {
+    if (set_inherited(line_keys(), line_, name, value, at)) return;
     const auto word = lower(value);
     if (name == "conn") {
       line_.persistent = true;
@@ -138,13 +140,43 @@ class OptionsReader {
       line_.blackhole = *on;
     } else if (name == "retry_count") {
       line_.retry_count = number(name, value, kMostRetries, at);
-    } else if (name == "ha_strategy") {
-      line_.ha_strategy = located(word, at);
-    } else if (name == "ping_type") {
-      line_.ping_type = located(word, at);
     } else {
-      (name == "set" ? line_.set_name : line_.ping_path) = located(value, at);
+      line_.set_name = located(value, at);
     }
+  }
+
+  /// False: none of the keys has this name.
+  template <class Owner>
+  bool set_inherited(std::span<const Key<Owner>> keys, Owner& owner, std::string_view name,
+                     std::string_view value, std::size_t at) {
+    const auto key = std::ranges::find(keys, name, &Key<Owner>::name);
+    if (key == keys.end()) return false;
+    std::visit([&](const auto field) { set(owner, field, *key, value, at); }, key->field);
+    return true;
+  }
+
+  template <class Owner, class Other>
+  void set(Owner&, Other, const Key<Owner>&, std::string_view, std::size_t) {}
+  template <class Owner, class T>
+  void set(Owner& owner, Located<T> Owner::*field, const Key<Owner>& key, std::string_view value,
+           std::size_t at) {
+    if (auto read = inherited<T>(key.bounds, value, at)) owner.*field = std::move(*read);
+  }
+  template <class Owner, class T>
+  void set(Owner& owner, std::optional<Located<T>> Owner::*field, const Key<Owner>& key,
+           std::string_view value, std::size_t at) {
+    if (auto read = inherited<T>(key.bounds, value, at)) owner.*field = std::move(*read);
+  }
+
+  /// A path keeps its letters, all else has no case.
+  template <class T>
+  std::optional<Located<T>> inherited(const Bounds& bounds, std::string_view value,
+                                      std::size_t at) {
+    const auto text = value.starts_with('/') ? std::string(value) : lower(value);
+    auto read = parse_value<T>(text, bounds);
+    if (read) return Located<T>{std::move(*read), options_.place(at)};
+    problem(at + read.error().offset, read.error().why);
+    return std::nullopt;
   }
 
   Located<std::string> located(std::string_view value, std::size_t at) const {
@@ -185,10 +217,33 @@ class OptionsText {
   void add(std::string_view name, const std::optional<Located<std::string>>& value) {
     if (value) add(name, value->value);
   }
+  /// The inherited setting of that name, if there is one and the owner has a value of its own.
+  template <class Owner>
+  void add_own(std::string_view name, std::span<const Key<Owner>> keys, const Owner& owner,
+               const Owner& above) {
+    for (const auto& key : keys)
+      if (key.name == name)
+        std::visit([&](const auto field) { add_own(key, owner, above, field); }, key.field);
+  }
   explicit OptionsText(std::string_view separator) : separator_(separator) {}
   std::string take() { return std::move(out_); }
 
  private:
+  template <class Owner, class Other>
+  void add_own(const Key<Owner>&, const Owner&, const Owner&, Other) {}
+  template <class Owner, class T>
+  void add_own(const Key<Owner>& key, const Owner& owner, const Owner& above,
+               Located<T> Owner::*field) {
+    if (is_own(owner.*field, above.*field))
+      add(key.name, value_text((owner.*field).value, key.bounds));
+  }
+  template <class Owner, class T>
+  void add_own(const Key<Owner>& key, const Owner& owner, const Owner& above,
+               std::optional<Located<T>> Owner::*field) {
+    if (owner.*field && is_own(owner.*field, above.*field))
+      add(key.name, value_text((owner.*field)->value, key.bounds));
+  }
+
   std::string_view separator_;
   std::string out_;
 };
@@ -200,23 +255,29 @@ void read_agent_options(const Passage& options, OptionsOf whose, MirrorSettings&
   OptionsReader(options, whose, mirror, line, problems).run();
 }
 
-std::string mirror_options_text(const MirrorSettings& mirror) {
+std::string mirror_options_text(const MirrorSettings& mirror, const TableSettings& table) {
   OptionsText out(",");
-  out.add("role", mirror.role);
-  out.add("tags", mirror.tags);
-  if (mirror.weight.at.line != 0) out.add("weight", fmt::format("{}", mirror.weight.value));
-  out.add("max_in_flight", mirror.max_in_flight);
+  const auto above = empty_mirror(table);
+  for (const auto name : std::span(kOptions).first(kMirrorOptions)) {
+    out.add_own(name, mirror_keys(), mirror, above);
+    if (name == "role") out.add(name, mirror.role);
+    if (name == "tags") out.add(name, mirror.tags);
+    if (name == "weight" && mirror.weight.at.line != 0)
+      out.add(name, fmt::format("{}", mirror.weight.value));
+  }
   return out.take();
 }
 
-std::string line_options_text(const ShardSettings& line) {
+std::string line_options_text(const ShardSettings& line, const TableSettings& table) {
   OptionsText out(", ");
-  if (line.persistent) out.add("conn", "persistent");
-  out.add("ha_strategy", line.ha_strategy);
-  if (line.retry_count) out.add("retry_count", fmt::format("{}", *line.retry_count));
-  out.add("ping_type", line.ping_type);
-  out.add("ping_path", line.ping_path);
-  out.add("set", line.set_name);
+  const auto above = empty_line(table);
+  for (const auto name : std::span(kOptions).subspan(kMirrorOptions)) {
+    out.add_own(name, line_keys(), line, above);
+    if (name == "conn" && line.persistent) out.add(name, "persistent");
+    if (name == "retry_count" && line.retry_count)
+      out.add(name, fmt::format("{}", *line.retry_count));
+    if (name == "set") out.add(name, line.set_name);
+  }
   return out.take();
 }
 

@@ -8,9 +8,6 @@
 
 namespace karmad {
 
-/// No retry count may be larger; 8 is the most that is sensible.
-inline constexpr unsigned kMostRetries = 100;
-
 /// No mirror may be given more weight than this.
 inline constexpr unsigned kMostWeight = 1000;
 
@@ -24,9 +21,9 @@ enum class OptionsOf : std::uint8_t { mirror, line, either };
 void read_agent_options(const Passage& options, OptionsOf whose, MirrorSettings& mirror,
                         ShardSettings& line, Problems& problems);
 
-/// The text from which the options of the mirror are read; empty when it has none.
-std::string mirror_options_text(const MirrorSettings& mirror);
-/// The same of the line; whether it is a blackhole is not part of it.
-std::string line_options_text(const ShardSettings& line);
+/// The text from which the options of a mirror in this table are read; empty when it has none.
+std::string mirror_options_text(const MirrorSettings& mirror, const TableSettings& table);
+/// The same of a line; whether it is a blackhole is not part of it.
+std::string line_options_text(const ShardSettings& line, const TableSettings& table);
 
 }  // namespace karmad

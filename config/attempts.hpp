@@ -8,6 +8,9 @@
 
 namespace karmad {
 
+/// No retry count may be larger; 8 is the most that is sensible.
+inline constexpr unsigned kMostRetries = 100;
+
 /// Retries that are configured for a shard with so many mirrors: the agent line's count is
 /// absolute, the table's or instance's is per mirror (HA-026). Neither is set: each other
 /// mirror once (X-15 has one retry; docs/decisions/012-retries-onto-proven-mirrors.md).
@@ -26,12 +29,10 @@ constexpr unsigned most_attempts(std::optional<unsigned> limit, unsigned retries
 }
 
 /// The same for a shard, by everything that is configured.
-unsigned most_attempts(const InstanceSettings& searchd, const TableSettings& table,
-                       const ShardSettings& shard);
+unsigned most_attempts(const TableSettings& table, const ShardSettings& shard);
 
 /// A retry count and a `max_attempts`, both set explicitly, of which one cuts the other off: where
 /// and what. Nothing: they agree.
-std::optional<Problem> cut_off(const InstanceSettings& searchd, const TableSettings& table,
-                               const ShardSettings& shard);
+std::optional<Problem> cut_off(const TableSettings& table, const ShardSettings& shard);
 
 }  // namespace karmad

@@ -6,9 +6,6 @@
 
 namespace karmad {
 
-/// A mirror set is a set of bits in one register.
-inline constexpr std::size_t kMostMirrors = 64;
-
 /// Reports what types cannot say: bounds, duplicates, settings that need or contradict each other.
 /// What is allowed but hardly meant becomes a notice. Names of strategies, and all that a table's
 /// dialect decides, are judged by those who know them.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "config/agent_line.hpp"
 #include "config/attempts.hpp"
+#include "config/inherit.hpp"
 #include "config/values.hpp"
 
 namespace karmad {
@@ -22,7 +24,9 @@ std::string escaped(std::string_view value) {
 template <class Owner>
 class SectionDumper {
  public:
-  SectionDumper(const Owner& owner, std::string& out) : owner_(owner), out_(out) {}
+  /// `above`: an owner that says nothing itself.
+  SectionDumper(const Owner& owner, const Owner& above, std::string& out)
+      : owner_(owner), above_(above), out_(out) {}
 
   void dump_all(std::span<const Key<Owner>> keys) {
     for (const auto& key : keys)
@@ -48,7 +52,8 @@ class SectionDumper {
   /// The shards of agent and agent_persistent are one list: agent writes all, in their order.
   void dump(std::vector<ShardSettings> Owner::*field, const Key<Owner>& key) {
     if (key.name == "agent_persistent") return;
-    for (const auto& shard : owner_.*field) line(key.name, text(shard), shard.at);
+    if constexpr (std::is_same_v<Owner, TableSettings>)
+      for (const auto& shard : owner_.*field) line(key.name, text(shard, owner_), shard.at);
   }
 
   void dump(std::vector<std::string> Owner::*field, const Key<Owner>& key) {
@@ -61,6 +66,7 @@ class SectionDumper {
   template <class T>
   void dump(Located<T> Owner::*field, const Key<Owner>& key) {
     const auto& setting = owner_.*field;
+    if (key.inherited && !is_own(setting, above_.*field)) return unset(key);
     auto value = value_text(setting.value, key.bounds);
     if (value.empty() && setting.at.line == 0) return unset(key);
     line(key.name, value, setting.at);
@@ -69,11 +75,12 @@ class SectionDumper {
   template <class T>
   void dump(std::optional<Located<T>> Owner::*field, const Key<Owner>& key) {
     const auto& setting = owner_.*field;
-    if (!setting) return unset(key);
+    if (!setting || (key.inherited && !is_own(setting, above_.*field))) return unset(key);
     line(key.name, value_text(setting->value, key.bounds), setting->at);
   }
 
   const Owner& owner_;
+  const Owner& above_;
   std::string& out_;
 };
 
@@ -81,14 +88,15 @@ class SectionDumper {
 
 std::string dump(const Settings& settings) {
   std::string out = "searchd {\n";
-  SectionDumper<InstanceSettings>(settings.searchd, out).dump_all(searchd_keys());
+  SectionDumper<InstanceSettings>(settings.searchd, {}, out).dump_all(searchd_keys());
   out += "}\n";
+  const auto above = empty_table(settings.searchd);
   for (const auto& table : settings.tables) {
     out += fmt::format("\ntable {} {{  # {}\n", table.name, text(table.at));
-    SectionDumper<TableSettings>(table, out).dump_all(table_keys());
+    SectionDumper<TableSettings>(table, above, out).dump_all(table_keys());
     for (const auto& shard : table.shards)
       out += fmt::format("  # at most {} attempts of a request at the shard in {}\n",
-                         most_attempts(settings.searchd, table, shard), text(shard.at));
+                         most_attempts(table, shard), text(shard.at));
     out += "}\n";
   }
   return out;

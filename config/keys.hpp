@@ -5,10 +5,10 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
-#include "config/agent_line.hpp"
 #include "config/settings.hpp"
 #include "config/words.hpp"
 
@@ -37,8 +37,17 @@ using Field =
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
             LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, MemorySize, double>;
 
-/// One key of the configuration: the one row from which it is read, checked, dumped and documented.
-/// A row further down wins over one above it that sets the same field.
+/// The most specific place where a setting may stand; it may stand at each more general one, too.
+/// A setting's level is said by the struct of its field: InheritedByTables and its like, or none.
+enum class Level : std::uint8_t { instance, table, line, mirror };
+template <class Owner>
+inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>  ? Level::mirror
+                                  : std::is_same_v<Owner, InheritedByLines>  ? Level::line
+                                  : std::is_same_v<Owner, InheritedByTables> ? Level::table
+                                                                             : Level::instance;
+
+/// One key of the configuration: the one row from which it is read, inherited, checked, dumped and
+/// documented. A row further down wins over one above it that sets the same field.
 template <class Owner>
 struct Key {
   std::string_view name;
@@ -49,12 +58,23 @@ struct Key {
   std::string_view alias_of{};  ///< the key that is dumped instead
   /// Values with which the search server's files set this key, and which mean nothing here.
   std::span<const std::string_view> foreign{};
+  Level level = Level::instance;
+  /// A level that sets that key does not inherit this one.
+  std::string_view beside{};
+  /// What the documentation of a table says, where it is not just `as in searchd`.
+  std::string_view meaning_in_table{};
+  std::string_view unset_in_table{};
+  /// The owner inherits it: not set there, the value of the level above holds.
+  bool inherited = false;
 };
 
 /// The keys of `searchd`, in the order of the documentation.
 std::span<const Key<InstanceSettings>> searchd_keys();
-/// The keys of a distributed table.
+/// The keys of a distributed table: its own, then the inherited ones.
 std::span<const Key<TableSettings>> table_keys();
+/// The inherited settings of an agent line and of one of its mirrors, which are options there.
+std::span<const Key<ShardSettings>> line_keys();
+std::span<const Key<MirrorSettings>> mirror_keys();
 
 template <class Owner>
 bool is_list(const Key<Owner>& key) {

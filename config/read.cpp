@@ -6,6 +6,8 @@
 #include <map>
 
 #include "config/address.hpp"
+#include "config/agent_line.hpp"
+#include "config/inherit.hpp"
 #include "config/listen_line.hpp"
 #include "config/peer_keys.hpp"
 #include "config/values.hpp"
@@ -43,21 +45,41 @@ struct Ignored {
   }
 };
 
-/// Sets the fields of one section. `keys` rule the order: a later row wins over an earlier one.
+/// Sets the fields of one section, whose owner has the values of the level above so far. `keys`
+/// rule the order: a later row wins over an earlier one; what an agent line inherits comes first.
 template <class Owner>
 class SectionSetter {
  public:
   SectionSetter(Owner& owner, std::string_view table, Problems& problems, Problems& notices)
-      : owner_(owner), table_(table), problems_(problems), notices_(notices) {}
+      : owner_(owner), above_(owner), table_(table), problems_(problems), notices_(notices) {}
 
   void set_all(const Section& section, std::span<const Key<Owner>> keys) {
     for (const auto& key : keys)
-      for (const auto& entry : section.entries)
-        if (entry.key == key.name && !is_foreign(key, entry))
-          std::visit([&](const auto field) { set(field, key, entry); }, key.field);
+      if (!key.beside.empty() && key.inherited && sets(section, key.beside))
+        std::visit([&](const auto field) { reset(field); }, key.field);
+    for (const bool inherited : {true, false})
+      for (const auto& key : keys)
+        if (key.inherited == inherited) set_one(section, key);
   }
 
  private:
+  static bool sets(const Section& section, std::string_view key) {
+    return std::ranges::any_of(section.entries,
+                               [&](const Entry& entry) { return entry.key == key; });
+  }
+
+  void reset(std::monostate) {}
+  template <class Value>
+  void reset(Value Owner::*field) {
+    owner_.*field = above_.*field = Owner().*field;
+  }
+
+  void set_one(const Section& section, const Key<Owner>& key) {
+    for (const auto& entry : section.entries)
+      if (entry.key == key.name && !is_foreign(key, entry))
+        std::visit([&](const auto field) { set(field, key, entry); }, key.field);
+  }
+
   bool is_foreign(const Key<Owner>& key, const Entry& entry) {
     const auto word = lower(entry.value.text());
     if (std::find(key.foreign.begin(), key.foreign.end(), word) == key.foreign.end()) return false;
@@ -75,13 +97,14 @@ class SectionSetter {
 
   void set(std::vector<ShardSettings> Owner::*, const Key<Owner>& key, const Entry& entry) {
     if constexpr (std::is_same_v<Owner, TableSettings>) {
-      ShardSettings defaults;
+      auto defaults = empty_line(owner_);
       defaults.persistent = key.name == "agent_persistent";
       defaults.blackhole = key.name == "agent_blackhole";
-      auto shard = parse_agent_line(entry.value, table_, problems_, notices_, std::move(defaults));
+      auto shard = parse_agent_line(entry.value, table_, problems_, notices_, defaults,
+                                    empty_mirror(owner_));
       // A line with mistakes keeps its place, or the table would also seem to have no agents.
       if (!shard) {
-        owner_.shards.emplace_back().at = entry.value.place(0);
+        owner_.shards.emplace_back(std::move(defaults)).at = entry.value.place(0);
         return;
       }
       (shard->blackhole ? owner_.blackholes : owner_.shards).push_back(std::move(*shard));
@@ -104,15 +127,20 @@ class SectionSetter {
   template <class T>
   void set(Located<T> Owner::*field, const Key<Owner>& key, const Entry& entry) {
     auto& setting = owner_.*field;
-    const auto old = setting.at;
-    if (auto read = located<T>(key, entry, old)) setting = std::move(*read);
+    if (auto read = located<T>(key, entry, own_place(field))) setting = std::move(*read);
   }
 
   template <class T>
   void set(std::optional<Located<T>> Owner::*field, const Key<Owner>& key, const Entry& entry) {
     auto& setting = owner_.*field;
-    if (auto read = located<T>(key, entry, setting ? setting->at : Place{}))
-      setting = std::move(*read);
+    if (auto read = located<T>(key, entry, own_place(field))) setting = std::move(*read);
+  }
+
+  /// Where this section has set the field already, by another name.
+  template <class Setting>
+  Place own_place(Setting Owner::*field) const {
+    const auto& setting = owner_.*field;
+    return is_own(setting, above_.*field) ? place_of(setting) : Place{};
   }
 
   template <class T>
@@ -130,6 +158,7 @@ class SectionSetter {
   }
 
   Owner& owner_;
+  Owner above_;
   std::string_view table_;
   Problems& problems_;
   Problems& notices_;
@@ -141,7 +170,9 @@ class Reader {
 
   Settings run(const Tree& tree) {
     settings_.notices = tree.notices;
-    for (const auto& section : tree.sections) read_section(section);
+    for (const bool searchd : {true, false})  // first what tables inherit
+      for (const auto& section : tree.sections)
+        if ((section.kind == SectionKind::searchd) == searchd) read_section(section);
     if (settings_.searchd.listen.empty()) add_default_listen();
     if (tree.sections.empty() && problems_.empty())
       problem({},
@@ -183,7 +214,7 @@ class Reader {
 
   void read_table(const Section& section) {
     if (!is_distributed(section)) return;
-    TableSettings table;
+    auto table = empty_table(settings_.searchd);
     table.name = section.name;
     table.at = section.at;
     SectionSetter<TableSettings>(table, section.name, problems_, settings_.notices)

@@ -86,7 +86,8 @@ struct CellsOf {
   Cells operator()(Located<T> Owner::*field) const {
     auto cells = cells_of<T>(key.bounds);
     const auto value = value_text((defaults.*field).value, key.bounds);
-    cells.fallback = value.empty() ? std::string(key.unset) : fmt::format("`{}`", value);
+    cells.fallback =
+        value.empty() || key.inherited ? std::string(key.unset) : fmt::format("`{}`", value);
     return cells;
   }
   template <class T>

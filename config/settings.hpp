@@ -51,32 +51,6 @@ struct Listen {
   Place at;
 };
 
-/// One mirror of an agent line. `tables` are its own names of the table, never empty.
-struct MirrorSettings {
-  Address address;
-  std::vector<std::string> tables;
-  std::optional<Located<std::string>> role;           ///< judged when the topology is built
-  std::optional<Located<std::string>> tags;           ///< `name:value;name:value`, judged likewise
-  std::optional<Located<std::string>> max_in_flight;  ///< judged likewise
-  Located<unsigned> weight{1, {}};  ///< factor of its karma in every weighted strategy
-  Place at;
-};
-
-/// One agent line: a shard, and the mirrors that hold it.
-struct ShardSettings {
-  std::vector<MirrorSettings> mirrors;
-  std::optional<Located<std::string>> ha_strategy;
-  /// Absolute number of retries; overrides the table's count, which is per mirror.
-  std::optional<unsigned> retry_count;
-  bool persistent = false;
-  bool blackhole = false;
-  std::optional<Located<std::string>> ping_type;  ///< judged when the topology is built
-  std::optional<Located<std::string>> ping_path;
-  std::optional<Located<std::string>> set_name;  ///< mirrors that report another are excluded
-  std::string line;                              ///< as written
-  Place at;
-};
-
 enum class PartialResults : std::uint8_t { allow, deny };
 enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
 enum class LookUp : std::uint8_t { at_load, on_request };
@@ -86,6 +60,61 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
 enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
 enum class TicketResize : std::uint8_t { gradual, immediate };
+
+/// Settings of `searchd` that a table, and behind a mirror a bracket, may say differently.
+struct InheritedByMirrors {
+  Located<std::string> max_in_flight{"unlimited", {}};  ///< judged when the topology is built
+};
+
+/// Settings of `searchd` that a table and an agent line may say differently.
+struct InheritedByLines {
+  /// Unset: `leastops` where a read preference is configured, else `random`.
+  std::optional<Located<std::string>> ha_strategy;
+  Located<std::string> ping_type{"http", {}};     ///< judged when the topology is built
+  std::optional<Located<std::string>> ping_path;  ///< unset: the kind's own
+};
+
+/// Settings of `searchd` that a table may say differently.
+struct InheritedByTables : InheritedByLines, InheritedByMirrors {
+  std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
+  std::optional<Located<std::string>> tag_sets;         ///< likewise
+  std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
+  Located<Micros> agent_connect_timeout{1s, {}};
+  Located<Micros> agent_query_timeout{3s, {}};
+  /// Unset: each other mirror once. Also set by `mirror_retry_count`.
+  std::optional<Located<unsigned>> agent_retry_count;
+  std::optional<Located<Micros>> agent_first_byte_timeout;      ///< unset: none
+  std::optional<Located<std::vector<Micros>>> search_timeouts;  ///< of attempt 1, 2, … (CO-044)
+  std::optional<Located<unsigned>> max_attempts;
+  Located<unsigned> retry_budget_percent{20, {}};
+  Located<std::string> hedge{"off", {}};      ///< judged when the topology is built (CO-080)
+  std::optional<Located<Micros>> hedge_step;  ///< unset: as the threshold
+  Located<unsigned> hedge_max{1, {}};         ///< attempts besides the first
+  Located<bool> breaker{false, {}};           ///< CO-090
+  Located<PartialResults> partial_results{PartialResults::allow, {}};
+};
+
+/// One mirror of an agent line. `tables` are its own names of the table, never empty.
+struct MirrorSettings : InheritedByMirrors {
+  Address address;
+  std::vector<std::string> tables;
+  std::optional<Located<std::string>> role;  ///< judged when the topology is built
+  std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, judged likewise
+  Located<unsigned> weight{1, {}};           ///< factor of its karma in every weighted strategy
+  Place at;
+};
+
+/// One agent line: a shard, and the mirrors that hold it.
+struct ShardSettings : InheritedByLines {
+  std::vector<MirrorSettings> mirrors;
+  /// Absolute number of retries; overrides the table's count, which is per mirror.
+  std::optional<unsigned> retry_count;
+  bool persistent = false;
+  bool blackhole = false;
+  std::optional<Located<std::string>> set_name;  ///< mirrors that report another are excluded
+  std::string line;                              ///< as written
+  Place at;
+};
 
 /// How many tickets a pool has: so many, as many as probing finds best, or any number.
 struct TicketCount {
@@ -104,8 +133,8 @@ struct MemorySize {
   bool operator==(const MemorySize&) const = default;
 };
 
-/// A distributed table. What is empty falls back to the instance's value.
-struct TableSettings {
+/// A distributed table.
+struct TableSettings : InheritedByTables {
   std::string name;
   Place at;
   Located<std::string> dialect{"manticore", {}};  ///< judged when the topology is built
@@ -113,25 +142,6 @@ struct TableSettings {
   std::optional<Located<std::string>> path;       ///< dialect `http`: what replaces the prefix
   std::vector<std::string> reads;                 ///< dialect `http`: paths that may be retried
   Place reads_at;
-  std::optional<Located<std::string>> ha_strategy;
-  std::optional<Located<Micros>> agent_connect_timeout;
-  std::optional<Located<Micros>> agent_query_timeout;
-  std::optional<Located<unsigned>> agent_retry_count;  ///< also set by `mirror_retry_count`
-  std::optional<Located<unsigned>> max_attempts;
-  std::optional<Located<unsigned>> retry_budget_percent;
-  std::optional<Located<std::string>> hedge;  ///< judged when the topology is built
-  std::optional<Located<Micros>> hedge_step;
-  std::optional<Located<unsigned>> hedge_max;
-  std::optional<Located<Micros>> agent_first_byte_timeout;
-  std::optional<Located<std::vector<Micros>>> search_timeouts;
-  std::optional<Located<bool>> breaker;
-  std::optional<Located<std::string>> max_in_flight;  ///< judged when the topology is built
-  std::optional<Located<PartialResults>> partial_results;
-  std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
-  std::optional<Located<std::string>> tag_sets;         ///< likewise
-  std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
-  std::optional<Located<std::string>> ping_type;        ///< judged when the topology is built
-  std::optional<Located<std::string>> ping_path;
   Located<Rate> request_rate;
   Located<Micros> request_burst{1s, {}};
   Located<Updates> updates{Updates::primary, {}};
@@ -141,39 +151,25 @@ struct TableSettings {
 };
 
 /// Everything in `searchd`; defaults live here and nowhere else.
-struct InstanceSettings {
+struct InstanceSettings : InheritedByTables {
   std::vector<Listen> listen;        ///< never empty once read: 127.0.0.1:9308 by default
   Located<unsigned> workers{0, {}};  ///< 0: one per core the process may use
-
-  /// Unset: `leastops` where a read preference is configured, else `random`.
-  std::optional<Located<std::string>> ha_strategy;
   Located<Micros> ha_period_karma{60s, {}};
-  Located<Micros> ha_ping_interval{1s, {}};       ///< 0: no pings
-  std::optional<Located<Micros>> ping_timeout;    ///< unset: the interval, at least 500 ms (SD-007)
-  Located<std::string> ping_type{"http", {}};     ///< judged when the topology is built
-  std::optional<Located<std::string>> ping_path;  ///< unset: the kind's own
-  std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
-  std::optional<Located<std::string>> tag_sets;         ///< likewise
-  std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
-  Located<Micros> local_threshold{15ms, {}};            ///< width of the latency window (SS-010)
-  Located<Micros> selection_timeout{30s, {}};           ///< 0: do not wait (SS-013, SS-015)
-  Located<unsigned> max_waiting_selections{1024, {}};   ///< 0: none may wait (SS-113)
+  Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
+  std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
+  Located<Micros> local_threshold{15ms, {}};    ///< width of the latency window (SS-010)
+  Located<Micros> selection_timeout{30s, {}};   ///< 0: do not wait (SS-013, SS-015)
+  Located<unsigned> max_waiting_selections{1024, {}};  ///< 0: none may wait (SS-113)
   Located<LogLevel> selection_log_level{LogLevel::info, {}};
   Located<bool> tags_in_flat{false, {}};
   Located<bool> karma_compound{true, {}};
   Located<unsigned> dead_after{3, {}};  ///< errors in a row that are still tolerated (HA-022)
 
-  Located<Micros> agent_connect_timeout{1s, {}};
-  Located<Micros> agent_query_timeout{3s, {}};
-  std::optional<Located<unsigned>> agent_retry_count;  ///< unset: each other mirror once
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
-  std::optional<Located<Micros>> agent_first_byte_timeout;      ///< unset: none
-  std::optional<Located<std::vector<Micros>>> search_timeouts;  ///< of attempt 1, 2, … (CO-044)
 
-  Located<bool> retry_reads{true, {}};   ///< BP-006
-  Located<bool> retry_writes{true, {}};  ///< BP-006
-  std::optional<Located<unsigned>> max_attempts;
+  Located<bool> retry_reads{true, {}};               ///< BP-006
+  Located<bool> retry_writes{true, {}};              ///< BP-006
   Located<unsigned> overload_max_retries{5, {}};     ///< BP-004
   Located<Micros> overload_backoff_base{100ms, {}};  ///< BP-007
   Located<Micros> overload_backoff_cap{10s, {}};     ///< BP-007
@@ -183,22 +179,16 @@ struct InstanceSettings {
   Located<Micros> throttle_max_wait{3s, {}};         ///< CO-021
   Located<Micros> unavailable_for{5min, {}};         ///< CO-033
   Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
-  Located<unsigned> retry_budget_percent{20, {}};
   Located<unsigned> retry_budget_min{3, {}};
-  Located<std::string> hedge{"off", {}};          ///< judged when the topology is built (CO-080)
-  std::optional<Located<Micros>> hedge_step;      ///< unset: as the threshold
-  Located<unsigned> hedge_max{1, {}};             ///< attempts besides the first
-  Located<bool> interrupt_unreachable{true, {}};  ///< SD-008
-  Located<bool> hedge_disabled{false, {}};        ///< the operator's kill switch (CO-085)
+  Located<bool> interrupt_unreachable{true, {}};      ///< SD-008
+  Located<bool> hedge_disabled{false, {}};            ///< the operator's kill switch (CO-085)
   Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
-  Located<bool> breaker{false, {}};                   ///< CO-090
   Located<unsigned> breaker_reads{10, {}};            ///< failures that are still tolerated
   Located<unsigned> breaker_writes{5, {}};            ///< likewise
   Located<Micros> breaker_window{5min, {}};
-  Located<unsigned> agent_max_connections{100, {}};     ///< to one agent; 0: any number
-  Located<unsigned> agent_max_connecting{2, {}};        ///< being established to it; 0: any number
-  Located<std::string> max_in_flight{"unlimited", {}};  ///< judged when the topology is built
-  Located<unsigned> max_in_flight_min{4, {}};           ///< of `auto`, as the next four
+  Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: any number
+  Located<unsigned> agent_max_connecting{2, {}};     ///< being established to it; 0: any number
+  Located<unsigned> max_in_flight_min{4, {}};        ///< of `auto`, as the next four
   Located<unsigned> max_in_flight_max{200, {}};
   Located<unsigned> max_in_flight_initial{20, {}};
   Located<unsigned> max_in_flight_slack{4, {}};
@@ -206,7 +196,6 @@ struct InstanceSettings {
   Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per place; 0: none
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
-  Located<PartialResults> partial_results{PartialResults::allow, {}};
   Located<Collation> collation{Collation::libc_ci, {}};
 
   Located<AdmissionMode> admission{AdmissionMode::enforce, {}};
@@ -264,6 +253,10 @@ struct InstanceSettings {
   Located<LogLevel> log_level{LogLevel::info, {}};
   std::optional<Located<std::string>> access_log;  ///< `-`: standard output; unset: none
 };
+
+/// What holds where a configuration says nothing. The rules that are made of settings have no
+/// defaults of their own but these.
+inline const InstanceSettings kDefaultSettings;
 
 /// A configuration that has been read and checked.
 struct Settings {

@@ -3,14 +3,16 @@
 #include <optional>
 #include <span>
 
+#include "config/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
 
 struct KarmaRules {
-  bool compound =
-      true;             ///< `karma_compound`: multiply by the weight so far (HA-006), or not (X-14)
+  /// Multiply by the weight so far (HA-006), or not.
+  bool compound = kDefaultSettings.karma_compound.value;
   double floor = 0.01;  ///< least weight, as a part of an even share 1/N (HA-020)
+  bool operator==(const KarmaRules&) const = default;
 };
 
 /// Turns the weights of a mirror set into those of the next period. `means[i]` is mirror i's mean

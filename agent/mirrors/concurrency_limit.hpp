@@ -3,17 +3,19 @@
 #include <cstdint>
 #include <optional>
 
+#include "config/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
 
 /// What `max_in_flight = auto` may be set to.
 struct ConcurrencyRules {
-  unsigned least = 4;
-  unsigned most = 200;
-  unsigned initial = 20;  ///< once a baseline is known
-  unsigned slack = 4;     ///< how many more are tried than the latency asks for
-  double smoothing = 0.2;
+  unsigned least = kDefaultSettings.max_in_flight_min.value;
+  unsigned most = kDefaultSettings.max_in_flight_max.value;
+  unsigned initial = kDefaultSettings.max_in_flight_initial.value;  ///< once a baseline is known
+  /// How many more are tried than the latency asks for.
+  unsigned slack = kDefaultSettings.max_in_flight_slack.value;
+  double smoothing = kDefaultSettings.max_in_flight_smoothing.value / 100.0;
   bool operator==(const ConcurrencyRules&) const = default;
 };
 

@@ -76,7 +76,7 @@ void Admission::settings(const InstanceSettings& settings, TimePoint now) {
   // The default is as good as unlimited and is not counted, even where open files are unlimited.
   const auto& all = settings.ingress_tickets;
   const bool counted =
-      all.value < most_requests_ && all.value != InstanceSettings{}.ingress_tickets.value;
+      all.value < most_requests_ && all.value != kDefaultSettings.ingress_tickets.value;
   ingress.settings(pool_settings(settings, all.value, counted), now);
   const auto sizes = probing_.sizes();
   apply(searches, settings.search_tickets.value, sizes.reads);

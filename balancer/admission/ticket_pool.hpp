@@ -24,9 +24,9 @@ struct PoolSettings {
   bool enforced = true;                      ///< false: no request waits or is refused
   std::optional<std::uint32_t> queue_depth;  ///< none: four times the size
   LineSettings line;
-  TicketResize resize = TicketResize::gradual;  ///< how it becomes smaller (AC-012)
-  Micros stalled_after = std::chrono::seconds(60);
-  Micros delinquent_after = std::chrono::milliseconds(30);
+  TicketResize resize = kDefaultSettings.ticket_resize.value;  ///< how it shrinks (AC-012)
+  Micros stalled_after = kDefaultSettings.throughput_probing_stall_detection_timeout.value;
+  Micros delinquent_after = kDefaultSettings.ticket_delinquent_after.value;
 
   /// Whether the pool can run out, and is counted in one place.
   bool limits() const { return counted && size; }

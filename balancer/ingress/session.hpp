@@ -56,6 +56,7 @@ class Session final : public Stream, public Client {
   bool here(const std::string& in, RequestHead& head, std::string_view& body) const;
   Task<bool> read_request(std::string& in, RequestHead& head, std::string& chunks,
                           std::string_view& body);
+  Task<void> read_up_to(std::string& in, std::size_t whole);
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
   Task<bool> make_room(std::string& bytes, std::size_t room);

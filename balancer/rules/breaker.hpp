@@ -9,6 +9,7 @@
 
 #include "agent/mirrors/former_places.hpp"
 #include "agent/stats/outcome.hpp"
+#include "config/settings.hpp"
 #include "strategies/candidates.hpp"
 #include "strategies/read_preference.hpp"
 #include "strategies/time.hpp"
@@ -16,10 +17,13 @@
 namespace karmad {
 
 struct BreakerRules {
-  std::uint32_t reads = 10;  ///< failures that are still tolerated; one more trips (CO-090)
-  std::uint32_t writes = 5;
-  Micros window = std::chrono::minutes(5);  ///< the count restarts when the last failure is older
-  Micros probe_every = std::chrono::seconds(1);  ///< `ha_ping_interval` (CO-092)
+  /// Failures that are still tolerated; one more trips (CO-090).
+  std::uint32_t reads = kDefaultSettings.breaker_reads.value;
+  std::uint32_t writes = kDefaultSettings.breaker_writes.value;
+  /// The count restarts when the last failure is older.
+  Micros window = kDefaultSettings.breaker_window.value;
+  Micros probe_every = kDefaultSettings.ha_ping_interval.value;  ///< CO-092
+  bool operator==(const BreakerRules&) const = default;
 };
 
 /// `tripped`, or none when that would be all: the last mirror is never tripped (CO-091).

@@ -10,6 +10,7 @@
 
 #include "agent/stats/outcome.hpp"
 #include "agent/stats/set_latency.hpp"
+#include "config/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -66,7 +67,7 @@ struct HedgeRules {
 /// Whether this shard request may be hedged at all, and what it would do.
 struct HedgeChance {
   Hedging hedging;
-  unsigned max = 1;          ///< `hedge_max`
+  unsigned max = kDefaultSettings.hedge_max.value;
   std::size_t mirrors = 0;   ///< that suit the request; one of them is asked first
   bool read = true;          ///< updates are never hedged (CO-084)
   bool loaded = false;       ///< the set is above the load at which hedges only add to it

@@ -72,6 +72,7 @@ class UnavailableMarks {
 struct ProtectionRules {
   RetryBudgetRules budget;
   std::optional<BreakerRules> breaker;  ///< none: it is off
+  bool operator==(const ProtectionRules&) const = default;
 };
 
 /// What keeps the queries of one shard from harming its mirrors further; shared by all workers.

@@ -9,6 +9,7 @@
 
 #include "agent/stats/owned.hpp"
 #include "agent/stats/stats_writer.hpp"
+#include "config/settings.hpp"
 
 namespace karmad {
 
@@ -40,9 +41,12 @@ class TokenBucket {
 };
 
 struct RetryBudgetRules {
-  std::uint32_t percent = 20;  ///< of the live requests
-  std::uint32_t at_least = 3;  ///< extra attempts in flight, however few requests are live
-  std::uint32_t saved = 10;    ///< extra attempts that quiet times may save up
+  /// Of the live requests.
+  std::uint32_t percent = kDefaultSettings.retry_budget_percent.value;
+  /// Extra attempts in flight, however few requests are live.
+  std::uint32_t at_least = kDefaultSettings.retry_budget_min.value;
+  std::uint32_t saved = 10;  ///< extra attempts that quiet times may save up
+  bool operator==(const RetryBudgetRules&) const = default;
 };
 
 /// How far a retry budget is used, at one moment.

@@ -9,6 +9,7 @@
 #include "agent/stats/outcome.hpp"
 #include "balancer/rules/backoff.hpp"
 #include "balancer/rules/retry_budget.hpp"
+#include "config/settings.hpp"
 #include "strategies/role.hpp"
 #include "strategies/time.hpp"
 
@@ -31,16 +32,17 @@ unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors);
 /// The rules of all retries; the first block are settings of the same name, the others constants
 /// that only tests change.
 struct RetryRules {
-  bool retry_reads = true;                                        ///< BP-006
-  bool retry_writes = true;                                       ///< BP-006
-  unsigned overload_max_retries = 5;                              ///< BP-004, X-2; 0 … 10
-  Micros overload_backoff_base = std::chrono::milliseconds(100);  ///< BP-007
-  Micros overload_backoff_cap = std::chrono::seconds(10);         ///< BP-007
-  bool overload_retarget = true;                                  ///< BP-008, X-1
-  bool adaptive_retries = false;                                  ///< BP-020
-  unsigned throttle_max_retries = 9;                              ///< CO-020
-  Micros throttle_max_wait = std::chrono::seconds(3);             ///< CO-021: the product's is 30 s
-  unsigned zone_max_retries = 3;                                  ///< CO-031: the product's are 120
+  bool retry_reads = kDefaultSettings.retry_reads.value;                        ///< BP-006
+  bool retry_writes = kDefaultSettings.retry_writes.value;                      ///< BP-006
+  unsigned overload_max_retries = kDefaultSettings.overload_max_retries.value;  ///< BP-004, X-2
+  Micros overload_backoff_base = kDefaultSettings.overload_backoff_base.value;  ///< BP-007
+  Micros overload_backoff_cap = kDefaultSettings.overload_backoff_cap.value;    ///< BP-007
+  bool overload_retarget = kDefaultSettings.overload_retarget.value;            ///< BP-008, X-1
+  bool adaptive_retries = kDefaultSettings.adaptive_retries.value;              ///< BP-020
+  unsigned throttle_max_retries = kDefaultSettings.throttle_max_retries.value;  ///< CO-020
+  /// CO-021: the product's is 30 s.
+  Micros throttle_max_wait = kDefaultSettings.throttle_max_wait.value;
+  unsigned zone_max_retries = kDefaultSettings.zone_max_retries.value;  ///< CO-031: theirs are 120
   /// Of one shard request, for whatever reasons, hedges included; unset: most_attempts().
   std::optional<unsigned> max_attempts;
 
@@ -53,9 +55,9 @@ struct RetryRules {
   Micros min_execution = std::chrono::milliseconds(50);    ///< CO-056: the product's is 5 s
   Micros generation_wait = std::chrono::milliseconds(30);  ///< CO-035: the product's is 5 s
   unsigned generation_moves = 2;                           ///< CO-035: to the primary
-  Micros unavailable_mark = std::chrono::minutes(5);       ///< CO-033
-  Micros unreachable_mark = std::chrono::seconds(1);       ///< CO-030: pings see to the rest
-  unsigned zone_answers = 1;                               ///< CO-037: that make it leave a zone
+  Micros unavailable_mark = kDefaultSettings.unavailable_for.value;  ///< CO-033
+  Micros unreachable_mark = std::chrono::seconds(1);  ///< CO-030: pings see to the rest
+  unsigned zone_answers = 1;                          ///< CO-037: that make it leave a zone
   Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: pings, where there are any, say more
 };
 

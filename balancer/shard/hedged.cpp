@@ -18,8 +18,7 @@ void decide_hedging(ShardCall& call) {
   if (!part.retries) return;  // one of several that are asked already
   const auto& preference = query.preference ? query.preference : table.preference;
   // The usual case: what follows would say the same.
-  const bool is_off =
-      (table.hedge ? *table.hedge : query.topology->hedge).kind == HedgeSetting::Kind::off;
+  const bool is_off = table.hedge.kind == HedgeSetting::Kind::off;
   if (is_off && !query.hedge && !(preference && preference->hedge)) return;
   const HedgeWords words{.request = query.hedge,
                          .preference = preference ? preference->hedge : std::nullopt,

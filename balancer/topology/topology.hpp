@@ -9,11 +9,10 @@
 
 #include "agent/dialect/dialects.hpp"
 #include "agent/mirrors/mirror_set.hpp"
-#include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/hedge_plan.hpp"
-#include "balancer/rules/protection.hpp"
 #include "balancer/rules/retry_plan.hpp"
+#include "balancer/topology/shard_rules.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
@@ -32,25 +31,10 @@ class AgentRegistry {
   std::size_t next_id_ = 0;
 };
 
-/// How the mirrors of a shard are pinged; no kind: they are not.
-struct ShardPings {
-  const PingKind* kind = nullptr;
-  std::string path;     ///< empty: the kind's own
-  bool always = false;  ///< also when queries show that they are alive (X-6)
-};
-
-/// One part of a table: its mirrors, and the settings of its agent line.
-struct Shard {
+/// One part of a table: its mirrors, and the settings that it was made from.
+struct Shard : ShardRules {
   std::shared_ptr<MirrorSet> mirrors;
   std::unique_ptr<Protection> protection;
-  ShardPings pings;
-  /// Its mirrors are told apart by what pings say of them: by roles, tags, or what an engine thinks
-  /// of its own copy. Then a search goes to a suitable one even without a read preference.
-  bool aware = false;
-  std::optional<unsigned> retry_count;  ///< absolute (HA-026)
-  bool persistent = false;
-  std::string identity;             ///< what a reload compares: the same means the same mirrors
-  std::string protection_identity;  ///< and the same here the same protection
 };
 
 /// An agent that gets a copy of every query and is not listened to.
@@ -71,9 +55,9 @@ struct Table {
   RetryRules retry_rules;
   std::optional<Micros> first_byte_timeout;
   std::vector<Micros> search_timeouts;  ///< of attempt 1, 2, …; none: query_timeout for all
-  std::optional<HedgeSetting> hedge;
+  HedgeSetting hedge;
   std::optional<Micros> hedge_step;
-  unsigned hedge_max = 1;
+  unsigned hedge_max{};
   PartialResults partial_results{};
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};

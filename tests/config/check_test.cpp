@@ -312,7 +312,7 @@ TEST(Check, LeavesNamesOfStrategiesAndTheLikeToThoseWhoKnowThem) {
   EXPECT_EQ(text(t.dialect.at), "c:4:12");
   EXPECT_EQ(t.read_preference.value().value, "anywhere");
   EXPECT_EQ(text(t.read_preference.value().at), "c:6:20");
-  EXPECT_EQ(t.ping_type.value().value, "sonar");
+  EXPECT_EQ(t.ping_type.value, "sonar");
 }
 
 TEST(Check, RefusesAnAgentThatIsKarmadItself) {

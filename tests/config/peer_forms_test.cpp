@@ -93,7 +93,8 @@ TEST(PeerForms, LoadOrAreRefusedWithAReason) {
 std::string only_shard_of_last_table(const std::string& text) {
   const auto loaded = load_text(text);
   if (!loaded.settings || loaded.settings->tables.back().shards.size() != 1) return "not one shard";
-  return karmad::text(loaded.settings->tables.back().shards[0]);
+  const auto& table = loaded.settings->tables.back();
+  return karmad::text(table.shards[0], table);
 }
 
 TEST(PeerForms, InheritingTableReplacesTheWholeListOfAgents) {

@@ -12,9 +12,9 @@ namespace karmad {
 struct DisciplineSettings {
   QueueOrder order = QueueOrder::fifo;
   /// A wait that is fine; a queue whose oldest waits longer all the time is overloaded.
-  Micros target = std::chrono::milliseconds(20);
+  Micros target = kDefaultSettings.ticket_queue_target.value;
   /// How long it has to be so; with last in, first out, also the longest wait from then on.
-  Micros interval = std::chrono::milliseconds(200);
+  Micros interval = kDefaultSettings.ticket_queue_interval.value;
 
   bool operator==(const DisciplineSettings&) const = default;
 };

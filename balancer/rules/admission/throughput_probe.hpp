@@ -4,25 +4,33 @@
 #include <optional>
 #include <string>
 
+#include "config/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
 
 /// Parameters of throughput probing (AC-020 … AC-027).
 struct ProbeParameters {
-  unsigned initial = 0;         ///< of all probed pools together; 0: twice the cores
-  unsigned least = 4;           ///< per pool; 1 … most
-  unsigned most = 128;          ///< per pool
-  double read_share = 0.5;      ///< of the tickets, where both pools are probed; 0 … 1
-  double average_weight = 0.2;  ///< of what was found last; more than 0, up to 1
-  double step = 0.1;            ///< how far a probe goes; 0.01 … 0.5
+  /// Of all probed pools together; 0: twice the cores.
+  unsigned initial = kDefaultSettings.throughput_probing_initial_concurrency.value;
+  unsigned least = kDefaultSettings.throughput_probing_min_concurrency.value;  ///< 1 … most
+  unsigned most = kDefaultSettings.throughput_probing_max_concurrency.value;   ///< per pool
+  /// Of the tickets, where both pools are probed; 0 … 1.
+  double read_share = kDefaultSettings.throughput_probing_read_write_ratio.value;
+  /// Of what was found last; more than 0, up to 1.
+  double average_weight =
+      kDefaultSettings.throughput_probing_concurrency_moving_average_weight.value;
+  /// How far a probe goes; 0.01 … 0.5.
+  double step = kDefaultSettings.throughput_probing_step_multiple.value;
   /// Answers that decide; 0: the rules of AC-022 … AC-025 as they are. Else (docs/decisions/011)
   /// looks in turn at the size there is and at another, until the other has brought so many answers
   /// more than it must, or so many fewer, and takes what won as it is: no step, no average_weight.
   unsigned evidence = 0;
-  double evidence_step = 0.2;   ///< least change of size that is tried so; more than 0, up to 1
-  double evidence_gain = 0.15;  ///< of a change of size must be there as throughput; 0 … 1
-  bool reads = true;            ///< the pool is probed; else its size is none of our business
+  /// Least change of size that is tried so; more than 0, up to 1.
+  double evidence_step = kDefaultSettings.throughput_probing_evidence_step.value;
+  /// Of a change of size must be there as throughput; 0 … 1.
+  double evidence_gain = kDefaultSettings.throughput_probing_evidence_gain.value;
+  bool reads = true;  ///< the pool is probed; else its size is none of our business
   bool writes = true;
 
   bool operator==(const ProbeParameters&) const = default;

@@ -2,45 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <semaphore>
-#include <thread>
-
-#include "strategies/random_source.hpp"
+#include "tests/balancer/admission/ticket_pools.hpp"
 
 namespace karmad {
 namespace {
-
-using namespace std::chrono_literals;
-using Asked = TicketPool::Asked;
-
-struct Waiting final : TicketWaiter {
-  explicit Waiting(Priority with = Priority::normal, std::uint64_t before = 0)
-      : TicketWaiter(0, with, before) {}
-  void woken() override { was_woken = true; }
-  bool was_woken = false;
-};
-
-struct Pool : ::testing::Test {
-  TimePoint now{1s};
-  const Loops nowhere;
-
-  TicketPool pool_of(std::uint32_t size) { return {1, nowhere, {.size = size}}; }
-  TicketPool pool_of(PoolSettings settings) { return {1, nowhere, settings}; }
-  std::vector<Ticket> take(TicketPool& pool, unsigned count) {
-    std::vector<Ticket> tickets;
-    for (unsigned i = 0; i < count; ++i) tickets.push_back(pool.try_take(0, Priority::normal, now));
-    for (const auto& ticket : tickets) EXPECT_TRUE(ticket);
-    return tickets;
-  }
-  Asked ask(TicketPool& pool, TicketWaiter& waiter) { return pool.ask(waiter, now); }
-  bool is_free(TicketPool& pool) { return bool(pool.try_take(0, Priority::normal, now)); }
-};
-
-std::int64_t available(const TicketPool& pool) {
-  return pool.statistics().available.value_or(-1);
-}
-
-struct TicketPoolTest : Pool {};
 
 // AC-010. A past deadline does not matter to a free ticket: the pool does not know it.
 TEST_F(TicketPoolTest, GivesWhatItHasAndNoMore) {
@@ -55,10 +20,10 @@ TEST_F(TicketPoolTest, KnowsWhomItWouldRefuse) {
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "a ticket is free";
   auto only = take(pool, 1);
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "there is a place in the queue";
-  Waiting first;
+  TicketRequest first;
   EXPECT_EQ(ask(pool, first), Asked::queued);
   EXPECT_TRUE(pool.refuses(0, Priority::normal, now));
-  Waiting second;
+  TicketRequest second;
   EXPECT_EQ(ask(pool, second), Asked::refused) << "it says the same of who asks";
   EXPECT_EQ(pool.statistics()[Priority::normal].refused, 2U);
   only.clear();
@@ -74,7 +39,7 @@ TEST_F(TicketPoolTest, BecomesSmallerAtOnceAndMayOweTickets) {  // AC-012
   pool.resize(3, now);
   EXPECT_EQ(available(pool), -2);
   EXPECT_FALSE(is_free(pool));
-  Waiting waiting;
+  TicketRequest waiting;
   EXPECT_EQ(ask(pool, waiting), Asked::queued);
   tickets.pop_back();
   tickets.pop_back();
@@ -98,7 +63,7 @@ TEST_F(TicketPoolTest, HasTicketsAgainOnceWhatItOwesCameBack) {
 TEST_F(TicketPoolTest, AdmitsOneWaiterPerNewTicket) {  // AC-012
   auto pool = pool_of(3);
   const auto tickets = take(pool, 3);
-  Waiting first;
+  TicketRequest first;
   ask(pool, first);
   pool.resize(5, now);
   EXPECT_TRUE(first.was_woken);
@@ -112,12 +77,12 @@ TEST_F(TicketPoolTest, AdmitsOneWaiterPerNewTicket) {  // AC-012
 TEST_F(TicketPoolTest, RefusesAtOnceWhoFindsTheQueueFull) {  // AC-011
   auto pool = pool_of({.size = 4, .queue_depth = 0});
   auto tickets = take(pool, 4);
-  Waiting fifth;
+  TicketRequest fifth;
   EXPECT_EQ(ask(pool, fifth), Asked::refused);
 
   pool.settings({.size = 4, .queue_depth = 1}, now);
-  Waiting one;
-  Waiting next;
+  TicketRequest one;
+  TicketRequest next;
   EXPECT_EQ(ask(pool, one), Asked::queued);
   EXPECT_EQ(ask(pool, next), Asked::refused);
   pool.settings({.size = 4, .queue_depth = 0}, now);
@@ -131,10 +96,10 @@ TEST_F(TicketPoolTest, RefusesAtOnceWhoFindsTheQueueFull) {  // AC-011
 TEST_F(TicketPoolTest, HasRoomForFourTimesItsSizeToWait) {
   auto pool = pool_of(2);
   const auto tickets = take(pool, 2);
-  std::vector<std::unique_ptr<Waiting>> waiting;
+  std::vector<std::unique_ptr<TicketRequest>> waiting;
   for (int i = 0; i < 8; ++i)
-    EXPECT_EQ(ask(pool, *waiting.emplace_back(std::make_unique<Waiting>())), Asked::queued);
-  Waiting ninth;
+    EXPECT_EQ(ask(pool, *waiting.emplace_back(std::make_unique<TicketRequest>())), Asked::queued);
+  TicketRequest ninth;
   EXPECT_EQ(ask(pool, ninth), Asked::refused);
   for (auto& each : waiting) EXPECT_TRUE(pool.cancel(*each, now));
 }
@@ -160,7 +125,7 @@ TEST_F(TicketPoolTest, BecomesSmallerByWhatIsFreeAndThenByWhatComesBack) {
   auto tickets = take(pool, 4);
   pool.resize(2, now);
   EXPECT_EQ(pool.size(), 4U);
-  Waiting waiting;
+  TicketRequest waiting;
   EXPECT_EQ(ask(pool, waiting), Asked::queued);
   tickets.resize(2);
   EXPECT_EQ(pool.size(), 2U);
@@ -174,8 +139,8 @@ TEST_F(TicketPoolTest, BecomesSmallerByWhatIsFreeAndThenByWhatComesBack) {
 TEST_F(TicketPoolTest, ServesInTheOrderTheyCame) {
   auto pool = pool_of(1);
   auto tickets = take(pool, 1);
-  Waiting a;
-  Waiting b;
+  TicketRequest a;
+  TicketRequest b;
   ask(pool, a);
   ask(pool, b);
   tickets.clear();
@@ -191,8 +156,8 @@ TEST_F(TicketPoolTest, ServesInTheOrderTheyCame) {
 TEST_F(TicketPoolTest, AWaiterThatLeavesFreesItsPlace) {
   auto pool = pool_of({.size = 1, .queue_depth = 1});
   auto tickets = take(pool, 1);
-  Waiting leaves;
-  Waiting comes;
+  TicketRequest leaves;
+  TicketRequest comes;
   ask(pool, leaves);
   EXPECT_TRUE(pool.cancel(leaves, now));
   EXPECT_EQ(ask(pool, comes), Asked::queued);
@@ -210,10 +175,10 @@ TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC
                          .line = {.discipline = {.order = order, .target = 1ms, .interval = 1ms},
                                   .fewest_admissions = true}});
     auto tickets = take(pool, 1);
-    Waiting often(Priority::low, 7);
-    Waiting seldom(Priority::low, 2);
-    Waiting as_seldom(Priority::low, 2);
-    Waiting most_often(Priority::low, 8);
+    TicketRequest often(Priority::low, 7);
+    TicketRequest seldom(Priority::low, 2);
+    TicketRequest as_seldom(Priority::low, 2);
+    TicketRequest most_often(Priority::low, 8);
     for (auto* waiter : {&often, &seldom, &most_often}) ask(pool, *waiter);
     tickets.clear();
     ask(pool, as_seldom);
@@ -229,8 +194,8 @@ TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC
 TEST_F(TicketPoolTest, AdmissionsMeanNothingElsewhere) {
   auto pool = pool_of(1);
   auto tickets = take(pool, 1);
-  Waiting often(Priority::low, 7);
-  Waiting seldom(Priority::normal, 2);
+  TicketRequest often(Priority::low, 7);
+  TicketRequest seldom(Priority::normal, 2);
   for (auto* waiter : {&often, &seldom}) ask(pool, *waiter);
   tickets.clear();
   for (auto* waiter : {&often, &seldom}) {
@@ -243,8 +208,8 @@ TEST_F(TicketPoolTest, SaysWhenToComeBack) {  // BP-015
   auto pool = pool_of({.size = 2, .queue_depth = 100});
   EXPECT_EQ(pool.retry_after(), 1s) << "nothing is known yet";
   auto tickets = take(pool, 2);
-  std::vector<std::unique_ptr<Waiting>> waiting;
-  const auto comes = [&] { ask(pool, *waiting.emplace_back(std::make_unique<Waiting>())); };
+  std::vector<std::unique_ptr<TicketRequest>> waiting;
+  const auto comes = [&] { ask(pool, *waiting.emplace_back(std::make_unique<TicketRequest>())); };
   for (int i = 0; i < 31; ++i) comes();
   std::size_t next = 0;
   pool.measure(now);
@@ -270,8 +235,8 @@ TEST_F(TicketPoolTest, ServesTheNewestAndShedsTheOldestUnderSustainedOverload) {
        .queue_depth = 3,
        .line = {.discipline = {.order = QueueOrder::lifo, .target = 20ms, .interval = 200ms}}});
   auto holder = take(pool, 1);
-  Waiting w[5];
-  const auto pass = [&](Waiting& next) {
+  TicketRequest w[5];
+  const auto pass = [&](TicketRequest& next) {
     holder.front().give_back(now);
     ASSERT_TRUE(next.was_woken);
     holder.front() = pool.collect(next, now);
@@ -321,7 +286,7 @@ TEST_F(TicketPoolTest, CountsExemptWorkApart) {  // AC-008
 TEST_F(TicketPoolTest, MeasuresWorkAndWaiting) {  // AC-015
   auto pool = pool_of(1);
   auto tickets = take(pool, 1);
-  Waiting waiting;
+  TicketRequest waiting;
   ask(pool, waiting);
   now += 40ms;
   tickets.front().give_back(now);
@@ -363,7 +328,7 @@ TEST_F(TicketPoolTest, WithoutALimitOnlyCounts) {
 TEST_F(TicketPoolTest, WithoutTicketsAndQueueBlocksEverything) {  // AC-060
   auto pool = pool_of(0u);
   EXPECT_FALSE(is_free(pool));
-  Waiting waiting;
+  TicketRequest waiting;
   EXPECT_EQ(ask(pool, waiting), Asked::refused);
 }
 
@@ -384,8 +349,8 @@ TEST_F(TicketPoolTest, LetsEverybodyInWhoWaitsWhenTheLimitIsGone) {
   for (const auto& settings : {PoolSettings{}, PoolSettings{.size = 1, .enforced = false}}) {
     auto pool = pool_of(1);
     auto tickets = take(pool, 1);
-    Waiting a;
-    Waiting b;
+    TicketRequest a;
+    TicketRequest b;
     ask(pool, a);
     ask(pool, b);
     pool.settings(settings, now);
@@ -396,124 +361,6 @@ TEST_F(TicketPoolTest, LetsEverybodyInWhoWaitsWhenTheLimitIsGone) {
     EXPECT_FALSE(is_free(pool)) << "they are still counted";
     tickets.clear();
     EXPECT_EQ(available(pool), 1);
-  }
-}
-
-/// A thread that waits for its tickets; what wakes it is another thread.
-struct Sleeping final : TicketWaiter {
-  using TicketWaiter::TicketWaiter;
-  void woken() override { signal.release(); }
-  std::binary_semaphore signal{0};
-};
-
-/// Takes a ticket in any way there is; may come back without one.
-Ticket take_somehow(TicketPool& pool, unsigned thread, RandomSource& random) {
-  const TimePoint now{1s};
-  const auto priority = random.below(4) == 0 ? Priority::low : Priority::normal;
-  if (auto ticket = pool.try_take(thread, priority, now)) return ticket;
-  Sleeping waiter(thread, priority, random.below(3));
-  switch (pool.ask(waiter, now)) {
-    case Asked::refused:
-      return {};
-    case Asked::admitted:
-      return pool.collect(waiter, now);
-    case Asked::queued:
-      break;
-  }
-  if (random.below(3) == 0) {
-    if (pool.cancel(waiter, now)) return {};
-  }
-  waiter.signal.acquire();
-  return pool.collect(waiter, now);
-}
-
-TEST_F(TicketPoolTest, NeverLetsMoreInThanItHasTickets) {  // AC-010
-  constexpr unsigned kThreads = 10;
-  TicketPool pool(kThreads, nowhere, {.size = 3});
-  std::atomic<int> inside{0};
-  std::atomic<int> most{0};
-  std::atomic<int> first{0};
-  std::vector<std::jthread> threads;
-  for (unsigned t = 0; t < kThreads; ++t)
-    threads.emplace_back([&, t] {
-      SeededRandom random(t);
-      for (int i = 0; i < 50;) {
-        auto ticket = take_somehow(pool, t, random);
-        if (!ticket) continue;
-        ++i;
-        const int now_inside = ++inside;
-        int seen = most;
-        while (now_inside > seen && !most.compare_exchange_weak(seen, now_inside)) {
-        }
-        // The first three wait for each other.
-        if (first.fetch_add(1) < 3)
-          while (first < 3) std::this_thread::yield();
-        --inside;
-        ticket.give_back(TimePoint(1s));
-      }
-    });
-  threads.clear();
-  EXPECT_EQ(most, 3);
-  EXPECT_EQ(pool.take_peak(), 3U);
-  EXPECT_EQ(available(pool), 3);
-}
-
-TEST_F(TicketPoolTest, LosesNoTicketWhateverThreadsDo) {
-  constexpr unsigned kThreads = 4;
-  constexpr std::uint64_t kEach = 250'000;
-  constexpr std::uint32_t kLargest = 6;
-  for (const auto resize : {TicketResize::gradual, TicketResize::immediate}) {
-    TicketPool pool(kThreads + 1, nowhere,
-                    {.size = 3,
-                     .line = {.fewest_admissions = resize == TicketResize::immediate},
-                     .resize = resize,
-                     .stalled_after = 0us});
-    std::atomic<std::uint32_t> inside{0};
-    std::atomic<bool> too_many{false};
-    std::atomic<bool> done{false};
-    std::uint64_t taken[kThreads] = {};
-    {
-      std::vector<std::jthread> threads;
-      for (unsigned t = 0; t < kThreads; ++t)
-        threads.emplace_back([&, t] {
-          SeededRandom random(t);
-          for (std::uint64_t i = 0; i < kEach / 2; ++i) {
-            auto ticket = take_somehow(pool, t, random);
-            if (!ticket) continue;
-            ++taken[t];
-            if (inside.fetch_add(1) + 1 > kLargest) too_many = true;
-            inside.fetch_sub(1);
-            ticket.give_back(TimePoint(1s));
-          }
-        });
-      std::jthread resizer([&] {
-        SeededRandom random(99);
-        while (!done) {
-          pool.resize(1 + static_cast<std::uint32_t>(random.below(kLargest)), now);
-          if (random.below(2) == 0) pool.stalled(now);
-          if (random.below(2) == 0) pool.measure(now);
-          if (random.below(2) == 0) pool.refuses(kThreads, Priority::normal, now);
-          EXPECT_LE(pool.retry_after(), DrainRate::kLongest);
-          std::this_thread::yield();
-        }
-        pool.settings({.size = 3, .resize = TicketResize::immediate}, now);
-      });
-      for (unsigned t = 0; t < kThreads; ++t) threads[t].join();
-      done = true;
-    }
-    EXPECT_FALSE(too_many);
-    const auto statistics = pool.statistics();
-    EXPECT_EQ(statistics.out, 0U);
-    EXPECT_EQ(statistics.available, 3);
-    std::uint64_t started = 0;
-    std::uint64_t waiting = 0;
-    for (const auto& of : statistics.of) {
-      started += of.started_processing;
-      waiting += of.queue_length() + of.processing();
-    }
-    EXPECT_EQ(waiting, 0U);
-    EXPECT_EQ(started, taken[0] + taken[1] + taken[2] + taken[3]);
-    EXPECT_TRUE(is_free(pool));
   }
 }
 

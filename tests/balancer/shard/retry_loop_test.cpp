@@ -108,7 +108,7 @@ TEST(RetryLoop, NeedsTheSwitchOfItsClass) {  // BP-006, BP-010
 
 // Adaptive retries: BP-020 … BP-026
 
-constexpr RetryRules kAdaptive{.adaptive_retries = true};
+const RetryRules kAdaptive{.adaptive_retries = true};
 
 TEST(RetryLoop, AnOverloadRetryNeedsAToken) {  // BP-025
   TokenBucket bucket(2);

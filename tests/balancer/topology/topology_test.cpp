@@ -3,34 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/config/written.hpp"
+#include "tests/balancer/topology/built.hpp"
 
 namespace karmad {
 namespace {
-
-constexpr Micros kPeriod = std::chrono::seconds(60);
-
-/// Topologies made of configurations, one after the other, as at a start and its reloads.
-struct Built {
-  AgentRegistry registry{2, kPeriod};
-  Loops loops;
-  Problems problems;
-  std::shared_ptr<const Topology> now;
-
-  std::shared_ptr<const Topology> build(const std::string& text) {
-    auto loaded = load_text(text);
-    for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
-    if (!loaded.settings) return nullptr;
-    problems.clear();
-    auto next =
-        Topology::build(*loaded.settings, {.registry = registry, .workers = 2, .loops = loops},
-                        now.get(), problems);
-    if (!next) return nullptr;
-    next->take_over();
-    now = next;
-    return next;
-  }
-};
 
 std::string table(const std::string& name, const std::string& lines) {
   return "table " + name + " {\n type = distributed\n" + lines + "\n}\n";

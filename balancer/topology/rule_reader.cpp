@@ -1,0 +1,195 @@
+#include "balancer/topology/rule_reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "config/closest.hpp"
+#include "strategies/read_preference_text.hpp"
+#include "strategies/registry.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The shortest interval of pings that say who suits (SD-003).
+constexpr Micros kLeastInterval = 500ms;
+
+bool is_unpinged(const ShardSettings& line) {
+  return line.ping_type.value == "none";
+}
+
+/// What the set is before anything is heard of it. Roles in the configuration make a set of
+/// roles; pings that only tell who is alive a flat one; what describes itself decides itself.
+SetKind initial_kind(const ShardPings& pings, const std::vector<Member>& members) {
+  const bool roles = std::ranges::any_of(members, [](const auto& m) {
+    return m.role && *m.role != Role::router && *m.role != Role::standalone;
+  });
+  if (members.size() == 1) return pings.kind == nullptr ? SetKind::balanced : SetKind::direct;
+  if (roles) return SetKind::roles;
+  if (pings.kind == nullptr || !pings.kind->tells_roles) return SetKind::flat;
+  return SetKind::unknown;
+}
+
+}  // namespace
+
+RetryRules RuleReader::retries(const TableSettings& table) const {
+  return {
+      .retry_reads = searchd_.retry_reads.value,
+      .retry_writes = searchd_.retry_writes.value,
+      .overload_max_retries = searchd_.overload_max_retries.value,
+      .overload_backoff_base = searchd_.overload_backoff_base.value,
+      .overload_backoff_cap = searchd_.overload_backoff_cap.value,
+      .overload_retarget = searchd_.overload_retarget.value,
+      .adaptive_retries = searchd_.adaptive_retries.value,
+      .throttle_max_retries = searchd_.throttle_max_retries.value,
+      .throttle_max_wait = searchd_.throttle_max_wait.value,
+      .zone_max_retries = searchd_.zone_max_retries.value,
+      .max_attempts = table.max_attempts ? std::optional(table.max_attempts->value) : std::nullopt,
+      .unavailable_mark = searchd_.unavailable_for.value};
+}
+
+ProtectionRules RuleReader::protection(const TableSettings& table) const {
+  ProtectionRules rules;
+  rules.budget.percent = table.retry_budget_percent.value;
+  rules.budget.at_least = searchd_.retry_budget_min.value;
+  if (table.breaker.value)
+    rules.breaker =
+        BreakerRules{.reads = searchd_.breaker_reads.value,
+                     .writes = searchd_.breaker_writes.value,
+                     .window = searchd_.breaker_window.value,
+                     .probe_every = std::max(searchd_.ha_ping_interval.value, Micros(100ms))};
+  return rules;
+}
+
+HedgeSetting RuleReader::hedge(const Located<std::string>& text) {
+  auto read = parse_hedge(text.value);
+  if (read) return *read;
+  problem(text.at, read.error());
+  return {};
+}
+
+std::optional<ReadPreference> RuleReader::read_preference(const TableSettings& table) {
+  if (!table.read_preference) return std::nullopt;
+  const auto& text = *table.read_preference;
+  auto read = parse_read_preference(text.value);
+  if (!read) {
+    problem(text.at, read.error().why);
+    return std::nullopt;
+  }
+  if (table.tag_sets) {
+    auto sets = parse_tag_sets(table.tag_sets->value);
+    if (!sets) {
+      problem(table.tag_sets->at, sets.error());
+    } else {
+      read->tag_sets = *std::move(sets);
+    }
+  }
+  if (table.max_staleness && table.max_staleness->value > Micros{0})
+    read->max_staleness =
+        std::chrono::duration_cast<std::chrono::seconds>(table.max_staleness->value);
+  if (const auto wrong = invalid(*read)) problem(text.at, wrong->why);
+  return *read;
+}
+
+ShardRules RuleReader::shard(const TableSettings& table, const ShardSettings& line,
+                             bool preferred) {
+  ShardRules rules;
+  rules.strategy = strategy(line, preferred);
+  rules.tolerated_errors = searchd_.dead_after.value;
+  rules.karma.compound = searchd_.karma_compound.value;
+  const auto* kind = ping_kind(line);
+  rules.members = members(line);
+  rules.aware = preferred || (kind != nullptr && kind->describes) ||
+                std::ranges::any_of(rules.members, [](const auto& m) { return m.role || m.tags; });
+  if (rules.aware && needs_pings_.empty() && !is_unpinged(line)) needs_pings_ = table.name;
+  rules.pings = pings(line, kind);
+  rules.pings.always = rules.aware;
+  rules.state = {.kind = initial_kind(rules.pings, rules.members),
+                 .name = line.set_name ? std::optional(line.set_name->value) : std::nullopt,
+                 // How far a mirror lags behind matters only where mirrors are told apart.
+                 .ping_interval = rules.aware ? searchd_.ha_ping_interval.value : Micros{0},
+                 .pinged = rules.pings.kind != nullptr,
+                 .tags_in_flat = searchd_.tags_in_flat.value};
+  for (const auto& mirror : line.mirrors)
+    rules.holders.push_back({mirror.address, mirror.tables, mirror.weight.value});
+  rules.protection_rules = protection(table);
+  rules.retry_count = line.retry_count;
+  rules.persistent = line.persistent;
+  return rules;
+}
+
+std::string RuleReader::strategy(const ShardSettings& line, bool preferred) {
+  if (!line.ha_strategy) return preferred ? "leastops" : "random";
+  const auto& [name, at] = *line.ha_strategy;
+  if (make_strategy(name, {}) == nullptr)
+    problem(at, fmt::format("ha_strategy '{}' is unknown; known are {}{}", name,
+                            fmt::join(strategy_names(), ", "), suggestion(name, strategy_names())));
+  return name;
+}
+
+/// What is configured, also when pings are off: whether a table needs them hangs on it.
+const PingKind* RuleReader::ping_kind(const ShardSettings& line) {
+  if (is_unpinged(line)) return nullptr;
+  const auto& [name, at] = line.ping_type;
+  const auto* kind = karmad::ping_kind(name);
+  if (kind == nullptr)
+    problem(at,
+            fmt::format("ping_type '{}' is unknown; known are {}{}", name,
+                        fmt::join(ping_kind_names(), ", "), suggestion(name, ping_kind_names())));
+  return kind;
+}
+
+ShardPings RuleReader::pings(const ShardSettings& line, const PingKind* kind) const {
+  if (kind == nullptr || searchd_.ha_ping_interval.value == Micros{0}) return {};
+  return {.kind = kind, .path = line.ping_path ? line.ping_path->value : std::string()};
+}
+
+std::vector<Member> RuleReader::members(const ShardSettings& line) {
+  std::vector<Member> members(line.mirrors.size());
+  std::optional<std::size_t> primary;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto& mirror = line.mirrors[i];
+    if (mirror.role) {
+      members[i].role = role_named(mirror.role->value);
+      check_role(line, *mirror.role, members[i]);
+      if (members[i].role == Role::primary && primary)
+        problem(mirror.role->at, fmt::format("a set has one primary, and {} is it already",
+                                             text(line.mirrors[*primary].address)));
+      if (members[i].role == Role::primary) primary = i;
+    }
+    if (mirror.tags) {
+      auto tags = parse_tags(mirror.tags->value, ';');
+      if (tags) {
+        members[i].tags = *std::move(tags);
+      } else {
+        problem(mirror.tags->at, tags.error());
+      }
+    }
+  }
+  return members;
+}
+
+void RuleReader::check_role(const ShardSettings& line, const Located<std::string>& role,
+                            const Member& read) {
+  if (!read.role || read.role == Role::unknown)
+    problem(role.at, fmt::format("role '{}' is unknown; known are {}", role.value,
+                                 fmt::join(std::span(kRoleNames).subspan(1), ", ")));
+  if (read.role == Role::standalone && line.mirrors.size() > 1)
+    problem(role.at,
+            "role=standalone is for a mirror alone in its set; mirrors that are all alike "
+            "are role=router");
+}
+
+void RuleReader::check_ping_interval() {
+  const auto& interval = searchd_.ha_ping_interval;
+  if (needs_pings_.empty() || interval.value >= kLeastInterval) return;
+  problem(interval.at, fmt::format("ha_ping_interval is at least 500ms (and not 0) where a read "
+                                   "preference, roles, tags or a ping_type are configured, as "
+                                   "for table {}",
+                                   needs_pings_));
+}
+
+}  // namespace karmad

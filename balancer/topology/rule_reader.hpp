@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "balancer/rules/hedge_plan.hpp"
+#include "balancer/rules/retry_plan.hpp"
+#include "balancer/topology/shard_rules.hpp"
+#include "config/settings.hpp"
+#include "strategies/read_preference.hpp"
+
+namespace karmad {
+
+/// Makes rules of effective settings, and collects what is wrong with those that config/ cannot
+/// judge: strategies, read preferences, roles, tags, kinds of pings, hedging. Of what is wrong the
+/// rules have the default.
+class RuleReader {
+ public:
+  RuleReader(const InstanceSettings& searchd, Problems& problems)
+      : searchd_(searchd), problems_(problems) {}
+
+  std::optional<ReadPreference> read_preference(const TableSettings& table);
+  HedgeSetting hedge(const Located<std::string>& text);
+  RetryRules retries(const TableSettings& table) const;
+  ProtectionRules protection(const TableSettings& table) const;
+  /// `preferred`: searches of the table have a read preference.
+  ShardRules shard(const TableSettings& table, const ShardSettings& line, bool preferred);
+  /// Where mirrors are told apart, pings are what selection lives on. After all shards.
+  void check_ping_interval();
+
+ private:
+  std::string strategy(const ShardSettings& line, bool preferred);
+  const PingKind* ping_kind(const ShardSettings& line);
+  ShardPings pings(const ShardSettings& line, const PingKind* kind) const;
+  std::vector<Member> members(const ShardSettings& line);
+  void check_role(const ShardSettings& line, const Located<std::string>& role, const Member& read);
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+
+  const InstanceSettings& searchd_;
+  Problems& problems_;
+  std::string needs_pings_;  ///< the first table whose mirrors are told apart by pings
+};
+
+}  // namespace karmad

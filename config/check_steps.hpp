@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/inherit.hpp"
+#include "config/values.hpp"
+
+namespace karmad {
+
+/// What may stand in a request line: a slash, then visible ASCII without a fragment.
+bool is_target(std::string_view text);
+
+/// Checks of what may stand in `searchd` and in a table alike.
+class CheckSteps {
+ public:
+  CheckSteps(const InstanceSettings& searchd, Problems& problems, Problems& notices)
+      : searchd_(searchd), problems_(problems), notices_(notices) {}
+
+ protected:
+  void problem(const Place& at, std::string message) {
+    problems_.push_back({at, std::move(message)});
+  }
+  void notice(const Place& at, std::string message) {
+    notices_.push_back({at, std::move(message)});
+  }
+
+  void check_ping_path(const std::optional<Located<std::string>>& path);
+  /// A preference is taken whole from one level, so its parts need the mode beside them (SS-081).
+  void check_preference(const InheritedByTables& here, const InheritedByTables& above,
+                        std::string_view level);
+  void check_retries(unsigned count, const Place& at);
+  void check_timeouts(const InheritedByTables& owner);
+  /// What only some attempts or a part of an attempt may take.
+  void check_search_times(const InheritedByTables& owner);
+  /// What a burst holds, whole ones are taken from.
+  void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst);
+
+  template <class Owner>
+  void check_bounds(std::span<const Key<Owner>> keys, const Owner& owner) {
+    for (const auto& key : keys)
+      if (key.alias_of.empty())
+        std::visit([&](const auto field) { check_field(key, owner, field); }, key.field);
+  }
+
+  template <class Owner, class Other>
+  void check_field(const Key<Owner>&, const Owner&, Other) {}
+  template <class Owner, class T>
+  void check_field(const Key<Owner>& key, const Owner& owner, Located<T> Owner::*field) {
+    check_value(key, owner.*field);
+  }
+  template <class Owner, class T>
+  void check_field(const Key<Owner>& key, const Owner& owner,
+                   std::optional<Located<T>> Owner::*field) {
+    if (owner.*field) check_value(key, *(owner.*field));
+  }
+
+  template <class Owner, class T>
+  void check_value(const Key<Owner>& key, const Located<T>& setting) {
+    const auto size = measure(setting.value);
+    if (!size || (*size == 0 && key.bounds.zero)) return;
+    const auto say = [&](std::string_view comparison, std::int64_t bound) {
+      problem(setting.at, fmt::format("{} is {} than {}: {}", key.name, comparison, spell<T>(bound),
+                                      value_text(setting.value)));
+    };
+    constexpr bool is_time = std::is_same_v<T, Micros>;
+    if (*size < key.bounds.lowest) say(is_time ? "shorter" : "smaller", key.bounds.lowest);
+    if (*size > key.bounds.highest) say(is_time ? "longer" : "larger", key.bounds.highest);
+  }
+
+  template <class Owner>
+  void check_value(const Key<Owner>& key, const Located<std::vector<Micros>>& times) {
+    for (const auto time : times.value) check_value(key, Located<Micros>{time, times.at});
+  }
+
+  template <class T>
+  static std::string spell(std::int64_t bound) {
+    if constexpr (std::is_same_v<T, Micros>)
+      return Micros{bound} == Micros{1s} ? "one second" : time_text(Micros{bound});
+    else if constexpr (std::is_integral_v<T>)
+      return value_text(static_cast<T>(bound));
+    else if constexpr (std::is_same_v<T, TicketCount>)
+      return fmt::format("{}", bound);
+    else if constexpr (std::is_same_v<T, MemorySize>)
+      return size_text(static_cast<std::uint64_t>(bound));
+    else
+      return {};
+  }
+
+  const InstanceSettings& searchd_;
+  Problems& problems_;
+  Problems& notices_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,98 @@
+#include "config/check_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "config/attempts.hpp"
+#include "config/check_steps.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// Where a client reaches this listener from the same machine.
+bool is_here(const Address& listen, const Address& agent) {
+  if (listen.is_unix() || agent.is_unix()) return listen == agent;
+  const auto& host = agent.host;
+  const bool local = host == "localhost" || host.starts_with("127.") || host == "::1";
+  const bool everywhere =
+      listen.host.empty() || listen.host == "*" || listen.host == "0.0.0.0" || listen.host == "::";
+  const bool same_local = local && listen.host == "localhost";
+  return listen.port == agent.port && listen.port != 0 &&
+         (listen.host == host || (everywhere && local) || same_local ||
+          (host == "localhost" && (listen.host == "127.0.0.1" || listen.host == "::1")));
+}
+
+class TableChecker : CheckSteps {
+ public:
+  using CheckSteps::CheckSteps;
+
+  void check_table(const TableSettings& table) {
+    check_bounds(table_keys(), table);
+    check_ping_path(table.ping_path);
+    const auto above = empty_table(searchd_);
+    check_preference(table, above, fmt::format("table {}", in_quotes(table.name)));
+    if (table.shards.empty())
+      problem(table.at, fmt::format("table {} has no agent that answers", in_quotes(table.name)));
+    for (const auto* lines : {&table.shards, &table.blackholes})
+      for (const auto& shard : *lines) check_shard(table, shard);
+    for (const auto& shard : table.shards)
+      if (auto cut = cut_off(table, shard)) notices_.push_back(*std::move(cut));
+    const auto has_mirrors = [](const ShardSettings& shard) { return shard.mirrors.size() > 1; };
+    if (table.ha_strategy && is_own(table.ha_strategy, above.ha_strategy) &&
+        !table.shards.empty() &&
+        std::none_of(table.shards.begin(), table.shards.end(), has_mirrors))
+      notice(table.ha_strategy->at,
+             fmt::format("ha_strategy has nothing to choose from: no shard of table {} has mirrors",
+                         in_quotes(table.name)));
+    if (table.agent_retry_count)
+      check_retries(table.agent_retry_count->value, table.agent_retry_count->at);
+    check_timeouts(table);
+    check_search_times(table);
+    check_burst("request", table.request_rate, table.request_burst);
+  }
+
+ private:
+  void check_shard(const TableSettings& table, const ShardSettings& shard) {
+    check_bounds(line_keys(), shard);
+    for (const auto& mirror : shard.mirrors) check_bounds(mirror_keys(), mirror);
+    check_ping_path(shard.ping_path);
+    if (shard.mirrors.size() > kMostMirrors)
+      problem(shard.mirrors[kMostMirrors].at,
+              fmt::format("a line has at most {} mirrors, this one has {}", kMostMirrors,
+                          shard.mirrors.size()));
+    for (const auto& mirror : shard.mirrors) check_not_ourselves(mirror);
+    std::set<std::pair<Address, std::vector<std::string>>> seen;
+    for (const auto& mirror : shard.mirrors)
+      if (!seen.emplace(mirror.address, mirror.tables).second)
+        notice(mirror.at, fmt::format("{} is a mirror of this line already", text(mirror.address)));
+    if (shard.ha_strategy && is_own(shard.ha_strategy, table.ha_strategy) &&
+        shard.mirrors.size() == 1)
+      notice(shard.ha_strategy->at,
+             "ha_strategy has nothing to choose from: the line has one agent");
+    if (shard.retry_count) check_retries(*shard.retry_count, shard.at);
+    const auto& limit = searchd_.persistent_connections_limit;
+    if (shard.persistent && limit && limit->value == 0)
+      notice(shard.at, "no connection is kept: persistent_connections_limit is 0");
+  }
+
+  /// A query sent there would come back again and again.
+  void check_not_ourselves(const MirrorSettings& mirror) {
+    for (const auto& listen : searchd_.listen)
+      if (is_here(listen.address, mirror.address))
+        return problem(mirror.at, fmt::format("{} is karmad itself (listen, {}): a query would go "
+                                              "round in circles",
+                                              text(mirror.address), text(listen.at)));
+  }
+};
+
+}  // namespace
+
+void check_tables(const Settings& settings, Problems& problems, Problems& notices) {
+  TableChecker checker(settings.searchd, problems, notices);
+  for (const auto& table : settings.tables) checker.check_table(table);
+}
+
+}  // namespace karmad

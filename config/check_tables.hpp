@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+
+#include "config/settings.hpp"
+
+namespace karmad {
+
+/// A mirror set is a set of bits in one register.
+inline constexpr std::size_t kMostMirrors = 64;
+
+/// The part of check() that is about distributed tables and their agent lines.
+void check_tables(const Settings& settings, Problems& problems, Problems& notices);
+
+}  // namespace karmad
