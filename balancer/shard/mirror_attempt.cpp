@@ -65,7 +65,7 @@ Micros query_timeout(const ShardOrder& order, unsigned attempts_before) {
 
 /// Nothing without a trace consumer.
 std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::Send& send,
-                                      const Mirror& mirror, TimePoint began,
+                                      const Mirror& mirror,
                                       const std::optional<HedgeRules>& hedging) {
   if (!place.query.wants_trace) return std::nullopt;
   AttemptStart start{
@@ -76,7 +76,7 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
                  .suitable = static_cast<std::uint8_t>(send.pick.suitable.size()),
                  .acceptable = static_cast<std::uint8_t>(send.pick.acceptable.size())},
       .pause = send.pause,
-      .at = began};
+      .at = Loop::now()};
   if (send.reason == AttemptReason::initial) start.hedging = hedging;
   return place.query.trace.begin(start);
 }
@@ -171,7 +171,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
                         order_.dialect.write(query_.request, order_.parsed, order_.plan,
                                              mirror_.tables, *written_),
                         extra_.all())),
-      trace_(open_trace(place, send, mirror_, began, hedging)),
+      trace_(open_trace(place, send, mirror_, hedging)),
       stop_(query_) {
   if (written_->empty()) written_.give_back();  // the client's own words go out
   written_memory_.charge(query_.memory, written_->capacity());
