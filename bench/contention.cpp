@@ -63,7 +63,7 @@ void request(benchmark::State& state, std::string_view strategy) {
   end.took = Micros(700);
   for (auto _ : state) {
     const RetryBudget::Live live(protection.budget, worker);
-    auto& mirror = (*set)[*set->pick({}, worker, random)];
+    auto& mirror = (*set)[set->pick({}, worker, random)->mirror];
     {
       const Flight flight(mirror.agent->vitals.in_flight);
       benchmark::DoNotOptimize(&mirror);

@@ -9,31 +9,61 @@ Candidates suitable_among(Candidates from, const Question& question, const SetPi
   return question.need == nullptr ? from : suitable_for(*question.need, picture, from);
 }
 
+/// What the first steps of a selection leave.
+struct Narrowed {
+  Candidates suitable;
+  Candidates acceptable;
+};
+
 /// The tried ones are taken out before everything else, and only if nothing is suitable without
 /// them the rules are gone through again with all (SS-122).
-Candidates suitable(const Question& question, const SetPicture& picture, std::size_t mirrors) {
-  const auto all = Candidates::first(mirrors) - question.excluded;
-  const auto fresh = suitable_among(all - question.avoided, question, picture);
-  return fresh.empty() ? suitable_among(all, question, picture) : fresh;
+Narrowed narrow(const Question& question, const SetPicture& picture, MirrorViews mirrors,
+                const Strategy& strategy) {
+  const auto all = Candidates::first(mirrors.size()) - question.excluded;
+  Narrowed narrowed;
+  narrowed.suitable = suitable_among(all, question, picture);
+  auto& left = narrowed.acceptable = narrowed.suitable;
+  if (!question.avoided.empty()) {
+    const auto fresh = suitable_among(all - question.avoided, question, picture);
+    if (!fresh.empty()) left = fresh;
+  }
+  if (left.empty()) return narrowed;
+  left = strategy.narrow(mirrors, left);
+  if (question.selector != nullptr) left = left & (*question.selector)(picture, left);
+  if (question.window) left = prefer_near(picture, left, *question.window);
+  return narrowed;
 }
 
 }  // namespace
 
 Candidates acceptable(const Question& question, const SetPicture& picture, MirrorViews mirrors,
                       const Strategy& strategy) {
-  auto left = suitable(question, picture, mirrors.size());
-  if (left.empty()) return left;
-  left = strategy.narrow(mirrors, left);
-  if (question.selector != nullptr) left = left & (*question.selector)(picture, left);
-  return question.window ? prefer_near(picture, left, *question.window) : left;
+  return narrow(question, picture, mirrors, strategy).acceptable;
 }
 
-std::optional<std::size_t> select(const Question& question, const SetPicture& picture,
-                                  MirrorViews mirrors, const Strategy& strategy,
-                                  RandomSource& random) {
-  const auto accepted = acceptable(question, picture, mirrors, strategy);
-  if (accepted.empty()) return std::nullopt;
-  return strategy.choose(mirrors, accepted, random);
+std::optional<Pick> select(const Question& question, const SetPicture& picture, MirrorViews mirrors,
+                           const Strategy& strategy, RandomSource& random) {
+  const auto [suitable, acceptable] = narrow(question, picture, mirrors, strategy);
+  if (acceptable.empty()) return std::nullopt;
+  return Pick{strategy.choose(mirrors, acceptable, random), suitable, acceptable};
+}
+
+std::optional<Pick> select_by_share(const Question& question, const SetPicture& picture,
+                                    MirrorViews mirrors, const Strategy& strategy,
+                                    RandomSource& random) {
+  const auto [suitable, acceptable] = narrow(question, picture, mirrors, strategy);
+  if (acceptable.empty()) return std::nullopt;
+  const auto shares = strategy.shares(mirrors, acceptable);
+  auto drawn = random.uniform();
+  std::optional<std::size_t> chosen;
+  for (const auto mirror : acceptable) {
+    if (chosen && drawn < 0) break;
+    if (shares[mirror] <= 0) continue;
+    chosen = mirror;
+    drawn -= shares[mirror];
+  }
+  if (!chosen) return std::nullopt;
+  return Pick{*chosen, suitable, acceptable};
 }
 
 }  // namespace karmad

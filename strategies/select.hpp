@@ -22,15 +22,30 @@ struct Question {
   const Selector* selector = nullptr;
 };
 
+/// A chosen mirror, and the candidates that the choice saw.
+struct Pick {
+  std::size_t mirror = 0;
+  Candidates suitable;    ///< suit the question's need, avoided ones included
+  Candidates acceptable;  ///< of them, those that the strategy chose from
+  bool operator==(const Pick&) const = default;
+};
+
 /// Picks the mirror for the next attempt: suitable ones not in `avoided`, if there is none suitable
 /// ones of all; of these what the strategy accepts, the application's selector and the latency
 /// window leave; of these the strategy's choice. Nothing when none is suitable or the selector left
 /// none. Allocates nothing; any thread may call it with a RandomSource of its own.
-std::optional<std::size_t> select(const Question& question, const SetPicture& picture,
-                                  MirrorViews mirrors, const Strategy& strategy,
-                                  RandomSource& random);
+std::optional<Pick> select(const Question& question, const SetPicture& picture, MirrorViews mirrors,
+                           const Strategy& strategy, RandomSource& random);
 
-/// The same up to the choice: what the last step chooses from. For status and tests.
+/// The same, but the mirror is drawn by the strategy's shares and not by its turn. Where only some
+/// mirrors come into question, the order of `roundrobin` would go on behind them, and never come to
+/// those that it passed over.
+std::optional<Pick> select_by_share(const Question& question, const SetPicture& picture,
+                                    MirrorViews mirrors, const Strategy& strategy,
+                                    RandomSource& random);
+
+/// The same up to the choice: what the last step chooses from. For status,
+/// waits and tests.
 Candidates acceptable(const Question& question, const SetPicture& picture, MirrorViews mirrors,
                       const Strategy& strategy);
 

@@ -114,31 +114,36 @@ Question MirrorSet::with_selector(Question question) const {
   return question;
 }
 
-std::optional<std::size_t> MirrorSet::pick(const Question& question, unsigned worker,
-                                           RandomSource& random) const {
-  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector)
-    return question.excluded.empty() ? std::optional<std::size_t>(0) : std::nullopt;
+std::optional<Pick> MirrorSet::pick(const Question& question, unsigned worker,
+                                    RandomSource& random) const {
+  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector) {
+    if (!question.excluded.empty()) return std::nullopt;
+    return Pick{.mirror = 0, .suitable = Candidates::first(1), .acceptable = Candidates::first(1)};
+  }
   Views views;
   const auto& picture = slots_[worker].view->picture;
   if (!options_.selector) return select(question, picture, fill(views), *options_.strategy, random);
   return select(with_selector(question), picture, fill(views), *options_.strategy, random);
 }
 
-std::pair<std::size_t, std::size_t> MirrorSet::counts(const Question& question,
-                                                      unsigned worker) const {
-  const auto& picture = slots_[worker].view->picture;
-  auto suiting = Candidates::first(mirrors_.size()) - question.excluded;
-  if (question.need != nullptr) suiting = suitable_for(*question.need, picture, suiting);
+std::optional<Pick> MirrorSet::pick_by_share(const Question& question, unsigned worker,
+                                             RandomSource& random) const {
   Views views;
-  return {suiting.size(),
-          acceptable(with_selector(question), picture, fill(views), *options_.strategy).size()};
+  return select_by_share(with_selector(question), slots_[worker].view->picture, fill(views),
+                         *options_.strategy, random);
+}
+
+Candidates MirrorSet::acceptable(const Question& question, unsigned worker) const {
+  Views views;
+  return karmad::acceptable(with_selector(question), slots_[worker].view->picture, fill(views),
+                            *options_.strategy);
 }
 
 std::vector<double> MirrorSet::shares(const Question& question, unsigned worker) const {
   Views views;
   const auto mirrors = fill(views);
-  const auto from = acceptable(with_selector(question), slots_[worker].view->picture, mirrors,
-                               *options_.strategy);
+  const auto from = karmad::acceptable(with_selector(question), slots_[worker].view->picture,
+                                       mirrors, *options_.strategy);
   if (from.empty()) return std::vector<double>(mirrors.size());
   const auto shares = options_.strategy->shares(mirrors, from);
   return {shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(mirrors.size())};

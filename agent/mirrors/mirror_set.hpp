@@ -138,8 +138,12 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
 
   /// The mirror to try, by everything that is known on this worker (select.hpp). Nothing when none
   /// suits the question's need. No allocation, no lock.
-  std::optional<std::size_t> pick(const Question& question, unsigned worker,
-                                  RandomSource& random) const;
+  std::optional<Pick> pick(const Question& question, unsigned worker, RandomSource& random) const;
+  /// The same, drawn by the strategy's shares and not by turn (select_by_share()).
+  std::optional<Pick> pick_by_share(const Question& question, unsigned worker,
+                                    RandomSource& random) const;
+  /// What pick() would choose from.
+  Candidates acceptable(const Question& question, unsigned worker) const;
 
   /// Has the attempt told when pings find that its mirror cannot be reached; on that worker, until
   /// it goes.
@@ -185,9 +189,6 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   const SeatLine& line() const { return line_; }
   std::uint64_t longest_line(unsigned per_seat) const;
   const Loops& loops() const { return loops_; }
-
-  /// How many mirrors suit the question, and how many of them the strategy would choose from.
-  std::pair<std::size_t, std::size_t> counts(const Question& question, unsigned worker) const;
 
   /// The probability of each mirror to be the next query's first choice, as this worker sees it;
   /// all 0 when none suits.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/json/json_text.hpp"
+#include "balancer/core/query.hpp"
 
 namespace karmad {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "balancer/core/query.hpp"
-
 namespace karmad {
+
+struct Answer;
 
 /// Why a client gets no answer, where a status and a sentence are not enough for its code to act
 /// on.

@@ -8,8 +8,7 @@
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
 #include "balancer/shard/complaints.hpp"
-#include "balancer/shard/shard_pipeline.hpp"
-#include "balancer/shard/shard_query.hpp"
+#include "balancer/shard/shard_driver.hpp"
 
 namespace karmad {
 namespace {
@@ -52,34 +51,29 @@ class Dispatch {
     if (!query_.former && !order_.parsed.follow_up)
       send_to_blackholes(query_, order_.table, order_.dialect, order_.parsed);
     if (shards.size() == 1) {
-      parts_ = {&only_.emplace(), 1};
+      parts_ = {&only_, 1};
     } else {
-      several_.resize(shards.size());
+      several_ = Parts(shards.size());
       parts_ = several_;
     }
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      parts_[i].shard = shards[i].get();
-      parts_[i].number = static_cast<unsigned>(i + 1);
-      begin(query_, order_, parts_[i]);
-    }
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      parts_[i].emplace(query_, order_, *shards[i], static_cast<unsigned>(i + 1));
     return std::nullopt;
   }
 
   /// The part of a query to one shard; null: there are several.
-  ShardPart* only_part() { return only_ ? &*only_ : nullptr; }
-  const ShardOrder& order() const { return order_; }
+  ShardDriver* only_part() { return only_ ? &*only_ : nullptr; }
 
   Task<void> ask_all() {
     std::size_t running = parts_.size();
     Signal all_done;
-    for (auto& part : parts_) spawn(ask_one(part, running, all_done));
+    for (auto& part : parts_) spawn(ask_one(*part, running, all_done));
     if (running > 0) co_await all_done;
   }
 
   /// A shard moved, and not all parts have an answer.
   bool is_to_be_planned_anew() const {
-    return query_.plan_anew && !query_.stopped &&
-           !std::ranges::all_of(parts_, &ShardPart::answered);
+    return query_.plan_anew && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
   }
 
   /// What the client is told, once all have ended; false: the answers are yet to be merged.
@@ -102,14 +96,14 @@ class Dispatch {
 
   void settle_all() {
     if (!query_.complaints.empty()) give_up_complaints(query_, order_);
-    for (auto& part : parts_) settle(query_, part);
+    for (auto& part : parts_) part->settle();
   }
 
   Task<Answer> merged() {
     for (;;) {
-      const auto missing = std::ranges::count_if(parts_, std::not_fn(&ShardPart::answered));
+      const auto missing = std::ranges::count_if(parts_, std::not_fn(is_answered));
       const bool timed_out = std::ranges::any_of(
-          parts_, [](const auto& part) { return !part.answered() && part.timed_out; });
+          parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
       if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
       if (missing > 0 && !may_be_partial())
         co_return failed(timed_out ? 504 : 503,
@@ -119,8 +113,8 @@ class Dispatch {
       std::vector<ShardReply> replies;
       replies.reserve(parts_.size());
       std::size_t size = 0;
-      for (const auto& part : parts_) {
-        replies.push_back({part.answered() ? part.reply.body() : std::string_view()});
+      for (auto& part : parts_) {
+        replies.push_back({part->answered() ? part->reply().body() : std::string_view()});
         size += replies.back().body.size();
       }
       Answer answer;
@@ -154,12 +148,11 @@ class Dispatch {
         co_return answer;
       }
       // Found only now that it is broken: the shard gets another chance on another mirror.
-      auto& part = parts_[bad->shard];
-      ShardCall call{query_, order_, part};
-      const bool again = co_await reject(call, bad->reason);
-      if (again) co_await pass_shard_pipeline(call);
+      auto& part = *parts_[bad->shard];
+      part.reject(bad->reason);
+      while (auto step = part.next()) co_await *std::move(step);
       if (query_.client_left) co_return Answer{};
-      if (part.outcome == Outcome::client_mistake) {
+      if (part.outcome() == Outcome::client_mistake) {
         pass_on(part, answer);
         co_return answer;
       }
@@ -167,6 +160,8 @@ class Dispatch {
   }
 
  private:
+  using Part = std::optional<ShardDriver>;  // filled by prepare()
+  using Parts = std::vector<Part>;
   using Planned = std::expected<std::unique_ptr<FanOut>, ClientError>;
   Planned fan_out() const {
     return order_.dialect.fan_out(query_.request, order_.parsed, order_.table.shards.size());
@@ -178,15 +173,16 @@ class Dispatch {
     return is_long_work(query_, bytes, plan_->merge_weight());
   }
 
-  Task<void> ask_one(ShardPart& part, std::size_t& running, Signal& all_done) {
-    ShardCall call{query_, order_, part};
-    co_await pass_shard_pipeline(call);
-    if (part.outcome == Outcome::client_mistake && !refused_) {
+  static bool is_answered(const Part& part) { return part->answered(); }
+
+  Task<void> ask_one(ShardDriver& part, std::size_t& running, Signal& all_done) {
+    while (auto step = part.next()) co_await *std::move(step);
+    if (part.outcome() == Outcome::client_mistake && !refused_) {
       refused_ = true;
       query_.stop();  // any other mirror would refuse it, too
     }
     if (query_.plan_anew && !part.answered())
-      for (auto& other : parts_) other.cancel();
+      for (auto& other : parts_) other->cancel();
     if (--running == 0) all_done.notify();
   }
 
@@ -196,9 +192,10 @@ class Dispatch {
     const Refusal* found = nullptr;
     std::size_t refused = 0;
     for (const auto& part : parts_) {
-      if (!part.refused) continue;
+      const auto& why = part->result().refused;
+      if (!why) continue;
       ++refused;
-      if (found == nullptr || part.refused->status < found->status) found = &*part.refused;
+      if (found == nullptr || why->status < found->status) found = &*why;
     }
     if (refused == parts_.size() || found == nullptr) return found;
     const bool missing = found->overloaded && may_be_partial();
@@ -208,30 +205,34 @@ class Dispatch {
   /// No shard can answer, and mirrors of several shards say the same: it is the client's mistake.
   /// A shard that answers shows that it is not.
   void compare_shards() {
-    if (std::ranges::any_of(parts_, &ShardPart::answered)) {
-      for (const auto& part : parts_) refute_complaints(query_, order_, *part.shard);
+    if (std::ranges::any_of(parts_, is_answered)) {
+      for (const auto& part : parts_) refute_complaints(query_, order_, part->shard());
       return;
     }
-    const auto found = std::ranges::find_if(parts_, [this](const ShardPart& part) {
-      return is_mistake_in_all_shards(query_, order_, part);
+    const auto found = std::ranges::find_if(parts_, [this](const Part& part) {
+      const auto& result = part->result();
+      return result.outcome == Outcome::agent_error && result.mirror &&
+             is_mistake_in_all_shards(query_, order_, part->shard(), *result.mirror);
     });
-    if (found != parts_.end()) found->outcome = Outcome::client_mistake;
+    if (found != parts_.end()) (*found)->take_as_mistake();
   }
 
   bool may_be_partial() const {
     return query_.partial_results.value_or(order_.table.partial_results) == PartialResults::allow;
   }
 
-  ShardPart* refusing_part() {
-    const auto found = std::ranges::find(parts_, Outcome::client_mistake, &ShardPart::outcome);
-    return found == parts_.end() ? nullptr : &*found;
+  ShardDriver* refusing_part() {
+    const auto found = std::ranges::find_if(
+        parts_, [](const Part& part) { return part->outcome() == Outcome::client_mistake; });
+    return found == parts_.end() ? nullptr : &**found;
   }
 
-  void pass_on(ShardPart& part, Answer& answer) {
-    if (part.outcome == Outcome::client_mistake) query_.worker.counters.add(Count::client_mistakes);
-    answer.status = part.reply.status;
-    answer.reply = std::move(part.reply);
-    answer.rest = std::move(part.rest);
+  void pass_on(ShardDriver& part, Answer& answer) {
+    if (part.outcome() == Outcome::client_mistake)
+      query_.worker.counters.add(Count::client_mistakes);
+    answer.status = part.reply().status;
+    answer.reply = std::move(part.reply());
+    answer.rest = std::move(part.rest());
     if (!answer.rest) write_for_client(*answer.reply);
     answer.content_type = answer.reply->content_type();
     answer.pass_fields = order_.table.dialect.capabilities.passes_fields;
@@ -246,31 +247,35 @@ class Dispatch {
   }
 
   void single(Answer& answer) {
-    auto& part = parts_.front();
+    auto& part = *parts_.front();
+    const auto& result = part.result();
     // The client of an unknown server gets its own answer, also when that is a 503.
-    const bool own_words = part.report == 0 || part.report == part.reply.status;
+    const bool own_words =
+        result.status_override == 0 || result.status_override == part.reply().status;
     if (part.answered() || (!order_.table.dialect.capabilities.understands_errors &&
-                            part.outcome == Outcome::agent_error && own_words))
+                            part.outcome() == Outcome::agent_error && own_words))
       return pass_on(part, answer);
-    answer = no_answer(part.timed_out);
+    answer = no_answer(result.timed_out);
   }
 
   /// Overload that was not waited out is passed on as such, for the client to come back later
   /// (BP-013, BP-025).
   Answer no_answer(bool timed_out) {
-    const auto overloaded = std::ranges::find_if(parts_, [](const auto& part) {
-      if (part.refused) return part.refused->overloaded;
-      return !part.answered() && part.outcome == Outcome::agent_error && part.advice.overload &&
-             part.advice.retryable;
+    const auto overloaded = std::ranges::find_if(parts_, [](const Part& part) {
+      const auto& result = part->result();
+      if (result.refused) return result.refused->overloaded;
+      return result.outcome == Outcome::agent_error && result.advice.overload &&
+             result.advice.retryable;
     });
     if (overloaded == parts_.end()) {
-      const auto told = std::ranges::find_if(
-          parts_, [](const auto& part) { return !part.answered() && part.report != 0; });
-      if (told != parts_.end()) return failed(told->report, reasons());
+      const auto told = std::ranges::find_if(parts_, [](const Part& part) {
+        return !part->answered() && part->result().status_override != 0;
+      });
+      if (told != parts_.end()) return failed((*told)->result().status_override, reasons());
       return failed(timed_out ? 504 : 502, reasons());
     }
     auto answer = failed(429, reasons());
-    const auto delay = overloaded->advice.delay.value_or(Micros(1s));
+    const auto delay = (*overloaded)->result().advice.delay.value_or(Micros(1s));
     answer.overloaded = true;
     answer.retry_after = static_cast<unsigned>(
         std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
@@ -294,18 +299,15 @@ class Dispatch {
   std::string reasons() const {
     std::string text;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const auto& part = parts_[i];
+      const auto& part = *parts_[i];
       if (part.answered()) continue;
       if (!text.empty()) text += ";\n";
       fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", order_.table.name, i + 1);
-      if (part.refused) {
-        text += part.refused->reason;
-        continue;
+      if (const auto& refused = part.result().refused) {
+        text += refused->reason;
+      } else {
+        part.append_failed(text);
       }
-      if (part.failed.empty()) text += "not asked, the query was over";
-      for (std::size_t t = 0; t < part.failed.size(); ++t)
-        fmt::format_to(std::back_inserter(text), "{}agent {}: {}", t == 0 ? "" : ", ",
-                       part.failed[t].mirror->agent->name, part.failed[t].why);
     }
     return text;
   }
@@ -315,9 +317,9 @@ class Dispatch {
   ShardOrder order_;
   std::optional<Planned> planned_;  ///< ahead of prepare(), where that takes long
   std::unique_ptr<FanOut> plan_;
-  std::optional<ShardPart> only_;  ///< the common case needs no memory of its own
-  std::vector<ShardPart> several_;
-  std::span<ShardPart> parts_;
+  Part only_;  ///< the common case needs no memory of its own
+  Parts several_;
+  std::span<Part> parts_;
   bool refused_ = false;
 };
 
@@ -334,8 +336,7 @@ Task<Answer> dispatch(Query& query, const Table& table, const Dialect& dialect) 
   }
   if (auto refused = run.prepare()) co_return *std::move(refused);
   if (auto* part = run.only_part()) {
-    ShardCall call{query, run.order(), *part};
-    co_await pass_shard_pipeline(call);
+    while (auto step = part->next()) co_await *std::move(step);
   } else {
     co_await run.ask_all();
   }

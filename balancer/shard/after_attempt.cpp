@@ -1,96 +1,301 @@
-#include "balancer/shard/after_attempt.hpp"
+// What follows from an attempt of a shard request: what it teaches, and whether another one is
+// made.
+#include <algorithm>
+#include <utility>
 
-#include "agent/mirrors/advice.hpp"
-#include "balancer/shard/select_mirror.hpp"
+#include "balancer/core/long_work.hpp"
+#include "balancer/rules/retry_target.hpp"
+#include "balancer/rules/zones.hpp"
+#include "balancer/shard/attempt_lines.hpp"
 
 namespace karmad {
 namespace {
 
-/// Where the errors of a server are not understood, 410 and 449 have their plain HTTP meaning,
-/// unless a sub-status shows otherwise.
-bool is_plain(const ShardOrder& order, const AttemptEnd& end, const Advice& advice) {
-  return !order.table.dialect.capabilities.understands_errors && advice.sub_status == 0 &&
-         (end.reply.status == 410 || end.reply.status == 449);
+AttemptReason traced_as(Reason reason) {
+  switch (reason) {
+    case Reason::overload:
+      return AttemptReason::overload;
+    case Reason::throttled:
+      return AttemptReason::throttled;
+    case Reason::moved:
+    case Reason::migrating:
+    case Reason::recreated:
+    case Reason::lost_copy:
+    case Reason::draining:
+      return AttemptReason::moved;
+    case Reason::zone:
+      return AttemptReason::zone;
+    case Reason::conflict:
+      return AttemptReason::conflict;
+    case Reason::hedge:
+      return AttemptReason::hedge;
+    default:
+      return AttemptReason::retry;
+  }
 }
 
-/// A search that ran into a time-out may go on while the list of time-outs does (CO-044).
-bool goes_on_after_timeout(const ShardOrder& order, const ShardPart& part, Outcome outcome) {
-  const bool more = part.attempts < order.table.search_timeouts.size();
-  return outcome == Outcome::query_timeout && more && order.parsed.read;
+std::optional<Count> counted_as(Reason reason) {
+  switch (reason) {
+    case Reason::overload:
+      return Count::overload_retries;
+    case Reason::throttled:
+      return Count::throttled_retries;
+    case Reason::generation_low:
+      return Count::generation_retries;
+    case Reason::new_primary:
+      return Count::primary_retries;
+    default:
+      return std::nullopt;
+  }
 }
 
-/// A time-out is no reason for another attempt, unless it turns out that the mirror was not slow
-/// but cannot be reached.
-Outcome retried_as(const ShardOrder& order, const ShardPart& part, const AttemptEnd& end) {
-  if (goes_on_after_timeout(order, part, end.outcome)) return Outcome::closed_early;
-  const bool unreachable = end.outcome == Outcome::query_timeout && part.mirror != nullptr &&
-                           part.mirror->agent->vitals.unreachable_since(end.ended - end.took);
-  return unreachable ? Outcome::unreachable : end.outcome;
-}
-
-/// What the rules of retries make of an attempt that ended so.
-Decision decide(const ShardCall& call, RetryLoop& retries, const AttemptEnd& end,
-                const Advice& advice, TokenBucket* tokens) {
-  const auto& [query, order, part] = call;
-  const auto& mirrors = *part.shard->mirrors;
-  const bool fresh_left = has_untried(query, order, part);
-  const auto left = std::chrono::duration_cast<Micros>(query.deadline - Loop::now());
-  return retries.after(
-      {.outcome = retried_as(order, part, end),
-       .advice = advice,
-       .status = static_cast<unsigned>(end.reply.status),
-       .sent = end.sent,
-       .nothing_done = end.nothing_done,
-       .tried = fresh_left ? std::min(part.tried.size(), mirrors.size() - 1) : mirrors.size(),
-       .set = mirrors.view(query.worker.loop.index)->picture.kind,
-       .other_zone = has_other_zone(query, order, part),
-       .up_to_date_left =
-           advice.kind == Advice::Kind::generation_low && has_up_to_date(query, order, part)},
-      left, query.worker.loop.random.uniform(), tokens);
+/// Of the mirrors that said they are behind, the one known to have seen most; of equals `asked`.
+std::size_t newest_behind(const LineMemory& line, const SetView& view, std::size_t asked) {
+  auto newest = asked;
+  for (const auto mirror : line.behind)
+    if (line.generations.known(mirror, view) > line.generations.known(newest, view))
+      newest = mirror;
+  return newest;
 }
 
 }  // namespace
 
-Advice advice_in(const ShardOrder& order, const AttemptEnd& end) {
-  if (end.reply.status < 400) return {};
-  ResponseHead head;
-  if (!parse_response_head(end.reply.head(), {64 << 10, kMaxFields}, false, head)) return {};
-  const auto advice =
-      advice_of(end.reply.status, head, end.reply.body(), std::chrono::system_clock::now());
-  return is_plain(order, end, advice) ? Advice{} : advice;
+void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
+  learn(line, report);
+  auto next = after_attempt(line, report);
+  if (line.end.answered()) return end_line(line);
+  apply(line, next, report);
+  if (report.outcome == Outcome::client_mistake && !next.again()) {
+    if (report.advice.kind == Advice::Kind::none) return end_line(line);
+    line.end.outcome = Outcome::agent_error;  // it says something of the mirror
+  }
+  add_failed(line, std::move(report.why));
+  // The shard is not there any more, and a reload has said meanwhile where it is: the whole query
+  // is planned anew, once (CO-051, CO-052).
+  const auto kind = report.advice.kind;
+  const bool moved = kind == Advice::Kind::moved || kind == Advice::Kind::migrating;
+  if (moved && report.replaced && (next.again() || (!line.retries && rules_.reads()))) {
+    line.end.plan_anew = main_.end.plan_anew = true;
+    end_line(line);
+    return break_off_all();
+  }
+  if (!next.again() || over_ || line.cancelled) return end_line(line);
+  retry(line, next);
 }
 
-void drop_reply(Query& query, ShardPart& part) {
-  part.rest.reset();
-  if (part.reply.head_size == 0 && part.reply.bytes.empty()) return;  // there never was one
-  query.worker.loop.buffers.give(std::move(part.reply.bytes));
-  part.reply.forget();
+/// The mirror sent something useless. Another mirror is asked where the rules of retries allow it
+/// at once.
+void AttemptLines::reply_rejected(std::string why) {
+  count(Count::merge_rejected);
+  auto& end = main_.end;
+  end.outcome = Outcome::wrong_reply;
+  end.advice = {};
+  end.sub_status = 0;
+  add_failed(main_, std::move(why));
+  AttemptReport report;
+  report.outcome = Outcome::wrong_reply;
+  report.sent = true;
+  const auto next = decide(main_, retries_, report, {}, &moment_->protection.tokens, *moment_);
+  moment_->protection.standings.ended(*end.mirror, Outcome::wrong_reply);
+  if (over_ || !next.again() || next.pause > Micros{0}) return;
+  rejected_ = true;
+  retry(main_, next);
 }
 
-Decision after_attempt(ShardCall& call, const AttemptEnd& end) {
-  auto& [query, order, part] = call;
-  if (end.outcome == Outcome::answered || end.outcome == Outcome::answered_with_warning)
-    return part.retries ? part.retries->after({.outcome = end.outcome}, Micros{0}, 0,
-                                              &part.shard->protection->tokens)
+/// Enters what the attempt shows of its mirror, for this request and for all of the shard.
+void AttemptLines::learn(Line& line, const AttemptReport& report) {
+  auto& protection = moment_->protection;
+  const auto mirror = *line.end.mirror;
+  if (line.selection_left) *line.selection_left -= report.connecting;
+  if (report.gone) line.memory.gone.emplace_back(mirror, now());
+  line.memory.among = {};
+  if (!report.undecided) protection.standings.ended(mirror, report.outcome);
+  if (protection.breaker && !report.undecided && !report.passed_on)
+    protection.breaker->ended(mirror, rules_.need->operation, report.outcome, now());
+  line.under_way.reset();
+  if (protection.standings.take_news()) actions_.emplace_back(action::TellOthers{});
+  line.generation = report.generation;
+  line.end.outcome = report.outcome;
+  line.end.status = report.status;
+  line.end.timed_out = report.out_of_time || report.outcome == Outcome::query_timeout ||
+                       report.outcome == Outcome::connect_timeout ||
+                       report.outcome == Outcome::unreachable;
+  if (report.no_helper) line.end.refused = too_much_long_work();
+}
+
+/// What the retry rules say. A line without retries is only judged (CO-083), and leads to marks.
+Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
+  auto* const tokens = &moment_->protection.tokens;
+  const bool answered = line.end.answered();
+  if (line.extra && (answered || report.outcome == Outcome::client_mistake))
+    line.extra->succeeded();
+  line.extra.reset();
+  if (answered)
+    return line.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
                         : Decision{.final = Final::answered};
-  part.advice = advice_in(order, end);
-  part.sub_status = part.advice.sub_status;
-  if (!part.retries) {  // hedges and quorum reads only mark mirrors
-    const auto alone = leave_alone(order.table.retry_rules, part.advice);
+  line.end.advice = report.advice;
+  line.end.sub_status = report.advice.sub_status;
+  if (!line.retries) {
+    const auto alone = leave_alone(*rules_.retry, report.advice);
     return {.unavailable = alone.unavailable, .retry_after = alone.retry_after};
   }
-  auto next = decide(call, *part.retries, end, part.advice, &part.shard->protection->tokens);
-  if (goes_on_after_timeout(order, part, end.outcome)) next.pause = {};  // CO-044
+  return decide(line, retries_, report, report.advice, tokens, *moment_);
+}
+
+Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
+                              const Advice& advice, TokenBucket* tokens,
+                              const ShardMoment& moment) const {
+  const MirrorChoice choice(rules_, line.memory, moment);
+  const auto& picture = moment.mirrors.view().picture;
+  const auto mirrors = picture.mirrors.size();
+  const bool fresh_left = !choice.untried().empty();
+  // A search that ran into a time-out may go on while the list of time-outs does (CO-044). Else a
+  // time-out is no reason for another attempt, unless the mirror turns out to be unreachable.
+  const bool next_step = report.outcome == Outcome::query_timeout &&
+                         line.attempts < rules_.timeout_steps && rules_.reads();
+  const auto outcome = next_step            ? Outcome::closed_early
+                       : report.unreachable ? Outcome::unreachable
+                                            : report.outcome;
+  auto next = retries.after(
+      {.outcome = outcome,
+       .advice = advice,
+       .status = report.status,
+       .sent = report.sent,
+       .nothing_done = report.nothing_done,
+       .tried = fresh_left ? std::min(line.memory.tried.size(), mirrors - 1) : mirrors,
+       .set = picture.kind,
+       .other_zone = choice.has_other_zone(line.end.mirror),
+       .up_to_date_left = advice.kind == Advice::Kind::generation_low && choice.has_up_to_date()},
+      std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
+      tokens);
+  if (next_step) next.pause = {};
   return next;
 }
 
-bool would_be_repeated(const ShardCall& call, const AttemptEnd& end) {
-  const auto& [query, order, part] = call;
-  if (!part.retries) return true;  // a quorum read goes on with the others
-  const bool waits = part.waits && order.selection.at(*part.shard) != nullptr;
-  if (!waits && !has_untried(query, order, part)) return false;
-  auto retries = *part.retries;
-  return decide(call, retries, end, {}, nullptr).again();
+/// What follows from a decision for the mirror that was asked, whether or not another one is.
+void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& report) {
+  const auto asked = *line.end.mirror;
+  const auto& view = moment_->mirrors.view();
+  auto& unavailable = moment_->protection.unavailable;
+  line.end.status_override = next.status;
+  if (report.advice.kind == Advice::Kind::generation_low) note_behind(line, report);
+  if (next.unavailable > Micros{0}) unavailable.mark(asked, now(), next.unavailable);
+  if (next.retry_after > Micros{0}) unavailable.mark_paused(asked, now(), next.retry_after);
+  if (next.again() && rules_.subject.follow_up) {  // only this mirror holds the cursor
+    Candidates same;
+    same.insert(asked);
+    line.memory.excluded = Candidates::first(view.picture.mirrors.size()) - same;
+  }
+  if (next.refresh) actions_.emplace_back(action::CheckMirrors{});
+  if (next.again() && next.avoid) line.memory.avoided.insert(asked);
+  if (next.leave_zone)
+    line.memory.left_zones = line.memory.left_zones | zone_mates(view.picture, asked);
+  if (next.prefer == Decision::Prefer::newest_behind)
+    line.wanted = newest_behind(line.memory, view, asked);
+  if (next.prefer == Decision::Prefer::primary) line.wanted = view.primary;
+}
+
+/// The mirror is behind what the client has seen: remembered for this request, and for a moment for
+/// all of this shard that want as much (CO-034).
+void AttemptLines::note_behind(Line& line, const AttemptReport& report) {
+  const auto asked = *line.end.mirror;
+  line.memory.behind.insert(asked);
+  line.memory.generations.add(asked, report.generation);
+  if (!rules_.min_generation) return;
+  const auto wanted = *rules_.min_generation;
+  const bool told = report.generation && *report.generation < wanted;
+  moment_->protection.behind.mark(asked, told ? *report.generation + 1 : wanted,
+                                  now() + rules_.retry->behind_mark);
+}
+
+void AttemptLines::add_failed(const Line& line, std::string why) {
+  const auto place = std::ranges::upper_bound(failed_, line.order, {}, &FailedAttempt::line);
+  failed_.insert(place, {line.order, *line.end.mirror, std::move(why)});
+}
+
+/// Sees to the consent of the budget. It counts from here on, because what waits to be sent is as
+/// much a load to come.
+void AttemptLines::retry(Line& line, const Decision& next) {
+  line.next = next;
+  line.extra.reset();
+  line.memory.among = {};
+  if (next.avoid && next.pause == Micros{0} && !line.wanted) return ask_elsewhere(line);
+  consented(line, take_extra(line, RetryBudget::For::other));
+}
+
+bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
+  if (auto taken = moment_->protection.budget.take(what)) line.extra.emplace(*std::move(taken));
+  return line.extra.has_value();
+}
+
+/// At once, at any mirror not tried yet (docs/decisions/012).
+void AttemptLines::ask_elsewhere(Line& line) {
+  auto& protection = moment_->protection;
+  using On = RetryTarget::On;
+  for (;;) {
+    line.memory.among = {};
+    const auto choice = this->choice(line);
+    const auto open = choice.untried();
+    if (open.empty()) return consented(line, take_extra(line, RetryBudget::For::other));
+    const auto preferred = open - choice.question_now().avoided;
+    const auto target =
+        retry_target(preferred, open, protection.standings.groups(), protection.budget.saved() > 0);
+    if (target.among != preferred) line.memory.among = target.among;
+    if (target.on == On::nothing)
+      return consented(line, take_extra(line, RetryBudget::For::proven));
+    if (target.on == On::budget)
+      return consented(line, take_extra(line, RetryBudget::For::untried));
+    if (!wait_for_standing(line)) return;
+  }
+}
+
+/// An attempt under way is about to tell how its mirror stands. True: look once more at once, it
+/// may have told before this request was known to wait.
+bool AttemptLines::wait_for_standing(Line& line) {
+  if (!line.standing_wait) {
+    line.standing_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);
+    if (line.standing_wait->before() < rules_.max_waiting_selections) {
+      count(Count::retries_waited);
+      return true;
+    }
+    consented(line, false);
+    return false;
+  }
+  if (now() >= rules_.deadline) {
+    consented(line, false);
+    return false;
+  }
+  line.state = State::waits_for_standing;
+  line.until = std::min(rules_.deadline, now() + kRecheck);
+  return false;
+}
+
+void AttemptLines::consented(Line& line, bool may) {
+  line.standing_wait.reset();
+  if (!may) count(Count::retries_refused);
+  if (may && !over_) return continue_retry(line);
+  end_line(line);
+}
+
+void AttemptLines::continue_retry(Line& line) {
+  line.reason = rejected_ ? AttemptReason::retry : traced_as(line.next.reason);
+  line.retry_reason = line.next.reason;
+  line.pause = line.next.pause;
+  if (line.pause == Micros{0}) return make_retry(line);
+  line.state = State::pauses;
+  line.until = now() + line.pause;
+}
+
+void AttemptLines::make_retry(Line& line) {
+  count(Count::retries);
+  if (std::exchange(rejected_, false)) {
+    line.memory.avoided = line.memory.tried;
+    line.state = State::ended;
+    restarts_ = true;
+    return;
+  }
+  if (const auto as = counted_as(line.next.reason)) count(*as);
+  select(line);
 }
 
 }  // namespace karmad

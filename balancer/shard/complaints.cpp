@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "balancer/rules/agreed_errors.hpp"
-#include "balancer/shard/select_mirror.hpp"
-#include "balancer/shard/shard_part.hpp"
+#include "balancer/shard/shard_order.hpp"
 
 namespace karmad {
 namespace {
@@ -39,10 +38,10 @@ const Mirror& mirror_of(const Complaint& complaint) {
   return (*complaint.shard->mirrors)[complaint.mirror];
 }
 
-/// What the part's last mirror said; null: nothing.
-const Complaint* complaint_of(const Query& query, const ShardPart& part) {
+/// What the mirror said; null: nothing.
+const Complaint* complaint_of(const Query& query, const Shard& shard, std::size_t mirror) {
   const auto found = std::ranges::find_if(query.complaints, [&](const Complaint& other) {
-    return other.shard == part.shard && &mirror_of(other) == part.mirror;
+    return other.shard == &shard && other.mirror == mirror;
   });
   return found == query.complaints.end() ? nullptr : &*found;
 }
@@ -86,29 +85,29 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
   return fmt::format("{}: {}", status, text);
 }
 
-bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart& part,
-                         std::size_t mirror, std::string_view said, const AttemptEnd& end) {
-  const auto& asked = (*part.shard->mirrors)[mirror];
-  const bool opaque = !order.table.dialect.capabilities.understands_errors;
+bool is_mistake_of_query(Query& query, const ShardOrder& order, const Shard& shard,
+                         std::size_t mirror, Candidates untried, std::string_view said,
+                         const AttemptEnd& end) {
+  const auto& asked = (*shard.mirrors)[mirror];
+  const bool own_names = order.table.dialect.capabilities.understands_errors;
   auto text = comparable(end.reply.status, said,
-                         opaque ? std::span<const std::string>{} : std::span(asked.tables),
-                         opaque ? std::string_view{} : std::string_view(asked.agent->name));
-  const auto stand = part.shard->protection->standings.groups();
-  const auto left = untried(query, order, part);
+                         own_names ? std::span(asked.tables) : std::span<const std::string>{},
+                         own_names ? std::string_view(asked.agent->name) : std::string_view{});
+  const auto stand = shard.protection->standings.groups();
   Complaints all{.proven = stand.proven.contains(mirror),
-                 .proven_left = !(left & stand.proven).empty(),
-                 .unknown_left = !(left & stand.unknown).empty(),
+                 .proven_left = !(untried & stand.proven).empty(),
+                 .unknown_left = !(untried & stand.unknown).empty(),
                  .known = is_known(query, order, text),
                  .one_shard = order.plan == nullptr};
   for (const auto& other : query.complaints) {
-    if (other.shard != part.shard || other.text != text || mirror_of(other).agent == asked.agent)
+    if (other.shard != &shard || other.text != text || mirror_of(other).agent == asked.agent)
       continue;
     ++all.alike;
     all.proven += stand.proven.contains(other.mirror) ? 1 : 0;
   }
   if (query_is_at_fault(all)) {
     tell(query, order, text);
-    settle_complaints(query, order, part.shard, Outcome::client_mistake);
+    settle_complaints(query, order, &shard, Outcome::client_mistake);
     return true;
   }
   AttemptEnd kept;
@@ -119,12 +118,13 @@ bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart&
   kept.connect = end.connect;
   kept.unasked = end.unasked;
   kept.sent = end.sent;
-  query.complaints.push_back({part.shard, mirror, std::move(text), std::move(kept)});
+  query.complaints.push_back({&shard, mirror, std::move(text), std::move(kept)});
   return false;
 }
 
-bool is_mistake_in_all_shards(Query& query, const ShardOrder& order, const ShardPart& part) {
-  const auto* said = part.outcome == Outcome::agent_error ? complaint_of(query, part) : nullptr;
+bool is_mistake_in_all_shards(Query& query, const ShardOrder& order, const Shard& shard,
+                              std::size_t mirror) {
+  const auto* said = complaint_of(query, shard, mirror);
   if (said == nullptr) return false;
   const bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
     return other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent;

@@ -10,7 +10,6 @@
 namespace karmad {
 
 struct ShardOrder;
-struct ShardPart;
 
 /// What a mirror said, with its own names of the table (as whole words) and its own address
 /// replaced by a placeholder. Everything else, numbers included, has to be the same in what another
@@ -18,16 +17,19 @@ struct ShardPart;
 std::string comparable(int status, std::string_view said, std::span<const std::string> tables,
                        std::string_view agent);
 
-/// Whether the complaint of the part's mirror, at which the attempt `end` was just made, shows that
-/// the query is at fault, with what other mirrors of this shard said (query_is_at_fault()). Then
-/// all complaints of this shard are settled, as if its mirrors had answered. Else this one is kept.
-bool is_mistake_of_query(Query& query, const ShardOrder& order, const ShardPart& part,
-                         std::size_t mirror, std::string_view said, const AttemptEnd& end);
+/// Whether the complaint of a mirror, at which the attempt `end` was just made, shows that the
+/// query is at fault, with what other mirrors of this shard said and which are left to ask
+/// (`untried`; query_is_at_fault()). Then all complaints of this shard are settled, as if its
+/// mirrors had answered. Else this one is kept.
+bool is_mistake_of_query(Query& query, const ShardOrder& order, const Shard& shard,
+                         std::size_t mirror, Candidates untried, std::string_view said,
+                         const AttemptEnd& end);
 
 /// To be asked when all shards have ended and none has answered: whether another mirror, of any
-/// shard, said the same as `part`'s last one, or two did of another query lately. Then the query is
-/// at fault, and all complaints are settled.
-bool is_mistake_in_all_shards(Query& query, const ShardOrder& order, const ShardPart& part);
+/// shard, said the same as this one, or two did of another query lately. Then the query is at
+/// fault, and all complaints are settled.
+bool is_mistake_in_all_shards(Query& query, const ShardOrder& order, const Shard& shard,
+                              std::size_t mirror);
 
 /// Enters the complaints of this shard (null: of all) into the records of their mirrors: as
 /// `client_mistake`, or as `agent_error`.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "agent/json/json_text.hpp"
+#include "balancer/shard/shard_mirrors.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -32,24 +33,29 @@ std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) 
   return preference ? text(*preference) : std::string();
 }
 
-std::string Selection::criteria() const {
-  return need_.operation == Operation::write ? R"({"operation":"write"})" : text(need_.preference);
+namespace {
+
+std::string criteria_of(const Need& need) {
+  return need.operation == Operation::write ? R"({"operation":"write"})" : text(need.preference);
 }
 
-std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard,
-                                  const SetView& view) {
-  const auto* need = selection.at(shard);
-  if (need == nullptr) return std::nullopt;
-  if (need->operation == Operation::read) {
-    auto wrong = invalid_for(need->preference, view.picture.kind, view.picture.ping_interval);
+}  // namespace
+
+std::string Selection::criteria() const {
+  return criteria_of(need_);
+}
+
+std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, const SetView& view) {
+  if (need.operation == Operation::read) {
+    auto wrong = invalid_for(need.preference, view.picture.kind, view.picture.ping_interval);
     if (wrong)
       return Refusal{.status = 400,
                      .type = "bad_read_preference",
                      .reason = std::move(wrong->why),
                      .code = wrong->code};
   }
-  if (need->operation == Operation::write && view.picture.kind == SetKind::flat &&
-      view.mirrors.size() > 1 && !selection.any_takes_updates())
+  if (need.operation == Operation::write && view.picture.kind == SetKind::flat &&
+      view.mirrors.size() > 1 && !any_takes_updates)
     return Refusal{
         .status = 403,
         .type = "no_primary",
@@ -67,27 +73,27 @@ std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard
   return std::nullopt;
 }
 
-Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view) {
-  const auto& need = selection.need();
-  const auto& set = *shard.mirrors;
+Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
+  const auto& view = mirrors.view();
+  const auto has_failed = mirrors.failing();
+  const auto criteria = criteria_of(need);
   Refusal refusal{.type = "selection_timeout"};
   std::set<std::string> errors;
   bool available = false;
   auto& details = refusal.details;
-  details.append(R"("criteria":)").append(selection.criteria()).append(R"(,"kind":")");
+  details.append(R"("criteria":)").append(criteria).append(R"(,"kind":")");
   details.append(name(view.picture.kind)).append(R"(","mirrors":[)");
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    const auto& agent = *set[i].agent;
+  for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
     const auto& why = view.mirrors[i].why;
     const bool known = view.picture.mirrors[i].role != Role::unknown;
     // An error that is over says nothing of a mirror that is well.
-    const bool failing = !known || agent.vitals.errors_in_a_row.load(std::memory_order_relaxed) > 0;
-    const auto last = why.empty() && failing ? agent.last_error() : why;
+    const bool failing = !known || has_failed.contains(i);
+    const auto last = why.empty() && failing ? mirrors.last_error(i) : why;
     available = available || known;
     errors.insert(last);
     if (i > 0) details.push_back(',');
     details.append(R"({"address":)");
-    append_json_quoted(details, agent.name);
+    append_json_quoted(details, mirrors.name(i));
     details.append(R"(,"role":")").append(name(view.picture.mirrors[i].role));
     details.append(R"(","why":)");
     append_json_quoted(details, why_unsuitable(need, view.picture, i));
@@ -96,7 +102,7 @@ Refusal nothing_suitable(const Selection& selection, const Shard& shard, const S
     details.push_back('}');
   }
   details.push_back(']');
-  refusal.reason = fmt::format("no mirrors are suitable for {}", selection.criteria());
+  refusal.reason = fmt::format("no mirrors are suitable for {}", criteria);
   errors.erase("");
   if (!available && !errors.empty())
     fmt::format_to(std::back_inserter(refusal.reason), ": {}", fmt::join(errors, "; "));

@@ -8,6 +8,8 @@
 
 namespace karmad {
 
+class ShardMirrors;
+
 /// What one query needs of the mirrors of its table's shards, from the request, the table or the
 /// instance: the most specific read preference wins whole (SS-081).
 class Selection {
@@ -50,11 +52,10 @@ class Selection {
 
 /// What is wrong with the need for this kind of set (SS-042, SS-121; an update needs a primary):
 /// nothing can be selected.
-std::optional<Refusal> refusal_of(const Selection& selection, const Shard& shard,
-                                  const SetView& view);
+std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, const SetView& view);
 
 /// Nothing suited in time: the criteria, and every mirror's role, state and last error (SS-170).
-Refusal nothing_suitable(const Selection& selection, const Shard& shard, const SetView& view);
+Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors);
 
 /// The set it waited for is not in use any more.
 Refusal configuration_changed();

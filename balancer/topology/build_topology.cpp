@@ -96,12 +96,12 @@ class Builder {
     }
     const auto same = same_mirrors(table.name, rules);
     if (same) kept_.push_back(same.get());
-    if (same && static_cast<const ShardRules&>(*same) == rules) return same;
+    if (same && static_cast<const ShardDefinition&>(*same) == rules) return same;
     const auto* table_before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
     const auto former =
         same ? former_shard(same, agents, from) : former_shard(table_before, agents, from);
     auto shard = std::make_shared<Shard>();
-    static_cast<ShardRules&>(*shard) = std::move(rules);
+    static_cast<ShardDefinition&>(*shard) = std::move(rules);
     shard->mirrors = same ? same->mirrors : mirror_set(*shard, agents, former);
     if (!shard->mirrors) return nullptr;
     shard->protection = std::make_unique<Protection>(from.mirrors.size(), shard->protection_rules,

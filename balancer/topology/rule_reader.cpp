@@ -94,9 +94,9 @@ std::optional<ReadPreference> RuleReader::read_preference(const TableSettings& t
   return *read;
 }
 
-ShardRules RuleReader::shard(const TableSettings& table, const ShardSettings& line,
-                             bool preferred) {
-  ShardRules rules;
+ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSettings& line,
+                                  bool preferred) {
+  ShardDefinition rules;
   rules.strategy = strategy(line, preferred);
   rules.tolerated_errors = searchd_.dead_after.value;
   rules.karma.compound = searchd_.karma_compound.value;

@@ -25,7 +25,7 @@ class RuleReader {
   RetryRules retries(const TableSettings& table) const;
   ProtectionRules protection(const TableSettings& table) const;
   /// `preferred`: searches of the table have a read preference.
-  ShardRules shard(const TableSettings& table, const ShardSettings& line, bool preferred);
+  ShardDefinition shard(const TableSettings& table, const ShardSettings& line, bool preferred);
   /// Where mirrors are told apart, pings are what selection lives on. After all shards.
   void check_ping_interval();
 

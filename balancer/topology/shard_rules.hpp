@@ -45,11 +45,11 @@ struct MirrorSetRules {
 };
 
 /// All settings that a shard is made from. A reload that leaves them equal keeps the shard.
-struct ShardRules : MirrorSetRules {
+struct ShardDefinition : MirrorSetRules {
   ProtectionRules protection_rules;
   std::optional<unsigned> retry_count;  ///< absolute (HA-026)
   bool persistent = false;
-  bool operator==(const ShardRules&) const = default;
+  bool operator==(const ShardDefinition&) const = default;
 };
 
 }  // namespace karmad

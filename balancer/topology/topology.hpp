@@ -32,7 +32,7 @@ class AgentRegistry {
 };
 
 /// One part of a table: its mirrors, and the settings that it was made from.
-struct Shard : ShardRules {
+struct Shard : ShardDefinition {
   std::shared_ptr<MirrorSet> mirrors;
   std::unique_ptr<Protection> protection;
 };

@@ -31,7 +31,7 @@ TEST_P(InWindow, PicksAsOftenAsTheFileSays) {  // SS-125, SS-126
   std::vector<int> seen(views.size());
   const auto picks = static_cast<int>(whole(required(file, "iterations")));
   for (int i = 0; i < picks; ++i)
-    ++seen[select(question, set.picture, views, *strategy, random).value()];
+    ++seen[select(question, set.picture, views, *strategy, random).value().mirror];
   const auto shares = strategy->shares(views, acceptable(question, set.picture, views, *strategy));
 
   const auto& outcome = required(file, "outcome");

@@ -67,7 +67,8 @@ class SelectWithNeed : public ::testing::Test {
   }
   std::optional<std::size_t> pick(const Question& question, const SetPicture& set) {
     const std::vector<MirrorView> views(set.mirrors.size());
-    return select(question, set, views, *strategy_, random_);
+    const auto picked = select(question, set, views, *strategy_, random_);
+    return picked ? std::optional(picked->mirror) : std::nullopt;
   }
 
   std::unique_ptr<Strategy> strategy_ = make_strategy("leastops", {});
@@ -174,7 +175,32 @@ TEST_F(SelectWithNeed, AConfiguredStrategyPicksInsideTheWindow) {  // X-5
   const auto strategy = make_strategy("roundrobin", {});
   const std::vector<MirrorView> views(3);
   for (const auto expected : {0U, 2U, 0U, 2U})
-    EXPECT_EQ(select({.need = &any, .window = 15ms}, set, views, *strategy, random_), expected);
+    EXPECT_EQ(select({.need = &any, .window = 15ms}, set, views, *strategy, random_)->mirror,
+              expected);
+}
+
+TEST(Select, TellsWhichCandidatesItSaw) {
+  const auto set = picture(SetKind::flat, {mirror(Role::router), mirror(Role::router),
+                                           mirror(Role::router), mirror(Role::unknown)});
+  const std::vector<MirrorView> mirrors(4);
+  SeededRandom random(1);
+  const Need any{.preference = {.mode = Mode::nearest}};
+  const auto picked = select({.need = &any, .avoided = set_of({0}), .excluded = set_of({1})}, set,
+                             mirrors, *make_strategy("random", {}), random);
+  EXPECT_EQ(picked, (Pick{.mirror = 2, .suitable = set_of({0, 2}), .acceptable = set_of({2})}));
+}
+
+// The order of `roundrobin` is not taken where only some mirrors come into question.
+TEST(Select, DrawsByShareWithoutTakingATurn) {
+  const auto strategy = make_strategy("roundrobin", {});
+  const std::vector<MirrorView> mirrors(3);
+  SeededRandom random(1);
+  std::array<int, 3> drawn{};
+  for (int i = 0; i < 300; ++i)
+    ++drawn[select_by_share({.excluded = set_of({1})}, {}, mirrors, *strategy, random)->mirror];
+  EXPECT_EQ(drawn[1], 0);
+  EXPECT_NEAR(drawn[0], 150, 40);
+  EXPECT_EQ(select({}, {}, mirrors, *strategy, random)->mirror, 0U);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST(Record, FourErrorsInARowAreADeathAndOneCleanAnswerALife) {  // HA-022, HA-0
   SeededRandom random(1);
   for (int i = 0; i < 4; ++i) cluster.ended(0, Outcome::closed_early, 1ms);
   EXPECT_EQ(cluster.errors(0), 4u);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random), 1u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random)->mirror, 1u);
   cluster.ended(0, Outcome::answered_with_warning, 1ms);  // neither adds nor resets
   EXPECT_EQ(cluster.errors(0), 4u);
   cluster.ended(0, Outcome::client_mistake, 1ms);
@@ -174,7 +174,7 @@ TEST(Record, FourErrorsInARowAreADeathAndOneCleanAnswerALife) {  // HA-022, HA-0
   EXPECT_EQ(cluster.errors(0), 0u);
   int picked = 0;
   for (int i = 0; i < 200; ++i)
-    picked += cluster.set->pick({.avoided = {}}, 0, random) == 0 ? 1 : 0;
+    picked += cluster.set->pick({.avoided = {}}, 0, random)->mirror == 0 ? 1 : 0;
   EXPECT_GT(picked, 50);
 }
 
@@ -187,18 +187,18 @@ TEST(MirrorSet, NoErrorsForgetsWhatIsOlderThanOneAndAHalfPeriods) {  // HA-010, 
   }
   cluster.ended(0, Outcome::broken, 1ms);  // 1 of 11 is more than 3 %
   cluster.set->refresh(cluster.now);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random), 1u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random)->mirror, 1u);
   // Second 29 of the next block: the block before still counts. Second 30: no more.
   cluster.now += kPeriod + 29s;
   cluster.ended(0, Outcome::answered, 1ms);
   cluster.ended(1, Outcome::answered, 1ms);
   cluster.set->refresh(cluster.now);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random), 1u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(cluster.set->pick({.avoided = {}}, 0, random)->mirror, 1u);
   cluster.now += 1s;
   cluster.set->refresh(cluster.now);
   int picked = 0;
   for (int i = 0; i < 200; ++i)
-    picked += cluster.set->pick({.avoided = {}}, 0, random) == 0 ? 1 : 0;
+    picked += cluster.set->pick({.avoided = {}}, 0, random)->mirror == 0 ? 1 : 0;
   EXPECT_GT(picked, 50);
 }
 
@@ -208,11 +208,11 @@ TEST(MirrorSet, ARetryAvoidsTheMirrorsThatWereTried) {  // X-8
     SeededRandom random(1);
     Candidates tried;
     for (int i = 0; i < 3; ++i) {
-      const auto picked = cluster.set->pick({.avoided = tried}, 0, random);
-      EXPECT_FALSE(tried.contains(*picked)) << strategy;
-      tried.insert(*picked);
+      const auto picked = cluster.set->pick({.avoided = tried}, 0, random)->mirror;
+      EXPECT_FALSE(tried.contains(picked)) << strategy;
+      tried.insert(picked);
     }
-    EXPECT_LT(cluster.set->pick({.avoided = tried}, 0, random), 3u)
+    EXPECT_LT(cluster.set->pick({.avoided = tried}, 0, random)->mirror, 3u)
         << strategy;  // all were: any is good
   }
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "balancer/shard/retry_target.hpp"
+#include "balancer/rules/retry_target.hpp"
 
 namespace karmad {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "balancer/rules/retry_plan.hpp"
+#include "balancer/rules/retry_target.hpp"
 #include "balancer/rules/zones.hpp"
-#include "balancer/shard/retry_target.hpp"
 #include "strategies/registry.hpp"
 #include "strategies/select.hpp"
 
@@ -111,7 +111,7 @@ class RetrySimulation {
     if (first)
       if (const auto due = standings_.try_probe(standings_.unreachable(), time(), 1s)) return *due;
     const Question question{.avoided = avoided(r)};
-    return *select(question, picture_, views_, *strategy_, random_);
+    return select(question, picture_, views_, *strategy_, random_)->mirror;
   }
 
   Outcome outcome_of(Does does) {

@@ -104,7 +104,8 @@ Anew made_anew(const std::string& before, const std::string& after, std::size_t 
   const auto old = shard(before);
   const auto now = shard(after);
   if (!old || !now) return Anew::nothing;
-  const bool equal = static_cast<const ShardRules&>(*old) == static_cast<const ShardRules&>(*now);
+  const bool equal =
+      static_cast<const ShardDefinition&>(*old) == static_cast<const ShardDefinition&>(*now);
   EXPECT_EQ(equal, old == now) << after;
   if (old->mirrors != now->mirrors) return Anew::mirrors;
   if (old->protection_rules != now->protection_rules) return Anew::protection;

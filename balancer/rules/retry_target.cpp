@@ -1,4 +1,4 @@
-#include "balancer/shard/retry_target.hpp"
+#include "balancer/rules/retry_target.hpp"
 
 namespace karmad {
 

@@ -1,0 +1,178 @@
+#pragma once
+
+#include <atomic>
+#include <boost/container/small_vector.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "balancer/shard/mirror_choice.hpp"
+#include "balancer/shard/shard_event.hpp"
+
+namespace karmad {
+
+/// Counts one that waits, for as long as it lives.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<std::uint32_t>& count)
+      : before_(count.fetch_add(1, std::memory_order_relaxed)), count_(count) {}
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  std::uint32_t before() const { return before_; }
+
+ private:
+  std::uint32_t before_;
+  std::atomic<std::uint32_t>& count_;
+};
+
+/// A wait for news of how the mirrors of a set stand, which are told as long as it lives.
+class StandingWait {
+ public:
+  StandingWait(Standings& standings, std::atomic<std::uint32_t>& waiting)
+      : standings_(standings), waiting_(waiting) {
+    standings_.wait_begins();
+  }
+  StandingWait(const StandingWait&) = delete;
+  StandingWait& operator=(const StandingWait&) = delete;
+  ~StandingWait() { standings_.wait_ends(); }
+  std::uint32_t before() const { return waiting_.before(); }
+
+ private:
+  Standings& standings_;
+  Waiting waiting_;
+};
+
+/// Attempts of a shard request that follow each other: the first one and its retries, or one hedge,
+/// or one mirror that a quorum read asks.
+struct AttemptLine {
+  enum class State : std::uint8_t {
+    ended,
+    asks,  ///< an attempt is under way
+    waits_for_mirror,
+    waits_for_seat,
+    waits_for_standing,  ///< an attempt under way elsewhere is about to tell who works
+    pauses,
+  };
+
+  AttemptLine() {}  // NOLINT: with `= default` it would be filled with zeros first
+  AttemptLine(const AttemptLine&) = delete;
+  AttemptLine& operator=(const AttemptLine&) = delete;
+
+  std::size_t slot = 0;
+  std::size_t order = 0;  ///< in which lines began
+  State state = State::ended;
+  bool retries = false;    ///< else it makes one attempt
+  bool waits = false;      ///< for a suitable mirror
+  bool cancelled = false;  ///< its attempt is being broken off
+  bool taken_in = false;   ///< the race or the quorum knows of its end
+  Generation generation;   ///< of its answer
+  LineMemory memory;
+  ShardResult end;
+  /// What is left of `selection_timeout` for waiting for mirrors and connecting to them, in all its
+  /// attempts (SS-111); nothing before the first selection, and where waiting is off.
+  std::optional<Micros> selection_left;
+  std::optional<RetryBudget::Extra> extra;  ///< of the attempt that is queued or under way
+  std::optional<Standings::UnderWay> under_way;
+  unsigned attempts = 0;
+
+  // Of the next attempt:
+  AttemptReason reason = AttemptReason::initial;
+  Reason retry_reason = Reason::retry;  ///< of a retry, as the rules call it
+  std::optional<std::size_t> wanted;    ///< its mirror, when a rule names it
+  Micros pause{};                       ///< that is made before it
+  Decision next;                        ///< that waits for consent
+
+  // While it waits or pauses:
+  TimePoint until{};  ///< it looks again then, without news
+  TimePoint since{};
+  Candidates seats;
+  std::optional<Waiting> selection_wait;
+  std::optional<Waiting> seat_wait;
+  TimePoint seat_wait_began{};
+  std::optional<StandingWait> standing_wait;
+
+  bool ended() const { return state == State::ended; }
+};
+
+/// All lines of a shard request: selection, retries, pauses and waits of each. What they are there
+/// for (one line, a race, a quorum) is decided above. Slot 0 is the first line; its end becomes the
+/// request's.
+class AttemptLines {
+ protected:
+  friend class QuorumRead;
+  using Line = AttemptLine;
+  using State = AttemptLine::State;
+
+  explicit AttemptLines(const ShardRules& rules);
+  AttemptLines(const AttemptLines&) = delete;
+  AttemptLines& operator=(const AttemptLines&) = delete;
+  ~AttemptLines() = default;
+
+  // One line (attempt_lines.cpp)
+  void select(Line& line);
+  void end_line(Line& line);
+  void break_off(Line& line, bool lost_race = false);
+  void break_off_all();
+  void take_over(const Line& line);
+  bool all_ended() const;
+
+  // What follows from an attempt (after_attempt.cpp)
+  void attempt_ended(Line& line, AttemptReport& report);
+  void reply_rejected(std::string why);
+  Decision decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
+                  const Advice& advice, TokenBucket* tokens, const ShardMoment& moment) const;
+  bool take_extra(Line& line, RetryBudget::For what);
+
+  // Waits (shard_waits.cpp)
+  void look_again(bool news);
+  void seat_freed(std::size_t mirror);
+  void add_waits(action::Wait& wait) const;
+
+  Line& line(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
+  const Line& line(std::size_t slot) const { return slot == 0 ? main_ : *others_[slot - 1]; }
+  MirrorChoice choice(const Line& line) const { return {rules_, line.memory, *moment_}; }
+  TimePoint now() const { return moment_->now; }
+  void count(Count what) const { moment_->counters.add(what); }
+
+  const ShardRules& rules_;
+  const ShardMoment* moment_ = nullptr;  ///< of the event that is taken
+  RetryLoop retries_;
+  Line main_;
+  std::vector<std::unique_ptr<Line>> others_;  ///< slots from 1: hedges, or the mirrors of a quorum
+  std::vector<FailedAttempt> failed_;
+  boost::container::small_vector<ShardAction, 2> actions_;
+  bool over_ = false;      ///< cancelled, or the query is to be planned anew
+  bool rejected_ = false;  ///< a retry is prepared because the merge rejected the reply …
+  bool restarts_ = false;  ///< … and may be made
+
+ private:
+  std::optional<Pick> select_now(Line& line);
+  void send(Line& line, const Pick& pick);
+  Micros time_to_connect(const Line& line, std::size_t mirror) const;
+
+  void learn(Line& line, const AttemptReport& report);
+  Decision after_attempt(Line& line, const AttemptReport& report);
+  void apply(Line& line, const Decision& next, const AttemptReport& report);
+  void note_behind(Line& line, const AttemptReport& report);
+  void add_failed(const Line& line, std::string why);
+  void retry(Line& line, const Decision& next);
+  void ask_elsewhere(Line& line);
+  bool wait_for_standing(Line& line);
+  void consented(Line& line, bool may);
+  void continue_retry(Line& line);
+  void make_retry(Line& line);
+
+  void wait_for_seat(Line& line);
+  void look_for_seat(Line& line);
+  void refuse_seat(Line& line, Refusal refusal);
+  void end_seat_wait(Line& line);
+  void wait_for_mirror(Line& line);
+  void look_for_mirror(Line& line);
+  void sleep_until_news(Line& line);
+  TimePoint selection_end(const Line& line) const;
+  void give_up_selection(Line& line);
+};
+
+}  // namespace karmad

@@ -1,0 +1,137 @@
+#include "balancer/shard/mirror_choice.hpp"
+
+#include <array>
+
+#include "balancer/rules/zones.hpp"
+
+namespace karmad {
+
+Candidates MirrorChoice::suiting(Candidates from) const {
+  const auto* need = rules_.needed();
+  return need == nullptr ? from : suitable_for(*need, view_.picture, from);
+}
+
+/// Mirrors that are known to have seen less than the client has, or, where a quorum is asked for,
+/// less than another mirror has (CO-077). They are avoided, not left out: what is known is as old
+/// as the last ping or answer, and a mirror says itself when it is behind.
+Candidates MirrorChoice::too_old() const {
+  auto old = line_.behind;
+  if (!rules_.reads()) return old;
+  const auto& marks = moment_.protection.behind;
+  if (rules_.quorum) old = old | marks.behind_others(view_, moment_.now);
+  if (!rules_.min_generation) return old;
+  old = old | marks.behind(view_, *rules_.min_generation, moment_.now);
+  for (std::size_t i = 0; i < view_.mirrors.size(); ++i) {
+    const auto& generation = view_.mirrors[i].told.generation;
+    if (generation && *generation < *rules_.min_generation &&
+        view_.picture.mirrors[i].role != Role::primary)
+      old.insert(i);
+  }
+  return old;
+}
+
+/// Those that refused the last attempt's connection, and have answered no query since (SD-022
+/// leaves their state as it is). Left out while others suit: a query or a ping probes them.
+Candidates MirrorChoice::unreachable() const {
+  const auto& standings = moment_.protection.standings;
+  if (!standings.any_unreachable()) return {};
+  return standings.unreachable() & moment_.mirrors.failing();
+}
+
+Candidates MirrorChoice::excluded() const {
+  auto excluded = line_.excluded;
+  for (const auto& [mirror, at] : line_.gone)
+    if (view_.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
+  return excluded;
+}
+
+Question MirrorChoice::question() const {
+  auto last = too_old() | view_.unreachable;
+  const auto& protection = moment_.protection;
+  if (protection.unavailable.any())
+    last = last | protection.unavailable.marked(view_.picture, rules_.pings_describe, moment_.now);
+  if (protection.breaker) last = last | protection.breaker->tripped(moment_.now);
+  const auto never = excluded();
+  const auto possible = all() - never;
+  const auto others = line_.among.empty() ? Candidates{} : possible - line_.among;
+  // The primary is asked last, once a mirror of this query was behind (CO-077).
+  Candidates primary;
+  if (!line_.behind.empty() && view_.primary) primary.insert(*view_.primary);
+  const std::array reasons{line_.avoided, others, unreachable(), last, line_.left_zones, primary};
+  return {.need = rules_.needed(),
+          .avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons),
+          .excluded = never,
+          .window = rules_.window};
+}
+
+Question MirrorChoice::question_now() const {
+  auto asked = question();
+  asked.excluded = asked.excluded | moment_.mirrors.full();
+  return asked;
+}
+
+std::optional<Pick> MirrorChoice::choose(Question question) const {
+  for (;;) {
+    const auto pick = moment_.mirrors.pick(question, !line_.among.empty(), moment_.random);
+    if (!pick || moment_.mirrors.try_take_seat(pick->mirror)) return pick;
+    question.excluded.insert(pick->mirror);
+  }
+}
+
+std::optional<Pick> MirrorChoice::probe() const {
+  auto& protection = moment_.protection;
+  std::optional<std::size_t> due;
+  if (protection.breaker && rules_.reads()) due = protection.breaker->try_probe(moment_.now);
+  if (!due && protection.standings.any_unreachable())
+    due = protection.standings.try_probe(unreachable(), moment_.now, rules_.probe_every);
+  if (!due) return std::nullopt;
+  auto only_it = question_now();
+  Candidates probed;
+  probed.insert(*due);
+  only_it.excluded = only_it.excluded | (all() - probed);
+  return choose(only_it);
+}
+
+Candidates MirrorChoice::suitable() const {
+  return suiting(all() - excluded());
+}
+
+Candidates MirrorChoice::untried() const {
+  return suiting(all() - line_.tried - excluded() - moment_.mirrors.full());
+}
+
+bool MirrorChoice::has_up_to_date() const {
+  const auto suitable = suiting(all() - excluded() - moment_.mirrors.full());
+  return !(suitable - line_.tried - too_old()).empty();
+}
+
+bool MirrorChoice::has_other_zone(std::optional<std::size_t> last) const {
+  const auto& picture = view_.picture;
+  if (!last || zone_of(picture, *last).empty()) return false;
+  const auto asked = question_now();
+  auto others = all() - line_.tried - line_.left_zones - asked.excluded - asked.avoided;
+  others = (others - zone_mates(picture, *last)).where([&](std::size_t i) {
+    return !zone_of(picture, i).empty();
+  });
+  return !suiting(others).empty();
+}
+
+Candidates MirrorChoice::suitable_if_free() const {
+  auto asked = question();
+  const auto possible = all() - asked.excluded;
+  Candidates suitable;
+  for (const auto mirror : possible) {
+    Candidates alone;
+    alone.insert(mirror);
+    asked.excluded = all() - alone;
+    if (!moment_.mirrors.acceptable(asked).empty()) suitable.insert(mirror);
+  }
+  return suitable;
+}
+
+Candidates MirrorChoice::all_full() const {
+  // Asked when nothing was chosen: what suits was full then, even if it is not any more.
+  return moment_.mirrors.limited() ? suitable_if_free() : Candidates();
+}
+
+}  // namespace karmad

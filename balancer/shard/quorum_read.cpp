@@ -1,0 +1,397 @@
+#include "balancer/shard/quorum_read.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/json/json_text.hpp"
+#include "balancer/rules/zones.hpp"
+
+namespace karmad {
+
+QuorumRead::QuorumRead(AttemptLines& lines)
+    : lines_(lines),
+      needed_(read_quorum(mirrors())),
+      plan_(mirrors() - (view().primary ? 1 : 0), view().primary.has_value()) {}
+
+bool QuorumRead::proceed() {
+  for (;;) {
+    take_in();
+    if (lines_.over_) {
+      if (running() > 0) return false;
+      clear();
+      return true;
+    }
+    if (phase_ == Phase::pauses) {
+      if (lines_.now() < until_) return false;
+      enter(step_);
+      continue;
+    }
+    const auto step = next_step();
+    if (!step) return false;
+    if (take_step(*step)) return true;
+  }
+}
+
+void QuorumRead::add_wait(action::Wait& wait) const {
+  if (phase_ != Phase::pauses && phase_ != Phase::barrier) return;
+  wait.end_by(until_);
+  wait.news = wait.news || phase_ == Phase::barrier;
+}
+
+/// True: there is no further one.
+bool QuorumRead::take_step(const QuorumPlan::Step& step) {
+  step_ = step;
+  if (step.what == Do::answer || step.what == Do::fail) {
+    if (step.what == Do::answer) lines_.take_over(reader(*winner_));
+    if (step.what == Do::fail) fail();
+    return true;
+  }
+  if (step.pause > Micros{0}) {
+    phase_ = Phase::pauses;
+    until_ = lines_.now() + step.pause;
+  } else {
+    enter(step);
+  }
+  return false;
+}
+
+void QuorumRead::enter(const QuorumPlan::Step& step) {
+  switch (step.what) {
+    case Do::read:
+      clear();
+      phase_ = Phase::reads;
+      break;
+    case Do::settle:
+      phase_ = Phase::settles;
+      asked_ = start_settling();
+      break;
+    case Do::barrier:
+      phase_ = Phase::barrier;
+      lines_.count(Count::quorum_barriers);
+      barrier_step_ = 0;
+      enter_barrier_step();
+      break;
+    case Do::primary:
+      phase_ = Phase::primary;
+      asked_ = start_primary();
+      break;
+    default:
+      break;
+  }
+}
+
+/// What follows when the phase is over; nothing: it is not.
+std::optional<QuorumPlan::Step> QuorumRead::next_step() {
+  // As many mirrors as have to agree, each once; for one that fails another one.
+  if (phase_ == Phase::reads)
+    while (counting() + running() < needed_ && start_another()) take_in();
+  if (running() > 0) return std::nullopt;
+  take_in();
+  switch (phase_) {
+    case Phase::reads:
+      return after_read(true);
+    case Phase::settles:
+      return after_read(asked_);
+    case Phase::barrier:
+      return after_barrier();
+    default:
+      break;
+  }
+  if (!asked_) return plan_.after_primary(false, false);
+  winner_ = round_.front();
+  const bool answered = counts(reader(*winner_));
+  return plan_.after_primary(answered, answered && is_newest());
+}
+
+/// False: no other mirror is to be asked.
+bool QuorumRead::start_another() {
+  if (stops_asking()) return false;
+  auto reader = make_reader();
+  const bool left = !lines_.choice(*reader).untried().empty();
+  // Where no mirror suits, the first reader waits for one that does.
+  reader->waits = !left && reads_ == 0;
+  if (!left && !reader->waits) return false;
+  if (!may_read(*reader, reads_ < needed_)) return false;
+  start(std::move(reader));
+  return true;
+}
+
+/// Asks as many mirrors more as are missing for agreement, each once. False: none was asked.
+bool QuorumRead::start_settling() {
+  auto agreeing = static_cast<std::size_t>(std::ranges::count_if(round_, [&](std::size_t slot) {
+    return counts(reader(slot)) && reader(slot).generation == Generation(selected_);
+  }));
+  bool asked = false;
+  for (; agreeing < needed_ && can_settle(); ++agreeing) {
+    auto reader = make_settling_reader();
+    // As if all mirrors had been asked at once: what the request asks for, but no more than that.
+    if (!may_read(*reader, reads_ < mirrors())) break;
+    lines_.count(Count::quorum_settling_reads);
+    start(std::move(reader));
+    asked = true;
+  }
+  return asked;
+}
+
+bool QuorumRead::start_primary() {
+  const auto primary = view().primary;
+  if (!primary || refusing_.contains(*primary)) return false;
+  auto reader = make_reader();
+  reader->wanted = primary;
+  Candidates only;  // only the primary itself is asked
+  only.insert(*primary);
+  reader->memory.excluded = Candidates::first(mirrors()) - only;
+  if (!may_read(*reader, reads_ < needed_)) return false;
+  clear();
+  start(std::move(reader));
+  return true;
+}
+
+std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
+  const auto& main = lines_.main_;
+  auto line = std::make_unique<Line>();
+  line->reason = reads_ == 0 ? main.reason : AttemptReason::quorum;
+  line->memory.gone = main.memory.gone;
+  line->memory.avoided = main.memory.avoided;
+  line->memory.excluded = refusing_;
+  for (const auto slot : round_)
+    line->memory.excluded = line->memory.excluded | reader(slot).memory.tried;
+  return line;
+}
+
+/// For a mirror that this round has not asked, and whose pings do not tell its generation.
+std::unique_ptr<AttemptLine> QuorumRead::make_settling_reader() const {
+  auto line = make_reader();
+  for (std::size_t i = 0; i < mirrors(); ++i)
+    if (view().mirrors[i].told.generation) line->memory.excluded.insert(i);
+  return line;
+}
+
+bool QuorumRead::can_settle() const {
+  return !lines_.choice(*make_settling_reader()).untried().empty();
+}
+
+/// The first of the quorum are what the request asks for, and those that settle a disagreement; the
+/// others count as retries do, and need the budget's consent. All but the first of the quorum count
+/// in `max_attempts`.
+bool QuorumRead::may_read(Line& reader, bool asked_for) {
+  if (!asked_for && !lines_.rules_.retry->retry_reads) return false;
+  if (reads_ >= needed_ && !lines_.retries_.may_hedge()) return false;
+  if (!asked_for) {
+    if (!lines_.take_extra(reader, RetryBudget::For::other)) {
+      lines_.count(Count::retries_refused);
+      return false;
+    }
+    lines_.count(Count::retries);
+  } else if (auto& extra = lines_.main_.extra; reads_ == 0 && extra) {
+    reader.extra.emplace(*std::move(extra));
+    extra.reset();
+  }
+  if (reads_++ > 0) lines_.count(Count::quorum_reads);
+  return true;
+}
+
+void QuorumRead::start(std::unique_ptr<Line> line) {
+  auto& others = lines_.others_;
+  line->slot = free_slot();
+  line->order = ++begun_;
+  round_.push_back(line->slot);
+  if (line->slot > others.size()) others.emplace_back();
+  auto& place = others[line->slot - 1];
+  place = std::move(line);
+  lines_.select(*place);
+}
+
+/// One whose reply is not needed any more.
+std::size_t QuorumRead::free_slot() const {
+  for (std::size_t slot = 1; slot <= lines_.others_.size(); ++slot)
+    if (slot != lines_.main_.end.slot && !std::ranges::count(round_, slot)) return slot;
+  return lines_.others_.size() + 1;
+}
+
+std::size_t QuorumRead::running() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(round_, [&](std::size_t slot) { return !reader(slot).ended(); }));
+}
+
+/// Those whose answers count.
+std::size_t QuorumRead::counting() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(round_, [&](std::size_t slot) { return counts(reader(slot)); }));
+}
+
+/// Its answer is not about the mirror's own trouble.
+bool QuorumRead::counts(const Line& reader) {
+  return reader.ended() && (reader.end.answered() || reader.end.outcome == Outcome::client_mistake);
+}
+
+/// Every mirror would refuse the query, or it is slow everywhere.
+bool QuorumRead::stops_asking() const {
+  bool slow = false;
+  bool answered = false;
+  for (const auto slot : round_) {
+    const auto& line = reader(slot);
+    if (!line.ended()) continue;
+    if (line.end.outcome == Outcome::client_mistake) return true;
+    slow = slow || line.end.outcome == Outcome::query_timeout;
+    answered = answered || line.end.answered();
+  }
+  return slow && !answered;
+}
+
+/// Enters what ended readers found, before another mirror is asked.
+void QuorumRead::take_in() {
+  for (const auto slot : round_) {
+    auto& line = reader(slot);
+    if (line.ended() && !std::exchange(line.taken_in, true)) take_in(line);
+  }
+}
+
+void QuorumRead::take_in(Line& line) {
+  auto& main = lines_.main_;
+  if (!line.end.mirror) {
+    main.end.refused = line.end.refused;
+    return;
+  }
+  const auto mirror = *line.end.mirror;
+  main.memory.tried = main.memory.tried | line.memory.tried;
+  for (const auto& gone : line.memory.gone)
+    if (!std::ranges::count(main.memory.gone, gone)) main.memory.gone.push_back(gone);
+  if (counts(line)) {
+    if (!line.generation) line.generation = view().mirrors[mirror].told.generation;
+    generations_[mirror] = std::max(generations_[mirror], line.generation);
+    only_busy_ = false;
+    return;
+  }
+  const bool overload = line.end.advice.overload;
+  main.memory.avoided.insert(mirror);
+  if (overload) refusing_.insert(mirror);
+  only_busy_ = only_busy_ && (overload || line.end.timed_out);
+  lines_.take_over(line);  // until another reader has a better answer
+}
+
+QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
+  std::vector<QuorumAnswer> answers;
+  std::vector<std::size_t> slots;
+  for (const auto slot : round_) {
+    const auto& line = reader(slot);
+    if (!counts(line)) continue;
+    slots.push_back(slot);
+    answers.push_back({line.generation, line.end.answered()});
+  }
+  const bool refused = std::ranges::none_of(answers, &QuorumAnswer::succeeded);
+  if (!answers.empty() && refused) {  // the client's mistake, whatever the generation
+    winner_ = slots.front();
+    return {.what = Do::answer};
+  }
+  if (round_.empty() || lines_.main_.end.refused) return {.what = Do::fail};
+  const auto verdict = judge(answers, needed_);
+  using Kind = QuorumVerdict::Kind;
+  unknown_ = verdict.kind == Kind::unknown;
+  if (verdict.kind == Kind::met || verdict.kind == Kind::behind) winner_ = slots[verdict.winner];
+  selected_ = verdict.generation;
+  if (winner_ && needed_ > 1) mark_those_behind();
+  if (verdict.kind == Kind::too_few && stops_asking()) return {.what = Do::fail};
+  return plan_.after(verdict, verdict.kind == Kind::behind && may_settle && can_settle());
+}
+
+/// Later reads of this shard ask them only when no other mirror suits, for a moment.
+void QuorumRead::mark_those_behind() const {
+  const auto until = lines_.now() + lines_.rules_.retry->behind_mark;
+  for (const auto slot : round_) {
+    const auto& line = reader(slot);
+    if (counts(line) && line.generation && *line.generation < selected_)
+      lines_.moment_->protection.behind.mark(*line.end.mirror, selected_, until);
+  }
+}
+
+/// Pings until enough mirrors have reached the selected generation, or its time is over.
+std::optional<QuorumPlan::Step> QuorumRead::after_barrier() {
+  while (!barrier_over_ && !has_reached()) {
+    if (lines_.now() < until_) return std::nullopt;
+    ++barrier_step_;
+    enter_barrier_step();
+  }
+  return plan_.after_barrier(has_reached(), nobody_serves());
+}
+
+void QuorumRead::enter_barrier_step() {
+  const auto pause = barrier_pause(barrier_step_, zones(view().picture) > 1);
+  until_ = lines_.now() + pause.value_or(Micros{0});
+  barrier_over_ = !pause || until_ >= lines_.rules_.deadline || nobody_serves();
+  if (!barrier_over_) lines_.actions_.emplace_back(action::CheckMirrors{.generations = true});
+}
+
+Generation QuorumRead::known(std::size_t mirror) const {
+  return std::max(generations_[mirror], view().mirrors[mirror].told.generation);
+}
+
+bool QuorumRead::has_reached() const {
+  std::size_t reached = 0;
+  for (std::size_t i = 0; i < mirrors(); ++i) {
+    const bool asked = step_.with_primary || view().primary != i;
+    if (asked && known(i) >= Generation(selected_)) ++reached;
+  }
+  return reached >= needed_;
+}
+
+bool QuorumRead::nobody_serves() const {
+  return lines_.moment_->mirrors.pinged() &&
+         std::ranges::all_of(view().picture.mirrors,
+                             [](const auto& mirror) { return mirror.role == Role::unknown; });
+}
+
+/// The primary's answer is not older than what this query has seen elsewhere.
+bool QuorumRead::is_newest() const {
+  const auto& newest = reader(*winner_).generation;
+  return std::ranges::all_of(generations_, [&](const auto& other) { return other <= newest; });
+}
+
+void QuorumRead::clear() {
+  round_.clear();
+  winner_.reset();
+}
+
+void QuorumRead::fail() {
+  auto& end = lines_.main_.end;
+  // When no mirrors disagreed, but all were too slow or too busy, that is what is reported.
+  if (end.refused || (only_busy_ && end.mirror)) return;
+  end.outcome = Outcome::cancelled;
+  end.refused = not_met();
+  lines_.count(Count::quorum_failed);
+}
+
+Refusal QuorumRead::not_met() const {
+  Refusal refusal{.type = unknown_ ? "no_generation" : "quorum_not_met"};
+  refusal.details = R"("generations":{)";
+  std::string said;
+  for (std::size_t i = 0; i < mirrors(); ++i) {
+    const auto name = lines_.moment_->mirrors.name(i);
+    const auto generation = known(i);
+    const auto failed = std::ranges::find(lines_.failed_, i, &FailedAttempt::mirror);
+    said.append(said.empty() ? "" : ", ").append(name).append(": ");
+    if (failed != lines_.failed_.end()) {
+      said += failed->why;
+    } else {
+      said += generation ? fmt::format("generation {}", *generation) : "says no generation";
+    }
+    if (i > 0) refusal.details.push_back(',');
+    append_json_quoted(refusal.details, name);
+    fmt::format_to(std::back_inserter(refusal.details), ":{}",
+                   generation ? fmt::to_string(*generation) : "null");
+  }
+  refusal.details.push_back('}');
+  refusal.reason =
+      unknown_
+          ? fmt::format(
+                "a quorum needs to know the generation of each answer: from its field {}, "
+                "or from a ping_type that tells it; {}",
+                kGeneration, said)
+          : fmt::format("quorum not met: {} of {} mirrors have to be of the newest generation; {}",
+                        needed_, mirrors(), said);
+  return refusal;
+}
+
+}  // namespace karmad

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "balancer/rules/quorum_plan.hpp"
+#include "balancer/shard/attempt_lines.hpp"
+
+namespace karmad {
+
+/// The part of a shard request that asks as many mirrors as have to agree, at once, and goes on
+/// until they do, or cannot (CO-070 … CO-075). Each mirror is a line of one attempt. The winner's
+/// end becomes the request's; without one it is refused, or overloaded when that is all its mirrors
+/// said. Belongs to its request.
+class QuorumRead {
+ public:
+  explicit QuorumRead(AttemptLines& lines);
+
+  /// To be called after each event: does what follows from it. True: the request has ended.
+  bool proceed();
+  /// The end of a pause, or of a step of a barrier.
+  void add_wait(action::Wait& wait) const;
+
+ private:
+  enum class Phase : std::uint8_t { pauses, reads, settles, barrier, primary };
+  using Do = QuorumPlan::Do;
+  using Line = AttemptLine;
+
+  bool take_step(const QuorumPlan::Step& step);
+  void enter(const QuorumPlan::Step& step);
+  std::optional<QuorumPlan::Step> next_step();
+  std::optional<QuorumPlan::Step> after_barrier();
+  void enter_barrier_step();
+
+  // Readers: the lines of this round.
+  bool start_another();
+  bool start_settling();
+  bool start_primary();
+  std::unique_ptr<Line> make_reader() const;
+  std::unique_ptr<Line> make_settling_reader() const;
+  bool can_settle() const;
+  bool may_read(Line& reader, bool asked_for);
+  void start(std::unique_ptr<Line> reader);
+  std::size_t free_slot() const;
+  bool stops_asking() const;
+  std::size_t running() const;
+  std::size_t counting() const;
+  static bool counts(const Line& reader);
+
+  void take_in();
+  void take_in(Line& reader);
+  QuorumPlan::Step after_read(bool may_settle);
+  void mark_those_behind() const;
+  Generation known(std::size_t mirror) const;
+  bool has_reached() const;
+  bool nobody_serves() const;
+  bool is_newest() const;
+  void clear();
+  void fail();
+  Refusal not_met() const;
+
+  const SetView& view() const { return lines_.moment_->mirrors.view(); }
+  std::size_t mirrors() const { return view().picture.mirrors.size(); }
+  Line& reader(std::size_t slot) const { return lines_.line(slot); }
+
+  AttemptLines& lines_;
+  const std::size_t needed_;
+  QuorumPlan plan_;
+  QuorumPlan::Step step_;
+  Phase phase_ = Phase::reads;
+  TimePoint until_{};  ///< of a pause, or of a step of a barrier
+  unsigned barrier_step_ = 0;
+  bool barrier_over_ = false;
+  std::size_t begun_ = 0;              ///< that began
+  std::vector<std::size_t> round_;     ///< slots that were asked in this round
+  std::optional<std::size_t> winner_;  ///< its slot
+  std::array<Generation, Candidates::kMost> generations_{};  ///< of this query's answers
+  Candidates refusing_;                                      ///< said that they are overloaded
+  std::uint64_t selected_ = 0;                               ///< the newest generation
+  std::size_t reads_ = 0;
+  bool asked_ = false;     ///< the phase asked a mirror at all
+  bool unknown_ = false;   ///< mirrors do not say of which generation they are
+  bool only_busy_ = true;  ///< no answer yet; all failures were overload or time-outs
+};
+
+}  // namespace karmad

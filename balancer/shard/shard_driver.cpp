@@ -1,0 +1,322 @@
+#include "balancer/shard/shard_driver.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "balancer/rules/hedge_load.hpp"
+#include "balancer/shard/selection_log.hpp"
+
+namespace karmad {
+namespace {
+
+bool is_retry(AttemptReason reason) {
+  using enum AttemptReason;
+  return reason != initial && reason != hedge && reason != quorum;
+}
+
+ShardRules rules_for(const Query& query, const ShardOrder& order, const Shard& shard) {
+  ShardRules rules;
+  fill_rules(query, order, shard, rules);
+  return rules;
+}
+
+}  // namespace
+
+ShardDriver::ShardDriver(Query& query, const ShardOrder& order, const Shard& shard, unsigned number)
+    : place_{query, order, shard, number, *this},
+      worker_(query.worker),
+      set_(*shard.mirrors),
+      rules_(rules_for(query, order, shard)),
+      request_(rules_) {}
+
+std::optional<Task<void>> ShardDriver::next() {
+  while (!finished_) {
+    if (is_over() && !std::exchange(told_cancelled_, true)) {
+      happened_.reset();
+      handle(event::Cancelled{}, Loop::now());
+    }
+    if (awaited_ != nullptr) {
+      if (awaited_->attempt->is_long_to_check()) return awaited_->attempt->check_aside();
+      end_attempt(*std::exchange(awaited_, nullptr));
+    } else if (!ended_.empty()) {
+      auto* const slot = ended_.front();
+      ended_.erase(ended_.begin());
+      --running_;
+      end_attempt(*slot);
+    } else if (happened_) {
+      handle_waited_for();
+    }
+    if (finished_) break;
+    begin_attempts();
+    if (awaited_ != nullptr) return awaited_->attempt->ask();
+    if (ended_.empty() && !happened_ && (told_cancelled_ || !is_over())) return wait();
+  }
+  freed_seat_.reset();
+  return std::nullopt;
+}
+
+void ShardDriver::handle_waited_for() {
+  const auto happened = *std::exchange(happened_, std::nullopt);
+  if (const auto* freed = std::get_if<event::SeatFreed>(&happened)) {
+    seats_.emplace_back(freed->mirror, *std::move(freed_seat_));
+    freed_seat_.reset();
+  }
+  const bool starts = std::holds_alternative<event::Started>(happened);
+  handle(happened, starts ? place_.query.attempt_begins() : Loop::now());
+}
+
+void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
+  now_ = now;
+  wait_.reset();
+  for (const auto& action : request_.next(event, moment(now)))
+    std::visit([this](const auto& what) { carry_out(what); }, action);
+  seats_.clear();
+  if (!wait_ || wait_->seats.empty()) {
+    in_line_.reset();
+  } else {
+    if (!in_line_) in_line_.emplace(set_, worker_.loop.index);
+    in_line_->wants(wait_->seats);
+  }
+}
+
+void ShardDriver::carry_out(const action::Send& send) {
+  const auto mirror = send.pick.mirror;
+  auto& slot = this->slot(send.slot);
+  settle(slot);
+  slot.number = send.slot;
+  slot.mirror = &set_[mirror];
+  if (rules_.needed() != nullptr)
+    worker_.process.selection_log->succeeded({place_.query, place_.order.selection, place_.shard},
+                                             *slot.mirror->agent);
+  if (is_retry(send.reason)) log_retry(send);
+  const auto seat = std::ranges::find(seats_, mirror, &std::pair<std::size_t, Seat>::first);
+  assert(seat != seats_.end());
+  slot.attempt.emplace(place_, send, std::move(seat->second), now_, request_.hedging(),
+                       slot.end.emplace());
+  seats_.erase(seat);
+  sent_.push_back(&slot);
+}
+
+/// A single attempt that nothing else is to be done beside needs no coroutine of its own.
+void ShardDriver::begin_attempts() {
+  if (sent_.empty()) return;
+  if (sent_.size() == 1 && running_ == 0 && !wait_) {
+    awaited_ = sent_.front();
+    sent_.clear();
+    return;
+  }
+  place_.query.waited = true;
+  const auto sent = std::exchange(sent_, {});
+  for (auto* const slot : sent) {
+    ++running_;
+    spawn(run_attempt(*slot));
+  }
+}
+
+Task<void> ShardDriver::run_attempt(Slot& slot) {
+  co_await slot.attempt->ask();
+  if (slot.attempt->is_long_to_check()) co_await slot.attempt->check_aside();
+  ended_.push_back(&slot);
+  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+}
+
+/// The attempt gives back what it held before the request goes on.
+void ShardDriver::end_attempt(Slot& slot) {
+  auto report = slot.attempt->judge(slot.rest);
+  slot.attempt.reset();
+  const bool answered =
+      report.outcome == Outcome::answered || report.outcome == Outcome::answered_with_warning;
+  slot.unsettled = answered && place_.order.plan != nullptr;
+  handle(event::AttemptEnded{slot.number, report}, answered ? slot.end->ended : Loop::now());
+}
+
+/// Until what is waited for happens, or an attempt has ended.
+Task<void> ShardDriver::wait() {
+  place_.query.waited = true;
+  const auto until =
+      wait_ && wait_->until ? *wait_->until : place_.query.deadline + std::chrono::hours(1);
+  // What is over already only waits for the ends of its attempts.
+  std::optional<QueryStop> while_live;
+  std::optional<Stop> own;
+  if (!told_cancelled_) while_live.emplace(place_.query);
+  Stop& stop = told_cancelled_ ? own.emplace(worker_.loop) : static_cast<Stop&>(*while_live);
+  waiting_ = &stop;
+  if (wait_ && wait_->news) {
+    co_await set_.news(worker_.loop, until, stop, in_line_ ? in_line_->claim() : nullptr);
+  } else {
+    co_await sleep(worker_.loop, until, stop);
+  }
+  waiting_ = nullptr;
+  wait_ended();
+}
+
+void ShardDriver::wait_ended() {
+  if (in_line_ && in_line_->claim() != nullptr && in_line_->claim()->got()) {
+    auto got = in_line_->take();
+    freed_seat_.emplace(std::move(got->seat));
+    happened_ = event::SeatFreed{got->mirror};
+  } else if (ended_.empty() && !is_over() && wait_) {
+    if (wait_->until && Loop::now() >= *wait_->until) {
+      happened_ = event::TimePassed{};
+    } else if (wait_->news) {
+      happened_ = event::News{};
+    }
+  }
+}
+
+void ShardDriver::finish() {
+  finished_ = true;
+  if (request_.result().plan_anew) place_.query.plan_anew = true;
+  for (const auto& other : others_)
+    if (other->number != result().slot) settle(*other);
+  if (result().slot != 0) settle(first_);
+}
+
+void ShardDriver::reject(std::string why) {
+  auto& slot = this->slot(result().slot);
+  AttemptEnd end{.outcome = Outcome::wrong_reply,
+                 .why = why,
+                 .took = slot.end->took,
+                 .connect = slot.end->connect};
+  record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), end);
+  slot.unsettled = false;
+  settle(slot);
+  finished_ = false;
+  handle(event::Rejected{std::move(why)}, Loop::now());
+}
+
+void ShardDriver::cancel() {
+  cancelled_ = true;
+  if (waiting_ != nullptr) {
+    waiting_->request(Why::cancelled);
+  } else if (awaited_ != nullptr) {
+    awaited_->attempt->cancel(false);
+  }
+}
+
+void ShardDriver::settle() {
+  settle(first_);
+  for (const auto& other : others_) settle(*other);
+}
+
+void ShardDriver::settle(Slot& slot) {
+  if (std::exchange(slot.unsettled, false)) {
+    const AttemptEnd end{
+        .outcome = slot.end->outcome, .took = slot.end->took, .connect = slot.end->connect};
+    record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), end);
+  }
+  slot.rest.reset();
+  if (!slot.end) return;
+  auto& reply = slot.end->reply;
+  if (reply.head_size == 0 && reply.bytes.empty()) return;  // there never was one
+  worker_.loop.buffers.give(std::move(reply.bytes));
+  reply.forget();
+}
+
+Reply& ShardDriver::reply() {
+  auto& end = slot(result().slot).end;
+  return end ? end->reply : end.emplace().reply;
+}
+
+std::unique_ptr<RestOfReply>& ShardDriver::rest() {
+  return slot(result().slot).rest;
+}
+
+ShardDriver::Slot& ShardDriver::slot(std::size_t number) {
+  if (number == 0) return first_;
+  while (others_.size() < number) others_.push_back(std::make_unique<Slot>());
+  return *others_[number - 1];
+}
+
+ShardMoment ShardDriver::moment(TimePoint now) {
+  return {.now = now,
+          .random = worker_.loop.random,
+          .protection = *place_.shard.protection,
+          .mirrors = *this,
+          .counters = worker_.counters};
+}
+
+void ShardDriver::append_failed(std::string& text) const {
+  const auto& failed = request_.failed();
+  if (failed.empty()) text += "not asked, the query was over";
+  for (std::size_t i = 0; i < failed.size(); ++i)
+    fmt::format_to(std::back_inserter(text), "{}agent {}: {}", i == 0 ? "" : ", ",
+                   name(failed[i].mirror), failed[i].why);
+}
+
+/// BP-031: each retry is a line, a bounded number of them each second; all at level debug.
+void ShardDriver::log_retry(const action::Send& send) {
+  if (!spdlog::should_log(spdlog::level::info)) return;
+  const auto left_out = spdlog::should_log(spdlog::level::debug)
+                            ? std::optional<std::uint64_t>(0)
+                            : worker_.retry_lines.may_write(now_);
+  if (!left_out) return;
+  const auto& failed = request_.failed();
+  // What an agent said is quoted, it may hold line ends.
+  const auto said = failed.empty() ? std::string()
+                                   : fmt::format("; {} said {:?}", name(failed.back().mirror),
+                                                 std::string_view(failed.back().why));
+  spdlog::info("query {}: table {}, shard {}: attempt {} ({}) after a pause of {} ms at {}{}{}",
+               place_.query.id, place_.order.table.name, place_.shard_number, send.number + 1,
+               karmad::name(send.retry_reason),
+               std::chrono::duration<double, std::milli>(send.pause).count(),
+               name(send.pick.mirror), said,
+               *left_out == 0 ? "" : fmt::format(" ({} retries before it not logged)", *left_out));
+}
+
+Candidates ShardDriver::failing() const {
+  return Candidates::first(set_.size()).where([this](std::size_t i) {
+    return set_[i].agent->vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0;
+  });
+}
+
+bool ShardDriver::limited() const {
+  set_.look_at_limits();  // a reload may just have limited its agents
+  for (std::size_t i = 0; i < set_.size(); ++i)
+    if (set_[i].agent->seats.limited()) return true;
+  return false;
+}
+
+bool ShardDriver::try_take_seat(std::size_t mirror) {
+  auto seat = set_[mirror].agent->seats.try_take();
+  if (seat) seats_.emplace_back(mirror, *std::move(seat));
+  return seat.has_value();
+}
+
+std::uint64_t ShardDriver::longest_line() const {
+  return set_.longest_line(place_.query.topology->settings.max_in_flight_queue.value);
+}
+
+HedgeConditions ShardDriver::hedge_conditions() const {
+  const auto load = set_.load();
+  const auto recent = set_.recent_latency();
+  const auto percent = place_.query.topology->settings.hedge_max_load_percent.value;
+  return {.loaded = overloaded_for_hedging(load.typical, load.usual, percent),
+          .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}};
+}
+
+void ShardDriver::selection_started() {
+  worker_.process.selection_log->started({place_.query, place_.order.selection, place_.shard});
+}
+
+void ShardDriver::selection_waits(Micros remaining) {
+  worker_.process.selection_log->waiting({place_.query, place_.order.selection, place_.shard},
+                                         remaining);
+}
+
+void ShardDriver::selection_failed(std::string_view why) {
+  worker_.process.selection_log->failed({place_.query, place_.order.selection, place_.shard}, why);
+}
+
+bool ShardDriver::would_repeat(std::size_t slot, const AttemptReport& report) {
+  return request_.would_repeat(slot, report, moment(Loop::now()));
+}
+
+Candidates ShardDriver::untried(std::size_t slot) {
+  return request_.untried(slot, moment(Loop::now()));
+}
+
+}  // namespace karmad

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/mirrors/in_line.hpp"
+#include "balancer/shard/mirror_attempt.hpp"
+#include "balancer/shard/shard_request.hpp"
+
+namespace karmad {
+
+/// Does what the machine of one shard request says: sends attempts, waits, and reports what
+/// happened. Has the reply in the end. On the worker of its query.
+class ShardDriver final : private ShardMirrors, private AttemptOwner {
+ public:
+  /// `number`: of the shard in its table, from 1. All of these outlive it.
+  ShardDriver(Query& query, const ShardOrder& order, const Shard& shard, unsigned number);
+  ShardDriver(const ShardDriver&) = delete;
+  ShardDriver& operator=(const ShardDriver&) = delete;
+
+  /// Does everything that needs no waiting. Then: what is to be awaited before it is called again;
+  /// nothing: the request has ended. (Not a coroutine that does both: a plain request is one
+  /// attempt, which its caller awaits itself.)
+  std::optional<Task<void>> next();
+
+  /// The reply could not be merged. Goes on with next(), maybe to another mirror.
+  void reject(std::string why);
+  /// Ends it, whatever it does.
+  void cancel();
+  /// Enters what is still to be entered into the records of mirrors, and gives buffers back.
+  void settle();
+
+  const Shard& shard() const { return place_.shard; }
+  const ShardResult& result() const { return request_.result(); }
+  bool answered() const { return !is_mistake_ && result().answered(); }
+  Outcome outcome() const { return is_mistake_ ? Outcome::client_mistake : result().outcome; }
+  /// Mirrors of several shards agree that the query is at fault.
+  void take_as_mistake() { is_mistake_ = true; }
+  Reply& reply();
+  /// Of a long reply; null: it is whole.
+  std::unique_ptr<RestOfReply>& rest();
+  /// Appends every mirror that was tried, and why it did not answer.
+  void append_failed(std::string& text) const;
+
+ private:
+  /// An attempt, and then its end.
+  struct Slot {
+    std::optional<AttemptEnd> end;
+    std::optional<MirrorAttempt> attempt;
+    std::unique_ptr<RestOfReply> rest;
+    std::size_t number = 0;
+    Mirror* mirror = nullptr;
+    bool unsettled = false;  ///< not recorded yet: merging it may show it broken
+  };
+
+  void handle(const ShardEvent& event, TimePoint now);
+  void carry_out(const action::Send& send);
+  void carry_out(const action::Cancel& cancel) {
+    slot(cancel.slot).attempt->cancel(cancel.lost_race);
+  }
+  void carry_out(const action::TellOthers&) { set_.stir(); }
+  void carry_out(const action::CheckMirrors& check) {
+    check.generations ? set_.check_generations() : set_.check_now();
+  }
+  void carry_out(const action::Wait& wait) { wait_ = wait; }
+  void carry_out(const action::Finish&) { finish(); }
+  void handle_waited_for();
+  void begin_attempts();
+  Task<void> run_attempt(Slot& slot);
+  void end_attempt(Slot& slot);
+  Task<void> wait();
+  void wait_ended();
+  void finish();
+  void settle(Slot& slot);
+  void log_retry(const action::Send& send);
+  bool is_over() const { return place_.query.stopped || cancelled_; }
+  Slot& slot(std::size_t number);
+  ShardMoment moment(TimePoint now);
+
+  // ShardMirrors
+  const SetView& view() const override { return *set_.view(worker_.loop.index); }
+  std::string_view name(std::size_t mirror) const override { return set_[mirror].agent->name; }
+  std::string last_error(std::size_t mirror) const override {
+    return set_[mirror].agent->last_error();
+  }
+  Candidates failing() const override;
+  std::optional<Pick> pick(const Question& question, bool by_share,
+                           RandomSource& random) const override {
+    return by_share ? set_.pick_by_share(question, worker_.loop.index, random)
+                    : set_.pick(question, worker_.loop.index, random);
+  }
+  Candidates acceptable(const Question& question) const override {
+    return set_.acceptable(question, worker_.loop.index);
+  }
+  bool pinged() const override { return set_.pinged(); }
+  bool closed() const override { return set_.closed(worker_.loop.index); }
+  Candidates full() const override { return set_.full(); }
+  bool limited() const override;
+  bool try_take_seat(std::size_t mirror) override;
+  SeatLine& line() override { return set_.line(); }
+  std::uint64_t longest_line() const override;
+  HedgeConditions hedge_conditions() const override;
+  void selection_started() override;
+  void selection_waits(Micros remaining) override;
+  void selection_failed(std::string_view why) override;
+
+  // AttemptOwner
+  bool would_repeat(std::size_t slot, const AttemptReport& report) override;
+  Candidates untried(std::size_t slot) override;
+
+  const AttemptPlace place_;
+  Worker& worker_;
+  MirrorSet& set_;
+  ShardRules rules_;
+  ShardRequest request_;
+  Slot first_;  ///< the common case needs no memory of its own
+  std::vector<std::unique_ptr<Slot>> others_;
+  boost::container::small_vector<std::pair<std::size_t, Seat>, 1> seats_;  ///< for the next sends
+  std::optional<Seat> freed_seat_;
+  TimePoint now_{};  ///< of the event that is handled
+  std::optional<ShardEvent> happened_ = event::Started{};
+  boost::container::small_vector<Slot*, 1> sent_;  ///< attempts that did not begin yet
+  Slot* awaited_ = nullptr;                        ///< the only attempt: the caller awaits it
+  std::vector<Slot*> ended_;                       ///< attempts that ran beside others
+  std::size_t running_ = 0;
+  std::optional<action::Wait> wait_;
+  std::optional<InLine> in_line_;
+  Stop* waiting_ = nullptr;
+  bool cancelled_ = false;
+  bool told_cancelled_ = false;
+  bool finished_ = false;
+  bool is_mistake_ = false;
+};
+
+}  // namespace karmad

@@ -1,0 +1,150 @@
+#include "balancer/shard/shard_request.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "balancer/shard/quorum_read.hpp"
+
+namespace karmad {
+
+ShardRequest::ShardRequest(const ShardRules& rules) : AttemptLines(rules) {}
+
+ShardRequest::~ShardRequest() = default;
+
+std::span<const ShardAction> ShardRequest::next(const ShardEvent& event,
+                                                const ShardMoment& moment) {
+  actions_.clear();
+  moment_ = &moment;
+  std::visit([this](const auto& happened) { take(happened); }, event);
+  if (!finished_) proceed();
+  moment_ = nullptr;
+  return {actions_.data(), actions_.size()};
+}
+
+void ShardRequest::take(const event::Started&) {
+  live_.emplace(moment_->protection.budget, rules_.worker);
+  begin();
+}
+
+void ShardRequest::take(const event::Rejected& rejected) {
+  race_.reset();
+  quorum_.reset();
+  finished_ = false;
+  reply_rejected(rejected.why);
+}
+
+/// One line, a race, or a quorum.
+void ShardRequest::begin() {
+  others_.clear();
+  hedging_.reset();
+  main_.cancelled = main_.taken_in = false;
+  if (rules_.quorum) {
+    quorum_ = std::make_unique<QuorumRead>(static_cast<AttemptLines&>(*this));
+    return;
+  }
+  if (rules_.hedging.setting.kind != HedgeSetting::Kind::off) decide_hedging();
+  if (hedging_) race_.emplace(*hedging_).sent(now());
+  select(main_);
+}
+
+void ShardRequest::proceed() {
+  if (std::exchange(restarts_, false)) begin();
+  if (race_) run_race();
+  if (quorum_ ? quorum_->proceed() : all_ended()) {
+    if (race_) take_winner();
+    finished_ = true;
+    rejected_ = false;
+    actions_.emplace_back(action::Finish{});
+    return;
+  }
+  action::Wait wait;
+  add_waits(wait);
+  if (race_ && !over_) wait.end_by(race_->next_at());
+  if (quorum_) quorum_->add_wait(wait);
+  if (wait.until) actions_.emplace_back(wait);
+}
+
+/// Nothing: it is not hedged (updates, switched off, too few mirrors or samples, a set that is
+/// busy, an empty budget).
+void ShardRequest::decide_hedging() {
+  if (!rules_.reads() || rules_.subject.follow_up) return;
+  const auto conditions = moment_->mirrors.hedge_conditions();
+  hedging_ = hedge_rules({.hedging = rules_.hedging,
+                          .max = rules_.hedge_max,
+                          .mirrors = choice(main_).suitable().size(),
+                          .read = true,
+                          .loaded = conditions.loaded,
+                          .drained = !moment_->protection.budget.may_take(),
+                          .measured = conditions.measured});
+}
+
+/// Asks further mirrors that are due, and ends the other lines once an answer is final.
+void ShardRequest::run_race() {
+  tell_race();
+  while (!over_ && !race_->is_over()) {
+    const auto next = race_->next_at();
+    if (!next || *next > now()) return;
+    hedge();
+    tell_race();
+  }
+  const auto winner = race_->winner();
+  for (std::size_t slot = 0; slot <= others_.size(); ++slot)
+    break_off(line(slot), winner && slot < *winner);
+}
+
+/// What ended because the request is over says nothing about who else to ask.
+void ShardRequest::tell_race() {
+  for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
+    auto& line = this->line(slot);
+    if (!line.ended() || over_ || std::exchange(line.taken_in, true)) continue;
+    race_->ended(slot, race_end(line.end.outcome, line.end.status, line.end.sub_status), now());
+  }
+}
+
+/// The next mirror is asked, if there is one not in use and the budget bears it.
+void ShardRequest::hedge() {
+  auto own = std::make_unique<Line>();
+  own->slot = own->order = others_.size() + 1;
+  own->reason = AttemptReason::hedge;
+  own->memory.gone = main_.memory.gone;
+  own->memory.tried = main_.memory.tried;
+  for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;
+  own->memory.excluded = own->memory.tried | choice(main_).question().avoided;
+  if (choice(*own).untried().empty() || !retries_.may_hedge() ||
+      !take_extra(*own, RetryBudget::For::other))
+    return race_->no_more();
+  count(Count::hedges);
+  race_->sent(now());
+  others_.push_back(std::move(own));
+  select(*others_.back());
+}
+
+/// What the hedges learned, and the end of the one whose answer counts, become the request's.
+void ShardRequest::take_winner() {
+  const auto winner = race_->winner().value_or(0);
+  auto& memory = main_.memory;
+  for (const auto& other : others_) {
+    memory.tried = memory.tried | other->memory.tried;
+    memory.behind = memory.behind | other->memory.behind;
+    memory.gone.insert(memory.gone.end(), other->memory.gone.begin(), other->memory.gone.end());
+    if (other->slot != winner || !other->end.mirror) continue;
+    take_over(*other);
+    if (main_.end.answered()) count(Count::hedges_won);
+  }
+}
+
+bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
+                                const ShardMoment& moment) const {
+  const auto& line = this->line(slot);
+  if (!line.retries) return true;  // a quorum read or a race goes on with the others
+  const bool waits = line.waits && rules_.needed() != nullptr;
+  if (!waits && untried(slot, moment).empty()) return false;
+  auto retries = retries_;
+  return decide(line, retries, report, {}, nullptr, moment).again();
+}
+
+Candidates ShardRequest::untried(std::size_t slot, const ShardMoment& moment) const {
+  return MirrorChoice(rules_, line(slot).memory, moment).untried();
+}
+
+}  // namespace karmad

@@ -1,0 +1,164 @@
+// What a shard request waits for: a suitable mirror, a seat, news of who works, the end of a pause.
+#include <algorithm>
+
+#include "balancer/shard/attempt_lines.hpp"
+#include "balancer/shard/selection.hpp"
+
+namespace karmad {
+
+/// After news, or when the time of a wait is over.
+void AttemptLines::look_again(bool news) {
+  const auto look = [&](Line& line) {
+    const bool due = now() >= line.until;
+    switch (line.state) {
+      case State::waits_for_mirror:
+        if (news || due) look_for_mirror(line);
+        break;
+      case State::waits_for_seat:
+        if (news || due) look_for_seat(line);
+        break;
+      case State::waits_for_standing:
+        if (news || due) ask_elsewhere(line);
+        break;
+      case State::pauses:
+        if (due) make_retry(line);
+        break;
+      default:
+        break;
+    }
+  };
+  look(main_);
+  for (std::size_t i = 0; i < others_.size(); ++i) look(*others_[i]);
+}
+
+/// All mirrors that suit may be full.
+void AttemptLines::wait_for_seat(Line& line) {
+  const auto full = choice(line).all_full();
+  if (full.empty()) return wait_for_mirror(line);
+  auto& queue = moment_->mirrors.line();
+  const auto most = moment_->mirrors.longest_line();
+  line.seat_wait.emplace(queue.waiting);
+  line.seat_wait_began = now();
+  if (line.seat_wait->before() >= most) {
+    line.seat_wait.reset();
+    return refuse_seat(line, all_mirrors_full(most));
+  }
+  count(Count::seats_waited);
+  queue.waited.fetch_add(1, std::memory_order_relaxed);
+  line.seats = full;
+  line.until = rules_.deadline;
+  line.state = State::waits_for_seat;
+  if (now() >= rules_.deadline) refuse_seat(line, no_seat_in_time());
+}
+
+void AttemptLines::refuse_seat(Line& line, Refusal refusal) {
+  end_seat_wait(line);
+  count(Count::seats_refused);
+  moment_->mirrors.line().refused.fetch_add(1, std::memory_order_relaxed);
+  line.end.refused = std::move(refusal);
+  give_up_selection(line);
+}
+
+void AttemptLines::look_for_seat(Line& line) {
+  line.seats = choice(line).suitable_if_free();
+  if (line.seats.empty()) {
+    end_seat_wait(line);
+    return wait_for_mirror(line);
+  }
+  if (now() >= rules_.deadline) refuse_seat(line, no_seat_in_time());
+}
+
+void AttemptLines::seat_freed(std::size_t mirror) {
+  for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
+    auto& line = this->line(slot);
+    if (line.state != State::waits_for_seat) continue;
+    line.seats = choice(line).suitable_if_free();
+    if (!line.seats.contains(mirror)) return look_for_seat(line);
+    const auto from = line.seats;
+    end_seat_wait(line);
+    line.selection_wait.reset();
+    return send(line, {.mirror = mirror, .suitable = from, .acceptable = from});
+  }
+}
+
+/// Counts how long it waited.
+void AttemptLines::end_seat_wait(Line& line) {
+  if (!line.seat_wait) return;
+  const auto waited = std::chrono::duration_cast<Micros>(now() - line.seat_wait_began).count();
+  const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
+  moment_->counters.add(Count::seats_wait_us, micros);
+  moment_->mirrors.line().micros.fetch_add(micros, std::memory_order_relaxed);
+  line.seat_wait.reset();
+  line.state = State::asks;
+}
+
+TimePoint AttemptLines::selection_end(const Line& line) const {
+  return std::min(rules_.deadline, now() + line.selection_left.value_or(Micros{0}));
+}
+
+/// Nothing suits yet: until something does (SS-112, SS-128).
+void AttemptLines::wait_for_mirror(Line& line) {
+  if (line.selection_wait) return sleep_until_news(line);  // it waited for a seat meanwhile
+  auto& mirrors = moment_->mirrors;
+  if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);
+  line.selection_wait.emplace(*rules_.waiting_selections);
+  if (line.selection_wait->before() >= rules_.max_waiting_selections) {
+    line.end.refused = too_many_waiting(rules_.max_waiting_selections);
+    count(Count::selections_refused);
+    return give_up_selection(line);
+  }
+  count(Count::selections_waited);
+  mirrors.selection_waits(std::chrono::duration_cast<Micros>(selection_end(line) - now()));
+  sleep_until_news(line);
+}
+
+void AttemptLines::sleep_until_news(Line& line) {
+  const auto end = selection_end(line);
+  if (end <= now() || moment_->mirrors.closed()) return give_up_selection(line);
+  actions_.emplace_back(action::CheckMirrors{});
+  line.state = State::waits_for_mirror;
+  line.since = now();
+  line.until = std::min(end, now() + kRecheck);
+}
+
+void AttemptLines::look_for_mirror(Line& line) {
+  *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.since);
+  if (const auto* need = rules_.needed())
+    line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
+  if (line.end.refused) return give_up_selection(line);
+  const auto choice = this->choice(line);
+  if (const auto pick = choice.choose(choice.question_now())) {
+    line.selection_wait.reset();
+    return send(line, *pick);
+  }
+  wait_for_seat(line);
+}
+
+/// No mirror in time: says why, and ends the line.
+void AttemptLines::give_up_selection(Line& line) {
+  auto& mirrors = moment_->mirrors;
+  auto& refused = line.end.refused;
+  if (!refused && mirrors.closed()) refused = configuration_changed();
+  if (!refused) {
+    refused = nothing_suitable(*rules_.need, mirrors);
+    count(Count::selections_failed);
+  }
+  mirrors.selection_failed(refused->reason);
+  // What failed before says more than that there was nothing else to try (BP-063).
+  if (line.attempts > 0) refused.reset();
+  end_line(line);
+}
+
+/// The first of all that the lines wait for.
+void AttemptLines::add_waits(action::Wait& wait) const {
+  const auto add = [&](const Line& line) {
+    if (line.ended() || line.state == State::asks) return;
+    wait.end_by(line.until);
+    wait.news = wait.news || line.state != State::pauses;
+    if (line.state == State::waits_for_seat) wait.seats = line.seats;
+  };
+  add(main_);
+  for (const auto& other : others_) add(*other);
+}
+
+}  // namespace karmad

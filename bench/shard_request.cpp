@@ -1,0 +1,96 @@
+// What does a plain shard request cost in the machine? One mirror is chosen, asked and answers: ns
+// from the rules to the result, without the attempt. Fails when it allocates.
+#include <benchmark/benchmark.h>
+
+#include "balancer/shard/shard_request.hpp"
+#include "strategies/registry.hpp"
+#include "tests/support/counted_allocations.hpp"
+
+namespace karmad {
+namespace {
+
+using test::allocations;
+
+constexpr Micros kPeriod = std::chrono::seconds(60);
+constexpr TimePoint kNow{1000 * kPeriod};
+
+/// A mirror set as the server has it.
+class OfASet final : public ShardMirrors {
+ public:
+  explicit OfASet(std::size_t count) {
+    std::vector<std::unique_ptr<Mirror>> mirrors;
+    for (std::size_t i = 0; i < count; ++i)
+      mirrors.push_back(std::make_unique<Mirror>(
+          std::make_shared<Agent>(
+              Address{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(i + 1)}, i, 1,
+              kPeriod),
+          std::vector<std::string>{"t"}, 1, kPeriod));
+    set_ = std::make_shared<MirrorSet>(std::move(mirrors),
+                                       SetOptions{.strategy = make_strategy("nodeads", {}),
+                                                  .strategy_name = "nodeads",
+                                                  .period = kPeriod,
+                                                  .state = {.kind = SetKind::flat}},
+                                       loops_);
+    set_->refresh(kNow);
+  }
+  const SetView& view() const override { return *set_->view(0); }
+  std::string_view name(std::size_t mirror) const override { return (*set_)[mirror].agent->name; }
+  std::string last_error(std::size_t) const override { return {}; }
+  Candidates failing() const override { return {}; }
+  std::optional<Pick> pick(const Question& question, bool by_share,
+                           RandomSource& random) const override {
+    return by_share ? set_->pick_by_share(question, 0, random) : set_->pick(question, 0, random);
+  }
+  Candidates acceptable(const Question& question) const override {
+    return set_->acceptable(question, 0);
+  }
+  bool pinged() const override { return true; }
+  bool closed() const override { return false; }
+  Candidates full() const override { return set_->full(); }
+  bool limited() const override { return false; }
+  bool try_take_seat(std::size_t mirror) override {
+    return (*set_)[mirror].agent->seats.try_take().has_value();
+  }
+  SeatLine& line() override { return set_->line(); }
+  std::uint64_t longest_line() const override { return 0; }
+  HedgeConditions hedge_conditions() const override { return {}; }
+
+ private:
+  Loops loops_;
+  std::shared_ptr<MirrorSet> set_;
+};
+
+void plain_request(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  OfASet mirrors(count);
+  Protection protection(count, {});
+  Counters counters;
+  SeededRandom random(1);
+  const Need need{.preference = {.mode = Mode::nearest}};
+  const RetryRules retry;
+  std::atomic<std::uint32_t> waiting{0};
+  const ShardMoment moment{kNow, random, protection, mirrors, counters};
+  const auto before = allocations();
+  for (auto _ : state) {
+    ShardRules rules;
+    rules.need = &need;
+    rules.any_mirror = true;
+    rules.retry = &retry;
+    rules.subject.mirrors = count;
+    rules.deadline = kNow + std::chrono::seconds(5);
+    rules.connect_timeout = rules.selection_timeout = std::chrono::seconds(1);
+    rules.waiting_selections = &waiting;
+    ShardRequest request(rules);
+    benchmark::DoNotOptimize(request.next(event::Started{}, moment));
+    AttemptReport report;
+    report.outcome = Outcome::answered;
+    report.status = 200;
+    benchmark::DoNotOptimize(request.next(event::AttemptEnded{0, report}, moment));
+    if (!request.result().answered()) state.SkipWithError("it was not answered");
+  }
+  if (allocations() != before) state.SkipWithError("a plain request allocated memory");
+}
+BENCHMARK(plain_request)->ArgName("mirrors")->Arg(1)->Arg(3)->Arg(16);
+
+}  // namespace
+}  // namespace karmad

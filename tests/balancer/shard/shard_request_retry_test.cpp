@@ -1,0 +1,356 @@
+#include "tests/balancer/shard/shard_story.hpp"
+
+namespace karmad::testing {
+namespace {
+
+/// What one line of attempts does: the first, and its retries.
+struct ARequest : ShardStory {};
+
+TEST_F(ARequest, IsOneAttemptWhenThatIsAnswered) {
+  EXPECT_EQ(start(), "ask a");
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(request->result().mirror, 0U);
+  EXPECT_TRUE(request->failed().empty());
+  EXPECT_EQ(protection->budget.live(), 1U);
+  request.reset();
+  EXPECT_EQ(protection->budget.live(), 0U);
+}
+
+TEST_F(ARequest, SendsTheCandidatesThatThePickSaw) {
+  protection->unavailable.mark(0, t0, 1min);
+  mirrors->without_seat = these({2});
+  EXPECT_EQ(start(), "ask b");
+  EXPECT_EQ(sends[0].pick,
+            (Pick{.mirror = 1, .suitable = these({0, 1}), .acceptable = these({1})}));
+}
+
+TEST_F(ARequest, IsNotRepeatedForAMistakeOfTheClient) {
+  start();
+  EXPECT_EQ(ends(report(Outcome::client_mistake, 400)), "finish: client's mistake");
+  EXPECT_TRUE(request->failed().empty());
+}
+
+// BP-060, X-1
+TEST_F(ARequest, AsksAnotherMirrorAtOnceAfterAnError) {
+  start();
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "ask b (retry)");
+  EXPECT_EQ(sends[0].retry_reason, Reason::retry);
+  EXPECT_EQ(sends[0].number, 1U);
+  EXPECT_EQ(answers(), "finish: answered");
+  ASSERT_EQ(request->failed().size(), 1U);
+  EXPECT_EQ(request->failed()[0].mirror, 0U);
+  EXPECT_EQ(request->failed()[0].why, "agent error");
+  EXPECT_EQ(counted(Count::retries), 1U);
+}
+
+//
+TEST_F(ARequest, AsksEachMirrorOnceWithoutAWordOnRetries) {
+  start();
+  EXPECT_EQ(ends(Outcome::broken), "ask b (retry)");
+  EXPECT_EQ(ends(Outcome::broken), "ask c (retry)");
+  EXPECT_EQ(ends(Outcome::broken), "finish: connection broken");
+  EXPECT_EQ(request->failed().size(), 3U);
+}
+
+//
+TEST_F(ARequest, WaitsBeforeItAsksMirrorsAgainThatRefusedConnections) {
+  rules.subject.ordinary.per_mirror = 2;
+  start();
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; ask b (retry)");
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; ask c (retry)");
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; wait until 200ms");
+  at(200ms);
+  EXPECT_EQ(time_passes(), "ask a (retry)");
+  EXPECT_EQ(sends[0].pause, 200ms);
+}
+
+// BP-060
+TEST_F(ARequest, DoesNotRepeatAnUpdateThatMayHaveBeenSent) {
+  need.operation = Operation::write;
+  rules.subject.kind = RequestClass::write;
+  start();
+  EXPECT_EQ(ends(Outcome::broken), "finish: connection broken");
+  start();
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; ask b (retry)");
+}
+
+// HA-026
+TEST_F(ARequest, IsNotRepeatedAfterATimeOutOfTheQuery) {
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out");
+  EXPECT_TRUE(request->result().timed_out);
+}
+
+// CO-044
+TEST_F(ARequest, GoesOnAfterATimeOutWhileTheListOfTimeOutsDoes) {
+  rules.timeout_steps = 2;
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "ask b (retry)");
+  EXPECT_EQ(sends[0].number, 1U);
+  EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out");
+}
+
+TEST_F(ARequest, AsksAnotherMirrorWhenPingsFoundTheFirstOneUnreachable) {
+  start();
+  auto told = report(Outcome::query_timeout);
+  told.unreachable = true;
+  EXPECT_EQ(ends(told), "ask b (retry)");
+}
+
+// BP-004, BP-007, BP-008
+TEST_F(ARequest, PausesAfterOverloadAndAsksAnother) {
+  start();
+  EXPECT_EQ(ends(advice(Kind::overload)), "wait until 50ms");
+  EXPECT_EQ(protection->budget.extras(), 1U);  // what is queued counts
+  at(50ms);
+  EXPECT_EQ(time_passes(), "ask b (overload)");
+  EXPECT_EQ(counted(Count::overload_retries), 1U);
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(protection->budget.extras(), 0U);
+}
+
+TEST_F(ARequest, LooksAgainOnlyWhenAPauseIsOver) {
+  start();
+  ends(advice(Kind::overload));
+  at(49ms);
+  EXPECT_EQ(time_passes(), "wait until 50ms");
+  EXPECT_EQ(news(), "wait until 50ms");
+}
+
+// BP-014: what is queued before its pause ends with the query; no mirror is asked after it.
+TEST_F(ARequest, EndsInItsPauseWhenTheQueryIsOver) {
+  start();
+  ends(advice(Kind::overload));
+  EXPECT_EQ(is_cancelled(), "finish: agent error");
+  EXPECT_EQ(protection->budget.extras(), 0U);
+}
+
+TEST_F(ARequest, BreaksItsAttemptOffWhenTheQueryIsOver) {
+  start();
+  EXPECT_EQ(is_cancelled(), "cancel 0");
+  EXPECT_EQ(ends(Outcome::cancelled), "finish: cancelled");
+}
+
+TEST_F(ARequest, IsOverBeforeItBegins) {
+  request = std::make_unique<ShardRequest>(rules);
+  EXPECT_EQ(is_cancelled(), "finish: cancelled");
+}
+
+// CO-036, CO-004
+TEST_F(ARequest, AsksOthersAtOnceWhileOneWantsAPauseAndWaitsWhenAllDo) {
+  start();
+  auto told = advice(Kind::throttled, 429);
+  told.advice.delay = 300ms;
+  EXPECT_EQ(ends(told), "ask b (throttled)");
+  EXPECT_EQ(ends(told), "ask c (throttled)");
+  EXPECT_EQ(ends(told), "wait until 300ms");
+  at(300ms);
+  EXPECT_EQ(time_passes(), "ask a (throttled)");
+  EXPECT_EQ(counted(Count::throttled_retries), 3U);
+  EXPECT_EQ(counted(Count::retries), 3U);
+  EXPECT_EQ(counted(Count::overload_retries), 0U);
+}
+
+TEST_F(ARequest, MarksAMirrorThatWantsAPauseForOtherRequests) {
+  start();
+  auto told = advice(Kind::throttled, 429);
+  told.advice.delay = 300ms;
+  ends(told);
+  EXPECT_EQ(start(), "ask b");
+  at(301ms);
+  EXPECT_EQ(start(), "ask a");
+}
+
+// CO-051
+TEST_F(ARequest, LooksForAShardThatMovedElsewhere) {
+  start();
+  EXPECT_EQ(ends(advice(Kind::moved, 410)), "check; ask b (moved)");
+}
+
+// CO-052
+TEST_F(ARequest, IsPlannedAnewWhenTheShardMovedAndAReloadSaysWhere) {
+  start();
+  auto told = advice(Kind::moved, 410);
+  told.replaced = true;
+  EXPECT_EQ(ends(told), "check; finish: agent error");
+  EXPECT_TRUE(request->result().plan_anew);
+}
+
+// CO-055, CO-056
+TEST_F(ARequest, ReportsAConflictThatDoesNotEndAs449) {
+  retry.max_attempts = 2;
+  start();
+  EXPECT_EQ(ends(advice(Kind::retry_with, 449)), "ask b (conflict)");
+  EXPECT_EQ(ends(advice(Kind::retry_with, 449)), "finish: agent error");
+  EXPECT_EQ(request->result().status_override, 449);
+}
+
+// CO-033
+TEST_F(ARequest, LeavesAMirrorAloneThatIsTakenAway) {
+  start();
+  EXPECT_EQ(ends(advice(Kind::draining, 403)), "ask b (moved)");
+  at(4min);
+  rules.deadline = now + 10s;
+  EXPECT_EQ(start(), "ask b");
+}
+
+// CO-034, CO-035, CO-077
+TEST_F(ARequest, AsksReplicasThenWaitsForTheNewestThenAsksThePrimary) {
+  roles_are(3);
+  mirrors->known.picture.mirrors[0].role = Role::replica;
+  mirrors->known.picture.mirrors[2].role = Role::primary;
+  mirrors->known.primary = 2;
+  rules.min_generation = 7;
+  start();
+  auto told = advice(Kind::generation_low, 404);
+  told.outcome = Outcome::client_mistake;
+  told.generation = 5;
+  EXPECT_EQ(ends(told), "ask b (retry)");
+  told.generation = 4;
+  EXPECT_EQ(ends(told), "ask c (retry)");
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(counted(Count::generation_retries), 2U);
+  // The next request knows who is behind.
+  EXPECT_EQ(start(), "ask c");
+}
+
+TEST_F(ARequest, WaitsForTheNewestOfMirrorsThatAreBehind) {
+  mirrors_are(2);
+  rules.min_generation = 7;
+  start();
+  auto told = advice(Kind::generation_low, 404);
+  told.generation = 5;
+  EXPECT_EQ(ends(told), "ask b (retry)");
+  told.generation = 4;
+  EXPECT_EQ(ends(told), "ask a (retry)");  // the first step of CO-035 is no pause
+  told.generation = 6;
+  EXPECT_EQ(ends(told), "wait until 5ms");
+  at(5ms);
+  EXPECT_EQ(time_passes(), "ask a (retry)");
+}
+
+// CO-030, CO-038
+TEST_F(ARequest, LeavesTheZoneOfAMirrorThatRefusesConnections) {
+  mirrors_are(4);
+  for (std::size_t i = 0; i < 4; ++i)
+    mirrors->known.picture.mirrors[i].tags = {{"zone", i < 2 ? "x" : "y"}};
+  start();
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; ask c (zone)");
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "ask d (retry)");
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "ask b (retry)");
+}
+
+// BP-061: only this mirror holds the cursor.
+TEST_F(ARequest, AsksTheSameMirrorAgainForAFollowUp) {
+  rules.subject.follow_up = true;
+  start();
+  EXPECT_EQ(ends(advice(Kind::overload)), "wait until 50ms");
+  at(50ms);
+  EXPECT_EQ(time_passes(), "ask a (overload)");
+}
+
+// CO-032
+TEST_F(ARequest, SendsAnUpdateToTheNewPrimary) {
+  roles_are(3);
+  need.operation = Operation::write;
+  rules.subject.kind = RequestClass::write;
+  EXPECT_EQ(start(), "ask a");
+  auto told = report(Outcome::agent_error, 500);
+  told.nothing_done = told.gone = true;
+  EXPECT_EQ(ends(told), "check; wait until 500ms for news");
+  mirrors->known.picture.mirrors[0] = {.role = Role::replica, .updated = t0 + 10ms};
+  mirrors->known.picture.mirrors[1].role = Role::primary;
+  mirrors->known.primary = 1;
+  at(20ms);
+  EXPECT_EQ(news(), "ask b (retry)");
+  EXPECT_EQ(counted(Count::primary_retries), 1U);
+}
+
+// Which retries are free, docs/decisions/012
+
+TEST_F(ARequest, PaysNothingForARetryOntoAMirrorThatWorks) {
+  while (protection->budget.take(RetryBudget::For::other)) {
+  }
+  start();
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "ask b (retry)");
+}
+
+TEST_F(ARequest, StopsWhereNoMirrorWorksAndTheBudgetIsEmpty) {
+  for (std::size_t i = 0; i < 3; ++i) protection->standings.ended(i, Outcome::agent_error);
+  while (protection->budget.take(RetryBudget::For::other)) {
+  }
+  start();
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "finish: agent error");
+  EXPECT_EQ(counted(Count::retries_refused), 1U);
+}
+
+/// Nothing is known of any mirror, and nothing is saved.
+struct AtTheStart : ARequest {
+  AtTheStart() {
+    protection = std::make_unique<Protection>(3, ProtectionRules{.budget = {.saved = 0}});
+    start();
+  }
+};
+
+TEST_F(AtTheStart, WaitsForWhatAnAttemptElsewhereTells) {
+  std::optional<Standings::UnderWay> other(std::in_place, protection->standings, 1);
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "wait until 500ms for news");
+  EXPECT_EQ(waiting, 1U);
+  protection->standings.ended(1, Outcome::answered);
+  other.reset();
+  EXPECT_EQ(news(), "ask b (retry)");
+  EXPECT_EQ(waiting, 0U);
+  EXPECT_EQ(counted(Count::retries_waited), 1U);
+}
+
+TEST_F(AtTheStart, TellsOthersThatWait) {
+  protection->standings.wait_begins();
+  EXPECT_EQ(answers(), "tell others; finish: answered");
+}
+
+TEST_F(AtTheStart, DoesNotWaitBesideTooManyOthers) {
+  const Standings::UnderWay other(protection->standings, 1);
+  waiting = 10;
+  EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "finish: agent error");
+  EXPECT_EQ(counted(Count::retries_refused), 1U);
+}
+
+TEST_F(AtTheStart, WaitsForNewsNoLongerThanTheQueryHasTime) {
+  const Standings::UnderWay other(protection->standings, 1);
+  ends(report(Outcome::agent_error, 500));
+  at(9600ms);
+  EXPECT_EQ(time_passes(), "wait until 10000ms for news");
+  at(10s);
+  EXPECT_EQ(time_passes(), "finish: agent error");
+}
+
+// A reply that cannot be merged
+
+TEST_F(ARequest, AsksAnotherMirrorWhenTheMergeRejectsAReply) {
+  start();
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(take(event::Rejected{"not JSON"}), "ask b (retry)");
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(request->failed()[0].why, "not JSON");
+  EXPECT_EQ(counted(Count::merge_rejected), 1U);
+  EXPECT_TRUE(protection->standings.of(0).failing());
+}
+
+TEST_F(ARequest, HasNoAnswerWhenTheMergeRejectsTheLastReply) {
+  mirrors_are(1);
+  rules.subject.ordinary.per_mirror = 0;
+  start();
+  answers();
+  EXPECT_EQ(take(event::Rejected{"not JSON"}), "finish: wrong reply");
+}
+
+TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
+  start();
+  const ShardMoment moment{now, random, *protection, *mirrors, counters};
+  EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment));
+  mirrors->without_seat = these({1, 2});
+  EXPECT_FALSE(request->would_repeat(0, report(Outcome::unreachable), moment));
+}
+
+}  // namespace
+}  // namespace karmad::testing
