@@ -6,7 +6,7 @@
 
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
-#include "balancer/topology/shard_rules.hpp"
+#include "balancer/topology/shard_definition.hpp"
 #include "config/settings.hpp"
 #include "strategies/read_preference.hpp"
 

@@ -12,7 +12,7 @@
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
-#include "balancer/topology/shard_rules.hpp"
+#include "balancer/topology/shard_definition.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
