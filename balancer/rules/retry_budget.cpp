@@ -108,6 +108,11 @@ std::uint32_t RetryBudget::most_extras() const {
                   static_cast<std::uint32_t>(std::min<std::uint64_t>(share, UINT32_MAX)));
 }
 
+bool RetryBudget::bears_proven() const {
+  const auto unpaid = unpaid_.load(relaxed);
+  return unpaid == 0 || unpaid < saved() + std::uint64_t{live()} * rules_.percent / 100;
+}
+
 std::optional<RetryBudget::Extra> RetryBudget::take(For what) {
   add_up_ended();
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
@@ -121,6 +126,7 @@ std::optional<RetryBudget::Extra> RetryBudget::take(For what) {
     refused_.fetch_add(1, relaxed);
     return std::nullopt;
   }
+  if (!paid) unpaid_.fetch_add(1, relaxed);
   given_.fetch_add(1, relaxed);
   return Extra(*this, paid);
 }
@@ -147,6 +153,7 @@ void RetryBudget::save(std::int64_t hundredths) {
 
 void RetryBudget::give_back(bool paid, bool succeeded) {
   extras_.fetch_sub(1, relaxed);
+  if (!paid) unpaid_.fetch_sub(1, relaxed);
   if (!paid && !succeeded) saved_.fetch_sub(kAttempt, relaxed);
   if (!paid || !succeeded) return;
   add_up_ended();

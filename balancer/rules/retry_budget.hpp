@@ -62,7 +62,8 @@ void write(StatsWriter& out, const RetryBudgetStatus& budget);
 /// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
 /// workers together. A retry onto a mirror that works (retry_target.hpp says which do) needs
 /// no consent, but is paid for afterwards if it fails, on credit if it must be. Any other
-/// extra attempt needs the consent of two accounts.
+/// extra attempt needs the consent of two accounts. Where many requests fail at one moment the free
+/// retries go out in turns (bears_proven()): the first ones show whether the mirrors still work.
 ///
 /// *In flight*: there are at most `percent` of the live requests, and `at_least`, at a time. That
 /// holds extra attempts back while they are slow, but requests that fail fast leave few in flight
@@ -140,6 +141,9 @@ class RetryBudget {
     untried,  ///< a retry at once at a mirror this request has not asked yet
     other,    ///< further retries, and hedges
   };
+  /// Whether a retry onto a mirror that works may be made now: as many are under way at a time as
+  /// could be paid for if all of them failed, and one in any case. Else one that ends soon tells.
+  bool bears_proven() const;
   /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
   std::optional<Extra> take(For what);
   /// Whether take() would give one now. For hedges that are only worth preparing then.
@@ -167,6 +171,7 @@ class RetryBudget {
   std::vector<Cell> cells_;
   std::atomic<std::uint64_t> added_up_{0};  // of the ended requests
   std::atomic<std::uint32_t> extras_{0};
+  std::atomic<std::uint32_t> unpaid_{0};  // of them, those that are only paid for if they fail
   std::atomic<std::int64_t> saved_;
   std::atomic<std::uint64_t> given_{0};
   std::atomic<std::uint64_t> refused_{0};

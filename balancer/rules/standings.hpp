@@ -93,6 +93,8 @@ class Standings {
   /// true once.
   void wait_begins() noexcept { waiting_.fetch_add(1); }
   void wait_ends() noexcept { waiting_.fetch_sub(1); }
+  /// A retry has ended: another one may be made in its place.
+  void retry_ended() noexcept { tell(); }
   bool take_news() noexcept {
     return news_.load(std::memory_order_relaxed) && news_.exchange(false);
   }

@@ -129,7 +129,12 @@ Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
   const bool answered = line.end.answered();
   if (line.extra && (answered || report.outcome == Outcome::client_mistake))
     line.extra->succeeded();
-  line.extra.reset();
+  if (line.extra) {
+    line.extra.reset();
+    auto& standings = moment_->protection.standings;
+    standings.retry_ended();
+    if (standings.take_news()) actions_.emplace_back(action::TellOthers{});
+  }
   if (answered)
     return line.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
                         : Decision{.final = Final::answered};
@@ -241,7 +246,7 @@ void AttemptLines::ask_elsewhere(Line& line) {
     const auto target =
         retry_target(preferred, open, protection.standings.groups(), protection.budget.saved() > 0);
     if (target.among != preferred) line.memory.among = target.among;
-    if (target.on == On::nothing)
+    if (target.on == On::nothing && protection.budget.bears_proven())
       return consented(line, take_extra(line, RetryBudget::For::proven));
     if (target.on == On::budget)
       return consented(line, take_extra(line, RetryBudget::For::untried));
@@ -249,7 +254,8 @@ void AttemptLines::ask_elsewhere(Line& line) {
   }
 }
 
-/// An attempt under way is about to tell how its mirror stands. True: look once more at once, it
+/// An attempt under way is about to tell how its mirror stands, or a retry under way whether there
+/// may be another one. True: look once more at once, it
 /// may have told before this request was known to wait.
 bool AttemptLines::wait_for_standing(Line& line) {
   if (!line.standing_wait) {

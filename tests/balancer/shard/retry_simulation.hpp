@@ -162,9 +162,9 @@ class RetrySimulation {
     if (outcome == Outcome::answered) {
       ++answered;
       if (r->extra) r->extra->succeeded();
-      r->extra.reset();
+      end_extra(*r);
     } else {
-      r->extra.reset();
+      end_extra(*r);
       if (!decision.again()) {
         give_up(*r);
       } else if (decision.pause > Micros{0}) {
@@ -179,6 +179,12 @@ class RetrySimulation {
       for (const auto& waiting : std::exchange(waiting_, {})) retry(waiting);
   }
 
+  void end_extra(Request& r) {
+    if (!r.extra) return;
+    r.extra.reset();
+    standings_.retry_ended();
+  }
+
   bool take(Request& r, RetryBudget::For what) {
     if (auto taken = budget_.take(what)) r.extra.emplace(std::move(*taken));
     return r.extra.has_value();
@@ -188,13 +194,13 @@ class RetrySimulation {
     const auto untried = all() - r->tried;
     const auto target =
         retry_target(untried - avoided(*r), untried, standings_.groups(), budget_.saved() > 0);
-    if (target.on == RetryTarget::On::news) {
+    const bool free = target.on == RetryTarget::On::nothing;
+    if (target.on == RetryTarget::On::news || (free && !budget_.bears_proven())) {
       if (!std::exchange(r->waits, true)) standings_.wait_begins();
       waiting_.push_back(r);
       return;
     }
     if (std::exchange(r->waits, false)) standings_.wait_ends();
-    const bool free = target.on == RetryTarget::On::nothing;
     if (!take(*r, free ? RetryBudget::For::proven : RetryBudget::For::untried)) return give_up(*r);
     r->among = target.among;
     attempt(r, false);
