@@ -521,14 +521,14 @@ constexpr std::array kTableKeys{
 
 /// The field as one of `Owner`, which inherits `Scope`. Both variants have the same alternatives.
 template <class Owner, class Scope, std::size_t kAt = 1>
-consteval Field<Owner> field_in(const Field<I>& field) {
-  if constexpr (kAt == std::variant_size_v<Field<I>>) {
+consteval KeyField<Owner> field_in(const KeyField<I>& field) {
+  if constexpr (kAt == std::variant_size_v<KeyField<I>>) {
     return {};
   } else {
     const auto* member = std::get_if<kAt>(&field);
     if (member == nullptr) return field_in<Owner, Scope, kAt + 1>(field);
-    return static_cast<std::variant_alternative_t<kAt, Field<Owner>>>(
-        static_cast<std::variant_alternative_t<kAt, Field<Scope>>>(*member));
+    return static_cast<std::variant_alternative_t<kAt, KeyField<Owner>>>(
+        static_cast<std::variant_alternative_t<kAt, KeyField<Scope>>>(*member));
   }
 }
 

@@ -32,7 +32,7 @@ using FieldOf =
                  std::vector<std::string> Owner::*, Located<Values> Owner::*...,
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
-using Field =
+using KeyField =
     FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
             LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, MemorySize, double>;
@@ -51,7 +51,7 @@ inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>  ? L
 template <class Owner>
 struct Key {
   std::string_view name;
-  Field<Owner> field;
+  KeyField<Owner> field;
   std::string_view meaning;
   Bounds bounds{};
   std::string_view unset{};     ///< what holds when an optional field or a list is not set

@@ -18,14 +18,21 @@ void PrintTo(Anew anew, std::ostream* out) {
 }
 
 /// Settings that a shard is made from, and what another value of each makes anew. All others leave
-/// it as it is.
+/// it as it is. A read preference changes the default of ha_strategy.
 const std::map<std::string_view, Anew> kPartsOfAShard{
-    {"ha_strategy", Anew::mirrors},         {"ping_type", Anew::mirrors},
-    {"ping_path", Anew::mirrors},           {"karma_compound", Anew::mirrors},
-    {"dead_after", Anew::mirrors},          {"ha_ping_interval", Anew::mirrors},
-    {"tags_in_flat", Anew::mirrors},        {"retry_budget_percent", Anew::protection},
-    {"retry_budget_min", Anew::protection}, {"breaker", Anew::protection},
-    {"breaker_reads", Anew::protection},    {"breaker_writes", Anew::protection},
+    {"ha_strategy", Anew::mirrors},
+    {"read_preference", Anew::mirrors},
+    {"ping_type", Anew::mirrors},
+    {"ping_path", Anew::mirrors},
+    {"karma_compound", Anew::mirrors},
+    {"dead_after", Anew::mirrors},
+    {"ha_ping_interval", Anew::mirrors},
+    {"tags_in_flat", Anew::mirrors},
+    {"retry_budget_percent", Anew::protection},
+    {"retry_budget_min", Anew::protection},
+    {"breaker", Anew::protection},
+    {"breaker_reads", Anew::protection},
+    {"breaker_writes", Anew::protection},
     {"breaker_window", Anew::protection},
 };
 
