@@ -85,12 +85,15 @@ void RetryBudget::take_over(const RetryBudget& before) {
   saved_ = std::min(owed < 0 ? owed : saved, most_saved());
 }
 
-std::uint32_t RetryBudget::saved() const {
+std::int64_t RetryBudget::saved_or_owed() const {
   const auto added = added_up_.load(relaxed);
   const auto all = ended();
   const auto more = all > added ? static_cast<std::int64_t>((all - added) * rules_.percent) : 0;
-  const auto now = std::min(saved_.load(relaxed) + more, most_saved());
-  return static_cast<std::uint32_t>(std::max<std::int64_t>(now, 0) / kAttempt);
+  return std::min(saved_.load(relaxed) + more, most_saved());
+}
+
+std::uint32_t RetryBudget::saved() const {
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(saved_or_owed(), 0) / kAttempt);
 }
 
 /// Saves what the requests bring that have ended since the last time.
@@ -108,9 +111,10 @@ std::uint32_t RetryBudget::most_extras() const {
                   static_cast<std::uint32_t>(std::min<std::uint64_t>(share, UINT32_MAX)));
 }
 
-bool RetryBudget::bears_proven() const {
-  const auto unpaid = unpaid_.load(relaxed);
-  return unpaid == 0 || unpaid < saved() + std::uint64_t{live()} * rules_.percent / 100;
+bool RetryBudget::bears_another() const {
+  const std::int64_t unpaid = unpaid_.load(relaxed);
+  const auto to_come = std::int64_t{live()} * rules_.percent;  // in hundredths, too
+  return unpaid == 0 || (unpaid + 1) * kAttempt <= saved_or_owed() + to_come;
 }
 
 std::optional<RetryBudget::Extra> RetryBudget::take(For what) {

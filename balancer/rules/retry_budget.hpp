@@ -63,7 +63,7 @@ void write(StatsWriter& out, const RetryBudgetStatus& budget);
 /// workers together. A retry onto a mirror that works (retry_target.hpp says which do) needs
 /// no consent, but is paid for afterwards if it fails, on credit if it must be. Any other
 /// extra attempt needs the consent of two accounts. Where many requests fail at one moment the free
-/// retries go out in turns (bears_proven()): the first ones show whether the mirrors still work.
+/// retries go out in turns (bears_another()): the first ones show whether the mirrors still work.
 ///
 /// *In flight*: there are at most `percent` of the live requests, and `at_least`, at a time. That
 /// holds extra attempts back while they are slow, but requests that fail fast leave few in flight
@@ -141,9 +141,9 @@ class RetryBudget {
     untried,  ///< a retry at once at a mirror this request has not asked yet
     other,    ///< further retries, and hedges
   };
-  /// Whether a retry onto a mirror that works may be made now: as many are under way at a time as
-  /// could be paid for if all of them failed, and one in any case. Else one that ends soon tells.
-  bool bears_proven() const;
+  /// Whether another retry may go out while as many onto mirrors that work are under way: all that
+  /// are could be paid for if they failed, or there is none. Else one that ends soon will tell.
+  bool bears_another() const;
   /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
   std::optional<Extra> take(For what);
   /// Whether take() would give one now. For hedges that are only worth preparing then.
@@ -161,6 +161,7 @@ class RetryBudget {
   static constexpr std::int64_t kAttempt = 100;  // what is saved is counted in hundredths
   std::int64_t most_saved() const { return rules_.saved * kAttempt; }
   std::uint64_t ended() const;
+  std::int64_t saved_or_owed() const;
   void add_up_ended();
   void give_back(bool paid, bool succeeded);
   void save(std::int64_t hundredths);

@@ -246,9 +246,10 @@ void AttemptLines::ask_elsewhere(Line& line) {
     const auto target =
         retry_target(preferred, open, protection.standings.groups(), protection.budget.saved() > 0);
     if (target.among != preferred) line.memory.among = target.among;
-    if (target.on == On::nothing && protection.budget.bears_proven())
+    const auto& budget = protection.budget;
+    if (target.on == On::nothing && budget.bears_another())
       return consented(line, take_extra(line, RetryBudget::For::proven));
-    if (target.on == On::budget)
+    if (target.on == On::budget && (budget.bears_another() || budget.saved() == 0))
       return consented(line, take_extra(line, RetryBudget::For::untried));
     if (!wait_for_standing(line)) return;
   }

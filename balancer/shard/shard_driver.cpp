@@ -185,7 +185,7 @@ void ShardDriver::reject(std::string why) {
   slot.unsettled = false;
   settle(slot);
   finished_ = false;
-  handle(event::Rejected{std::move(why)}, Loop::now());
+  handle(event::Rejected{why}, Loop::now());
 }
 
 void ShardDriver::cancel() {
@@ -202,14 +202,13 @@ void ShardDriver::settle() {
   for (const auto& other : others_) settle(*other);
 }
 
-void ShardDriver::settle(Slot& slot) {
+void ShardDriver::settle_used(Slot& slot) {
   if (std::exchange(slot.unsettled, false)) {
     const AttemptEnd end{
         .outcome = slot.end->outcome, .took = slot.end->took, .connect = slot.end->connect};
     record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), end);
   }
   slot.rest.reset();
-  if (!slot.end) return;
   auto& reply = slot.end->reply;
   if (reply.head_size == 0 && reply.bytes.empty()) return;  // there never was one
   worker_.loop.buffers.give(std::move(reply.bytes));
@@ -225,8 +224,7 @@ std::unique_ptr<RestOfReply>& ShardDriver::rest() {
   return slot(result().slot).rest;
 }
 
-ShardDriver::Slot& ShardDriver::slot(std::size_t number) {
-  if (number == 0) return first_;
+ShardDriver::Slot& ShardDriver::other_slot(std::size_t number) {
   while (others_.size() < number) others_.push_back(std::make_unique<Slot>());
   return *others_[number - 1];
 }

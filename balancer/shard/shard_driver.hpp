@@ -75,10 +75,14 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   Task<void> wait();
   void wait_ended();
   void finish();
-  void settle(Slot& slot);
+  void settle(Slot& slot) {
+    if (slot.end) settle_used(slot);
+  }
+  void settle_used(Slot& slot);
   void log_retry(const action::Send& send);
   bool is_over() const { return place_.query.stopped || cancelled_; }
-  Slot& slot(std::size_t number);
+  Slot& slot(std::size_t number) { return number == 0 ? first_ : other_slot(number); }
+  Slot& other_slot(std::size_t number);
   ShardMoment moment(TimePoint now);
 
   // ShardMirrors

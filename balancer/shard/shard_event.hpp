@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "balancer/core/refusal.hpp"
@@ -53,7 +54,7 @@ struct SeatFreed {
 struct Cancelled {};
 /// The reply of a request that had finished could not be merged.
 struct Rejected {
-  std::string why;
+  std::string_view why;
 };
 }  // namespace event
 using ShardEvent = std::variant<event::Started, event::AttemptEnded, event::TimePassed, event::News,

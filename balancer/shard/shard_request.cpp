@@ -30,7 +30,7 @@ void ShardRequest::take(const event::Rejected& rejected) {
   race_.reset();
   quorum_.reset();
   finished_ = false;
-  reply_rejected(rejected.why);
+  reply_rejected(std::string(rejected.why));
 }
 
 /// One line, a race, or a quorum.

@@ -195,7 +195,8 @@ class RetrySimulation {
     const auto target =
         retry_target(untried - avoided(*r), untried, standings_.groups(), budget_.saved() > 0);
     const bool free = target.on == RetryTarget::On::nothing;
-    if (target.on == RetryTarget::On::news || (free && !budget_.bears_proven())) {
+    const bool waits = !budget_.bears_another() && (free || budget_.saved() > 0);
+    if (target.on == RetryTarget::On::news || waits) {
       if (!std::exchange(r->waits, true)) standings_.wait_begins();
       waiting_.push_back(r);
       return;
