@@ -81,8 +81,14 @@ void Pool::give(ConnectionPtr connection) {
 bool Pool::to_be_watched() const {
   const auto quiet = agent_->counts.quiet.load(std::memory_order_relaxed);
   if (quiet >= kQuietAnswers) return false;
-  const auto at_rest = idle_.size() + watched_.size() + connecting_;
-  return quiet < kFirstAnswers || !waiting_.empty() || local_ > at_rest + 1;
+  return quiet < kFirstAnswers || !waiting_.empty() || in_use() > 1;
+}
+
+/// Whether so many requests have connections to come that are watched. While one request comes
+/// after the other, one connection is enough for them.
+bool Pool::waits_for_watched(std::size_t requests) const {
+  if (watched_.size() < requests) return false;
+  return in_use() == 0 || local_ >= kFewConnections;
 }
 
 void Pool::watch(ConnectionPtr connection) {
@@ -299,9 +305,8 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
   using Result = std::expected<Taken, NoConnection>;
   if (from == From::idle)
     if (auto idle = take_idle()) co_return Result(Taken{std::move(idle), /*reused=*/true, {}});
-  // A connection that is watched will be free sooner than a new one is of use.
   const auto opens = [this, from](std::size_t requests) {
-    return (from == From::fresh || watched_.size() < requests) && try_open();
+    return (from == From::fresh || !waits_for_watched(requests)) && try_open();
   };
   if (!waiting_.empty() || !opens(1)) {
     Place place(*this, stop);

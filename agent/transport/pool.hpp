@@ -47,9 +47,9 @@ inline constexpr const char* kUnreachable = "cannot be reached: a ping got no an
 /// the answer to all requests that wait: what refused one refuses them all.
 ///
 /// The first connections of an agent are not handed on at once: what comes late behind an answer
-/// would be taken for the next one. They are watched for kWatched first, and requests wait for
-/// them, until nothing came behind kFirstAnswers of the agent; while several requests are under way
-/// behind kQuietAnswers.
+/// would be taken for the next one. They are watched for kWatched first, until nothing came behind
+/// kFirstAnswers of the agent; while several requests are under way behind kQuietAnswers. Meanwhile
+/// new ones are opened, up to kFewConnections; else requests wait for those that are watched.
 class Pool final : ConnectionLimits::Member {
  public:
   /// The limits live as long as the agent, or as the pool.
@@ -58,9 +58,10 @@ class Pool final : ConnectionLimits::Member {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  static constexpr std::uint32_t kFirstAnswers = 4;
+  static constexpr std::uint32_t kFirstAnswers = 2;
   static constexpr std::uint32_t kQuietAnswers = 32;
-  static constexpr Micros kWatched{10'000};
+  static constexpr std::uint32_t kFewConnections = 32;
+  static constexpr Micros kWatched{20'000};
 
   struct Taken {
     ConnectionPtr connection;
@@ -115,7 +116,10 @@ class Pool final : ConnectionLimits::Member {
   };
   ConnectionPtr idle_one();
   bool distrusted() const;
+  /// Of the established connections those that serve a request.
+  std::size_t in_use() const { return local_ - connecting_ - idle_.size() - watched_.size(); }
   bool to_be_watched() const;
+  bool waits_for_watched(std::size_t requests) const;
   void watch(ConnectionPtr connection);
   void end_watches();
   void set_watch_timer();

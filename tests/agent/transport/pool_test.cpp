@@ -54,19 +54,40 @@ TEST_F(Pools, GiveTheYoungestIdleConnectionFirst) {
 TEST_F(Pools, WatchTheFirstConnectionsBeforeOthersGetThem) {
   auto& quiet = at.agent->counts.quiet;
   quiet = 0;
-  const auto in_use = at.connection();
-  for (std::uint32_t i = 0; i < Pool::kQuietAnswers; ++i) {
-    at.pool.give(at.connection());
-    EXPECT_FALSE(at.pool.take_idle());
-    EXPECT_EQ(at.pool.idle(), 1u);
-  }
-  EXPECT_EQ(at.open(), 2u);  // who needs a connection waited for the one that was watched
-  ASSERT_TRUE(turn_until(at.loop, [&] { return quiet == Pool::kQuietAnswers; }));
   at.pool.give(at.connection());
-  const auto handed_on = at.pool.take_idle();
-  ASSERT_TRUE(handed_on);
-  handed_on->close();
-  in_use->close();
+  EXPECT_FALSE(at.pool.take_idle());
+  EXPECT_EQ(at.pool.idle(), 1u);
+  auto same = at.connection();
+  EXPECT_EQ(at.open(), 1u);  // the only request waited for the one that was watched
+  EXPECT_EQ(quiet, 1u);
+  // While several are under way new ones are opened instead.
+  auto other = at.connection();
+  at.pool.give(std::move(same));
+  auto third = at.connection();
+  EXPECT_EQ(at.open(), 3u);
+  at.pool.give(std::move(other));
+  EXPECT_EQ(at.pool.idle(), 2u);
+  ASSERT_TRUE(turn_until(at.loop, [&] { return quiet == 3; }));
+  // Behind many answers nothing came.
+  quiet = Pool::kQuietAnswers;
+  at.pool.give(std::move(third));
+  EXPECT_EQ(at.pool.idle(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    const auto handed_on = at.pool.take_idle();
+    ASSERT_TRUE(handed_on);
+    handed_on->close();
+  }
+}
+
+TEST_F(Pools, WaitForWatchedConnectionsWhereManyAreOpen) {
+  at.agent->counts.quiet = 0;
+  std::vector<ConnectionPtr> all;
+  for (std::uint32_t i = 0; i < Pool::kFewConnections; ++i) all.push_back(at.connection());
+  at.pool.give(std::move(all.back()));
+  all.pop_back();
+  all.push_back(at.connection());
+  EXPECT_EQ(at.open(), Pool::kFewConnections);
+  for (const auto& connection : all) connection->close();
 }
 
 TEST_F(Pools, DoNotWatchAConnectionWithoutOthersForLong) {
