@@ -84,13 +84,6 @@ bool Pool::to_be_watched() const {
   return quiet < kFirstAnswers || !waiting_.empty() || in_use() > 1;
 }
 
-/// Whether so many requests have connections to come that are watched. While one request comes
-/// after the other, one connection is enough for them.
-bool Pool::waits_for_watched(std::size_t requests) const {
-  if (watched_.size() < requests) return false;
-  return in_use() == 0 || local_ >= kFewConnections;
-}
-
 void Pool::watch(ConnectionPtr connection) {
   watched_.push_back({std::move(connection), Loop::now() + kWatched});
   set_watch_timer();

@@ -119,7 +119,11 @@ class Pool final : ConnectionLimits::Member {
   /// Of the established connections those that serve a request.
   std::size_t in_use() const { return local_ - connecting_ - idle_.size() - watched_.size(); }
   bool to_be_watched() const;
-  bool waits_for_watched(std::size_t requests) const;
+  /// Whether so many requests have connections to come that are watched. While one request comes
+  /// after the other, one connection is enough for them.
+  bool waits_for_watched(std::size_t requests) const {
+    return watched_.size() >= requests && (in_use() == 0 || local_ >= kFewConnections);
+  }
   void watch(ConnectionPtr connection);
   void end_watches();
   void set_watch_timer();

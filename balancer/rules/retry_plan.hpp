@@ -157,10 +157,6 @@ class RetryLoop {
   RetryLoop(const RetryRules& rules, const RetrySubject& subject)
       : rules_(rules), subject_(subject) {}
 
-  /// Its subject is to be filled in where it lies, before after() is called the first time.
-  explicit RetryLoop(const RetryRules& rules) : rules_(rules) {}
-  RetrySubject& subject() { return subject_; }
-
   /// To be called once for each attempt, answered or not; after a final decision no more. `left`
   /// until the query's deadline; `jitter` in [0, 1), drawn anew; `bucket` of the mirror set, may be
   /// missing. A decision to go on counts the next attempt as made.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kForwardedFor = "X-Forwarded-For";
 
-/// Whom the request came from: those the client names, and then the client.
+/// The addresses that forwarded the request: those in the client's own field, then the client.
 std::string forwarded_for(const Query& query) {
   std::string names;
   for (const auto& field : query.head.all())

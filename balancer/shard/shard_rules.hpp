@@ -10,7 +10,7 @@
 
 namespace karmad {
 
-/// What holds for one shard request from its begin to its end: whom it may ask, how often, and for
+/// What holds for one shard request from begin to end: which mirrors it may ask, how often, and for
 /// how long. Plain values; what the pointers refer to outlives the request.
 struct ShardRules {
   ShardRules() {}  // NOLINT: with `= default` it would be filled with zeros first

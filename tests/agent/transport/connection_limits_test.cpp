@@ -188,8 +188,8 @@ TEST_F(SharedLimits, OfAReloadTakeEffectForThoseWhoWait) {
 
 // What refused one worker's connect is the answer to those of the other workers who wait for it.
 TEST(SharedLimitsWithoutAnAgent, TellAllWorkersThatItRefuses) {
-  ClosedPort nobody;
-  Workers at(nobody.port(), 4, {.connecting = 1});
+  ClosedPort closed;
+  Workers at(closed.port(), 4, {.connecting = 1});
   for (unsigned i = 0; i < 400; ++i) at.take(i % 4);
   ASSERT_TRUE(at.turn_all([&] {
     return std::ranges::all_of(at.takings, [](const auto& taking) { return taking->done(); });

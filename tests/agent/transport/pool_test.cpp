@@ -215,8 +215,8 @@ struct Crowd {
 // One refusal is the answer to all who wait: however many, nobody looks again by a clock, and
 // nobody is told from within another one's end.
 TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
-  ClosedPort nobody;
-  AgentAt at(nobody.port());
+  ClosedPort closed;
+  AgentAt at(closed.port());
   at.agent->connections.change({.connecting = 2});
   Crowd crowd(at, 20'000);
   EXPECT_EQ(at.agent->counts.waiting, 20'000u - 2);
@@ -235,9 +235,9 @@ TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
 // One connection is open, nobody listens any more: whoever waits gets the one there is.
 TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
   auto lasting = at.connection();
-  ClosedPort nobody;
+  ClosedPort closed;
   Endpoint nowhere = asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(),
-                                             static_cast<std::uint16_t>(nobody.port()));
+                                             static_cast<std::uint16_t>(closed.port()));
   at.agent->endpoints({nowhere});
   at.agent->connections.change({.connections = 2, .connecting = 1});
   std::vector<int> order;
@@ -339,8 +339,8 @@ TEST(PoolOfASlowAgent, EstablishesFewConnectionsAtATime) {  // SD-025
 }
 
 TEST(PoolWithoutAnAgent, SaysThatConnectingFailedAndWhy) {
-  ClosedPort nobody;
-  AgentAt at(nobody.port());
+  ClosedPort closed;
+  AgentAt at(closed.port());
   Stop stop(at.loop);
   const auto taken = at.take(From::idle, stop);
   ASSERT_FALSE(taken);
