@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   // Others are read once the server opens; of these an early one shall not end the process.
   for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
 
-  auto loaded = load(path, real_surroundings(), FileKind::any, judge);
+  auto loaded = load(path, real_environment(), FileKind::any, judge);
   if (!loaded.settings) return report(loaded.problems);
   if (check) {
     for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';

@@ -54,7 +54,7 @@ void look_up_names(const Topology& topology) {
       set_unresolved(*agent, fmt::format("there is no answer yet to the look-up of the name '{}'",
                                          agent->address.host));
     // Dead from the start: strategies that look at errors use it only when no other mirror is left.
-    agent->vitals.errors_in_a_row = topology.settings.dead_after.value + 1;
+    agent->counters.errors_in_a_row = topology.settings.dead_after.value + 1;
     spdlog::warn("agent {}: {}; it is looked up until it is known", agent->name,
                  *agent->unresolved());
   }
@@ -66,7 +66,7 @@ void NameFinder::adopt(const Topology& topology) {
   };
   for (auto search = searches_.begin(); search != searches_.end();) {
     const auto current = search++;  // it removes itself
-    if (!wanted(current->agent)) current->stop.request(Why::cancelled);
+    if (!wanted(current->agent)) current->stop.request(StopReason::cancelled);
   }
   for (const auto& agent : topology.agents) {
     if (stopped_ || agent->endpoints()) continue;
@@ -77,7 +77,7 @@ void NameFinder::adopt(const Topology& topology) {
 
 void NameFinder::stop() {
   stopped_ = true;
-  while (!searches_.empty()) searches_.front().stop.request(Why::cancelled);
+  while (!searches_.empty()) searches_.front().stop.request(StopReason::cancelled);
 }
 
 Task<void> NameFinder::find(Place search) {
@@ -87,7 +87,7 @@ Task<void> NameFinder::find(Place search) {
     if (stop.requested()) break;
     if (found) {
       agent->endpoints(*std::move(found));
-      agent->vitals.errors_in_a_row = 0;
+      agent->counters.errors_in_a_row = 0;
       spdlog::info("agent {}: its name is known now", agent->name);
     } else {
       set_unresolved(*agent, found.error());

@@ -161,7 +161,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   process_.max_connections =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
-  topology_ = Topology::build(settings_, surroundings(), nullptr, problems);
+  topology_ = Topology::build(settings_, environment(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   topology_->apply_limits();
   limit_memory();
@@ -215,7 +215,7 @@ Task<void> Server::upkeep() {
   auto& worker = *workers_.front();
   unsigned rounds = 0;
   while (!upkeep_->requested()) {
-    for (const auto& agent : worker.topology()->agents) agent->seats.refresh(Loop::now());
+    for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
     set_watches_.look(*worker.topology(), Loop::now());
@@ -274,7 +274,7 @@ int Server::run() {
       if (i != 0) return;
       admission_->stop();
       finder_->stop();
-      upkeep_->request(Why::cancelled);
+      upkeep_->request(StopReason::cancelled);
     };
   }
   std::vector<std::thread> threads;
@@ -355,11 +355,11 @@ void Server::reload() {
   reopen_logs();
   // A pipe could keep this thread waiting, and with it the signals that end the process.
   auto loaded =
-      load(config_path_, real_surroundings(), FileKind::regular, judge_with(hooks_.dialects));
+      load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
   std::shared_ptr<const Topology> next;
   if (loaded.settings)
-    next = Topology::build(*loaded.settings, surroundings(), topology_.get(), loaded.problems);
+    next = Topology::build(*loaded.settings, environment(), topology_.get(), loaded.problems);
   if (!next) {
     for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
     spdlog::error("reload: the configuration has errors; the old one stays");

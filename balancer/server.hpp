@@ -62,7 +62,7 @@ class Server {
   void limit_memory();
   Task<void> upkeep();
   void ping_as(const Topology& topology);
-  Topology::Surroundings surroundings() {
+  Topology::Environment environment() {
     return {.registry = *registry_,
             .workers = workers_wanted_,
             .loops = loops_,

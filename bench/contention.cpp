@@ -58,17 +58,17 @@ void request(benchmark::State& state, std::string_view strategy) {
   auto& [loops, set, protection] = shared(strategy);
   const auto worker = static_cast<unsigned>(state.thread_index());
   SeededRandom random(worker + 1);
-  AttemptEnd end;
-  end.outcome = Outcome::answered;
-  end.took = Micros(700);
+  AttemptResult result;
+  result.outcome = Outcome::answered;
+  result.took = Micros(700);
   for (auto _ : state) {
     const RetryBudget::Live live(protection.budget, worker);
     auto& mirror = (*set)[set->pick({}, worker, random)->mirror];
     {
-      const Flight flight(mirror.agent->vitals.in_flight);
+      const Flight flight(mirror.agent->counters.in_flight);
       benchmark::DoNotOptimize(&mirror);
     }
-    record(mirror, set->failure_floor(), worker, kNow, end);
+    record(mirror, set->failure_floor(), worker, kNow, result);
   }
   state.SetItemsProcessed(state.iterations());
 }

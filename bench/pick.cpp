@@ -59,12 +59,12 @@ SetPicture pictured(std::size_t count) {
 }
 
 void pick(benchmark::State& state, std::string_view name, const std::vector<MirrorView>& mirrors,
-          const SetPicture& picture, const Question& question) {
+          const SetPicture& picture, const SelectionCriteria& criteria) {
   const auto strategy = make_strategy(name, {});
   SeededRandom random(1);
   const auto before = allocations();
   for (auto _ : state)
-    benchmark::DoNotOptimize(select(question, picture, mirrors, *strategy, random));
+    benchmark::DoNotOptimize(select(criteria, picture, mirrors, *strategy, random));
   // The loop's own bookkeeping allocates nothing either.
   if (allocations() != before) state.SkipWithError("a pick allocated memory");
 }

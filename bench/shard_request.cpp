@@ -37,21 +37,21 @@ class OfASet final : public ShardMirrors {
   std::string_view name(std::size_t mirror) const override { return (*set_)[mirror].agent->name; }
   std::string last_error(std::size_t) const override { return {}; }
   Candidates failing() const override { return {}; }
-  std::optional<Pick> pick(const Question& question, bool by_share,
+  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
                            RandomSource& random) const override {
-    return by_share ? set_->pick_by_share(question, 0, random) : set_->pick(question, 0, random);
+    return by_share ? set_->pick_by_share(criteria, 0, random) : set_->pick(criteria, 0, random);
   }
-  Candidates acceptable(const Question& question) const override {
-    return set_->acceptable(question, 0);
+  Candidates acceptable(const SelectionCriteria& criteria) const override {
+    return set_->acceptable(criteria, 0);
   }
   bool pinged() const override { return true; }
   bool closed() const override { return false; }
   Candidates full() const override { return set_->full(); }
   bool limited() const override { return false; }
-  bool try_take_seat(std::size_t mirror) override {
-    return (*set_)[mirror].agent->seats.try_take().has_value();
+  bool try_take_slot(std::size_t mirror) override {
+    return (*set_)[mirror].agent->slots.try_take().has_value();
   }
-  SeatLine& line() override { return set_->line(); }
+  WaitQueue& line() override { return set_->line(); }
   std::uint64_t longest_line() const override { return 0; }
   HedgeConditions hedge_conditions() const override { return {}; }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 

@@ -36,7 +36,7 @@ bool is_table_name(std::string_view name) {
 
 class AgentLineReader {
  public:
-  AgentLineReader(const Passage& line, Problems& problems, Problems& notices,
+  AgentLineReader(const SourceText& line, Problems& problems, Problems& notices,
                   ShardSettings line_above, MirrorSettings mirror_above)
       : line_(line),
         text_(line.text()),
@@ -279,7 +279,7 @@ class AgentLineReader {
         nearest = mirror->tables;
   }
 
-  const Passage& line_;
+  const SourceText& line_;
   const std::string& text_;
   Problems& problems_;
   Problems& notices_;
@@ -289,7 +289,7 @@ class AgentLineReader {
 
 }  // namespace
 
-std::optional<ShardSettings> parse_agent_line(const Passage& line, std::string_view own_table,
+std::optional<ShardSettings> parse_agent_line(const SourceText& line, std::string_view own_table,
                                               Problems& problems, Problems& notices,
                                               ShardSettings line_above,
                                               MirrorSettings mirror_above) {

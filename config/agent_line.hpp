@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "config/agent_options.hpp"
-#include "config/passage.hpp"
 #include "config/settings.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 
@@ -15,7 +15,7 @@ namespace karmad {
 /// its own options, the one at the end of the line those that hold for all mirrors. They win over
 /// `line_above` and `mirror_above`, what is inherited. All mistakes are reported, each at its
 /// character; then there is no shard. HA-026.
-std::optional<ShardSettings> parse_agent_line(const Passage& line, std::string_view own_table,
+std::optional<ShardSettings> parse_agent_line(const SourceText& line, std::string_view own_table,
                                               Problems& problems, Problems& notices,
                                               ShardSettings line_above = {},
                                               MirrorSettings mirror_above = {});

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 11> kOptions{
 
 class OptionsReader {
  public:
-  OptionsReader(const Passage& options, OptionsOf whose, MirrorSettings& mirror,
+  OptionsReader(const SourceText& options, OptionsOf whose, MirrorSettings& mirror,
                 ShardSettings& line, Problems& problems)
       : options_(options),
         text_(options.text()),
@@ -196,7 +196,7 @@ class OptionsReader {
     return std::nullopt;
   }
 
-  const Passage& options_;
+  const SourceText& options_;
   const std::string_view text_;
   OptionsOf whose_;
   MirrorSettings& mirror_;
@@ -250,7 +250,7 @@ class OptionsText {
 
 }  // namespace
 
-void read_agent_options(const Passage& options, OptionsOf whose, MirrorSettings& mirror,
+void read_agent_options(const SourceText& options, OptionsOf whose, MirrorSettings& mirror,
                         ShardSettings& line, Problems& problems) {
   OptionsReader(options, whose, mirror, line, problems).run();
 }

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "config/passage.hpp"
 #include "config/settings.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 
@@ -18,7 +18,7 @@ enum class OptionsOf : std::uint8_t { mirror, line, either };
 
 /// Reads what stands between the brackets, `name=value,name=value`, into the mirror or the line.
 /// All mistakes are reported, each at its character.
-void read_agent_options(const Passage& options, OptionsOf whose, MirrorSettings& mirror,
+void read_agent_options(const SourceText& options, OptionsOf whose, MirrorSettings& mirror,
                         ShardSettings& line, Problems& problems);
 
 /// The text from which the options of a mirror in this table are read; empty when it has none.

@@ -19,7 +19,7 @@ bool is_variable_name(std::string_view name) {
 
 class Expander {
  public:
-  Expander(const std::string& file, std::string_view text, const Environment& environment,
+  Expander(const std::string& file, std::string_view text, const VariableLookup& environment,
            std::size_t at_most, Problems& problems)
       : file_(file),
         text_(text),
@@ -28,7 +28,7 @@ class Expander {
         problems_(problems),
         out_(file) {}
 
-  Passage run() {
+  SourceText run() {
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);  // byte order mark
     while (next_ < text_.size() && out_.size() <= at_most_ && problems_.size() < kEnoughProblems)
       step();
@@ -71,7 +71,7 @@ class Expander {
     }
     const char c = peek(1);
     if (c == '#' || c == '{' || c == '}' || c == '$') {
-      out_.add(c, line_, column_ + 1, Passage::Role::literal);
+      out_.add(c, line_, column_ + 1, SourceText::Role::literal);
       return skip(2);
     }
     out_.add('\\', line_, column_);
@@ -108,10 +108,10 @@ class Expander {
 
   const std::string& file_;
   std::string_view text_;
-  const Environment& environment_;
+  const VariableLookup& environment_;
   std::size_t at_most_;
   Problems& problems_;
-  Passage out_;
+  SourceText out_;
   std::size_t next_ = 0;
   unsigned line_ = 1;
   unsigned column_ = 1;
@@ -119,8 +119,8 @@ class Expander {
 
 }  // namespace
 
-Passage expand(const std::string& file, std::string_view text, const Environment& environment,
-               std::size_t at_most, Problems& problems) {
+SourceText expand(const std::string& file, std::string_view text, const VariableLookup& environment,
+                  std::size_t at_most, Problems& problems) {
   return Expander(file, text, environment, at_most, problems).run();
 }
 

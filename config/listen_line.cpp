@@ -51,7 +51,7 @@ bool is_protocol_field(const Field& field) {
 
 }  // namespace
 
-std::optional<Listen> parse_listen(const Passage& line, Problems& problems, Problems& notices) {
+std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, Problems& notices) {
   const auto problem = [&](std::size_t offset, std::string message) {
     problems.push_back({line.place(offset), std::move(message)});
     return std::nullopt;

@@ -2,13 +2,13 @@
 
 #include <optional>
 
-#include "config/passage.hpp"
 #include "config/settings.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 
 /// Reads `[host:]port[:protocol]` or `/path[:protocol]`. Ours are lines without a protocol and
 /// `http`; those of the search server's other protocols give a notice, `https` is a problem.
-std::optional<Listen> parse_listen(const Passage& line, Problems& problems, Problems& notices);
+std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, Problems& notices);
 
 }  // namespace karmad

@@ -29,10 +29,10 @@ void put_in_order(Problems& problems) {
 
 }  // namespace
 
-Loaded load(const std::string& path, const Surroundings& surroundings, FileKind kind,
+Loaded load(const std::string& path, const Environment& environment, FileKind kind,
             const Judge& judge) {
   Loaded loaded;
-  const auto tree = parse(path, kind, surroundings, repeats, loaded.problems);
+  const auto tree = parse(path, kind, environment, repeats, loaded.problems);
   auto settings = read(tree, loaded.problems);
   auto notices = std::move(settings.notices);
   check(settings, loaded.problems, notices);

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "config/environment.hpp"
 #include "config/settings.hpp"
-#include "config/surroundings.hpp"
 
 namespace karmad {
 
@@ -24,7 +24,7 @@ using Judge = std::function<void(const Settings&, Problems& problems, Problems& 
 /// of `judge` included, up to a hundred, each once, in the order of the files' lines. Never throws
 /// for anything a file can contain. `kind`: of `path`, where a pipe will do at the start; whatever
 /// it includes is a regular file.
-Loaded load(const std::string& path, const Surroundings& surroundings = real_surroundings(),
+Loaded load(const std::string& path, const Environment& environment = real_environment(),
             FileKind kind = FileKind::any, const Judge& judge = {});
 
 }  // namespace karmad

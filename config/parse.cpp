@@ -9,7 +9,7 @@
 
 #include "config/closest.hpp"
 #include "config/expand.hpp"
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 
@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 class Parser {
  public:
-  Parser(const Surroundings& surroundings, Repeats repeats, Problems& problems)
-      : surroundings_(surroundings), repeats_(repeats), problems_(problems) {}
+  Parser(const Environment& environment, Repeats repeats, Problems& problems)
+      : environment_(environment), repeats_(repeats), problems_(problems) {}
 
   Tree run(const std::string& path, FileKind kind) {
     read_file(path, kind, {});
@@ -35,7 +35,7 @@ class Parser {
   void read_file(const std::string& path, FileKind kind, const Place& included_at) {
     if (++files_ > kMostConfigFiles)
       return problem(included_at, fmt::format("more than {} files are included", kMostConfigFiles));
-    const auto text = surroundings_.read_file(path, kLargestConfigFile, kind);
+    const auto text = environment_.read_file(path, kLargestConfigFile, kind);
     if (!text)
       return problem(included_at, fmt::format("{} cannot be read: {}", path, text.error()));
     if (text->find('\0') != std::string::npos)
@@ -49,8 +49,7 @@ class Parser {
                      "its output as the configuration");
     }
     open_.push_back(path);
-    const auto expanded =
-        expand(path, *text, surroundings_.environment, kLargestConfigFile, problems_);
+    const auto expanded = expand(path, *text, environment_.variable, kLargestConfigFile, problems_);
     for (auto& statement : read_sections(expanded, problems_)) {
       if (problems_.size() >= kEnoughProblems) break;
       if (const auto* include = std::get_if<Include>(&statement))
@@ -66,7 +65,7 @@ class Parser {
       return problem(include.at,
                      fmt::format("files include each other more than {} deep", kDeepestInclude));
     const auto pattern = (fs::path(from).parent_path() / include.pattern.text()).string();
-    auto paths = surroundings_.glob(pattern);
+    auto paths = environment_.glob(pattern);
     std::sort(paths.begin(), paths.end());
     if (paths.empty())
       tree_.notices.push_back({include.at, fmt::format("no file matches {}", in_quotes(pattern))});
@@ -150,7 +149,7 @@ class Parser {
     section.entries = std::move(all);
   }
 
-  const Surroundings& surroundings_;
+  const Environment& environment_;
   Repeats repeats_;
   Problems& problems_;
   Tree tree_;
@@ -162,9 +161,9 @@ class Parser {
 
 }  // namespace
 
-Tree parse(const std::string& path, FileKind kind, const Surroundings& surroundings,
-           Repeats repeats, Problems& problems) {
-  return Parser(surroundings, repeats, problems).run(path, kind);
+Tree parse(const std::string& path, FileKind kind, const Environment& environment, Repeats repeats,
+           Problems& problems) {
+  return Parser(environment, repeats, problems).run(path, kind);
 }
 
 }  // namespace karmad

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/environment.hpp"
 #include "config/sections.hpp"
-#include "config/surroundings.hpp"
 
 namespace karmad {
 
@@ -27,7 +27,7 @@ using Repeats = bool (*)(SectionKind kind, std::string_view key);
 /// Reads `path` and what it includes. A key set by a child drops the parent's value, or its whole
 /// list; of a repeated key that is no list the first stays, with a notice.
 /// `kind`: of `path`; what is included has to be a regular file.
-Tree parse(const std::string& path, FileKind kind, const Surroundings& surroundings,
-           Repeats repeats, Problems& problems);
+Tree parse(const std::string& path, FileKind kind, const Environment& environment, Repeats repeats,
+           Problems& problems);
 
 }  // namespace karmad

@@ -42,7 +42,7 @@ bool is_word_letter(char c) {
 
 class SectionReader {
  public:
-  SectionReader(const Passage& file, Problems& problems) : file_(file), problems_(problems) {}
+  SectionReader(const SourceText& file, Problems& problems) : file_(file), problems_(problems) {}
 
   std::vector<Statement> run() {
     while (skip_space(), more()) read_statement();
@@ -214,7 +214,7 @@ class SectionReader {
   }
 
   /// Up to the end of the line, or to a closing brace that the value itself did not open.
-  Passage read_value() {
+  SourceText read_value() {
     const auto begin = next_;
     std::size_t open = 0;
     for (; next_ < file_.size() && peek() != '\n'; ++next_) {
@@ -226,7 +226,7 @@ class SectionReader {
     return trimmed(file_.slice(begin, next_));
   }
 
-  const Passage& file_;
+  const SourceText& file_;
   Problems& problems_;
   std::vector<Statement> statements_;
   std::size_t next_ = 0;
@@ -250,7 +250,7 @@ std::string_view name_of(SectionKind kind) {
   return "";
 }
 
-std::vector<Statement> read_sections(const Passage& file, Problems& problems) {
+std::vector<Statement> read_sections(const SourceText& file, Problems& problems) {
   return SectionReader(file, problems).run();
 }
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 
@@ -19,7 +19,7 @@ std::string_view name_of(SectionKind kind);
 struct Entry {
   std::string key;
   Place at;
-  Passage value;
+  SourceText value;
 };
 
 /// A section; `name` is empty for searchd, indexer and common.
@@ -38,7 +38,7 @@ struct WrittenSection {
 };
 
 struct Include {
-  Passage pattern;
+  SourceText pattern;
   Place at;
 };
 
@@ -46,6 +46,6 @@ using Statement = std::variant<WrittenSection, Include>;
 
 /// What stands in one expanded file, in order. A section with a mistake in its head is left out
 /// after the mistake was reported; its body is read all the same, for more problems.
-std::vector<Statement> read_sections(const Passage& file, Problems& problems);
+std::vector<Statement> read_sections(const SourceText& file, Problems& problems);
 
 }  // namespace karmad

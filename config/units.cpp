@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "config/closest.hpp"
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 

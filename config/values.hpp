@@ -11,7 +11,7 @@
 
 #include "config/closest.hpp"
 #include "config/keys.hpp"
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 #include "config/units.hpp"
 
 namespace karmad {

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "config/closest.hpp"
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 #include "strategies/words.hpp"
 
 namespace karmad {

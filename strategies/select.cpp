@@ -5,8 +5,9 @@
 namespace karmad {
 namespace {
 
-Candidates suitable_among(Candidates from, const Question& question, const SetPicture& picture) {
-  return question.need == nullptr ? from : suitable_for(*question.need, picture, from);
+Candidates suitable_among(Candidates from, const SelectionCriteria& criteria,
+                          const SetPicture& picture) {
+  return criteria.need == nullptr ? from : suitable_for(*criteria.need, picture, from);
 }
 
 /// What the first steps of a selection leave.
@@ -17,41 +18,41 @@ struct Narrowed {
 
 /// The tried ones are taken out before everything else, and only if nothing is suitable without
 /// them the rules are gone through again with all (SS-122).
-Narrowed narrow(const Question& question, const SetPicture& picture, MirrorViews mirrors,
+Narrowed narrow(const SelectionCriteria& criteria, const SetPicture& picture, MirrorViews mirrors,
                 const Strategy& strategy) {
-  const auto all = Candidates::first(mirrors.size()) - question.excluded;
+  const auto all = Candidates::first(mirrors.size()) - criteria.excluded;
   Narrowed narrowed;
-  narrowed.suitable = suitable_among(all, question, picture);
+  narrowed.suitable = suitable_among(all, criteria, picture);
   auto& left = narrowed.acceptable = narrowed.suitable;
-  if (!question.avoided.empty()) {
-    const auto fresh = suitable_among(all - question.avoided, question, picture);
+  if (!criteria.avoided.empty()) {
+    const auto fresh = suitable_among(all - criteria.avoided, criteria, picture);
     if (!fresh.empty()) left = fresh;
   }
   if (left.empty()) return narrowed;
   left = strategy.narrow(mirrors, left);
-  if (question.selector != nullptr) left = left & (*question.selector)(picture, left);
-  if (question.window) left = prefer_near(picture, left, *question.window);
+  if (criteria.selector != nullptr) left = left & (*criteria.selector)(picture, left);
+  if (criteria.window) left = prefer_near(picture, left, *criteria.window);
   return narrowed;
 }
 
 }  // namespace
 
-Candidates acceptable(const Question& question, const SetPicture& picture, MirrorViews mirrors,
-                      const Strategy& strategy) {
-  return narrow(question, picture, mirrors, strategy).acceptable;
+Candidates acceptable(const SelectionCriteria& criteria, const SetPicture& picture,
+                      MirrorViews mirrors, const Strategy& strategy) {
+  return narrow(criteria, picture, mirrors, strategy).acceptable;
 }
 
-std::optional<Pick> select(const Question& question, const SetPicture& picture, MirrorViews mirrors,
-                           const Strategy& strategy, RandomSource& random) {
-  const auto [suitable, acceptable] = narrow(question, picture, mirrors, strategy);
+std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& picture,
+                           MirrorViews mirrors, const Strategy& strategy, RandomSource& random) {
+  const auto [suitable, acceptable] = narrow(criteria, picture, mirrors, strategy);
   if (acceptable.empty()) return std::nullopt;
   return Pick{strategy.choose(mirrors, acceptable, random), suitable, acceptable};
 }
 
-std::optional<Pick> select_by_share(const Question& question, const SetPicture& picture,
+std::optional<Pick> select_by_share(const SelectionCriteria& criteria, const SetPicture& picture,
                                     MirrorViews mirrors, const Strategy& strategy,
                                     RandomSource& random) {
-  const auto [suitable, acceptable] = narrow(question, picture, mirrors, strategy);
+  const auto [suitable, acceptable] = narrow(criteria, picture, mirrors, strategy);
   if (acceptable.empty()) return std::nullopt;
   const auto shares = strategy.shares(mirrors, acceptable);
   auto drawn = random.uniform();

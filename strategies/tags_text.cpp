@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 #include "strategies/words.hpp"
 
 namespace karmad {

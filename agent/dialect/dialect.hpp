@@ -28,7 +28,8 @@ struct ClientRequest {
   std::string_view body;
 };
 
-/// Why a client cannot get an answer, in words it can act on, with the HTTP status that says so.
+/// Why a client cannot get an answer, in words it can act on, with the HTTP status that says
+/// so.
 struct ClientError {
   int status = 400;
   std::string reason;
@@ -136,7 +137,7 @@ struct DialectSettings {
 };
 
 /// What a request is, as far as its ticket needs it (AC-062).
-enum class Subject : std::uint8_t {
+enum class TicketClass : std::uint8_t {
   exempt,  ///< needs none: it is about karmad itself, or frees what a mirror holds
   search,  ///< may run twice
   update,  ///< runs once
@@ -149,7 +150,7 @@ class Dialect {
 
   /// What the request is, where its path does not tell: asked of requests to a route and to an
   /// endpoint of statements, before parse(). Allocates little, however long the request.
-  virtual Subject subject(const ClientRequest&) const { return Subject::search; }
+  virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
 
   /// The statement of a request to an endpoint of statements, or why there is none.
   virtual std::expected<std::string, ClientError> statement(const ClientRequest& request) const;

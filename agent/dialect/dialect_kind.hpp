@@ -49,8 +49,8 @@ struct DialectEndpoint {
   std::string_view path;
   std::string_view methods;  ///< as the field Allow lists them: `GET, POST`
   /// An update goes to the primary and takes no read preference (SS-100, SS-103); a search takes
-  /// one (SS-105). Of statements: the most they can be, Dialect::subject() tells of each.
-  Subject subject = Subject::search;
+  /// one (SS-105). Of statements: the most they can be, Dialect::ticket_class() tells of each.
+  TicketClass ticket_class = TicketClass::search;
   std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
   Statements statements = Statements::none;
 };

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/json/same.hpp"
+#include "agent/json/equals_literal.hpp"
 
 namespace karmad {
 

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "agent/json/byte_blocks.hpp"
 #include "agent/json/json_marks.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/json_utf8.hpp"
+#include "agent/json/simd_skip.hpp"
 
 namespace karmad {
 

@@ -3,8 +3,8 @@
 #include <mutex>
 #include <string>
 
-#include "agent/mirrors/seats.hpp"
-#include "agent/mirrors/vitals.hpp"
+#include "agent/mirrors/agent_counters.hpp"
+#include "agent/mirrors/agent_slots.hpp"
 #include "agent/stats/history.hpp"
 #include "agent/transport/destination.hpp"
 
@@ -18,15 +18,15 @@ class Agent final : public Destination {
   Agent(Address where, std::size_t number, unsigned workers, Micros period)
       : Destination(std::move(where), workers), id(number), history(workers, period) {}
 
-  const std::size_t id;  ///< seat of its pool in every worker; never used twice
+  const std::size_t id;  ///< slot of its pool in every worker; never used twice
 
-  Vitals vitals;
-  Seats seats{vitals};  ///< of the attempts at it
+  AgentCounters counters;
+  AgentSlots slots{counters};  ///< of the attempts at it
   History history;
 
   void sent_unasked(unsigned worker, TimePoint now) override {
     history.add(worker, now, {.counter = Counter::wrong_replies});
-    vitals.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    counters.errors_in_a_row.fetch_add(1, std::memory_order_relaxed);
     last_error("sent unrequested bytes on an idle connection");
   }
 

@@ -16,18 +16,18 @@ using enum StatKind;
 
 AgentNumbers numbers_of(const Agent& agent, TimePoint now) {
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
-  const auto& vitals = agent.vitals;
-  const auto answered_at = read(vitals.last_answer);
-  const auto trip = read(vitals.ping_trip);
-  return {.errors_in_a_row = read(vitals.errors_in_a_row),
+  const auto& counters = agent.counters;
+  const auto answered_at = read(counters.last_answer);
+  const auto trip = read(counters.ping_trip);
+  return {.errors_in_a_row = read(counters.errors_in_a_row),
           .ping_trip = trip != 0 ? std::optional(Micros{trip}) : std::nullopt,
           .last_query = since(now, read(agent.counts.last_query)),
           .last_answer = since(now, answered_at),
           .last_period =
-              answered_at != 0 ? std::optional(Micros{read(vitals.last_took)}) : std::nullopt,
-          .in_flight = read(vitals.in_flight),
-          .max_in_flight = agent.seats.limit(),
-          .over_in_flight = agent.seats.over(),
+              answered_at != 0 ? std::optional(Micros{read(counters.last_took)}) : std::nullopt,
+          .in_flight = read(counters.in_flight),
+          .max_in_flight = agent.slots.limit(),
+          .over_in_flight = agent.slots.over(),
           .open_connections = read(agent.counts.open),
           .waiting = read(agent.counts.waiting)};
 }

@@ -9,16 +9,16 @@
 
 namespace karmad {
 
-inline constexpr std::size_t kMaxExtra = 6;
+inline constexpr std::size_t kMaxExtraFields = 6;
 
 /// What one try sends, and how long it may take.
-struct AttemptOrder {
+struct AttemptRequest {
   TimePoint began{};  ///< now, or hardly before
   std::string_view method;
   std::string_view target;
   std::string_view content_type;
   std::optional<std::string_view> body;  ///< none for requests that have no content
-  std::span<const Field> extra;          ///< further fields; at most kMaxExtra
+  std::span<const Field> extra;          ///< further fields; at most kMaxExtraFields
   const Head* passed_on = nullptr;       ///< a head whose end-to-end fields travel along
   bool repeatable = true;  ///< may be sent again on a new connection when a kept one was stale
   Micros connect_timeout{};
@@ -30,7 +30,7 @@ struct AttemptOrder {
   ReplyLimits limits;
 };
 
-struct AttemptEnd {
+struct AttemptResult {
   Outcome outcome = Outcome::cancelled;  ///< `answered`: a reply, not yet judged
   std::string why;
   Reply reply;
@@ -43,7 +43,7 @@ struct AttemptEnd {
   std::optional<TimePoint> first_byte;  ///< when it came, if that was asked for
   bool first_byte_timeout = false;      ///< it did not come in its time
   bool out_of_time = false;             ///< broken off by the deadline of the whole query
-  bool outrun = false;                  ///< broken off because one sent after it answered first
+  bool lost_race = false;               ///< broken off because one sent after it answered first
   bool stale = false;                   ///< a kept connection turned out to be closed
   bool unasked = false;                 ///< it sent unrequested bytes
   bool name_refused = false;            ///< not connected because the name leads nowhere
@@ -52,16 +52,17 @@ struct AttemptEnd {
   bool nothing_done = false;  ///< the agent's answer says that it did nothing of the request
 };
 
-/// One try of one request at one agent: a connection, the exchange, and how it ended, in `end`,
+/// One try of one request at one agent: a connection, the exchange, and how it ended, in `result`,
 /// which is fresh and stays where it is. Broken off by `stop`.
-Task<void> attempt(Loop& loop, Pool& pool, const AttemptOrder& order, Stop& stop, AttemptEnd& end);
+Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& stop,
+                   AttemptResult& result);
 
 /// Enters the end of an attempt, judged by then, into everything that is known of the mirror and
 /// its agent.
 void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now,
-            const AttemptEnd& end);
+            const AttemptResult& result);
 
 /// The same for a ping: it counts for the agent alone, and never as latency.
-void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptEnd& end);
+void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& result);
 
 }  // namespace karmad

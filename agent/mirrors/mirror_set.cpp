@@ -27,7 +27,7 @@ std::vector<Member> one_per_mirror(std::vector<Member> members,
 
 }  // namespace
 
-SeatLine::Status SeatLine::status() const {
+WaitQueue::Status WaitQueue::status() const {
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
   return {.waiting = read(waiting),
           .waited = read(waited),
@@ -35,7 +35,7 @@ SeatLine::Status SeatLine::status() const {
           .time = Micros{static_cast<Micros::rep>(read(micros))}};
 }
 
-void write(StatsWriter& out, const SeatLine::Status& line) {
+void write(StatsWriter& out, const WaitQueue::Status& line) {
   out.add({"waiting", "queries that wait now because all mirrors of the shard are full",
            StatKind::gauge},
           line.waiting);
@@ -51,7 +51,7 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
     : mirrors_(std::move(mirrors)),
       options_(std::move(options)),
       latencies_(options_.before ? options_.before->latencies_
-                                 : std::make_shared<SetLatency>(options_.workers)),
+                                 : std::make_shared<LatencyQuantiles>(options_.workers)),
       loops_(loops),
       state_(options_.state, one_per_mirror(std::move(options_.members), mirrors_)),
       pingers_(mirrors_.size()),
@@ -100,8 +100,8 @@ MirrorViews MirrorSet::fill(Views& views) const {
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
     auto& view = views.emplace_back();
-    view.errors_in_a_row = mirror.agent->vitals.errors_in_a_row.load(std::memory_order_relaxed);
-    view.in_flight = mirror.agent->vitals.in_flight.load(std::memory_order_relaxed);
+    view.errors_in_a_row = mirror.agent->counters.errors_in_a_row.load(std::memory_order_relaxed);
+    view.in_flight = mirror.agent->counters.in_flight.load(std::memory_order_relaxed);
     view.karma = mirror.karma_.load(std::memory_order_relaxed) * mirror.weight;
     view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
     view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
@@ -109,40 +109,40 @@ MirrorViews MirrorSet::fill(Views& views) const {
   return {views.data(), mirrors_.size()};
 }
 
-Question MirrorSet::with_selector(Question question) const {
-  if (options_.selector) question.selector = &options_.selector;
-  return question;
+SelectionCriteria MirrorSet::with_selector(SelectionCriteria criteria) const {
+  if (options_.selector) criteria.selector = &options_.selector;
+  return criteria;
 }
 
-std::optional<Pick> MirrorSet::pick(const Question& question, unsigned worker,
+std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned worker,
                                     RandomSource& random) const {
-  if (mirrors_.size() == 1 && question.need == nullptr && !options_.selector) {
-    if (!question.excluded.empty()) return std::nullopt;
+  if (mirrors_.size() == 1 && criteria.need == nullptr && !options_.selector) {
+    if (!criteria.excluded.empty()) return std::nullopt;
     return Pick{.mirror = 0, .suitable = Candidates::first(1), .acceptable = Candidates::first(1)};
   }
   Views views;
   const auto& picture = slots_[worker].view->picture;
-  if (!options_.selector) return select(question, picture, fill(views), *options_.strategy, random);
-  return select(with_selector(question), picture, fill(views), *options_.strategy, random);
+  if (!options_.selector) return select(criteria, picture, fill(views), *options_.strategy, random);
+  return select(with_selector(criteria), picture, fill(views), *options_.strategy, random);
 }
 
-std::optional<Pick> MirrorSet::pick_by_share(const Question& question, unsigned worker,
+std::optional<Pick> MirrorSet::pick_by_share(const SelectionCriteria& criteria, unsigned worker,
                                              RandomSource& random) const {
   Views views;
-  return select_by_share(with_selector(question), slots_[worker].view->picture, fill(views),
+  return select_by_share(with_selector(criteria), slots_[worker].view->picture, fill(views),
                          *options_.strategy, random);
 }
 
-Candidates MirrorSet::acceptable(const Question& question, unsigned worker) const {
+Candidates MirrorSet::acceptable(const SelectionCriteria& criteria, unsigned worker) const {
   Views views;
-  return karmad::acceptable(with_selector(question), slots_[worker].view->picture, fill(views),
+  return karmad::acceptable(with_selector(criteria), slots_[worker].view->picture, fill(views),
                             *options_.strategy);
 }
 
-std::vector<double> MirrorSet::shares(const Question& question, unsigned worker) const {
+std::vector<double> MirrorSet::shares(const SelectionCriteria& criteria, unsigned worker) const {
   Views views;
   const auto mirrors = fill(views);
-  const auto from = karmad::acceptable(with_selector(question), slots_[worker].view->picture,
+  const auto from = karmad::acceptable(with_selector(criteria), slots_[worker].view->picture,
                                        mirrors, *options_.strategy);
   if (from.empty()) return std::vector<double>(mirrors.size());
   const auto shares = options_.strategy->shares(mirrors, from);
@@ -153,34 +153,34 @@ Candidates MirrorSet::full() const {
   Candidates full;
   if (!limited_.load(std::memory_order_relaxed)) return full;
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
-    if (mirrors_[i]->agent->seats.full()) full.insert(i);
+    if (mirrors_[i]->agent->slots.full()) full.insert(i);
   return full;
 }
 
 void MirrorSet::look_at_limits() {
-  const auto limited = [](const auto& mirror) { return mirror->agent->seats.limited(); };
+  const auto limited = [](const auto& mirror) { return mirror->agent->slots.limited(); };
   limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);
 }
 
-std::uint64_t MirrorSet::longest_line(unsigned per_seat) const {
-  std::uint64_t seats = 0;
-  for (const auto& mirror : mirrors_) seats += mirror->agent->seats.limit();
-  return seats * per_seat;
+std::uint64_t MirrorSet::longest_line(unsigned per_slot) const {
+  std::uint64_t slots = 0;
+  for (const auto& mirror : mirrors_) slots += mirror->agent->slots.limit();
+  return slots * per_slot;
 }
 
-Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, Claim* claim) {
+Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, SlotWaiter* for_slot) {
   auto& slot = slots_[loop.index];
   Waiter waiter{.signal = {}, .told = slot.news};
   slot.waiting.push_back(&waiter);
-  if (claim != nullptr) claim->wake = &waiter.signal;
-  stop.at(until, Why::deadline);
-  if (!stop.requested() && (claim == nullptr || !claim->got())) {
+  if (for_slot != nullptr) for_slot->wake = &waiter.signal;
+  stop.arm(until, StopReason::deadline);
+  if (!stop.requested() && (for_slot == nullptr || !for_slot->got())) {
     const Stop::Guard guard(stop, &waiter,
                             [](void* whom) { static_cast<Waiter*>(whom)->signal.notify(); });
     co_await waiter.signal;
   }
   stop.disarm();
-  if (claim != nullptr) claim->wake = nullptr;
+  if (for_slot != nullptr) for_slot->wake = nullptr;
   std::erase(slot.waiting, &waiter);
 }
 
@@ -214,11 +214,11 @@ void MirrorSet::stir() {
     loops_.post(worker, [self = shared_from_this(), worker] { self->wake(self->slots_[worker]); });
 }
 
-void MirrorSet::met(std::size_t mirror, UseError error, TimePoint now) {
+void MirrorSet::on_error(std::size_t mirror, UseError error, TimePoint now) {
   loops_.post(0, [self = shared_from_this(), mirror, error = std::move(error), now] {
     self->take_generation(mirror);
     const auto before = self->state_.picture();
-    const auto effects = self->state_.met(mirror, error, now);
+    const auto effects = self->state_.on_error(mirror, error, now);
     self->obey(effects);
     if (effects != Effects{} || self->state_.picture() != before) self->publish();
   });
@@ -307,14 +307,14 @@ void MirrorSet::refresh_load(TimePoint now) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < mirrors_.size(); ++i)
       if (at_unknown || state_.facts(i).role != Role::unknown)
-        in_flight[count++] = mirrors_[i]->agent->vitals.in_flight.load(std::memory_order_relaxed);
+        in_flight[count++] = mirrors_[i]->agent->counters.in_flight.load(std::memory_order_relaxed);
     return count;
   };
   auto count = look(false);
   if (count == 0) count = look(true);
-  const auto typical = typical_in_flight({in_flight.data(), count});
-  usual_.add(now, typical);
-  typical_load_.store(typical, std::memory_order_relaxed);
+  const auto median = median_in_flight({in_flight.data(), count});
+  usual_.add(now, median);
+  typical_load_.store(median, std::memory_order_relaxed);
   usual_load_.store(usual_.average().value_or(-1), std::memory_order_relaxed);
 }
 

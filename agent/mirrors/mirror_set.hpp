@@ -11,9 +11,9 @@
 #include "agent/mirrors/attempt_in_flight.hpp"
 #include "agent/mirrors/former_places.hpp"
 #include "agent/mirrors/state.hpp"
-#include "agent/stats/latency_blocks.hpp"
-#include "agent/stats/set_latency.hpp"
-#include "agent/stats/usual_load.hpp"
+#include "agent/stats/latency_quantiles.hpp"
+#include "agent/stats/load_baseline.hpp"
+#include "agent/stats/period_latency.hpp"
 #include "agent/transport/loop/loops.hpp"
 #include "strategies/karma_weights.hpp"
 #include "strategies/select.hpp"
@@ -42,7 +42,7 @@ class Pings {
 struct MirrorRecord {
   MirrorRecord(unsigned workers, Micros period) : tally(workers), latency(workers, period) {}
   Tally tally;            ///< since the start
-  LatencyBlocks latency;  ///< what karma is made of
+  PeriodLatency latency;  ///< what karma is made of
 };
 
 /// An agent as one of several holders of a shard. Numbers of a host belong to the agent; how fast
@@ -67,25 +67,25 @@ class Mirror {
   const double weight;                    ///< factor of its karma, from the configuration
   const std::shared_ptr<MirrorRecord> record;
   Tally& tally;  ///< of the record, as the next
-  LatencyBlocks& latency;
+  PeriodLatency& latency;
   double karma() const { return karma_.load(std::memory_order_relaxed); }
 
   /// An answer took this long, or at least this long: for the quantiles of its set. Called by the
   /// worker of that index only.
-  void took(unsigned worker, TimePoint now, Micros time) noexcept {
+  void record_latency(unsigned worker, TimePoint now, Micros time) noexcept {
     if (of_set_ != nullptr) of_set_->add(worker, now, time);
   }
 
  private:
   friend class MirrorSet;
-  SetLatency* of_set_ = nullptr;
+  LatencyQuantiles* of_set_ = nullptr;
   std::atomic<double> karma_{1.0};
   std::atomic<float> critical_{ErrorRates{}.critical};
   std::atomic<float> errors_{ErrorRates{}.errors};
 };
 
 /// Queries that wait, or waited, because all mirrors of a set that suit them were full. Any thread.
-struct SeatLine {
+struct WaitQueue {
   std::atomic<std::uint32_t> waiting{0};
   std::atomic<std::uint64_t> waited{0};   ///< since the start
   std::atomic<std::uint64_t> refused{0};  ///< because too many waited already, or for too long
@@ -100,7 +100,7 @@ struct SeatLine {
   };
   Status status() const;
 };
-void write(StatsWriter& out, const SeatLine::Status& line);
+void write(StatsWriter& out, const WaitQueue::Status& line);
 
 /// What a worker knows of a mirror set: never changes, is replaced as a whole.
 struct SetView {
@@ -137,13 +137,14 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   const std::string& strategy_name() const { return options_.strategy_name; }
 
   /// The mirror to try, by everything that is known on this worker (select.hpp). Nothing when none
-  /// suits the question's need. No allocation, no lock.
-  std::optional<Pick> pick(const Question& question, unsigned worker, RandomSource& random) const;
+  /// suits the need of the criteria. No allocation, no lock.
+  std::optional<Pick> pick(const SelectionCriteria& criteria, unsigned worker,
+                           RandomSource& random) const;
   /// The same, drawn by the strategy's shares and not by turn (select_by_share()).
-  std::optional<Pick> pick_by_share(const Question& question, unsigned worker,
+  std::optional<Pick> pick_by_share(const SelectionCriteria& criteria, unsigned worker,
                                     RandomSource& random) const;
   /// What pick() would choose from.
-  Candidates acceptable(const Question& question, unsigned worker) const;
+  Candidates acceptable(const SelectionCriteria& criteria, unsigned worker) const;
 
   /// Has the attempt told when pings find that its mirror cannot be reached; on that worker, until
   /// it goes.
@@ -155,8 +156,9 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   const std::shared_ptr<const SetView>& view(unsigned worker) const { return slots_[worker].view; }
 
   /// Waits, on this worker, until there is news of any mirror, until `until`, or until a stop is
-  /// requested. Have the set checked before: check_now(). With a claim also until that got a seat.
-  Task<void> news(Loop& loop, TimePoint until, Stop& stop, Claim* claim = nullptr);
+  /// requested. Have the set checked before: check_now(). With `for_slot` also until that got a
+  /// slot.
+  Task<void> news(Loop& loop, TimePoint until, Stop& stop, SlotWaiter* for_slot = nullptr);
   /// Has every mirror pinged at once, or as soon as SD-004 allows; from any thread (SS-128).
   void check_now();
   /// The same for a barrier: its pings may follow each other as fast as it looks (CO-073, CO-074).
@@ -167,7 +169,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   bool closed(unsigned worker) const { return slots_[worker].closed; }
   bool pinged() const { return options_.state.pinged; }
   /// An error was met at a mirror; from any thread (SD-020 …).
-  void met(std::size_t mirror, UseError error, TimePoint now);
+  void on_error(std::size_t mirror, UseError error, TimePoint now);
 
   // Worker 0 only: what pings find out, and who pings.
   void ping_answered(std::size_t mirror, Description told, Micros trip, TimePoint now);
@@ -184,15 +186,15 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   Candidates full() const;
   /// The limits of its agents have changed; from any thread.
   void look_at_limits();
-  /// Those who wait because all are full, and how many may, with so many per seat.
-  SeatLine& line() { return line_; }
-  const SeatLine& line() const { return line_; }
-  std::uint64_t longest_line(unsigned per_seat) const;
+  /// Those who wait because all are full, and how many may, with so many per slot.
+  WaitQueue& line() { return line_; }
+  const WaitQueue& line() const { return line_; }
+  std::uint64_t longest_line(unsigned per_slot) const;
   const Loops& loops() const { return loops_; }
 
   /// The probability of each mirror to be the next query's first choice, as this worker sees it;
   /// all 0 when none suits.
-  std::vector<double> shares(const Question& question, unsigned worker) const;
+  std::vector<double> shares(const SelectionCriteria& criteria, unsigned worker) const;
 
   /// Weights once a block, quantiles once a second, what `noerrors` looks at, the failure floor and
   /// the load each time: call about ten times a second.
@@ -210,7 +212,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
  private:
   using Views = boost::container::static_vector<MirrorView, Candidates::kMost>;
   struct Waiter {
-    Signal signal;
+    AsyncEvent signal;
     std::uint64_t told = 0;  ///< the news it was woken for last
   };
   /// One worker's share; touched by that worker alone.
@@ -224,7 +226,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
 
   void take_over_karma();
   MirrorViews fill(Views& views) const;
-  Question with_selector(Question question) const;
+  SelectionCriteria with_selector(SelectionCriteria criteria) const;
   void publish(Candidates unreachable = {});
   void take_generation(std::size_t mirror);
   void show(unsigned worker, std::shared_ptr<const SetView> view);
@@ -235,10 +237,10 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
 
   std::vector<std::unique_ptr<Mirror>> mirrors_;
   SetOptions options_;
-  const std::shared_ptr<SetLatency> latencies_;  ///< the mirrors write to it
+  const std::shared_ptr<LatencyQuantiles> latencies_;  ///< the mirrors write to it
   const Loops& loops_;
   std::atomic<bool> limited_{false};
-  SeatLine line_;
+  WaitQueue line_;
   SetState state_;                             ///< worker 0's
   std::vector<std::weak_ptr<Pings>> pingers_;  ///< worker 0's
   std::vector<Slot> slots_;
@@ -248,7 +250,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::atomic<std::int64_t> floor_{0};
   std::optional<TimePoint> latency_at_;  ///< of the last look at the quantiles
   PublishedLatency latency_;
-  UsualLoad usual_;  ///< worker 0's
+  LoadBaseline usual_;  ///< worker 0's
   std::atomic<std::uint32_t> typical_load_{0};
   std::atomic<double> usual_load_{-1};  ///< negative: not known yet
 };

@@ -52,18 +52,18 @@ void Pinger::start() {
 void Pinger::stop() {
   stopping_ = true;
   break_off();
-  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+  if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
   pool_.clear();
 }
 
 void Pinger::check_now(Micros spacing) {
   if (pinging_ != nullptr) return;
   check_after_ = std::min(check_after_.value_or(spacing), spacing);
-  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+  if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
 }
 
 void Pinger::break_off() {
-  if (pinging_ != nullptr) pinging_->request(Why::cancelled);
+  if (pinging_ != nullptr) pinging_->request(StopReason::cancelled);
 }
 
 TimePoint Pinger::due() const {
@@ -71,7 +71,7 @@ TimePoint Pinger::due() const {
   auto last = ended_;
   if (!always_)
     last = std::max(last,
-                    TimePoint{Micros{agent_->vitals.last_reply.load(std::memory_order_relaxed)}});
+                    TimePoint{Micros{agent_->counters.last_reply.load(std::memory_order_relaxed)}});
   const auto usual = last + settings_.interval;
   return check_after_ ? std::min(usual, ended_ + *check_after_) : usual;
 }
@@ -91,22 +91,21 @@ Task<void> Pinger::run() {
   running_ = false;
 }
 
-Task<AttemptEnd> Pinger::ask(const PingRequest& request, TimePoint deadline, Stop& stop) {
-  const AttemptOrder order{.began = Loop::now(),
-                           .method = request.method,
-                           .target = request.target,
-                           .content_type = request.content_type,
-                           .body = request.method == "POST"
-                                       ? std::optional<std::string_view>(request.body)
-                                       : std::nullopt,
-                           .connect_timeout = settings_.timeout,
-                           .query_timeout = settings_.timeout,
-                           .note_first_byte = true,
-                           .deadline = deadline,
-                           .limits = {.most = kMaxPingReply}};
-  AttemptEnd end;
-  co_await attempt(loop_, pool_, order, stop, end);
-  co_return end;
+Task<AttemptResult> Pinger::ask(const PingRequest& ping, TimePoint deadline, Stop& stop) {
+  const AttemptRequest request{
+      .began = Loop::now(),
+      .method = ping.method,
+      .target = ping.target,
+      .content_type = ping.content_type,
+      .body = ping.method == "POST" ? std::optional<std::string_view>(ping.body) : std::nullopt,
+      .connect_timeout = settings_.timeout,
+      .query_timeout = settings_.timeout,
+      .note_first_byte = true,
+      .deadline = deadline,
+      .limits = {.most = kMaxPingReply}};
+  AttemptResult result;
+  co_await attempt(loop_, pool_, request, stop, result);
+  co_return result;
 }
 
 Task<void> Pinger::ping() {
@@ -117,7 +116,7 @@ Task<void> Pinger::ping() {
   const auto deadline = began + 2 * settings_.timeout;
   std::vector<Reply> replies;
   std::vector<PingAnswer> answers;
-  AttemptEnd end;
+  AttemptResult result;
   Micros trip{};
   replies.reserve(requests.size());
   for (const auto& request : requests) {
@@ -130,38 +129,38 @@ Task<void> Pinger::ping() {
     if (answers.empty()) {
       trip = std::chrono::duration_cast<Micros>(ended.first_byte.value_or(ended.sent_at) -
                                                 ended.sent_at);  // SD-006
-      end.took = ended.took;
-      end.connect = ended.connect;
+      result.took = ended.took;
+      result.connect = ended.connect;
     }
-    end.outcome = ended.out_of_time ? Outcome::query_timeout : ended.outcome;
-    end.why = std::move(ended.why);
-    if (end.outcome != Outcome::answered) break;
+    result.outcome = ended.out_of_time ? Outcome::query_timeout : ended.outcome;
+    result.why = std::move(ended.why);
+    if (result.outcome != Outcome::answered) break;
     answers.push_back({replies.back().status, replies.back().body()});
   }
-  std::expected<Description, std::string> told = std::unexpected(end.why);
-  if (end.outcome == Outcome::answered) {
+  std::expected<Description, std::string> told = std::unexpected(result.why);
+  if (result.outcome == Outcome::answered) {
     told = settings_.kind->describe(answers, agent_->name, settings_.table);
     if (!told) {
-      end.outcome = Outcome::agent_error;
-      end.why = told.error();
+      result.outcome = Outcome::agent_error;
+      result.why = told.error();
     }
   }
   ended_ = Loop::now();
-  const bool silent = answers.empty() && !agent_->vitals.replied_since(began);
-  record_ping(*agent_, loop_.index, ended_, end);
-  tell_of(end, std::move(told), trip, silent);
+  const bool silent = answers.empty() && !agent_->counters.replied_since(began);
+  record_ping(*agent_, loop_.index, ended_, result);
+  tell_of(result, std::move(told), trip, silent);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));
   }
 }
 
-void Pinger::tell_of(const AttemptEnd& end, std::expected<Description, std::string> told,
+void Pinger::tell_of(const AttemptResult& result, std::expected<Description, std::string> told,
                      Micros trip, bool silent) {
   if (stopping_) return;
   for (const auto& [set, mirror] : subscribers_) {
     if (told) {
       set->ping_answered(mirror, *told, trip, ended_);
-    } else if (const auto failure = failure_of(end.outcome, silent)) {
+    } else if (const auto failure = failure_of(result.outcome, silent)) {
       const bool again = set->ping_failed(mirror, *failure, told.error(), ended_);
       again_ = again_ || (again && !repeated_);
     }

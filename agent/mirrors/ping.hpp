@@ -50,9 +50,9 @@ class Pinger final : public Pings {
  private:
   Task<void> run();
   Task<void> ping();
-  Task<AttemptEnd> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
-  void tell_of(const AttemptEnd& end, std::expected<Description, std::string> told, Micros trip,
-               bool silent);
+  Task<AttemptResult> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
+  void tell_of(const AttemptResult& result, std::expected<Description, std::string> told,
+               Micros trip, bool silent);
   TimePoint due() const;
 
   Loop& loop_;

@@ -135,7 +135,7 @@ Effects SetState::answered(std::size_t mirror, Description told, Micros trip, Ti
   if (role == Role::primary && picture_.kind == SetKind::roles) {
     if (!wins_election(m.told))
       return refuse("primary marked stale due to electionId/setVersion mismatch");
-    effects = unseat_others(mirror, now);
+    effects = demote_others(mirror, now);
     // What only a former primary had is lost; a counter that fell has started anew.
     const auto is_new = facts(mirror).role != Role::primary;
     if (m.told.generation && (is_new || generation_before > m.told.generation))
@@ -160,7 +160,7 @@ Effects SetState::failed(std::size_t mirror, PingFailure failure, std::string wh
   return effects;
 }
 
-Effects SetState::met(std::size_t mirror, const UseError& error, TimePoint now) {
+Effects SetState::on_error(std::size_t mirror, const UseError& error, TimePoint now) {
   using What = UseError::What;
   auto& m = mirrors_[mirror];
   if (error.generation < m.generation) return {};  // SD-024
@@ -260,7 +260,7 @@ bool SetState::wins_election(const Description& claimant) {
 }
 
 /// One primary at most; the connections to the former one stay (SD-014).
-Effects SetState::unseat_others(std::size_t primary, TimePoint now) {
+Effects SetState::demote_others(std::size_t primary, TimePoint now) {
   Effects effects;
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     if (i == primary || facts(i).role != Role::primary) continue;

@@ -97,7 +97,7 @@ class SetState {
   /// the network is to blame.
   Effects failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);
   /// An error was met in use (SD-020 … SD-024).
-  Effects met(std::size_t mirror, const UseError& error, TimePoint now);
+  Effects on_error(std::size_t mirror, const UseError& error, TimePoint now);
 
   /// What an earlier state of the set knew of mirrors that are still there goes on, as long as the
   /// configuration says the same of the set and of the mirror. Before any other event.
@@ -124,7 +124,7 @@ class SetState {
   std::string why_misfit(Role role) const;
   bool is_somebody_else(std::size_t mirror, Role role) const;
   bool wins_election(const Description& claimant);
-  Effects unseat_others(std::size_t primary, TimePoint now);
+  Effects demote_others(std::size_t primary, TimePoint now);
   std::optional<Micros> last_write(std::size_t mirror, Role role, TimePoint now);
   void take_in(std::size_t mirror, Role role, Micros trip, TimePoint now);
   void becomes_unknown(std::size_t mirror, std::string why, TimePoint now);

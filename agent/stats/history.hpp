@@ -8,8 +8,8 @@
 
 #include "agent/stats/latency_histogram.hpp"
 #include "agent/stats/outcome.hpp"
-#include "agent/stats/owned.hpp"
 #include "agent/stats/period_ring.hpp"
+#include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
 #include "strategies/time.hpp"
 
@@ -72,12 +72,12 @@ class OwnedTotals {
   void add_to(Totals& totals) const;
 
  private:
-  std::array<Owned<std::uint64_t>, kCounters> counts_;
-  Owned<std::uint64_t> queries_;
-  Owned<std::int64_t> query_time_;
-  Owned<std::uint64_t> connects_;
-  Owned<std::int64_t> connect_time_;
-  Owned<std::int64_t> connect_max_;
+  std::array<SingleWriter<std::uint64_t>, kCounters> counts_;
+  SingleWriter<std::uint64_t> queries_;
+  SingleWriter<std::int64_t> query_time_;
+  SingleWriter<std::uint64_t> connects_;
+  SingleWriter<std::int64_t> connect_time_;
+  SingleWriter<std::int64_t> connect_max_;
 };
 
 /// Sums since the start without any history: what is kept per table, shard and mirror. 128 bytes
@@ -94,7 +94,7 @@ class Tally {
  private:
   struct alignas(64) Cell {
     OwnedTotals totals;
-    Owned<std::uint64_t> attempts;
+    SingleWriter<std::uint64_t> attempts;
   };
   std::vector<Cell> cells_;
 };
@@ -124,7 +124,7 @@ class History {
 
  private:
   struct Latencies {
-    std::array<Owned<std::uint32_t>, kLatencyBuckets> counts;
+    std::array<SingleWriter<std::uint32_t>, kLatencyBuckets> counts;
     void clear() noexcept;
   };
   struct alignas(64) Cell {

@@ -46,7 +46,7 @@ class BlockOfNow {
 
 /// The last `kSlots` blocks of one worker. A slot is wiped by its owner when a new block first
 /// needs it. A reader that meets the wiping may miss part of the block being wiped, nothing else.
-/// `Block` has `clear()` and consists of `Owned` numbers.
+/// `Block` has `clear()` and consists of `SingleWriter` numbers.
 template <class Block, std::size_t kSlots>
 class PeriodRing {
  public:

@@ -65,8 +65,8 @@ class Destination {
   }
   void look_up_soon() { look_up_soon_ = true; }
 
-  /// Why its name leads nowhere so far; only where it is looked up in the background. Connections
-  /// then fail at once instead of looking it up, too. Takes a lock.
+  /// Why its name leads nowhere so far; only where it is looked up in the background.
+  /// Connections then fail at once instead of looking it up, too. Takes a lock.
   std::optional<std::string> unresolved() const {
     const std::scoped_lock lock(mutex_);
     return unresolved_;

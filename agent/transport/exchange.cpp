@@ -14,18 +14,18 @@ constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arr
 constexpr std::size_t kBeginning = 64 << 10;  // of a body whose rest is left: enough to judge it by
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 
-/// Reads one reply. A step that fails leaves in `end` why it is over.
+/// Reads one reply. A step that fails leaves in `result` why it is over.
 class ReplyReader {
  public:
   ReplyReader(Loop& loop, Connection& connection, bool to_head, ReplyLimits limits, Stop& stop,
-              Reply& reply, ExchangeEnd& end, FirstByte* first_byte)
+              Reply& reply, ExchangeResult& result, FirstByte* first_byte)
       : loop_(loop),
         connection_(connection),
         to_head_(to_head),
         limits_(limits),
         stop_(stop),
         reply_(reply),
-        end_(end),
+        result_(result),
         first_byte_(first_byte) {}
 
   /// Where reading a head has got to.
@@ -37,7 +37,7 @@ class ReplyReader {
       read_failed(got.error);
       return Step::failed;
     }
-    if (!end_.any_bytes) begins();
+    if (!result_.any_bytes) begins();
     reply_.bytes = std::move(connection_.arrived());
     return parse();
   }
@@ -91,47 +91,47 @@ class ReplyReader {
       extra_ = behind == Stream::Unasked::bytes;
       keep_alive_ = behind != Stream::Unasked::end;
     }
-    end_.unasked = whole && extra_;
-    end_.keep_connection = whole && keep_alive_ && !extra_;
+    result_.unasked = whole && extra_;
+    result_.keep_connection = whole && keep_alive_ && !extra_;
     if (!whole) keep_beginning();
   }
 
  private:
   bool fail(Outcome outcome, std::string why) {
-    end_.outcome = outcome;
-    end_.why = std::move(why);
+    result_.outcome = outcome;
+    result_.why = std::move(why);
     return false;
   }
 
   bool read_failed(const error_code& error) {
     switch (stop_.why()) {
-      case Why::none:
+      case StopReason::none:
         break;
-      case Why::query_timeout:
+      case StopReason::query_timeout:
         return fail(Outcome::query_timeout, "query timed out");
-      case Why::first_byte_timeout:
+      case StopReason::first_byte_timeout:
         return fail(Outcome::query_timeout, "no byte of an answer came in time");
-      case Why::connect_timeout:
+      case StopReason::connect_timeout:
         return fail(Outcome::connect_timeout, "connect timed out");
-      case Why::unreachable:
+      case StopReason::unreachable:
         return fail(Outcome::unreachable, kUnreachable);
-      case Why::deadline:
+      case StopReason::deadline:
         return fail(Outcome::cancelled, "the query's time was over");
-      case Why::cancelled:
+      case StopReason::cancelled:
         return fail(Outcome::cancelled, "cancelled");
     }
     if (error == asio::error::eof)
-      return fail(Outcome::closed_early, end_.any_bytes
+      return fail(Outcome::closed_early, result_.any_bytes
                                              ? "closed the connection within its answer"
                                              : "closed the connection without an answer");
     return fail(Outcome::broken, error.message());
   }
 
   void begins() {
-    end_.any_bytes = true;
+    result_.any_bytes = true;
     if (first_byte_ == nullptr) return;
     first_byte_->at = Loop::now();
-    if (first_byte_->then) stop_.at(*first_byte_->then, first_byte_->then_why);
+    if (first_byte_->then) stop_.arm(*first_byte_->then, first_byte_->then_why);
   }
 
   /// Looks for the head in what has come so far.
@@ -297,7 +297,7 @@ class ReplyReader {
   ReplyLimits limits_;
   Stop& stop_;
   Reply& reply_;
-  ExchangeEnd& end_;
+  ExchangeResult& result_;
   FirstByte* first_byte_;
   Framing framing_ = Framing::none;
   std::uint64_t content_length_ = 0;
@@ -311,7 +311,7 @@ class ReplyReader {
 struct Sending {
   error_code error{};
   bool under_way = false;
-  Signal ended{};
+  AsyncEvent ended{};
 };
 
 Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending) {
@@ -323,20 +323,20 @@ Task<void> send_rest(Connection& connection, Outgoing request, Sending& sending)
 }  // namespace
 
 Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
-                    ReplyLimits limits, Stop& stop, Reply& reply, ExchangeEnd& end,
+                    ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,
                     FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
-  const Turn::UnderWay under_way(loop.turn);
+  const LoopTurn::InFlightGuard under_way(loop.turn);
   // A failed write is not the end: the agent may have answered before it read everything.
   Sending sending;
   sending.error = co_await connection.send(request);
   if (const auto came = connection.unasked(); came != Stream::Unasked::nothing) {
-    end.unsent = true;
-    end.unasked = came == Stream::Unasked::bytes;
-    end.outcome = end.unasked ? Outcome::wrong_reply : Outcome::closed_early;
-    end.why = end.unasked ? "sent bytes before it was asked anything"
-                          : "closed the connection before it was asked anything";
+    result.unsent = true;
+    result.unasked = came == Stream::Unasked::bytes;
+    result.outcome = result.unasked ? Outcome::wrong_reply : Outcome::closed_early;
+    result.why = result.unasked ? "sent bytes before it was asked anything"
+                                : "closed the connection before it was asked anything";
     co_return;
   }
   std::string rest;
@@ -346,7 +346,7 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     sending.under_way = true;
     spawn(send_rest(connection, request, sending));
   }
-  ReplyReader reader(loop, connection, to_head, limits, stop, reply, end, first_byte);
+  ReplyReader reader(loop, connection, to_head, limits, stop, reply, result, first_byte);
   const auto got = co_await connection.read();
   if (sending.under_way) reader.read_whole();
   auto step = reader.arrived(got);
@@ -359,7 +359,7 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     connection.close();
     co_await sending.ended;
   }
-  if (sending.error) end.keep_connection = false;
+  if (sending.error) result.keep_connection = false;
 }
 
 }  // namespace karmad

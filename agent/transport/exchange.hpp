@@ -45,7 +45,7 @@ struct ReplyLimits {
   MemoryHolder* memory = nullptr;
 };
 
-struct ExchangeEnd {
+struct ExchangeResult {
   Outcome outcome = Outcome::answered;  ///< answered: the reply is complete, but for what is left
   std::string why;
   bool any_bytes = false;        ///< something of a reply was seen
@@ -59,15 +59,15 @@ struct ExchangeEnd {
 struct FirstByte {
   std::optional<TimePoint> at;  ///< out: when it came
   std::optional<TimePoint> then;
-  Why then_why = Why::none;
+  StopReason then_why = StopReason::none;
 };
 
 /// Sends a request and reads the reply as far as `limits` says, on a connection whose first read is
 /// outstanding. `request` and its body stay until it ends; what its head refers to is needed only
-/// until it waits. Bounded by `stop`. `to_head`: the request is a HEAD. `reply` and `end` are
+/// until it waits. Bounded by `stop`. `to_head`: the request is a HEAD. `reply` and `result` are
 /// fresh.
 Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
-                    ReplyLimits limits, Stop& stop, Reply& reply, ExchangeEnd& end,
+                    ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,
                     FirstByte* first_byte = nullptr);
 
 }  // namespace karmad

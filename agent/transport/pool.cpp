@@ -148,9 +148,9 @@ ConnectionPtr Pool::idle_one() {
 
 namespace {
 
-NoConnection no_turn(Why why) {
-  if (why == Why::unreachable) return {Outcome::unreachable, kUnreachable};
-  if (why != Why::connect_timeout) return {Outcome::cancelled, "cancelled"};
+NoConnection no_turn(StopReason why) {
+  if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
+  if (why != StopReason::connect_timeout) return {Outcome::cancelled, "cancelled"};
   return {Outcome::own_trouble,
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
 }
@@ -185,13 +185,14 @@ class Pool::Opening {
   /// Why it did not become one; all requests that wait now get the same answer.
   NoConnection failed(NoConnection why) { return failure_.emplace(std::move(why)); }
   /// It was told to stop. Who has no more time left than was spent here would not fare better.
-  NoConnection stopped(Why why) {
+  NoConnection stopped(StopReason why) {
     const auto now = Loop::now();
     until_ = now + (now - began_);
-    if (why == Why::connect_timeout) return failed({Outcome::connect_timeout, "connect timed out"});
-    if (why == Why::query_timeout) return {Outcome::query_timeout, "query timed out"};
-    if (why == Why::unreachable) return {Outcome::unreachable, kUnreachable};
-    if (why == Why::deadline)
+    if (why == StopReason::connect_timeout)
+      return failed({Outcome::connect_timeout, "connect timed out"});
+    if (why == StopReason::query_timeout) return {Outcome::query_timeout, "query timed out"};
+    if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
+    if (why == StopReason::deadline)
       return {Outcome::cancelled, "the query's time was over while connecting"};
     return {Outcome::cancelled, "cancelled"};
   }
@@ -244,7 +245,7 @@ class Pool::Place {
  private:
   Pool& pool_;
   Stop& stop_;
-  Signal turn_;
+  AsyncEvent turn_;
   std::optional<NoConnection> told_;
 };
 

@@ -52,7 +52,7 @@ Task<std::expected<Endpoints, std::string>> resolve(
   if (stop.requested()) co_return Result(std::unexpected(std::string("stopped")));
   struct LookUpState {
     std::atomic<bool> abandoned{false};
-    Signal done;
+    AsyncEvent done;
     Result result;
   };
   auto state = std::make_shared<LookUpState>();

@@ -176,7 +176,7 @@ error_code Stream::write_now(Outgoing& out) {
   std::size_t bodies = 0;
   while (!out.empty()) {
     // A peer that reads as fast as it is sent to would keep the loop here.
-    if (bodies >= Turn::kMostBytes) return asio::error::would_block;
+    if (bodies >= LoopTurn::kMostBytes) return asio::error::would_block;
     const auto body = out.body.substr(0, kMostAtOnce);
     std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},
                                  {const_cast<char*>(body.data()), body.size()}}};

@@ -79,7 +79,7 @@ class Stream : public TurnPeer {
   /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; with a
   /// body of its own (beyond kJoinedBody) at once, as that is in the cache yet.
   auto send(Outgoing& out) {
-    struct Awaiter : Turn::Message {
+    struct Awaiter : LoopTurn::Message {
       bool await_ready() {
         if (turn.busy() && out.body.empty()) return false;
         error = stream.write_now(out);
@@ -90,7 +90,7 @@ class Stream : public TurnPeer {
         turn.send(*this);
       }
       error_code await_resume() const { return error; }
-      Turn& turn;
+      LoopTurn& turn;
     };
     return Awaiter{{*this, out, {}, {}}, loop_.turn};
   }

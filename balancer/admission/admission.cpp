@@ -113,7 +113,7 @@ Task<void> Admission::watch(Loop& loop) {
 }
 
 void Admission::stop() {
-  if (stop_) stop_->request(Why::cancelled);
+  if (stop_) stop_->request(StopReason::cancelled);
 }
 
 }  // namespace karmad

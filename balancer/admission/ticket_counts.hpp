@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "agent/stats/owned.hpp"
+#include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
 #include "balancer/core/ticket.hpp"
 #include "strategies/time.hpp"
@@ -16,25 +16,25 @@ namespace karmad {
 
 /// What one worker counts for one pool and priority. Written by that worker alone.
 struct TicketCells {
-  Owned<std::uint64_t> added;
-  Owned<std::uint64_t> removed;
-  Owned<std::uint64_t> started;
-  Owned<std::uint64_t> finished;
-  Owned<std::uint64_t> processing_us;
-  Owned<std::uint64_t> queued_us;
-  Owned<std::uint64_t> canceled;
-  Owned<std::uint64_t> shed;
-  Owned<std::uint64_t> refused;
-  Owned<std::uint64_t> would_queue;
-  Owned<std::uint64_t> would_refuse;
+  SingleWriter<std::uint64_t> added;
+  SingleWriter<std::uint64_t> removed;
+  SingleWriter<std::uint64_t> started;
+  SingleWriter<std::uint64_t> finished;
+  SingleWriter<std::uint64_t> processing_us;
+  SingleWriter<std::uint64_t> queued_us;
+  SingleWriter<std::uint64_t> canceled;
+  SingleWriter<std::uint64_t> shed;
+  SingleWriter<std::uint64_t> refused;
+  SingleWriter<std::uint64_t> would_queue;
+  SingleWriter<std::uint64_t> would_refuse;
 };
 
 /// One worker's counts for one pool.
 struct alignas(64) WorkerTickets {
   std::array<TicketCells, kPriorities> of;
-  Owned<std::uint64_t> delinquent;
-  Owned<std::uint64_t> delinquent_ms;
-  Owned<std::uint64_t> delinquent_ms_most;
+  SingleWriter<std::uint64_t> delinquent;
+  SingleWriter<std::uint64_t> delinquent_ms;
+  SingleWriter<std::uint64_t> delinquent_ms_most;
 };
 
 /// The numbers of one priority (AC-015), over all workers.

@@ -17,7 +17,7 @@ struct Complaint {
   const Shard* shard;
   std::size_t mirror;  ///< its position in the set
   std::string text;    ///< comparable()
-  AttemptEnd end;      ///< the attempt, without its reply
+  AttemptResult end;   ///< the attempt, without its reply
 };
 
 }  // namespace karmad

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "agent/stats/owned.hpp"
+#include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
 
 namespace karmad {
@@ -54,9 +54,9 @@ enum class Count : std::uint8_t {
   selections_waited,
   selections_failed,
   selections_refused,
-  seats_waited,
-  seats_refused,
-  seats_wait_us,
+  slots_waited,
+  slots_refused,
+  slots_wait_us,
   blackhole_sent,
   blackhole_dropped,
   memory_refused,
@@ -150,11 +150,11 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
      {"selections_failed", "selections that found no suitable mirror in time"}},
     {Count::selections_refused,
      {"selections_refused", "selections refused because max_waiting_selections waited already"}},
-    {Count::seats_waited,
+    {Count::slots_waited,
      {"max_in_flight_waited", "queries that had to wait because all mirrors of a shard were full"}},
-    {Count::seats_refused,
+    {Count::slots_refused,
      {"max_in_flight_refused", "of these and others, those refused: too many waited, or too long"}},
-    {Count::seats_wait_us,
+    {Count::slots_wait_us,
      {"max_in_flight_wait", "microseconds they waited in all", StatKind::counter,
       Unit::microseconds, "max_in_flight_wait_us"}},
     {Count::blackhole_sent, {"blackhole_sent", "copies sent to blackhole agents"}},
@@ -190,7 +190,7 @@ class Counters {
   std::uint64_t operator[](Count count) const { return (*this)[static_cast<std::size_t>(count)]; }
 
  private:
-  alignas(64) std::array<Owned<std::uint64_t>, kCounts> cells_;
+  alignas(64) std::array<SingleWriter<std::uint64_t>, kCounts> cells_;
 };
 
 }  // namespace karmad

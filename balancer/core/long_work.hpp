@@ -25,7 +25,7 @@ Task<HelperPool::End> run_aside(Query& query, Work& work) {
   query.waited = true;
   QueryStop when_over(query);
   Stop& stop = when_over;
-  stop.at(query.deadline, Why::deadline);
+  stop.arm(query.deadline, StopReason::deadline);
   const auto end = co_await query.worker.process.helpers->run(query.worker.loop, stop, work);
   co_return end;
 }

@@ -12,7 +12,7 @@
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/complaint.hpp"
 #include "balancer/core/request_fields.hpp"
-#include "balancer/core/rest_of_reply.hpp"
+#include "balancer/core/response_stream.hpp"
 #include "balancer/core/ticket.hpp"
 #include "balancer/core/worker.hpp"
 #include "balancer/rules/hedge_plan.hpp"
@@ -23,8 +23,8 @@ namespace karmad {
 struct Answer;
 struct Query;
 
-/// What puts a query to the shards of its table and answers it: dispatch(), unless a test looks.
-/// What was parsed of the query is `query.parsed`.
+/// What puts a query to the shards of its table and answers it: scatter_gather(), unless a test
+/// looks. What was parsed of the query is `query.parsed`.
 using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect);
 
 /// A client's request on its way through the balancer, from its complete arrival to its answer. It
@@ -84,7 +84,7 @@ struct Query : RequestFields {
     while (!destroyed && !stops.empty()) {
       auto* const next = stops.back();
       stops.pop_back();
-      next->request(Why::cancelled);
+      next->request(StopReason::cancelled);
     }
     if (!destroyed) {
       destroyed_ = outer;
@@ -108,7 +108,7 @@ class QueryStop {
  public:
   explicit QueryStop(Query& query) : query_(query), stop_(query.worker.loop) {
     query_.stops.push_back(&stop_);
-    if (query_.stopped) stop_.request(Why::cancelled);
+    if (query_.stopped) stop_.request(StopReason::cancelled);
   }
   QueryStop(const QueryStop&) = delete;
   QueryStop& operator=(const QueryStop&) = delete;
@@ -128,14 +128,14 @@ struct Answer {
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
-  MemoryReservation memory;             ///< of `body`
-  std::string_view allow;               ///< the field Allow, with a 405
-  std::optional<unsigned> retry_after;  ///< seconds
-  std::optional<Reply> reply;           ///< an agent's answer, passed on
-  std::unique_ptr<RestOfReply> rest;    ///< of `reply`, still to come; null: it is whole
-  bool pass_fields = false;             ///< with its end-to-end fields
-  bool overloaded = false;              ///< says so in X-Error-Labels, with both labels
-  std::string trace;                    ///< the field X-Karmad-Trace; empty: none
+  MemoryReservation memory;              ///< of `body`
+  std::string_view allow;                ///< the field Allow, with a 405
+  std::optional<unsigned> retry_after;   ///< seconds
+  std::optional<Reply> reply;            ///< an agent's answer, passed on
+  std::unique_ptr<ResponseStream> rest;  ///< of `reply`, still to come; null: it is whole
+  bool pass_fields = false;              ///< with its end-to-end fields
+  bool overloaded = false;               ///< says so in X-Error-Labels, with both labels
+  std::string trace;                     ///< the field X-Karmad-Trace; empty: none
 
   /// The body, or as much of it as there is.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }

@@ -8,8 +8,8 @@ namespace karmad {
 
 struct Answer;
 
-/// Why a client gets no answer, where a status and a sentence are not enough for its code to act
-/// on.
+/// Why a client gets no answer, where a status and a sentence are not enough for its code to
+/// act on.
 struct Refusal {
   int status = 503;
   std::string_view type;  ///< a word that does not change, for programs

@@ -60,12 +60,12 @@ Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent, Connection
   return *pool;
 }
 
-void Worker::began(Client& client) {
+void Worker::register_session(Client& client) {
   client.place_ = clients_.size();
   clients_.push_back(&client);
 }
 
-void Worker::ended(Client& client) {
+void Worker::unregister_session(Client& client) {
   clients_.back()->place_ = client.place_;
   std::swap(clients_[client.place_], clients_.back());
   clients_.pop_back();
@@ -91,14 +91,14 @@ Task<void> Worker::close_down(Micros linger) {
 
 void Worker::abandon() {
   drain(Micros{0});
-  closing_.request(Why::cancelled);
+  closing_.request(StopReason::cancelled);
   for (auto* client : std::vector(clients_)) client->abandon();
 }
 
 void Worker::finish_if_empty() {
   if (accepting_ || !clients_.empty() || std::exchange(finished_, true)) return;
-  closing_.request(Why::cancelled);
-  for (auto* copy : std::vector(copies)) copy->request(Why::cancelled);
+  closing_.request(StopReason::cancelled);
+  for (auto* copy : std::vector(copies)) copy->request(StopReason::cancelled);
   for (auto* pools : {&pools_, &blackhole_pools_})
     for (auto& pool : *pools)
       if (pool) pool->clear();

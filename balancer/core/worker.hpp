@@ -8,7 +8,7 @@
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/pool.hpp"
 #include "balancer/core/counters.hpp"
-#include "balancer/core/departures.hpp"
+#include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/user_handle.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "balancer/rules/agreed_errors.hpp"
@@ -89,8 +89,8 @@ class Worker {
     if (heads_.size() < kHeads) heads_.push_back(std::move(head));
   }
 
-  void began(Client& client);
-  void ended(Client& client);
+  void register_session(Client& client);
+  void unregister_session(Client& client);
   /// No new connections; every session ends after its next answer. Sessions that have brought no
   /// request within `linger` end without one: until then a request may be on its way.
   void drain(Micros linger);
@@ -100,7 +100,7 @@ class Worker {
   std::size_t sessions() const { return clients_.size(); }
 
   Loop loop;
-  Departures departures{loop};
+  DisconnectWatcher disconnect_watcher{loop};
   Process& process;
   Counters counters;
   LineRate retry_lines{10};                            ///< of the log, at level info

@@ -120,7 +120,7 @@ Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
 
 Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& endpoint = served.endpoint;
-  if (query.preference && endpoint.subject == Subject::update) {
+  if (query.preference && endpoint.ticket_class == TicketClass::update) {
     query.operation = endpoint.path.substr(1);
     return at_once(no_preference(query));
   }
@@ -132,24 +132,24 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
 
 }  // namespace
 
-Subject subject_of(const Query& query) {
+TicketClass ticket_class_of(const Query& query) {
   if (const auto* served = query.topology->served(query.request.path)) {
     const auto& endpoint = served->endpoint;
     // Of a compressed statement it is not known what it is: it counts as the search that it may be.
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
-    return asks ? served->dialect->subject(query.request) : endpoint.subject;
+    return asks ? served->dialect->ticket_class(query.request) : endpoint.ticket_class;
   }
-  if (own_endpoint(query) != nullptr) return Subject::exempt;
+  if (own_endpoint(query) != nullptr) return TicketClass::exempt;
   const auto* table = query.topology->route(query.request.path);
-  return table == nullptr ? Subject::exempt : table->routed->subject(query.request);
+  return table == nullptr ? TicketClass::exempt : table->routed->ticket_class(query.request);
 }
 
-std::optional<Subject> subject_of(const Topology& topology, std::string_view path) {
+std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string_view path) {
   if (const auto* served = topology.served(path)) {
     if (served->endpoint.statements != Statements::none) return std::nullopt;
-    return served->endpoint.subject;
+    return served->endpoint.ticket_class;
   }
-  if (answers_itself(path)) return Subject::exempt;
+  if (answers_itself(path)) return TicketClass::exempt;
   return std::nullopt;
 }
 

@@ -14,9 +14,9 @@ Task<Answer> answer(Query& query, Scatter scatter);
 
 /// Whether a request needs a ticket, and which: the endpoint says so (AC-062); of statements and of
 /// what comes to a route, the dialect. What tells about karmad itself needs none.
-Subject subject_of(const Query& query);
+TicketClass ticket_class_of(const Query& query);
 /// What the path tells of it without the rest of the request; none where that decides.
-std::optional<Subject> subject_of(const Topology& topology, std::string_view path);
+std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string_view path);
 
 /// Judges what only the floors below know (Topology::judge), and that no route is a path of ours.
 Judge judge_with(Dialects known);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "balancer/core/long_work.hpp"
-#include "balancer/endpoints/hello.hpp"
+#include "balancer/endpoints/description.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/rates_json.hpp"
@@ -130,7 +130,7 @@ Task<Answer> answer_agents(Query& query) {
 }
 
 Task<Answer> answer_hello(Query& query) {
-  return at_once(hello(query));
+  return at_once(describe_balancer(query));
 }
 
 Task<Answer> answer_status(Query& query) {

@@ -193,14 +193,14 @@ void Acceptor::refuse_new() {
   draining_ = true;
   refuse_handshakes(acceptor_.native_handle(), protocol_.family());
   for (auto* waiting : std::vector(waiting_.begin(), waiting_.end()))
-    waiting->request(Why::cancelled);
+    waiting->request(StopReason::cancelled);
 }
 
 void Acceptor::stop() {
   while (accept_those_waiting().value_or(0) == kAtOnce) continue;
   error_code ignored;
   acceptor_.close(ignored);
-  pause_.request(Why::cancelled);
+  pause_.request(StopReason::cancelled);
 }
 
 Task<void> Acceptor::run() {
@@ -286,13 +286,13 @@ void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings)
 
 /// Until the token is paid back or the peer leaves: then the token goes back. When the worker
 /// drains the connection is let in.
-Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until) {
+Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Reservation turn, TimePoint until) {
   const auto socket = arrival.socket.native_handle();
   Stop stop(worker_.loop);
   const auto place = waiting_.insert(waiting_.end(), &stop);
-  worker_.departures.watch(socket, stop);
+  worker_.disconnect_watcher.watch(socket, stop);
   co_await sleep(worker_.loop, until, stop);
-  worker_.departures.forget(socket);
+  worker_.disconnect_watcher.forget(socket);
   waiting_.erase(place);
   if (!stop.requested() || draining_) {
     turn.over();

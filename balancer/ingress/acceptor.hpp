@@ -46,7 +46,7 @@ class Acceptor {
   std::expected<unsigned, error_code> accept_those_waiting();
   void arrived(Arrival arrival);
   void let_in_by_rate(Arrival arrival, const InstanceSettings& settings);
-  Task<void> wait(Arrival arrival, RateLimiter::Turn turn, TimePoint until);
+  Task<void> wait(Arrival arrival, RateLimiter::Reservation turn, TimePoint until);
   void begin(Arrival arrival);
 
   Worker& worker_;

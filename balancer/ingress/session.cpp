@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
-#include "agent/json/same.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/pipeline/pipeline.hpp"
@@ -19,7 +19,7 @@ namespace {
 /// An empty line behind a request is not the beginning of another one (RFC 9112 section 2.2); those
 /// before a request are the parser's.
 void skip_empty_line(std::string& in) {
-  if (same(in, "\r\n")) in.clear();
+  if (equals_literal(in, "\r\n")) in.clear();
 }
 
 }  // namespace
@@ -27,17 +27,17 @@ void skip_empty_line(std::string& in) {
 /// Notices the client's end while bytes of it lie unread: no read is outstanding then.
 struct Session::DepartureWatch {
   explicit DepartureWatch(Session& session)
-      : departures(session.worker_.departures),
+      : disconnect_watcher(session.worker_.disconnect_watcher),
         socket(session.socket().native_handle()),
         stop(session.worker_.loop),
         guard(stop, &session, [](void* whom) { static_cast<Session*>(whom)->client_gone(); }) {
-    departures.watch(socket, stop);
+    disconnect_watcher.watch(socket, stop);
   }
   DepartureWatch(const DepartureWatch&) = delete;
   DepartureWatch& operator=(const DepartureWatch&) = delete;
-  ~DepartureWatch() { departures.forget(socket); }
+  ~DepartureWatch() { disconnect_watcher.forget(socket); }
 
-  Departures& departures;
+  DisconnectWatcher& disconnect_watcher;
   const int socket;
   Stop stop;
   Stop::Guard guard;
@@ -51,12 +51,12 @@ Session::Session(Worker& worker, Socket socket, std::string client,
       client_(std::move(client)),
       address_(address) {
   worker_.process.connections.fetch_add(1, std::memory_order_relaxed);
-  worker_.began(*this);
+  worker_.register_session(*this);
 }
 
 Session::~Session() {
   worker_.process.connections.fetch_sub(1, std::memory_order_relaxed);
-  worker_.ended(*this);
+  worker_.unregister_session(*this);
 }
 
 void Session::start() {

@@ -5,7 +5,7 @@
 
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/query.hpp"
-#include "balancer/pipeline/traced.hpp"
+#include "balancer/pipeline/trace_scope.hpp"
 
 namespace karmad {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "agent/json/same.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
@@ -125,7 +125,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
       passed_on = nullptr;
   }
   const bool bare = has_no_body(answer.status);
-  const bool to_head = head != nullptr && same(head->method, "HEAD");
+  const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
   if (bare) length.reset();
   // What an agent said of the length of a body that is not sent travels on (RFC 9110 section 8.6).

@@ -17,10 +17,10 @@ struct Needed {
 
 /// In the order the query meets them. What has low priority gets its own ticket first: a line of
 /// work that has time holds no ingress tickets.
-std::array<Needed, 2> needed(Query& query, Admission& admission, Subject subject,
+std::array<Needed, 2> needed(Query& query, Admission& admission, TicketClass ticket_class,
                              Priority priority) {
   const Needed ingress{ingress_gate(admission), query.ingress_ticket};
-  const Needed work{work_gate(admission, subject, priority), query.work_ticket};
+  const Needed work{work_gate(admission, ticket_class, priority), query.work_ticket};
   if (priority == Priority::low) return {work, ingress};
   return {ingress, work};
 }
@@ -43,7 +43,7 @@ struct Waiting final : TicketWaiter {
   }
 
   TicketPool& pool;
-  Signal signal;
+  AsyncEvent signal;
   bool done = false;
   bool left = false;  ///< without a ticket
 };
@@ -75,7 +75,7 @@ Task<std::optional<Answer>> wait_at(Query& query, TicketGate gate, Ticket& ticke
     Stop& stop = when_over;
     const auto until =
         longest > Micros{0} ? std::min(query.deadline, began + longest) : query.deadline;
-    stop.at(until, Why::deadline);
+    stop.arm(until, StopReason::deadline);
     const Stop::Guard guard(stop, &waiting,
                             [](void* whom) { static_cast<Waiting*>(whom)->leave(); });
     if (stop.requested()) waiting.leave();
@@ -102,14 +102,14 @@ bool admitted_at_once(Query& query) {
   if (admission == nullptr) return true;
   const auto mode = admission->mode();
   if (mode == AdmissionMode::off) return true;
-  const auto subject = subject_of(query);
+  const auto ticket_class = ticket_class_of(query);
   const auto worker = query.worker.loop.index;
-  if (subject == Subject::exempt) {
+  if (ticket_class == TicketClass::exempt) {
     query.ingress_ticket = admission->ingress.exempt(worker, query.began);
     return true;
   }
   const auto priority = priority_of(query.head, *admission);
-  for (const auto& [gate, ticket] : needed(query, *admission, subject, priority)) {
+  for (const auto& [gate, ticket] : needed(query, *admission, ticket_class, priority)) {
     ticket = mode == AdmissionMode::enforce ? gate.pool.try_take(worker, priority, query.began)
                                             : gate.pool.watch(worker, priority, query.began);
     if (!ticket) return false;
@@ -123,7 +123,7 @@ Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   auto& admission = *query.worker.process.admission;
   const auto priority = priority_of(query.head, admission);
   const auto longest = admission.queue_timeout();
-  for (const auto& [gate, ticket] : needed(query, admission, subject_of(query), priority)) {
+  for (const auto& [gate, ticket] : needed(query, admission, ticket_class_of(query), priority)) {
     if (ticket) continue;
     ticket = gate.pool.try_take(query.worker.loop.index, priority, Loop::now());
     if (ticket) continue;

@@ -3,12 +3,12 @@
 #include "balancer/pipeline/admitted.hpp"
 #include "balancer/pipeline/route.hpp"
 #include "balancer/pipeline/user_handles.hpp"
-#include "balancer/search/dispatch.hpp"
+#include "balancer/search/scatter_gather.hpp"
 
 namespace karmad {
 
 Task<Answer> pass_pipeline(Query& query) {
-  static constexpr Admitted kPipeline{UserHandles{Route{dispatch}}};
+  static constexpr Admitted kPipeline{UserHandles{Route{scatter_gather}}};
   return kPipeline(query);
 }
 

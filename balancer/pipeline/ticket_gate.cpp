@@ -50,11 +50,11 @@ TicketGate ingress_gate(Admission& admission) {
   return {admission.ingress, TicketGate::Of::all};
 }
 
-TicketGate work_gate(Admission& admission, Subject subject, Priority priority) {
+TicketGate work_gate(Admission& admission, TicketClass ticket_class, Priority priority) {
   if (priority == Priority::low)
-    return {subject == Subject::update ? admission.low_updates : admission.low_searches,
+    return {ticket_class == TicketClass::update ? admission.low_updates : admission.low_searches,
             TicketGate::Of::low_priority};
-  if (subject == Subject::update) return {admission.updates, TicketGate::Of::updates};
+  if (ticket_class == TicketClass::update) return {admission.updates, TicketGate::Of::updates};
   return {admission.searches, TicketGate::Of::searches};
 }
 
@@ -85,10 +85,11 @@ std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
   if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
       worker.process.access_log != nullptr || !admission->anything_exhausted())
     return std::nullopt;
-  const auto subject = subject_of(*worker.topology_now(), head.path);
-  if (!subject || *subject == Subject::exempt) return std::nullopt;
+  const auto ticket_class = ticket_class_of(*worker.topology_now(), head.path);
+  if (!ticket_class || *ticket_class == TicketClass::exempt) return std::nullopt;
   const auto priority = priority_of(head, *admission);
-  for (const auto& gate : {ingress_gate(*admission), work_gate(*admission, *subject, priority)}) {
+  for (const auto& gate :
+       {ingress_gate(*admission), work_gate(*admission, *ticket_class, priority)}) {
     if (!gate.pool.exhausted() || asks_for_trace(head)) continue;
     if (gate.pool.refuses(worker.loop.index, priority, Loop::now()))
       return queue_is_full(worker, gate);

@@ -18,8 +18,8 @@ struct TicketGate {
 };
 
 TicketGate ingress_gate(Admission& admission);
-/// `subject`: not exempt.
-TicketGate work_gate(Admission& admission, Subject subject, Priority priority);
+/// `ticket_class`: not exempt.
+TicketGate work_gate(Admission& admission, TicketClass ticket_class, Priority priority);
 
 Priority priority_of(const RequestHead& head, const Admission& admission);
 

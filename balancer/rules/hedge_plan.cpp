@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 #include "config/units.hpp"
 
 namespace karmad {

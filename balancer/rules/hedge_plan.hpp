@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "agent/stats/latency_quantiles.hpp"
 #include "agent/stats/outcome.hpp"
-#include "agent/stats/set_latency.hpp"
 #include "config/settings.hpp"
 #include "strategies/time.hpp"
 

@@ -117,7 +117,7 @@ bool RetryBudget::bears_another() const {
   return unpaid == 0 || (unpaid + 1) * kAttempt <= saved_or_owed() + to_come;
 }
 
-std::optional<RetryBudget::Extra> RetryBudget::take(For what) {
+std::optional<RetryBudget::RetryPermit> RetryBudget::take(For what) {
   add_up_ended();
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
   if (none_wanted || !enter(what)) {
@@ -132,7 +132,7 @@ std::optional<RetryBudget::Extra> RetryBudget::take(For what) {
   }
   if (!paid) unpaid_.fetch_add(1, relaxed);
   given_.fetch_add(1, relaxed);
-  return Extra(*this, paid);
+  return RetryPermit(*this, paid);
 }
 
 bool RetryBudget::enter(For what) {

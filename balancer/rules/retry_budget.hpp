@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/stats/owned.hpp"
+#include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
 #include "config/settings.hpp"
 
@@ -83,8 +83,8 @@ void write(StatsWriter& out, const RetryBudgetStatus& budget);
 class RetryBudget {
   /// One worker's requests.
   struct alignas(64) Cell {
-    Owned<std::uint32_t> live;
-    Owned<std::uint64_t> ended;
+    SingleWriter<std::uint32_t> live;
+    SingleWriter<std::uint64_t> ended;
   };
 
  public:
@@ -97,14 +97,15 @@ class RetryBudget {
   void take_over(const RetryBudget& before);
 
   /// One live request of a worker, for as long as it lives, on the worker's thread.
-  class Live {
+  class InFlightPermit {
    public:
-    explicit Live(RetryBudget& budget, unsigned worker = 0) : cell_(&budget.cells_[worker]) {
+    explicit InFlightPermit(RetryBudget& budget, unsigned worker = 0)
+        : cell_(&budget.cells_[worker]) {
       cell_->live.add(1);
     }
-    Live(Live&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
-    Live& operator=(Live&&) = delete;
-    ~Live() {
+    InFlightPermit(InFlightPermit&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+    InFlightPermit& operator=(InFlightPermit&&) = delete;
+    ~InFlightPermit() {
       if (cell_ == nullptr) return;
       cell_->live.add(static_cast<std::uint32_t>(-1));
       cell_->ended.add(1);
@@ -115,14 +116,14 @@ class RetryBudget {
   };
 
   /// One extra attempt, from when it is queued until it has ended.
-  class Extra {
+  class RetryPermit {
    public:
-    Extra(Extra&& other) noexcept
+    RetryPermit(RetryPermit&& other) noexcept
         : budget_(std::exchange(other.budget_, nullptr)),
           paid_(other.paid_),
           succeeded_(other.succeeded_) {}
-    Extra& operator=(Extra&&) = delete;
-    ~Extra() {
+    RetryPermit& operator=(RetryPermit&&) = delete;
+    ~RetryPermit() {
       if (budget_ != nullptr) budget_->give_back(paid_, succeeded_);
     }
     /// It answered what its request asked for.
@@ -130,7 +131,7 @@ class RetryBudget {
 
    private:
     friend RetryBudget;
-    Extra(RetryBudget& budget, bool paid) : budget_(&budget), paid_(paid) {}
+    RetryPermit(RetryBudget& budget, bool paid) : budget_(&budget), paid_(paid) {}
     RetryBudget* budget_;
     bool paid_;
     bool succeeded_ = false;
@@ -145,7 +146,7 @@ class RetryBudget {
   /// are could be paid for if they failed, or there is none. Else one that ends soon will tell.
   bool bears_another() const;
   /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
-  std::optional<Extra> take(For what);
+  std::optional<RetryPermit> take(For what);
   /// Whether take() would give one now. For hedges that are only worth preparing then.
   bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
 

@@ -10,7 +10,7 @@ namespace karmad {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = Advice::Kind;
+using Kind = ErrorHint::Kind;
 
 constexpr int kRetryWith = 449;
 constexpr int kUnavailable = 503;
@@ -42,8 +42,8 @@ Micros generation_pause(unsigned step) {
 }
 
 /// CO-020: a mirror that tells to wait 0 is given a while.
-Micros throttle_pause(const RetryRules& rules, const Advice& advice) {
-  const auto told = advice.delay.value_or(Micros{0});
+Micros throttle_pause(const RetryRules& rules, const ErrorHint& hint) {
+  const auto told = hint.delay.value_or(Micros{0});
   return told > Micros{0} ? told : rules.throttle_default_delay;
 }
 
@@ -61,20 +61,20 @@ unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors) {
 
 /// An ended attempt, and what the decision after it depends on beside.
 struct RetryLoop::Moment {
-  const Ended& ended;
+  const AttemptSummary& ended;
   Micros left;
   double jitter;
 
   bool all_tried(const RetrySubject& subject) const { return ended.tried >= subject.mirrors; }
   /// In sets with roles only overload turns a request away from a mirror (X-1, BP-062).
   bool avoids() const { return ended.set != SetKind::roles; }
-  Kind kind() const { return ended.advice.kind; }
+  Kind kind() const { return ended.hint.kind; }
 };
 
-LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice) {
-  if (advice.kind == Kind::draining) return {.unavailable = rules.unavailable_mark};
-  if (advice.kind == Kind::throttled)
-    return {.retry_after = std::min(throttle_pause(rules, advice), rules.unavailable_mark)};
+LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint) {
+  if (hint.kind == Kind::draining) return {.unavailable = rules.unavailable_mark};
+  if (hint.kind == Kind::throttled)
+    return {.retry_after = std::min(throttle_pause(rules, hint), rules.unavailable_mark)};
   return {};
 }
 
@@ -95,15 +95,15 @@ bool RetryLoop::switched_on() const {
   return false;
 }
 
-/// Whether running the request a second time does no harm (BP-060). Advice comes from a mirror that
-/// did not execute it.
-bool RetryLoop::may_repeat(const Ended& ended) const {
+/// Whether running the request a second time does no harm (BP-060). Advice comes from a mirror
+/// that did not execute it.
+bool RetryLoop::may_repeat(const AttemptSummary& ended) const {
   return subject_.kind == RequestClass::read || subject_.has_idempotency_key || !ended.sent ||
-         ended.nothing_done || ended.advice.kind != Kind::none;
+         ended.nothing_done || ended.hint.kind != Kind::none;
 }
 
-Doubling RetryLoop::backoff_limits(const Advice& advice) const {
-  return {advice.backoff_base.value_or(rules_.overload_backoff_base), rules_.overload_backoff_cap};
+Doubling RetryLoop::backoff_limits(const ErrorHint& hint) const {
+  return {hint.backoff_base.value_or(rules_.overload_backoff_base), rules_.overload_backoff_cap};
 }
 
 bool RetryLoop::may_hedge() {
@@ -112,7 +112,8 @@ bool RetryLoop::may_hedge() {
   return true;
 }
 
-Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenBucket* bucket) {
+Decision RetryLoop::after(const AttemptSummary& ended, Micros left, double jitter,
+                          TokenBucket* bucket) {
   if (!rules_.adaptive_retries) bucket = nullptr;
   const bool is_retry = ++answers_ > 1;
   if (is_answered(ended.outcome)) {
@@ -120,18 +121,18 @@ Decision RetryLoop::after(const Ended& ended, Micros left, double jitter, TokenB
     if (bucket != nullptr && !is_retry) bucket->first_attempt_succeeded();
     return over(Final::answered);
   }
-  const bool processed = !ended.advice.overload && !is_ours(ended.outcome);
+  const bool processed = !ended.hint.overload && !is_ours(ended.outcome);
   if (bucket != nullptr && is_retry && processed && !is_connecting(ended.outcome))
     bucket->retry_failed_without_overload();
 
   const Moment now{ended, left, jitter};
   auto decision = decide(now, bucket);
-  if (const auto alone = leave_alone(rules_, ended.advice); now.kind() != Kind::none) {
+  if (const auto alone = leave_alone(rules_, ended.hint); now.kind() != Kind::none) {
     decision.unavailable = std::max(decision.unavailable, alone.unavailable);
     decision.retry_after = alone.retry_after;
   }
   if (now.kind() == Kind::retry_with) conflict_met_ = true;
-  if (!decision.again()) {
+  if (!decision.is_retry()) {
     if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
     if (now.kind() == Kind::retry_with) decision.status = kRetryWith;
     return decision;
@@ -206,9 +207,9 @@ Decision RetryLoop::ordinary(const Moment& now) {
 /// BP-004 … BP-013, BP-025.
 Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
   overload_met_ = true;
-  if (!now.ended.advice.retryable) return over(Final::not_retryable);
+  if (!now.ended.hint.retryable) return over(Final::not_retryable);
   if (retries_ >= rules_.overload_max_retries) return over(Final::limit);
-  const auto pause = backoff(backoff_limits(now.ended.advice), retries_ + 1, now.jitter);
+  const auto pause = backoff(backoff_limits(now.ended.hint), retries_ + 1, now.jitter);
   if (pause >= now.left) return over(Final::deadline);
   if (bucket != nullptr && !bucket->take()) return over(Final::no_token);
   return {.final = Final::no,
@@ -219,9 +220,9 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
 
 /// CO-020, CO-021, X-11: takes no token, and counts for no other rule.
 Decision RetryLoop::throttled(const Moment& now) {
-  if (!now.ended.advice.retryable) return over(Final::not_retryable);
+  if (!now.ended.hint.retryable) return over(Final::not_retryable);
   if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
-  const auto pause = throttle_pause(rules_, now.ended.advice);
+  const auto pause = throttle_pause(rules_, now.ended.hint);
   // The delay holds for that mirror only: another mirror is asked at once (CO-036).
   if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/mirrors/advice.hpp"
+#include "agent/mirrors/error_hint.hpp"
 #include "agent/stats/outcome.hpp"
 #include "balancer/rules/backoff.hpp"
 #include "balancer/rules/retry_budget.hpp"
@@ -74,18 +74,18 @@ struct RetrySubject {
   RetrySettings ordinary;
 };
 
-/// How long a mirror is to be left alone that answered with that advice: until a ping says
+/// How long a mirror is to be left alone that answered with that hint: until a ping says
 /// otherwise, and whatever pings say. 0: not at all.
 struct LeaveAlone {
   Micros unavailable{};
   Micros retry_after{};
 };
-LeaveAlone leave_alone(const RetryRules& rules, const Advice& advice);
+LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint);
 
 /// An attempt that just ended.
-struct Ended {
+struct AttemptSummary {
   Outcome outcome{};
-  Advice advice;
+  ErrorHint hint;
   unsigned status = 0;        ///< of the answer, if there was one
   bool sent = false;          ///< the agent may have seen a part of the request
   bool nothing_done = false;  ///< and says that it did nothing, because it is not the primary
@@ -145,7 +145,7 @@ struct Decision {
   bool refresh = false;  ///< what is known of the set or the plan is old (CO-030, CO-051 … CO-053)
   int status = 0;        ///< to report instead of the last answer's, if not 0 (CO-056)
 
-  bool again() const { return final == Final::no; }
+  bool is_retry() const { return final == Final::no; }
 };
 
 /// The retries of one shard's part of a query, decided one ended attempt at a time: overload
@@ -160,7 +160,7 @@ class RetryLoop {
   /// To be called once for each attempt, answered or not; after a final decision no more. `left`
   /// until the query's deadline; `jitter` in [0, 1), drawn anew; `bucket` of the mirror set, may be
   /// missing. A decision to go on counts the next attempt as made.
-  Decision after(const Ended& ended, Micros left, double jitter, TokenBucket* bucket);
+  Decision after(const AttemptSummary& ended, Micros left, double jitter, TokenBucket* bucket);
 
   /// Counts a hedge as an attempt; false when the attempts are used up.
   bool may_hedge();
@@ -183,8 +183,8 @@ class RetryLoop {
 
   unsigned most_attempts() const;
   bool switched_on() const;
-  bool may_repeat(const Ended& ended) const;
-  Doubling backoff_limits(const Advice& advice) const;
+  bool may_repeat(const AttemptSummary& ended) const;
+  Doubling backoff_limits(const ErrorHint& hint) const;
 
   const RetryRules& rules_;
   RetrySubject subject_;

@@ -27,13 +27,13 @@ MirrorStanding MirrorStanding::after(Outcome outcome) const {
     return next;
   }
   if (!consequence(outcome).error) return *this;  // not the mirror's doing
-  const bool gone = is_unreachable(outcome);
+  const bool now_unreachable = is_unreachable(outcome);
   // Who failed otherwise before has that to prove still.
-  const bool only_gone = gone && (!known || needed == 1);
+  const bool only_unreachable = now_unreachable && (!known || needed == 1);
   return {.known = true,
-          .unreachable = gone,
+          .unreachable = now_unreachable,
           .answers = 0,
-          .needed = only_gone ? std::uint8_t{1} : kProof};
+          .needed = only_unreachable ? std::uint8_t{1} : kProof};
 }
 
 MirrorStanding Standings::of(std::size_t mirror) const noexcept {
@@ -75,7 +75,7 @@ void Standings::tell() noexcept {
   if (waiting_.load() != 0) news_.store(true);
 }
 
-Standings::UnderWay::UnderWay(Standings& standings, std::size_t mirror)
+Standings::InFlightGuard::InFlightGuard(Standings& standings, std::size_t mirror)
     : standings_(&standings), mirror_(mirror), counted_(!standings.of(mirror).known) {
   if (counted_) standings.cells_[mirror].under_way.fetch_add(1);
 }

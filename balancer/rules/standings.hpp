@@ -47,15 +47,15 @@ class Standings {
   void take_over(const Standings& before, const FormerPlaces& places) noexcept;
 
   /// An attempt that is under way at a mirror, from when it is made until it has ended.
-  class UnderWay {
+  class InFlightGuard {
    public:
-    UnderWay(Standings& standings, std::size_t mirror);
-    UnderWay(UnderWay&& other) noexcept
+    InFlightGuard(Standings& standings, std::size_t mirror);
+    InFlightGuard(InFlightGuard&& other) noexcept
         : standings_(std::exchange(other.standings_, nullptr)),
           mirror_(other.mirror_),
           counted_(other.counted_) {}
-    UnderWay& operator=(UnderWay&&) = delete;
-    ~UnderWay() {
+    InFlightGuard& operator=(InFlightGuard&&) = delete;
+    ~InFlightGuard() {
       if (standings_ != nullptr) standings_->left(mirror_, counted_);
     }
 

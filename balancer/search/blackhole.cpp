@@ -37,20 +37,20 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
       !copy.fields.empty() &&
       parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
   const auto now = Loop::now();
-  const AttemptOrder order{.began = now,
-                           .method = copy.method,
-                           .target = copy.target,
-                           .content_type = copy.content_type,
-                           .body = copy.body,
-                           .passed_on = with_fields ? &passed_on : nullptr,
-                           .repeatable = copy.read,
-                           .connect_timeout = copy.connect_timeout,
-                           .query_timeout = copy.query_timeout,
-                           .deadline = now + copy.connect_timeout + copy.query_timeout,
-                           .limits = {.most = copy.max_reply}};
-  AttemptEnd end;
-  co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, end);
-  worker.loop.buffers.give(std::move(end.reply.bytes));
+  const AttemptRequest order{.began = now,
+                             .method = copy.method,
+                             .target = copy.target,
+                             .content_type = copy.content_type,
+                             .body = copy.body,
+                             .passed_on = with_fields ? &passed_on : nullptr,
+                             .repeatable = copy.read,
+                             .connect_timeout = copy.connect_timeout,
+                             .query_timeout = copy.query_timeout,
+                             .deadline = now + copy.connect_timeout + copy.query_timeout,
+                             .limits = {.most = copy.max_reply}};
+  AttemptResult result;
+  co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, result);
+  worker.loop.buffers.give(std::move(result.reply.bytes));
   worker.copies_size -= copy.size();
   std::erase(worker.copies, &stop);
 }

@@ -65,21 +65,21 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
   auto next = after_attempt(line, report);
   if (line.end.answered()) return end_line(line);
   apply(line, next, report);
-  if (report.outcome == Outcome::client_mistake && !next.again()) {
-    if (report.advice.kind == Advice::Kind::none) return end_line(line);
+  if (report.outcome == Outcome::client_mistake && !next.is_retry()) {
+    if (report.hint.kind == ErrorHint::Kind::none) return end_line(line);
     line.end.outcome = Outcome::agent_error;  // it says something of the mirror
   }
   add_failed(line, std::move(report.why));
   // The shard is not there any more, and a reload has said meanwhile where it is: the whole query
   // is planned anew, once (CO-051, CO-052).
-  const auto kind = report.advice.kind;
-  const bool moved = kind == Advice::Kind::moved || kind == Advice::Kind::migrating;
-  if (moved && report.replaced && (next.again() || (!line.retries && rules_.reads()))) {
+  const auto kind = report.hint.kind;
+  const bool moved = kind == ErrorHint::Kind::moved || kind == ErrorHint::Kind::migrating;
+  if (moved && report.replaced && (next.is_retry() || (!line.retries && rules_.reads()))) {
     line.end.plan_anew = main_.end.plan_anew = true;
     end_line(line);
     return break_off_all();
   }
-  if (!next.again() || over_ || line.cancelled) return end_line(line);
+  if (!next.is_retry() || over_ || line.cancelled) return end_line(line);
   retry(line, next);
 }
 
@@ -89,7 +89,7 @@ void AttemptLines::reply_rejected(std::string why) {
   count(Count::merge_rejected);
   auto& end = main_.end;
   end.outcome = Outcome::wrong_reply;
-  end.advice = {};
+  end.hint = {};
   end.sub_status = 0;
   add_failed(main_, std::move(why));
   AttemptReport report;
@@ -97,7 +97,7 @@ void AttemptLines::reply_rejected(std::string why) {
   report.sent = true;
   const auto next = decide(main_, retries_, report, {}, &moment_->protection.tokens, *moment_);
   moment_->protection.standings.ended(*end.mirror, Outcome::wrong_reply);
-  if (over_ || !next.again() || next.pause > Micros{0}) return;
+  if (over_ || !next.is_retry() || next.pause > Micros{0}) return;
   rejected_ = true;
   retry(main_, next);
 }
@@ -107,7 +107,7 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
   auto& protection = moment_->protection;
   const auto mirror = *line.end.mirror;
   if (line.selection_left) *line.selection_left -= report.connecting;
-  if (report.gone) line.memory.gone.emplace_back(mirror, now());
+  if (report.marked_unreachable) line.memory.marked_unreachable.emplace_back(mirror, now());
   line.memory.among = {};
   if (!report.undecided) protection.standings.ended(mirror, report.outcome);
   if (protection.breaker && !report.undecided && !report.passed_on)
@@ -127,10 +127,10 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
 Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
   auto* const tokens = &moment_->protection.tokens;
   const bool answered = line.end.answered();
-  if (line.extra && (answered || report.outcome == Outcome::client_mistake))
-    line.extra->succeeded();
-  if (line.extra) {
-    line.extra.reset();
+  if (line.retry_permit && (answered || report.outcome == Outcome::client_mistake))
+    line.retry_permit->succeeded();
+  if (line.retry_permit) {
+    line.retry_permit.reset();
     auto& standings = moment_->protection.standings;
     standings.retry_ended();
     if (standings.take_news()) actions_.emplace_back(action::TellOthers{});
@@ -138,17 +138,17 @@ Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
   if (answered)
     return line.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
                         : Decision{.final = Final::answered};
-  line.end.advice = report.advice;
-  line.end.sub_status = report.advice.sub_status;
+  line.end.hint = report.hint;
+  line.end.sub_status = report.hint.sub_status;
   if (!line.retries) {
-    const auto alone = leave_alone(*rules_.retry, report.advice);
+    const auto alone = leave_alone(*rules_.retry, report.hint);
     return {.unavailable = alone.unavailable, .retry_after = alone.retry_after};
   }
-  return decide(line, retries_, report, report.advice, tokens, *moment_);
+  return decide(line, retries_, report, report.hint, tokens, *moment_);
 }
 
 Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
-                              const Advice& advice, TokenBucket* tokens,
+                              const ErrorHint& hint, TokenBucket* tokens,
                               const ShardMoment& moment) const {
   const MirrorChoice choice(rules_, line.memory, moment);
   const auto& picture = moment.mirrors.view().picture;
@@ -163,14 +163,14 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
                                             : report.outcome;
   auto next = retries.after(
       {.outcome = outcome,
-       .advice = advice,
+       .hint = hint,
        .status = report.status,
        .sent = report.sent,
        .nothing_done = report.nothing_done,
        .tried = fresh_left ? std::min(line.memory.tried.size(), mirrors - 1) : mirrors,
        .set = picture.kind,
        .other_zone = choice.has_other_zone(line.end.mirror),
-       .up_to_date_left = advice.kind == Advice::Kind::generation_low && choice.has_up_to_date()},
+       .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date()},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
   if (next_step) next.pause = {};
@@ -183,16 +183,16 @@ void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& 
   const auto& view = moment_->mirrors.view();
   auto& unavailable = moment_->protection.unavailable;
   line.end.status_override = next.status;
-  if (report.advice.kind == Advice::Kind::generation_low) note_behind(line, report);
+  if (report.hint.kind == ErrorHint::Kind::generation_low) note_behind(line, report);
   if (next.unavailable > Micros{0}) unavailable.mark(asked, now(), next.unavailable);
   if (next.retry_after > Micros{0}) unavailable.mark_paused(asked, now(), next.retry_after);
-  if (next.again() && rules_.subject.follow_up) {  // only this mirror holds the cursor
+  if (next.is_retry() && rules_.subject.follow_up) {  // only this mirror holds the cursor
     Candidates same;
     same.insert(asked);
     line.memory.excluded = Candidates::first(view.picture.mirrors.size()) - same;
   }
   if (next.refresh) actions_.emplace_back(action::CheckMirrors{});
-  if (next.again() && next.avoid) line.memory.avoided.insert(asked);
+  if (next.is_retry() && next.avoid) line.memory.avoided.insert(asked);
   if (next.leave_zone)
     line.memory.left_zones = line.memory.left_zones | zone_mates(view.picture, asked);
   if (next.prefer == Decision::Prefer::newest_behind)
@@ -222,15 +222,16 @@ void AttemptLines::add_failed(const Line& line, std::string why) {
 /// much a load to come.
 void AttemptLines::retry(Line& line, const Decision& next) {
   line.next = next;
-  line.extra.reset();
+  line.retry_permit.reset();
   line.memory.among = {};
   if (next.avoid && next.pause == Micros{0} && !line.wanted) return ask_elsewhere(line);
   consented(line, take_extra(line, RetryBudget::For::other));
 }
 
 bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
-  if (auto taken = moment_->protection.budget.take(what)) line.extra.emplace(*std::move(taken));
-  return line.extra.has_value();
+  if (auto taken = moment_->protection.budget.take(what))
+    line.retry_permit.emplace(*std::move(taken));
+  return line.retry_permit.has_value();
 }
 
 /// At once, at any mirror not tried yet (docs/decisions/012).
@@ -242,7 +243,7 @@ void AttemptLines::ask_elsewhere(Line& line) {
     const auto choice = this->choice(line);
     const auto open = choice.untried();
     if (open.empty()) return consented(line, take_extra(line, RetryBudget::For::other));
-    const auto preferred = open - choice.question_now().avoided;
+    const auto preferred = open - choice.criteria_now().avoided;
     const auto target =
         retry_target(preferred, open, protection.standings.groups(), protection.budget.saved() > 0);
     if (target.among != preferred) line.memory.among = target.among;

@@ -18,7 +18,7 @@ void AttemptLines::select(Line& line) {
   line.state = State::asks;
   if (over_) return end_line(line);
   if (const auto pick = select_now(line)) return send(line, *pick);
-  if (line.waits && !line.end.refused) return wait_for_seat(line);
+  if (line.waits && !line.end.refused) return wait_for_slot(line);
   if (rules_.needed() != nullptr && !line.end.refused)
     moment_->mirrors.selection_failed("no other mirror is suitable at once");
   end_line(line);
@@ -29,7 +29,7 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
   const auto longest = rules_.selection_timeout;
   if (!line.selection_left && longest > Micros{0}) line.selection_left = longest;
   if (const auto wanted = std::exchange(line.wanted, std::nullopt);
-      wanted && mirrors.try_take_seat(*wanted)) {
+      wanted && mirrors.try_take_slot(*wanted)) {
     Candidates only;
     only.insert(*wanted);
     return Pick{.mirror = *wanted, .suitable = only, .acceptable = only};
@@ -45,10 +45,10 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
   const auto choice = this->choice(line);
   if (line.reason == AttemptReason::initial && !rules_.subject.follow_up)
     if (auto probed = choice.probe()) return probed;
-  return choice.choose(choice.question_now());
+  return choice.choose(choice.criteria_now());
 }
 
-/// The pick's seat was taken.
+/// The pick's slot was taken.
 void AttemptLines::send(Line& line, const Pick& pick) {
   const auto mirror = pick.mirror;
   actions_.emplace_back(action::Send{.slot = line.slot,
@@ -79,10 +79,10 @@ Micros AttemptLines::time_to_connect(const Line& line, std::size_t mirror) const
 }
 
 void AttemptLines::end_line(Line& line) {
-  end_seat_wait(line);
+  end_slot_wait(line);
   line.selection_wait.reset();
   line.standing_wait.reset();
-  line.extra.reset();
+  line.retry_permit.reset();
   line.state = State::ended;
 }
 
@@ -92,7 +92,7 @@ void AttemptLines::break_off(Line& line, bool lost_race) {
   line.cancelled = line.state == State::asks;
   if (!line.cancelled) {
     const bool selects =
-        line.state == State::waits_for_mirror || line.state == State::waits_for_seat;
+        line.state == State::waits_for_mirror || line.state == State::waits_for_slot;
     if (selects && rules_.needed() != nullptr)
       moment_->mirrors.selection_failed("the query is over");
     return end_line(line);

@@ -51,7 +51,7 @@ struct AttemptLine {
     ended,
     asks,  ///< an attempt is under way
     waits_for_mirror,
-    waits_for_seat,
+    waits_for_slot,
     waits_for_standing,  ///< an attempt under way elsewhere is about to tell who works
     pauses,
   };
@@ -73,8 +73,9 @@ struct AttemptLine {
   /// What is left of `selection_timeout` for waiting for mirrors and connecting to them, in all its
   /// attempts (SS-111); nothing before the first selection, and where waiting is off.
   std::optional<Micros> selection_left;
-  std::optional<RetryBudget::Extra> extra;  ///< of the attempt that is queued or under way
-  std::optional<Standings::UnderWay> under_way;
+  std::optional<RetryBudget::RetryPermit>
+      retry_permit;  ///< of the attempt that is queued or under way
+  std::optional<Standings::InFlightGuard> under_way;
   unsigned attempts = 0;
 
   // Of the next attempt:
@@ -87,10 +88,10 @@ struct AttemptLine {
   // While it waits or pauses:
   TimePoint until{};  ///< it looks again then, without news
   TimePoint since{};
-  Candidates seats;
+  Candidates slots;
   std::optional<Waiting> selection_wait;
-  std::optional<Waiting> seat_wait;
-  TimePoint seat_wait_began{};
+  std::optional<Waiting> slot_wait;
+  TimePoint slot_wait_began{};
   std::optional<StandingWait> standing_wait;
 
   bool ended() const { return state == State::ended; }
@@ -122,12 +123,12 @@ class AttemptLines {
   void attempt_ended(Line& line, AttemptReport& report);
   void reply_rejected(std::string why);
   Decision decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
-                  const Advice& advice, TokenBucket* tokens, const ShardMoment& moment) const;
+                  const ErrorHint& hint, TokenBucket* tokens, const ShardMoment& moment) const;
   bool take_extra(Line& line, RetryBudget::For what);
 
   // Waits (shard_waits.cpp)
   void look_again(bool news);
-  void seat_freed(std::size_t mirror);
+  void slot_freed(std::size_t mirror);
   void add_waits(action::Wait& wait) const;
 
   Line& line(std::size_t slot) { return slot == 0 ? main_ : *others_[slot - 1]; }
@@ -164,10 +165,10 @@ class AttemptLines {
   void continue_retry(Line& line);
   void make_retry(Line& line);
 
-  void wait_for_seat(Line& line);
-  void look_for_seat(Line& line);
-  void refuse_seat(Line& line, Refusal refusal);
-  void end_seat_wait(Line& line);
+  void wait_for_slot(Line& line);
+  void look_for_slot(Line& line);
+  void refuse_slot(Line& line, Refusal refusal);
+  void end_slot_wait(Line& line);
   void wait_for_mirror(Line& line);
   void look_for_mirror(Line& line);
   void sleep_until_news(Line& line);

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "balancer/rules/agreed_errors.hpp"
-#include "balancer/shard/shard_order.hpp"
+#include "balancer/shard/shard_query.hpp"
 
 namespace karmad {
 namespace {
@@ -21,17 +21,17 @@ bool is_word(char c) {
 void replace_word(std::string& text, std::string_view word, std::string_view by) {
   if (word.empty()) return;
   for (auto at = text.find(word); at != text.npos; at = text.find(word, at)) {
-    const auto end = at + word.size();
+    const auto result = at + word.size();
     const bool whole =
-        (at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]));
+        (at == 0 || !is_word(text[at - 1])) && (result == text.size() || !is_word(text[result]));
     if (whole) text.replace(at, word.size(), by);
     at += whole ? by.size() : word.size();
   }
 }
 
 /// Texts of different tables are different texts to the memory of all queries.
-std::string remembered_as(const ShardOrder& order, std::string_view text) {
-  return fmt::format("{}\n{}", order.table.name, text);
+std::string remembered_as(const ShardQuery& shard_query, std::string_view text) {
+  return fmt::format("{}\n{}", shard_query.table.name, text);
 }
 
 const Mirror& mirror_of(const Complaint& complaint) {
@@ -47,31 +47,32 @@ const Complaint* complaint_of(const Query& query, const Shard& shard, std::size_
 }
 
 /// Whether two mirrors said so lately of other queries.
-bool is_known(const Query& query, const ShardOrder& order, std::string_view text) {
-  return query.worker.process.agreed_errors.knows(remembered_as(order, text), Loop::now());
+bool is_known(const Query& query, const ShardQuery& shard_query, std::string_view text) {
+  return query.worker.process.agreed_errors.knows(remembered_as(shard_query, text), Loop::now());
 }
 
 /// Enters it into the record of its mirror.
-void settle(Query& query, const ShardOrder& order, Complaint& complaint, Outcome as) {
+void settle(Query& query, const ShardQuery& shard_query, Complaint& complaint, Outcome as) {
   auto& protection = *complaint.shard->protection;
   const auto& set = *complaint.shard->mirrors;
   complaint.end.outcome = as;
   protection.standings.ended(complaint.mirror, as);
   if (protection.breaker)
-    protection.breaker->ended(
-        complaint.mirror, order.parsed.read ? Operation::read : Operation::write, as, Loop::now());
+    protection.breaker->ended(complaint.mirror,
+                              shard_query.parsed.read ? Operation::read : Operation::write, as,
+                              Loop::now());
   record(set[complaint.mirror], set.failure_floor(), query.worker.loop.index, Loop::now(),
          complaint.end);
 }
 
-void tell(Query& query, const ShardOrder& order, std::string_view text) {
+void tell(Query& query, const ShardQuery& shard_query, std::string_view text) {
   query.worker.counters.add(Count::mistakes_agreed);
   auto& agreed = query.worker.process.agreed_errors;
-  const auto left_out = agreed.agreed(remembered_as(order, text), Loop::now());
+  const auto left_out = agreed.agreed(remembered_as(shard_query, text), Loop::now());
   if (left_out)
     spdlog::warn(
-        "table {}: mirrors agree that a query is at fault; they said {:?}{}", order.table.name,
-        text.substr(0, kShown),
+        "table {}: mirrors agree that a query is at fault; they said {:?}{}",
+        shard_query.table.name, text.substr(0, kShown),
         *left_out == 0 ? "" : fmt::format(" ({} more since the last such line)", *left_out));
 }
 
@@ -85,20 +86,20 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
   return fmt::format("{}: {}", status, text);
 }
 
-bool is_mistake_of_query(Query& query, const ShardOrder& order, const Shard& shard,
+bool is_mistake_of_query(Query& query, const ShardQuery& shard_query, const Shard& shard,
                          std::size_t mirror, Candidates untried, std::string_view said,
-                         const AttemptEnd& end) {
+                         const AttemptResult& result) {
   const auto& asked = (*shard.mirrors)[mirror];
-  const bool own_names = order.table.dialect.capabilities.understands_errors;
-  auto text = comparable(end.reply.status, said,
+  const bool own_names = shard_query.table.dialect.capabilities.understands_errors;
+  auto text = comparable(result.reply.status, said,
                          own_names ? std::span(asked.tables) : std::span<const std::string>{},
                          own_names ? std::string_view(asked.agent->name) : std::string_view{});
   const auto stand = shard.protection->standings.groups();
   Complaints all{.proven = stand.proven.contains(mirror),
                  .proven_left = !(untried & stand.proven).empty(),
                  .unknown_left = !(untried & stand.unknown).empty(),
-                 .known = is_known(query, order, text),
-                 .one_shard = order.plan == nullptr};
+                 .known = is_known(query, shard_query, text),
+                 .one_shard = shard_query.plan == nullptr};
   for (const auto& other : query.complaints) {
     if (other.shard != &shard || other.text != text || mirror_of(other).agent == asked.agent)
       continue;
@@ -106,55 +107,57 @@ bool is_mistake_of_query(Query& query, const ShardOrder& order, const Shard& sha
     all.proven += stand.proven.contains(other.mirror) ? 1 : 0;
   }
   if (query_is_at_fault(all)) {
-    tell(query, order, text);
-    settle_complaints(query, order, &shard, Outcome::client_mistake);
+    tell(query, shard_query, text);
+    settle_complaints(query, shard_query, &shard, Outcome::client_mistake);
     return true;
   }
-  AttemptEnd kept;
-  kept.outcome = end.outcome;
-  kept.why = end.why;
-  kept.took = end.took;
-  kept.ended = end.ended;
-  kept.connect = end.connect;
-  kept.unasked = end.unasked;
-  kept.sent = end.sent;
+  AttemptResult kept;
+  kept.outcome = result.outcome;
+  kept.why = result.why;
+  kept.took = result.took;
+  kept.ended = result.ended;
+  kept.connect = result.connect;
+  kept.unasked = result.unasked;
+  kept.sent = result.sent;
   query.complaints.push_back({&shard, mirror, std::move(text), std::move(kept)});
   return false;
 }
 
-bool is_mistake_in_all_shards(Query& query, const ShardOrder& order, const Shard& shard,
+bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const Shard& shard,
                               std::size_t mirror) {
   const auto* said = complaint_of(query, shard, mirror);
   if (said == nullptr) return false;
   const bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
     return other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent;
   });
-  if (!agreed && !is_known(query, order, said->text)) return false;
-  tell(query, order, said->text);
-  settle_complaints(query, order, nullptr, Outcome::client_mistake);
+  if (!agreed && !is_known(query, shard_query, said->text)) return false;
+  tell(query, shard_query, said->text);
+  settle_complaints(query, shard_query, nullptr, Outcome::client_mistake);
   return true;
 }
 
-void settle_complaints(Query& query, const ShardOrder& order, const Shard* shard, Outcome as) {
+void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard* shard,
+                       Outcome as) {
   std::erase_if(query.complaints, [&](Complaint& complaint) {
     if (shard != nullptr && complaint.shard != shard) return false;
-    settle(query, order, complaint, as);
+    settle(query, shard_query, complaint, as);
     return true;
   });
 }
 
-void give_up_complaints(Query& query, const ShardOrder& order) {
+void give_up_complaints(Query& query, const ShardQuery& shard_query) {
   for (auto& complaint : query.complaints)
-    settle(query, order, complaint,
-           is_known(query, order, complaint.text) ? Outcome::client_mistake : Outcome::agent_error);
+    settle(query, shard_query, complaint,
+           is_known(query, shard_query, complaint.text) ? Outcome::client_mistake
+                                                        : Outcome::agent_error);
   query.complaints.clear();
 }
 
-void refute_complaints(Query& query, const ShardOrder& order, const Shard& shard) {
+void refute_complaints(Query& query, const ShardQuery& shard_query, const Shard& shard) {
   for (const auto& complaint : query.complaints)
     if (complaint.shard == &shard)
-      query.worker.process.agreed_errors.refuted(remembered_as(order, complaint.text));
-  settle_complaints(query, order, &shard, Outcome::agent_error);
+      query.worker.process.agreed_errors.refuted(remembered_as(shard_query, complaint.text));
+  settle_complaints(query, shard_query, &shard, Outcome::agent_error);
 }
 
 }  // namespace karmad

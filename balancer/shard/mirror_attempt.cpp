@@ -1,6 +1,6 @@
 #include "balancer/shard/mirror_attempt.hpp"
 
-#include "agent/mirrors/advice.hpp"
+#include "agent/mirrors/error_hint.hpp"
 #include "agent/mirrors/state_error.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/http_write.hpp"
@@ -24,42 +24,43 @@ std::string forwarded_for(const Query& query) {
 /// Tells the set's state machine what the attempt showed of the mirror, and takes an error answer
 /// that says so for what it is: the mirror's state, not the client's mistake (SD-020 … SD-023).
 /// True when the mirror is gone by that.
-bool tell_set(MirrorSet& set, std::size_t mirror, AttemptEnd& end) {
+bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result) {
   using What = UseError::What;
   std::optional<UseError> error;
-  switch (end.outcome) {
+  switch (result.outcome) {
     case Outcome::broken:
     case Outcome::closed_early:
-      error = UseError{.what = What::network, .why = end.why};
+      error = UseError{.what = What::network, .why = result.why};
       break;
     case Outcome::connect_failed:
-      if (end.name_refused)
+      if (result.name_refused)
         error = UseError{
-            .when = UseError::When::connecting, .what = What::name_refused, .why = end.why};
+            .when = UseError::When::connecting, .what = What::name_refused, .why = result.why};
       break;
     case Outcome::agent_error:
     case Outcome::client_mistake:
-      error = state_error(end.reply.body());
-      end.nothing_done = error && error->nothing_done;
-      if (error && end.outcome == Outcome::client_mistake) {
-        end.outcome = Outcome::agent_error;
-        end.why = error->why;
+      error = state_error(result.reply.body());
+      result.nothing_done = error && error->nothing_done;
+      if (error && result.outcome == Outcome::client_mistake) {
+        result.outcome = Outcome::agent_error;
+        result.why = error->why;
       }
       break;
     default:
       break;
   }
   if (!error) return false;
-  error->generation = end.generation;
-  set.met(mirror, *std::move(error), Loop::now());
+  error->generation = result.generation;
+  set.on_error(mirror, *std::move(error), Loop::now());
   return true;
 }
 
 /// Time-outs that escalate hold for attempts in their order (CO-044).
-Micros query_timeout(const ShardOrder& order, unsigned attempts_before) {
-  if (order.parsed.options.agent_query_timeout) return *order.parsed.options.agent_query_timeout;
-  const auto& steps = order.table.search_timeouts;
-  if (steps.empty() || !order.parsed.read) return order.table.query_timeout;
+Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
+  if (shard_query.parsed.options.agent_query_timeout)
+    return *shard_query.parsed.options.agent_query_timeout;
+  const auto& steps = shard_query.table.search_timeouts;
+  if (steps.empty() || !shard_query.parsed.read) return shard_query.table.query_timeout;
   return steps[std::min<std::size_t>(attempts_before, steps.size() - 1)];
 }
 
@@ -83,36 +84,37 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
 
 /// In answers of an unknown server (dialect `http`) 410 and 449 have their plain HTTP meaning,
 /// unless a sub-status shows otherwise.
-bool is_plain(const ShardOrder& order, const AttemptEnd& end, const Advice& advice) {
-  return !order.table.dialect.capabilities.understands_errors && advice.sub_status == 0 &&
-         (end.reply.status == 410 || end.reply.status == 449);
+bool is_plain(const ShardQuery& shard_query, const AttemptResult& result, const ErrorHint& hint) {
+  return !shard_query.table.dialect.capabilities.understands_errors && hint.sub_status == 0 &&
+         (result.reply.status == 410 || result.reply.status == 449);
 }
 
 /// What an error answer says of the state of its mirror, or of what to do next.
-Advice advice_in(const ShardOrder& order, const AttemptEnd& end) {
-  if (end.reply.status < 400) return {};
+ErrorHint hint_in(const ShardQuery& shard_query, const AttemptResult& result) {
+  if (result.reply.status < 400) return {};
   ResponseHead head;
-  if (!parse_response_head(end.reply.head(), {64 << 10, kMaxFields}, false, head)) return {};
-  const auto advice =
-      advice_of(end.reply.status, head, end.reply.body(), std::chrono::system_clock::now());
-  return is_plain(order, end, advice) ? Advice{} : advice;
+  if (!parse_response_head(result.reply.head(), {64 << 10, kMaxFields}, false, head)) return {};
+  const auto hint =
+      error_hint(result.reply.status, head, result.reply.body(), std::chrono::system_clock::now());
+  return is_plain(shard_query, result, hint) ? ErrorHint{} : hint;
 }
 
 /// What the attempt shows of how busy the agent is (`max_in_flight = auto`).
-void tell_seat(Seat& seat, const AttemptEnd& end) {
+void record_slot_outcome(AgentSlot& slot, const AttemptResult& result) {
   using enum Outcome;
-  const auto outcome = end.outcome;
+  const auto outcome = result.outcome;
   const bool refused =
-      outcome == agent_error && (end.reply.status == 429 || end.reply.status == 503);
-  if (outcome == answered || outcome == answered_with_warning || (end.outrun && end.sent))
-    return seat.answered(end.took);
+      outcome == agent_error && (result.reply.status == 429 || result.reply.status == 503);
+  if (outcome == answered || outcome == answered_with_warning || (result.lost_race && result.sent))
+    return slot.answered(result.took);
   if (outcome == query_timeout || outcome == connect_timeout || outcome == unreachable ||
-      end.out_of_time || refused)
-    seat.dropped();
+      result.out_of_time || refused)
+    slot.dropped();
 }
 
-AttemptOrder order_of(const Query& query, const ShardOrder& order, const action::Send& send,
-                      TimePoint began, const AgentRequest& request, std::span<const Field> extra) {
+AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const action::Send& send,
+                        TimePoint began, const AgentRequest& request,
+                        std::span<const Field> extra) {
   const auto& settings = query.topology->settings;
   return {.began = began,
           .method = request.method,
@@ -122,15 +124,15 @@ AttemptOrder order_of(const Query& query, const ShardOrder& order, const action:
                       ? std::nullopt
                       : std::optional(request.body),
           .extra = extra,
-          .passed_on = order.table.dialect.capabilities.passes_fields ? &query.head : nullptr,
-          .repeatable = order.parsed.read && !order.parsed.follow_up,
+          .passed_on = shard_query.table.dialect.capabilities.passes_fields ? &query.head : nullptr,
+          .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .connect_timeout = send.connect_timeout,
-          .first_byte_timeout = order.table.first_byte_timeout,
-          .query_timeout = query_timeout(order, send.number),
+          .first_byte_timeout = shard_query.table.first_byte_timeout,
+          .query_timeout = query_timeout(shard_query, send.number),
           .note_first_byte = query.wants_trace,
           .deadline = query.deadline,
           .limits = {.most = settings.max_packet_size.value,
-                     .whole = order.plan == nullptr && order.parsed.read
+                     .whole = shard_query.plan == nullptr && shard_query.parsed.read
                                   ? settings.reply_buffer_size.value
                                   : settings.max_packet_size.value,
                      .memory = query.memory}};
@@ -138,9 +140,10 @@ AttemptOrder order_of(const Query& query, const ShardOrder& order, const action:
 
 }  // namespace
 
-ExtraFields::ExtraFields(const Query& query, const ShardOrder& order, std::string&& preference) {
+ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
+                         std::string&& preference) {
   add("X-Backpressure", "1");  // BP-032
-  const bool passes_fields = order.table.dialect.capabilities.passes_fields;
+  const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
   if (passes_fields && !query.client.empty()) {
     from_ = forwarded_for(query);
     add(kForwardedFor, from_);
@@ -151,25 +154,26 @@ ExtraFields::ExtraFields(const Query& query, const ShardOrder& order, std::strin
     add(kIdempotencyKey, key);
 }
 
-MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send, Seat seat,
+MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send, AgentSlot slot,
                              TimePoint began, const std::optional<HedgeRules>& hedging,
-                             AttemptEnd& end)
+                             AttemptResult& result)
     : AttemptInFlight(send.pick.mirror),
       place_(place),
       query_(place.query),
-      order_(place.order),
+      shard_query_(place.shard_query),
       slot_(send.slot),
-      end_(end),
+      result_(result),
       set_(*place.shard.mirrors),
       mirror_(set_[mirror]),
-      seat_(std::move(seat)),
-      aware_(order_.selection.at(place.shard) != nullptr),
+      agent_slot_(std::move(slot)),
+      tracks_state_(shard_query_.selection.at(place.shard) != nullptr),
       written_(query_.worker.loop.buffers),
-      extra_(query_, order_,
-             order_.selection.passed_on(set_.view(query_.worker.loop.index)->picture, mirror)),
-      attempt_(order_of(query_, order_, send, began,
-                        order_.dialect.write(query_.request, order_.parsed, order_.plan,
-                                             mirror_.tables, *written_),
+      extra_(
+          query_, shard_query_,
+          shard_query_.selection.passed_on(set_.view(query_.worker.loop.index)->picture, mirror)),
+      attempt_(order_of(query_, shard_query_, send, began,
+                        shard_query_.dialect.write(query_.request, shard_query_.parsed,
+                                                   shard_query_.plan, mirror_.tables, *written_),
                         extra_.all())),
       trace_(open_trace(place, send, mirror_, hedging)),
       stop_(query_) {
@@ -182,69 +186,70 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
 
 Task<void> MirrorAttempt::ask() {
   auto& worker = query_.worker;
-  return attempt(worker.loop, worker.pool(mirror_.agent), attempt_, stop_, end_);
+  return attempt(worker.loop, worker.pool(mirror_.agent), attempt_, stop_, result_);
 }
 
 void MirrorAttempt::cancel(bool lost_race) {
   lost_race_ = lost_race;
-  static_cast<Stop&>(stop_).request(Why::cancelled);
+  static_cast<Stop&>(stop_).request(StopReason::cancelled);
 }
 
 /// The attempt ends now if that is of use: where it may be repeated, by the rules that would hold
 /// if it had ended so itself.
 void MirrorAttempt::unreachable() {
   if (!query_.topology->settings.interrupt_unreachable.value) return;
-  const auto arrived = end_.reply.bytes.size();
+  const auto arrived = result_.reply.bytes.size();
   if (arrived > std::exchange(arrived_, arrived)) return;  // it is answering
   AttemptReport report;
   report.outcome = Outcome::unreachable;
-  report.sent = end_.sent_at != TimePoint{};
-  if (place_.owner.would_repeat(slot_, report)) static_cast<Stop&>(stop_).request(Why::unreachable);
+  report.sent = result_.sent_at != TimePoint{};
+  if (place_.owner.would_repeat(slot_, report))
+    static_cast<Stop&>(stop_).request(StopReason::unreachable);
 }
 
 /// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
 /// answer it is not needed.
-void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<RestOfReply>& rest) {
+void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest) {
   const bool answered =
-      end_.outcome == Outcome::answered || end_.outcome == Outcome::answered_with_warning;
-  if (!answered) return std::exchange(end_.rest_on, {})->close();
+      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
+  if (!answered) return std::exchange(result_.rest_on, {})->close();
   auto& breaker = place_.shard.protection->breaker;
-  const RestOfReply::Source source{.loop = query_.worker.loop,
-                                   .pool = query_.worker.pool(mirror_.agent),
-                                   .set = set_,
-                                   .number = mirror,
-                                   .aware = aware_,
-                                   .breaker = breaker ? &*breaker : nullptr,
-                                   .patience = attempt_.query_timeout,
-                                   .ends_in = ends_in};
-  rest = std::make_unique<RestOfReply>(source, std::move(seat_), end_);
+  const ResponseStream::Source source{.loop = query_.worker.loop,
+                                      .pool = query_.worker.pool(mirror_.agent),
+                                      .set = set_,
+                                      .number = mirror,
+                                      .tracks_state = tracks_state_,
+                                      .breaker = breaker ? &*breaker : nullptr,
+                                      .patience = attempt_.query_timeout,
+                                      .ends_in = ends_in};
+  rest = std::make_unique<ResponseStream>(source, std::move(agent_slot_), result_);
 }
 
 Judgement MirrorAttempt::check() const {
-  const auto& reply = end_.reply;
-  return order_.dialect.judge(
+  const auto& reply = result_.reply;
+  return shard_query_.dialect.judge(
       {reply.status, reply.content_type(), reply.body(), reply.left == 0, &query_.request},
-      order_.plan != nullptr);
+      shard_query_.plan != nullptr);
 }
 
 /// Of most answers only the beginning is looked at, and the rest is passed over in large steps.
 bool MirrorAttempt::is_long_to_check() const {
   constexpr std::size_t kQuick = 4;
-  return !aside_ && end_.outcome == Outcome::answered &&
-         is_long_work(query_, end_.reply.body().size() / kQuick);
+  return !aside_ && result_.outcome == Outcome::answered &&
+         is_long_work(query_, result_.reply.body().size() / kQuick);
 }
 
 Task<void> MirrorAttempt::check_aside() {
   aside_ = true;
   auto work = [this] { checked_ = check(); };
   Stop& stop = stop_;
-  stop.at(query_.deadline, Why::deadline);
+  stop.arm(query_.deadline, StopReason::deadline);
   const auto ended = co_await query_.worker.process.helpers->run(query_.worker.loop, stop, work);
   stop.disarm();
   if (ended == HelperPool::End::done) co_return;
-  end_.outcome = Outcome::cancelled;
-  end_.out_of_time = stop.why() == Why::deadline;
-  end_.why = "its answer was not looked through any more";
+  result_.outcome = Outcome::cancelled;
+  result_.out_of_time = stop.why() == StopReason::deadline;
+  result_.why = "its answer was not looked through any more";
   no_helper_ = ended == HelperPool::End::refused;
 }
 
@@ -252,60 +257,60 @@ Task<void> MirrorAttempt::check_aside() {
 /// something of its state; and the client's where another mirror says the same: then `end_` says
 /// so.
 bool MirrorAttempt::is_undecided(std::string_view complaint) {
-  if (end_.outcome != Outcome::agent_error) return false;
-  if (aware_ && state_error(end_.reply.body())) return false;
-  const auto advice = advice_in(order_, end_);
-  if (advice.kind != Advice::Kind::none || advice.overload) return false;
-  if (!is_mistake_of_query(query_, order_, place_.shard, mirror, place_.owner.untried(slot_),
-                           complaint, end_))
+  if (result_.outcome != Outcome::agent_error) return false;
+  if (tracks_state_ && state_error(result_.reply.body())) return false;
+  const auto hint = hint_in(shard_query_, result_);
+  if (hint.kind != ErrorHint::Kind::none || hint.overload) return false;
+  if (!is_mistake_of_query(query_, shard_query_, place_.shard, mirror, place_.owner.untried(slot_),
+                           complaint, result_))
     return true;
-  end_.outcome = Outcome::client_mistake;
+  result_.outcome = Outcome::client_mistake;
   return false;
 }
 
 void MirrorAttempt::count_end() const {
   auto& counters = query_.worker.counters;
-  if (end_.stale) counters.add(Count::stale_connections);
-  if (end_.outcome == Outcome::connect_timeout) counters.add(Count::connect_timeouts);
-  if (end_.outcome == Outcome::unreachable) counters.add(Count::attempts_interrupted);
-  if (end_.outcome == Outcome::query_timeout)
-    counters.add(end_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
+  if (result_.stale) counters.add(Count::stale_connections);
+  if (result_.outcome == Outcome::connect_timeout) counters.add(Count::connect_timeouts);
+  if (result_.outcome == Outcome::unreachable) counters.add(Count::attempts_interrupted);
+  if (result_.outcome == Outcome::query_timeout)
+    counters.add(result_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
 }
 
 void MirrorAttempt::end_trace() {
   if (!trace_) return;
-  if (end_.connect) trace_->connected(end_.sent_at);
-  if (end_.first_byte) trace_->first_byte(*end_.first_byte);
-  trace_->end(end_.ended, end_.outcome, end_.why);
+  if (result_.connect) trace_->connected(result_.sent_at);
+  if (result_.first_byte) trace_->first_byte(*result_.first_byte);
+  trace_->end(result_.ended, result_.outcome, result_.why);
 }
 
-AttemptReport MirrorAttempt::judge(std::unique_ptr<RestOfReply>& rest) {
-  end_.outrun = lost_race_ && end_.outcome == Outcome::cancelled;
+AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
+  result_.lost_race = lost_race_ && result_.outcome == Outcome::cancelled;
   count_end();
   char ends_in = 0;
   std::string complaint;
-  if (end_.outcome == Outcome::answered) {
+  if (result_.outcome == Outcome::answered) {
     auto judgement = checked_ ? *std::move(checked_) : check();
-    end_.outcome = judgement.outcome;
-    if (!judgement.message.empty()) end_.why = std::move(judgement.message);
+    result_.outcome = judgement.outcome;
+    if (!judgement.message.empty()) result_.why = std::move(judgement.message);
     ends_in = judgement.ends_in;
     complaint = std::move(judgement.complaint);
   }
-  const bool gone = aware_ && tell_set(set_, mirror, end_);
+  const bool marked_unreachable = tracks_state_ && tell_set(set_, mirror, result_);
   const bool undecided = !complaint.empty() && is_undecided(complaint);
-  if (end_.outcome == Outcome::client_mistake &&
-      order_.table.dialect.capabilities.understands_errors)
-    settle_complaints(query_, order_, &place_.shard, end_.outcome);
-  tell_seat(seat_, end_);
-  if (end_.rest_on) keep_rest(ends_in, rest);
+  if (result_.outcome == Outcome::client_mistake &&
+      shard_query_.table.dialect.capabilities.understands_errors)
+    settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
+  record_slot_outcome(agent_slot_, result_);
+  if (result_.rest_on) keep_rest(ends_in, rest);
   end_trace();
   const bool answered =
-      end_.outcome == Outcome::answered || end_.outcome == Outcome::answered_with_warning;
-  if (!rest && !undecided && (order_.plan == nullptr || !answered))
-    record(mirror_, set_.failure_floor(), query_.worker.loop.index, end_.ended, end_);
-  if (answered && !query_.complaints.empty()) refute_complaints(query_, order_, place_.shard);
+      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
+  if (!rest && !undecided && (shard_query_.plan == nullptr || !answered))
+    record(mirror_, set_.failure_floor(), query_.worker.loop.index, result_.ended, result_);
+  if (answered && !query_.complaints.empty()) refute_complaints(query_, shard_query_, place_.shard);
   auto report = this->report();
-  report.gone = gone;
+  report.marked_unreachable = marked_unreachable;
   report.undecided = undecided;
   report.passed_on = rest != nullptr;
   return report;
@@ -313,26 +318,26 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<RestOfReply>& rest) {
 
 /// What the shard request has to know of the end.
 AttemptReport MirrorAttempt::report() {
-  const auto connected = end_.sent_at != TimePoint{} ? end_.sent_at : end_.ended;
+  const auto connected = result_.sent_at != TimePoint{} ? result_.sent_at : result_.ended;
   AttemptReport report;
-  report.outcome = end_.outcome;
-  report.status = static_cast<unsigned>(end_.reply.status);
+  report.outcome = result_.outcome;
+  report.status = static_cast<unsigned>(result_.reply.status);
   report.connecting = std::chrono::duration_cast<Micros>(connected - attempt_.began);
-  report.sent = end_.sent;
-  report.out_of_time = end_.out_of_time;
+  report.sent = result_.sent;
+  report.out_of_time = result_.out_of_time;
   const bool answered =
-      end_.outcome == Outcome::answered || end_.outcome == Outcome::answered_with_warning;
+      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
   if (!answered) {
-    report.advice = advice_in(order_, end_);
-    report.nothing_done = end_.nothing_done;
-    report.unreachable = end_.outcome == Outcome::query_timeout &&
-                         mirror_.agent->vitals.unreachable_since(end_.ended - end_.took);
+    report.hint = hint_in(shard_query_, result_);
+    report.nothing_done = result_.nothing_done;
+    report.unreachable = result_.outcome == Outcome::query_timeout &&
+                         mirror_.agent->counters.unreachable_since(result_.ended - result_.took);
     report.replaced = !query_.former && query_.worker.topology_now() != query_.topology;
     report.no_helper = no_helper_;
-    report.why = std::move(end_.why);
+    report.why = std::move(result_.why);
   }
-  if (by_quorum(query_, order_) || report.advice.kind == Advice::Kind::generation_low)
-    report.generation = generation_in(end_.reply);
+  if (by_quorum(query_, shard_query_) || report.hint.kind == ErrorHint::Kind::generation_low)
+    report.generation = generation_in(result_.reply);
   return report;
 }
 

@@ -7,14 +7,14 @@
 
 #include "agent/transport/loop/buffers.hpp"
 #include "balancer/shard/shard_event.hpp"
-#include "balancer/shard/shard_order.hpp"
+#include "balancer/shard/shard_query.hpp"
 
 namespace karmad {
 
 /// The fields of one attempt that are ours.
 class ExtraFields {
  public:
-  ExtraFields(const Query& query, const ShardOrder& order, std::string&& preference);
+  ExtraFields(const Query& query, const ShardQuery& shard_query, std::string&& preference);
   ExtraFields(const ExtraFields&) = delete;
   ExtraFields& operator=(const ExtraFields&) = delete;
   std::span<const Field> all() const { return {fields_.data(), count_}; }
@@ -24,7 +24,7 @@ class ExtraFields {
 
   std::string from_;
   std::string preference_;
-  std::array<Field, kMaxExtra> fields_;
+  std::array<Field, kMaxExtraFields> fields_;
   std::size_t count_ = 0;
 };
 
@@ -43,19 +43,19 @@ class AttemptOwner {
 /// Where an attempt belongs, and what it sends.
 struct AttemptPlace {
   Query& query;
-  const ShardOrder& order;
+  const ShardQuery& shard_query;
   const Shard& shard;
   unsigned shard_number;  ///< for the trace
   AttemptOwner& owner;
 };
 
-/// One attempt at one mirror, which is asked once and then judged; `end` is fresh. It holds the
-/// mirror's seat and what is sent, and lives as long as the attempt.
+/// One attempt at one mirror, which is asked once and then judged; `result` is fresh. It holds the
+/// mirror's slot and what is sent, and lives as long as the attempt.
 class MirrorAttempt final : private AttemptInFlight {
  public:
   /// `hedging`: of a first attempt, for the trace.
-  MirrorAttempt(const AttemptPlace& place, const action::Send& send, Seat seat, TimePoint began,
-                const std::optional<HedgeRules>& hedging, AttemptEnd& end);
+  MirrorAttempt(const AttemptPlace& place, const action::Send& send, AgentSlot slot,
+                TimePoint began, const std::optional<HedgeRules>& hedging, AttemptResult& result);
   MirrorAttempt(const MirrorAttempt&) = delete;
   MirrorAttempt& operator=(const MirrorAttempt&) = delete;
 
@@ -70,30 +70,30 @@ class MirrorAttempt final : private AttemptInFlight {
   /// What the answer means: for the shard request, and for the mirror's record. A merged answer
   /// that is good so far is not recorded yet, merging may show it broken; and the rest of a reply
   /// that is still to come goes to `rest`. Ends its trace.
-  AttemptReport judge(std::unique_ptr<RestOfReply>& rest);
+  AttemptReport judge(std::unique_ptr<ResponseStream>& rest);
 
  private:
   Judgement check() const;
   AttemptReport report();
   bool is_undecided(std::string_view complaint);
   void count_end() const;
-  void keep_rest(char ends_in, std::unique_ptr<RestOfReply>& rest);
+  void keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest);
   void end_trace();
   void unreachable() override;
 
   const AttemptPlace place_;
   Query& query_;
-  const ShardOrder& order_;
+  const ShardQuery& shard_query_;
   const std::size_t slot_;
-  AttemptEnd& end_;
+  AttemptResult& result_;
   MirrorSet& set_;
   Mirror& mirror_;
-  Seat seat_;
-  bool aware_;  ///< the set's state machine wants to know
+  AgentSlot agent_slot_;
+  bool tracks_state_;  ///< the set's state machine wants to know
   Buffer written_;
   MemoryReservation written_memory_;
   ExtraFields extra_;
-  AttemptOrder attempt_;
+  AttemptRequest attempt_;
   std::optional<OpenAttempt> trace_;  ///< with a trace consumer only
   QueryStop stop_;
   std::size_t arrived_ = 0;  ///< bytes of the reply, when its mirror was last found unreachable

@@ -40,12 +40,12 @@ Candidates MirrorChoice::unreachable() const {
 
 Candidates MirrorChoice::excluded() const {
   auto excluded = line_.excluded;
-  for (const auto& [mirror, at] : line_.gone)
+  for (const auto& [mirror, at] : line_.marked_unreachable)
     if (view_.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
   return excluded;
 }
 
-Question MirrorChoice::question() const {
+SelectionCriteria MirrorChoice::criteria() const {
   auto last = too_old() | view_.unreachable;
   const auto& protection = moment_.protection;
   if (protection.unavailable.any())
@@ -64,17 +64,17 @@ Question MirrorChoice::question() const {
           .window = rules_.window};
 }
 
-Question MirrorChoice::question_now() const {
-  auto asked = question();
+SelectionCriteria MirrorChoice::criteria_now() const {
+  auto asked = criteria();
   asked.excluded = asked.excluded | moment_.mirrors.full();
   return asked;
 }
 
-std::optional<Pick> MirrorChoice::choose(Question question) const {
+std::optional<Pick> MirrorChoice::choose(SelectionCriteria criteria) const {
   for (;;) {
-    const auto pick = moment_.mirrors.pick(question, !line_.among.empty(), moment_.random);
-    if (!pick || moment_.mirrors.try_take_seat(pick->mirror)) return pick;
-    question.excluded.insert(pick->mirror);
+    const auto pick = moment_.mirrors.pick(criteria, !line_.among.empty(), moment_.random);
+    if (!pick || moment_.mirrors.try_take_slot(pick->mirror)) return pick;
+    criteria.excluded.insert(pick->mirror);
   }
 }
 
@@ -85,7 +85,7 @@ std::optional<Pick> MirrorChoice::probe() const {
   if (!due && protection.standings.any_unreachable())
     due = protection.standings.try_probe(unreachable(), moment_.now, rules_.probe_every);
   if (!due) return std::nullopt;
-  auto only_it = question_now();
+  auto only_it = criteria_now();
   Candidates probed;
   probed.insert(*due);
   only_it.excluded = only_it.excluded | (all() - probed);
@@ -108,7 +108,7 @@ bool MirrorChoice::has_up_to_date() const {
 bool MirrorChoice::has_other_zone(std::optional<std::size_t> last) const {
   const auto& picture = view_.picture;
   if (!last || zone_of(picture, *last).empty()) return false;
-  const auto asked = question_now();
+  const auto asked = criteria_now();
   auto others = all() - line_.tried - line_.left_zones - asked.excluded - asked.avoided;
   others = (others - zone_mates(picture, *last)).where([&](std::size_t i) {
     return !zone_of(picture, i).empty();
@@ -117,7 +117,7 @@ bool MirrorChoice::has_other_zone(std::optional<std::size_t> last) const {
 }
 
 Candidates MirrorChoice::suitable_if_free() const {
-  auto asked = question();
+  auto asked = criteria();
   const auto possible = all() - asked.excluded;
   Candidates suitable;
   for (const auto mirror : possible) {

@@ -20,7 +20,7 @@ struct LineMemory {
   Candidates among;             ///< one of these is taken, while one suits; empty: any
   ToldGenerations generations;  ///< that mirrors told in error answers
   /// Mirrors that are gone as this request found out, and when; until a later ping says otherwise.
-  std::vector<std::pair<std::size_t, TimePoint>> gone;
+  std::vector<std::pair<std::size_t, TimePoint>> marked_unreachable;
 };
 
 /// The choice of a mirror for the next attempt of a line: by its rules, by what the line has
@@ -32,14 +32,14 @@ class MirrorChoice {
       : rules_(rules), line_(line), moment_(moment), view_(moment.mirrors.view()) {}
 
   /// What the next attempt asks the mirror set, mirrors that are full now included …
-  Question question() const;
+  SelectionCriteria criteria() const;
   /// … and without them.
-  Question question_now() const;
+  SelectionCriteria criteria_now() const;
 
-  /// The mirror that the strategy chooses, with its seat; nothing: none suits, or none has a seat.
-  std::optional<Pick> choose(Question question) const;
+  /// The mirror that the strategy chooses, with its slot; nothing: none suits, or none has a slot.
+  std::optional<Pick> choose(SelectionCriteria criteria) const;
   /// A mirror that is tripped or could not be reached and is due for a probe, if it suits
-  /// (CO-092), with its seat.
+  /// (CO-092), with its slot.
   std::optional<Pick> probe() const;
 
   /// The mirrors that suit and are not full, which this line has not tried yet.
@@ -51,7 +51,7 @@ class MirrorChoice {
   bool has_other_zone(std::optional<std::size_t> last) const;
   /// All that suit, whether full or not.
   Candidates suitable() const;
-  /// The mirrors that could be chosen, each by itself, if they had a seat.
+  /// The mirrors that could be chosen, each by itself, if they had a slot.
   Candidates suitable_if_free() const;
   /// The same, if some mirror has a limit: then they are full, as nothing was chosen.
   Candidates all_full() const;

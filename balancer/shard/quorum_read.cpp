@@ -153,7 +153,7 @@ std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
   const auto& main = lines_.main_;
   auto line = std::make_unique<Line>();
   line->reason = reads_ == 0 ? main.reason : AttemptReason::quorum;
-  line->memory.gone = main.memory.gone;
+  line->memory.marked_unreachable = main.memory.marked_unreachable;
   line->memory.avoided = main.memory.avoided;
   line->memory.excluded = refusing_;
   for (const auto slot : round_)
@@ -185,8 +185,8 @@ bool QuorumRead::may_read(Line& reader, bool asked_for) {
       return false;
     }
     lines_.count(Count::retries);
-  } else if (auto& extra = lines_.main_.extra; reads_ == 0 && extra) {
-    reader.extra.emplace(*std::move(extra));
+  } else if (auto& extra = lines_.main_.retry_permit; reads_ == 0 && extra) {
+    reader.retry_permit.emplace(*std::move(extra));
     extra.reset();
   }
   if (reads_++ > 0) lines_.count(Count::quorum_reads);
@@ -257,15 +257,16 @@ void QuorumRead::take_in(Line& line) {
   }
   const auto mirror = *line.end.mirror;
   main.memory.tried = main.memory.tried | line.memory.tried;
-  for (const auto& gone : line.memory.gone)
-    if (!std::ranges::count(main.memory.gone, gone)) main.memory.gone.push_back(gone);
+  for (const auto& mark : line.memory.marked_unreachable)
+    if (!std::ranges::count(main.memory.marked_unreachable, mark))
+      main.memory.marked_unreachable.push_back(mark);
   if (counts(line)) {
     if (!line.generation) line.generation = view().mirrors[mirror].told.generation;
     generations_[mirror] = std::max(generations_[mirror], line.generation);
     only_busy_ = false;
     return;
   }
-  const bool overload = line.end.advice.overload;
+  const bool overload = line.end.hint.overload;
   main.memory.avoided.insert(mirror);
   if (overload) refusing_.insert(mirror);
   only_busy_ = only_busy_ && (overload || line.end.timed_out);

@@ -143,7 +143,7 @@ Refusal all_mirrors_full(std::uint64_t most) {
                   most));
 }
 
-Refusal no_seat_in_time() {
+Refusal no_slot_in_time() {
   return overloaded("all mirrors were full for as long as the query had time (max_in_flight)");
 }
 

@@ -21,7 +21,7 @@ class Selection {
   /// (no preference is set, and nothing tells the mirrors apart: X-8).
   /// An update always needs the primary, unless the table says `updates = any`.
   const Need* at(const Shard& shard) const {
-    return preferred_ || shard.aware || needs_primary(shard) ? &need_ : nullptr;
+    return preferred_ || shard.tracks_state || needs_primary(shard) ? &need_ : nullptr;
   }
   /// Whether an update may go to any mirror of a flat set: they pass it on to each other
   /// (`updates`).
@@ -29,7 +29,8 @@ class Selection {
   /// Of round trips; only where a preference is set.
   std::optional<Micros> window() const { return window_; }
   const Need& need() const { return need_; }
-  Question question(const Shard& shard, Candidates avoided, Candidates excluded = {}) const {
+  SelectionCriteria criteria(const Shard& shard, Candidates avoided,
+                             Candidates excluded = {}) const {
     return {.need = at(shard), .avoided = avoided, .excluded = excluded, .window = window_};
   }
 
@@ -63,11 +64,11 @@ Refusal configuration_changed();
 /// Too many selections wait already (SS-113).
 Refusal too_many_waiting(unsigned most);
 
-/// All mirrors that suit are full, and as many queries as may wait for a seat there already
+/// All mirrors that suit are full, and as many queries as may wait for a slot there already
 /// (`max_in_flight`, `max_in_flight_queue`).
 Refusal all_mirrors_full(std::uint64_t most);
 
-/// It waited for a seat as long as it had time.
-Refusal no_seat_in_time();
+/// It waited for a slot as long as it had time.
+Refusal no_slot_in_time();
 
 }  // namespace karmad

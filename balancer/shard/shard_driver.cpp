@@ -17,19 +17,20 @@ bool is_retry(AttemptReason reason) {
   return reason != initial && reason != hedge && reason != quorum;
 }
 
-ShardRules rules_for(const Query& query, const ShardOrder& order, const Shard& shard) {
+ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard) {
   ShardRules rules;
-  fill_rules(query, order, shard, rules);
+  fill_rules(query, shard_query, shard, rules);
   return rules;
 }
 
 }  // namespace
 
-ShardDriver::ShardDriver(Query& query, const ShardOrder& order, const Shard& shard, unsigned number)
-    : place_{query, order, shard, number, *this},
+ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard,
+                         unsigned number)
+    : place_{query, shard_query, shard, number, *this},
       worker_(query.worker),
       set_(*shard.mirrors),
-      rules_(rules_for(query, order, shard)),
+      rules_(rules_for(query, shard_query, shard)),
       request_(rules_) {}
 
 std::optional<Task<void>> ShardDriver::next() {
@@ -54,15 +55,15 @@ std::optional<Task<void>> ShardDriver::next() {
     if (awaited_ != nullptr) return awaited_->attempt->ask();
     if (ended_.empty() && !happened_ && (told_cancelled_ || !is_over())) return wait();
   }
-  freed_seat_.reset();
+  freed_slot_.reset();
   return std::nullopt;
 }
 
 void ShardDriver::handle_waited_for() {
   const auto happened = *std::exchange(happened_, std::nullopt);
-  if (const auto* freed = std::get_if<event::SeatFreed>(&happened)) {
-    seats_.emplace_back(freed->mirror, *std::move(freed_seat_));
-    freed_seat_.reset();
+  if (const auto* freed = std::get_if<event::SlotFreed>(&happened)) {
+    agent_slots_.emplace_back(freed->mirror, *std::move(freed_slot_));
+    freed_slot_.reset();
   }
   const bool starts = std::holds_alternative<event::Started>(happened);
   handle(happened, starts ? place_.query.attempt_begins() : Loop::now());
@@ -73,12 +74,12 @@ void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
   wait_.reset();
   for (const auto& action : request_.next(event, moment(now)))
     std::visit([this](const auto& what) { carry_out(what); }, action);
-  seats_.clear();
-  if (!wait_ || wait_->seats.empty()) {
+  agent_slots_.clear();
+  if (!wait_ || wait_->slots.empty()) {
     in_line_.reset();
   } else {
     if (!in_line_) in_line_.emplace(set_, worker_.loop.index);
-    in_line_->wants(wait_->seats);
+    in_line_->wants(wait_->slots);
   }
 }
 
@@ -89,14 +90,15 @@ void ShardDriver::carry_out(const action::Send& send) {
   slot.number = send.slot;
   slot.mirror = &set_[mirror];
   if (rules_.needed() != nullptr)
-    worker_.process.selection_log->succeeded({place_.query, place_.order.selection, place_.shard},
-                                             *slot.mirror->agent);
+    worker_.process.selection_log->succeeded(
+        {place_.query, place_.shard_query.selection, place_.shard}, *slot.mirror->agent);
   if (is_retry(send.reason)) log_retry(send);
-  const auto seat = std::ranges::find(seats_, mirror, &std::pair<std::size_t, Seat>::first);
-  assert(seat != seats_.end());
-  slot.attempt.emplace(place_, send, std::move(seat->second), now_, request_.hedging(),
-                       slot.end.emplace());
-  seats_.erase(seat);
+  const auto taken =
+      std::ranges::find(agent_slots_, mirror, &std::pair<std::size_t, AgentSlot>::first);
+  assert(taken != agent_slots_.end());
+  slot.attempt.emplace(place_, send, std::move(taken->second), now_, request_.hedging(),
+                       slot.result.emplace());
+  agent_slots_.erase(taken);
   sent_.push_back(&slot);
 }
 
@@ -120,7 +122,7 @@ Task<void> ShardDriver::run_attempt(Slot& slot) {
   co_await slot.attempt->ask();
   if (slot.attempt->is_long_to_check()) co_await slot.attempt->check_aside();
   ended_.push_back(&slot);
-  if (waiting_ != nullptr) waiting_->request(Why::cancelled);
+  if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
 }
 
 /// The attempt gives back what it held before the request goes on.
@@ -129,8 +131,8 @@ void ShardDriver::end_attempt(Slot& slot) {
   slot.attempt.reset();
   const bool answered =
       report.outcome == Outcome::answered || report.outcome == Outcome::answered_with_warning;
-  slot.unsettled = answered && place_.order.plan != nullptr;
-  handle(event::AttemptEnded{slot.number, report}, answered ? slot.end->ended : Loop::now());
+  slot.unsettled = answered && place_.shard_query.plan != nullptr;
+  handle(event::AttemptEnded{slot.number, report}, answered ? slot.result->ended : Loop::now());
 }
 
 /// Until what is waited for happens, or an attempt has ended.
@@ -145,7 +147,7 @@ Task<void> ShardDriver::wait() {
   Stop& stop = told_cancelled_ ? own.emplace(worker_.loop) : static_cast<Stop&>(*while_live);
   waiting_ = &stop;
   if (wait_ && wait_->news) {
-    co_await set_.news(worker_.loop, until, stop, in_line_ ? in_line_->claim() : nullptr);
+    co_await set_.news(worker_.loop, until, stop, in_line_ ? in_line_->waiter() : nullptr);
   } else {
     co_await sleep(worker_.loop, until, stop);
   }
@@ -154,10 +156,10 @@ Task<void> ShardDriver::wait() {
 }
 
 void ShardDriver::wait_ended() {
-  if (in_line_ && in_line_->claim() != nullptr && in_line_->claim()->got()) {
+  if (in_line_ && in_line_->waiter() != nullptr && in_line_->waiter()->got()) {
     auto got = in_line_->take();
-    freed_seat_.emplace(std::move(got->seat));
-    happened_ = event::SeatFreed{got->mirror};
+    freed_slot_.emplace(std::move(got->slot));
+    happened_ = event::SlotFreed{got->mirror};
   } else if (ended_.empty() && !is_over() && wait_) {
     if (wait_->until && Loop::now() >= *wait_->until) {
       happened_ = event::TimePassed{};
@@ -177,11 +179,11 @@ void ShardDriver::finish() {
 
 void ShardDriver::reject(std::string why) {
   auto& slot = this->slot(result().slot);
-  AttemptEnd end{.outcome = Outcome::wrong_reply,
-                 .why = why,
-                 .took = slot.end->took,
-                 .connect = slot.end->connect};
-  record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), end);
+  AttemptResult result{.outcome = Outcome::wrong_reply,
+                       .why = why,
+                       .took = slot.result->took,
+                       .connect = slot.result->connect};
+  record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), result);
   slot.unsettled = false;
   settle(slot);
   finished_ = false;
@@ -191,7 +193,7 @@ void ShardDriver::reject(std::string why) {
 void ShardDriver::cancel() {
   cancelled_ = true;
   if (waiting_ != nullptr) {
-    waiting_->request(Why::cancelled);
+    waiting_->request(StopReason::cancelled);
   } else if (awaited_ != nullptr) {
     awaited_->attempt->cancel(false);
   }
@@ -204,23 +206,24 @@ void ShardDriver::settle() {
 
 void ShardDriver::settle_used(Slot& slot) {
   if (std::exchange(slot.unsettled, false)) {
-    const AttemptEnd end{
-        .outcome = slot.end->outcome, .took = slot.end->took, .connect = slot.end->connect};
-    record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), end);
+    const AttemptResult result{.outcome = slot.result->outcome,
+                               .took = slot.result->took,
+                               .connect = slot.result->connect};
+    record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), result);
   }
   slot.rest.reset();
-  auto& reply = slot.end->reply;
+  auto& reply = slot.result->reply;
   if (reply.head_size == 0 && reply.bytes.empty()) return;  // there never was one
   worker_.loop.buffers.give(std::move(reply.bytes));
   reply.forget();
 }
 
 Reply& ShardDriver::reply() {
-  auto& end = slot(result().slot).end;
-  return end ? end->reply : end.emplace().reply;
+  auto& attempt = slot(result().slot).result;
+  return attempt ? attempt->reply : attempt.emplace().reply;
 }
 
-std::unique_ptr<RestOfReply>& ShardDriver::rest() {
+std::unique_ptr<ResponseStream>& ShardDriver::rest() {
   return slot(result().slot).rest;
 }
 
@@ -258,7 +261,7 @@ void ShardDriver::log_retry(const action::Send& send) {
                                    : fmt::format("; {} said {:?}", name(failed.back().mirror),
                                                  std::string_view(failed.back().why));
   spdlog::info("query {}: table {}, shard {}: attempt {} ({}) after a pause of {} ms at {}{}{}",
-               place_.query.id, place_.order.table.name, place_.shard_number, send.number + 1,
+               place_.query.id, place_.shard_query.table.name, place_.shard_number, send.number + 1,
                karmad::name(send.retry_reason),
                std::chrono::duration<double, std::milli>(send.pause).count(),
                name(send.pick.mirror), said,
@@ -267,21 +270,21 @@ void ShardDriver::log_retry(const action::Send& send) {
 
 Candidates ShardDriver::failing() const {
   return Candidates::first(set_.size()).where([this](std::size_t i) {
-    return set_[i].agent->vitals.errors_in_a_row.load(std::memory_order_relaxed) != 0;
+    return set_[i].agent->counters.errors_in_a_row.load(std::memory_order_relaxed) != 0;
   });
 }
 
 bool ShardDriver::limited() const {
   set_.look_at_limits();  // a reload may just have limited its agents
   for (std::size_t i = 0; i < set_.size(); ++i)
-    if (set_[i].agent->seats.limited()) return true;
+    if (set_[i].agent->slots.limited()) return true;
   return false;
 }
 
-bool ShardDriver::try_take_seat(std::size_t mirror) {
-  auto seat = set_[mirror].agent->seats.try_take();
-  if (seat) seats_.emplace_back(mirror, *std::move(seat));
-  return seat.has_value();
+bool ShardDriver::try_take_slot(std::size_t mirror) {
+  auto slot = set_[mirror].agent->slots.try_take();
+  if (slot) agent_slots_.emplace_back(mirror, *std::move(slot));
+  return slot.has_value();
 }
 
 std::uint64_t ShardDriver::longest_line() const {
@@ -292,21 +295,23 @@ HedgeConditions ShardDriver::hedge_conditions() const {
   const auto load = set_.load();
   const auto recent = set_.recent_latency();
   const auto percent = place_.query.topology->settings.hedge_max_load_percent.value;
-  return {.loaded = overloaded_for_hedging(load.typical, load.usual, percent),
+  return {.loaded = overloaded_for_hedging(load.median, load.usual, percent),
           .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}};
 }
 
 void ShardDriver::selection_started() {
-  worker_.process.selection_log->started({place_.query, place_.order.selection, place_.shard});
+  worker_.process.selection_log->started(
+      {place_.query, place_.shard_query.selection, place_.shard});
 }
 
 void ShardDriver::selection_waits(Micros remaining) {
-  worker_.process.selection_log->waiting({place_.query, place_.order.selection, place_.shard},
+  worker_.process.selection_log->waiting({place_.query, place_.shard_query.selection, place_.shard},
                                          remaining);
 }
 
 void ShardDriver::selection_failed(std::string_view why) {
-  worker_.process.selection_log->failed({place_.query, place_.order.selection, place_.shard}, why);
+  worker_.process.selection_log->failed({place_.query, place_.shard_query.selection, place_.shard},
+                                        why);
 }
 
 bool ShardDriver::would_repeat(std::size_t slot, const AttemptReport& report) {

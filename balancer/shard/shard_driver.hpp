@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/mirrors/in_line.hpp"
+#include "agent/mirrors/queued_wait.hpp"
 #include "balancer/shard/mirror_attempt.hpp"
 #include "balancer/shard/shard_request.hpp"
 
@@ -18,7 +18,7 @@ namespace karmad {
 class ShardDriver final : private ShardMirrors, private AttemptOwner {
  public:
   /// `number`: of the shard in its table, from 1. All of these outlive it.
-  ShardDriver(Query& query, const ShardOrder& order, const Shard& shard, unsigned number);
+  ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard, unsigned number);
   ShardDriver(const ShardDriver&) = delete;
   ShardDriver& operator=(const ShardDriver&) = delete;
 
@@ -42,16 +42,16 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   void take_as_mistake() { is_mistake_ = true; }
   Reply& reply();
   /// Of a long reply; null: it is whole.
-  std::unique_ptr<RestOfReply>& rest();
+  std::unique_ptr<ResponseStream>& rest();
   /// Appends every mirror that was tried, and why it did not answer.
   void append_failed(std::string& text) const;
 
  private:
   /// An attempt, and then its end.
   struct Slot {
-    std::optional<AttemptEnd> end;
+    std::optional<AttemptResult> result;
     std::optional<MirrorAttempt> attempt;
-    std::unique_ptr<RestOfReply> rest;
+    std::unique_ptr<ResponseStream> rest;
     std::size_t number = 0;
     Mirror* mirror = nullptr;
     bool unsettled = false;  ///< not recorded yet: merging it may show it broken
@@ -76,7 +76,7 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   void wait_ended();
   void finish();
   void settle(Slot& slot) {
-    if (slot.end) settle_used(slot);
+    if (slot.result) settle_used(slot);
   }
   void settle_used(Slot& slot);
   void log_retry(const action::Send& send);
@@ -92,20 +92,20 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
     return set_[mirror].agent->last_error();
   }
   Candidates failing() const override;
-  std::optional<Pick> pick(const Question& question, bool by_share,
+  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
                            RandomSource& random) const override {
-    return by_share ? set_.pick_by_share(question, worker_.loop.index, random)
-                    : set_.pick(question, worker_.loop.index, random);
+    return by_share ? set_.pick_by_share(criteria, worker_.loop.index, random)
+                    : set_.pick(criteria, worker_.loop.index, random);
   }
-  Candidates acceptable(const Question& question) const override {
-    return set_.acceptable(question, worker_.loop.index);
+  Candidates acceptable(const SelectionCriteria& criteria) const override {
+    return set_.acceptable(criteria, worker_.loop.index);
   }
   bool pinged() const override { return set_.pinged(); }
   bool closed() const override { return set_.closed(worker_.loop.index); }
   Candidates full() const override { return set_.full(); }
   bool limited() const override;
-  bool try_take_seat(std::size_t mirror) override;
-  SeatLine& line() override { return set_.line(); }
+  bool try_take_slot(std::size_t mirror) override;
+  WaitQueue& line() override { return set_.line(); }
   std::uint64_t longest_line() const override;
   HedgeConditions hedge_conditions() const override;
   void selection_started() override;
@@ -123,8 +123,9 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   ShardRequest request_;
   Slot first_;  ///< the common case needs no memory of its own
   std::vector<std::unique_ptr<Slot>> others_;
-  boost::container::small_vector<std::pair<std::size_t, Seat>, 1> seats_;  ///< for the next sends
-  std::optional<Seat> freed_seat_;
+  boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1>
+      agent_slots_;  ///< for the next sends
+  std::optional<AgentSlot> freed_slot_;
   TimePoint now_{};  ///< of the event that is handled
   std::optional<ShardEvent> happened_ = event::Started{};
   boost::container::small_vector<Slot*, 1> sent_;  ///< attempts that did not begin yet
@@ -132,7 +133,7 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   std::vector<Slot*> ended_;                       ///< attempts that ran beside others
   std::size_t running_ = 0;
   std::optional<action::Wait> wait_;
-  std::optional<InLine> in_line_;
+  std::optional<QueuedWait> in_line_;
   Stop* waiting_ = nullptr;
   bool cancelled_ = false;
   bool told_cancelled_ = false;

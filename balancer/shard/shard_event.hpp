@@ -19,19 +19,20 @@ namespace karmad {
 struct AttemptReport {
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;        ///< of the reply, if there is one
-  Advice advice;              ///< in an error answer
+  ErrorHint hint;             ///< in an error answer
   Generation generation;      ///< of the mirror, where that matters and the reply tells
   Micros connecting{};        ///< until the request went out, or until connecting was given up
   bool sent = false;          ///< the agent may have seen a part of the request
   bool nothing_done = false;  ///< and says that it did nothing of it
   bool out_of_time = false;   ///< broken off by the deadline of the query
   bool unreachable = false;   ///< a time-out, but pings found meanwhile that there is no connection
-  bool gone = false;          ///< the state machine of the set takes the mirror for gone by that
-  bool undecided = false;     ///< not known whose fault the error is: it is entered later
-  bool passed_on = false;     ///< more of the reply is to come: the breaker is told at its end
-  bool replaced = false;      ///< a reload has replaced the topology of this query
-  bool no_helper = false;     ///< the reply was not looked at: too much long work waits
-  std::string why;            ///< when it did not answer
+  bool marked_unreachable =
+      false;               ///< the state machine of the set takes the mirror for gone by that
+  bool undecided = false;  ///< not known whose fault the error is: it is entered later
+  bool passed_on = false;  ///< more of the reply is to come: the breaker is told at its end
+  bool replaced = false;   ///< a reload has replaced the topology of this query
+  bool no_helper = false;  ///< the reply was not looked at: too much long work waits
+  std::string why;         ///< when it did not answer
 };
 
 /// What happened.
@@ -45,9 +46,9 @@ struct AttemptEnded {
 struct TimePassed {};
 /// A new picture of the mirrors came, or it is known how one of them stands.
 struct News {};
-/// A seat of the last `Wait` is taken for this request; it goes back unless the next `Send` is for
+/// A slot of the last `Wait` is taken for this request; it goes back unless the next `Send` is for
 /// that mirror.
-struct SeatFreed {
+struct SlotFreed {
   std::size_t mirror;
 };
 /// The query is over, or another answer counts.
@@ -58,11 +59,11 @@ struct Rejected {
 };
 }  // namespace event
 using ShardEvent = std::variant<event::Started, event::AttemptEnded, event::TimePassed, event::News,
-                                event::SeatFreed, event::Cancelled, event::Rejected>;
+                                event::SlotFreed, event::Cancelled, event::Rejected>;
 
 /// What is to be done now.
 namespace action {
-/// Makes an attempt in this slot, which is free; its seat was taken. What the slot had is over.
+/// Makes an attempt in this slot, which is free; its slot was taken. What the slot had is over.
 struct Send {
   std::size_t slot = 0;
   Pick pick;
@@ -83,7 +84,7 @@ struct TellOthers {};
 struct Wait {
   std::optional<TimePoint> until;
   bool news = false;
-  Candidates seats;  ///< at any of these mirrors
+  Candidates slots;  ///< at any of these mirrors
 
   void end_by(std::optional<TimePoint> at) {
     if (at) until = until ? std::min(*until, *at) : *at;
@@ -109,7 +110,7 @@ struct ShardResult {
   int status_override = 0;  ///< the status to report instead, if not 0 (CO-056)
   bool timed_out = false;   ///< a time-out is why it has no answer
   bool plan_anew = false;   ///< the shard moved: the query is to be planned again (CO-052)
-  Advice advice;            ///< in the last error answer
+  ErrorHint hint;           ///< in the last error answer
   std::optional<std::size_t> mirror;  ///< the last one asked
   std::size_t slot = 0;               ///< that has its reply
   /// No mirror was selected, and no attempt failed before; or too much waits for a helper thread.

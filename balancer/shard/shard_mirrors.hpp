@@ -27,10 +27,10 @@ class ShardMirrors {
   /// Those whose last request or ping failed.
   virtual Candidates failing() const = 0;
   /// The choice of the set's strategy; nothing when no mirror suits. `by_share`: not by turn.
-  virtual std::optional<Pick> pick(const Question& question, bool by_share,
+  virtual std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
                                    RandomSource& random) const = 0;
   /// What pick() would choose from.
-  virtual Candidates acceptable(const Question& question) const = 0;
+  virtual Candidates acceptable(const SelectionCriteria& criteria) const = 0;
   virtual bool pinged() const = 0;
   /// The set is not in use any more: no news will come.
   virtual bool closed() const = 0;
@@ -38,10 +38,10 @@ class ShardMirrors {
   virtual Candidates full() const = 0;
   /// Whether any mirror has such a limit; a reload may just have set it.
   virtual bool limited() const = 0;
-  /// Takes a seat at a mirror for the attempt that is sent next; false: there is none.
-  virtual bool try_take_seat(std::size_t mirror) = 0;
-  /// Those who wait for a seat, and at most how many may.
-  virtual SeatLine& line() = 0;
+  /// Takes a slot at a mirror for the attempt that is sent next; false: there is none.
+  virtual bool try_take_slot(std::size_t mirror) = 0;
+  /// Those who wait for a slot, and at most how many may.
+  virtual WaitQueue& line() = 0;
   virtual std::uint64_t longest_line() const = 0;
   virtual HedgeConditions hedge_conditions() const = 0;
 

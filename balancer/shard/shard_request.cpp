@@ -22,7 +22,7 @@ std::span<const ShardAction> ShardRequest::next(const ShardEvent& event,
 }
 
 void ShardRequest::take(const event::Started&) {
-  live_.emplace(moment_->protection.budget, rules_.worker);
+  in_flight_permit_.emplace(moment_->protection.budget, rules_.worker);
   begin();
 }
 
@@ -106,10 +106,10 @@ void ShardRequest::hedge() {
   auto own = std::make_unique<Line>();
   own->slot = own->order = others_.size() + 1;
   own->reason = AttemptReason::hedge;
-  own->memory.gone = main_.memory.gone;
+  own->memory.marked_unreachable = main_.memory.marked_unreachable;
   own->memory.tried = main_.memory.tried;
   for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;
-  own->memory.excluded = own->memory.tried | choice(main_).question().avoided;
+  own->memory.excluded = own->memory.tried | choice(main_).criteria().avoided;
   if (choice(*own).untried().empty() || !retries_.may_hedge() ||
       !take_extra(*own, RetryBudget::For::other))
     return race_->no_more();
@@ -126,7 +126,9 @@ void ShardRequest::take_winner() {
   for (const auto& other : others_) {
     memory.tried = memory.tried | other->memory.tried;
     memory.behind = memory.behind | other->memory.behind;
-    memory.gone.insert(memory.gone.end(), other->memory.gone.begin(), other->memory.gone.end());
+    memory.marked_unreachable.insert(memory.marked_unreachable.end(),
+                                     other->memory.marked_unreachable.begin(),
+                                     other->memory.marked_unreachable.end());
     if (other->slot != winner || !other->end.mirror) continue;
     take_over(*other);
     if (main_.end.answered()) count(Count::hedges_won);
@@ -140,7 +142,7 @@ bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
   const bool waits = line.waits && rules_.needed() != nullptr;
   if (!waits && untried(slot, moment).empty()) return false;
   auto retries = retries_;
-  return decide(line, retries, report, {}, nullptr, moment).again();
+  return decide(line, retries, report, {}, nullptr, moment).is_retry();
 }
 
 Candidates ShardRequest::untried(std::size_t slot, const ShardMoment& moment) const {

@@ -45,7 +45,7 @@ class ShardRequest : private AttemptLines {
   void take(const event::AttemptEnded& ended) { attempt_ended(line(ended.slot), ended.report); }
   void take(const event::TimePassed&) { look_again(false); }
   void take(const event::News&) { look_again(true); }
-  void take(const event::SeatFreed& freed) { seat_freed(freed.mirror); }
+  void take(const event::SlotFreed& freed) { slot_freed(freed.mirror); }
   void take(const event::Cancelled&) { break_off_all(); }
   void take(const event::Rejected& rejected);
   void begin();
@@ -57,7 +57,7 @@ class ShardRequest : private AttemptLines {
   void hedge();
   void take_winner();
 
-  std::optional<RetryBudget::Live> live_;
+  std::optional<RetryBudget::InFlightPermit> in_flight_permit_;
   std::optional<HedgeRules> hedging_;
   std::optional<HedgePlan> race_;
   std::unique_ptr<QuorumRead> quorum_;

@@ -1,4 +1,4 @@
-// What a shard request waits for: a suitable mirror, a seat, news of who works, the end of a pause.
+// What a shard request waits for: a suitable mirror, a slot, news of who works, the end of a pause.
 #include <algorithm>
 
 #include "balancer/shard/attempt_lines.hpp"
@@ -14,8 +14,8 @@ void AttemptLines::look_again(bool news) {
       case State::waits_for_mirror:
         if (news || due) look_for_mirror(line);
         break;
-      case State::waits_for_seat:
-        if (news || due) look_for_seat(line);
+      case State::waits_for_slot:
+        if (news || due) look_for_slot(line);
         break;
       case State::waits_for_standing:
         if (news || due) ask_elsewhere(line);
@@ -32,63 +32,63 @@ void AttemptLines::look_again(bool news) {
 }
 
 /// All mirrors that suit may be full.
-void AttemptLines::wait_for_seat(Line& line) {
+void AttemptLines::wait_for_slot(Line& line) {
   const auto full = choice(line).all_full();
   if (full.empty()) return wait_for_mirror(line);
   auto& queue = moment_->mirrors.line();
   const auto most = moment_->mirrors.longest_line();
-  line.seat_wait.emplace(queue.waiting);
-  line.seat_wait_began = now();
-  if (line.seat_wait->before() >= most) {
-    line.seat_wait.reset();
-    return refuse_seat(line, all_mirrors_full(most));
+  line.slot_wait.emplace(queue.waiting);
+  line.slot_wait_began = now();
+  if (line.slot_wait->before() >= most) {
+    line.slot_wait.reset();
+    return refuse_slot(line, all_mirrors_full(most));
   }
-  count(Count::seats_waited);
+  count(Count::slots_waited);
   queue.waited.fetch_add(1, std::memory_order_relaxed);
-  line.seats = full;
+  line.slots = full;
   line.until = rules_.deadline;
-  line.state = State::waits_for_seat;
-  if (now() >= rules_.deadline) refuse_seat(line, no_seat_in_time());
+  line.state = State::waits_for_slot;
+  if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
 
-void AttemptLines::refuse_seat(Line& line, Refusal refusal) {
-  end_seat_wait(line);
-  count(Count::seats_refused);
+void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
+  end_slot_wait(line);
+  count(Count::slots_refused);
   moment_->mirrors.line().refused.fetch_add(1, std::memory_order_relaxed);
   line.end.refused = std::move(refusal);
   give_up_selection(line);
 }
 
-void AttemptLines::look_for_seat(Line& line) {
-  line.seats = choice(line).suitable_if_free();
-  if (line.seats.empty()) {
-    end_seat_wait(line);
+void AttemptLines::look_for_slot(Line& line) {
+  line.slots = choice(line).suitable_if_free();
+  if (line.slots.empty()) {
+    end_slot_wait(line);
     return wait_for_mirror(line);
   }
-  if (now() >= rules_.deadline) refuse_seat(line, no_seat_in_time());
+  if (now() >= rules_.deadline) refuse_slot(line, no_slot_in_time());
 }
 
-void AttemptLines::seat_freed(std::size_t mirror) {
+void AttemptLines::slot_freed(std::size_t mirror) {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
     auto& line = this->line(slot);
-    if (line.state != State::waits_for_seat) continue;
-    line.seats = choice(line).suitable_if_free();
-    if (!line.seats.contains(mirror)) return look_for_seat(line);
-    const auto from = line.seats;
-    end_seat_wait(line);
+    if (line.state != State::waits_for_slot) continue;
+    line.slots = choice(line).suitable_if_free();
+    if (!line.slots.contains(mirror)) return look_for_slot(line);
+    const auto from = line.slots;
+    end_slot_wait(line);
     line.selection_wait.reset();
     return send(line, {.mirror = mirror, .suitable = from, .acceptable = from});
   }
 }
 
 /// Counts how long it waited.
-void AttemptLines::end_seat_wait(Line& line) {
-  if (!line.seat_wait) return;
-  const auto waited = std::chrono::duration_cast<Micros>(now() - line.seat_wait_began).count();
+void AttemptLines::end_slot_wait(Line& line) {
+  if (!line.slot_wait) return;
+  const auto waited = std::chrono::duration_cast<Micros>(now() - line.slot_wait_began).count();
   const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
-  moment_->counters.add(Count::seats_wait_us, micros);
+  moment_->counters.add(Count::slots_wait_us, micros);
   moment_->mirrors.line().micros.fetch_add(micros, std::memory_order_relaxed);
-  line.seat_wait.reset();
+  line.slot_wait.reset();
   line.state = State::asks;
 }
 
@@ -98,7 +98,7 @@ TimePoint AttemptLines::selection_end(const Line& line) const {
 
 /// Nothing suits yet: until something does (SS-112, SS-128).
 void AttemptLines::wait_for_mirror(Line& line) {
-  if (line.selection_wait) return sleep_until_news(line);  // it waited for a seat meanwhile
+  if (line.selection_wait) return sleep_until_news(line);  // it waited for a slot meanwhile
   auto& mirrors = moment_->mirrors;
   if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);
   line.selection_wait.emplace(*rules_.waiting_selections);
@@ -127,11 +127,11 @@ void AttemptLines::look_for_mirror(Line& line) {
     line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());
   if (line.end.refused) return give_up_selection(line);
   const auto choice = this->choice(line);
-  if (const auto pick = choice.choose(choice.question_now())) {
+  if (const auto pick = choice.choose(choice.criteria_now())) {
     line.selection_wait.reset();
     return send(line, *pick);
   }
-  wait_for_seat(line);
+  wait_for_slot(line);
 }
 
 /// No mirror in time: says why, and ends the line.
@@ -155,7 +155,7 @@ void AttemptLines::add_waits(action::Wait& wait) const {
     if (line.ended() || line.state == State::asks) return;
     wait.end_by(line.until);
     wait.news = wait.news || line.state != State::pauses;
-    if (line.state == State::waits_for_seat) wait.seats = line.seats;
+    if (line.state == State::waits_for_slot) wait.slots = line.slots;
   };
   add(main_);
   for (const auto& other : others_) add(*other);

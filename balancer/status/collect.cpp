@@ -37,7 +37,8 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
       agent.named() && topology.settings.hostname_lookup.value == LookUp::on_request;
   status.alive = live(agent, topology.settings);
   // An error that is over says nothing of an agent that is well.
-  if (status.numbers.errors_in_a_row > 0 || !agent.vitals.answered.load(std::memory_order_relaxed))
+  if (status.numbers.errors_in_a_row > 0 ||
+      !agent.counters.answered.load(std::memory_order_relaxed))
     status.last_error = agent.last_error();
   for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
     status.periods[i] = agent.history.over(kShownPeriods[i], now);
@@ -88,7 +89,7 @@ class Collector {
                        .budget = shard.protection->budget.status(),
                        .line = set.line().status(),
                        .mixed = view.mixed};
-    const auto shares = set.shares(selection.question(shard, {}), worker_);
+    const auto shares = set.shares(selection.criteria(shard, {}), worker_);
     double karma = 0;
     for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma() * set[i].weight;
     for (std::size_t i = 0; i < set.size(); ++i) {

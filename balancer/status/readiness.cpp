@@ -8,11 +8,11 @@
 namespace karmad {
 
 bool live(const Agent& agent, const InstanceSettings& settings) {
-  const auto& vitals = agent.vitals;
-  const bool known = vitals.answered.load(std::memory_order_relaxed) ||
+  const auto& counters = agent.counters;
+  const bool known = counters.answered.load(std::memory_order_relaxed) ||
                      settings.ha_ping_interval.value == Micros{0};
   return known &&
-         vitals.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
+         counters.errors_in_a_row.load(std::memory_order_relaxed) <= settings.dead_after.value;
 }
 
 namespace {

@@ -67,8 +67,8 @@ struct ShardStatus {
   std::string kind;      ///< of the mirror set
   std::string criteria;  ///< what a search needs when the request gives no read preference
   RetryBudgetStatus budget;
-  SeatLine::Status line;  ///< queries that waited because all mirrors were full
-  bool mixed = false;     ///< some mirrors report roles and some do not
+  WaitQueue::Status line;  ///< queries that waited because all mirrors were full
+  bool mixed = false;      ///< some mirrors report roles and some do not
 };
 
 struct TableStatus {

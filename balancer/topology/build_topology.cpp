@@ -11,7 +11,7 @@
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "balancer/topology/former_shard.hpp"
 #include "balancer/topology/rule_reader.hpp"
-#include "balancer/topology/seat_limits.hpp"
+#include "balancer/topology/slot_limits.hpp"
 #include "strategies/registry.hpp"
 
 namespace karmad {
@@ -27,11 +27,11 @@ void insert_once(std::vector<std::shared_ptr<T>>& into, const std::shared_ptr<T>
 class Builder {
  public:
   /// `notices`: judges only, and builds no mirrors.
-  Builder(Topology& topology, const Topology::Surroundings& surroundings, const Topology* previous,
+  Builder(Topology& topology, const Topology::Environment& environment, const Topology* previous,
           Problems& problems, Problems* notices = nullptr)
       : topology_(topology),
-        surroundings_(surroundings),
-        registry_(surroundings.registry),
+        environment_(environment),
+        registry_(environment.registry),
         rules_(topology.settings, problems),
         previous_(previous),
         problems_(problems),
@@ -40,7 +40,7 @@ class Builder {
   std::unique_ptr<Table> table(const TableSettings& from) {
     auto table = std::make_unique<Table>();
     table->name = from.name;
-    if (const auto* kind = dialect_of(from, surroundings_.dialects, problems_))
+    if (const auto* kind = dialect_of(from, environment_.dialects, problems_))
       table->dialect = *kind;
     table->connect_timeout = from.agent_connect_timeout.value;
     table->query_timeout = from.agent_query_timeout.value;
@@ -91,7 +91,7 @@ class Builder {
       auto agent = registry_.at(mirror.address);
       insert_once(topology_.agents, agent);
       if (rules.pings.kind != nullptr) insert_once(topology_.pinged_agents, agent);
-      limit_seats(*agent, mirror.max_in_flight);
+      limit_slots(*agent, mirror.max_in_flight);
       agents.push_back(std::move(agent));
     }
     const auto same = same_mirrors(table.name, rules);
@@ -105,7 +105,7 @@ class Builder {
     shard->mirrors = same ? same->mirrors : mirror_set(*shard, agents, former);
     if (!shard->mirrors) return nullptr;
     shard->protection = std::make_unique<Protection>(from.mirrors.size(), shard->protection_rules,
-                                                     surroundings_.workers);
+                                                     environment_.workers);
     if (former.shard) shard->protection->take_over(*former.shard->protection, former.places);
     return shard;
   }
@@ -121,13 +121,13 @@ class Builder {
                    .strategy_name = rules.strategy,
                    .karma = rules.karma,
                    .period = topology_.settings.ha_period_karma.value,
-                   .workers = surroundings_.workers,
+                   .workers = environment_.workers,
                    .state = rules.state,
                    .members = rules.members,
-                   .selector = surroundings_.selector,
+                   .selector = environment_.selector,
                    .before = former.shard ? former.shard->mirrors : nullptr,
                    .places = former.places},
-        surroundings_.loops);
+        environment_.loops);
   }
 
   std::vector<std::unique_ptr<Mirror>> mirrors_of(const MirrorSetRules& rules, const Agents& agents,
@@ -136,7 +136,7 @@ class Builder {
     for (std::size_t i = 0; i < agents.size(); ++i) {
       auto record = former.places[i]
                         ? (*former.shard->mirrors)[*former.places[i]].record
-                        : std::make_shared<MirrorRecord>(surroundings_.workers,
+                        : std::make_shared<MirrorRecord>(environment_.workers,
                                                          topology_.settings.ha_period_karma.value);
       mirrors.push_back(std::make_unique<Mirror>(agents[i], rules.holders[i].tables,
                                                  std::move(record), rules.holders[i].weight));
@@ -146,7 +146,7 @@ class Builder {
 
   /// Where a table's updates go: as it says, else as its dialect allows.
   Updates updates(const TableSettings& table) const {
-    const auto* kind = find_dialect(surroundings_.dialects, table.dialect.value);
+    const auto* kind = find_dialect(environment_.dialects, table.dialect.value);
     const bool anywhere =
         table.updates.at.line == 0 && kind != nullptr && kind->capabilities.updates_anywhere;
     return anywhere ? Updates::any : table.updates.value;
@@ -157,7 +157,7 @@ class Builder {
                      const MirrorSetRules& rules) {
     const auto& mirrors = from.mirrors;
     for (const auto& mirror : mirrors) {
-      if (const auto limit = parse_seat_limit(mirror.max_in_flight.value); !limit)
+      if (const auto limit = parse_slot_limit(mirror.max_in_flight.value); !limit)
         problem(mirror.max_in_flight.at, limit.error());
       if (mirror.weight.at.line == 0) continue;
       if (mirrors.size() == 1)
@@ -191,11 +191,11 @@ class Builder {
         before != nullptr && before->requests ? before->requests : std::make_shared<RateLimiter>();
   }
 
-  void limit_seats(const Agent& agent, const Located<std::string>& text) {
-    const auto limit = parse_seat_limit(text.value);
+  void limit_slots(const Agent& agent, const Located<std::string>& text) {
+    const auto limit = parse_slot_limit(text.value);
     if (!limit) return problem(text.at, limit.error());
     if (limit->limits() && topology_.settings.admission.value != AdmissionMode::off)
-      add_limit(topology_.seats.try_emplace(&agent, seat_rules(topology_.settings)).first->second,
+      add_limit(topology_.slots.try_emplace(&agent, slot_rules(topology_.settings)).first->second,
                 *limit);
   }
 
@@ -215,7 +215,7 @@ class Builder {
   }
 
   Topology& topology_;
-  const Topology::Surroundings& surroundings_;
+  const Topology::Environment& environment_;
   AgentRegistry& registry_;
   RuleReader rules_;
   const Topology* previous_;
@@ -234,15 +234,15 @@ void Topology::judge(const Settings& settings, Dialects dialects, Problems& prob
   const Loops loops;
   Topology topology;
   topology.settings = settings.searchd;
-  const Surroundings surroundings{.registry = empty, .loops = loops, .dialects = dialects};
-  Builder builder(topology, surroundings, nullptr, problems, &notices);
+  const Environment environment{.registry = empty, .loops = loops, .dialects = dialects};
+  Builder builder(topology, environment, nullptr, problems, &notices);
   for (const auto& table : settings.tables) builder.table(table);
   builder.rules().check_ping_interval();
   builder.rules().hedge(settings.searchd.hedge);
 }
 
 std::shared_ptr<const Topology> Topology::build(const Settings& settings,
-                                                const Surroundings& surroundings,
+                                                const Environment& environment,
                                                 const Topology* previous, Problems& problems) {
   const auto before = problems.size();
   auto topology = std::make_shared<Topology>();
@@ -254,8 +254,8 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
                                 .max_json_depth = settings.searchd.max_json_depth.value};
-  topology->serve(surroundings.dialects, dialect);
-  Builder builder(*topology, surroundings, previous, problems);
+  topology->serve(environment.dialects, dialect);
+  Builder builder(*topology, environment, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.rules().check_ping_interval();
   topology->hedge = builder.rules().hedge(settings.searchd.hedge);

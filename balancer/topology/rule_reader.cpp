@@ -102,15 +102,16 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
   rules.karma.compound = searchd_.karma_compound.value;
   const auto* kind = ping_kind(line);
   rules.members = members(line);
-  rules.aware = preferred || (kind != nullptr && kind->describes) ||
-                std::ranges::any_of(rules.members, [](const auto& m) { return m.role || m.tags; });
-  if (rules.aware && needs_pings_.empty() && !is_unpinged(line)) needs_pings_ = table.name;
+  rules.tracks_state =
+      preferred || (kind != nullptr && kind->describes) ||
+      std::ranges::any_of(rules.members, [](const auto& m) { return m.role || m.tags; });
+  if (rules.tracks_state && needs_pings_.empty() && !is_unpinged(line)) needs_pings_ = table.name;
   rules.pings = pings(line, kind);
-  rules.pings.always = rules.aware;
+  rules.pings.always = rules.tracks_state;
   rules.state = {.kind = initial_kind(rules.pings, rules.members),
                  .name = line.set_name ? std::optional(line.set_name->value) : std::nullopt,
                  // How far a mirror lags behind matters only where mirrors are told apart.
-                 .ping_interval = rules.aware ? searchd_.ha_ping_interval.value : Micros{0},
+                 .ping_interval = rules.tracks_state ? searchd_.ha_ping_interval.value : Micros{0},
                  .pinged = rules.pings.kind != nullptr,
                  .tags_in_flat = searchd_.tags_in_flat.value};
   for (const auto& mirror : line.mirrors)

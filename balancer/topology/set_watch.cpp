@@ -54,8 +54,8 @@ std::vector<SetWatch::Line> SetWatch::look(Candidates down, TimePoint now) {
 }
 
 bool is_down(const Agent& agent, std::uint32_t dead_after) {
-  const auto errors = agent.vitals.errors_in_a_row.load(std::memory_order_relaxed);
-  return errors > dead_after || (errors > 1 && agent.vitals.unreachable_since(TimePoint{}));
+  const auto errors = agent.counters.errors_in_a_row.load(std::memory_order_relaxed);
+  return errors > dead_after || (errors > 1 && agent.counters.unreachable_since(TimePoint{}));
 }
 
 SetWatches::Watched& SetWatches::watched(const std::shared_ptr<MirrorSet>& set) {

@@ -40,7 +40,7 @@ struct MirrorSetRules {
   ShardPings pings;
   /// Its mirrors are told apart by what pings say of them: by roles, tags, or what an engine thinks
   /// of its own copy. Then a search goes to a suitable one even without a read preference.
-  bool aware = false;
+  bool tracks_state = false;
   bool operator==(const MirrorSetRules&) const = default;
 };
 

@@ -25,8 +25,8 @@ void Topology::apply_limits() const {
   for (const auto& agent : agents) {
     agent->connections.change(bounds);
     agent->copies.change(bounds);
-    const auto found = seats.find(agent.get());
-    agent->seats.rules(found == seats.end() ? SeatRules() : found->second);
+    const auto found = slots.find(agent.get());
+    agent->slots.rules(found == slots.end() ? AgentSlotRules() : found->second);
   }
   for (const auto& table : tables)
     for (const auto& shard : table->shards) shard->mirrors->look_at_limits();

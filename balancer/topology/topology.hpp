@@ -80,7 +80,7 @@ struct ServedPath {
 class Topology {
  public:
   /// What mirror sets are made with, besides the configuration.
-  struct Surroundings {
+  struct Environment {
     AgentRegistry& registry;
     unsigned workers = 1;
     const Loops& loops;
@@ -100,7 +100,7 @@ class Topology {
   /// the same names; what pings told of it follows with take_over(). Limits of agents take effect
   /// with apply_limits().
   static std::shared_ptr<const Topology> build(const Settings& settings,
-                                               const Surroundings& surroundings,
+                                               const Environment& environment,
                                                const Topology* previous, Problems& problems);
 
   /// The agents' limits are from now on those of this topology (`max_in_flight`,
@@ -124,7 +124,7 @@ class Topology {
   HedgeSetting hedge;               ///< where neither request nor table say anything
   std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
-  std::map<const Agent*, SeatRules> seats;            ///< of those that have a limit
+  std::map<const Agent*, AgentSlotRules> slots;       ///< of those that have a limit
   std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
 
  private:

@@ -15,7 +15,7 @@ using namespace testing;
 
 TEST(SetState, ForgetsAMirrorWhoseConnectionBrokeInUse) {  // SD-020
   auto state = settled();
-  EXPECT_EQ(state.met(1, error(What::network), at(2s)),
+  EXPECT_EQ(state.on_error(1, error(What::network), at(2s)),
             (Effects{.drop_idle = only(1), .cancel_ping = only(1)}));
   EXPECT_EQ(state.facts(1), MirrorFacts{.updated = at(2s)});
   EXPECT_EQ(state[1].generation, 1U);
@@ -25,7 +25,7 @@ TEST(SetState, ForgetsAMirrorWhoseConnectionBrokeInUse) {  // SD-020
 TEST(SetState, ThinksNothingOfATimeoutInUse) {  // SD-021
   auto state = settled();
   const auto before = state.picture();
-  EXPECT_EQ(state.met(1, error(What::timeout), at(2s)), Effects{});
+  EXPECT_EQ(state.on_error(1, error(What::timeout), at(2s)), Effects{});
   EXPECT_EQ(state.picture(), before);
   EXPECT_EQ(state[1].generation, 0U);
 }
@@ -34,21 +34,21 @@ TEST(SetState, ThinksNothingOfTroubleWhileConnecting) {  // SD-022
   auto state = settled();
   const auto before = state.picture();
   for (const auto what : {What::network, What::timeout})
-    EXPECT_EQ(state.met(1, error(what, When::connecting), at(2s)), Effects{});
+    EXPECT_EQ(state.on_error(1, error(what, When::connecting), at(2s)), Effects{});
   EXPECT_EQ(state.picture(), before);
   EXPECT_EQ(state[1].generation, 0U);
 }
 
 TEST(SetState, ForgetsAMirrorWhoseNameIsRefused) {  // SD-022
   auto state = settled();
-  EXPECT_EQ(state.met(1, error(What::name_refused, When::connecting), at(2s)), Effects{});
+  EXPECT_EQ(state.on_error(1, error(What::name_refused, When::connecting), at(2s)), Effects{});
   EXPECT_EQ(state.facts(1).role, Role::unknown);
 }
 
 TEST(SetState, ChecksAMirrorThatSaysItsStateHasChanged) {  // SD-023
   for (const auto what : {What::not_primary, What::recovering}) {
     auto state = settled();
-    EXPECT_EQ(state.met(0, error(what), at(2s)), Effects{.check_now = only(0)});
+    EXPECT_EQ(state.on_error(0, error(what), at(2s)), Effects{.check_now = only(0)});
     EXPECT_EQ(state.facts(0).role, Role::unknown);
     EXPECT_EQ(state[0].generation, 0U);
     EXPECT_EQ(state.primary(), std::nullopt);
@@ -57,24 +57,24 @@ TEST(SetState, ChecksAMirrorThatSaysItsStateHasChanged) {  // SD-023
 
 TEST(SetState, DropsTheConnectionsOfAMirrorThatShutsDown) {  // SD-023
   auto state = settled();
-  EXPECT_EQ(state.met(0, error(What::shutting_down), at(2s)),
+  EXPECT_EQ(state.on_error(0, error(What::shutting_down), at(2s)),
             (Effects{.check_now = only(0), .drop_idle = only(0)}));
   EXPECT_EQ(state[0].generation, 1U);
 }
 
 TEST(SetState, IgnoresErrorsOfConnectionsThatWereGivenUp) {  // SD-024
   auto state = settled();
-  state.met(1, error(What::network), at(2s));
+  state.on_error(1, error(What::network), at(2s));
   state.answered(1, {.role = Role::replica}, 1ms, at(3s));
   const auto before = state.picture();
   for (const auto what : {What::network, What::not_primary, What::shutting_down})
-    EXPECT_EQ(state.met(1, error(what), at(4s)), Effects{}) << "of generation 0";
+    EXPECT_EQ(state.on_error(1, error(what), at(4s)), Effects{}) << "of generation 0";
   EXPECT_EQ(state.picture(), before);
   EXPECT_EQ(state[1].generation, 1U);
 
   auto newer = error(What::network);
   newer.generation = 1;
-  EXPECT_FALSE(state.met(1, newer, at(5s)).drop_idle.empty());
+  EXPECT_FALSE(state.on_error(1, newer, at(5s)).drop_idle.empty());
 }
 
 TEST(SetState, TakesOverTheCountOfConnectionGenerations) {  // SD-024
@@ -82,7 +82,7 @@ TEST(SetState, TakesOverTheCountOfConnectionGenerations) {  // SD-024
   state.generation(1, 7);
   auto old = error(What::network);
   old.generation = 6;
-  EXPECT_EQ(state.met(1, old, at(2s)), Effects{});
+  EXPECT_EQ(state.on_error(1, old, at(2s)), Effects{});
   EXPECT_EQ(state.facts(1).role, Role::replica);
 }
 

@@ -45,22 +45,22 @@ TEST(SetState, HasOnePrimaryAtMost) {  // SD-014
   EXPECT_EQ(state.primary(), 1U);
 }
 
-struct Claim {
+struct SlotWaiter {
   unsigned api;
   std::optional<std::string> election_id;
   std::optional<std::int64_t> set_version;
 };
 
-/// Whether the second claim beats the first one, of another mirror.
-bool beats(const Claim& first, const Claim& second) {
+/// Whether the second waiter beats the first one, of another mirror.
+bool beats(const SlotWaiter& first, const SlotWaiter& second) {
   auto state = set_of(SetKind::roles);
   std::size_t mirror = 0;
-  for (const auto& claim : {first, second})
+  for (const auto& waiter : {first, second})
     state.answered(mirror++,
                    {.role = Role::primary,
-                    .election_id = claim.election_id,
-                    .set_version = claim.set_version,
-                    .api = claim.api},
+                    .election_id = waiter.election_id,
+                    .set_version = waiter.set_version,
+                    .api = waiter.api},
                    1ms, at(1s));
   EXPECT_EQ(state.primary(), state.facts(1).role == Role::primary ? 1U : 0U);
   if (state.primary() == 0U) {
@@ -112,8 +112,8 @@ TEST(SetState, RemembersTheNewestElectionAfterItsWinnerIsGone) {  // SD-014
 
 TEST(SetState, RemembersTheGreatestSetVersionOfOlderDescriptions) {  // SD-014
   auto state = set_of(SetKind::roles);
-  const auto claims = [&](std::size_t mirror, std::optional<std::string> election_id,
-                          std::int64_t set_version) {
+  const auto waiters = [&](std::size_t mirror, std::optional<std::string> election_id,
+                           std::int64_t set_version) {
     state.answered(mirror,
                    {.role = Role::primary,
                     .election_id = std::move(election_id),
@@ -121,10 +121,10 @@ TEST(SetState, RemembersTheGreatestSetVersionOfOlderDescriptions) {  // SD-014
                     .api = 1},
                    1ms, at(1s));
   };
-  claims(0, "1", 5);
-  claims(1, {}, 3);
+  waiters(0, "1", 5);
+  waiters(1, {}, 3);
   EXPECT_EQ(state.primary(), 1U);
-  claims(2, "1", 4);
+  waiters(2, "1", 4);
   EXPECT_EQ(state.primary(), 1U);
 }
 
@@ -189,7 +189,7 @@ TEST(SetState, IgnoresAnErrorThatIsNoNewerThanWhatIsKnown) {  // SD-015
     state.answered(0, {.role = Role::primary, .version = c.known}, 1ms, at(1s));
     auto met = error(What::not_primary);
     met.version = c.carried;
-    const auto effects = state.met(0, met, at(2s));
+    const auto effects = state.on_error(0, met, at(2s));
     EXPECT_EQ(state.facts(0).role, c.taken ? Role::unknown : Role::primary);
     EXPECT_EQ(effects, c.taken ? Effects{.check_now = only(0)} : Effects{});
   }
@@ -200,7 +200,7 @@ TEST(SetState, LetsNoOlderAnswerUndoAnError) {  // SD-015
   state.answered(0, {.role = Role::primary, .version = kFirst}, 1ms, at(1s));
   auto met = error(What::not_primary);
   met.version = kSecond;
-  state.met(0, met, at(2s));
+  state.on_error(0, met, at(2s));
   state.answered(0, {.role = Role::primary, .version = kFirst}, 1ms, at(3s));
   EXPECT_EQ(state.facts(0).role, Role::unknown);
   state.answered(0, {.role = Role::replica, .version = kSecond}, 1ms, at(4s));

@@ -103,7 +103,7 @@ TEST(ReadPreferenceDocument, HasExamplesThatAreWhatItSaysOfThem) {
     const auto* table = topology->find(expected.table);
     ASSERT_NE(table, nullptr);
     const auto& shard = *table->shards.front();
-    EXPECT_TRUE(shard.aware);
+    EXPECT_TRUE(shard.tracks_state);
     ASSERT_NE(shard.pings.kind, nullptr);
     EXPECT_EQ(shard.pings.kind->name, expected.ping);
     EXPECT_EQ(shard.mirrors->strategy_name(), expected.strategy);

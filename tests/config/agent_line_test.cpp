@@ -15,14 +15,14 @@ struct Read {
   Lines notices;
 };
 
-Read read_line(const Passage& line) {
+Read read_line(const SourceText& line) {
   Problems problems;
   Problems notices;
   auto shard = parse_agent_line(line, "own", problems, notices);
   return {std::move(shard), lines(problems), lines(notices)};
 }
 Read read_line(std::string_view line) {
-  return read_line(passage(line));
+  return read_line(source(line));
 }
 
 TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
@@ -193,7 +193,7 @@ TEST(AgentLine, ReportsTheMistakesOfAllMirrors) {
 
 TEST(AgentLine, FindsTheLineAndColumnBehindContinuationLines) {
   Problems problems;
-  const auto line = expand("c", "a:1 \\\n  | b:70000:t", world({}).environment, 1000, problems);
+  const auto line = expand("c", "a:1 \\\n  | b:70000:t", world({}).variable, 1000, problems);
   EXPECT_EQ(read_line(line).problems, Lines{"c:2:7: port 70000 is larger than 65535"});
 }
 
@@ -218,9 +218,9 @@ TEST(AgentLine, LetsOptionsWinOverDefaults) {
   Problems problems;
   Problems notices;
   const ShardSettings blackhole{.blackhole = true};
-  EXPECT_TRUE(parse_agent_line(passage("a:1"), "own", problems, notices, blackhole)->blackhole);
-  EXPECT_FALSE(parse_agent_line(passage("a:1[blackhole=0]"), "own", problems, notices, blackhole)
-                   ->blackhole);
+  EXPECT_TRUE(parse_agent_line(source("a:1"), "own", problems, notices, blackhole)->blackhole);
+  EXPECT_FALSE(
+      parse_agent_line(source("a:1[blackhole=0]"), "own", problems, notices, blackhole)->blackhole);
 }
 
 TEST(AgentLine, KeepsWhatAMirrorIsToldAsWrittenWithItsPlace) {

@@ -8,32 +8,32 @@ namespace karmad {
 namespace {
 
 struct Expanded {
-  Passage passage;
+  SourceText source;
   Lines problems;
 };
 
 Expanded expanded(std::string_view text, const Variables& variables = {},
                   std::size_t at_most = 1000) {
   Problems problems;
-  auto passage = expand("c", text, world({}, variables).environment, at_most, problems);
-  return {std::move(passage), lines(problems)};
+  auto source = expand("c", text, world({}, variables).variable, at_most, problems);
+  return {std::move(source), lines(problems)};
 }
 
 TEST(Expand, DropsCommentsAndKeepsEscapedHashes) {
-  EXPECT_EQ(expanded("a # b\nc").passage.text(), "a \nc");
-  EXPECT_EQ(expanded("a \\# b").passage.text(), "a # b");
-  EXPECT_EQ(expanded("a\\\\#b").passage.text(), "a\\#b");
-  EXPECT_EQ(expanded("a # ends with the file").passage.text(), "a ");
+  EXPECT_EQ(expanded("a # b\nc").source.text(), "a \nc");
+  EXPECT_EQ(expanded("a \\# b").source.text(), "a # b");
+  EXPECT_EQ(expanded("a\\\\#b").source.text(), "a\\#b");
+  EXPECT_EQ(expanded("a # ends with the file").source.text(), "a ");
 }
 
 TEST(Expand, JoinsLinesThatEndInABackslash) {
-  EXPECT_EQ(expanded("a \\\n  b").passage.text(), "a   b");
-  EXPECT_EQ(expanded("a\\\r\nb").passage.text(), "ab");
-  EXPECT_EQ(expanded("a \\ \nb").passage.text(), "a \\ \nb") << "the blank is not seen as one";
+  EXPECT_EQ(expanded("a \\\n  b").source.text(), "a   b");
+  EXPECT_EQ(expanded("a\\\r\nb").source.text(), "ab");
+  EXPECT_EQ(expanded("a \\ \nb").source.text(), "a \\ \nb") << "the blank is not seen as one";
 }
 
 TEST(Expand, KnowsWhereEachCharacterStood) {
-  const auto text = expanded("ab \\\n cd # x\n${X}e", {{"X", "long value"}}).passage;
+  const auto text = expanded("ab \\\n cd # x\n${X}e", {{"X", "long value"}}).source;
   ASSERT_EQ(text.text(), "ab  cd \nlong valuee");
   EXPECT_EQ(text.place(1), (Place{"c", 1, 2}));
   EXPECT_EQ(text.place(4), (Place{"c", 2, 2}));   // c
@@ -47,10 +47,10 @@ TEST(Expand, KnowsWhereEachCharacterStood) {
 }
 
 TEST(Expand, SubstitutesVariables) {
-  EXPECT_EQ(expanded("${A}|${B:-x:1}|${E:-z}", {{"A", "h"}, {"E", ""}}).passage.text(), "h|x:1|z");
-  EXPECT_EQ(expanded("${E}", {{"E", ""}}).passage.text(), "");
+  EXPECT_EQ(expanded("${A}|${B:-x:1}|${E:-z}", {{"A", "h"}, {"E", ""}}).source.text(), "h|x:1|z");
+  EXPECT_EQ(expanded("${E}", {{"E", ""}}).source.text(), "");
   EXPECT_EQ(expanded("# ${NOT_SET}").problems, Lines{}) << "comments are not read";
-  EXPECT_EQ(expanded("\\${A} $A").passage.text(), "${A} $A");
+  EXPECT_EQ(expanded("\\${A} $A").source.text(), "${A} $A");
 }
 
 TEST(Expand, ReportsVariablesThatCannotBeSubstituted) {
@@ -65,7 +65,7 @@ TEST(Expand, ReportsVariablesThatCannotBeSubstituted) {
 }
 
 TEST(Expand, MarksSubstitutedAndEscapedCharactersAsNoSyntax) {
-  const auto text = expanded("}${A}\\}}", {{"A", "}"}}).passage;
+  const auto text = expanded("}${A}\\}}", {{"A", "}"}}).source;
   ASSERT_EQ(text.text(), "}}}}");
   EXPECT_FALSE(text.is_literal(0));
   EXPECT_TRUE(text.is_literal(1));
@@ -77,7 +77,7 @@ TEST(Expand, StopsBeforeVariablesFillTheMemory) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += "${A}";
   const auto result = expanded(text, {{"A", std::string(1000, 'x')}}, 10'000);
-  EXPECT_LE(result.passage.size(), 11'000U);
+  EXPECT_LE(result.source.size(), 11'000U);
   EXPECT_TRUE(mentions(result.problems, "the file is larger than 10000 bytes"));
 }
 

@@ -16,7 +16,7 @@ struct Read {
 Read read_line(std::string_view line) {
   Problems problems;
   Problems notices;
-  auto listen = parse_listen(passage(line), problems, notices);
+  auto listen = parse_listen(source(line), problems, notices);
   return {std::move(listen), lines(problems), lines(notices)};
 }
 

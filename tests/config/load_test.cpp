@@ -79,7 +79,7 @@ TEST(Load, TakesTheConfigurationItselfFromAPipeWhereThatIsAllowed) {
   const Directory directory;
   const auto path = (directory.path() / "pipe").string();
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(lines(load(path, real_surroundings(), FileKind::regular).problems),
+  EXPECT_EQ(lines(load(path, real_environment(), FileKind::regular).problems),
             Lines{path + " cannot be read: it is not a regular file"});
   std::jthread writer([&] { std::ofstream(path) << "searchd {\n workers = 3\n}\n"; });
   const auto loaded = load(path);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/load.hpp"
-#include "config/passage.hpp"
+#include "config/source_text.hpp"
 
 namespace karmad {
 
@@ -16,7 +16,7 @@ using Files = std::map<std::string, std::string>;
 using Variables = std::map<std::string, std::string>;
 
 /// A world that consists of these files and variables only.
-inline Surroundings world(Files files, Variables variables = {}) {
+inline Environment world(Files files, Variables variables = {}) {
   return {.read_file = [files](const std::string& path, std::size_t at_most,
                                FileKind) -> std::expected<std::string, std::string> {
             const auto file = files.find(path);
@@ -32,7 +32,7 @@ inline Surroundings world(Files files, Variables variables = {}) {
                     found.push_back(file->first);
                 return found;
               },
-          .environment = [variables](const std::string& name) -> std::optional<std::string> {
+          .variable = [variables](const std::string& name) -> std::optional<std::string> {
             const auto variable = variables.find(name);
             if (variable == variables.end()) return std::nullopt;
             return variable->second;
@@ -74,8 +74,8 @@ inline std::string table(std::string_view body) {
 }
 
 /// `text` as if it began in line 1, column 1 of the file c.
-inline Passage passage(std::string_view text) {
-  Passage out("c");
+inline SourceText source(std::string_view text) {
+  SourceText out("c");
   unsigned column = 0;
   for (const char c : text) out.add(c, 1, ++column);
   return out;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/mirrors/advice.hpp"
+#include "agent/mirrors/error_hint.hpp"
 #include "balancer/rules/retry_plan.hpp"
 #include "tests/conformance/json_files.hpp"
 
@@ -80,12 +80,12 @@ class ScriptedMirror {
   bool has_follow_ups() const { return follow_ups_only_; }
 
   /// How an attempt ends here.
-  Ended attempt(bool follow_up) {
+  AttemptSummary attempt(bool follow_up) {
     if (left_ == 0 || follow_ups_only_ != follow_up)
       return {.outcome = Outcome::answered, .sent = true};
     --left_;
     return {.outcome = Outcome::agent_error,
-            .advice = advice_of(500, Head{}, body_, std::chrono::system_clock::time_point{}),
+            .hint = error_hint(500, Head{}, body_, std::chrono::system_clock::time_point{}),
             .sent = true};
   }
 
@@ -153,7 +153,7 @@ class Play {
       log_.connections.emplace_back("connectionCheckedInEvent");  // before any pause (BP-014)
       const auto decision = loop.after(ended, 1h, 0, nullptr);
       EXPECT_EQ(decision.pause, 0us);
-      if (!decision.again()) return answered;
+      if (!decision.is_retry()) return answered;
       EXPECT_EQ(decision.reason, Reason::overload);
     }
   }

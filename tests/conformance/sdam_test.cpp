@@ -272,7 +272,7 @@ class Play {
     const auto* generation = field(met, "generation");
     error.generation = generation != nullptr ? static_cast<std::uint64_t>(whole(*generation))
                                              : state_[mirror].generation;
-    state_.met(mirror, error, now_);
+    state_.on_error(mirror, error, now_);
   }
 
   void compare(const Json& outcome) const {

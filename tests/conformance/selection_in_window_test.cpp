@@ -25,14 +25,14 @@ TEST_P(InWindow, PicksAsOftenAsTheFileSays) {  // SS-125, SS-126
         static_cast<std::uint32_t>(whole(required(*mocked, "operation_count")));
 
   const Need nearest{.preference = {.mode = Mode::nearest}};
-  const Question question{.need = &nearest, .window = Micros(15ms)};
+  const SelectionCriteria criteria{.need = &nearest, .window = Micros(15ms)};
   const auto strategy = make_strategy("leastops", {});
   SeededRandom random(1);
   std::vector<int> seen(views.size());
   const auto picks = static_cast<int>(whole(required(file, "iterations")));
   for (int i = 0; i < picks; ++i)
-    ++seen[select(question, set.picture, views, *strategy, random).value().mirror];
-  const auto shares = strategy->shares(views, acceptable(question, set.picture, views, *strategy));
+    ++seen[select(criteria, set.picture, views, *strategy, random).value().mirror];
+  const auto shares = strategy->shares(views, acceptable(criteria, set.picture, views, *strategy));
 
   const auto& outcome = required(file, "outcome");
   const auto tolerance = number(required(outcome, "tolerance"));

@@ -48,17 +48,17 @@ void follow(const DataFile& file) {
 
   const auto strategy = make_strategy("leastops", {});
   const std::vector<MirrorView> views(given.set.addresses.size());
-  Question question{.need = &given.need, .avoided = given.avoided};
-  const auto suitable = acceptable(question, given.set.picture, views, *strategy);
+  SelectionCriteria criteria{.need = &given.need, .avoided = given.avoided};
+  const auto suitable = acceptable(criteria, given.set.picture, views, *strategy);
   EXPECT_EQ(suitable, given.set.named(elements(given.data, "suitable_servers")));
 
-  question.window = kWindow;
+  criteria.window = kWindow;
   const auto near = given.set.named(elements(given.data, "in_latency_window"));
-  EXPECT_EQ(acceptable(question, given.set.picture, views, *strategy), near);
+  EXPECT_EQ(acceptable(criteria, given.set.picture, views, *strategy), near);
 
   SeededRandom random(1);
   for (int i = 0; i < kPicks; ++i) {
-    const auto picked = select(question, given.set.picture, views, *strategy, random);
+    const auto picked = select(criteria, given.set.picture, views, *strategy, random);
     ASSERT_EQ(picked.has_value(), !near.empty());
     if (picked) {
       ASSERT_TRUE(near.contains(picked->mirror));

@@ -58,7 +58,7 @@ class Faults : public testing::Test {
   std::optional<DemoAgent> b2 = agent("1/2");
   std::optional<Master> master;
   std::string expected;  ///< for kQuery
-  std::vector<Question> questions;
+  std::vector<LoadQuery> questions;
 };
 
 // Nobody pings, and `random` asks the broken mirrors again and again; the one retry that is made

@@ -239,7 +239,7 @@ TEST_F(LongAnswers, WhoseClientLeavesAreNobodysFault) {
   EXPECT_TRUE(eventually([&] { return mirror.open_connections() == 0; }));
 }
 
-TEST_F(LongAnswers, KeepTheirSeatUntilTheyEnd) {
+TEST_F(LongAnswers, KeepTheirSlotUntilTheyEnd) {
   Master master(kSearchd + "\n max_in_flight = 1", table(mirror));
   HttpClient client(master.port());
   ASSERT_TRUE(ask(client));

@@ -36,7 +36,7 @@ TEST(ClientThatLeaves, EndsItsAttempts) {
 }
 
 // Nothing else would end the attempt in time: the query has ten minutes. A busy machine may be late
-// with any of the departures, but not with all of them.
+// with any of the disconnect_watcher, but not with all of them.
 TEST(ClientThatLeaves, IsNoticedByItsMirrorWithinTenMilliseconds) {
   using Clock = std::chrono::steady_clock;
   FakeSet mirrors(1, silence());
@@ -44,17 +44,17 @@ TEST(ClientThatLeaves, IsNoticedByItsMirrorWithinTenMilliseconds) {
                              mirrors.table());
   auto shortest = Clock::duration::max();
   const auto end = Clock::now() + kSoon;
-  std::size_t departures = 0;
-  while (departures < 20 || (shortest > 10ms && Clock::now() < end)) {
+  std::size_t disconnect_watcher = 0;
+  while (disconnect_watcher < 20 || (shortest > 10ms && Clock::now() < end)) {
     auto search = std::make_optional<Pending>(master, "/search", kFindAll);
-    ++departures;
-    ASSERT_TRUE(eventually([&] { return mirrors.requests() == departures; }));
+    ++disconnect_watcher;
+    ASSERT_TRUE(eventually([&] { return mirrors.requests() == disconnect_watcher; }));
     const auto left = Clock::now();
     search.reset();
     ASSERT_TRUE(mirrors.is_left(0));
     shortest = std::min(shortest, Clock::now() - left);
   }
-  EXPECT_LE(shortest, 10ms) << "of " << departures << " departures";
+  EXPECT_LE(shortest, 10ms) << "of " << disconnect_watcher << " disconnect_watcher";
 }
 
 TEST(ClientThatLeaves, EndsAHedgeRace) {

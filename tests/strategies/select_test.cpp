@@ -62,12 +62,12 @@ TEST(Select, DoesNotLookAtThePictureWhenNothingIsNeeded) {
 
 class SelectWithNeed : public ::testing::Test {
  protected:
-  Candidates left(const Question& question, const SetPicture& set) const {
-    return acceptable(question, set, std::vector<MirrorView>(set.mirrors.size()), *strategy_);
+  Candidates left(const SelectionCriteria& criteria, const SetPicture& set) const {
+    return acceptable(criteria, set, std::vector<MirrorView>(set.mirrors.size()), *strategy_);
   }
-  std::optional<std::size_t> pick(const Question& question, const SetPicture& set) {
+  std::optional<std::size_t> pick(const SelectionCriteria& criteria, const SetPicture& set) {
     const std::vector<MirrorView> views(set.mirrors.size());
-    const auto picked = select(question, set, views, *strategy_, random_);
+    const auto picked = select(criteria, set, views, *strategy_, random_);
     return picked ? std::optional(picked->mirror) : std::nullopt;
   }
 
@@ -117,11 +117,11 @@ TEST_F(SelectWithNeed, TheSelectorIsCalledExactlyWhenAMirrorIsSuitable) {  // SS
     return set_of({2});
   };
   const Need replica{.preference = {.mode = Mode::secondary}};
-  const Question question{.need = &replica, .selector = &selector};
-  EXPECT_EQ(pick(question, set_), 2U);
+  const SelectionCriteria criteria{.need = &replica, .selector = &selector};
+  EXPECT_EQ(pick(criteria, set_), 2U);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(offered, set_of({1, 2}));
-  EXPECT_EQ(pick(question, picture(SetKind::roles, {mirror(Role::primary)})), std::nullopt);
+  EXPECT_EQ(pick(criteria, picture(SetKind::roles, {mirror(Role::primary)})), std::nullopt);
   EXPECT_EQ(calls, 1);
 }
 
@@ -190,7 +190,7 @@ TEST(Select, TellsWhichCandidatesItSaw) {
   EXPECT_EQ(picked, (Pick{.mirror = 2, .suitable = set_of({0, 2}), .acceptable = set_of({2})}));
 }
 
-// The order of `roundrobin` is not taken where only some mirrors come into question.
+// The order of `roundrobin` is not taken where only some mirrors come into criteria.
 TEST(Select, DrawsByShareWithoutTakingATurn) {
   const auto strategy = make_strategy("roundrobin", {});
   const std::vector<MirrorView> mirrors(3);

@@ -42,7 +42,7 @@ std::string Load::wrong() const {
   return fmt::format("{}", fmt::join(wrong_, "\n"));
 }
 
-Load::Ask expecting(std::vector<Question> questions) {
+Load::Ask expecting(std::vector<LoadQuery> questions) {
   for (auto& question : questions) question.answer = without_took(std::move(question.answer));
   return [questions = std::move(questions)](HttpClient& client, std::size_t n) {
     const auto& question = questions[n % questions.size()];

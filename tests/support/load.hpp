@@ -40,13 +40,13 @@ class Load {
   std::vector<std::thread> clients_;
 };
 
-struct Question {
+struct LoadQuery {
   std::string body;
   std::string answer;
 };
 
 /// Posts the bodies to /search in turn and expects a 200 with the answer, but for `took`.
-Load::Ask expecting(std::vector<Question> questions);
+Load::Ask expecting(std::vector<LoadQuery> questions);
 
 /// Posts `body` to /search and expects a 200.
 Load::Ask expecting_200(std::string body);

@@ -10,15 +10,15 @@ namespace karmad {
 namespace {
 
 constexpr DialectEndpoint search(std::string_view path) {
-  return {path, "POST", Subject::search, make_manticore_json};
+  return {path, "POST", TicketClass::search, make_manticore_json};
 }
 
 constexpr DialectEndpoint sql(std::string_view path, Statements statements) {
-  return {path, "GET, POST", Subject::search, make_manticore_sql, statements};
+  return {path, "GET, POST", TicketClass::search, make_manticore_sql, statements};
 }
 
 constexpr DialectEndpoint update(std::string_view path) {
-  return {path, "POST", Subject::update, make_manticore_update};
+  return {path, "POST", TicketClass::update, make_manticore_update};
 }
 
 constexpr std::array kEndpoints{

@@ -21,11 +21,11 @@ Preface preface_of(std::string_view body) {
   JsonCursor json(body);
   JsonMembers members(json);
   while (const auto key = members.next(R"("took":)", R"("timed_out":)", R"("hits":)")) {
-    if (same(*key, "hits")) break;
+    if (equals_literal(*key, "hits")) break;
     const auto value = take_value(json);
     if (!value) break;
-    preface.warning |= same(*key, "warning");
-    preface.error |= same(*key, "error") && !reason_in(*value).empty();
+    preface.warning |= equals_literal(*key, "warning");
+    preface.error |= equals_literal(*key, "error") && !reason_in(*value).empty();
   }
   return preface;
 }

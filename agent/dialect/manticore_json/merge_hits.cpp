@@ -143,12 +143,12 @@ class Merge {
     while (const auto key = members.next(R"("_id":)", R"("_score":)", R"("_source":)")) {
       const auto value = take_value(lane.rest);
       if (!value) return false;
-      if (same(*key, "_id")) {
+      if (equals_literal(*key, "_id")) {
         lane.id = *value;
         read_key(SortKey::By::id, *value, values);
-      } else if (same(*key, "_score")) {
+      } else if (equals_literal(*key, "_score")) {
         read_key(SortKey::By::score, *value, values);
-      } else if (same(*key, "_source")) {
+      } else if (equals_literal(*key, "_source")) {
         lane.hit.source = *value;
       }
     }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "agent/json/byte_blocks.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "agent/json/simd_skip.hpp"
 
 namespace karmad {
 namespace {

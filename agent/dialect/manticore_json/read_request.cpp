@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "agent/dialect/manticore_json/plain_request.hpp"
-#include "agent/json/same.hpp"
+#include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -299,7 +299,8 @@ std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
     return bad_request(
         fmt::format("\"{}\" names several tables; ask one, or define a distributed table over them",
                     request.table));
-  if (same(request.table, "_all")) return bad_request("\"_all\" is not supported; name one table");
+  if (equals_literal(request.table, "_all"))
+    return bad_request("\"_all\" is not supported; name one table");
   return std::nullopt;
 }
 

@@ -33,7 +33,7 @@ Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wr
   bool has_total = false;
   JsonMembers members(json);
   while (const auto key = members.next(R"("total":)", R"("total_relation":)", R"("hits":)")) {
-    if (same(*key, "hits")) {
+    if (equals_literal(*key, "hits")) {
       skip_space(json);
       if (json.done() || *json.at != '[') {
         wrong = "its hits are not an array";
@@ -44,13 +44,13 @@ Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wr
     }
     const auto value = take_value(json);
     if (!value) break;
-    if (same(*key, "total")) {
+    if (equals_literal(*key, "total")) {
       if (!read_count(*value, head.total)) {
         wrong = "hits.total is not a count";
         return Step::failed;
       }
       has_total = true;
-    } else if (same(*key, "total_relation")) {
+    } else if (equals_literal(*key, "total_relation")) {
       head.total_is_lower_bound = *value != "\"eq\"";
     }
   }
@@ -81,7 +81,7 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
   JsonCursor json(body);
   JsonMembers members(json);
   while (const auto key = members.next(R"("took":)", R"("timed_out":)", R"("hits":)")) {
-    if (same(*key, "hits")) {
+    if (equals_literal(*key, "hits")) {
       const char* wrong = nullptr;
       switch (read_hits(json, tail, head, wrong)) {
         case Step::stop:
@@ -94,9 +94,9 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
     }
     const auto value = take_value(json);
     if (!value) return bad("it is malformed");
-    if (same(*key, "timed_out")) head.timed_out = *value == "true";
-    if (same(*key, "warning")) head.warning = reason_in(*value);
-    if (same(*key, "aggregations") && is_object(*value)) head.aggregations = *value;
+    if (equals_literal(*key, "timed_out")) head.timed_out = *value == "true";
+    if (equals_literal(*key, "warning")) head.warning = reason_in(*value);
+    if (equals_literal(*key, "aggregations") && is_object(*value)) head.aggregations = *value;
   }
   if (!members.complete()) return bad("it is malformed");
   skip_space(json);

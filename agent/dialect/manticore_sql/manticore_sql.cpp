@@ -54,8 +54,8 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
 
 }  // namespace
 
-Subject ManticoreSql::subject(const ClientRequest& request) const {
-  return is_select(request) ? Subject::search : Subject::exempt;
+TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
+  return is_select(request) ? TicketClass::search : TicketClass::exempt;
 }
 
 std::expected<std::string, ClientError> ManticoreSql::statement(

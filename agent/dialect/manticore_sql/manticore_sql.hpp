@@ -11,7 +11,7 @@ class ManticoreSql final : public Dialect {
   explicit ManticoreSql(DialectSettings settings) : settings_(settings) {}
 
   /// A SELECT is a search; other statements are not for agents.
-  Subject subject(const ClientRequest& request) const override;
+  TicketClass ticket_class(const ClientRequest& request) const override;
   std::expected<std::string, ClientError> statement(const ClientRequest& request) const override;
   /// `table_begin`, `table_end` count in the decoded statement (`statement_of`), not in the body.
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;

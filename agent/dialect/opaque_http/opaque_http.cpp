@@ -35,10 +35,10 @@ class OpaqueHttp final : public Dialect {
  public:
   explicit OpaqueHttp(TableRoute route) : route_(std::move(route)) {}
 
-  Subject subject(const ClientRequest& request) const override {
+  TicketClass ticket_class(const ClientRequest& request) const override {
     // It frees what its mirror holds (AC-005).
-    if (is_follow_up(request.method, request.path)) return Subject::exempt;
-    return reads(request) ? Subject::search : Subject::update;
+    if (is_follow_up(request.method, request.path)) return TicketClass::exempt;
+    return reads(request) ? TicketClass::search : TicketClass::update;
   }
 
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "agent/json/byte_blocks.hpp"
+#include "agent/json/simd_skip.hpp"
 
 namespace karmad::wire {
 namespace {

@@ -80,8 +80,8 @@ struct HeadLimits {
   std::size_t fields = 100;  ///< at most kMaxFields
 };
 
-/// Why a message is refused: the HTTP status for it and what was wrong. Where the next message
-/// would begin is then unknown: the connection has to be closed.
+/// Why a message is refused: the HTTP status for it and what was wrong. Where the next
+/// message would begin is then unknown: the connection has to be closed.
 struct HeadError {
   int status = 400;  ///< 400, 413, 414, 417, 431, 501, 505 to a client; an agent's head: 502
   std::string reason;

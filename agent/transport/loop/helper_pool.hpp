@@ -52,7 +52,7 @@ class HelperPool {
     void (*call)(void*);
     void* what;
     Loop& loop;
-    Signal ended{};
+    AsyncEvent ended{};
     bool withdrawn = false;
   };
 

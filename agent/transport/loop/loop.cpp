@@ -77,7 +77,7 @@ Task<void> grow(Loop& loop, std::string& bytes, std::size_t room) {
   auto larger = loop.buffers.take(room);
   for (std::size_t copied = 0; copied < bytes.size();) {
     if (loop.turn.over()) co_await loop.turn.next();
-    const auto piece = std::string_view(bytes).substr(copied, Turn::kMostBytes);
+    const auto piece = std::string_view(bytes).substr(copied, LoopTurn::kMostBytes);
     larger.append(piece);
     loop.turn.spend(piece.size());
     copied += piece.size();
@@ -88,7 +88,7 @@ Task<void> grow(Loop& loop, std::string& bytes, std::size_t room) {
 namespace {
 
 struct Alarm final : Deadline {
-  Signal signal;
+  AsyncEvent signal;
   void expired() override { signal.notify(); }
 };
 

@@ -7,14 +7,14 @@
 
 #include <boost/asio/detail/reactor.hpp>  // needs io_context.hpp before it
 
-#include "agent/stats/owned.hpp"
+#include "agent/stats/single_writer.hpp"
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/loop/buffers.hpp"
 #include "agent/transport/loop/inbox.hpp"
+#include "agent/transport/loop/loop_turn.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "agent/transport/loop/task.hpp"
 #include "agent/transport/loop/ticks.hpp"
-#include "agent/transport/loop/turn.hpp"
 #include "strategies/random_source.hpp"
 
 namespace karmad {
@@ -66,7 +66,7 @@ class Loop {
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   SeededRandom random;
-  Owned<std::uint64_t> unasked;  ///< times an agent sent unrequested bytes; any thread reads
+  SingleWriter<std::uint64_t> unasked;  ///< times an agent sent unrequested bytes; any thread reads
   // Not kept over a wait:
   ResponseHead response_head;  ///< where a reply's head is parsed into
   std::string head;            ///< where a head is written that mostly goes out at once
@@ -77,11 +77,11 @@ class Loop {
   Ticks ticks_{io};
 
  public:
-  Turn turn{io, ticks_};  ///< goes before the deadlines do
+  LoopTurn turn{io, ticks_};  ///< goes before the deadlines do
 };
 
 /// Why something that waits is told to stop.
-enum class Why : std::uint8_t {
+enum class StopReason : std::uint8_t {
   none,
   connect_timeout,
   first_byte_timeout,
@@ -98,18 +98,18 @@ class Stop final : public Deadline {
   explicit Stop(Loop& loop) : loop_(loop) {}
 
   /// From now on the wait ends at `at`, for that reason.
-  void at(TimePoint at, Why why) {
+  void arm(TimePoint at, StopReason why) {
     armed_for_ = why;
     loop_.arm(*this, at);
   }
-  void request(Why why) {
-    if (why_ != Why::none) return;
+  void request(StopReason why) {
+    if (why_ != StopReason::none) return;
     why_ = why;
     disarm();
     if (break_off_ != nullptr) break_off_(whom_);
   }
-  Why why() const { return why_; }
-  bool requested() const { return why_ != Why::none; }
+  StopReason why() const { return why_; }
+  bool requested() const { return why_ != StopReason::none; }
 
   /// `break_off(whom)` will be called when a stop is requested, until the guard goes.
   class Guard {
@@ -130,8 +130,8 @@ class Stop final : public Deadline {
   void expired() override { request(armed_for_); }
 
   Loop& loop_;
-  Why why_ = Why::none;
-  Why armed_for_ = Why::none;
+  StopReason why_ = StopReason::none;
+  StopReason armed_for_ = StopReason::none;
   void* whom_ = nullptr;
   void (*break_off_)(void*) = nullptr;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "agent/stats/owned.hpp"
+#include "agent/stats/single_writer.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -36,9 +36,9 @@ class LoopDelay {
 
  private:
   TimePoint began_{};
-  Owned<Micros::rep> current_;
-  Owned<Micros::rep> before_;
-  Owned<std::uint64_t> late_;
+  SingleWriter<Micros::rep> current_;
+  SingleWriter<Micros::rep> before_;
+  SingleWriter<std::uint64_t> late_;
 };
 
 }  // namespace karmad

@@ -114,8 +114,8 @@ struct Promise<void> : PromiseBase {
 }  // namespace detail
 
 /// A coroutine that starts when it is awaited and continues its caller when it ends; if it never
-/// suspends the caller never does either. Everything happens on the thread that awaits. Why not
-/// Asio's awaitable: docs/decisions/003-tasks.md.
+/// suspends the caller never does either. Everything happens on the thread that awaits. Why
+/// not Asio's awaitable: docs/decisions/003-tasks.md.
 template <class T = void>
 class [[nodiscard]] Task {
  public:
@@ -130,7 +130,7 @@ class [[nodiscard]] Task {
 
   /// `co_await task()` is its result, `co_await kept` a reference into a task that is kept.
   auto operator co_await() && noexcept {
-    struct Awaiter : Ended {
+    struct Awaiter : TaskAwaiter {
       T await_resume() {
         if constexpr (!std::is_void_v<T>) return std::move(this->self.promise().result());
       }
@@ -138,7 +138,7 @@ class [[nodiscard]] Task {
     return Awaiter{{self_}};
   }
   auto operator co_await() & noexcept {
-    struct Awaiter : Ended {
+    struct Awaiter : TaskAwaiter {
       std::add_lvalue_reference_t<T> await_resume() {
         if constexpr (!std::is_void_v<T>) return this->self.promise().result();
       }
@@ -147,7 +147,7 @@ class [[nodiscard]] Task {
   }
 
  private:
-  struct Ended {
+  struct TaskAwaiter {
     std::coroutine_handle<promise_type> self;
     bool await_ready() const noexcept { return false; }
     bool await_suspend(std::coroutine_handle<> caller) {
@@ -195,7 +195,7 @@ inline void spawn(Task<void> task) {
 }
 
 /// A place where one coroutine of this thread waits until another part of it says go.
-class Signal {
+class AsyncEvent {
  public:
   /// Continues the waiter, if there is one, before it returns.
   void notify() {

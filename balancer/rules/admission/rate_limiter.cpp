@@ -57,7 +57,7 @@ Micros RateLimiter::time_until(double tokens, TimePoint now) const {
   return as_long_as(rule().after(empty_at_.load(relaxed), tokens, at) - at);
 }
 
-std::optional<RateLimiter::Turn> RateLimiter::borrow(double tokens, TimePoint now) {
+std::optional<RateLimiter::Reservation> RateLimiter::borrow(double tokens, TimePoint now) {
   const auto at = in_micros(now);
   double price = 0;
   Micros wait{0};
@@ -76,10 +76,10 @@ std::optional<RateLimiter::Turn> RateLimiter::borrow(double tokens, TimePoint no
   if (wait == Micros(0)) {
     if (in_queue) asleep_.fetch_sub(1, relaxed);
     succeeded(wait);
-    return Turn(nullptr, 0, wait);
+    return Reservation(nullptr, 0, wait);
   }
   queued_.fetch_add(1, relaxed);
-  return Turn(this, price, wait);
+  return Reservation(this, price, wait);
 }
 
 bool RateLimiter::would_borrow(TimePoint now) {
@@ -115,10 +115,10 @@ void RateLimiter::succeeded(Micros waited) {
   average_wait_.add(static_cast<double>(waited.count()));
 }
 
-RateLimiter::Turn::Turn(Turn&& other) noexcept
+RateLimiter::Reservation::Reservation(Reservation&& other) noexcept
     : limiter_(std::exchange(other.limiter_, nullptr)), price_(other.price_), wait_(other.wait_) {}
 
-RateLimiter::Turn::~Turn() {
+RateLimiter::Reservation::~Reservation() {
   if (limiter_ == nullptr) return;
   limiter_->empty_at_.fetch_sub(price_, relaxed);
   limiter_->interrupted_.fetch_add(1, relaxed);
@@ -126,7 +126,7 @@ RateLimiter::Turn::~Turn() {
   limiter_->asleep_.fetch_sub(1, relaxed);
 }
 
-void RateLimiter::Turn::over() {
+void RateLimiter::Reservation::over() {
   if (limiter_ == nullptr) return;
   auto& limiter = *std::exchange(limiter_, nullptr);
   limiter.succeeded(wait_);

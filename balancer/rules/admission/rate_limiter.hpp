@@ -53,11 +53,11 @@ class RateLimiter {
 
   /// A place in the queue: tokens that were borrowed, and the time until they are paid back. Who
   /// drops it before that time gives the tokens back (AC-036).
-  class Turn {
+  class Reservation {
    public:
-    Turn(Turn&& other) noexcept;
-    Turn& operator=(Turn&&) = delete;
-    ~Turn();
+    Reservation(Reservation&& other) noexcept;
+    Reservation& operator=(Reservation&&) = delete;
+    ~Reservation();
     /// How long to sleep, in whole milliseconds; 0: admitted already (AC-034).
     Micros wait() const { return wait_; }
     /// That was slept.
@@ -65,14 +65,15 @@ class RateLimiter {
 
    private:
     friend class RateLimiter;
-    Turn(RateLimiter* of, double price, Micros wait) : limiter_(of), price_(price), wait_(wait) {}
+    Reservation(RateLimiter* of, double price, Micros wait)
+        : limiter_(of), price_(price), wait_(wait) {}
     RateLimiter* limiter_;  // null: nothing is outstanding
     double price_;
     Micros wait_;
   };
   /// Takes so many tokens even if the bucket then owes them, which is to be slept off (AC-033);
   /// nothing when too many sleep already (AC-035). The limiter must outlive the turn.
-  std::optional<Turn> borrow(double tokens, TimePoint now);
+  std::optional<Reservation> borrow(double tokens, TimePoint now);
   /// Counts what borrow() would have done with one token, without sleeping; false: refused.
   bool would_borrow(TimePoint now);
 

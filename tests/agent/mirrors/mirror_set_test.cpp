@@ -33,18 +33,20 @@ struct Cluster {
   }
 
   void ended(std::size_t mirror, Outcome outcome, Micros took) {
-    AttemptEnd end;
-    end.outcome = outcome;
-    end.took = took;
-    end.why = "because";
-    record((*set)[mirror], set->failure_floor(), 0, now, end);
+    AttemptResult result;
+    result.outcome = outcome;
+    result.took = took;
+    result.why = "because";
+    record((*set)[mirror], set->failure_floor(), 0, now, result);
   }
   void next_period() {
     now += kPeriod;
     set->refresh(now);
   }
   double karma(std::size_t mirror) const { return (*set)[mirror].karma(); }
-  std::uint32_t errors(std::size_t mirror) const { return agents[mirror]->vitals.errors_in_a_row; }
+  std::uint32_t errors(std::size_t mirror) const {
+    return agents[mirror]->counters.errors_in_a_row;
+  }
 
   TimePoint now{1000 * kPeriod};
   std::vector<std::shared_ptr<Agent>> agents;
@@ -71,7 +73,7 @@ TEST(MirrorSet, WeighsByTheLatenciesOfTheClosedPeriod) {  // HA-005, HA-006
 
 TEST(MirrorSet, CountsPingsAsSuccessesAndErrorsButNeverAsLatency) {  // X-7, HA-025
   Cluster cluster(2);
-  AttemptEnd ping;
+  AttemptResult ping;
   ping.outcome = Outcome::answered;
   ping.took = 1us;
   for (int i = 0; i < 10; ++i) record_ping(*cluster.agents[0], 0, cluster.now, ping);
@@ -115,13 +117,13 @@ TEST(MirrorSet, MeasuresItsRecentAnswersOnceASecond) {  // CO-080
 TEST(MirrorSet, AMirrorThatWasOutrunWasNotFast) {  // CO-081
   Cluster cluster(2);
   for (int i = 0; i < 90; ++i) cluster.ended(0, Outcome::answered, 10ms);
-  AttemptEnd outrun;
+  AttemptResult outrun;
   outrun.outcome = Outcome::cancelled;
   outrun.took = 60ms;
-  outrun.outrun = outrun.sent = true;
+  outrun.lost_race = outrun.sent = true;
   for (int i = 0; i < 10; ++i)
     record((*cluster.set)[1], cluster.set->failure_floor(), 0, cluster.now, outrun);
-  outrun.outrun = false;  // a hedge that came too late says nothing
+  outrun.lost_race = false;  // a hedge that came too late says nothing
   outrun.took = 1ms;
   record((*cluster.set)[1], cluster.set->failure_floor(), 0, cluster.now, outrun);
   cluster.now += 1s;
@@ -135,15 +137,15 @@ TEST(MirrorSet, AMirrorThatWasOutrunWasNotFast) {  // CO-081
 
 TEST(MirrorSet, KnowsHowBusyItUsuallyIs) {
   Cluster cluster(3);
-  for (int i = 0; i < 3; ++i) cluster.agents[static_cast<std::size_t>(i)]->vitals.in_flight = 5;
-  cluster.agents[1]->vitals.in_flight = 300;  // it stalls
+  for (int i = 0; i < 3; ++i) cluster.agents[static_cast<std::size_t>(i)]->counters.in_flight = 5;
+  cluster.agents[1]->counters.in_flight = 300;  // it stalls
   EXPECT_FALSE(cluster.set->load().usual);
   for (int i = 0; i < 200; ++i) cluster.set->refresh(cluster.now += 100ms);
-  EXPECT_EQ(cluster.set->load().typical, 5u);
+  EXPECT_EQ(cluster.set->load().median, 5u);
   EXPECT_NEAR(cluster.set->load().usual.value(), 5, 0.01);
-  for (const auto& agent : cluster.agents) agent->vitals.in_flight = 50;
+  for (const auto& agent : cluster.agents) agent->counters.in_flight = 50;
   cluster.set->refresh(cluster.now += 100ms);
-  EXPECT_EQ(cluster.set->load().typical, 50u);
+  EXPECT_EQ(cluster.set->load().median, 50u);
   EXPECT_LT(cluster.set->load().usual.value(), 6);
 }
 
@@ -168,7 +170,7 @@ TEST(Record, FourErrorsInARowAreADeathAndOneCleanAnswerALife) {  // HA-022, HA-0
   EXPECT_EQ(cluster.errors(0), 4u);
   cluster.ended(0, Outcome::cancelled, 1ms);
   EXPECT_EQ(cluster.errors(0), 4u);
-  AttemptEnd ping;
+  AttemptResult ping;
   ping.outcome = Outcome::answered;
   record_ping(*cluster.agents[0], 0, cluster.now, ping);
   EXPECT_EQ(cluster.errors(0), 0u);

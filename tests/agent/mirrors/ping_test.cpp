@@ -54,7 +54,7 @@ TEST(Pings, ComeOneAfterTheOtherOnAConnectionOfTheirOwn) {  // SD-002, SD-003, S
   EXPECT_EQ(mirror.connections(), 1u);
   EXPECT_EQ(pinged.role(), Role::router);
   EXPECT_TRUE(pinged.set->view(0)->picture.mirrors[0].rtt);  // SS-150, SD-006
-  EXPECT_EQ(pinged.agent->vitals.in_flight, 0u);             // no operation of a query
+  EXPECT_EQ(pinged.agent->counters.in_flight, 0u);           // no operation of a query
 }
 
 TEST(Pings, ThatAreWantedComeSoonerThanTheInterval) {  // SD-004, SS-128
@@ -110,7 +110,7 @@ TEST(Pings, ThatTimeOutWhileOtherRequestsAreAnsweredAreToldToNoAttempt) {
   Watching attempt;
   pinged.set->watch(attempt, 0);
   mirror.react([](const std::string&) { return silence(); });
-  pinged.agent->vitals.last_reply = (Loop::now() + 1h).time_since_epoch().count();
+  pinged.agent->counters.last_reply = (Loop::now() + 1h).time_since_epoch().count();
   const auto before = mirror.requests();
   EXPECT_TRUE(pinged.until([&] { return mirror.requests() >= before + 3; }));
   EXPECT_EQ(attempt.told, 0);

@@ -63,7 +63,7 @@ TEST(SetState, InterruptsNothingWhilePingsWereNeverAnswered) {
 
 TEST(SetState, DropsTheConnectionsOfAMirrorThatWasUnknownForAnotherReason) {  // SD-008
   auto state = settled();
-  state.met(1, error(What::recovering), at(2s));
+  state.on_error(1, error(What::recovering), at(2s));
   EXPECT_EQ(state[1].generation, 0U);
   EXPECT_EQ(state.failed(1, PingFailure::network, "refused", at(3s)),
             Effects{.drop_idle = only(1)});
@@ -105,7 +105,7 @@ TEST(SetState, KeepsTheRoundTripsWhenOnlyTheRoleChanges) {  // SD-010, SS-150, S
 
 TEST(SetState, StartsTheRoundTripsAnewAfterAMirrorWasUnknown) {  // SD-010, SS-151, SS-152
   auto state = settled();
-  state.met(1, error(What::recovering), at(2s));
+  state.on_error(1, error(What::recovering), at(2s));
   EXPECT_EQ(state.facts(1).rtt, std::nullopt);
   state.answered(1, {.role = Role::replica}, 9ms, at(3s));
   EXPECT_EQ(state.facts(1).rtt, 9ms);
@@ -238,13 +238,13 @@ TEST(SetState, TakesMirrorsThatAreNotPingedToBeThereWhateverHappens) {
   EXPECT_EQ(roles(state), std::vector(3, Role::router));
   EXPECT_EQ(state.failed(0, PingFailure::network, "", at(1s)), Effects{});
   EXPECT_EQ(state.answered(0, {.role = Role::ghost}, 1ms, at(1s)), Effects{});
-  state.met(0, error(What::recovering), at(1s));
+  state.on_error(0, error(What::recovering), at(1s));
   EXPECT_EQ(roles(state), std::vector(3, Role::router));
 }
 
 TEST(SetState, DropsBrokenConnectionsOfMirrorsThatAreNotPinged) {  // SD-020
   SetState state({.pinged = false}, three());
-  EXPECT_EQ(state.met(0, error(What::network), at(1s)), Effects{.drop_idle = only(0)});
+  EXPECT_EQ(state.on_error(0, error(What::network), at(1s)), Effects{.drop_idle = only(0)});
   EXPECT_EQ(state[0].generation, 1U);
   EXPECT_EQ(state.facts(0).role, Role::router);
 }
@@ -253,7 +253,7 @@ TEST(SetState, NeverDoubtsABalancedAddress) {  // SS-142
   SetState state({.kind = SetKind::balanced}, {{.address = "a:1"}});
   EXPECT_EQ(state.facts(0).role, Role::router);
   state.failed(0, PingFailure::network, "", at(1s));
-  state.met(0, error(What::network), at(1s));
+  state.on_error(0, error(What::network), at(1s));
   EXPECT_EQ(state.facts(0).role, Role::router);
   EXPECT_EQ(state.picture().kind, SetKind::balanced);
 }

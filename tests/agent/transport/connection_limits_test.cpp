@@ -166,7 +166,7 @@ TEST_F(SharedLimits, PassTheTurnOnWhenAWorkerWaitsNoMore) {
   auto busy = at.connection(0);
   auto& second = at.take(1);
   auto& third = at.take(2);
-  second.stop.request(Why::cancelled);
+  second.stop.request(StopReason::cancelled);
   ASSERT_TRUE(second.done());
   busy->close();
   busy.reset();
@@ -203,7 +203,7 @@ TEST(SharedLimitsWithASlowAgent, BoundHowManyConnectAtATimeAndTellOthersThatItWa
   Workers at(std::atoi(full.address().c_str() + full.address().find(':') + 1), 4,
              {.connecting = 2});
   for (unsigned i = 0; i < 4; ++i) {
-    at.take(i).stop.at(Loop::now() + 200ms, Why::connect_timeout);
+    at.take(i).stop.arm(Loop::now() + 200ms, StopReason::connect_timeout);
     at.settle();
   }
   EXPECT_EQ(at.agent->counts.waiting, 2u);

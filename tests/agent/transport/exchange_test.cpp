@@ -17,7 +17,7 @@ using enum Outcome;
 constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
 
 struct Exchanged {
-  ExchangeEnd end;
+  ExchangeResult result;
   Reply reply;
 };
 
@@ -28,7 +28,7 @@ class Exchanges : public testing::Test {
     Stop never(at.loop);
     auto connection = at.connection(Pool::From::fresh);
     finish(at.loop, exchange(at.loop, *connection, request, to_head, {.most = kMost},
-                             stop != nullptr ? *stop : never, result.reply, result.end));
+                             stop != nullptr ? *stop : never, result.reply, result.result));
     connection->close();
     return result;
   }
@@ -143,11 +143,11 @@ TEST_F(Exchanges, EndAsTheReplyDeserves) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
     mirror.react([c](const std::string&) { return c.reaction; });
-    const auto [end, reply] = exchanged();
-    EXPECT_EQ(end.outcome, c.outcome) << end.why;
-    EXPECT_EQ(end.any_bytes, c.any_bytes);
-    EXPECT_EQ(end.keep_connection, c.keep);
-    EXPECT_EQ(end.why.empty(), c.outcome == answered) << end.why;
+    const auto [result, reply] = exchanged();
+    EXPECT_EQ(result.outcome, c.outcome) << result.why;
+    EXPECT_EQ(result.any_bytes, c.any_bytes);
+    EXPECT_EQ(result.keep_connection, c.keep);
+    EXPECT_EQ(result.why.empty(), c.outcome == answered) << result.why;
     if (c.outcome == answered) {
       EXPECT_EQ(reply.body(), c.body);
     }
@@ -173,12 +173,12 @@ TEST_F(Exchanges, LeaveTheRestOfALongReplyOnTheConnectionIfTheyMay) {
     Stop never(at.loop);
     Reply reply;
     auto connection = at.connection(Pool::From::fresh);
-    ExchangeEnd end;
+    ExchangeResult result;
     Outgoing request{kGet, {}};
     finish(at.loop, exchange(at.loop, *connection, request, false,
-                             {.most = kSize, .whole = c.whole}, never, reply, end));
-    EXPECT_EQ(end.outcome, answered);
-    EXPECT_TRUE(end.keep_connection);
+                             {.most = kSize, .whole = c.whole}, never, reply, result));
+    EXPECT_EQ(result.outcome, answered);
+    EXPECT_TRUE(result.keep_connection);
     EXPECT_EQ(reply.left > 0, c.leaves);
     EXPECT_EQ(reply.left + reply.body().size(), kSize);
     EXPECT_GE(reply.body().size(), 64U << 10);
@@ -190,9 +190,9 @@ TEST_F(Exchanges, ReadNoBodyAfterHead) {
   mirror.react([](const std::string&) {
     return Reaction{"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\nContent-Type: a/b\r\n\r\n"};
   });
-  const auto [end, reply] = exchanged({"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n", {}}, true);
-  EXPECT_EQ(end.outcome, answered);
-  EXPECT_TRUE(end.keep_connection);
+  const auto [result, reply] = exchanged({"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n", {}}, true);
+  EXPECT_EQ(result.outcome, answered);
+  EXPECT_TRUE(result.keep_connection);
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body(), "");
   EXPECT_EQ(reply.content_type(), "a/b");
@@ -206,12 +206,12 @@ TEST_F(Exchanges, FollowOneAnotherOnAConnection) {
     auto connection = at.connection();
     const auto request = fmt::format("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", i);
     Outgoing outgoing{request, {}};
-    ExchangeEnd end;
+    ExchangeResult result;
     finish(at.loop,
-           exchange(at.loop, *connection, outgoing, false, {.most = kMost}, stop, reply, end));
-    ASSERT_EQ(end.outcome, answered) << end.why;
+           exchange(at.loop, *connection, outgoing, false, {.most = kMost}, stop, reply, result));
+    ASSERT_EQ(result.outcome, answered) << result.why;
     EXPECT_EQ(reply.body(), fmt::format("{}", i));
-    ASSERT_TRUE(end.keep_connection);
+    ASSERT_TRUE(result.keep_connection);
     at.pool.give(std::move(connection));
   }
   EXPECT_EQ(mirror.connections(), 1u);
@@ -219,10 +219,11 @@ TEST_F(Exchanges, FollowOneAnotherOnAConnection) {
 
 TEST_F(Exchanges, AreBrokenOffAtAnyPointWithTheReasonThatWasGiven) {
   const struct {
-    Why why;
+    StopReason why;
     Outcome outcome;
-  } reasons[] = {
-      {Why::query_timeout, query_timeout}, {Why::deadline, cancelled}, {Why::cancelled, cancelled}};
+  } reasons[] = {{StopReason::query_timeout, query_timeout},
+                 {StopReason::deadline, cancelled},
+                 {StopReason::cancelled, cancelled}};
   for (const auto* sent :
        {"", "HTTP/1.1 2", "HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nab",
         "HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", "HTTP/1.1 200 X\r\n\r\nab"})
@@ -230,11 +231,11 @@ TEST_F(Exchanges, AreBrokenOffAtAnyPointWithTheReasonThatWasGiven) {
       SCOPED_TRACE(sent);
       mirror.react([sent](const std::string&) { return Reaction{sent, Then::hang}; });
       Stop stop(at.loop);
-      stop.at(Loop::now() + std::chrono::milliseconds(20), reason.why);
-      const auto [end, reply] = exchanged({kGet, {}}, false, &stop);
-      EXPECT_EQ(end.outcome, reason.outcome);
-      EXPECT_FALSE(end.why.empty());
-      EXPECT_FALSE(end.keep_connection);
+      stop.arm(Loop::now() + std::chrono::milliseconds(20), reason.why);
+      const auto [result, reply] = exchanged({kGet, {}}, false, &stop);
+      EXPECT_EQ(result.outcome, reason.outcome);
+      EXPECT_FALSE(result.why.empty());
+      EXPECT_FALSE(result.keep_connection);
     }
 }
 
@@ -247,9 +248,9 @@ class LargeRequests : public Exchanges {
 };
 
 TEST_F(LargeRequests, ArriveWhole) {
-  const auto [end, reply] = exchanged({head, body});
-  EXPECT_EQ(end.outcome, answered) << end.why;
-  EXPECT_TRUE(end.keep_connection);
+  const auto [result, reply] = exchanged({head, body});
+  EXPECT_EQ(result.outcome, answered) << result.why;
+  EXPECT_TRUE(result.keep_connection);
   ASSERT_EQ(mirror.requests(), 1u);
   EXPECT_TRUE(mirror.seen().front() == head + body);
 }
@@ -260,11 +261,11 @@ TEST_F(LargeRequests, ThatAreAnsweredBeforeTheyWereReadAreAnswered) {
     mirror.react([then](const std::string&) {
       return Reaction{"HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", then};
     });
-    const auto [end, reply] = exchanged({head, body});
-    EXPECT_EQ(end.outcome, answered) << end.why;
+    const auto [result, reply] = exchanged({head, body});
+    EXPECT_EQ(result.outcome, answered) << result.why;
     EXPECT_EQ(reply.status, 413);
     EXPECT_EQ(reply.body(), "no");
-    EXPECT_FALSE(end.keep_connection && then == Then::close);
+    EXPECT_FALSE(result.keep_connection && then == Then::close);
   }
 }
 
@@ -272,10 +273,10 @@ TEST_F(LargeRequests, AreBrokenOffWhileTheReplyIsMissing) {
   mirror.react_to_heads();
   mirror.react([](const std::string&) { return Reaction{"HTTP/1.1 1", Then::hang}; });
   Stop stop(at.loop);
-  stop.at(Loop::now() + std::chrono::milliseconds(20), Why::query_timeout);
-  const auto [end, reply] = exchanged({head, body}, false, &stop);
-  EXPECT_EQ(end.outcome, query_timeout);
-  EXPECT_FALSE(end.keep_connection);
+  stop.arm(Loop::now() + std::chrono::milliseconds(20), StopReason::query_timeout);
+  const auto [result, reply] = exchanged({head, body}, false, &stop);
+  EXPECT_EQ(result.outcome, query_timeout);
+  EXPECT_FALSE(result.keep_connection);
 }
 
 /// Tells what `bytes` grew by in the longest turn of the loop, until `ended`.
@@ -308,13 +309,13 @@ TEST_F(Exchanges, OfLongRepliesReadABoundedNumberOfBytesInATurn) {
     std::size_t most = 0;
     watch_turns(at.loop, result.reply.bytes, ended, most);
     finish(at.loop, exchange(at.loop, *connection, request, false, {.most = kSize}, never,
-                             result.reply, result.end));
+                             result.reply, result.result));
     ended = true;
     turn_until(at.loop, [&] { return at.loop.io.poll_one() == 0; });
     connection->close();
-    EXPECT_EQ(result.end.outcome, answered) << result.end.why;
+    EXPECT_EQ(result.result.outcome, answered) << result.result.why;
     EXPECT_EQ(result.reply.body().size(), kSize);
-    EXPECT_LE(most, Turn::kMostBytes + Stream::kMostAtOnce);
+    EXPECT_LE(most, LoopTurn::kMostBytes + Stream::kMostAtOnce);
   }
 }
 

@@ -187,7 +187,7 @@ TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
 TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
   at.agent->connections.change({.connections = 1});
   auto only = at.connection();
-  for (const auto why : {Why::connect_timeout, Why::cancelled}) {
+  for (const auto why : {StopReason::connect_timeout, StopReason::cancelled}) {
     std::vector<int> order;
     Taking waiting(at, order, 1);
     EXPECT_FALSE(waiting.done());
@@ -195,7 +195,7 @@ TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
     ASSERT_TRUE(waiting.done());
     ASSERT_FALSE(*waiting.result);
     EXPECT_EQ(waiting.result->error().outcome,  // never the agent's fault
-              why == Why::cancelled ? Outcome::cancelled : Outcome::own_trouble);
+              why == StopReason::cancelled ? Outcome::cancelled : Outcome::own_trouble);
     EXPECT_EQ(at.agent->counts.waiting, 0u);
   }
   only->close();
@@ -282,7 +282,7 @@ TEST_F(Pools, PassOnWhatTheFirstInTheQueueDidNotTake) {
   Taking second(at, order, 2);
   only->close();
   only.reset();
-  first.stop.request(Why::cancelled);
+  first.stop.request(StopReason::cancelled);
   ASSERT_TRUE(turn_until(at.loop, [&] { return second.done(); }));
   ASSERT_TRUE(*second.result);
   (*second.result)->connection->close();
@@ -294,17 +294,17 @@ TEST(PoolOfASlowAgent, TellsThoseWhoHaveNoMoreTimeThanAnotherSpentInVain) {
   at.agent->connections.change({.connecting = 1});
   std::vector<int> order;
   Taking first(at, order, 1);
-  first.stop.at(Loop::now() + 500ms, Why::connect_timeout);
+  first.stop.arm(Loop::now() + 500ms, StopReason::connect_timeout);
   Taking patient(at, order, 2);
-  patient.stop.at(Loop::now() + std::chrono::hours(1), Why::connect_timeout);
+  patient.stop.arm(Loop::now() + std::chrono::hours(1), StopReason::connect_timeout);
   Taking third(at, order, 3);
-  third.stop.at(Loop::now() + 950ms, Why::connect_timeout);
+  third.stop.arm(Loop::now() + 950ms, StopReason::connect_timeout);
   ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 2; }));
   EXPECT_EQ(order, (std::vector<int>{1, 3}));
   EXPECT_EQ(first.result->error().outcome, Outcome::connect_timeout);
   EXPECT_EQ(third.result->error().outcome, Outcome::connect_timeout)
       << "and not that it had no turn";
-  patient.stop.request(Why::cancelled);
+  patient.stop.request(StopReason::cancelled);
   ASSERT_TRUE(turn_until(at.loop, [&] { return patient.done(); }));
 }
 
@@ -331,10 +331,10 @@ TEST(PoolOfASlowAgent, EstablishesFewConnectionsAtATime) {  // SD-025
   Taking second(at, order, 2);
   Taking third(at, order, 3);
   EXPECT_EQ(at.agent->counts.waiting, 1u);
-  first.stop.request(Why::connect_timeout);
+  first.stop.request(StopReason::connect_timeout);
   ASSERT_TRUE(turn_until(at.loop, [&] { return at.agent->counts.waiting == 0; }));
-  second.stop.request(Why::cancelled);
-  third.stop.request(Why::cancelled);
+  second.stop.request(StopReason::cancelled);
+  third.stop.request(StopReason::cancelled);
   ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 3; }));
 }
 
@@ -354,15 +354,15 @@ TEST(PoolWithoutAnAgent, EndsConnectingForWhateverReasonItIsTold) {
   FullPort full;
   AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
   const struct {
-    Why why;
+    StopReason why;
     Outcome outcome;
-  } cases[] = {{Why::connect_timeout, Outcome::connect_timeout},
-               {Why::query_timeout, Outcome::query_timeout},
-               {Why::deadline, Outcome::cancelled},
-               {Why::cancelled, Outcome::cancelled}};
+  } cases[] = {{StopReason::connect_timeout, Outcome::connect_timeout},
+               {StopReason::query_timeout, Outcome::query_timeout},
+               {StopReason::deadline, Outcome::cancelled},
+               {StopReason::cancelled, Outcome::cancelled}};
   for (const auto& c : cases) {
     Stop stop(at.loop);
-    stop.at(Loop::now() + std::chrono::milliseconds(20), c.why);
+    stop.arm(Loop::now() + std::chrono::milliseconds(20), c.why);
     const auto taken = at.take(From::idle, stop);
     ASSERT_FALSE(taken);
     EXPECT_EQ(taken.error().outcome, c.outcome);

@@ -32,19 +32,19 @@ std::string answer(Framing framing, std::size_t size, std::size_t number) {
   }
   auto out = head + "Transfer-Encoding: chunked\r\n\r\n6\r\n" + text + "\r\n";
   const std::size_t most = framing == Framing::chunks ? 5000 : size;
-  const std::string_view end = "0\r\n\r\n";
-  while (out.size() + end.size() + 12 < size) {
-    const auto chunk = std::min(most, size - out.size() - end.size() - 12);
+  const std::string_view result = "0\r\n\r\n";
+  while (out.size() + result.size() + 12 < size) {
+    const auto chunk = std::min(most, size - out.size() - result.size() - 12);
     out += fmt::format("{:08x}\r\n{}\r\n", chunk, std::string(chunk, 'x'));
   }
-  return out.append(end);
+  return out.append(result);
 }
 
 class UnaskedBytes : public testing::Test {
  protected:
   UnaskedBytes() { mirror.send_rest(); }
 
-  AttemptOrder order_of(std::string_view target, std::string_view method = "GET") {
+  AttemptRequest order_of(std::string_view target, std::string_view method = "GET") {
     return {.began = Loop::now(),
             .method = method,
             .target = target,
@@ -55,7 +55,7 @@ class UnaskedBytes : public testing::Test {
   }
 
   /// Asks for number 0, 1, 2, each in the turn in which the answer before it ended.
-  Task<void> ask_in_a_row(AgentAt& at, std::vector<AttemptEnd>& ends, std::string_view method) {
+  Task<void> ask_in_a_row(AgentAt& at, std::vector<AttemptResult>& ends, std::string_view method) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
       Stop stop(at.loop);
       const auto target = fmt::format("/{}", i);
@@ -79,7 +79,7 @@ class UnaskedBytes : public testing::Test {
       reaction.bytes += extra;
       return reaction;
     });
-    std::vector<AttemptEnd> ends(3);
+    std::vector<AttemptResult> ends(3);
     finish(at.loop, ask_in_a_row(at, ends, method));
     for (std::size_t i = 0; i < ends.size(); ++i) {
       EXPECT_EQ(ends[i].outcome, Outcome::answered) << ends[i].why;
@@ -148,11 +148,11 @@ TEST_F(UnaskedBytes, DoNotKeepAConnectionThatWasClosedBehindTheAnswer) {
   mirror.react([](const std::string&) {
     return Reaction{answer(Framing::length, 16383, 0), Reaction::Then::close};
   });
-  std::vector<AttemptEnd> ends(3);
+  std::vector<AttemptResult> ends(3);
   finish(at.loop, ask_in_a_row(at, ends, "GET"));
-  for (const auto& end : ends) {
-    EXPECT_EQ(end.outcome, Outcome::answered) << end.why;
-    EXPECT_FALSE(end.unasked);
+  for (const auto& result : ends) {
+    EXPECT_EQ(result.outcome, Outcome::answered) << result.why;
+    EXPECT_FALSE(result.unasked);
   }
   EXPECT_EQ(at.loop.unasked.get(), 0U);
 }
@@ -178,20 +178,20 @@ class LateUnaskedBytes : public testing::Test {
     EXPECT_EQ(ask().outcome, Outcome::answered);
     EXPECT_EQ(at.pool.idle(), 1U);
   }
-  AttemptEnd ask(bool repeatable = true) {
-    AttemptEnd end;
+  AttemptResult ask(bool repeatable = true) {
+    AttemptResult result;
     Stop stop(at.loop);
-    const AttemptOrder order{.began = Loop::now(),
-                             .method = "POST",
-                             .target = "/",
-                             .body = "{}",
-                             .repeatable = repeatable,
-                             .connect_timeout = kSoon,
-                             .query_timeout = kSoon,
-                             .deadline = Loop::now() + kSoon,
-                             .limits = {.most = kMost}};
-    finish(at.loop, attempt(at.loop, at.pool, order, stop, end));
-    return end;
+    const AttemptRequest order{.began = Loop::now(),
+                               .method = "POST",
+                               .target = "/",
+                               .body = "{}",
+                               .repeatable = repeatable,
+                               .connect_timeout = kSoon,
+                               .query_timeout = kSoon,
+                               .deadline = Loop::now() + kSoon,
+                               .limits = {.most = kMost}};
+    finish(at.loop, attempt(at.loop, at.pool, order, stop, result));
+    return result;
   }
 
   std::atomic<int> asked{0};
@@ -203,13 +203,13 @@ TEST_F(LateUnaskedBytes, CloseAnIdleConnectionAndCountAgainstTheAgent) {
   mirror.send_rest();
   ASSERT_TRUE(turn_until(at.loop, [&] { return at.pool.idle() == 0; }));
   EXPECT_EQ(at.loop.unasked.get(), 1U);
-  EXPECT_EQ(at.agent->vitals.errors_in_a_row, 1U);
+  EXPECT_EQ(at.agent->counters.errors_in_a_row, 1U);
   EXPECT_EQ(at.agent->history.since_start().count(Counter::wrong_replies), 1U);
   EXPECT_NE(at.agent->last_error().find("unrequested bytes"), std::string::npos);
-  const auto end = ask();
-  EXPECT_EQ(end.outcome, Outcome::answered);
-  EXPECT_EQ(end.reply.status, 200);
-  EXPECT_FALSE(end.stale);
+  const auto result = ask();
+  EXPECT_EQ(result.outcome, Outcome::answered);
+  EXPECT_EQ(result.reply.status, 200);
+  EXPECT_FALSE(result.stale);
 }
 
 TEST_F(LateUnaskedBytes, ReachNobodyBehindTheFirstAnswerOfAnAgent) {
@@ -243,10 +243,10 @@ TEST_F(LateUnaskedBytes, AreSeenBeforeAnUpdateGoesOut) {
   at.pool.give(std::move(kept));
   mirror.send_rest();
   ASSERT_TRUE(readable(connection));
-  const auto end = ask(/*repeatable=*/false);  // the loop has not turned since
-  EXPECT_EQ(end.outcome, Outcome::answered);
-  EXPECT_EQ(end.reply.status, 200);
-  EXPECT_TRUE(end.unasked);
+  const auto result = ask(/*repeatable=*/false);  // the loop has not turned since
+  EXPECT_EQ(result.outcome, Outcome::answered);
+  EXPECT_EQ(result.reply.status, 200);
+  EXPECT_TRUE(result.unasked);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(at.loop.unasked.get(), 1U);
 }
@@ -257,13 +257,13 @@ TEST_F(LateUnaskedBytes, KeepTheRequestBackThatIsAboutToGo) {
   ASSERT_TRUE(turn_until(at.loop, [&] { return connection->unasked() == Stream::Unasked::bytes; }));
   Stop stop(at.loop);
   Reply reply;
-  ExchangeEnd end;
+  ExchangeResult result;
   Outgoing request{"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", {}};
   finish(at.loop,
-         exchange(at.loop, *connection, request, false, {.most = kMost}, stop, reply, end));
-  EXPECT_TRUE(end.unsent);
-  EXPECT_TRUE(end.unasked);
-  EXPECT_EQ(end.outcome, Outcome::wrong_reply);
+         exchange(at.loop, *connection, request, false, {.most = kMost}, stop, reply, result));
+  EXPECT_TRUE(result.unsent);
+  EXPECT_TRUE(result.unasked);
+  EXPECT_EQ(result.outcome, Outcome::wrong_reply);
   EXPECT_EQ(request.head.size(), 28U);  // nothing of it has left
   connection->close();
 }
@@ -278,13 +278,13 @@ TEST(UnaskedBytesOfAFreshConnection, AreAWrongReply) {
   ASSERT_TRUE(turn_until(at.loop, [&] { return connection->unasked() == Stream::Unasked::end; }));
   Stop stop(at.loop);
   Reply reply;
-  ExchangeEnd end;
+  ExchangeResult result;
   Outgoing request{"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", {}};
   finish(at.loop,
-         exchange(at.loop, *connection, request, false, {.most = kMost}, stop, reply, end));
-  EXPECT_TRUE(end.unsent);
-  EXPECT_FALSE(end.unasked);
-  EXPECT_EQ(end.outcome, Outcome::closed_early);
+         exchange(at.loop, *connection, request, false, {.most = kMost}, stop, reply, result));
+  EXPECT_TRUE(result.unsent);
+  EXPECT_FALSE(result.unasked);
+  EXPECT_EQ(result.outcome, Outcome::closed_early);
   connection->close();
 }
 

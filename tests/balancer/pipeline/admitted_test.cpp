@@ -310,29 +310,29 @@ TEST_F(AdmittedHandle, TheEndpointSaysWhichTicketItNeeds) {
   const struct {
     std::string_view head;
     std::string_view body;
-    Subject subject;
+    TicketClass ticket_class;
   } cases[] = {
-      {"POST /search", "", Subject::search},
-      {"POST /json/search", "", Subject::search},
-      {"POST /json/bulk", "", Subject::update},
-      {"POST /insert", "", Subject::update},
-      {"GET /healthz", "", Subject::exempt},
-      {"GET /readyz", "", Subject::exempt},
-      {"GET /agents", "", Subject::exempt},
-      {"GET /hello", "", Subject::exempt},
-      {"GET /status", "", Subject::exempt},
-      {"GET /admission", "", Subject::exempt},
-      {"GET /", "", Subject::exempt},
-      {"GET /nowhere", "", Subject::exempt},
-      {"GET /sql?query=select+1", "", Subject::search},
-      {"GET /sql?query=SHOW+STATUS", "", Subject::exempt},
-      {"POST /cli_json", "desc t", Subject::exempt},
-      {"POST /cli", "select * from t", Subject::search},
-      {"POST /sql", "", Subject::exempt},
+      {"POST /search", "", TicketClass::search},
+      {"POST /json/search", "", TicketClass::search},
+      {"POST /json/bulk", "", TicketClass::update},
+      {"POST /insert", "", TicketClass::update},
+      {"GET /healthz", "", TicketClass::exempt},
+      {"GET /readyz", "", TicketClass::exempt},
+      {"GET /agents", "", TicketClass::exempt},
+      {"GET /hello", "", TicketClass::exempt},
+      {"GET /status", "", TicketClass::exempt},
+      {"GET /admission", "", TicketClass::exempt},
+      {"GET /", "", TicketClass::exempt},
+      {"GET /nowhere", "", TicketClass::exempt},
+      {"GET /sql?query=select+1", "", TicketClass::search},
+      {"GET /sql?query=SHOW+STATUS", "", TicketClass::exempt},
+      {"POST /cli_json", "desc t", TicketClass::exempt},
+      {"POST /cli", "select * from t", TicketClass::search},
+      {"POST /sql", "", TicketClass::exempt},
   };
   for (const auto& c : cases) {
     const Request request(*this, std::string(c.head).append(" HTTP/1.1\r\nHost: h\r\n"), c.body);
-    EXPECT_EQ(subject_of(*request.query), c.subject) << c.head;
+    EXPECT_EQ(ticket_class_of(*request.query), c.ticket_class) << c.head;
   }
 }
 

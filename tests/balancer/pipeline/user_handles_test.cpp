@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "balancer/pipeline/pipeline.hpp"
-#include "balancer/pipeline/traced.hpp"
+#include "balancer/pipeline/trace_scope.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 
 namespace karmad {
@@ -63,7 +63,7 @@ TEST_F(AUserHandle, MayAskAgain) {  // CO-004
 }
 
 TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
-  Signal go;
+  AsyncEvent go;
   const std::vector<UserHandle> handles{[&](Query& query, Next next) -> Task<Answer> {
     auto& signal = go;  // g++ 12 awaits a copy of what was captured
     co_await signal;

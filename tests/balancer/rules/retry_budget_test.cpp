@@ -70,7 +70,7 @@ TEST(TokenBucket, LosesNothingBetweenThreads) {  // BP-021
 
 TEST(RetryBudget, HasAtLeastThreeInFlight) {
   RetryBudget budget;
-  const RetryBudget::Live live(budget);
+  const RetryBudget::InFlightPermit live(budget);
   auto a = budget.take(RetryBudget::For::other);
   auto b = budget.take(RetryBudget::For::other);
   EXPECT_TRUE(budget.may_take());
@@ -87,9 +87,9 @@ TEST(RetryBudget, HasAtLeastThreeInFlight) {
 
 TEST(RetryBudget, HasTheShareOfWhatIsLiveInFlight) {
   RetryBudget budget({.percent = 20, .at_least = 3, .saved = 1000});
-  std::vector<RetryBudget::Live> live;
+  std::vector<RetryBudget::InFlightPermit> live;
   for (int i = 0; i < 50; ++i) live.emplace_back(budget);
-  std::vector<RetryBudget::Extra> extras;
+  std::vector<RetryBudget::RetryPermit> extras;
   while (auto extra = budget.take(RetryBudget::For::other)) extras.push_back(std::move(*extra));
   EXPECT_EQ(extras.size(), 10U);
 }
@@ -97,7 +97,7 @@ TEST(RetryBudget, HasTheShareOfWhatIsLiveInFlight) {
 TEST(RetryBudget, IsAtRestWhenAllHasEnded) {
   RetryBudget budget;
   {
-    RetryBudget::Live live(budget);
+    RetryBudget::InFlightPermit live(budget);
     const auto moved = std::move(live);
     auto extra = budget.take(RetryBudget::For::other);
     ASSERT_TRUE(extra);
@@ -113,7 +113,7 @@ TEST(RetryBudget, IsAtRestWhenAllHasEnded) {
 
 TEST(RetryBudget, CanBeShut) {
   RetryBudget budget({.percent = 0, .at_least = 0, .saved = 0});
-  const RetryBudget::Live live(budget);
+  const RetryBudget::InFlightPermit live(budget);
   EXPECT_FALSE(budget.take(RetryBudget::For::other));
 }
 
@@ -130,8 +130,8 @@ struct Story {
   void play(RetryBudget& budget) {
     struct Request {
       explicit Request(RetryBudget& at) : live(at) {}
-      RetryBudget::Live live;
-      std::optional<RetryBudget::Extra> extra;
+      RetryBudget::InFlightPermit live;
+      std::optional<RetryBudget::RetryPermit> retry_permit;
       unsigned made = 0;
     };
     std::vector<std::unique_ptr<Request>> slots(width);
@@ -148,14 +148,14 @@ struct Story {
         ++request->made;
         if (succeeds(attempts++)) {
           ++answered;
-          if (request->extra) request->extra->succeeded();
+          if (request->retry_permit) request->retry_permit->succeeded();
           request.reset();
           continue;
         }
-        request->extra.reset();
+        request->retry_permit.reset();
         if (request->made < 6) {
           if (auto extra = budget.take(RetryBudget::For::other)) {
-            request->extra.emplace(std::move(*extra));
+            request->retry_permit.emplace(std::move(*extra));
             continue;
           }
         }
@@ -169,7 +169,7 @@ TEST(RetryBudget, ARetryOntoAMirrorThatWorksCostsNothingUnlessItFails) {
   RetryBudget budget;
   for (int i = 0; i < 100; ++i) budget.take(RetryBudget::For::proven)->succeeded();
   EXPECT_EQ(budget.saved(), 10U);
-  std::vector<RetryBudget::Extra> extras;
+  std::vector<RetryBudget::RetryPermit> extras;
   for (int i = 0; i < 15; ++i) extras.push_back(*budget.take(RetryBudget::For::proven));
   EXPECT_EQ(budget.saved(), 10U);
   EXPECT_EQ(budget.extras(), 15U);
@@ -177,16 +177,16 @@ TEST(RetryBudget, ARetryOntoAMirrorThatWorksCostsNothingUnlessItFails) {
   EXPECT_EQ(budget.saved(), 0U) << "it is five in debt";
   EXPECT_FALSE(budget.take(RetryBudget::For::untried));
   EXPECT_TRUE(budget.take(RetryBudget::For::proven));
-  for (int i = 0; i < 34; ++i) const RetryBudget::Live ended(budget);
+  for (int i = 0; i < 34; ++i) const RetryBudget::InFlightPermit ended(budget);
   EXPECT_FALSE(budget.take(RetryBudget::For::untried)) << "6 are paid back, and 0.8 saved";
-  const RetryBudget::Live one(budget);
-  { const RetryBudget::Live another(budget); }
+  const RetryBudget::InFlightPermit one(budget);
+  { const RetryBudget::InFlightPermit another(budget); }
   EXPECT_TRUE(budget.take(RetryBudget::For::untried));
 }
 
 TEST(RetryBudget, AnUntriedMirrorNeedsNoPlaceInFlight) {
   RetryBudget budget;
-  std::vector<RetryBudget::Extra> extras;
+  std::vector<RetryBudget::RetryPermit> extras;
   for (int i = 0; i < 10; ++i) extras.push_back(*budget.take(RetryBudget::For::untried));
   EXPECT_FALSE(budget.take(RetryBudget::For::untried));
 }
@@ -240,7 +240,7 @@ TEST(RetryBudget, CountsRightBetweenThreads) {
   on_threads(threads, [&] {
     const auto worker = workers++;
     for (std::size_t i = 0; i < each; ++i) {
-      const RetryBudget::Live live(budget, worker);
+      const RetryBudget::InFlightPermit live(budget, worker);
       ++attempts;
       for (int retry = 0; retry < 5; ++retry) {
         const auto extra = budget.take(RetryBudget::For::other);

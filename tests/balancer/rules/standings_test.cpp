@@ -69,7 +69,7 @@ TEST(Standings, GroupTheMirrors) {
   Standings standings(4);
   standings.ended(0, Outcome::answered);
   standings.ended(1, Outcome::connect_failed);
-  const Standings::UnderWay first(standings, 0), third(standings, 2);
+  const Standings::InFlightGuard first(standings, 0), third(standings, 2);
   const auto groups = standings.groups();
   EXPECT_EQ(groups.proven, these({0}));
   EXPECT_EQ(groups.failing, these({1}));
@@ -96,7 +96,7 @@ TEST(Standings, TellWhoWaitsWhatAnAttemptShowed) {
 TEST(Standings, TellAlsoThatAnAttemptShowedNothing) {
   Standings standings(1);
   standings.wait_begins();
-  std::optional<Standings::UnderWay> under_way(std::in_place, standings, 0);
+  std::optional<Standings::InFlightGuard> under_way(std::in_place, standings, 0);
   standings.ended(0, Outcome::cancelled);
   EXPECT_FALSE(standings.take_news());
   under_way.reset();

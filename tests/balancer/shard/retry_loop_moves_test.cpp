@@ -84,11 +84,11 @@ TEST(RetryLoop, MarksADrainingMirror) {  // CO-033
   const RetryRules rules;
   RetryLoop loop(rules, {.mirrors = 2});
   auto decision = loop.after(refused(Kind::draining), 1s, 0, nullptr);
-  EXPECT_TRUE(decision.again() && decision.avoid && !decision.refresh);
+  EXPECT_TRUE(decision.is_retry() && decision.avoid && !decision.refresh);
   EXPECT_EQ(decision.pause, 0us);
   EXPECT_EQ(decision.unavailable, 5min);
   decision = loop.after(tried(2, refused(Kind::draining)), 1s, 0, nullptr);
-  EXPECT_FALSE(decision.again());
+  EXPECT_FALSE(decision.is_retry());
   EXPECT_EQ(decision.unavailable, 5min) << "others shall not ask it either";
 }
 
@@ -100,11 +100,11 @@ TEST(RetryLoop, WaitsForAGenerationAsTheVectorsSay) {  // CO-035
 }
 
 TEST(RetryLoop, GoesOnToWhereTheGenerationIs) {  // CO-034, CO-035
-  const auto decisions = [](const Ended& ended) {
+  const auto decisions = [](const AttemptSummary& ended) {
     const RetryRules rules{.max_attempts = 100};
     RetryLoop loop(rules, {.mirrors = 2});
     std::vector<std::pair<Prefer, bool>> all;
-    for (auto next = loop.after(ended, 1s, 0, nullptr); next.again();
+    for (auto next = loop.after(ended, 1s, 0, nullptr); next.is_retry();
          next = loop.after(ended, 1s, 0, nullptr))
       all.emplace_back(next.prefer, next.avoid);
     return all;
@@ -118,7 +118,7 @@ TEST(RetryLoop, GoesOnToWhereTheGenerationIs) {  // CO-034, CO-035
   const RetryRules rules{.generation_wait = 0us};
   RetryLoop loop(rules, {.mirrors = 2});
   const auto next = loop.after(refused(Kind::generation_low), 1s, 0, nullptr);
-  EXPECT_TRUE(next.again() && next.avoid);
+  EXPECT_TRUE(next.is_retry() && next.avoid);
   EXPECT_EQ(next.prefer, Prefer::any);
 }
 

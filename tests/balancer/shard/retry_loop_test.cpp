@@ -34,7 +34,7 @@ TEST(RetryLoop, BacksOffAsTheVectorsSay) {  // BP-007, X-2, X-3
 
 TEST(RetryLoop, TakesTheBaseTheMirrorTells) {  // BP-016
   auto told = overloaded();
-  told.advice.backoff_base = 50ms;
+  told.hint.backoff_base = 50ms;
   Story story{.rules = {.overload_max_retries = 2}, .jitter = 1};
   story.play({told});
   EXPECT_EQ(story.pauses, (Pauses{50ms, 100ms}));
@@ -63,7 +63,7 @@ TEST(RetryLoop, NeverWaitsPastTheDeadline) {  // BP-005
 
 TEST(RetryLoop, PassesOnOverloadThatIsNotRetryable) {  // BP-013
   auto ended = overloaded();
-  ended.advice.retryable = false;
+  ended.hint.retryable = false;
   Story story;
   EXPECT_EQ(story.play({ended}), 1U);
   EXPECT_EQ(story.final, Final::not_retryable);
@@ -125,9 +125,9 @@ TEST(RetryLoop, LeavesTheBucketAloneUnlessAdaptive) {  // BP-020, X-4
 }
 
 TEST(RetryLoop, DepositsAsTheVectorsSay) {  // BP-022 … BP-025
-  const auto never_connected = Ended{.outcome = Outcome::connect_failed};
+  const auto never_connected = AttemptSummary{.outcome = Outcome::connect_failed};
   const struct {
-    std::vector<Ended> answers;
+    std::vector<AttemptSummary> answers;
     int tenths;
   } cases[] = {
       {{kAnswered}, 1},
@@ -167,7 +167,7 @@ TEST(RetryLoop, OrdinaryRetriesGoAtOnceToAMirrorNotTried) {  // X-16, BP-011
 }
 
 TEST(RetryLoop, BacksOffWhenNoMirrorCanBeReached) {  // X-16, SD-022
-  const auto unreachable = Ended{.outcome = Outcome::connect_failed};
+  const auto unreachable = AttemptSummary{.outcome = Outcome::connect_failed};
   Story story{.subject = {.mirrors = 2, .ordinary = {.per_mirror = 2, .delay = 150ms}},
               .jitter = 1};
   story.play({unreachable, tried(2, unreachable)});
@@ -176,7 +176,7 @@ TEST(RetryLoop, BacksOffWhenNoMirrorCanBeReached) {  // X-16, SD-022
 
 TEST(RetryLoop, AvoidsTheMirrorByKindOfSet) {  // X-1, BP-008, BP-062
   const struct {
-    Ended ended;
+    AttemptSummary ended;
     bool retarget;
     bool avoid;
   } cases[] = {
@@ -197,16 +197,16 @@ TEST(RetryLoop, AvoidsTheMirrorByKindOfSet) {  // X-1, BP-008, BP-062
     const RetryRules rules{.overload_retarget = c.retarget};
     RetryLoop loop(rules, {.mirrors = 3});
     const auto decision = loop.after(c.ended, 1s, 0, nullptr);
-    ASSERT_TRUE(decision.again());
+    ASSERT_TRUE(decision.is_retry());
     EXPECT_EQ(decision.avoid, c.avoid) << name(decision.reason) << " in " << name(c.ended.set);
   }
 }
 
 TEST(RetryLoop, RepeatsAWriteOnlyWhenItWasNotExecuted) {  // BP-060, BP-009
-  const auto not_sent = Ended{.outcome = Outcome::broken, .sent = false};
+  const auto not_sent = AttemptSummary{.outcome = Outcome::broken, .sent = false};
   for (const auto kind : {RequestClass::write, RequestClass::unclassified}) {
     const struct {
-      Ended ended;
+      AttemptSummary ended;
       bool key;
       bool again;
     } cases[] = {
@@ -221,13 +221,13 @@ TEST(RetryLoop, RepeatsAWriteOnlyWhenItWasNotExecuted) {  // BP-060, BP-009
     for (const auto& c : cases) {
       const RetryRules rules;
       RetryLoop loop(rules, {.kind = kind, .has_idempotency_key = c.key, .mirrors = 3});
-      EXPECT_EQ(loop.after(c.ended, 1s, 0, nullptr).again(), c.again);
+      EXPECT_EQ(loop.after(c.ended, 1s, 0, nullptr).is_retry(), c.again);
     }
   }
 }
 
 TEST(RetryLoop, AnUpdateThatAFormerPrimaryRefusedGoesOnOnce) {  // CO-032, BP-060
-  Ended refusal{.outcome = Outcome::agent_error, .sent = true, .nothing_done = true};
+  AttemptSummary refusal{.outcome = Outcome::agent_error, .sent = true, .nothing_done = true};
   refusal = in_roles(refusal);
   for (const auto kind : {RequestClass::write, RequestClass::unclassified})
     for (const bool key : {false, true}) {
@@ -270,7 +270,7 @@ TEST(RetryLoop, HedgesAreAttemptsToo) {  // max_attempts
   const RetryRules rules{.max_attempts = 3};
   RetryLoop loop(rules, {.mirrors = 3, .ordinary = {.per_mirror = 2}});
   EXPECT_TRUE(loop.may_hedge());
-  EXPECT_TRUE(loop.after(kBroken, 1s, 0, nullptr).again());
+  EXPECT_TRUE(loop.after(kBroken, 1s, 0, nullptr).is_retry());
   EXPECT_FALSE(loop.may_hedge());
   EXPECT_EQ(loop.after(kBroken, 1s, 0, nullptr).final, Final::max_attempts);
   EXPECT_EQ(loop.attempts(), 3U);
@@ -298,7 +298,7 @@ TEST(RetryLoop, WaitsForNobodyWhileAnotherMirrorWasNotAsked) {  // CO-036
     const RetryRules rules;
     RetryLoop loop(rules, {.mirrors = 2});
     const auto decision = loop.after(ended, 2s, 0, nullptr);
-    ASSERT_TRUE(decision.again());
+    ASSERT_TRUE(decision.is_retry());
     EXPECT_TRUE(decision.avoid);
     EXPECT_EQ(decision.pause, 0us);
     EXPECT_EQ(decision.retry_after, delay == 0s ? 5s : delay) << "others shall not ask it either";
@@ -333,23 +333,23 @@ TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-
   const RetryRules rules;
   RetryLoop refused_once(rules, {.follow_up = true, .mirrors = 3});
   const auto decision = refused_once.after(told, 1min, 0, nullptr);
-  EXPECT_TRUE(decision.again()) << "the mirror did nothing";
+  EXPECT_TRUE(decision.is_retry()) << "the mirror did nothing";
   EXPECT_EQ(decision.pause, 20ms) << "and nobody else has it";
 }
 
 TEST(RetryLoop, GoesElsewhereWhenPingsFindTheMirrorUnreachable) {
   const RetryRules rules;
-  const Ended ended{.outcome = Outcome::unreachable, .sent = true, .tried = 1};
+  const AttemptSummary ended{.outcome = Outcome::unreachable, .sent = true, .tried = 1};
   RetryLoop read(rules, {.mirrors = 2});
   const auto decision = read.after(ended, 1min, 0, nullptr);
-  EXPECT_TRUE(decision.again());
+  EXPECT_TRUE(decision.is_retry());
   EXPECT_TRUE(decision.avoid);
   EXPECT_EQ(decision.pause, 0us);
   RetryLoop update(rules, {.kind = RequestClass::write, .mirrors = 2});
-  EXPECT_FALSE(update.after(ended, 1min, 0, nullptr).again());
+  EXPECT_FALSE(update.after(ended, 1min, 0, nullptr).is_retry());
   RetryLoop with_key(rules,
                      {.kind = RequestClass::write, .has_idempotency_key = true, .mirrors = 2});
-  EXPECT_TRUE(with_key.after(ended, 1min, 0, nullptr).again());
+  EXPECT_TRUE(with_key.after(ended, 1min, 0, nullptr).is_retry());
 }
 
 TEST(RetryLoop, WaitsForAThrottlingMirrorThreeSecondsInAll) {  // CO-021, ours

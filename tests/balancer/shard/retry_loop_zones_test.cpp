@@ -9,9 +9,9 @@ using namespace testing;
 
 // Zones: CO-030 … CO-038
 
-constexpr Ended kUnreachable{.outcome = Outcome::connect_failed, .other_zone = true};
+constexpr AttemptSummary kUnreachable{.outcome = Outcome::connect_failed, .other_zone = true};
 
-constexpr Ended answer_of(unsigned status) {
+constexpr AttemptSummary answer_of(unsigned status) {
   return {.outcome = Outcome::agent_error, .status = status, .sent = true, .other_zone = true};
 }
 
@@ -20,7 +20,7 @@ TEST(RetryLoop, GoesToAnotherZoneWhenAMirrorCannotBeReached) {  // CO-030
   for (const auto outcome : {Outcome::connect_failed, Outcome::connect_timeout}) {
     RetryLoop loop(rules, {.mirrors = 4});
     const auto next = loop.after({.outcome = outcome, .other_zone = true}, 1s, 0, nullptr);
-    EXPECT_TRUE(next.again() && next.avoid && next.leave_zone && next.refresh);
+    EXPECT_TRUE(next.is_retry() && next.avoid && next.leave_zone && next.refresh);
     EXPECT_EQ(next.reason, Reason::zone);
     EXPECT_EQ(next.pause, 0us);
     EXPECT_EQ(next.unavailable, 1s);
@@ -31,7 +31,7 @@ TEST(RetryLoop, StaysWhereThereIsNoOtherZone) {  // CO-030
   const RetryRules rules;
   RetryLoop loop(rules, {.mirrors = 4});
   const auto next = loop.after({.outcome = Outcome::connect_failed}, 1s, 0, nullptr);
-  EXPECT_TRUE(next.again() && !next.leave_zone);
+  EXPECT_TRUE(next.is_retry() && !next.leave_zone);
   EXPECT_EQ(next.reason, Reason::retry);
   EXPECT_EQ(next.unavailable, 0us);
 }
@@ -46,11 +46,11 @@ TEST(RetryLoop, LeavesThreeZonesAtMost) {  // CO-031
 }
 
 TEST(RetryLoop, LeavesAZoneOnceBecauseOfAnAnswer) {  // CO-036, CO-037
-  const Ended lost{.outcome = Outcome::client_mistake,
-                   .advice = {.kind = Kind::lost_copy},
-                   .status = 410,
-                   .sent = true,
-                   .other_zone = true};
+  const AttemptSummary lost{.outcome = Outcome::client_mistake,
+                            .hint = {.kind = Kind::lost_copy},
+                            .status = 410,
+                            .sent = true,
+                            .other_zone = true};
   for (const auto& ended : {answer_of(503), answer_of(500), lost}) {
     Story story{.rules = unlimited(), .subject = {.mirrors = 8, .ordinary = {.per_mirror = 1}}};
     story.play({ended, ended, kAnswered});
@@ -76,14 +76,14 @@ TEST(RetryLoop, ADrainingMirrorSpeaksForItsZone) {  // CO-033
   auto ended = refused(Kind::draining);
   ended.other_zone = true;
   const auto next = loop.after(ended, 1s, 0, nullptr);
-  EXPECT_TRUE(next.again() && next.leave_zone);
+  EXPECT_TRUE(next.is_retry() && next.leave_zone);
   EXPECT_EQ(next.unavailable, 5min);
 }
 
 TEST(RetryLoop, WhoWantsNoRetriesLeavesNoZone) {
   const RetryRules rules;
   const RetrySubject none{.mirrors = 4, .ordinary = {.per_mirror = 0}};
-  EXPECT_FALSE(RetryLoop(rules, none).after(kUnreachable, 1s, 0, nullptr).again());
+  EXPECT_FALSE(RetryLoop(rules, none).after(kUnreachable, 1s, 0, nullptr).is_retry());
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ class RetrySimulation {
   struct Request {
     Request(RetryBudget& budget, const RetryRules& rules, const RetrySubject& subject)
         : live(budget), loop(rules, subject) {}
-    RetryBudget::Live live;
-    std::optional<RetryBudget::Extra> extra;
+    RetryBudget::InFlightPermit live;
+    std::optional<RetryBudget::RetryPermit> retry_permit;
     RetryLoop loop;
     Candidates tried;
     Candidates among;
@@ -110,8 +110,8 @@ class RetrySimulation {
   std::size_t pick(const Request& r, bool first) {
     if (first)
       if (const auto due = standings_.try_probe(standings_.unreachable(), time(), 1s)) return *due;
-    const Question question{.avoided = avoided(r)};
-    return select(question, picture_, views_, *strategy_, random_)->mirror;
+    const SelectionCriteria criteria{.avoided = avoided(r)};
+    return select(criteria, picture_, views_, *strategy_, random_)->mirror;
   }
 
   Outcome outcome_of(Does does) {
@@ -141,7 +141,7 @@ class RetrySimulation {
                                                             : setup_.answer_after;
     const Micros takes{
         static_cast<std::int64_t>((1 + random_.uniform()) * static_cast<double>(longest.count()))};
-    auto under_way = std::make_shared<std::optional<Standings::UnderWay>>();
+    auto under_way = std::make_shared<std::optional<Standings::InFlightGuard>>();
     under_way->emplace(standings_, mirror);
     ++views_[mirror].in_flight;
     put(now_ + takes, [this, r, mirror, outcome, under_way] {
@@ -151,7 +151,7 @@ class RetrySimulation {
   }
 
   void ended(const Ptr& r, std::size_t mirror, Outcome outcome,
-             std::optional<Standings::UnderWay>& under_way) {
+             std::optional<Standings::InFlightGuard>& under_way) {
     standings_.ended(mirror, outcome);
     under_way.reset();
     auto& errors = views_[mirror].errors_in_a_row;
@@ -161,11 +161,11 @@ class RetrySimulation {
         10s, random_.uniform(), nullptr);
     if (outcome == Outcome::answered) {
       ++answered;
-      if (r->extra) r->extra->succeeded();
+      if (r->retry_permit) r->retry_permit->succeeded();
       end_extra(*r);
     } else {
       end_extra(*r);
-      if (!decision.again()) {
+      if (!decision.is_retry()) {
         give_up(*r);
       } else if (decision.pause > Micros{0}) {
         take(*r, RetryBudget::For::other)
@@ -180,14 +180,14 @@ class RetrySimulation {
   }
 
   void end_extra(Request& r) {
-    if (!r.extra) return;
-    r.extra.reset();
+    if (!r.retry_permit) return;
+    r.retry_permit.reset();
     standings_.retry_ended();
   }
 
   bool take(Request& r, RetryBudget::For what) {
-    if (auto taken = budget_.take(what)) r.extra.emplace(std::move(*taken));
-    return r.extra.has_value();
+    if (auto taken = budget_.take(what)) r.retry_permit.emplace(std::move(*taken));
+    return r.retry_permit.has_value();
   }
 
   void retry(const Ptr& r) {

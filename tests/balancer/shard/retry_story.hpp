@@ -9,38 +9,38 @@
 namespace karmad::testing {
 
 using namespace std::chrono_literals;
-using Kind = Advice::Kind;
+using Kind = ErrorHint::Kind;
 using Prefer = Decision::Prefer;
 using Pauses = std::vector<Micros>;
 
-inline constexpr Ended kAnswered{.outcome = Outcome::answered, .sent = true};
-inline constexpr Ended kBroken{.outcome = Outcome::broken, .sent = true};
+inline constexpr AttemptSummary kAnswered{.outcome = Outcome::answered, .sent = true};
+inline constexpr AttemptSummary kBroken{.outcome = Outcome::broken, .sent = true};
 
 /// The client is to blame by its status, which none of the kinds means.
-constexpr Ended refused(Kind kind) {
-  return {.outcome = Outcome::client_mistake, .advice = {.kind = kind}, .sent = true};
+constexpr AttemptSummary refused(Kind kind) {
+  return {.outcome = Outcome::client_mistake, .hint = {.kind = kind}, .sent = true};
 }
 
-constexpr Ended overloaded() {
+constexpr AttemptSummary overloaded() {
   return {.outcome = Outcome::agent_error,
-          .advice = {.kind = Kind::overload, .overload = true, .retryable = true},
+          .hint = {.kind = Kind::overload, .overload = true, .retryable = true},
           .sent = true};
 }
 
-constexpr Ended throttled(Micros delay) {
+constexpr AttemptSummary throttled(Micros delay) {
   auto ended = overloaded();
-  ended.advice.kind = Kind::throttled;
-  ended.advice.delay = delay;
+  ended.hint.kind = Kind::throttled;
+  ended.hint.delay = delay;
   ended.tried = 3;  // everybody: else another one is asked
   return ended;
 }
 
-constexpr Ended in_roles(Ended ended) {
+constexpr AttemptSummary in_roles(AttemptSummary ended) {
   ended.set = SetKind::roles;
   return ended;
 }
 
-constexpr Ended tried(std::size_t mirrors, Ended ended) {
+constexpr AttemptSummary tried(std::size_t mirrors, AttemptSummary ended) {
   ended.tried = mirrors;
   return ended;
 }
@@ -74,12 +74,12 @@ struct Story {
   Decision last;
 
   /// The answers in order, the last of them for ever.
-  unsigned play(const std::vector<Ended>& answers) {
+  unsigned play(const std::vector<AttemptSummary>& answers) {
     RetryLoop loop(rules, subject);
     for (std::size_t i = 0;; ++i) {
       last = loop.after(answers[std::min(i, answers.size() - 1)], left, jitter, bucket);
       final = last.final;
-      if (!last.again()) return loop.attempts();
+      if (!last.is_retry()) return loop.attempts();
       pauses.push_back(last.pause);
       reasons.push_back(last.reason);
       left -= last.pause;

@@ -70,7 +70,7 @@ TEST_F(AHedgedRequest, RetriesTheFirstWhileTheHedgeRuns) {
   at(100ms);
   time_passes();
   EXPECT_EQ(ends(report(Outcome::agent_error, 500), 1), "ask c in 2 (hedge)");
-  EXPECT_EQ(ends(advice(Kind::overload)), "wait until 150ms");
+  EXPECT_EQ(ends(hint(Kind::overload)), "wait until 150ms");
   at(110ms);
   EXPECT_EQ(answers(2), "finish: answered");  // the pause of the first ends with that
   EXPECT_EQ(request->failed().size(), 2U);

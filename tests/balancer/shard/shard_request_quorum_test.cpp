@@ -109,10 +109,10 @@ TEST_F(AQuorumRead, AnswersWithAMistakeOfTheClient) {
 
 TEST_F(AQuorumRead, IsOverloadedWhenAllMirrorsSayThat) {
   start();
-  ends(advice(Kind::overload), 1);
-  EXPECT_EQ(ends(advice(Kind::overload), 2), "");
-  EXPECT_EQ(last_of_rounds(ends(advice(Kind::overload), 3)), "finish: agent error");
-  EXPECT_TRUE(request->result().advice.overload);
+  ends(hint(Kind::overload), 1);
+  EXPECT_EQ(ends(hint(Kind::overload), 2), "");
+  EXPECT_EQ(last_of_rounds(ends(hint(Kind::overload), 3)), "finish: agent error");
+  EXPECT_TRUE(request->result().hint.overload);
 }
 
 TEST_F(AQuorumRead, IsNotMetWhereTooFewAnswerAndReadsAreNotRepeated) {

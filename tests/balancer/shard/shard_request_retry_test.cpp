@@ -18,7 +18,7 @@ TEST_F(ARequest, IsOneAttemptWhenThatIsAnswered) {
 
 TEST_F(ARequest, SendsTheCandidatesThatThePickSaw) {
   protection->unavailable.mark(0, t0, 1min);
-  mirrors->without_seat = these({2});
+  mirrors->without_slot = these({2});
   EXPECT_EQ(start(), "ask b");
   EXPECT_EQ(sends[0].pick,
             (Pick{.mirror = 1, .suitable = these({0, 1}), .acceptable = these({1})}));
@@ -93,14 +93,14 @@ TEST_F(ARequest, GoesOnAfterATimeOutWhileTheListOfTimeOutsDoes) {
 TEST_F(ARequest, AsksAnotherMirrorWhenPingsFoundTheFirstOneUnreachable) {
   start();
   auto told = report(Outcome::query_timeout);
-  told.unreachable = true;
+  told.marked_unreachable = true;
   EXPECT_EQ(ends(told), "ask b (retry)");
 }
 
 // BP-004, BP-007, BP-008
 TEST_F(ARequest, PausesAfterOverloadAndAsksAnother) {
   start();
-  EXPECT_EQ(ends(advice(Kind::overload)), "wait until 50ms");
+  EXPECT_EQ(ends(hint(Kind::overload)), "wait until 50ms");
   EXPECT_EQ(protection->budget.extras(), 1U);  // what is queued counts
   at(50ms);
   EXPECT_EQ(time_passes(), "ask b (overload)");
@@ -111,7 +111,7 @@ TEST_F(ARequest, PausesAfterOverloadAndAsksAnother) {
 
 TEST_F(ARequest, LooksAgainOnlyWhenAPauseIsOver) {
   start();
-  ends(advice(Kind::overload));
+  ends(hint(Kind::overload));
   at(49ms);
   EXPECT_EQ(time_passes(), "wait until 50ms");
   EXPECT_EQ(news(), "wait until 50ms");
@@ -120,7 +120,7 @@ TEST_F(ARequest, LooksAgainOnlyWhenAPauseIsOver) {
 // BP-014: what is queued before its pause ends with the query; no mirror is asked after it.
 TEST_F(ARequest, EndsInItsPauseWhenTheQueryIsOver) {
   start();
-  ends(advice(Kind::overload));
+  ends(hint(Kind::overload));
   EXPECT_EQ(is_cancelled(), "finish: agent error");
   EXPECT_EQ(protection->budget.extras(), 0U);
 }
@@ -139,8 +139,8 @@ TEST_F(ARequest, IsOverBeforeItBegins) {
 // CO-036, CO-004
 TEST_F(ARequest, AsksOthersAtOnceWhileOneWantsAPauseAndWaitsWhenAllDo) {
   start();
-  auto told = advice(Kind::throttled, 429);
-  told.advice.delay = 300ms;
+  auto told = hint(Kind::throttled, 429);
+  told.hint.delay = 300ms;
   EXPECT_EQ(ends(told), "ask b (throttled)");
   EXPECT_EQ(ends(told), "ask c (throttled)");
   EXPECT_EQ(ends(told), "wait until 300ms");
@@ -153,8 +153,8 @@ TEST_F(ARequest, AsksOthersAtOnceWhileOneWantsAPauseAndWaitsWhenAllDo) {
 
 TEST_F(ARequest, MarksAMirrorThatWantsAPauseForOtherRequests) {
   start();
-  auto told = advice(Kind::throttled, 429);
-  told.advice.delay = 300ms;
+  auto told = hint(Kind::throttled, 429);
+  told.hint.delay = 300ms;
   ends(told);
   EXPECT_EQ(start(), "ask b");
   at(301ms);
@@ -164,13 +164,13 @@ TEST_F(ARequest, MarksAMirrorThatWantsAPauseForOtherRequests) {
 // CO-051
 TEST_F(ARequest, LooksForAShardThatMovedElsewhere) {
   start();
-  EXPECT_EQ(ends(advice(Kind::moved, 410)), "check; ask b (moved)");
+  EXPECT_EQ(ends(hint(Kind::moved, 410)), "check; ask b (moved)");
 }
 
 // CO-052
 TEST_F(ARequest, IsPlannedAnewWhenTheShardMovedAndAReloadSaysWhere) {
   start();
-  auto told = advice(Kind::moved, 410);
+  auto told = hint(Kind::moved, 410);
   told.replaced = true;
   EXPECT_EQ(ends(told), "check; finish: agent error");
   EXPECT_TRUE(request->result().plan_anew);
@@ -180,15 +180,15 @@ TEST_F(ARequest, IsPlannedAnewWhenTheShardMovedAndAReloadSaysWhere) {
 TEST_F(ARequest, ReportsAConflictThatDoesNotEndAs449) {
   retry.max_attempts = 2;
   start();
-  EXPECT_EQ(ends(advice(Kind::retry_with, 449)), "ask b (conflict)");
-  EXPECT_EQ(ends(advice(Kind::retry_with, 449)), "finish: agent error");
+  EXPECT_EQ(ends(hint(Kind::retry_with, 449)), "ask b (conflict)");
+  EXPECT_EQ(ends(hint(Kind::retry_with, 449)), "finish: agent error");
   EXPECT_EQ(request->result().status_override, 449);
 }
 
 // CO-033
 TEST_F(ARequest, LeavesAMirrorAloneThatIsTakenAway) {
   start();
-  EXPECT_EQ(ends(advice(Kind::draining, 403)), "ask b (moved)");
+  EXPECT_EQ(ends(hint(Kind::draining, 403)), "ask b (moved)");
   at(4min);
   rules.deadline = now + 10s;
   EXPECT_EQ(start(), "ask b");
@@ -202,7 +202,7 @@ TEST_F(ARequest, AsksReplicasThenWaitsForTheNewestThenAsksThePrimary) {
   mirrors->known.primary = 2;
   rules.min_generation = 7;
   start();
-  auto told = advice(Kind::generation_low, 404);
+  auto told = hint(Kind::generation_low, 404);
   told.outcome = Outcome::client_mistake;
   told.generation = 5;
   EXPECT_EQ(ends(told), "ask b (retry)");
@@ -218,7 +218,7 @@ TEST_F(ARequest, WaitsForTheNewestOfMirrorsThatAreBehind) {
   mirrors_are(2);
   rules.min_generation = 7;
   start();
-  auto told = advice(Kind::generation_low, 404);
+  auto told = hint(Kind::generation_low, 404);
   told.generation = 5;
   EXPECT_EQ(ends(told), "ask b (retry)");
   told.generation = 4;
@@ -244,7 +244,7 @@ TEST_F(ARequest, LeavesTheZoneOfAMirrorThatRefusesConnections) {
 TEST_F(ARequest, AsksTheSameMirrorAgainForAFollowUp) {
   rules.subject.follow_up = true;
   start();
-  EXPECT_EQ(ends(advice(Kind::overload)), "wait until 50ms");
+  EXPECT_EQ(ends(hint(Kind::overload)), "wait until 50ms");
   at(50ms);
   EXPECT_EQ(time_passes(), "ask a (overload)");
 }
@@ -256,7 +256,7 @@ TEST_F(ARequest, SendsAnUpdateToTheNewPrimary) {
   rules.subject.kind = RequestClass::write;
   EXPECT_EQ(start(), "ask a");
   auto told = report(Outcome::agent_error, 500);
-  told.nothing_done = told.gone = true;
+  told.nothing_done = told.marked_unreachable = true;
   EXPECT_EQ(ends(told), "check; wait until 500ms for news");
   mirrors->known.picture.mirrors[0] = {.role = Role::replica, .updated = t0 + 10ms};
   mirrors->known.picture.mirrors[1].role = Role::primary;
@@ -293,7 +293,7 @@ struct AtTheStart : ARequest {
 };
 
 TEST_F(AtTheStart, WaitsForWhatAnAttemptElsewhereTells) {
-  std::optional<Standings::UnderWay> other(std::in_place, protection->standings, 1);
+  std::optional<Standings::InFlightGuard> other(std::in_place, protection->standings, 1);
   EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "wait until 500ms for news");
   EXPECT_EQ(waiting, 1U);
   protection->standings.ended(1, Outcome::answered);
@@ -309,14 +309,14 @@ TEST_F(AtTheStart, TellsOthersThatWait) {
 }
 
 TEST_F(AtTheStart, DoesNotWaitBesideTooManyOthers) {
-  const Standings::UnderWay other(protection->standings, 1);
+  const Standings::InFlightGuard other(protection->standings, 1);
   waiting = 10;
   EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "finish: agent error");
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
 TEST_F(AtTheStart, WaitsForNewsNoLongerThanTheQueryHasTime) {
-  const Standings::UnderWay other(protection->standings, 1);
+  const Standings::InFlightGuard other(protection->standings, 1);
   ends(report(Outcome::agent_error, 500));
   at(9600ms);
   EXPECT_EQ(time_passes(), "wait until 10000ms for news");
@@ -348,7 +348,7 @@ TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
   start();
   const ShardMoment moment{now, random, *protection, *mirrors, counters};
   EXPECT_TRUE(request->would_repeat(0, report(Outcome::unreachable), moment));
-  mirrors->without_seat = these({1, 2});
+  mirrors->without_slot = these({1, 2});
   EXPECT_FALSE(request->would_repeat(0, report(Outcome::unreachable), moment));
 }
 

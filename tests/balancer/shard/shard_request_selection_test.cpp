@@ -75,7 +75,7 @@ TEST_F(ASelection, ReportsTheErrorOfTheAttemptWhenNoOtherMirrorComes) {
   rules.subject.ordinary.per_mirror = 1;
   start();
   auto told = report(Outcome::broken);
-  told.gone = true;
+  told.marked_unreachable = true;
   EXPECT_EQ(ends(told), "check; wait until 500ms for news");
   at(5s);
   EXPECT_EQ(time_passes(), "finish: connection broken");
@@ -99,55 +99,55 @@ TEST_F(ASelection, RefusesAnUpdateOfMirrorsThatAreAlike) {
   EXPECT_EQ(start(), "ask a");
 }
 
-// Seats (`max_in_flight`)
+// AgentSlots (`max_in_flight`)
 
 TEST_F(ASelection, PassesMirrorsThatAreFull) {
-  mirrors->without_seat = these({0, 1});
+  mirrors->without_slot = these({0, 1});
   EXPECT_EQ(start(), "ask c");
 }
 
-TEST_F(ASelection, WaitsForASeatWhereAllAreFull) {
-  mirrors->without_seat = these({0, 1, 2});
-  EXPECT_EQ(start(), "wait until 10000ms for a seat at abc");
+TEST_F(ASelection, WaitsForASlotWhereAllAreFull) {
+  mirrors->without_slot = these({0, 1, 2});
+  EXPECT_EQ(start(), "wait until 10000ms for a slot at abc");
   EXPECT_EQ(mirrors->queue.waiting, 1U);
   at(30ms);
-  EXPECT_EQ(take(event::SeatFreed{1}), "ask b");
+  EXPECT_EQ(take(event::SlotFreed{1}), "ask b");
   EXPECT_EQ(mirrors->queue.waiting, 0U);
   EXPECT_EQ(mirrors->queue.micros, 30'000U);
-  EXPECT_EQ(counted(Count::seats_waited), 1U);
+  EXPECT_EQ(counted(Count::slots_waited), 1U);
 }
 
-TEST_F(ASelection, DoesNotTakeASeatAtAMirrorThatSuitsNoMore) {
+TEST_F(ASelection, DoesNotTakeASlotAtAMirrorThatSuitsNoMore) {
   rules.any_mirror = false;
-  mirrors->without_seat = these({0, 1, 2});
+  mirrors->without_slot = these({0, 1, 2});
   start();
   mirrors->known.picture.mirrors[1].role = Role::unknown;
-  EXPECT_EQ(take(event::SeatFreed{1}), "wait until 10000ms for a seat at ac");
+  EXPECT_EQ(take(event::SlotFreed{1}), "wait until 10000ms for a slot at ac");
 }
 
 TEST_F(ASelection, WaitsForAMirrorWhenNoneOfTheFullOnesSuitsAnyMore) {
   rules.any_mirror = false;
-  mirrors->without_seat = these({0, 1, 2});
+  mirrors->without_slot = these({0, 1, 2});
   start();
   nothing_suits();
   EXPECT_EQ(news(), "check; wait until 500ms for news");
   EXPECT_EQ(mirrors->queue.waiting, 0U);
 }
 
-TEST_F(ASelection, IsRefusedWhereTooManyWaitForASeat) {
-  mirrors->without_seat = these({0, 1, 2});
+TEST_F(ASelection, IsRefusedWhereTooManyWaitForASlot) {
+  mirrors->without_slot = these({0, 1, 2});
   mirrors->most_waiting = 0;
   EXPECT_EQ(start(), "finish: overloaded");
   EXPECT_EQ(request->result().refused->status, 429);
   EXPECT_EQ(mirrors->queue.refused, 1U);
 }
 
-TEST_F(ASelection, IsRefusedWhenNoSeatComesInTime) {
-  mirrors->without_seat = these({0, 1, 2});
+TEST_F(ASelection, IsRefusedWhenNoSlotComesInTime) {
+  mirrors->without_slot = these({0, 1, 2});
   start();
   at(10s);
   EXPECT_EQ(time_passes(), "finish: overloaded");
-  EXPECT_EQ(counted(Count::seats_refused), 1U);
+  EXPECT_EQ(counted(Count::slots_refused), 1U);
 }
 
 // SS-111

@@ -12,7 +12,7 @@
 namespace karmad::testing {
 
 using namespace std::chrono_literals;
-using Kind = Advice::Kind;
+using Kind = ErrorHint::Kind;
 
 /// Takes the first mirror in the order of the configuration line.
 class TakesTheFirst final : public Strategy {
@@ -48,30 +48,30 @@ class MirrorsByHand final : public ShardMirrors {
   }
   std::string last_error(std::size_t) const override { return "refused the connection"; }
   Candidates failing() const override { return failed; }
-  std::optional<Pick> pick(const Question& question, bool by_share,
+  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
                            RandomSource& random) const override {
     const std::vector<MirrorView> numbers(known.picture.mirrors.size());
-    return by_share ? select_by_share(question, known.picture, numbers, strategy, random)
-                    : select(question, known.picture, numbers, strategy, random);
+    return by_share ? select_by_share(criteria, known.picture, numbers, strategy, random)
+                    : select(criteria, known.picture, numbers, strategy, random);
   }
-  Candidates acceptable(const Question& question) const override {
+  Candidates acceptable(const SelectionCriteria& criteria) const override {
     const std::vector<MirrorView> numbers(known.picture.mirrors.size());
-    return karmad::acceptable(question, known.picture, numbers, strategy);
+    return karmad::acceptable(criteria, known.picture, numbers, strategy);
   }
   bool pinged() const override { return has_pings; }
   bool closed() const override { return is_closed; }
-  Candidates full() const override { return without_seat; }
-  bool limited() const override { return !without_seat.empty() || has_limits; }
-  bool try_take_seat(std::size_t mirror) override { return !without_seat.contains(mirror); }
-  SeatLine& line() override { return queue; }
+  Candidates full() const override { return without_slot; }
+  bool limited() const override { return !without_slot.empty() || has_limits; }
+  bool try_take_slot(std::size_t mirror) override { return !without_slot.contains(mirror); }
+  WaitQueue& line() override { return queue; }
   std::uint64_t longest_line() const override { return most_waiting; }
   HedgeConditions hedge_conditions() const override { return hedging; }
 
   TakesTheFirst strategy;
   SetView known;
   Candidates failed;
-  Candidates without_seat;
-  SeatLine queue;
+  Candidates without_slot;
+  WaitQueue queue;
   HedgeConditions hedging;
   std::uint64_t most_waiting = 10;
   bool has_pings = true;
@@ -94,11 +94,11 @@ inline AttemptReport report(Outcome outcome, unsigned status = 0) {
   if (outcome != Outcome::answered) told.why = name(outcome);
   return told;
 }
-inline AttemptReport advice(Kind kind, unsigned status = 503) {
+inline AttemptReport hint(Kind kind, unsigned status = 503) {
   auto told = report(Outcome::agent_error, status);
-  told.advice.kind = kind;
+  told.hint.kind = kind;
   if (kind == Kind::overload || kind == Kind::throttled)
-    told.advice.overload = told.advice.retryable = true;
+    told.hint.overload = told.hint.retryable = true;
   return told;
 }
 inline AttemptReport at_generation(std::uint64_t generation) {
@@ -197,9 +197,9 @@ class ShardStory : public ::testing::Test {
   }
   void tell(std::string& said, const action::Wait& wait) {
     said += fmt::format("wait until {}ms", (*wait.until - t0) / 1ms);
-    if (!wait.seats.empty()) said += " for a seat at ";
-    for (const auto mirror : wait.seats) said += mirrors->name(mirror);
-    if (wait.news && wait.seats.empty()) said += " for news";
+    if (!wait.slots.empty()) said += " for a slot at ";
+    for (const auto mirror : wait.slots) said += mirrors->name(mirror);
+    if (wait.news && wait.slots.empty()) said += " for news";
   }
   void tell(std::string& said, const action::Finish&) {
     const auto& result = request->result();

@@ -23,12 +23,12 @@ struct Readiness : testing::Test {
 
 TEST_F(Readiness, NeedsOneMirrorOfEveryShardThatAnsweredAndIsNotDead) {  // HA-022
   EXPECT_FALSE(readiness(*topology, process, 0).first);
-  agent(1).vitals.answered = true;
-  agent(1).vitals.errors_in_a_row = 3;
+  agent(1).counters.answered = true;
+  agent(1).counters.errors_in_a_row = 3;
   EXPECT_TRUE(readiness(*topology, process, 0).first);
-  agent(1).vitals.errors_in_a_row = 4;
+  agent(1).counters.errors_in_a_row = 4;
   EXPECT_FALSE(readiness(*topology, process, 0).first);
-  agent(0).vitals.answered = true;
+  agent(0).counters.answered = true;
   EXPECT_TRUE(readiness(*topology, process, 0).first);
   process.draining = true;
   EXPECT_FALSE(readiness(*topology, process, 0).first);

@@ -244,7 +244,7 @@ TEST(Reload, AMirrorKeepsWhatIsKnownOfItWhenOthersComeAndGo) {
     before.mirror(0).tally.attempted(1);
     before.mirror(0).latency.add(0, now, std::chrono::milliseconds(1));
     before.mirror(1).latency.add(0, now, std::chrono::milliseconds(4));
-    before.mirror(0).took(0, now, std::chrono::milliseconds(1));
+    before.mirror(0).record_latency(0, now, std::chrono::milliseconds(1));
     before.shard->mirrors->refresh(now + kPeriod);
     ASSERT_NEAR(before.karma(0), 0.8, 0.001);
   }
@@ -328,29 +328,29 @@ TEST(Reload, AgentsKeepTheirStatisticsAsLongAsAnybodyNamesThem) {
   Built built;
   auto first = built.build(table("one", " agent = a:1:x\n agent = b:1:x"));
   const auto* a = first->agents[0].get();
-  first->agents[0]->vitals.errors_in_a_row = 7;
+  first->agents[0]->counters.errors_in_a_row = 7;
   const auto id = a->id;
   auto second = built.build(table("two", " agent = c:1|a:1:y"));
   EXPECT_EQ(second->agents[1].get(), a);
-  EXPECT_EQ(second->agents[1]->vitals.errors_in_a_row, 7u);
+  EXPECT_EQ(second->agents[1]->counters.errors_in_a_row, 7u);
   first.reset();
   second.reset();
   built.build(table("two", " agent = c:1:y"));  // nobody names it any more
   const auto again = built.build(table("two", " agent = a:1:y"));
-  EXPECT_EQ(again->agents[0]->vitals.errors_in_a_row, 0u);
+  EXPECT_EQ(again->agents[0]->counters.errors_in_a_row, 0u);
   EXPECT_NE(again->agents[0]->id, id);  // its pools are not those of before
 }
 
 TEST(Reload, OneWithProblemsLeavesWhatIsThere) {
   Built built;
   const auto before = built.build(table("t", " agent = a:1|b:1:x"));
-  before->agents[0]->vitals.errors_in_a_row = 3;
+  before->agents[0]->counters.errors_in_a_row = 3;
   EXPECT_EQ(built.build(table("t", " agent = a:1|b:1:x\n ha_strategy = nosuch")), nullptr);
   EXPECT_EQ(built.now, before);
   const auto after = built.build(table("t", " agent = a:1|b:1:x"));
   EXPECT_EQ(after->tables[0]->shards[0]->mirrors.get(),
             before->tables[0]->shards[0]->mirrors.get());
-  EXPECT_EQ(after->agents[0]->vitals.errors_in_a_row, 3u);
+  EXPECT_EQ(after->agents[0]->counters.errors_in_a_row, 3u);
 }
 
 }  // namespace

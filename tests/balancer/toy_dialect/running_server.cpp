@@ -26,7 +26,7 @@ BlockedSignals::~BlockedSignals() {
 RunningServer::RunningServer(const std::string& tables, Dialects known) {
   const auto path =
       dir_.file("karmad.conf", "searchd {\n listen = 127.0.0.1:0\n workers = 2\n}\n" + tables);
-  auto loaded = load(path, real_surroundings(), FileKind::regular, judge_with(known));
+  auto loaded = load(path, real_environment(), FileKind::regular, judge_with(known));
   for (const auto& problem : loaded.problems) ADD_FAILURE() << text(problem);
   if (!loaded.settings) return;
   // The log tells the port, on this thread.

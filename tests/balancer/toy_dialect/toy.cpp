@@ -98,8 +98,8 @@ class Ask final : public Toy {
  public:
   Ask() : Toy(true) {}
 
-  Subject subject(const ClientRequest& request) const override {
-    return request.body.starts_with("SELECT") ? Subject::search : Subject::exempt;
+  TicketClass ticket_class(const ClientRequest& request) const override {
+    return request.body.starts_with("SELECT") ? TicketClass::search : TicketClass::exempt;
   }
   std::expected<std::string, ClientError> statement(const ClientRequest& request) const override {
     return std::string(request.body);
@@ -107,16 +107,16 @@ class Ask final : public Toy {
 };
 
 constexpr std::array kEndpoints{
-    DialectEndpoint{"/toy/count", "POST", Subject::search,
+    DialectEndpoint{"/toy/count", "POST", TicketClass::search,
                     [](const DialectSettings&) -> std::unique_ptr<Dialect> {
                       return std::make_unique<Count>();
                     }},
-    DialectEndpoint{"/toy/add", "POST, PUT", Subject::update,
+    DialectEndpoint{"/toy/add", "POST, PUT", TicketClass::update,
                     [](const DialectSettings&) -> std::unique_ptr<Dialect> {
                       return std::make_unique<Toy>(false);
                     }},
     DialectEndpoint{
-        "/toy/ask", "POST", Subject::search,
+        "/toy/ask", "POST", TicketClass::search,
         [](const DialectSettings&) -> std::unique_ptr<Dialect> { return std::make_unique<Ask>(); },
         Statements::as_json},
 };

@@ -75,7 +75,7 @@ TEST_F(Helpers, LeaveOutWorkThatIsStoppedBeforeItBegan) {
   ask(
       stop, [&] { worked = true; }, end);
   EXPECT_EQ(pool.waiting(), 1U);
-  stop.request(Why::cancelled);
+  stop.request(StopReason::cancelled);
   EXPECT_EQ(end, End::withdrawn);  // at once
   EXPECT_EQ(pool.waiting(), 0U);
   release();
@@ -86,7 +86,7 @@ TEST_F(Helpers, LeaveOutWorkThatIsStoppedBeforeItBegan) {
 // What it reads belongs to who waits.
 TEST_F(Helpers, AreWaitedForOnceTheWorkHasBegun) {
   hold();
-  nobody.request(Why::cancelled);
+  nobody.request(StopReason::cancelled);
   loop.io.restart();
   loop.io.poll();
   EXPECT_FALSE(held);
@@ -96,7 +96,7 @@ TEST_F(Helpers, AreWaitedForOnceTheWorkHasBegun) {
 }
 
 TEST_F(Helpers, DoNothingForAStopThatWasRequestedBefore) {
-  nobody.request(Why::cancelled);
+  nobody.request(StopReason::cancelled);
   std::optional<End> end;
   ask(
       nobody, [] { ADD_FAILURE(); }, end);

@@ -136,7 +136,7 @@ TEST(ALookUp, OutlivesItsLoopWhenTheNameServerIsSlow) {
       into = result.has_value();
     }(loop, address, stop, found));
     ASSERT_TRUE(eventually([] { return SlowNameServer::asked == 1; }));
-    stop.request(Why::cancelled);
+    stop.request(StopReason::cancelled);
     EXPECT_EQ(found, false);
     loop.let_end();
     loop.run();
@@ -179,7 +179,7 @@ TEST_F(AnInbox, LeavesALookUpAloneThatNobodyWaitsFor) {
     const auto result = co_await resolve(on, of, by);
     into = result.has_value();
   }(loop, address, stop, found));
-  stop.request(Why::cancelled);
+  stop.request(StopReason::cancelled);
   EXPECT_EQ(found, false);
   loop.let_end();
   loop.run();

@@ -25,7 +25,7 @@ struct Crowd {
   std::vector<Micros> waits;
 
   Crowd(RateLimiter& limiter, unsigned size) {
-    std::vector<RateLimiter::Turn> turns;
+    std::vector<RateLimiter::Reservation> turns;
     for (unsigned i = 0; i < size; ++i) {
       auto turn = limiter.borrow(1, kStart);
       if (!turn) {

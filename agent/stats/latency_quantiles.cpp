@@ -1,0 +1,52 @@
+#include "agent/stats/latency_quantiles.hpp"
+
+#include <cassert>
+#include <numeric>
+
+namespace karmad {
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+std::optional<Micros> read(const std::atomic<std::int64_t>& micros) {
+  const auto value = micros.load(kRelaxed);
+  return value < 0 ? std::nullopt : std::optional(Micros{value});
+}
+
+}  // namespace
+
+void LatencyQuantiles::Counts::clear() noexcept {
+  for (auto& count : of_bucket) count.set(0);
+}
+
+void LatencyQuantiles::add(unsigned worker, TimePoint now, Micros took) noexcept {
+  assert(worker < cells_.size());
+  Cell& cell = cells_[worker];
+  if (auto* counts = cell.blocks.claim(cell.block_of_now.at(now, kBlock)))
+    counts->of_bucket[latency_bucket(took)].add(1);
+}
+
+RecentLatency LatencyQuantiles::over_recent(TimePoint now) const {
+  const auto current = block_of(now, kBlock);
+  std::array<std::uint64_t, kLatencyBuckets> sum{};
+  for (const auto& cell : cells_)
+    for (auto number = current - 1; number <= current; ++number)
+      if (const auto* counts = cell.blocks.find(number))
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts->of_bucket[i].get();
+  return {std::accumulate(sum.begin(), sum.end(), std::uint64_t{0}), quantile(sum, 0.95),
+          quantile(sum, 0.99)};
+}
+
+void PublishedLatency::set(const RecentLatency& recent) noexcept {
+  constexpr Micros kNone{-1};
+  samples_.store(recent.samples, kRelaxed);
+  p95_.store(recent.p95.value_or(kNone).count(), kRelaxed);
+  p99_.store(recent.p99.value_or(kNone).count(), kRelaxed);
+}
+
+RecentLatency PublishedLatency::get() const noexcept {
+  return {samples_.load(kRelaxed), read(p95_), read(p99_)};
+}
+
+}  // namespace karmad

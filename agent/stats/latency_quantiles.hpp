@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "agent/stats/latency_histogram.hpp"
+#include "agent/stats/period_ring.hpp"
+#include "agent/stats/single_writer.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// How long the recent answers of a mirror set took, whichever mirror gave them.
+struct RecentLatency {
+  std::uint64_t samples = 0;
+  std::optional<Micros> p95;  ///< empty without samples
+  std::optional<Micros> p99;
+  bool operator==(const RecentLatency&) const = default;
+};
+
+/// What a set's own quantiles are made of (CO-080): the last 30 to 60 s, long enough for a hundred
+/// answers of a small set, short enough to follow when all its mirrors become slower. 3 KiB per
+/// worker, on its own cache lines.
+class LatencyQuantiles {
+ public:
+  explicit LatencyQuantiles(unsigned workers) : cells_(workers) {}
+
+  /// Called by the worker of that index only; a few nanoseconds, allocates nothing.
+  void add(unsigned worker, TimePoint now, Micros took) noexcept;
+
+  /// Any thread. Over the current block and the one before it.
+  RecentLatency over_recent(TimePoint now) const;
+
+ private:
+  static constexpr Micros kBlock = std::chrono::seconds(30);
+  struct Counts {
+    std::array<SingleWriter<std::uint32_t>, kLatencyBuckets> of_bucket;
+    void clear() noexcept;
+  };
+  struct alignas(64) Cell {
+    BlockOfNow block_of_now;  // its owner's
+    PeriodRing<Counts, 2> blocks;
+  };
+
+  std::vector<Cell> cells_;
+};
+
+/// The last result of LatencyQuantiles, for readers on any thread. They may see numbers of two
+/// neighbouring results together, which does no harm.
+class PublishedLatency {
+ public:
+  void set(const RecentLatency& recent) noexcept;
+  RecentLatency get() const noexcept;
+
+ private:
+  std::atomic<std::uint64_t> samples_{0};
+  std::atomic<std::int64_t> p95_{-1};  // negative: none
+  std::atomic<std::int64_t> p99_{-1};
+};
+
+}  // namespace karmad

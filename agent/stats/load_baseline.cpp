@@ -1,0 +1,42 @@
+#include "agent/stats/load_baseline.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Micros kMemory = 60s;  // a burst of seconds stands out, the ramp of a morning does not
+constexpr Micros kSettled = 10s;
+
+}  // namespace
+
+std::uint32_t median_in_flight(std::span<std::uint32_t> in_flight) {
+  if (in_flight.empty()) return 0;
+  const auto median = in_flight.begin() + static_cast<std::ptrdiff_t>((in_flight.size() - 1) / 2);
+  std::nth_element(in_flight.begin(), median, in_flight.end());
+  return *median;
+}
+
+void LoadBaseline::add(TimePoint now, double load) {
+  if (!begun_) {
+    begun_ = last_ = now;
+    average_ = load;
+    return;
+  }
+  if (now <= last_) return;
+  const auto memory = std::min<Micros>(now - *begun_, kMemory);
+  const auto part =
+      static_cast<double>((now - last_).count()) / static_cast<double>(memory.count());
+  average_ += (load - average_) * std::min(part, 1.0);
+  last_ = now;
+}
+
+std::optional<double> LoadBaseline::average() const {
+  if (!begun_ || last_ - *begun_ < kSettled) return std::nullopt;
+  return average_;
+}
+
+}  // namespace karmad

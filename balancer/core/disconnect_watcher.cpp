@@ -1,0 +1,44 @@
+#include "balancer/core/disconnect_watcher.hpp"
+
+#include <sys/epoll.h>
+
+namespace karmad {
+
+DisconnectWatcher::DisconnectWatcher(Loop& loop)
+    : epoll_(loop.io.get_executor(), ::epoll_create1(EPOLL_CLOEXEC)) {}
+
+void DisconnectWatcher::watch(int socket, Stop& stop) {
+  epoll_event event{};
+  event.events = EPOLLRDHUP | EPOLLONESHOT;
+  event.data.ptr = &stop;
+  ++watched_;
+  ::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, socket, &event);
+  wait();
+}
+
+void DisconnectWatcher::forget(int socket) {
+  epoll_event unused{};
+  ::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, socket, &unused);
+  // A wait that is left outstanding would keep the loop from ending.
+  if (--watched_ == 0) epoll_.cancel();
+}
+
+void DisconnectWatcher::wait() {
+  if (waiting_ || watched_ == 0) return;
+  waiting_ = true;
+  epoll_.async_wait(asio::posix::descriptor_base::wait_read,
+                    [this](boost::system::error_code error) {
+                      waiting_ = false;
+                      if (!error) look();
+                      wait();
+                    });
+}
+
+/// One at a time: who is told goes on at once, and forgets himself.
+void DisconnectWatcher::look() {
+  epoll_event event{};
+  while (::epoll_wait(epoll_.native_handle(), &event, 1, 0) == 1)
+    static_cast<Stop*>(event.data.ptr)->request(StopReason::cancelled);
+}
+
+}  // namespace karmad

@@ -1,0 +1,136 @@
+#include "balancer/core/response_stream.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kPerPatience = 64 << 10;
+
+}  // namespace
+
+ResponseStream::ResponseStream(const Source& source, AgentSlot slot, AttemptResult& result)
+    : source_(source),
+      mirror_(source.set[source.number]),
+      slot_(std::move(slot)),
+      connection_(std::move(result.rest_on)),
+      left_(result.reply.left),
+      patience_(source.patience) {
+  result_.outcome = result.outcome;
+  result_.took = result.took;
+  result_.connect = result.connect;
+  result_.generation = result.generation;
+  result_.keep_connection = result.keep_connection;
+  result_.unasked = result.unasked;
+  result_.sent = true;
+  note_last(result.reply.body());
+}
+
+ResponseStream::~ResponseStream() {
+  if (connection_) connection_->close();
+  const auto now = Loop::now();
+  record(mirror_, source_.set.failure_floor(), source_.loop.index, now, result_);
+  const bool broken =
+      result_.outcome == Outcome::broken || result_.outcome == Outcome::closed_early;
+  if (source_.tracks_state && broken)  // SD-020
+    source_.set.on_error(source_.number,
+                         {.what = UseError::What::network,
+                          .generation = result_.generation,
+                          .why = std::move(result_.why)},
+                         now);
+  if (source_.breaker != nullptr)
+    source_.breaker->ended(source_.number, Operation::read, result_.outcome, now);
+}
+
+Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
+  // Between an agent and a client that are both fast nothing would ever wait.
+  if (source_.loop.turn.over()) co_await source_.loop.turn.next();
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPassedPiece));
+  // One byte more shows with the last read whether anything stands behind.
+  const auto room = most < left_ ? most : most + 1;
+  resize_for_reading(piece, room);
+  std::size_t have = 0;
+  while (have < most) {
+    auto got = connection_->read_now(piece.data() + have, room - have);
+    if (got.error == asio::error::would_block) {
+      if (have > 0) break;
+      got = co_await wait(piece.data(), room, stop);
+    }
+    if (got.error) co_return read_failed(got.error, stop.why());
+    have += got.size;
+  }
+  const bool extra = have > most;
+  have = std::min(have, most);
+  piece.resize(have);
+  left_ -= have;
+  since_ += have;
+  if (since_ >= kPerPatience) {
+    since_ = 0;
+    patience_ = source_.patience;
+  }
+  note_last(piece);
+  if (left_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
+    co_return fail(Outcome::wrong_reply, "its long answer does not end as JSON must");
+  if (left_ > 0) co_return true;
+  release(extra ? Stream::Unasked::bytes : connection_->behind());
+  slot_.reset();
+  co_return true;
+}
+
+/// Gives the connection back, behind whose reply this stood.
+void ResponseStream::release(Stream::Unasked behind) {
+  const auto connection = std::exchange(connection_, {});
+  if (behind == Stream::Unasked::bytes) {
+    result_.unasked = true;
+    source_.pool.unasked();
+  }
+  if (result_.keep_connection && behind == Stream::Unasked::nothing) {
+    source_.pool.give(connection);
+  } else {
+    connection->close();
+  }
+}
+
+/// Waits until something comes, for as long as the mirror may still take for it.
+Task<Stream::Read> ResponseStream::wait(char* into, std::size_t room, Stop& stop) {
+  const Stop::Guard guard(stop, connection_.get(),
+                          [](void* whom) { static_cast<Connection*>(whom)->close(); });
+  if (stop.requested()) co_return Stream::Read{asio::error::operation_aborted, 0};
+  const auto began = Loop::now();
+  stop.arm(began + patience_, StopReason::query_timeout);
+  connection_->start_read(into, room);
+  const auto got = co_await connection_->read();
+  stop.disarm();
+  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
+  patience_ = std::max(Micros{0}, patience_ - took);
+  co_return got;
+}
+
+void ResponseStream::note_last(std::string_view piece) {
+  const auto at = piece.find_last_not_of(kJsonSpace);
+  if (at != piece.npos) last_ = piece[at];
+}
+
+bool ResponseStream::fail(Outcome outcome, std::string why) {
+  result_.outcome = outcome;
+  result_.why = std::move(why);
+  return false;
+}
+
+bool ResponseStream::read_failed(const error_code& error, StopReason why) {
+  if (why == StopReason::query_timeout) {
+    slot_->dropped();
+    return fail(Outcome::query_timeout, "the rest of its long answer did not come in time");
+  }
+  if (why != StopReason::none) {
+    result_.why = "cancelled";  // the client left; the mirror did nothing wrong
+    return false;
+  }
+  if (error == asio::error::eof)
+    return fail(Outcome::closed_early, "closed the connection within its long answer");
+  return fail(Outcome::broken, error.message());
+}
+
+}  // namespace karmad

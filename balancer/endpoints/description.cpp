@@ -1,0 +1,62 @@
+#include "balancer/endpoints/description.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/ping_kinds/ping_kinds.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::string_view kTable = "table=";
+
+bool names_unknown_table(const Topology& topology, std::string_view parameters) {
+  return parameters.starts_with(kTable) &&
+         topology.find(parameters.substr(kTable.size())) == nullptr;
+}
+
+/// The table whose only mirror karmad stands in front of; none if it is not a side-car.
+const Table* only_one(const Topology& topology, std::string_view parameters) {
+  const Table* table = nullptr;
+  if (parameters.starts_with(kTable)) {
+    table = topology.find(parameters.substr(kTable.size()));
+  } else if (topology.tables.size() == 1) {
+    table = topology.tables.front().get();
+  }
+  const bool alone =
+      table != nullptr && table->shards.size() == 1 && table->shards.front()->mirrors->size() == 1;
+  return alone ? table : nullptr;
+}
+
+}  // namespace
+
+Answer describe_balancer(Query& query) {
+  if (names_unknown_table(*query.topology, query.request.query))
+    return refusal(404, "no such table; SHOW TABLES lists those there are");
+  Description description;
+  if (const auto* table = only_one(*query.topology, query.request.query)) {
+    const auto& shard = *table->shards.front();
+    const auto& view = *shard.mirrors->view(query.worker.loop.index);
+    if (shard.pings.kind != nullptr) {
+      const auto& mirror = view.mirrors.front();
+      description = mirror.told;
+      description.role = view.picture.mirrors.front().role;
+      description.tags = view.picture.mirrors.front().tags;
+      description.why = mirror.why;
+      description.me.reset();  // its own address; ours is what the other karmad knows
+      if (description.role == Role::unknown) {
+        Answer answer =
+            refusal(503, fmt::format("the only mirror is not reachable: {}", mirror.why));
+        return answer;
+      }
+    }
+  }
+  if (query.worker.process.draining.load(std::memory_order_relaxed)) {
+    description.role = Role::other;
+    description.why = "draining";
+  }
+  Answer answer;
+  answer.body = text(description);
+  return answer;
+}
+
+}  // namespace karmad

@@ -1,0 +1,356 @@
+#include "balancer/search/scatter_gather.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balancer/admission/request_gate.hpp"
+#include "balancer/core/long_work.hpp"
+#include "balancer/search/blackhole.hpp"
+#include "balancer/shard/complaints.hpp"
+#include "balancer/shard/shard_driver.hpp"
+
+namespace karmad {
+namespace {
+
+/// One query over the shards of its table, from the first attempt to the answer.
+class Dispatch {
+ public:
+  Dispatch(Query& query, const Table& table, const Dialect& dialect)
+      : query_(query),
+        selection_(query.preference, table, query.topology->settings,
+                   query.parsed.read ? Operation::read : Operation::write),
+        shard_query_{table, dialect, query.parsed, nullptr, selection_} {}
+
+  bool is_long_to_plan() const {
+    return shard_query_.table.shards.size() > 1 && is_long_work(query_, query_.request.body.size());
+  }
+  /// Plans a long request before prepare() would; an answer when that is not to be.
+  Task<std::optional<Answer>> plan_aside() {
+    auto plan = [this] { planned_ = fan_out(); };
+    const auto end = co_await run_aside(query_, plan);
+    if (end == HelperPool::End::done) co_return std::nullopt;
+    co_return without_long_work(query_, end, Count::bad_requests);
+  }
+
+  /// Everything before a mirror is asked; an answer when that is not to be.
+  std::optional<Answer> prepare() {
+    if (!query_.former) query_.worker.counters.add(Count::queries);
+    query_.trace.table = shard_query_.table.name;
+    const auto& shards = shard_query_.table.shards;
+    if (shards.size() > 1) {
+      auto plan = planned_ ? *std::move(planned_) : fan_out();
+      if (!plan) {
+        query_.worker.counters.add(Count::bad_requests);
+        return error(plan.error().status, plan.error().reason);
+      }
+      plan_ = *std::move(plan);
+      shard_query_.plan = plan_.get();
+      if (!query_.former) query_.worker.counters.add(Count::dist_queries);
+    }
+    if (!query_.former && !shard_query_.parsed.follow_up)
+      send_to_blackholes(query_, shard_query_.table, shard_query_.dialect, shard_query_.parsed);
+    if (shards.size() == 1) {
+      parts_ = {&only_, 1};
+    } else {
+      several_ = Parts(shards.size());
+      parts_ = several_;
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      parts_[i].emplace(query_, shard_query_, *shards[i], static_cast<unsigned>(i + 1));
+    return std::nullopt;
+  }
+
+  /// The part of a query to one shard; null: there are several.
+  ShardDriver* only_part() { return only_ ? &*only_ : nullptr; }
+
+  Task<void> ask_all() {
+    std::size_t running = parts_.size();
+    AsyncEvent all_done;
+    for (auto& part : parts_) spawn(ask_one(*part, running, all_done));
+    if (running > 0) co_await all_done;
+  }
+
+  /// A shard moved, and not all parts have an answer.
+  bool is_to_be_planned_anew() const {
+    return query_.plan_anew && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
+  }
+
+  /// What the client is told, once all have ended; false: the answers are yet to be merged.
+  bool without_merge(Answer& answer) {
+    if (query_.client_left || query_.memory_denied()) return true;
+    if (!query_.complaints.empty()) compare_shards();
+    if (auto* part = refusing_part()) {
+      pass_on(*part, answer);
+    } else if (const auto* refused = whole_refusal()) {
+      query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
+                                                        : Count::queries_failed);
+      answer = answer_with(*refused);
+    } else if (plan_) {
+      return false;
+    } else {
+      single(answer);
+    }
+    return true;
+  }
+
+  void settle_all() {
+    if (!query_.complaints.empty()) give_up_complaints(query_, shard_query_);
+    for (auto& part : parts_) part->settle();
+  }
+
+  Task<Answer> merged() {
+    for (;;) {
+      const auto missing = std::ranges::count_if(parts_, std::not_fn(is_answered));
+      const bool timed_out = std::ranges::any_of(
+          parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
+      if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
+      if (missing > 0 && !may_be_partial())
+        co_return failed(timed_out ? 504 : 503,
+                         fmt::format("partial results are denied and {} of {} shards have no "
+                                     "answer: {}",
+                                     missing, parts_.size(), reasons()));
+      std::vector<ShardReply> replies;
+      replies.reserve(parts_.size());
+      std::size_t size = 0;
+      for (auto& part : parts_) {
+        replies.push_back({part->answered() ? part->reply().body() : std::string_view()});
+        size += replies.back().body.size();
+      }
+      Answer answer;
+      answer.content_type = shard_query_.table.dialect.content_type;
+      const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
+      if (!room) co_return answer;
+      const auto warning = missing > 0 ? reasons() : std::string();
+      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
+                             .timed_out = timed_out,
+                             .warning = warning};
+      std::optional<FanOut::BadReply> bad;
+      auto merge = [&] {
+        bad = plan_->merge(replies, notes, answer.body);
+        drop_spare_room(answer.body);
+      };
+      if (is_long_to_merge(replies)) {
+        const auto end = co_await run_aside(query_, merge);
+        if (query_.client_left) co_return Answer{};
+        if (end != HelperPool::End::done)
+          co_return without_long_work(query_, end, Count::queries_failed);
+      } else {
+        answer.body = query_.worker.loop.buffers.take();
+        merge();
+      }
+      answer.memory.charge(query_.memory, answer.body.capacity());
+      if (!bad) {
+        if (missing > 0) {
+          query_.worker.counters.add(Count::answers_partial);
+          query_.trace.partial = true;
+        }
+        co_return answer;
+      }
+      // Found only now that it is broken: the shard gets another chance on another mirror.
+      auto& part = *parts_[bad->shard];
+      part.reject(bad->reason);
+      while (auto step = part.next()) co_await *std::move(step);
+      if (query_.client_left) co_return Answer{};
+      if (part.outcome() == Outcome::client_mistake) {
+        pass_on(part, answer);
+        co_return answer;
+      }
+    }
+  }
+
+ private:
+  using Part = std::optional<ShardDriver>;  // filled by prepare()
+  using Parts = std::vector<Part>;
+  using Planned = std::expected<std::unique_ptr<FanOut>, ClientError>;
+  Planned fan_out() const {
+    return shard_query_.dialect.fan_out(query_.request, shard_query_.parsed,
+                                        shard_query_.table.shards.size());
+  }
+
+  bool is_long_to_merge(std::span<const ShardReply> replies) const {
+    std::size_t bytes = 0;
+    for (const auto& reply : replies) bytes += reply.body.size();
+    return is_long_work(query_, bytes, plan_->merge_weight());
+  }
+
+  static bool is_answered(const Part& part) { return part->answered(); }
+
+  Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
+    while (auto step = part.next()) co_await *std::move(step);
+    if (part.outcome() == Outcome::client_mistake && !refused_) {
+      refused_ = true;
+      query_.stop();  // any other mirror would refuse it, too
+    }
+    if (query_.plan_anew && !part.answered())
+      for (auto& other : parts_) other->cancel();
+    if (--running == 0) all_done.notify();
+  }
+
+  /// Why no shard at all, or not this query, can be asked; a shard whose mirrors do not
+  /// suit, or are all full where an answer may be partial, is missing like one that fails.
+  const Refusal* whole_refusal() const {
+    const Refusal* found = nullptr;
+    std::size_t refused = 0;
+    for (const auto& part : parts_) {
+      const auto& why = part->result().refused;
+      if (!why) continue;
+      ++refused;
+      if (found == nullptr || why->status < found->status) found = &*why;
+    }
+    if (refused == parts_.size() || found == nullptr) return found;
+    const bool missing = found->overloaded && may_be_partial();
+    return found->status < 500 && !missing ? found : nullptr;
+  }
+
+  /// No shard can answer, and mirrors of several shards say the same: it is the client's mistake.
+  /// A shard that answers shows that it is not.
+  void compare_shards() {
+    if (std::ranges::any_of(parts_, is_answered)) {
+      for (const auto& part : parts_) refute_complaints(query_, shard_query_, part->shard());
+      return;
+    }
+    const auto found = std::ranges::find_if(parts_, [this](const Part& part) {
+      const auto& result = part->result();
+      return result.outcome == Outcome::agent_error && result.mirror &&
+             is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror);
+    });
+    if (found != parts_.end()) (*found)->take_as_mistake();
+  }
+
+  bool may_be_partial() const {
+    return query_.partial_results.value_or(shard_query_.table.partial_results) ==
+           PartialResults::allow;
+  }
+
+  ShardDriver* refusing_part() {
+    const auto found = std::ranges::find_if(
+        parts_, [](const Part& part) { return part->outcome() == Outcome::client_mistake; });
+    return found == parts_.end() ? nullptr : &**found;
+  }
+
+  void pass_on(ShardDriver& part, Answer& answer) {
+    if (part.outcome() == Outcome::client_mistake)
+      query_.worker.counters.add(Count::client_mistakes);
+    answer.status = part.reply().status;
+    answer.reply = std::move(part.reply());
+    answer.rest = std::move(part.rest());
+    if (!answer.rest) write_for_client(*answer.reply);
+    answer.content_type = answer.reply->content_type();
+    answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
+  }
+
+  /// Says in the client's words what the mirror said in its own.
+  void write_for_client(Reply& reply) {
+    const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
+    if (!body) return;
+    reply.bytes.replace(reply.head_size, std::string::npos, *body);
+    reply.memory.charge(query_.memory, reply.bytes.capacity());
+  }
+
+  void single(Answer& answer) {
+    auto& part = *parts_.front();
+    const auto& result = part.result();
+    // The client of an unknown server gets its own answer, also when that is a 503.
+    const bool own_words =
+        result.status_override == 0 || result.status_override == part.reply().status;
+    if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
+                            part.outcome() == Outcome::agent_error && own_words))
+      return pass_on(part, answer);
+    answer = no_answer(result.timed_out);
+  }
+
+  /// Overload that was not waited out is passed on as such, for the client to come back later
+  /// (BP-013, BP-025).
+  Answer no_answer(bool timed_out) {
+    const auto overloaded = std::ranges::find_if(parts_, [](const Part& part) {
+      const auto& result = part->result();
+      if (result.refused) return result.refused->overloaded;
+      return result.outcome == Outcome::agent_error && result.hint.overload &&
+             result.hint.retryable;
+    });
+    if (overloaded == parts_.end()) {
+      const auto told = std::ranges::find_if(parts_, [](const Part& part) {
+        return !part->answered() && part->result().status_override != 0;
+      });
+      if (told != parts_.end()) return failed((*told)->result().status_override, reasons());
+      return failed(timed_out ? 504 : 502, reasons());
+    }
+    auto answer = failed(429, reasons());
+    const auto delay = (*overloaded)->result().hint.delay.value_or(Micros(1s));
+    answer.overloaded = true;
+    answer.retry_after = static_cast<unsigned>(
+        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
+    return answer;
+  }
+
+  Answer failed(int status, std::string_view reason) {
+    query_.worker.counters.add(Count::queries_failed);
+    return error(status, reason);
+  }
+
+  Answer error(int status, std::string_view reason) {
+    Answer answer;
+    answer.status = status;
+    answer.content_type = shard_query_.table.dialect.content_type;
+    shard_query_.dialect.refuse(status, reason, answer.body);
+    return answer;
+  }
+
+  /// Every shard without an answer, every mirror that was tried, and why.
+  std::string reasons() const {
+    std::string text;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto& part = *parts_[i];
+      if (part.answered()) continue;
+      if (!text.empty()) text += ";\n";
+      fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", shard_query_.table.name,
+                     i + 1);
+      if (const auto& refused = part.result().refused) {
+        text += refused->reason;
+      } else {
+        part.append_failed(text);
+      }
+    }
+    return text;
+  }
+
+  Query& query_;
+  Selection selection_;
+  ShardQuery shard_query_;
+  std::optional<Planned> planned_;  ///< ahead of prepare(), where that takes long
+  std::unique_ptr<FanOut> plan_;
+  Part only_;  ///< the common case needs no memory of its own
+  Parts several_;
+  std::span<Part> parts_;
+  bool refused_ = false;
+};
+
+}  // namespace
+
+Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dialect) {
+  if (!query.former)  // else it was let in already
+    if (const auto over = over_rate(query.worker, *query.topology, table))
+      co_return too_many_requests(query.worker, *over);
+  Dispatch run(query, table, dialect);
+  if (run.is_long_to_plan()) {
+    auto refused = co_await run.plan_aside();
+    if (refused) co_return *std::move(refused);
+  }
+  if (auto refused = run.prepare()) co_return *std::move(refused);
+  if (auto* part = run.only_part()) {
+    while (auto step = part->next()) co_await *std::move(step);
+  } else {
+    co_await run.ask_all();
+  }
+  if (run.is_to_be_planned_anew()) {
+    run.settle_all();
+    co_return co_await query.answer_anew(query, scatter_gather);
+  }
+  auto& answer = co_yield InPlace{};
+  if (!run.without_merge(answer)) answer = co_await run.merged();
+  run.settle_all();
+  co_return InPlace{};
+}
+
+}  // namespace karmad
