@@ -1,17 +1,24 @@
 #pragma once
 
+#include <array>
+
 #include "agent/ping_kinds/ping_kind.hpp"
 
-/// The kinds one by one; `ping_kind` finds them by name.
 namespace karmad {
 
+// Each kind is a file of this folder. A further one is declared and listed here.
+PingKind http_ping();
 PingKind native_ping();
 PingKind manticore_ping();
-/// Elasticsearch and OpenSearch answer alike.
-PingKind elasticsearch_ping(std::string_view name);
+PingKind elasticsearch_ping();
+PingKind opensearch_ping();
 PingKind solr_ping();
 
-/// What a status without a meaning of its own says.
+/// Every kind of ping, in the order in which messages name them.
+inline constexpr std::array kPingKinds{http_ping,          native_ping,     manticore_ping,
+                                       elasticsearch_ping, opensearch_ping, solr_ping};
+
+/// Describes an answer that has a status without a meaning of its own.
 std::string answered_with(int status);
 inline bool is_success(int status) {
   return status / 100 == 2;
