@@ -8,8 +8,10 @@
 
 namespace karmad {
 
+/// Parameters of all strategies; each reads its own.
 struct StrategySettings {
   unsigned tolerated_errors = 3;  ///< errors in a row before a mirror is dead (HA-022)
+  bool operator==(const StrategySettings&) const = default;
 };
 
 /// The strategy of that name (HA-002), for one mirror set; nullptr when there is none.
