@@ -68,8 +68,8 @@ struct Effects {
 
 /// What is known of one mirror besides its facts in the picture.
 struct MirrorState {
-  Description told;  ///< the last description, whatever happened since
-  std::string why;   ///< why it is unknown or does not serve; empty when all is well
+  Description description;  ///< the last description, whatever happened since
+  std::string why;          ///< why it is unknown or does not serve; empty when all is well
   RoundTrips trips;
   std::uint64_t generation = 0;        ///< of its connections (SD-024)
   std::optional<VersionMark> version;  ///< of the last word, answer or error (SD-015)
@@ -92,7 +92,7 @@ class SetState {
   SetState(SetSettings settings, std::vector<Member> members);
 
   /// A ping was answered (SD-009, SD-014 … SD-016). `trip`: its round trip.
-  Effects answered(std::size_t mirror, Description told, Micros trip, TimePoint now);
+  Effects answered(std::size_t mirror, Description description, Micros trip, TimePoint now);
   /// A ping failed (SD-008). Asks for one more ping at once when the mirror was known until now and
   /// the network is to blame.
   Effects failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);
