@@ -23,13 +23,10 @@ constexpr std::string_view kOwnMethods = "GET, HEAD";
 /// What is not here may be served by a dialect, or be the route of a table; else it is unknown. `/`
 /// gives way to a route.
 constexpr std::array kOwnEndpoints{
-    OwnEndpoint{"/", answer_banner},
-    OwnEndpoint{"/healthz", answer_healthy},
-    OwnEndpoint{"/readyz", answer_ready},
-    OwnEndpoint{"/agents", answer_agents},
-    OwnEndpoint{"/hello", answer_hello},
-    OwnEndpoint{"/status", answer_status},
-    OwnEndpoint{"/admission", answer_admission},
+    OwnEndpoint{"/", answer_banner},         OwnEndpoint{"/healthz", answer_healthy},
+    OwnEndpoint{"/readyz", answer_ready},    OwnEndpoint{"/agents", answer_agents},
+    OwnEndpoint{"/hello", answer_hello},     OwnEndpoint{"/status", answer_status},
+    OwnEndpoint{"/metrics", answer_metrics}, OwnEndpoint{"/admission", answer_admission},
 };
 
 /// The endpoint of that path. Asked several times for each request.

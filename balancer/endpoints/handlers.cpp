@@ -137,6 +137,10 @@ Task<Answer> answer_status(Query& query) {
   return status_answer(query);
 }
 
+Task<Answer> answer_metrics(Query& query) {
+  return metrics_answer(query);
+}
+
 Task<Answer> answer_admission(Query& query) {
   Answer told;
   append_admission_json(told.body, query.worker, rate_texts(query.worker));

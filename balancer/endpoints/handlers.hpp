@@ -16,6 +16,7 @@ Task<Answer> answer_ready(Query& query);
 Task<Answer> answer_agents(Query& query);
 Task<Answer> answer_hello(Query& query);
 Task<Answer> answer_status(Query& query);
+Task<Answer> answer_metrics(Query& query);
 Task<Answer> answer_admission(Query& query);
 
 /// Answers what a dialect serves; `scatter` puts what is a query to the shards of its table.

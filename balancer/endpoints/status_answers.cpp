@@ -4,6 +4,7 @@
 #include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"
+#include "balancer/status/metrics.hpp"
 #include "balancer/status/render.hpp"
 #include "balancer/status/status_json.hpp"
 
@@ -45,6 +46,15 @@ Task<Answer> status_answer(Query& query) {
     Answer told;
     append_status_json(told.body, snapshot);
     return told;
+  });
+}
+
+Task<Answer> metrics_answer(Query& query) {
+  return written(query, [](const Snapshot& snapshot) {
+    Answer answer;
+    answer.content_type = kMetricsType;
+    append_metrics(answer.body, snapshot);
+    return answer;
   });
 }
 

@@ -11,6 +11,7 @@ enum class StatusForm : std::uint8_t { raw, text };
 /// thread writes the answer.
 Task<Answer> agents_answer(Query& query);
 Task<Answer> status_answer(Query& query);
+Task<Answer> metrics_answer(Query& query);
 Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form);
 
 }  // namespace karmad

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "balancer/status/snapshot.hpp"
 
 namespace karmad {
+
+/// The media type of the Prometheus text format.
+inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Appends every number of the snapshot in the Prometheus text format, sorted by name. Names begin
 /// with `karmad_`; times are in seconds, counters end in `_total`; what was not measured is left

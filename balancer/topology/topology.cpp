@@ -33,6 +33,7 @@ void Topology::apply_limits() const {
 }
 
 bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {
+  if (a == b) return false;  // as most clients write it
   return std::ranges::lexicographical_compare(
       a, b, [](char x, char y) { return wire::lower(x) < wire::lower(y); });
 }
@@ -56,16 +57,15 @@ const Table* Topology::route(std::string_view path) const {
 void Topology::serve(Dialects dialects, const DialectSettings& with) {
   for (const auto* kind : dialects)
     for (const auto& endpoint : kind->endpoints) {
-      const auto [at, is_new] =
-          served_.try_emplace(endpoint.path, *kind, endpoint, endpoint.make(with));
-      assert(is_new && "two dialects with the same path");
-      (void)at, (void)is_new;
+      assert(served(endpoint.path) == nullptr && "two dialects with the same path");
+      served_.push_back({*kind, endpoint, endpoint.make(with)});
     }
 }
 
 const ServedPath* Topology::served(std::string_view path) const {
-  const auto found = served_.find(path);
-  return found == served_.end() ? nullptr : &found->second;
+  const auto found =
+      std::ranges::find(served_, path, [](const ServedPath& each) { return each.endpoint.path; });
+  return found == served_.end() ? nullptr : &*found;
 }
 
 }  // namespace karmad

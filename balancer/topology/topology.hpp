@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -137,7 +136,7 @@ class Topology {
   };
   std::map<std::string, const Table*, NameLess> by_name_;
   std::vector<const Table*> routes_;  ///< longest first
-  boost::unordered_flat_map<std::string_view, ServedPath> served_;
+  std::vector<ServedPath> served_;    ///< so few that looking at each takes less than a hash
 };
 
 }  // namespace karmad

@@ -164,7 +164,8 @@ TEST_F(Rates, RequestsOverTheRateAreToldWhenToComeBack) {  // AC-050, AC-054, BP
   EXPECT_GT(seconds, 1000);
   EXPECT_FALSE(answer->fields.contains("connection")) << "its body was small: it stays";
   // What karmad says of itself it says at any rate (AC-053), and exempt clients pass.
-  for (const auto* path : {"/healthz", "/readyz", "/agents", "/hello", "/status", "/admission"})
+  for (const auto* path :
+       {"/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics", "/admission"})
     EXPECT_EQ(status_of(*client, path), 200) << path;
   const auto exempt = client_at(master, "127.0.0.2");
   for (int i = 0; i < 5; ++i) EXPECT_EQ(search_by(*exempt), 200);

@@ -132,7 +132,7 @@ TEST(Tickets, WhatTellsAboutKarmadNeedsNone) {  // AC-005, AC-062
   EXPECT_EQ(master.find().status, 429);
   EXPECT_EQ(insert(master).status, 429);
   for (const auto* path :
-       {"/", "/healthz", "/readyz", "/agents", "/hello", "/status", "/admission"}) {
+       {"/", "/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics", "/admission"}) {
     const auto status = get(master.port(), path).status;
     EXPECT_TRUE(status == 200 || status == 503) << path << ' ' << status;
   }

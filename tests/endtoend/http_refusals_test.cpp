@@ -248,7 +248,7 @@ TEST_F(Refusals, OptionsTellsTheMethodsOfAPath) {  // RFC 9110 section 9.3.7
 
 TEST_F(Refusals, AnswersAboutKarmadDoNotReadWhatIsSaidOfMirrors) {
   HttpClient client(master.port());
-  for (const auto* path : {"/healthz", "/agents", "/status", "/hello", "/admission"})
+  for (const auto* path : {"/healthz", "/agents", "/status", "/metrics", "/hello", "/admission"})
     EXPECT_EQ(client
                   .request("GET", std::string(path) + "?read_preference=nonsense", {},
                            "X-Read-Preference: nonsense\r\nX-Hedge: x\r\nX-Partial-Results: y\r\n")

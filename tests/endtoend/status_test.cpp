@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 
@@ -47,6 +49,30 @@ TEST(Status, ElevenRefusedConnectionsShowAsElevenEverywhere) {
     EXPECT_EQ(master.number(mirror + what), 11) << what;
   EXPECT_EQ(master.word(mirror + "state"), "dead");
   EXPECT_EQ(master.word(mirror + "last_error"), "Connection refused");
+}
+
+TEST(Status, MetricsAreWhatPrometheusReads) {
+  const ClosedPort refused;
+  const Master master("ha_ping_interval = 0", table("t", refused.address()));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(query("t")).status, 502);
+  HttpClient client(master.port());
+  const auto answer = client.request("GET", "/metrics");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->fields.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  for (const auto* line : {"\nkarmad_queries_total 3\n", "\nkarmad_connections_open 1\n"})
+    EXPECT_NE(answer->body.find(line), std::string::npos) << line << answer->body;
+  EXPECT_NE(answer->body.find(fmt::format("karmad_mirror_connect_failures_total{{table=\"t\",shard="
+                                          "\"1\",mirror=\"1\",agent=\"{}\"}} 3\n",
+                                          refused.address())),
+            std::string::npos)
+      << answer->body;
+  if (std::system("command -v promtool >/dev/null") != 0)
+    GTEST_SKIP() << "promtool (Debian's package prometheus) is not here";
+  auto* lint = ::popen("promtool check metrics 2>&1", "w");
+  ASSERT_NE(lint, nullptr);
+  std::fwrite(answer->body.data(), 1, answer->body.size(), lint);
+  EXPECT_EQ(::pclose(lint), 0) << answer->body;
 }
 
 constexpr const char* kCounters[] = {
