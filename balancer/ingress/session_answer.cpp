@@ -118,12 +118,9 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
     extra[extras++] = {kRetryAfter, {seconds.data(), end}};
   }
   if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
-  ResponseHead* passed_on = nullptr;
-  if (answer.pass_fields) {
+  const Head* passed_on = nullptr;
+  if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
-    if (!parse_response_head(answer.reply->head(), {64 << 10, kMaxFields}, false, *passed_on))
-      passed_on = nullptr;
-  }
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
