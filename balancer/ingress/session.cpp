@@ -250,7 +250,7 @@ Task<bool> Session::serve() {
     if (refused && refused->ends_connection) {
       in.give_back();
       memory.release();
-      co_return co_await end_with(std::move(refused->answer));
+      co_return co_await end_with(refused->answer);
     }
     if (!whole) {
       const bool complete = co_await read_body(*in, head, chunks, body);
@@ -262,7 +262,7 @@ Task<bool> Session::serve() {
     if (refused) {
       phase_ = Phase::answering;
       goes_on = stays(&head);
-      const bool sent = co_await send_answer(std::move(refused->answer), &head);
+      const bool sent = co_await send_answer(refused->answer, &head);
       if (!sent) co_return false;
     } else {
       prepare_answer(in->size() > size);

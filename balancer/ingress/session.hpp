@@ -82,10 +82,10 @@ class Session final : public Stream, public Client {
   Task<bool> send_rest(Outgoing out);
   Task<bool> send_now(Outgoing out);
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
-  Task<bool> send_answer(Answer answer, const RequestHead* head);
+  Task<bool> send_answer(const Answer& answer, const RequestHead* head);
   Outgoing write_answer(const Answer& answer, const RequestHead* head);
   Task<bool> refuse(int status, std::string_view reason);
-  Task<bool> end_with(Answer answer);
+  Task<bool> end_with(const Answer& answer);
   void note_head();
   Task<void> linger();
 

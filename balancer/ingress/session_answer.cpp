@@ -88,7 +88,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   co_return true;
 }
 
-Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
+Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
   auto outgoing = write_answer(answer, head);
   within_answer_ = true;
   const auto error = co_await send(outgoing);
@@ -153,8 +153,8 @@ Task<bool> Session::refuse(int status, std::string_view reason) {
 }
 
 /// Answers and ends the connection.
-Task<bool> Session::end_with(Answer answer) {
-  co_await send_answer(std::move(answer), nullptr);
+Task<bool> Session::end_with(const Answer& answer) {
+  co_await send_answer(answer, nullptr);
   if (open()) co_await linger();
   co_return false;
 }

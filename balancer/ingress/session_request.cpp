@@ -1,5 +1,6 @@
 // How a session reads a request.
 #include <algorithm>
+#include <utility>
 
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"

@@ -6,6 +6,7 @@
 
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/admitted.hpp"
 #include "balancer/pipeline/route.hpp"
 #include "balancer/pipeline/ticket_gate.hpp"
