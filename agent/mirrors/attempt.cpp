@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "agent/json/equals_literal.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 
 namespace karmad {

@@ -1,7 +1,5 @@
 #include "agent/mirrors/error_hint.hpp"
 
-#include <rapidjson/document.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,7 +18,6 @@ using Json = rapidjson::Value;
 using Kind = ErrorHint::Kind;
 using WallTime = std::chrono::system_clock::time_point;
 
-constexpr std::size_t kLongestBody = std::size_t{64} * 1024;
 constexpr std::size_t kLongestPlainText = 1024;
 constexpr unsigned kMostElements = 16;  // of a list in the body
 constexpr Micros kLongestDelay = 24h;
@@ -149,18 +146,17 @@ struct Said {
   }
 };
 
-Said said_in(std::string_view body) {
+Said said_in(const ErrorBody& body) {
   Said said;
-  const auto start = body.find_first_not_of(" \t\r\n");
-  if (start == body.npos || body.size() > kLongestBody) return said;
-  if (body[start] != '{') {
-    said.refused = says_maxed_out(body.substr(start, kLongestPlainText));
+  const auto text = body.text();
+  const auto start = text.find_first_not_of(" \t\r\n");
+  if (start == text.npos || text.size() > ErrorBody::kLongest) return said;
+  if (text[start] != '{') {
+    said.refused = says_maxed_out(text.substr(start, kLongestPlainText));
     return said;
   }
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
-  if (document.HasParseError()) return said;
-  const Json* top = &document;
+  const Json* top = body.object();
+  if (top == nullptr) return said;
   said.object(member_of(top, "error"));
   said.object(top);
   return said;
@@ -188,7 +184,7 @@ Kind kind_of(int status, const ErrorHint& hint, const Said& said) {
 
 }  // namespace
 
-ErrorHint error_hint(int status, const Head& head, std::string_view body, WallTime now) {
+ErrorHint error_hint(int status, const Head& head, const ErrorBody& body, WallTime now) {
   if (status < 400) return {};
   auto said = said_in(body);
   for (const auto& field : head.all())

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/mirrors/error_body.hpp"
 #include "agent/transport/http/http_head.hpp"
 #include "strategies/time.hpp"
 
@@ -47,7 +48,7 @@ struct ErrorHint {
 ///
 /// The body may be anything; it is looked at as JSON up to 64 KB. Nothing is said about answers
 /// that are no errors (below 400), nor is their body looked at. `now` is for dates.
-ErrorHint error_hint(int status, const Head& head, std::string_view body,
+ErrorHint error_hint(int status, const Head& head, const ErrorBody& body,
                      std::chrono::system_clock::time_point now);
 
 std::string_view name(ErrorHint::Kind kind);

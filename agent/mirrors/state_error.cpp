@@ -1,7 +1,6 @@
 #include "agent/mirrors/state_error.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include <iterator>
 
@@ -13,8 +12,6 @@ namespace {
 
 using Json = rapidjson::Value;
 using What = UseError::What;
-
-constexpr std::size_t kLongestBody = std::size_t{64} * 1024;
 
 std::optional<What> meant_by(std::int64_t code) {
   switch (code) {
@@ -102,14 +99,9 @@ bool tells_of_effects(const Json* object) {
 
 }  // namespace
 
-std::optional<UseError> state_error(std::string_view body) {
-  const auto start = body.find_first_not_of(" \t\r\n");
-  if (start == body.npos || body[start] != '{' || body.size() > kLongestBody) return std::nullopt;
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
-  if (document.HasParseError()) return std::nullopt;
-
-  const Json* top = &document;
+std::optional<UseError> state_error(const ErrorBody& body) {
+  const Json* top = body.object();
+  if (top == nullptr) return std::nullopt;
   for (const auto* object : {top, member_of(top, "error"), member_of(top, "writeConcernError")}) {
     auto error = said_by(object);
     if (!error) continue;

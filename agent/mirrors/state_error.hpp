@@ -1,8 +1,8 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
+#include "agent/mirrors/error_body.hpp"
 #include "agent/mirrors/state.hpp"
 
 namespace karmad {
@@ -17,6 +17,6 @@ namespace karmad {
 /// `nothing_done` for a refusal before anything was begun: the numbers of "not primary", 13436, and
 /// the type `not_primary`. Not for the others, which may break off what was begun, nor for a
 /// `writeConcernError`, nor where the body lists or counts what was done of a batch.
-std::optional<UseError> state_error(std::string_view body);
+std::optional<UseError> state_error(const ErrorBody& body);
 
 }  // namespace karmad

@@ -9,7 +9,6 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kReplyHead = 64 << 10;  // head of a reply, at most
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
 constexpr std::size_t kBeginning = 64 << 10;  // of a body whose rest is left: enough to judge it by
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
@@ -172,6 +171,8 @@ class ReplyReader {
       reply_.type_begin = static_cast<std::size_t>(type.data() - reply_.bytes.data());
       reply_.type_size = type.size();
     }
+    if (limits_.fields || head.status >= 400)
+      reply_.fields = std::make_unique<ReplyFields>(head, reply_.bytes);
   }
 
   /// Gives the reply room for `needed` bytes. `whole`: its final length; 0: unknown.

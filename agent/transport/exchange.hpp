@@ -1,12 +1,14 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "agent/stats/outcome.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "agent/transport/pool.hpp"
+#include "agent/transport/reply_fields.hpp"
 
 namespace karmad {
 
@@ -18,11 +20,13 @@ struct Reply {
   int status = 0;
   std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
   std::size_t type_size = 0;
-  MemoryReservation memory;  ///< of `bytes`
+  std::unique_ptr<ReplyFields> fields;  ///< of the head: of errors, and where they are asked for
+  MemoryReservation memory;             ///< of `bytes`
 
   /// As it was made. (Assigning a new one would load what it has just stored, and wait for that.)
   void forget() {
     bytes.clear();
+    fields.reset();
     memory.release();
     head_size = type_begin = type_size = 0;
     left = 0;
@@ -33,14 +37,24 @@ struct Reply {
   std::string_view content_type() const {
     return std::string_view(bytes).substr(type_begin, type_size);
   }
+  /// The first field of that name, or empty; empty also where fields are not kept.
+  std::string_view field(std::string_view name) const {
+    return fields ? fields->find(name, bytes) : std::string_view();
+  }
+  /// Puts the fields of the head into `head`, as they were parsed. False: they are not kept.
+  bool restore(Head& head) const {
+    if (fields) fields->restore(head, bytes);
+    return fields != nullptr;
+  }
 };
 
-/// How much of a reply is read.
+/// How much of a reply is read and kept.
 struct ReplyLimits {
   std::size_t most = 0;  ///< bytes of its body; a longer one is an error
   /// Of a reply of success with a length beyond this only the beginning is read; the rest stays on
   /// the connection (`Reply::left`).
   std::size_t whole = std::numeric_limits<std::size_t>::max();
+  bool fields = false;  ///< kept also of a reply that is no error
   /// Accounts for the reply's memory. Denied memory ends the exchange as `cancelled`. May be null.
   MemoryHolder* memory = nullptr;
 };

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_head.hpp"
-#include "agent/transport/http/http_write.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "config/settings.hpp"
 #include "strategies/read_preference.hpp"
@@ -14,7 +14,7 @@
 namespace karmad {
 
 // Every header and parameter of the URL with which a client tells karmad how its request is to be
-// treated; kReadPreference and kTimeoutMs, which agents get as well, stand in http_write.hpp. No
+// treated; kReadPreference and kTimeoutMs, which agents get as well, stand in field_names.hpp. No
 // other file spells one.
 
 inline constexpr std::string_view kPreferenceParameter = "read_preference";

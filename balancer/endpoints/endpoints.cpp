@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/transport/http/field_names.hpp"
 #include "balancer/core/refusal.hpp"
+#include "balancer/core/request_fields.hpp"
 #include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/route_path.hpp"
@@ -13,20 +15,29 @@
 namespace karmad {
 namespace {
 
+/// What answers at a path that is an endpoint of karmad and the route of a table.
+enum class Precedence : std::uint8_t { endpoint, route };
+
 /// What karmad tells of itself, at exactly this path. Its requests choose no mirror.
 struct OwnEndpoint {
   std::string_view path;
+  std::string_view methods;  ///< as the field Allow lists them
+  TicketClass ticket_class;
+  Precedence precedence;
   Handler handler;
 };
-constexpr std::string_view kOwnMethods = "GET, HEAD";
 
-/// What is not here may be served by a dialect, or be the route of a table; else it is unknown. `/`
-/// gives way to a route.
+/// What is not here may be served by a dialect, or be the route of a table; else it is unknown.
 constexpr std::array kOwnEndpoints{
-    OwnEndpoint{"/", answer_banner},         OwnEndpoint{"/healthz", answer_healthy},
-    OwnEndpoint{"/readyz", answer_ready},    OwnEndpoint{"/agents", answer_agents},
-    OwnEndpoint{"/hello", answer_hello},     OwnEndpoint{"/status", answer_status},
-    OwnEndpoint{"/metrics", answer_metrics}, OwnEndpoint{"/admission", answer_admission},
+    OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner},
+    OwnEndpoint{"/healthz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_healthy},
+    OwnEndpoint{"/readyz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_ready},
+    OwnEndpoint{"/agents", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_agents},
+    OwnEndpoint{"/hello", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_hello},
+    OwnEndpoint{"/status", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_status},
+    OwnEndpoint{"/metrics", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_metrics},
+    OwnEndpoint{"/admission", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
+                answer_admission},
 };
 
 /// The endpoint of that path. Asked several times for each request.
@@ -44,16 +55,18 @@ bool allows(std::string_view methods, std::string_view method) {
   return false;
 }
 
-/// Whether a route of that path is asked instead.
-bool gives_way(const OwnEndpoint& endpoint) {
-  return endpoint.path == "/";
+/// The endpoint of that path, if no route of a table is asked instead, whatever the tables are.
+const OwnEndpoint* certain_endpoint_at(std::string_view path) {
+  const auto* found = own_endpoint_at(path);
+  return found != nullptr && found->precedence == Precedence::endpoint ? found : nullptr;
 }
 
-/// The endpoint of ours that is asked, if it is one: `/` gives way to a route.
+/// The endpoint of ours that is asked, if it is one.
 const OwnEndpoint* own_endpoint(const Query& query) {
   const auto* found = own_endpoint_at(query.request.path);
-  if (found == nullptr) return nullptr;
-  return gives_way(*found) && query.topology->route("/") ? nullptr : found;
+  const bool gives_way = found != nullptr && found->precedence == Precedence::route &&
+                         query.topology->route(found->path) != nullptr;
+  return gives_way ? nullptr : found;
 }
 
 /// A request whose body has to be unpacked before it can be understood.
@@ -73,8 +86,9 @@ Answer refused(Query& query, const FieldMistake& mistake) {
 
 Answer no_preference(Query& query) {
   return bad_request(query, 400,
-                     "an update goes to the primary and takes no read preference; leave out "
-                     "X-Read-Preference and the parameter read_preference");
+                     fmt::format("an update goes to the primary and takes no read preference; "
+                                 "leave out {} and the parameter {}",
+                                 kReadPreference, kPreferenceParameter));
 }
 
 Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
@@ -110,7 +124,7 @@ std::optional<Answer> answer_to_method(Query& query, std::string_view path,
 }
 
 Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
-  if (auto told = answer_to_method(query, found.path, kOwnMethods))
+  if (auto told = answer_to_method(query, found.path, found.methods))
     return at_once(*std::move(told));
   return found.handler(query);
 }
@@ -136,7 +150,7 @@ TicketClass ticket_class_of(const Query& query) {
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
     return asks ? served->dialect->ticket_class(query.request) : endpoint.ticket_class;
   }
-  if (own_endpoint(query) != nullptr) return TicketClass::exempt;
+  if (const auto* own = own_endpoint(query)) return own->ticket_class;
   const auto* table = query.topology->route(query.request.path);
   return table == nullptr ? TicketClass::exempt : table->routed->ticket_class(query.request);
 }
@@ -146,7 +160,7 @@ std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string
     if (served->endpoint.statements != Statements::none) return std::nullopt;
     return served->endpoint.ticket_class;
   }
-  if (answers_itself(path)) return TicketClass::exempt;
+  if (const auto* own = certain_endpoint_at(path)) return own->ticket_class;
   return std::nullopt;
 }
 
@@ -159,8 +173,7 @@ bool is_own_path(std::string_view path, Dialects known) {
 }
 
 bool answers_itself(std::string_view path) {
-  const auto* found = own_endpoint_at(path);
-  return found != nullptr && !gives_way(*found);
+  return certain_endpoint_at(path) != nullptr;
 }
 
 Judge judge_with(Dialects known) {

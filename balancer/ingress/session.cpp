@@ -1,5 +1,4 @@
 #include "balancer/ingress/session.hpp"
-#include "balancer/endpoints/endpoints.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -8,9 +7,6 @@
 
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_write.hpp"
-#include "balancer/admission/memory_gate.hpp"
-#include "balancer/pipeline/pipeline.hpp"
-#include "balancer/pipeline/ticket_gate.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
@@ -21,6 +17,23 @@ namespace {
 void skip_empty_line(std::string& in) {
   if (equals_literal(in, "\r\n")) in.clear();
 }
+
+/// Bytes of a request before the next one.
+std::size_t size_of(const RequestHead& head) {
+  return head.framing == Framing::length ? head.size + static_cast<std::size_t>(head.content_length)
+                                         : head.size;
+}
+
+/// A head of the worker's, for the time of a request.
+struct HeadLease {
+  explicit HeadLease(Worker& of) : worker(of) {}
+  HeadLease(const HeadLease&) = delete;
+  HeadLease& operator=(const HeadLease&) = delete;
+  ~HeadLease() { worker.give_head(std::move(head)); }
+
+  Worker& worker;
+  std::unique_ptr<RequestHead> head = worker.take_head();
+};
 
 }  // namespace
 
@@ -173,13 +186,50 @@ void Session::await_request() {
   if (!unread_ && !reading()) start_read();
 }
 
+/// While the answer is made the next read is outstanding: it tells when the client leaves.
+/// `more_here`: a further request has come.
+void Session::prepare_answer(bool more_here) {
+  if (!more_here && !unread_ && !reading()) start_read();
+  phase_ = Phase::answering;
+  take_settings();
+}
+
+/// Makes it the query that the client waits for.
+void Session::begin(Query& query) {
+  query.memory = memory_;
+  query.admissions = &low_admissions_;
+  worker_.counters.add(Count::bytes_in, query.bytes_in);
+  query_ = &query;
+  if (!reading()) watch_departure();
+  open_trace(query);
+}
+
+/// The query has its answer, which may become another one.
+void Session::conclude(Query& query, Answer& answer) {
+  query_ = nullptr;
+  if (memory_->denied() && !query.client_left) answer = given_up(query);
+  close_trace(query, answer);
+  if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
+}
+
+/// The answer was sent.
+void Session::recycle(Answer& answer) {
+  within_answer_ = false;
+  worker_.loop.buffers.give(std::move(answer.body));
+  if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
+}
+
+/// Takes a request of `size` bytes, which has its answer, out of `in`.
+void Session::forget_request(std::string& in, std::size_t size) {
+  watch_.reset();
+  memory_->release();
+  in.erase(0, size);
+  if (!in.empty()) memory_->body.charge(memory_, in.capacity());
+}
+
 /// Answers everything that has arrived. False: the connection is over.
 Task<bool> Session::serve() {
-  struct Lease {
-    Worker& worker;
-    std::unique_ptr<RequestHead> head = worker.take_head();
-    ~Lease() { worker.give_head(std::move(head)); }
-  } lease{worker_};
+  const HeadLease lease(worker_);
   auto& head = *lease.head;
   Memory memory(*this);
   Buffer in(worker_.loop.buffers, std::move(arrived()));
@@ -188,74 +238,52 @@ Task<bool> Session::serve() {
   for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
     std::string chunks;
     std::string_view body;
-    std::optional<Answer> refused;
-    if (here(*in, head, body)) {
-      count_head(head);
-      if (!over_rate_) refused = refused_at_once(worker_, head);
-    } else {
-      allow(Phase::reading, settings().network_timeout.value);
-      const bool whole = co_await read_request(*in, head, chunks, body);
-      if (!whole) co_return false;
+    const auto came = look_at(*in, head, body);
+    const bool whole = came == Arrived::whole;
+    if (!whole) allow(Phase::reading, settings().network_timeout.value);
+    if (came == Arrived::part_of_head) {
+      const bool complete = co_await read_head(*in, head);
+      if (!complete) co_return false;
     }
-    const auto size = head.framing == Framing::length
-                          ? head.size + static_cast<std::size_t>(head.content_length)
-                          : head.size;
+    note_head();
+    auto refused = refuse_on_head({worker_, *settings_, head, address_, memory, whole});
+    if (refused && refused->ends_connection) {
+      in.give_back();
+      memory.release();
+      co_return co_await end_with(refused->answer);
+    }
+    if (!whole) {
+      const bool complete = co_await read_body(*in, head, chunks, body);
+      if (!complete) co_return false;
+    }
     worker_.counters.add(Count::requests);
-    if (over_rate_) refused = too_many_requests(worker_, *over_rate_);
-    if (refused) {
-      const bool goes_on = stays(&head);
-      phase_ = Phase::answering;
-      const bool sent = co_await send_answer(std::move(*refused), &head);
-      in->erase(0, size);
-      if (!sent || !goes_on || ending_ || !open()) co_return false;
-      continue;
-    }
-    // While the answer is made the next read is outstanding: it tells when the client leaves.
-    if (in->size() == size && !unread_ && !reading()) start_read();
-    const bool more_waits = !reading();
-    phase_ = Phase::answering;
+    const auto size = size_of(head);
     bool goes_on = false;
-    {
-      take_settings();
+    if (refused) {
+      phase_ = Phase::answering;
+      goes_on = stays(&head);
+      const bool sent = co_await send_answer(refused->answer, &head);
+      if (!sent) co_return false;
+    } else {
+      prepare_answer(in->size() > size);
       Query query(worker_, *settings_, head, body, client_);
-      query.memory = &memory;
-      worker_.counters.add(Count::bytes_in, query.bytes_in);
-      query.admissions = &low_admissions_;
-      query_ = &query;
-      if (more_waits) watch_departure();
-      open_trace(query);
+      begin(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
-      query_ = nullptr;
-      if (memory.denied() && !query.client_left) answer = given_up(query);
-      close_trace(query, answer);
-      if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
+      conclude(query, answer);
       RestLog log(query, answer);
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);
       auto outgoing = write_answer(answer, &head);
       within_answer_ = true;
       const auto error = co_await send(outgoing);
-      if (error == asio::error::would_block) {
-        const bool sent = co_await send_rest(outgoing);
-        if (!sent) co_return false;
-      } else if (error) {
-        co_return false;
-      }
-      if (answer.rest) {
-        const bool whole = co_await pass_rest(query, answer, log);
-        if (!whole) co_return false;
-      }
-      within_answer_ = false;
-      worker_.loop.buffers.give(std::move(answer.body));
-      if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
+      bool sent = !error;
+      if (error == asio::error::would_block) sent = co_await send_rest(outgoing);
+      if (sent && answer.rest) sent = co_await pass_rest(query, answer, log);
+      if (!sent) co_return false;
+      recycle(answer);
     }
-    watch_.reset();
-    memory.piece.release();
-    memory.body.release();
-    memory.forgive();
-    in->erase(0, size);
-    if (!in->empty()) memory.body.charge(&memory, in->capacity());
+    forget_request(*in, size);
     if (!goes_on || ending_ || !open()) co_return false;
   }
   co_return true;

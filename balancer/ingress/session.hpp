@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "balancer/admission/request_gate.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
 
 namespace karmad {
@@ -29,6 +29,7 @@ class Session final : public Stream, public Client {
  private:
   struct DepartureWatch;
   enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
+  enum class Arrived : std::uint8_t { part_of_head, head, whole };
 
   struct Clock final : Deadline {
     explicit Clock(Session& of) : session(of) {}
@@ -43,6 +44,12 @@ class Session final : public Stream, public Client {
     }
     ~Memory() override { session.memory_ = nullptr; }
     void on_denied(MemoryDenial why) override { session.memory_denied(why); }
+    /// The request is over.
+    void release() {
+      piece.release();
+      body.release();
+      forgive();
+    }
 
     Session& session;
     MemoryReservation body;
@@ -53,27 +60,33 @@ class Session final : public Stream, public Client {
   void await_request();
   void take_settings();
   Task<bool> serve();
-  bool here(const std::string& in, RequestHead& head, std::string_view& body) const;
-  Task<bool> read_request(std::string& in, RequestHead& head, std::string& chunks,
-                          std::string_view& body);
+  HeadLimits head_limits() const;
+  Arrived look_at(const std::string& in, RequestHead& head, std::string_view& body) const;
+  Task<bool> read_head(std::string& in, RequestHead& head);
+  Task<bool> read_body(std::string& in, RequestHead& head, std::string& chunks,
+                       std::string_view& body);
   Task<void> read_up_to(std::string& in, std::size_t whole);
   Task<bool> read_chunks(std::string& in, RequestHead& head, std::string& chunks);
   Task<bool> more(std::string& in);
   Task<bool> make_room(std::string& bytes, std::size_t room);
-  bool has_room_for(const RequestHead& head);
   Task<bool> refuse_for_memory(std::string& bytes);
   void memory_denied(MemoryDenial why);
   void end_for_memory();
   Answer given_up(const Query& query);
+  void prepare_answer(bool more_here);
+  void begin(Query& query);
+  void conclude(Query& query, Answer& answer);
+  void recycle(Answer& answer);
+  void forget_request(std::string& in, std::size_t size);
   void reset();
   Task<bool> send_rest(Outgoing out);
   Task<bool> send_now(Outgoing out);
   Task<bool> pass_rest(Query& query, Answer& answer, RestLog& log);
-  Task<bool> send_answer(Answer answer, const RequestHead* head);
+  Task<bool> send_answer(const Answer& answer, const RequestHead* head);
   Outgoing write_answer(const Answer& answer, const RequestHead* head);
   Task<bool> refuse(int status, std::string_view reason);
-  Task<bool> end_with(Answer answer);
-  void count_head(const RequestHead& head);
+  Task<bool> end_with(const Answer& answer);
+  void note_head();
   Task<void> linger();
 
   void unexpected() override;
@@ -93,10 +106,9 @@ class Session final : public Stream, public Client {
   std::string client_;
   const std::optional<IpAddress> address_;
   const TimePoint began_ = Loop::now();
-  std::optional<OverRate> over_rate_;  ///< what the request at hand exceeds
-  Clock clock_{*this};                 ///< looks at `due_`; may be armed for an earlier time
-  TimePoint due_{};                    ///< the end of this phase
-  TimePoint checked_{};                ///< when `clock_` expires
+  Clock clock_{*this};   ///< looks at `due_`; may be armed for an earlier time
+  TimePoint due_{};      ///< the end of this phase
+  TimePoint checked_{};  ///< when `clock_` expires
   Query* query_ = nullptr;
   std::unique_ptr<DepartureWatch> watch_;  ///< while a query runs and a further request waits
   Memory* memory_ = nullptr;               ///< while it serves

@@ -88,7 +88,7 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   co_return true;
 }
 
-Task<bool> Session::send_answer(Answer answer, const RequestHead* head) {
+Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
   auto outgoing = write_answer(answer, head);
   within_answer_ = true;
   const auto error = co_await send(outgoing);
@@ -118,12 +118,9 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
     extra[extras++] = {kRetryAfter, {seconds.data(), end}};
   }
   if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
-  ResponseHead* passed_on = nullptr;
-  if (answer.pass_fields) {
+  const Head* passed_on = nullptr;
+  if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
-    if (!parse_response_head(answer.reply->head(), {64 << 10, kMaxFields}, false, *passed_on))
-      passed_on = nullptr;
-  }
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
@@ -156,8 +153,8 @@ Task<bool> Session::refuse(int status, std::string_view reason) {
 }
 
 /// Answers and ends the connection.
-Task<bool> Session::end_with(Answer answer) {
-  co_await send_answer(std::move(answer), nullptr);
+Task<bool> Session::end_with(const Answer& answer) {
+  co_await send_answer(answer, nullptr);
   if (open()) co_await linger();
   co_return false;
 }

@@ -3,7 +3,6 @@
 #include <boost/asio/socket_base.hpp>
 
 #include "balancer/admission/memory_gate.hpp"
-#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/ingress/session.hpp"
 
 namespace karmad {
@@ -16,12 +15,6 @@ Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
   co_await grow(worker_.loop, bytes, room);
   memory_->body.charge(memory_, bytes.capacity());
   co_return true;
-}
-
-/// Whether a body may be read at all. What tells about this program is never refused.
-bool Session::has_room_for(const RequestHead& head) {
-  if (head.framing != Framing::length || answers_itself(head.path)) return true;
-  return memory_->admits(head.content_length);
 }
 
 /// Frees what came of a body, says why, and ends the connection.

@@ -1,24 +1,11 @@
 // How a session reads a request.
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "agent/transport/http/http_write.hpp"
-#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/ingress/session.hpp"
-#include "balancer/pipeline/ticket_gate.hpp"
 
 namespace karmad {
-namespace {
-
-/// Whether the body of a refused request is sooner read than the connection made anew.
-bool is_dropped_easily(const RequestHead& head) {
-  return head.framing == Framing::none ||
-         (head.framing == Framing::length && head.content_length <= kPerTimeout &&
-          !head.expect_continue);
-}
-
-}  // namespace
 
 /// Appends what comes next to `in`; false when nothing more comes.
 Task<bool> Session::more(std::string& in) {
@@ -36,44 +23,40 @@ Task<bool> Session::more(std::string& in) {
   co_return true;
 }
 
-/// Whether a whole request is there: then `head` and `body` are it. Most come in one piece.
-bool Session::here(const std::string& in, RequestHead& head, std::string_view& body) const {
-  const auto state = parse_request_head(
-      in, {settings().max_header_size.value, settings().max_header_count.value}, head);
-  if (!state || *state != HeadState::complete) return false;
-  if (head.framing == Framing::none) return true;
-  if (head.framing != Framing::length || head.content_length > settings().max_packet_size.value ||
-      in.size() - head.size < head.content_length)
-    return false;
-  body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
-  return true;
+HeadLimits Session::head_limits() const {
+  return {settings().max_header_size.value, settings().max_header_count.value};
 }
 
-/// Reads a request that did not come in one piece, from what is there of it; or refuses it.
-Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string& chunks,
-                                 std::string_view& body) {
-  const HeadLimits limits{settings().max_header_size.value, settings().max_header_count.value};
+/// How much of a request is there. Most come in one piece; then `head` and `body` are it.
+Session::Arrived Session::look_at(const std::string& in, RequestHead& head,
+                                  std::string_view& body) const {
+  const auto state = parse_request_head(in, head_limits(), head);
+  if (!state || *state != HeadState::complete) return Arrived::part_of_head;
+  if (head.framing == Framing::none) return Arrived::whole;
+  if (head.framing != Framing::length || head.content_length > settings().max_packet_size.value ||
+      in.size() - head.size < head.content_length)
+    return Arrived::head;
+  body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
+  return Arrived::whole;
+}
+
+/// Reads until the head is complete, or refuses the request. False: the connection is over.
+Task<bool> Session::read_head(std::string& in, RequestHead& head) {
   for (;;) {
-    const auto state = parse_request_head(in, limits, head);
+    const auto state = parse_request_head(in, head_limits(), head);
     if (!state) co_return co_await refuse(state.error().status, state.error().reason);
-    if (*state == HeadState::complete) break;
+    if (*state == HeadState::complete) co_return true;
     if (!co_await more(in)) {
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the head of the request did not come in time");
     }
   }
-  count_head(head);
-  if (over_rate_ && !is_dropped_easily(head)) {
-    worker_.counters.add(Count::requests);
-    co_return co_await end_with(too_many_requests(worker_, *over_rate_));
-  }
-  const auto most = settings().max_packet_size.value;
+}
+
+/// Reads what is missing of the body, or refuses the request. False: the connection is over.
+Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string& chunks,
+                              std::string_view& body) {
   if (head.framing == Framing::none) co_return true;
-  if (head.framing == Framing::length && head.content_length > most)
-    co_return co_await refuse(413, fmt::format("the request's body of {} bytes is larger than "
-                                               "max_packet_size ({})",
-                                               head.content_length, most));
-  if (!has_room_for(head)) co_return co_await refuse_for_memory(in);
   const auto body_here = in.size() - head.size;
   if (head.expect_continue && body_here == 0) {
     Outgoing go_on{"HTTP/1.1 100 Continue\r\n\r\n", {}};
@@ -94,7 +77,7 @@ Task<bool> Session::read_request(std::string& in, RequestHead& head, std::string
       co_return co_await refuse(408, "the body of the request did not come in time");
     }
     // The bytes may have moved.
-    if (!parse_request_head(in, limits, head)) co_return false;
+    if (!parse_request_head(in, head_limits(), head)) co_return false;
   }
   body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
   co_return true;
@@ -132,16 +115,11 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
   }
 }
 
-/// What a complete head means for the rates, before anything is done for the request.
-void Session::count_head(const RequestHead& head) {
-  over_rate_.reset();
-  if (!greeted_) {
-    greeted_ = true;
-    const auto took = Loop::now() - began_;
-    worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
-  }
-  if (settings_->limits_requests)
-    over_rate_ = over_rate(worker_, *settings_, head, answers_itself(head.path), address_);
+/// A head is complete.
+void Session::note_head() {
+  if (std::exchange(greeted_, true)) return;
+  const auto took = Loop::now() - began_;
+  worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
 }
 
 /// Takes a chunked body apart; what follows it stays behind the head in `in`.
@@ -171,8 +149,7 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
     }
   }
   in += *rest;
-  const HeadLimits limits{settings().max_header_size.value, settings().max_header_count.value};
-  co_return parse_request_head(in, limits, head).has_value();
+  co_return parse_request_head(in, head_limits(), head).has_value();
 }
 
 }  // namespace karmad

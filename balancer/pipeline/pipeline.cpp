@@ -1,11 +1,85 @@
 #include "balancer/pipeline/pipeline.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balancer/admission/memory_gate.hpp"
+#include "balancer/admission/request_gate.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/pipeline/admitted.hpp"
 #include "balancer/pipeline/route.hpp"
+#include "balancer/pipeline/ticket_gate.hpp"
 #include "balancer/pipeline/user_handles.hpp"
 #include "balancer/search/scatter_gather.hpp"
 
 namespace karmad {
+namespace {
+
+using Refused = std::optional<EarlyRefusal>;
+
+/// Whether reading the body of a refused request costs less than a new connection.
+bool is_dropped_easily(const ArrivedHead& request) {
+  constexpr std::size_t kEasy = 64 << 10;
+  const auto& head = request.head;
+  if (request.body_arrived || head.framing == Framing::none) return true;
+  const auto most = std::min(kEasy, request.topology.settings.max_packet_size.value);
+  return head.framing == Framing::length && head.content_length <= most && !head.expect_continue;
+}
+
+/// AC-050 … AC-056. What karmad tells of itself is exempt.
+Refused refuse_over_rate(const ArrivedHead& request) {
+  auto& worker = request.worker;
+  if (!request.topology.limits_requests) return std::nullopt;
+  const auto over = over_rate(worker, request.topology, request.head,
+                              answers_itself(request.head.path), request.client);
+  if (!over) return std::nullopt;
+  const bool ends = !is_dropped_easily(request);
+  if (ends) worker.counters.add(Count::requests);
+  return EarlyRefusal{too_many_requests(worker, *over), ends};
+}
+
+Refused refuse_for_size(const ArrivedHead& request) {
+  const auto& head = request.head;
+  const auto most = request.topology.settings.max_packet_size.value;
+  if (head.framing != Framing::length || head.content_length <= most) return std::nullopt;
+  request.worker.counters.add(Count::bad_requests);
+  return EarlyRefusal{refusal(413, fmt::format("the request's body of {} bytes is larger than "
+                                               "max_packet_size ({})",
+                                               head.content_length, most)),
+                      true};
+}
+
+/// What karmad tells of itself is never refused.
+Refused refuse_for_memory(const ArrivedHead& request) {
+  auto& memory = request.memory;
+  const auto& head = request.head;
+  if (request.body_arrived || head.framing != Framing::length || answers_itself(head.path) ||
+      memory.admits(head.content_length))
+    return std::nullopt;
+  const auto why = memory.denial();
+  memory.forgive();
+  request.worker.counters.add(Count::requests);
+  return EarlyRefusal{memory_refusal(request.worker.process.memory, why, /*repeatable=*/true),
+                      true};
+}
+
+/// A request whose body is still to come may find a ticket when it is here.
+Refused refuse_without_ticket(const ArrivedHead& request) {
+  if (!request.body_arrived) return std::nullopt;
+  auto refused = refused_at_once(request.worker, request.head);
+  if (!refused) return std::nullopt;
+  return EarlyRefusal{*std::move(refused), false};
+}
+
+}  // namespace
+
+std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request) {
+  if (auto refused = refuse_over_rate(request)) return refused;
+  if (auto refused = refuse_for_size(request)) return refused;
+  if (auto refused = refuse_for_memory(request)) return refused;
+  return refuse_without_ticket(request);
+}
 
 Task<Answer> pass_pipeline(Query& query) {
   static constexpr Admitted kPipeline{UserHandles{Route{scatter_gather}}};

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "agent/transport/http/field_names.hpp"
+
 namespace karmad {
 
 Generation generation_in(const Reply& reply) {
-  ResponseHead head;
-  if (!parse_response_head(reply.head(), {64 << 10, kMaxFields}, false, head)) return std::nullopt;
-  const auto text = head.find(kGeneration);
+  const auto text = reply.field(kGeneration);
   std::uint64_t generation = 0;
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, generation);

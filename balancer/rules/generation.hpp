@@ -11,13 +11,10 @@
 
 namespace karmad {
 
-/// What an agent's answer says of the generation of the data it was made from: a count of updates.
-inline constexpr std::string_view kGeneration = "X-Generation";
-
 /// A generation that is not known is less than any other.
 using Generation = std::optional<std::uint64_t>;
 
-/// The generation that an answer, or an error answer, tells in its head.
+/// The generation that an answer, or an error answer, tells in its head, if its fields are kept.
 Generation generation_in(const Reply& reply);
 
 /// What the mirrors of a set said of their generation in answers to one query.

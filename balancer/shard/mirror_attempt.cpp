@@ -2,8 +2,8 @@
 
 #include "agent/mirrors/error_hint.hpp"
 #include "agent/mirrors/state_error.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "agent/transport/http/http_write.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/shard/complaints.hpp"
 
@@ -24,7 +24,7 @@ std::string forwarded_for(const Query& query) {
 /// Tells the set's state machine what the attempt showed of the mirror, and takes an error answer
 /// that says so for what it is: the mirror's state, not the client's mistake (SD-020 … SD-023).
 /// True when the mirror is gone by that.
-bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result) {
+bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const ErrorBody& body) {
   using What = UseError::What;
   std::optional<UseError> error;
   switch (result.outcome) {
@@ -39,7 +39,7 @@ bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result) {
       break;
     case Outcome::agent_error:
     case Outcome::client_mistake:
-      error = state_error(result.reply.body());
+      error = state_error(body);
       result.nothing_done = error && error->nothing_done;
       if (error && result.outcome == Outcome::client_mistake) {
         result.outcome = Outcome::agent_error;
@@ -90,12 +90,11 @@ bool is_plain(const ShardQuery& shard_query, const AttemptResult& result, const 
 }
 
 /// What an error answer says of the state of its mirror, or of what to do next.
-ErrorHint hint_in(const ShardQuery& shard_query, const AttemptResult& result) {
-  if (result.reply.status < 400) return {};
-  ResponseHead head;
-  if (!parse_response_head(result.reply.head(), {64 << 10, kMaxFields}, false, head)) return {};
-  const auto hint =
-      error_hint(result.reply.status, head, result.reply.body(), std::chrono::system_clock::now());
+ErrorHint hint_in(Loop& loop, const ShardQuery& shard_query, const AttemptResult& result,
+                  const ErrorBody& body) {
+  auto& head = loop.response_head;
+  if (result.reply.status < 400 || !result.reply.restore(head)) return {};
+  const auto hint = error_hint(result.reply.status, head, body, std::chrono::system_clock::now());
   return is_plain(shard_query, result, hint) ? ErrorHint{} : hint;
 }
 
@@ -116,6 +115,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                         TimePoint began, const AgentRequest& request,
                         std::span<const Field> extra) {
   const auto& settings = query.topology->settings;
+  const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
   return {.began = began,
           .method = request.method,
           .target = request.target,
@@ -124,7 +124,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                       ? std::nullopt
                       : std::optional(request.body),
           .extra = extra,
-          .passed_on = shard_query.table.dialect.capabilities.passes_fields ? &query.head : nullptr,
+          .passed_on = passes_fields ? &query.head : nullptr,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .connect_timeout = send.connect_timeout,
           .first_byte_timeout = shard_query.table.first_byte_timeout,
@@ -135,6 +135,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                      .whole = shard_query.plan == nullptr && shard_query.parsed.read
                                   ? settings.reply_buffer_size.value
                                   : settings.max_packet_size.value,
+                     .fields = passes_fields || by_quorum(query, shard_query),
                      .memory = query.memory}};
 }
 
@@ -142,7 +143,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
 
 ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
                          std::string&& preference) {
-  add("X-Backpressure", "1");  // BP-032
+  add(kBackpressure, "1");
   const bool passes_fields = shard_query.table.dialect.capabilities.passes_fields;
   if (passes_fields && !query.client.empty()) {
     from_ = forwarded_for(query);
@@ -253,13 +254,11 @@ Task<void> MirrorAttempt::check_aside() {
   no_helper_ = ended == HelperPool::End::refused;
 }
 
-/// Whether it is not known yet whose fault the error is. It is the mirror's where the answer says
-/// something of its state; and the client's where another mirror says the same: then `end_` says
-/// so.
-bool MirrorAttempt::is_undecided(std::string_view complaint) {
+/// Whether it is not known yet whose fault the error is, of an answer that says nothing of the
+/// mirror's state. It is the mirror's where `hint` says so; and the client's where another mirror
+/// says the same: then `result_` says so.
+bool MirrorAttempt::is_undecided(std::string_view complaint, const ErrorHint& hint) {
   if (result_.outcome != Outcome::agent_error) return false;
-  if (tracks_state_ && state_error(result_.reply.body())) return false;
-  const auto hint = hint_in(shard_query_, result_);
   if (hint.kind != ErrorHint::Kind::none || hint.overload) return false;
   if (!is_mistake_of_query(query_, shard_query_, place_.shard, mirror, place_.owner.untried(slot_),
                            complaint, result_))
@@ -296,20 +295,23 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
     ends_in = judgement.ends_in;
     complaint = std::move(judgement.complaint);
   }
-  const bool marked_unreachable = tracks_state_ && tell_set(set_, mirror, result_);
-  const bool undecided = !complaint.empty() && is_undecided(complaint);
+  const bool answered =
+      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
+  const ErrorBody body(result_.reply.body());
+  const bool marked_unreachable = tracks_state_ && tell_set(set_, mirror, result_, body);
+  const auto hint =
+      answered ? ErrorHint{} : hint_in(query_.worker.loop, shard_query_, result_, body);
+  const bool undecided = !complaint.empty() && !marked_unreachable && is_undecided(complaint, hint);
   if (result_.outcome == Outcome::client_mistake &&
       shard_query_.table.dialect.capabilities.understands_errors)
     settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
   record_slot_outcome(agent_slot_, result_);
   if (result_.rest_on) keep_rest(ends_in, rest);
   end_trace();
-  const bool answered =
-      result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
   if (!rest && !undecided && (shard_query_.plan == nullptr || !answered))
     record(mirror_, set_.failure_floor(), query_.worker.loop.index, result_.ended, result_);
   if (answered && !query_.complaints.empty()) refute_complaints(query_, shard_query_, place_.shard);
-  auto report = this->report();
+  auto report = this->report(hint);
   report.marked_unreachable = marked_unreachable;
   report.undecided = undecided;
   report.passed_on = rest != nullptr;
@@ -317,7 +319,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
 }
 
 /// What the shard request has to know of the end.
-AttemptReport MirrorAttempt::report() {
+AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
   const auto connected = result_.sent_at != TimePoint{} ? result_.sent_at : result_.ended;
   AttemptReport report;
   report.outcome = result_.outcome;
@@ -328,7 +330,7 @@ AttemptReport MirrorAttempt::report() {
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
   if (!answered) {
-    report.hint = hint_in(shard_query_, result_);
+    report.hint = hint;
     report.nothing_done = result_.nothing_done;
     report.unreachable = result_.outcome == Outcome::query_timeout &&
                          mirror_.agent->counters.unreachable_since(result_.ended - result_.took);

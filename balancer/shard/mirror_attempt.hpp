@@ -74,8 +74,8 @@ class MirrorAttempt final : private AttemptInFlight {
 
  private:
   Judgement check() const;
-  AttemptReport report();
-  bool is_undecided(std::string_view complaint);
+  AttemptReport report(const ErrorHint& hint);
+  bool is_undecided(std::string_view complaint, const ErrorHint& hint);
   void count_end() const;
   void keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest);
   void end_trace();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/json/json_text.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "balancer/rules/zones.hpp"
 
 namespace karmad {

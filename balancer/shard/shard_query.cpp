@@ -1,5 +1,6 @@
 #include "balancer/shard/shard_query.hpp"
 
+#include "balancer/core/request_fields.hpp"
 #include "balancer/shard/shard_rules.hpp"
 
 namespace karmad {
@@ -13,7 +14,7 @@ void fill_subject(const Query& query, const ShardQuery& shard_query, const Shard
                  : shard_query.parsed.unclassified ? RequestClass::unclassified
                                                    : RequestClass::write;
   subject.follow_up = shard_query.parsed.follow_up;
-  subject.has_idempotency_key = !query.head.find("Idempotency-Key").empty();
+  subject.has_idempotency_key = !query.head.find(kIdempotencyKey).empty();
   subject.mirrors = shard.mirrors->size();
   auto& ordinary = subject.ordinary;
   ordinary.per_mirror_of_query = options.retry_count;

@@ -84,9 +84,10 @@ class ScriptedMirror {
     if (left_ == 0 || follow_ups_only_ != follow_up)
       return {.outcome = Outcome::answered, .sent = true};
     --left_;
-    return {.outcome = Outcome::agent_error,
-            .hint = error_hint(500, Head{}, body_, std::chrono::system_clock::time_point{}),
-            .sent = true};
+    return {
+        .outcome = Outcome::agent_error,
+        .hint = error_hint(500, Head{}, ErrorBody(body_), std::chrono::system_clock::time_point{}),
+        .sent = true};
   }
 
  private:

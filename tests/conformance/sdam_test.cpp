@@ -258,7 +258,7 @@ class Play {
     UseError error;
     if (type == "command") {
       const auto& response = required(met, "response");
-      const auto found = state_error(as_body(response));
+      const auto found = state_error(ErrorBody(as_body(response)));
       if (!found) return;
       error = *found;
       error.version = version_in(response);  // spelled in their way

@@ -4,6 +4,7 @@
 #include "agent/dialect/manticore_json/read_request.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/search_plan.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -13,7 +14,7 @@ namespace {
 /// read, and what cannot be read is not held against it.
 struct Preface {
   bool warning = false;
-  bool error = false;
+  std::string_view error;  ///< inside of the JSON string
 };
 
 Preface preface_of(std::string_view body) {
@@ -25,7 +26,7 @@ Preface preface_of(std::string_view body) {
     const auto value = take_value(json);
     if (!value) break;
     preface.warning |= equals_literal(*key, "warning");
-    preface.error |= equals_literal(*key, "error") && !reason_in(*value).empty();
+    if (equals_literal(*key, "error") && preface.error.empty()) preface.error = reason_in(*value);
   }
   return preface;
 }
@@ -38,8 +39,8 @@ bool asks_for(std::span<const std::string> tables, std::string_view table) {
 /// Corrects what was made of an answer by what it says itself.
 void look_inside(const AgentReply& reply, bool merged, Judgement& judged) {
   const auto preface = preface_of(reply.body);
-  if (preface.error) {
-    judged = judge_error(agent_error_text(reply.body), reply.request);
+  if (!preface.error.empty()) {
+    judged = judge_error(json_unescaped(preface.error), reply.request);
     return;
   }
   if (merged) {

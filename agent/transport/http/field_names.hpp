@@ -4,13 +4,24 @@
 
 namespace karmad {
 
-// Fields of answers with which a server tells how it is: agents tell karmad, karmad its clients.
-// Those of requests stand in http_write.hpp and balancer/core/request_fields.hpp.
+// Header fields of ours that agents get or send. Those that only clients send to karmad stand in
+// balancer/core/request_fields.hpp. No other file spells one.
+
+/// Of requests: a query's read preference. Every hop reads it and writes its own (SS-090 …).
+inline constexpr std::string_view kReadPreference = "X-Read-Preference";
+/// Of requests: what is left of the time, in milliseconds. Likewise.
+inline constexpr std::string_view kTimeoutMs = "X-Timeout-Ms";
+/// Of requests: the sender understands labels of overload (BP-032).
+inline constexpr std::string_view kBackpressure = "X-Backpressure";
+
+// Of answers: how a server is. Agents tell karmad, karmad its clients.
 
 inline constexpr std::string_view kRetryAfter = "Retry-After";
 inline constexpr std::string_view kRetryAfterMs = "Retry-After-Ms";
 inline constexpr std::string_view kErrorLabels = "X-Error-Labels";
 inline constexpr std::string_view kSubStatus = "X-Sub-Status";
+/// The generation of the data that an answer was made from: a count of updates.
+inline constexpr std::string_view kGeneration = "X-Generation";
 // What the SDK that the retries are modelled on calls them (CO-033).
 inline constexpr std::string_view kMsRetryAfterMs = "x-ms-retry-after-ms";
 inline constexpr std::string_view kMsSubStatus = "x-ms-substatus";

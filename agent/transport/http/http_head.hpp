@@ -38,8 +38,8 @@ class NameSet {
 /// What a message's framing says about its body.
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
-/// The parts both kinds of head share. Views live as long as the bytes.
-struct Head {
+/// What both kinds of head say, but for the fields themselves.
+struct HeadFacts {
   unsigned minor_version = 1;  ///< HTTP/1.0 or HTTP/1.1
   std::size_t field_count = 0;
   NameSet names;         ///< of the fields
@@ -48,6 +48,10 @@ struct Head {
   std::uint64_t content_length = 0;  ///< what Content-Length said, also of a body that is not sent
   bool keep_alive = true;
   bool connection_names_fields = false;  ///< Connection says more than `close` and `keep-alive`
+};
+
+/// The parts both kinds of head share. Views live as long as the bytes.
+struct Head : HeadFacts {
   std::array<Field, kMaxFields> fields;  ///< behind all else: mostly only the first few are touched
 
   std::span<const Field> all() const { return {fields.data(), field_count}; }

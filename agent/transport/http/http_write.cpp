@@ -5,6 +5,7 @@
 #include <cassert>
 #include <charconv>
 
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {

@@ -39,11 +39,6 @@ struct ResponseToWrite {
 void write_request_head(std::string& out, const RequestToWrite& request);
 void write_response_head(std::string& out, const ResponseToWrite& response);
 
-/// The field with a query's read preference: every hop reads it and writes its own (SS-090 …).
-inline constexpr std::string_view kReadPreference = "X-Read-Preference";
-/// The field with what is left of a request's time, in milliseconds: likewise.
-inline constexpr std::string_view kTimeoutMs = "X-Timeout-Ms";
-
 /// Appends the fields of `from` that may travel on: neither hop-by-hop, Host nor the read
 /// preference, and not those named in `skip` or `replaced`.
 void copy_end_to_end(const Head& from, std::string& out,

@@ -23,7 +23,7 @@ ErrorHint read_hint(int status, std::initializer_list<Field> fields, std::string
     head.fields.at(head.field_count++) = field;
     head.names.insert(field.name);
   }
-  return error_hint(status, head, body, kNow);
+  return error_hint(status, head, ErrorBody(body), kNow);
 }
 
 struct Labels {
@@ -135,7 +135,7 @@ TEST(AdviceOf, RoundsADateUp) {  // BP-034: never shorter than told
   Head head;
   head.names.insert("Retry-After");
   head.fields[head.field_count++] = {"Retry-After", "Sun, 06 Nov 1994 08:49:40 GMT"};
-  EXPECT_EQ(error_hint(429, head, "", kNow + 300ms + 500ns).delay, 2'700'000us);
+  EXPECT_EQ(error_hint(429, head, ErrorBody(""), kNow + 300ms + 500ns).delay, 2'700'000us);
 }
 
 TEST(AdviceOf, ReadsTheBaseOfTheBackoff) {  // BP-016

@@ -11,7 +11,7 @@ namespace {
 using What = UseError::What;
 
 std::optional<What> what(std::string_view body) {
-  const auto error = state_error(body);
+  const auto error = state_error(ErrorBody(body));
   return error ? std::optional(error->what) : std::nullopt;
 }
 
@@ -76,7 +76,7 @@ TEST(StateError, KnowsWhatWasRefusedBeforeAnythingWasDone) {  // CO-032
       {R"({"code": 10107, "writeErrors": [{"index": 3}]})", false},
   };
   for (const auto& c : cases) {
-    const auto error = state_error(c.body);
+    const auto error = state_error(ErrorBody(c.body));
     ASSERT_TRUE(error) << c.body;
     EXPECT_EQ(error->nothing_done, c.nothing_done) << c.body;
   }
@@ -84,20 +84,20 @@ TEST(StateError, KnowsWhatWasRefusedBeforeAnythingWasDone) {  // CO-032
 
 TEST(StateError, CarriesTheVersionMarkAndItsReason) {  // SD-015
   const auto error =
-      state_error(R"({"code": 189, "version": {"process_id": "abc", "counter": 7}})");
+      state_error(ErrorBody(R"({"code": 189, "version": {"process_id": "abc", "counter": 7}})"));
   ASSERT_TRUE(error);
   EXPECT_EQ(error->version, (VersionMark{"abc", 7}));
   EXPECT_EQ(error->why, "says that it is recovering (code 189)");
   EXPECT_EQ(error->when, UseError::When::in_use);
 
-  const auto inside = state_error(
+  const auto inside = state_error(ErrorBody(
       R"({"version": {"process_id": "top", "counter": 1},
-          "error": {"type": "recovering", "version": {"process_id": "in", "counter": 2}}})");
+          "error": {"type": "recovering", "version": {"process_id": "in", "counter": 2}}})"));
   ASSERT_TRUE(inside);
   EXPECT_EQ(inside->version, (VersionMark{"in", 2}));
 
-  const auto beside = state_error(
-      R"({"version": {"process_id": "top", "counter": 1}, "error": {"type": "recovering"}})");
+  const auto beside = state_error(ErrorBody(
+      R"({"version": {"process_id": "top", "counter": 1}, "error": {"type": "recovering"}})"));
   ASSERT_TRUE(beside);
   EXPECT_EQ(beside->version, (VersionMark{"top", 1}));
 }
@@ -106,7 +106,8 @@ TEST(StateError, DoesWithoutAVersionMarkThatIsNone) {
   for (const auto* version :
        {R"("1.0")", "{}", R"({"process_id": "a"})", R"({"process_id": 1, "counter": 1})",
         R"({"process_id": "a", "counter": "1"})", R"({"process_id": "a", "counter": 1e99})"}) {
-    const auto error = state_error(fmt::format(R"({{"code": 91, "version": {}}})", version));
+    const auto error =
+        state_error(ErrorBody(fmt::format(R"({{"code": 91, "version": {}}})", version)));
     ASSERT_TRUE(error) << version;
     EXPECT_FALSE(error->version) << version;
   }
@@ -135,7 +136,7 @@ TEST(StateError, StandsHostileBytes) {
     for (int byte = 0; byte < 256; ++byte) {
       auto broken = whole;
       broken[i] = static_cast<char>(byte);
-      state_error(broken);
+      state_error(ErrorBody(broken));
     }
   }
 }

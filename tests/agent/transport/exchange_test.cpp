@@ -186,6 +186,29 @@ TEST_F(Exchanges, LeaveTheRestOfALongReplyOnTheConnectionIfTheyMay) {
   }
 }
 
+TEST_F(Exchanges, KeepTheFieldsOfErrorsAndWhereTheyAreAskedFor) {
+  for (const auto& [status, asked_for] : {std::pair(200, false), {200, true}, {503, false}}) {
+    mirror.react([status](const std::string&) {
+      return Reaction{fmt::format(
+          "HTTP/1.1 {} X\r\nX-Tag: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\n\r\n",
+          status)};
+    });
+    Stop never(at.loop);
+    Reply reply;
+    auto connection = at.connection(Pool::From::fresh);
+    ExchangeResult result;
+    Outgoing request{kGet, {}};
+    finish(at.loop, exchange(at.loop, *connection, request, false,
+                             {.most = kMost, .fields = asked_for}, never, reply, result));
+    const bool kept = asked_for || status == 503;
+    EXPECT_EQ(reply.field("x-tag"), kept ? "a" : "") << status;
+    ResponseHead head;
+    EXPECT_EQ(reply.restore(head), kept) << status;
+    EXPECT_EQ(head.all().size(), kept ? 2U : 0U) << status;
+    connection->close();
+  }
+}
+
 TEST_F(Exchanges, ReadNoBodyAfterHead) {
   mirror.react([](const std::string&) {
     return Reaction{"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\nContent-Type: a/b\r\n\r\n"};
