@@ -2,8 +2,8 @@
 # Who else notices long work? Clients that merge two long replies each, without a pause, beside clients
 # with small searches and with /healthz on the same and only worker. Prints the latencies of the small
 # ones alone and beside the long ones. Needs (Debian): wrk nginx. Give --karmad twice to compare.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/programs.sh"
 
 usage="usage: bench/long_work.sh [OPTION…]
   --karmad PATH   the program (build/release/karmad); may be repeated
@@ -27,33 +27,10 @@ while (($#)); do
   shift
 done
 ((${#programs[@]})) || programs=(build/release/karmad)
-fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
-PATH=$PATH:/usr/sbin:/sbin
-for program in wrk nginx curl; do
-  command -v "$program" > /dev/null || fail "$program is missing: apt-get install wrk nginx curl"
-done
+need wrk nginx curl
 readonly proxy=$((port + 3)) first=$port second=$((port + 1)) small=$((port + 2))
 
-folder=$(mktemp -d)
 chmod 755 "$folder"  # nginx may give up its rights
-running=()
-stop_all() {
-  local pid
-  for pid in "${running[@]}"; do kill "$pid" 2> /dev/null || true; done
-  for pid in "${running[@]}"; do wait "$pid" 2> /dev/null || true; done
-  running=()
-}
-trap 'stop_all; rm -rf "$folder"' EXIT
-
-answers() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
-await() {
-  local try
-  for ((try = 0; try < 100; ++try)); do
-    if answers "$1"; then return; fi
-    sleep 0.05
-  done
-  fail "no answer at port $1: $(cat "$folder/log")"
-}
 
 # A shard's reply; $1: 0 or 1, so that ids differ.
 reply() {
@@ -166,11 +143,9 @@ small_ones() {
 
 measure() {
   waits=()
-  nginx -p "$folder" -c "$folder/mirrors.conf" > "$folder/log" 2>&1 &
-  running+=($!)
+  start nginx -p "$folder" -c "$folder/mirrors.conf"
   await "$small"
-  "$1" --config "$folder/karmad.conf" > "$folder/log" 2>&1 &
-  running+=($!)
+  start "$1" --config "$folder/karmad.conf"
   await "$proxy"
   curl -sS -m 60 --data-binary "@$folder/query" "http://127.0.0.1:$proxy/search" -o "$folder/answer" \
     -w '  one long answer: status %{http_code}, %{size_download} bytes, %{time_total} s\n'
@@ -188,11 +163,9 @@ measure() {
 }
 
 write_files
-printf '%s, %s cores, %s; %s clients, 2 x %s bytes of %s, one worker\n' \
-  "$(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$(nproc)" "$(date +%F)" \
-  "$clients" "$bytes" "$kind"
+printf '%s; %s clients, 2 x %s bytes of %s, one worker\n' "$(machine)" "$clients" "$bytes" "$kind"
 for program in "${programs[@]}"; do
-  [[ -x $program ]] || fail "no program $program: cmake --preset release && cmake --build --preset release"
+  need_karmad "$program"
   echo "$program"
   measure "$(realpath "$program")"
 done

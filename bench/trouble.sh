@@ -7,8 +7,8 @@
 #             for HAProxy maxconn 6 for each server
 #   tail      service times are exponential; hedging is off, or at p95
 # Needs: jq, and loadgen and fakemirror in the folder BENCHKIT; haproxy for --haproxy.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/programs.sh"
 
 usage="usage: BENCHKIT=FOLDER bench/trouble.sh [OPTION…]
   --what WHAT       dead, overload or tail (dead)
@@ -31,32 +31,11 @@ while (($#)); do
   esac
   shift
 done
-fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
-PATH=$PATH:/usr/sbin:/sbin
-command -v jq > /dev/null || fail "jq is missing: apt-get install jq"
+need jq
 kit=${BENCHKIT:?$usage}
 [[ -x $kit/loadgen && -x $kit/fakemirror ]] || fail "no loadgen and fakemirror in $kit"
-[[ -x $karmad ]] || fail "no program $karmad: cmake --preset release && cmake --build --preset release"
+need_karmad "$karmad"
 readonly proxy=$port control=$((port + 1)) first=$((port + 2)) last=$((port + 4))
-
-folder=$(mktemp -d)
-running=()
-stop_all() {
-  local pid
-  for pid in "${running[@]}"; do kill "$pid" 2> /dev/null || true; done
-  for pid in "${running[@]}"; do wait "$pid" 2> /dev/null || true; done
-  running=()
-}
-trap 'stop_all; rm -rf "$folder"' EXIT
-
-await() {
-  local try
-  for ((try = 0; try < 100; ++try)); do
-    if (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; then return; fi
-    sleep 0.05
-  done
-  fail "no answer at port $1: $(cat "$folder/log")"
-}
 
 # The configurations, with these lines of searchd for karmad, and this for HAProxy's servers.
 write_configs() {
@@ -108,12 +87,10 @@ measure() {
   esac
   local options=()
   for line in $profile; do options+=(--mirror "${line%%:*}" "${line#*:}"); done
-  "$kit/fakemirror" --ports "$first-$last" --control "$control" \
-    --profile "size=600 hits=1 $service" "${options[@]}" > "$folder/log" 2>&1 &
-  running+=($!)
+  start "$kit/fakemirror" --ports "$first-$last" --control "$control" \
+    --profile "size=600 hits=1 $service" "${options[@]}"
   await "$control"
-  "${command[@]}" > "$folder/log" 2>&1 &
-  running+=($!)
+  start "${command[@]}"
   await "$proxy"
   "$kit/loadgen" --port "$proxy" -d "$seconds" --warmup 0 --timeout 30000 --slo 250 \
     --body '{"table":"products","query":{"match_all":{}}}' "$@" > "$folder/result" 2> "$folder/log" ||
@@ -125,8 +102,8 @@ measure() {
     awk -F'\t' '{ printf "%-8s %-24s %-16s %9.2f %9.2f %9.2f %9.0f   %s\n", $1, $2, $3, $4, $5, $6, $7, $8 }'
 }
 
-printf '%s cores, %s, %s workers, %s s each; good: answers 200 within 250 ms per second\n' \
-  "$(nproc)" "$(date +%F)" "$workers" "$seconds"
+printf '%s; %s workers, %s s each; good: answers 200 within 250 ms per second\n' "$(machine)" \
+  "$workers" "$seconds"
 printf '%-8s %-24s %-16s %9s %9s %9s %9s   %s\n' proxy mirrors load 'p50 ms' p90 p99 good answers
 service='svc=fixed:2'
 case $what in

@@ -4,8 +4,8 @@
 # the others. Everything that karmad does by default is on; the others do as little as they can. In
 # rounds, one after the other, so that a noisy machine is noisy for all. Needs (Debian): wrk haproxy
 # nginx. Compare the CPU columns of one run; a machine that does something else spoils them.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/programs.sh"
 
 usage="usage: bench/whole_proxy.sh [OPTION…]
   --karmad PATH     the program (build/release/karmad)
@@ -28,37 +28,13 @@ while (($#)); do
   esac
   shift
 done
-fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
-PATH=$PATH:/usr/sbin:/sbin
-for program in wrk haproxy nginx taskset; do
-  command -v "$program" > /dev/null || fail "$program is missing: apt-get install wrk haproxy nginx"
-done
-[[ -x $karmad ]] || fail "no program $karmad: cmake --preset release && cmake --build --preset release"
+need wrk haproxy nginx taskset
+need_karmad "$karmad"
 karmad=$(realpath "$karmad")
 cores=$(nproc)
 ((cores >= 2)) || fail "two cores are needed, one for the proxy alone"
 readonly proxy_core=0 other_cores=1-$((cores - 1))
 readonly proxy=$((port + 2)) first=$port second=$((port + 1))
-
-folder=$(mktemp -d)
-running=()
-stop_all() {
-  local pid
-  for pid in "${running[@]}"; do kill "$pid" 2> /dev/null || true; done
-  for pid in "${running[@]}"; do wait "$pid" 2> /dev/null || true; done
-  running=()
-}
-trap 'stop_all; rm -rf "$folder"' EXIT
-
-answers() { (: <> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
-await() {
-  local try
-  for ((try = 0; try < 100; ++try)); do
-    if answers "$1"; then return; fi
-    sleep 0.05
-  done
-  fail "no answer at port $1: $(cat "$folder/log")"
-}
 
 nginx_common="worker_processes 1; daemon off; error_log stderr crit;
 events { worker_connections 4096; multi_accept on; }"
@@ -158,12 +134,10 @@ measure() {
     haproxy) command=(haproxy -db -f "$folder/haproxy.conf") ;;
     nginx) command=(nginx -p "$folder" -c "$folder/nginx.conf") ;;
   esac
-  taskset -c "$other_cores" nginx -p "$folder" -c "$folder/mirrors.conf" > "$folder/log" 2>&1 &
-  running+=($!)
+  start taskset -c "$other_cores" nginx -p "$folder" -c "$folder/mirrors.conf"
   await "$second"
-  taskset -c "$proxy_core" "${command[@]}" > "$folder/log" 2>&1 &
+  start taskset -c "$proxy_core" "${command[@]}"
   pid=$!
-  running+=("$pid")
   await "$proxy"
   local load=(taskset -c "$other_cores" wrk -t 1 -c "$connections" --latency -s "$folder/post.lua"
     "http://127.0.0.1:$proxy/search")
@@ -188,8 +162,7 @@ for ((round = 0; round < rounds; ++round)); do
   for name in karmad haproxy nginx; do measure "$name"; done
 done
 
-printf '%s, %s cores, %s; %s connections, answers of about %s bytes, %s rounds of %s s\n' \
-  "$(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$cores" "$(date +%F)" \
+printf '%s; %s connections, answers of about %s bytes, %s rounds of %s s\n' "$(machine)" \
   "$connections" "$bytes" "$rounds" "$seconds"
 printf '%-8s %11s %15s %8s   (medians)\n' program requests/s 'CPU us/request' 'p99 ms'
 awk '

@@ -63,11 +63,13 @@ class CheckSteps {
   void check_value(const Key<Owner>& key, const Located<T>& setting) {
     const auto size = measure(setting.value);
     if (!size || (*size == 0 && key.bounds.zero)) return;
+    constexpr bool is_time = std::is_same_v<T, Micros>;
     const auto say = [&](std::string_view comparison, std::int64_t bound) {
-      problem(setting.at, fmt::format("{} is {} than {}: {}", key.name, comparison, spell<T>(bound),
+      const auto spelled =
+          is_time && Micros{bound} == Micros{1s} ? "one second" : bound_text<T>(bound);
+      problem(setting.at, fmt::format("{} is {} than {}: {}", key.name, comparison, spelled,
                                       value_text(setting.value)));
     };
-    constexpr bool is_time = std::is_same_v<T, Micros>;
     if (*size < key.bounds.lowest) say(is_time ? "shorter" : "smaller", key.bounds.lowest);
     if (*size > key.bounds.highest) say(is_time ? "longer" : "larger", key.bounds.highest);
   }
@@ -75,20 +77,6 @@ class CheckSteps {
   template <class Owner>
   void check_value(const Key<Owner>& key, const Located<std::vector<Micros>>& times) {
     for (const auto time : times.value) check_value(key, Located<Micros>{time, times.at});
-  }
-
-  template <class T>
-  static std::string spell(std::int64_t bound) {
-    if constexpr (std::is_same_v<T, Micros>)
-      return Micros{bound} == Micros{1s} ? "one second" : time_text(Micros{bound});
-    else if constexpr (std::is_integral_v<T>)
-      return value_text(static_cast<T>(bound));
-    else if constexpr (std::is_same_v<T, TicketCount>)
-      return fmt::format("{}", bound);
-    else if constexpr (std::is_same_v<T, MemorySize>)
-      return size_text(static_cast<std::uint64_t>(bound));
-    else
-      return {};
   }
 
   const InstanceSettings& searchd_;

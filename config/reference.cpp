@@ -48,22 +48,10 @@ Cells cells_of(const Bounds& bounds) {
   if (is_number && !bounds.zero_word.empty())
     cells.value += fmt::format(" or `{}`", bounds.zero_word);
   constexpr bool is_time = std::is_same_v<T, Micros> || std::is_same_v<T, std::vector<Micros>>;
-  const auto spell = [](std::int64_t bound) {
-    if constexpr (is_time)
-      return time_text(Micros{bound});
-    else if constexpr (is_number)
-      return value_text(static_cast<T>(bound));
-    else if constexpr (std::is_same_v<T, TicketCount>)
-      return fmt::format("{}", bound);
-    else if constexpr (std::is_same_v<T, MemorySize>)
-      return size_text(static_cast<std::uint64_t>(bound));
-    else
-      return std::string();
-  };
   if constexpr (std::is_same_v<T, Rate>) cells.range = "1 … 2147483647";
   if (is_number || is_time || std::is_same_v<T, TicketCount> || std::is_same_v<T, MemorySize>)
     cells.range = fmt::format("{}{} … {}", bounds.zero && bounds.zero_means.empty() ? "0, " : "",
-                              spell(bounds.lowest), spell(bounds.highest));
+                              bound_text<T>(bounds.lowest), bound_text<T>(bounds.highest));
   return cells;
 }
 

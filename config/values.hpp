@@ -19,10 +19,9 @@ namespace karmad {
 /// One of the enum's words, in any case.
 template <class Enum>
 std::expected<Enum, Unfit> parse_word(std::string_view text) {
-  const auto known = words<Enum>();
   const auto word = lower(text);
-  const auto found = std::find(known.begin(), known.end(), word);
-  if (found != known.end()) return static_cast<Enum>(found - known.begin());
+  if (const auto found = kWords<Enum>.find(word)) return *found;
+  const auto known = words<Enum>();
   return std::unexpected(Unfit{0, fmt::format("{} is not one of {}{}", in_quotes(text),
                                               fmt::join(known, ", "), suggestion(word, known))});
 }
@@ -117,6 +116,21 @@ std::optional<std::int64_t> measure(const T& value) {
     return value.automatic ? std::nullopt : std::optional(static_cast<std::int64_t>(value.bytes));
   else
     return std::nullopt;
+}
+
+/// One of the bounds of such a setting, as its values are written; of a list that of each element.
+template <class T>
+std::string bound_text(std::int64_t bound) {
+  if constexpr (std::is_same_v<T, Micros> || std::is_same_v<T, std::vector<Micros>>)
+    return time_text(Micros{bound});
+  else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    return value_text(static_cast<T>(bound));
+  else if constexpr (std::is_same_v<T, TicketCount>)
+    return fmt::format("{}", bound);
+  else if constexpr (std::is_same_v<T, MemorySize>)
+    return size_text(static_cast<std::uint64_t>(bound));
+  else
+    return {};
 }
 
 }  // namespace karmad

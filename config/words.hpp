@@ -3,36 +3,58 @@
 #include <span>
 #include <string_view>
 
+#include "config/enum_names.hpp"
 #include "config/settings.hpp"
 
 namespace karmad {
 
-/// The words of an enum, in the order of its values.
+/// The words of an enum as the configuration writes them, in lower case.
 template <class Enum>
-std::span<const std::string_view> words();
+inline constexpr auto kWords = nullptr;
 template <>
-std::span<const std::string_view> words<PartialResults>();
+inline constexpr auto kWords<PartialResults> =
+    enum_names<PartialResults>({{PartialResults::allow, "allow"}, {PartialResults::deny, "deny"}});
 template <>
-std::span<const std::string_view> words<Collation>();
+inline constexpr auto kWords<Collation> = enum_names<Collation>({{Collation::libc_ci, "libc_ci"},
+                                                                 {Collation::libc_cs, "libc_cs"},
+                                                                 {Collation::binary, "binary"}});
 template <>
-std::span<const std::string_view> words<LookUp>();
+inline constexpr auto kWords<LookUp> = enum_names<LookUp>({{LookUp::at_load, "at_load"},
+                                                           {LookUp::on_request, "request"}});
 template <>
-std::span<const std::string_view> words<Updates>();
+inline constexpr auto kWords<Updates> = enum_names<Updates>({{Updates::primary, "primary"},
+                                                             {Updates::any, "any"}});
 template <>
-std::span<const std::string_view> words<Consistency>();
+inline constexpr auto kWords<Consistency> =
+    enum_names<Consistency>({{Consistency::any, "any"}, {Consistency::quorum, "quorum"}});
 template <>
-std::span<const std::string_view> words<LogLevel>();
+inline constexpr auto kWords<LogLevel> = enum_names<LogLevel>({{LogLevel::debug, "debug"},
+                                                               {LogLevel::info, "info"},
+                                                               {LogLevel::warning, "warning"},
+                                                               {LogLevel::error, "error"}});
 template <>
-std::span<const std::string_view> words<AdmissionMode>();
+inline constexpr auto kWords<AdmissionMode> =
+    enum_names<AdmissionMode>({{AdmissionMode::enforce, "enforce"},
+                               {AdmissionMode::monitor, "monitor"},
+                               {AdmissionMode::off, "off"}});
 template <>
-std::span<const std::string_view> words<QueueOrder>();
+inline constexpr auto kWords<QueueOrder> = enum_names<QueueOrder>({{QueueOrder::fifo, "fifo"},
+                                                                   {QueueOrder::lifo, "lifo"},
+                                                                   {QueueOrder::codel, "codel"}});
 template <>
-std::span<const std::string_view> words<TicketResize>();
+inline constexpr auto kWords<TicketResize> = enum_names<TicketResize>(
+    {{TicketResize::gradual, "gradual"}, {TicketResize::immediate, "immediate"}});
 
-/// The word of a value, as the configuration writes it.
+/// All words of an enum, in the order of its values.
 template <class Enum>
-std::string_view word(Enum value) {
-  return words<Enum>()[static_cast<std::size_t>(value)];
+constexpr std::span<const std::string_view> words() {
+  return kWords<Enum>.all();
+}
+
+/// The word of a value.
+template <class Enum>
+constexpr std::string_view word(Enum value) {
+  return kWords<Enum>[value];
 }
 
 }  // namespace karmad

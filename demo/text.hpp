@@ -30,7 +30,8 @@ int collate(std::string_view a, std::string_view b);
 /// Whether `text` fits a pattern of `*` (any run) and `?` (one byte).
 bool fits(std::string_view pattern, std::string_view text);
 
-/// Appends `text` as a JSON string with its quotes.
+/// Appends `text` as a JSON string with its quotes. The demo agent writes JSON on its own: it is a
+/// program of its own, which links nothing of karmad.
 void append_quoted(std::string& out, std::string_view text);
 std::string json_string(std::string_view text);
 

@@ -10,8 +10,10 @@
 #include <array>
 #include <charconv>
 #include <span>
+#include <utility>
 
 #include "config/closest.hpp"
+#include "config/enum_names.hpp"
 #include "config/source_text.hpp"
 #include "strategies/words.hpp"
 
@@ -23,11 +25,16 @@ using Parsed = std::expected<ReadPreference, InvalidPreference>;
 /// What is wrong, if anything.
 using Complaint = std::optional<std::string>;
 
-constexpr std::array<std::string_view, 5> kModeNames{"primary", "primaryPreferred", "secondary",
-                                                     "secondaryPreferred", "nearest"};
-enum Field : std::size_t { kMode, kTags, kLimit, kHedge };
-constexpr std::array<std::string_view, 4> kFieldNames{"mode", "tags", "maxStalenessSeconds",
-                                                      "hedge"};
+constexpr auto kModeNames = enum_names<Mode>({{Mode::primary, "primary"},
+                                              {Mode::primary_preferred, "primaryPreferred"},
+                                              {Mode::secondary, "secondary"},
+                                              {Mode::secondary_preferred, "secondaryPreferred"},
+                                              {Mode::nearest, "nearest"}});
+enum class Field : std::uint8_t { mode, tags, limit, hedge };
+constexpr auto kFieldNames = enum_names<Field>({{Field::mode, "mode"},
+                                                {Field::tags, "tags"},
+                                                {Field::limit, "maxStalenessSeconds"},
+                                                {Field::hedge, "hedge"}});
 
 std::unexpected<InvalidPreference> wrong(std::string why) {
   return std::unexpected(InvalidPreference{0, std::move(why)});
@@ -35,12 +42,6 @@ std::unexpected<InvalidPreference> wrong(std::string why) {
 
 std::string_view view(const Json& string) {
   return {string.GetString(), string.GetStringLength()};
-}
-
-std::optional<std::size_t> position(std::string_view word, std::span<const std::string_view> in) {
-  const auto found = std::ranges::find(in, word);
-  if (found == in.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - in.begin());
 }
 
 std::string unknown(std::string_view what, std::string_view word,
@@ -52,9 +53,9 @@ std::string unknown(std::string_view what, std::string_view word,
 }
 
 Complaint set_mode(ReadPreference& preference, std::string_view word) {
-  const auto mode = position(word, kModeNames);
-  if (!mode) return unknown("mode", word, kModeNames);
-  preference.mode = static_cast<Mode>(*mode);
+  const auto mode = kModeNames.find(word);
+  if (!mode) return unknown("mode", word, kModeNames.all());
+  preference.mode = *mode;
   return std::nullopt;
 }
 
@@ -98,24 +99,24 @@ Complaint take_hedge(ReadPreference& preference, const Json& value) {
   return std::nullopt;
 }
 
-Complaint take(ReadPreference& preference, std::size_t field, const Json& value) {
-  if (field == kMode)
+Complaint take(ReadPreference& preference, Field field, const Json& value) {
+  if (field == Field::mode)
     return value.IsString() ? set_mode(preference, view(value)) : "mode must be a string";
   if (value.IsNull()) return std::nullopt;
-  if (field == kTags) return take_tags(preference, value);
-  if (field == kLimit) return take_limit(preference, value);
+  if (field == Field::tags) return take_tags(preference, value);
+  if (field == Field::limit) return take_limit(preference, value);
   return take_hedge(preference, value);
 }
 
 // The short form.
 
-Complaint take(ReadPreference& preference, std::size_t field, std::string_view value) {
-  if (field == kMode) return set_mode(preference, value);
-  if (field == kTags) {
+Complaint take(ReadPreference& preference, Field field, std::string_view value) {
+  if (field == Field::mode) return set_mode(preference, value);
+  if (field == Field::tags) {
     auto tag_sets = parse_tag_sets(value);
     if (!tag_sets) return std::move(tag_sets.error());
     preference.tag_sets = std::move(*tag_sets);
-  } else if (field == kLimit) {
+  } else if (field == Field::limit) {
     std::int64_t limit = 0;
     const auto* const end = value.data() + value.size();
     const auto [stop, error] = std::from_chars(value.data(), end, limit);
@@ -134,14 +135,14 @@ Complaint take(ReadPreference& preference, std::size_t field, std::string_view v
 class Reading {
  public:
   template <class Value>
-  Complaint field(std::size_t field, const Value& value) {
-    if (seen_[field]) return fmt::format("{} is given twice", kFieldNames[field]);
-    seen_[field] = true;
+  Complaint field(Field field, const Value& value) {
+    if (std::exchange(seen(field), true))
+      return fmt::format("{} is given twice", kFieldNames[field]);
     return take(preference_, field, value);
   }
 
   Parsed result() {
-    if (!seen_[kMode]) return wrong("it has no mode, such as mode=nearest");
+    if (!seen(Field::mode)) return wrong("it has no mode, such as mode=nearest");
     if (auto why = invalid(preference_)) return std::unexpected(std::move(*why));
     if (preference_.mode == Mode::primary && preference_.hedge)  // SS-093
       return wrong("hedge has no meaning with mode primary: there is one mirror to ask");
@@ -149,8 +150,10 @@ class Reading {
   }
 
  private:
+  bool& seen(Field field) { return seen_[static_cast<std::size_t>(field)]; }
+
   ReadPreference preference_;
-  std::array<bool, kFieldNames.size()> seen_{};
+  std::array<bool, kFieldNames.all().size()> seen_{};
 };
 
 Parsed parse_json(std::string_view text) {
@@ -161,7 +164,7 @@ Parsed parse_json(std::string_view text) {
                              rapidjson::GetParseError_En(document.GetParseError())));
   Reading reading;
   for (const auto& [key, value] : document.GetObject()) {
-    const auto field = position(view(key), kFieldNames);
+    const auto field = kFieldNames.find(view(key));
     if (!field) continue;  // SS-094
     if (auto why = reading.field(*field, value)) return wrong(std::move(*why));
   }
@@ -177,8 +180,8 @@ Parsed parse_short(std::string_view text) {
     const auto equals = std::min(part.find('='), part.size());
     const auto word = trimmed(part.substr(0, equals));
     const auto value = trimmed(part.substr(std::min(equals + 1, part.size())));
-    const auto field = position(word, kFieldNames);
-    why = field ? reading.field(*field, value) : unknown("field", word, kFieldNames);
+    const auto field = kFieldNames.find(word);
+    why = field ? reading.field(*field, value) : unknown("field", word, kFieldNames.all());
     return !why;
   });
   return why ? wrong(std::move(*why)) : reading.result();
@@ -192,17 +195,17 @@ Parsed parse_read_preference(std::string_view text) {
         fmt::format("it has {} bytes, at most {} are read", text.size(), kLongestPreference));
   text = trimmed(text);
   if (text.empty())
-    return wrong(fmt::format("it is empty; modes are {}", fmt::join(kModeNames, ", ")));
+    return wrong(fmt::format("it is empty; modes are {}", fmt::join(kModeNames.all(), ", ")));
   if (!is_utf8(text)) return wrong("it is not UTF-8");
   if (text.front() == '{') return parse_json(text);
   if (text.find_first_of("=;") != std::string_view::npos) return parse_short(text);
   Reading reading;
-  if (auto why = reading.field(kMode, text)) return wrong(std::move(*why));
+  if (auto why = reading.field(Field::mode, text)) return wrong(std::move(*why));
   return reading.result();
 }
 
 std::string_view name(Mode mode) {
-  return kModeNames[static_cast<std::size_t>(mode)];
+  return kModeNames[mode];
 }
 
 std::string text(const ReadPreference& preference) {

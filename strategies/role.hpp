@@ -1,9 +1,10 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "config/enum_names.hpp"
 
 namespace karmad {
 
@@ -30,23 +31,30 @@ enum class SetKind : std::uint8_t {
   balanced,  ///< one address that is another load balancer, never pinged
 };
 
-inline constexpr std::array<std::string_view, 8> kRoleNames{
-    "unknown", "primary", "replica", "arbiter", "other", "ghost", "standalone", "router"};
-inline constexpr std::array<std::string_view, 5> kSetKindNames{"unknown", "direct", "flat", "roles",
-                                                               "balanced"};
+inline constexpr auto kRoleNames = enum_names<Role>({{Role::unknown, "unknown"},
+                                                     {Role::primary, "primary"},
+                                                     {Role::replica, "replica"},
+                                                     {Role::arbiter, "arbiter"},
+                                                     {Role::other, "other"},
+                                                     {Role::ghost, "ghost"},
+                                                     {Role::standalone, "standalone"},
+                                                     {Role::router, "router"}});
+inline constexpr auto kSetKindNames = enum_names<SetKind>({{SetKind::unknown, "unknown"},
+                                                           {SetKind::direct, "direct"},
+                                                           {SetKind::flat, "flat"},
+                                                           {SetKind::roles, "roles"},
+                                                           {SetKind::balanced, "balanced"}});
 
 constexpr std::string_view name(Role role) {
-  return kRoleNames[static_cast<std::size_t>(role)];
+  return kRoleNames[role];
 }
 constexpr std::string_view name(SetKind kind) {
-  return kSetKindNames[static_cast<std::size_t>(kind)];
+  return kSetKindNames[kind];
 }
 
 /// The role of that name, in lower case.
 constexpr std::optional<Role> role_named(std::string_view word) {
-  for (std::size_t i = 0; i < kRoleNames.size(); ++i)
-    if (kRoleNames[i] == word) return static_cast<Role>(i);
-  return std::nullopt;
+  return kRoleNames.find(word);
 }
 
 }  // namespace karmad

@@ -78,6 +78,22 @@ struct AgentRequest {
   std::string_view body;
 };
 
+/// The client's request for an agent. `write_body` appends a body to `buffer` where the agent gets
+/// another one than the client's.
+template <class WriteBody>
+AgentRequest write_request(const ClientRequest& request, std::string& buffer,
+                           WriteBody write_body) {
+  buffer.clear();
+  if (!request.query.empty()) buffer.append(request.path).append("?").append(request.query);
+  const auto target_size = buffer.size();
+  write_body();
+  AgentRequest written{request.method, request.path, request.content_type, request.body};
+  const std::string_view all(buffer);
+  if (target_size != 0) written.target = all.substr(0, target_size);
+  if (all.size() != target_size) written.body = all.substr(target_size);
+  return written;
+}
+
 /// What an agent said: the views live as long as its reply buffer.
 struct AgentReply {
   int status = 0;

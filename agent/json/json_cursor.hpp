@@ -114,6 +114,23 @@ class JsonMembers {
   State state_;
 };
 
+/// Hands the raw key and the value of each member of the object at the cursor to `visit`, until
+/// that returns false. Whether the whole object was passed.
+template <class Visit>
+bool visit_members(JsonCursor& json, Visit visit) {
+  JsonMembers members(json);
+  while (const auto key = members.next()) {
+    const auto value = take_value(json);
+    if (!value || !visit(*key, *value)) return false;
+  }
+  return members.complete();
+}
+template <class Visit>
+bool visit_members(std::string_view object, Visit visit) {
+  JsonCursor json(object);
+  return visit_members(json, visit);
+}
+
 /// The members of an object that was passed before (take_value()): nothing is checked again. Any
 /// other value has none.
 class PassedMembers {

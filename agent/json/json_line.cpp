@@ -39,6 +39,35 @@ char* put_unit(char* at, unsigned unit) {
   return at;
 }
 
+/// What stands behind the backslash for a character with a short escape; 0 for any other.
+char short_escape(char c) {
+  switch (c) {
+    case '"':
+    case '\\':
+      return c;
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    default:
+      return 0;
+  }
+}
+
+/// A character of ASCII.
+char* put_ascii(char* at, char c) {
+  if (const char escape = short_escape(c); escape != 0) {
+    *at++ = '\\';
+    *at++ = escape;
+    return at;
+  }
+  if (static_cast<unsigned char>(c) < ' ') return put_unit(at, static_cast<unsigned char>(c));
+  *at++ = c;
+  return at;
+}
+
 /// The character of UTF-8, or the byte that belongs to none, which stands at `from`; that goes on
 /// behind it.
 char* put_character(char* at, const char*& from, const char* end) {
@@ -66,16 +95,29 @@ void JsonLine::add_number(double value) {
 }
 
 void JsonLine::add_quoted(std::string_view text) {
-  need(text.size() + 2);
-  *at_++ = '"';
+  add('"');
+  add_escaped(text);
+  add('"');
+}
+
+void JsonLine::add_escaped(std::string_view text) {
+  need(text.size());
   if (copied_as_it_is(text)) {
     at_ += text.size();
-  } else {
-    std::string escaped;
-    append_json_escaped(escaped, text);
-    add(std::string_view(escaped));
+    return;
   }
-  add('"');
+  for (std::size_t from = 0; from < text.size();) {
+    const auto length = utf8_length(text, from);
+    if (length == 0) {
+      add("\xEF\xBF\xBD");
+    } else if (length > 1) {
+      add(text.substr(from, length));
+    } else {
+      need(kLongest);
+      at_ = put_ascii(at_, text[from]);
+    }
+    from += std::max<std::size_t>(length, 1);
+  }
 }
 
 void JsonLine::grow(std::size_t bytes) {

@@ -9,8 +9,8 @@
 
 namespace karmad {
 
-/// Puts JSON together at the end of a string: the writer of traces, logs and documents. The string
-/// is whole again when this goes; until then only this may touch it. Room is asked for in steps, so
+/// Puts JSON together at the end of a string. The string is whole again when this goes; until then
+/// only this may touch it. Room is asked for in steps, so
 /// that a piece costs hardly more than its bytes.
 class JsonLine {
  public:
@@ -59,9 +59,13 @@ class JsonLine {
       at_[--digit] = static_cast<char>('0' + value % 10);
     at_ += Digits;
   }
-  /// A text as a string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+  /// A text as a string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that whatever
+  /// an agent said may stand in an answer of ours.
   void add_quoted(std::string_view text);
-  /// The same of the first `most` bytes, in printable ASCII, which may stand in a field of HTTP.
+  /// The same without the quotes, for strings put together from parts.
+  void add_escaped(std::string_view text);
+  /// As add_quoted(), of the first `most` bytes, in printable ASCII, which may stand in a field of
+  /// HTTP.
   void add_ascii(std::string_view text, std::size_t most) {
     text = text.substr(0, std::min(text.size(), most));
     need(text.size() * kLongest + 2);

@@ -7,25 +7,6 @@ namespace karmad {
 
 namespace {
 
-void append_control(std::string& out, unsigned char c) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  switch (c) {
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      out += "\\u00";
-      out += digits[c >> 4];
-      out += digits[c & 15];
-  }
-}
-
 std::optional<std::uint32_t> four_digits(const char* at, const char* end) {
   if (end - at < 4) return std::nullopt;
   std::uint32_t value = 0;
@@ -74,31 +55,6 @@ std::string clean_utf8(std::string_view text) {
     text.remove_prefix(length > 0 ? length : 1);
   }
   return clean;
-}
-
-void append_json_escaped(std::string& out, std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto c = static_cast<unsigned char>(text[at]);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += text[at++];
-    } else if (c < 0x20) {
-      append_control(out, c);
-      ++at;
-    } else if (const auto length = utf8_length(text, at); length != 0) {
-      out.append(text, at, length);
-      at += length;
-    } else {
-      out += "\xEF\xBF\xBD";
-      ++at;
-    }
-  }
-}
-
-void append_json_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  append_json_escaped(out, text);
-  out += '"';
 }
 
 int JsonText::next() {
@@ -153,6 +109,14 @@ int JsonText::next() {
   if (code < 0x10000) return static_cast<int>(0xE0 | (code >> 12));
   pending_[pending_count_++] = tail(code >> 12);
   return static_cast<int>(0xF0 | (code >> 18));
+}
+
+bool json_says(std::string_view raw, std::string_view wanted) {
+  if (raw.find('\\') == raw.npos) return raw == wanted;
+  JsonText text(raw);
+  for (const char c : wanted)
+    if (text.next() != static_cast<unsigned char>(c)) return false;
+  return text.next() < 0;
 }
 
 std::string json_unescaped(std::string_view raw) {

@@ -6,13 +6,6 @@
 
 namespace karmad {
 
-/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that
-/// whatever an agent said may stand in an answer of ours.
-void append_json_quoted(std::string& out, std::string_view text);
-
-/// The same without the quotes, for texts put together from parts.
-void append_json_escaped(std::string& out, std::string_view text);
-
 /// The text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
 std::string clean_utf8(std::string_view text);
 
@@ -34,6 +27,9 @@ class JsonText {
   unsigned char pending_[3] = {};
   unsigned pending_count_ = 0;
 };
+
+/// Whether the inside of a JSON string says `wanted`.
+bool json_says(std::string_view raw, std::string_view wanted);
 
 /// The inside of a JSON string with its escapes resolved.
 std::string json_unescaped(std::string_view raw);

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
+#include <string>
 #include <string_view>
 
 namespace karmad {
@@ -23,6 +26,14 @@ inline const rapidjson::Value* member_of(const rapidjson::Value* object, std::st
   const auto size = static_cast<rapidjson::SizeType>(name.size());
   const auto found = object->FindMember(rapidjson::Value(rapidjson::StringRef(name.data(), size)));
   return found == object->MemberEnd() ? nullptr : &found->value;
+}
+
+/// The value as JSON without white space.
+inline std::string json_of(const rapidjson::Value& value) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  value.Accept(writer);
+  return {text.GetString(), text.GetSize()};
 }
 
 }  // namespace karmad

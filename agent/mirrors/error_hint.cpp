@@ -205,11 +205,4 @@ ErrorHint error_hint(int status, const Head& head, const ErrorBody& body, WallTi
   return hint;
 }
 
-std::string_view name(ErrorHint::Kind kind) {
-  constexpr std::array<std::string_view, 10> names{
-      "none",      "overload",  "throttled",  "moved",          "migrating",
-      "recreated", "lost_copy", "retry_with", "generation_low", "draining"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 }  // namespace karmad

@@ -51,6 +51,4 @@ struct ErrorHint {
 ErrorHint error_hint(int status, const Head& head, const ErrorBody& body,
                      std::chrono::system_clock::time_point now);
 
-std::string_view name(ErrorHint::Kind kind);
-
 }  // namespace karmad

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
+#include "agent/json/json_line.hpp"
 #include "agent/ping_kinds/json.hpp"
 #include "agent/ping_kinds/kinds.hpp"
 
@@ -137,60 +138,65 @@ void read_version(Members& members, Description& out) {
   out.api = static_cast<unsigned>(*api);
 }
 
-class Writer {
+/// Writes members of an object; what has no value is left out.
+class MemberWriter {
  public:
-  Writer() { json_.StartObject(); }
-
-  std::string done() {
-    json_.EndObject();
-    return {text_.GetString(), text_.GetSize()};
-  }
+  explicit MemberWriter(JsonLine& out) : out_(out) {}
 
   void put(std::string_view name, std::string_view value) {
     key(name);
-    string(value);
+    out_.add_quoted(value);
   }
   void put(std::string_view name, const std::optional<std::string>& value) {
     if (value) put(name, std::string_view(*value));
   }
-  void put(std::string_view name, std::optional<std::int64_t> value) {
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void put(std::string_view name, std::optional<Number> value) {
     if (!value) return;
     key(name);
-    json_.Int64(*value);
+    out_.add_number(*value);
   }
-  void put_counter(std::string_view name, std::optional<std::uint64_t> value) {
-    if (!value) return;
-    key(name);
-    json_.Uint64(*value);
-  }
-  void put_number(std::string_view name, std::optional<double> value) {
-    if (!value || !std::isfinite(*value)) return;
-    key(name);
-    json_.Double(*value);
-  }
-  void put_true(std::string_view name) {
-    key(name);
-    json_.Bool(true);
-  }
-  void put_tags(std::string_view name, const Tags& tags) {
+  void put(std::string_view name, const Tags& tags) {
     if (tags.empty()) return;
     key(name);
-    json_.StartObject();
-    for (const auto& tag : tags) put(tag.name, std::string_view(tag.value));
-    json_.EndObject();
+    out_.add('{');
+    MemberWriter inner(out_);
+    for (const auto& tag : tags) inner.put(tag.name, std::string_view(tag.value));
+    out_.add('}');
   }
 
  private:
   void key(std::string_view name) {
-    json_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
-  }
-  void string(std::string_view value) {
-    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+    if (std::exchange(follows_, true)) out_.add(',');
+    out_.add_quoted(name);
+    out_.add(':');
   }
 
-  rapidjson::StringBuffer text_;
-  rapidjson::Writer<rapidjson::StringBuffer> json_{text_};
+  JsonLine& out_;
+  bool follows_ = false;
 };
+
+void add_description(JsonLine line, const Description& description) {
+  line.add(R"({"ok":true,)");
+  MemberWriter out(line);
+  out.put("role", name(description.role == Role::unknown ? Role::other : description.role));
+  if (!description.why.empty()) out.put("why", std::string_view(description.why));
+  out.put("set", description.set);
+  out.put("me", description.me);
+  out.put("tags", description.tags);
+  out.put("last_write_ms", description.last_write_ms);
+  out.put("generation", description.generation);
+  out.put("election_id", description.election_id);
+  out.put("set_version", description.set_version);
+  if (description.version) {
+    out.put("process_id", std::string_view(description.version->process_id));
+    out.put("counter", std::optional(description.version->counter));
+  }
+  out.put("api", std::optional(description.api));
+  if (description.load && std::isfinite(*description.load)) out.put("load", description.load);
+  line.add('}');
+}
 
 std::vector<PingRequest> ask(std::string_view path, std::string_view) {
   return {{.target = path.empty() ? "/hello" : std::string(path)}};
@@ -227,24 +233,9 @@ std::expected<Description, std::string> parse_description(std::string_view json)
 }
 
 std::string text(const Description& description) {
-  Writer out;
-  out.put_true("ok");
-  out.put("role", name(description.role == Role::unknown ? Role::other : description.role));
-  if (!description.why.empty()) out.put("why", std::string_view(description.why));
-  out.put("set", description.set);
-  out.put("me", description.me);
-  out.put_tags("tags", description.tags);
-  out.put("last_write_ms", description.last_write_ms);
-  out.put_counter("generation", description.generation);
-  out.put("election_id", description.election_id);
-  out.put("set_version", description.set_version);
-  if (description.version) {
-    out.put("process_id", std::string_view(description.version->process_id));
-    out.put("counter", std::optional(description.version->counter));
-  }
-  out.put_counter("api", description.api);
-  out.put_number("load", description.load);
-  return out.done();
+  std::string text;
+  add_description(JsonLine(text), description);
+  return text;
 }
 
 PingKind native_ping() {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "agent/stats/stats_writer.hpp"
+#include "config/enum_names.hpp"
 
 namespace karmad {
 
@@ -108,7 +109,7 @@ inline constexpr std::array<OutcomeRow, 13> kOutcomes{{
      "mirror unreachable",
      {true, true, false, true, Counter::network_errors, false}},
 }};
-static_assert(stands_in_order(kOutcomes, &OutcomeRow::outcome));
+static_assert(lists_all(kOutcomes, &OutcomeRow::outcome));
 
 constexpr Consequence consequence(Outcome outcome) {
   return kOutcomes[static_cast<std::size_t>(outcome)].consequence;

@@ -41,14 +41,6 @@ struct Stat {
   constexpr std::string_view member_key() const { return member.empty() ? name : member; }
 };
 
-/// Whether row i of a table is the one of value i of its enum.
-template <class Rows, class Row, class Enum>
-constexpr bool stands_in_order(const Rows& rows, Enum Row::*value) {
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (static_cast<std::size_t>(rows[i].*value) != i) return false;
-  return true;
-}
-
 /// The value of a limit that does not exist.
 struct Unlimited {};
 

@@ -7,27 +7,37 @@
 
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
+#include "config/enum_names.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr std::array kCounted{Count::requests_over_rate, Count::requests_over_client_rate,
-                              Count::requests_over_table_rate};
-constexpr std::array<std::string_view, 3> kSettings{"ingress_request_rate", "client_request_rate",
-                                                    "request_rate"};
+/// A rate: where it is set, and what counts the requests beyond it.
+struct Rated {
+  OverRate::Of of;
+  std::string_view setting;
+  Count counted;
+};
+constexpr std::array<Rated, 3> kRates{{
+    {OverRate::Of::all, "ingress_request_rate", Count::requests_over_rate},
+    {OverRate::Of::client, "client_request_rate", Count::requests_over_client_rate},
+    {OverRate::Of::table, "request_rate", Count::requests_over_table_rate},
+}};
+static_assert(lists_all(kRates, &Rated::of));
 
 /// The bodies of the refusals, written once.
 const std::string& body_for(OverRate::Of of) {
   static const auto bodies = [] {
-    std::array<std::string, kSettings.size()> all;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = answer_with({.status = 429,
-                            .type = "overloaded",
-                            .reason = fmt::format("Rate limiter '{}' rate exceeded", kSettings[i]),
-                            .code = 462,
-                            .overloaded = true,
-                            .details = R"("codeName":"IngressRequestRateLimitExceeded")"})
-                   .body;
+    std::array<std::string, kRates.size()> all;
+    std::ranges::transform(kRates, all.begin(), [](const Rated& rate) {
+      return answer_with({.status = 429,
+                          .type = "overloaded",
+                          .reason = fmt::format("Rate limiter '{}' rate exceeded", rate.setting),
+                          .code = 462,
+                          .overloaded = true,
+                          .details = R"("codeName":"IngressRequestRateLimitExceeded")"})
+          .body;
+    });
     return all;
   }();
   return bodies[static_cast<std::size_t>(of)];
@@ -46,7 +56,7 @@ bool is_of(const AppNames& names, const RequestHead& head) {
 /// What would have been refused is counted by the limiters; it is refused unless they only watch.
 std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRate over) {
   if (topology.settings.admission.value != AdmissionMode::enforce) return std::nullopt;
-  worker.counters.add(kCounted[static_cast<std::size_t>(over.of)]);
+  worker.counters.add(kRates[static_cast<std::size_t>(over.of)].counted);
   return over;
 }
 

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "config/enum_names.hpp"
+
 namespace karmad {
 
 std::string_view name(Priority priority) {
-  constexpr std::array<std::string_view, kPriorities> names{"normal", "low", "exempt"};
-  return names[static_cast<std::size_t>(priority)];
+  static constexpr auto kNames = enum_names<Priority>(
+      {{Priority::normal, "normal"}, {Priority::low, "low"}, {Priority::exempt, "exempt"}});
+  static_assert(kNames.all().size() == kPriorities);
+  return kNames[priority];
 }
 
 PoolStatistics sum(std::span<const WorkerTickets> workers) {

@@ -6,6 +6,7 @@
 
 #include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
+#include "config/enum_names.hpp"
 
 namespace karmad {
 
@@ -174,7 +175,7 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
     {Count::bytes_out,
      {"bytes_out", "bytes of answers to clients", StatKind::counter, Unit::bytes}},
 }};
-static_assert(stands_in_order(kCountStats, &CountStat::count));
+static_assert(lists_all(kCountStats, &CountStat::count));
 
 constexpr const Stat& stat(Count count) {
   return kCountStats[static_cast<std::size_t>(count)].stat;

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr std::size_t kQuicklyRead = 64 << 10;  // of a body; to understand a larger one takes time
+
+void add_error(JsonLine body, std::string_view reason) {
+  body.add(R"({"error":)");
+  body.add_quoted(reason);
+  body.add('}');
+}
 
 }  // namespace
 
@@ -31,9 +37,7 @@ Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
 Answer refusal(int status, std::string_view reason) {
   Answer answer;
   answer.status = status;
-  answer.body.append("{\"error\":");
-  append_json_quoted(answer.body, reason);
-  answer.body.push_back('}');
+  add_error(JsonLine(answer.body), reason);
   return answer;
 }
 

@@ -8,11 +8,19 @@
 
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
+#include "config/words.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
 namespace {
 
+/// What the manual says of a header or parameter.
+struct RequestField {
+  std::string_view name;
+  std::string_view values;     ///< its grammar
+  std::string_view otherwise;  ///< what holds where it is absent
+  std::string_view help;
+};
 constexpr std::array kFields{
     RequestField{
         kTimeoutMs, "milliseconds", "`request_timeout`",
@@ -84,10 +92,6 @@ std::optional<FieldMistake> read_preference(const RequestHead& head, std::string
 
 }  // namespace
 
-std::span<const RequestField> request_fields() {
-  return kFields;
-}
-
 std::string request_fields_reference() {
   std::string out = "| header | value | without it | |\n|---|---|---|---|\n";
   for (const auto& field : kFields)
@@ -101,9 +105,9 @@ std::optional<FieldMistake> read_request_fields(const RequestHead& head,
                                                 RequestFields& into) {
   const auto mistake = [](std::string reason) { return FieldMistake{{}, std::move(reason)}; };
   if (const auto wanted = head.find(kPartialResults); !wanted.empty()) {
-    if (wanted != "allow" && wanted != "deny")
+    into.partial_results = kWords<PartialResults>.find(wanted);
+    if (!into.partial_results)
       return mistake(fmt::format("{} is either allow or deny", kPartialResults));
-    into.partial_results = wanted == "allow" ? PartialResults::allow : PartialResults::deny;
   }
   if (auto wrong = read_preference(head, parameters, rest, into)) return wrong;
   if (const auto hedge = head.find(kHedge); !hedge.empty()) {
@@ -120,10 +124,10 @@ std::optional<FieldMistake> read_request_fields(const RequestHead& head,
     into.min_generation = least;
   }
   if (const auto consistency = head.find(kConsistency); !consistency.empty()) {
-    if (consistency != "any" && consistency != "quorum")
+    into.consistency = kWords<Consistency>.find(consistency);
+    if (!into.consistency)
       return mistake(
           fmt::format("{} is either any or quorum, not '{}'", kConsistency, consistency));
-    into.consistency = consistency == "quorum" ? Consistency::quorum : Consistency::any;
   }
   return std::nullopt;
 }

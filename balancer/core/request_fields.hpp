@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,15 +26,7 @@ inline constexpr std::string_view kAppName = "X-App-Name";
 inline constexpr std::string_view kIdempotencyKey = "Idempotency-Key";
 inline constexpr std::string_view kTraceField = "X-Karmad-Trace";
 
-/// What the manual says of one of them.
-struct RequestField {
-  std::string_view name;
-  std::string_view values;     ///< its grammar
-  std::string_view otherwise;  ///< what holds where it is absent
-  std::string_view help;
-};
-std::span<const RequestField> request_fields();
-/// All of them as a table in Markdown.
+/// All of them as a table in Markdown, for the manual.
 std::string request_fields_reference();
 
 /// What one request says of how it is put to mirrors.

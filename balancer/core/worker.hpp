@@ -97,7 +97,6 @@ class Worker {
   /// Everything ends now.
   void abandon();
   bool draining() const { return draining_; }
-  std::size_t sessions() const { return clients_.size(); }
 
   Loop loop;
   DisconnectWatcher disconnect_watcher{loop};

@@ -138,7 +138,7 @@ Decision RetryLoop::after(const AttemptSummary& ended, Micros left, double jitte
     return decision;
   }
   ++attempts_;
-  if (decision.reason != Reason::throttled) ++retries_;
+  if (decision.reason != AttemptReason::throttled) ++retries_;
   return decision;
 }
 
@@ -158,15 +158,15 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
     case Kind::throttled:
       return throttled(now);
     case Kind::moved:
-      return moved(now, Reason::moved);
+      return moved(now, AttemptReason::moved);
     case Kind::migrating:
-      return moved(now, Reason::migrating);
+      return moved(now, AttemptReason::migrating);
     case Kind::recreated:
-      return moved(now, Reason::recreated);
+      return moved(now, AttemptReason::recreated);
     case Kind::lost_copy:
-      return elsewhere(now, Reason::lost_copy);
+      return elsewhere(now, AttemptReason::lost_copy);
     case Kind::draining:
-      return elsewhere(now, Reason::draining);
+      return elsewhere(now, AttemptReason::draining);
     case Kind::retry_with:
       return conflict(now);
     case Kind::generation_low:
@@ -198,7 +198,7 @@ Decision RetryLoop::ordinary(const Moment& now) {
   if (pause >= now.left) return over(Final::deadline);
   ++ordinary_;
   return {.final = Final::no,
-          .reason = Reason::retry,
+          .reason = AttemptReason::retry,
           .pause = pause,
           .avoid = true,
           .refresh = is_connecting(now.ended.outcome)};
@@ -213,7 +213,7 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
   if (pause >= now.left) return over(Final::deadline);
   if (bucket != nullptr && !bucket->take()) return over(Final::no_token);
   return {.final = Final::no,
-          .reason = Reason::overload,
+          .reason = AttemptReason::overload,
           .pause = pause,
           .avoid = now.avoids() || rules_.overload_retarget};
 }
@@ -226,7 +226,7 @@ Decision RetryLoop::throttled(const Moment& now) {
   // The delay holds for that mirror only: another mirror is asked at once (CO-036).
   if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;
-    return {.final = Final::no, .reason = Reason::throttled, .avoid = true};
+    return {.final = Final::no, .reason = AttemptReason::throttled, .avoid = true};
   }
   if (pause >= rules_.throttle_max_wait) return over(Final::limit);
   if (throttle_waited_ + pause > rules_.throttle_max_wait) return over(Final::limit);
@@ -234,22 +234,22 @@ Decision RetryLoop::throttled(const Moment& now) {
   ++throttled_;
   throttle_waited_ += pause;
   return {.final = Final::no,
-          .reason = Reason::throttled,
+          .reason = AttemptReason::throttled,
           .pause = pause,
           .avoid = now.avoids() || rules_.overload_retarget};
 }
 
 /// CO-050 … CO-054. The pause leaves the retry `min_execution` before the deadline, when there is
 /// as much (CO-056).
-Decision RetryLoop::moved(const Moment& now, Reason reason) {
-  if (reason == Reason::recreated && ++recreated_ >= rules_.recreated_answers)
+Decision RetryLoop::moved(const Moment& now, AttemptReason reason) {
+  if (reason == AttemptReason::recreated && ++recreated_ >= rules_.recreated_answers)
     return over(Final::limit);
   const auto longest = std::max(Micros{0}, now.left - rules_.min_execution);
   const auto pause = direct_++ == 0 ? Micros{0} : rules_.moved_pause.step(moves_++);
   return {.final = Final::no,
           .reason = reason,
           .pause = std::min(pause, longest),
-          .avoid = now.avoids() || reason == Reason::moved,
+          .avoid = now.avoids() || reason == AttemptReason::moved,
           .refresh = true};
 }
 
@@ -264,13 +264,13 @@ Decision RetryLoop::conflict(const Moment& now) {
   }
   const auto longest = std::max(Micros{0}, now.left - rules_.min_execution);
   return {.final = Final::no,
-          .reason = Reason::conflict,
+          .reason = AttemptReason::conflict,
           .pause = std::min(pause, longest),
           .avoid = now.avoids()};
 }
 
 /// The mirror will not have it, another one may: at once, while there is one (CO-033, CO-057).
-Decision RetryLoop::elsewhere(const Moment& now, Reason reason) {
+Decision RetryLoop::elsewhere(const Moment& now, AttemptReason reason) {
   if (now.all_tried(subject_)) return over(Final::limit);
   if (const auto next = next_zone(now)) return *next;
   return {.final = Final::no, .reason = reason, .avoid = true};
@@ -291,7 +291,7 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
   }
   ++zones_left_;
   return Decision{.final = Final::no,
-                  .reason = Reason::zone,
+                  .reason = AttemptReason::zone,
                   .avoid = true,
                   .leave_zone = true,
                   .unavailable = unreachable ? rules_.unreachable_mark : Micros{0},
@@ -302,7 +302,7 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
 /// waits a little for the newest of them to catch up; then it asks the primary, whose is the last
 /// attempt in any case. A set without roles has none.
 Decision RetryLoop::generation_low(const Moment& now) {
-  Decision next{.final = Final::no, .reason = Reason::generation_low};
+  Decision next{.final = Final::no, .reason = AttemptReason::generation_low};
   const bool roles = now.ended.set == SetKind::roles;
   const bool is_last = roles && attempts_ + 1 >= most_attempts();
   next.avoid = true;
@@ -330,21 +330,7 @@ Decision RetryLoop::generation_low(const Moment& now) {
 /// the new one, once, whatever `agent_retry_count` says. Selection waits for it.
 Decision RetryLoop::new_primary() {
   if (std::exchange(primary_changed_, true)) return over(Final::limit);
-  return {.final = Final::no, .reason = Reason::new_primary, .avoid = true};
-}
-
-std::string_view name(Reason reason) {
-  constexpr std::array<std::string_view, 14> names{
-      "initial",   "retry",    "overload",       "throttled", "moved", "migrating", "recreated",
-      "lost_copy", "conflict", "generation_low", "draining",  "zone",  "hedge",     "new_primary"};
-  return names[static_cast<std::size_t>(reason)];
-}
-
-std::string_view name(Final why) {
-  constexpr std::array<std::string_view, 8> names{"no",           "answered", "not_retryable",
-                                                  "switched_off", "limit",    "max_attempts",
-                                                  "deadline",     "no_token"};
-  return names[static_cast<std::size_t>(why)];
+  return {.final = Final::no, .reason = AttemptReason::new_primary, .avoid = true};
 }
 
 }  // namespace karmad

@@ -7,6 +7,7 @@
 
 #include "agent/mirrors/error_hint.hpp"
 #include "agent/stats/outcome.hpp"
+#include "balancer/rules/attempt_reason.hpp"
 #include "balancer/rules/backoff.hpp"
 #include "balancer/rules/retry_budget.hpp"
 #include "config/settings.hpp"
@@ -96,26 +97,7 @@ struct AttemptSummary {
   bool up_to_date_left = false;
 };
 
-/// Why an attempt is made; for the trace.
-enum class Reason : std::uint8_t {
-  initial,
-  retry,
-  overload,
-  throttled,
-  moved,
-  migrating,
-  recreated,
-  lost_copy,
-  conflict,
-  generation_low,
-  draining,
-  zone,
-  hedge,
-  new_primary,
-};
-std::string_view name(Reason reason);
-
-/// Why there is no further attempt; for the trace.
+/// Why there is no further attempt.
 enum class Final : std::uint8_t {
   no,  ///< there is one
   answered,
@@ -126,7 +108,6 @@ enum class Final : std::uint8_t {
   deadline,
   no_token,
 };
-std::string_view name(Final why);
 
 /// What is to be done after an attempt.
 struct Decision {
@@ -134,11 +115,11 @@ struct Decision {
   enum class Prefer : std::uint8_t { any, newest_behind, primary };
 
   Final final = Final::not_retryable;
-  Reason reason = Reason::initial;  ///< of the next attempt
-  Micros pause{};                   ///< before it; the connection goes back first (BP-014)
-  bool avoid = false;               ///< the mirror, while there are others (BP-008, X-1)
-  bool leave_zone = false;          ///< avoid all mirrors of its zone, likewise (CO-030)
-  Prefer prefer = Prefer::any;      ///< for the next attempt, if it is there
+  AttemptReason reason = AttemptReason::initial;  ///< of the next attempt
+  Micros pause{};               ///< before it; the connection goes back first (BP-014)
+  bool avoid = false;           ///< the mirror, while there are others (BP-008, X-1)
+  bool leave_zone = false;      ///< avoid all mirrors of its zone, likewise (CO-030)
+  Prefer prefer = Prefer::any;  ///< for the next attempt, if it is there
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
   Micros retry_after{};  ///< likewise, as the mirror itself asked: whatever pings say
@@ -173,9 +154,9 @@ class RetryLoop {
   Decision ordinary(const Moment& now);
   Decision overload(const Moment& now, TokenBucket* bucket);
   Decision throttled(const Moment& now);
-  Decision moved(const Moment& now, Reason reason);
+  Decision moved(const Moment& now, AttemptReason reason);
   Decision conflict(const Moment& now);
-  Decision elsewhere(const Moment& now, Reason reason);
+  Decision elsewhere(const Moment& now, AttemptReason reason);
   std::optional<Decision> next_zone(const Moment& now);
   Decision generation_low(const Moment& now);
   Decision new_primary();

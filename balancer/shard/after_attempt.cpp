@@ -11,38 +11,15 @@
 namespace karmad {
 namespace {
 
-AttemptReason traced_as(Reason reason) {
+std::optional<Count> counted_as(AttemptReason reason) {
   switch (reason) {
-    case Reason::overload:
-      return AttemptReason::overload;
-    case Reason::throttled:
-      return AttemptReason::throttled;
-    case Reason::moved:
-    case Reason::migrating:
-    case Reason::recreated:
-    case Reason::lost_copy:
-    case Reason::draining:
-      return AttemptReason::moved;
-    case Reason::zone:
-      return AttemptReason::zone;
-    case Reason::conflict:
-      return AttemptReason::conflict;
-    case Reason::hedge:
-      return AttemptReason::hedge;
-    default:
-      return AttemptReason::retry;
-  }
-}
-
-std::optional<Count> counted_as(Reason reason) {
-  switch (reason) {
-    case Reason::overload:
+    case AttemptReason::overload:
       return Count::overload_retries;
-    case Reason::throttled:
+    case AttemptReason::throttled:
       return Count::throttled_retries;
-    case Reason::generation_low:
+    case AttemptReason::generation_low:
       return Count::generation_retries;
-    case Reason::new_primary:
+    case AttemptReason::new_primary:
       return Count::primary_retries;
     default:
       return std::nullopt;
@@ -286,8 +263,7 @@ void AttemptLines::consented(Line& line, bool may) {
 }
 
 void AttemptLines::continue_retry(Line& line) {
-  line.reason = rejected_ ? AttemptReason::retry : traced_as(line.next.reason);
-  line.retry_reason = line.next.reason;
+  line.reason = line.next.reason;
   line.pause = line.next.pause;
   if (line.pause == Micros{0}) return make_retry(line);
   line.state = State::pauses;

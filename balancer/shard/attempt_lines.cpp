@@ -55,7 +55,6 @@ void AttemptLines::send(Line& line, const Pick& pick) {
                                      .pick = pick,
                                      .connect_timeout = time_to_connect(line, mirror),
                                      .reason = line.reason,
-                                     .retry_reason = line.retry_reason,
                                      .pause = line.pause,
                                      .number = line.attempts});
   line.state = State::asks;

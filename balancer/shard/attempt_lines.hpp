@@ -80,10 +80,9 @@ struct AttemptLine {
 
   // Of the next attempt:
   AttemptReason reason = AttemptReason::initial;
-  Reason retry_reason = Reason::retry;  ///< of a retry, as the rules call it
-  std::optional<std::size_t> wanted;    ///< its mirror, when a rule names it
-  Micros pause{};                       ///< that is made before it
-  Decision next;                        ///< that waits for consent
+  std::optional<std::size_t> wanted;  ///< its mirror, when a rule names it
+  Micros pause{};                     ///< that is made before it
+  Decision next;                      ///< that waits for consent
 
   // While it waits or pauses:
   TimePoint until{};  ///< it looks again then, without news

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/json/json_text.hpp"
 #include "agent/transport/http/field_names.hpp"
+#include "agent/json/json_line.hpp"
 #include "balancer/rules/zones.hpp"
 
 namespace karmad {
@@ -367,24 +367,25 @@ void QuorumRead::fail() {
 
 Refusal QuorumRead::not_met() const {
   Refusal refusal{.type = unknown_ ? "no_generation" : "quorum_not_met"};
-  refusal.details = R"("generations":{)";
   std::string said;
-  for (std::size_t i = 0; i < mirrors(); ++i) {
-    const auto name = lines_.moment_->mirrors.name(i);
-    const auto generation = known(i);
-    const auto failed = std::ranges::find(lines_.failed_, i, &FailedAttempt::mirror);
-    said.append(said.empty() ? "" : ", ").append(name).append(": ");
-    if (failed != lines_.failed_.end()) {
-      said += failed->why;
-    } else {
-      said += generation ? fmt::format("generation {}", *generation) : "says no generation";
+  {
+    JsonLine details(refusal.details);
+    details.add(R"("generations":{)");
+    for (std::size_t i = 0; i < mirrors(); ++i) {
+      const auto name = lines_.moment_->mirrors.name(i);
+      const auto generation = known(i);
+      const auto failed = std::ranges::find(lines_.failed_, i, &FailedAttempt::mirror);
+      said.append(said.empty() ? "" : ", ").append(name).append(": ");
+      said += failed != lines_.failed_.end() ? failed->why
+              : generation                   ? fmt::format("generation {}", *generation)
+                                             : "says no generation";
+      if (i > 0) details.add(',');
+      details.add_quoted(name);
+      details.add(':');
+      details.add(generation ? fmt::to_string(*generation) : "null");
     }
-    if (i > 0) refusal.details.push_back(',');
-    append_json_quoted(refusal.details, name);
-    fmt::format_to(std::back_inserter(refusal.details), ":{}",
-                   generation ? fmt::to_string(*generation) : "null");
+    details.add('}');
   }
-  refusal.details.push_back('}');
   refusal.reason =
       unknown_
           ? fmt::format(

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 #include "balancer/shard/shard_mirrors.hpp"
 #include "strategies/read_preference_text.hpp"
 
@@ -80,28 +80,33 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
   Refusal refusal{.type = "selection_timeout"};
   std::set<std::string> errors;
   bool available = false;
-  auto& details = refusal.details;
-  details.append(R"("criteria":)").append(criteria).append(R"(,"kind":")");
-  details.append(name(view.picture.kind)).append(R"(","mirrors":[)");
-  for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
-    const auto& why = view.mirrors[i].why;
-    const bool known = view.picture.mirrors[i].role != Role::unknown;
-    // An error that is over says nothing of a mirror that is well.
-    const bool failing = !known || has_failed.contains(i);
-    const auto last = why.empty() && failing ? mirrors.last_error(i) : why;
-    available = available || known;
-    errors.insert(last);
-    if (i > 0) details.push_back(',');
-    details.append(R"({"address":)");
-    append_json_quoted(details, mirrors.name(i));
-    details.append(R"(,"role":")").append(name(view.picture.mirrors[i].role));
-    details.append(R"(","why":)");
-    append_json_quoted(details, why_unsuitable(need, view.picture, i));
-    details.append(R"(,"last_error":)");
-    append_json_quoted(details, last);
-    details.push_back('}');
+  {
+    JsonLine details(refusal.details);
+    details.add(R"("criteria":)");
+    details.add(criteria);
+    details.add(R"(,"kind":)");
+    details.add_quoted(name(view.picture.kind));
+    details.add(R"(,"mirrors":[)");
+    for (std::size_t i = 0; i < view.mirrors.size(); ++i) {
+      const auto& why = view.mirrors[i].why;
+      const bool known = view.picture.mirrors[i].role != Role::unknown;
+      // An error that is over says nothing of a mirror that is well.
+      const bool failing = !known || has_failed.contains(i);
+      const auto last = why.empty() && failing ? mirrors.last_error(i) : why;
+      available = available || known;
+      errors.insert(last);
+      details.add(i > 0 ? R"(,{"address":)" : R"({"address":)");
+      details.add_quoted(mirrors.name(i));
+      details.add(R"(,"role":)");
+      details.add_quoted(name(view.picture.mirrors[i].role));
+      details.add(R"(,"why":)");
+      details.add_quoted(why_unsuitable(need, view.picture, i));
+      details.add(R"(,"last_error":)");
+      details.add_quoted(last);
+      details.add('}');
+    }
+    details.add(']');
   }
-  details.push_back(']');
   refusal.reason = fmt::format("no mirrors are suitable for {}", criteria);
   errors.erase("");
   if (!available && !errors.empty())

@@ -3,7 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 #include "balancer/trace/process_log.hpp"
 #include "strategies/read_preference_text.hpp"
 
@@ -24,9 +24,21 @@ std::string description(const Shard& shard, const SetPicture& picture) {
   return told;
 }
 
-void append_text(std::string& out, std::string_view name, std::string_view value) {
-  out.append(",\"").append(name).append("\":");
-  append_json_quoted(out, value);
+void add_name(JsonLine& out, std::string_view name) {
+  out.add(",\"");
+  out.add(name);
+  out.add("\":");
+}
+
+void add_text(JsonLine& out, std::string_view name, std::string_view value) {
+  add_name(out, name);
+  out.add_quoted(value);
+}
+
+template <class Number>
+void add_number(JsonLine& out, std::string_view name, Number value) {
+  add_name(out, name);
+  out.add_number(value);
 }
 
 }  // namespace
@@ -38,8 +50,9 @@ void SelectionLog::level(LogLevel least) {
   set_level(*logger_, least);
 }
 
+template <class AddMore>
 void SelectionLog::write(spdlog::level::level_enum level, std::string_view message,
-                         const About& about, const std::string& more) const {
+                         const About& about, AddMore add_more) const {
   const auto now =
       std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const auto ms = now.time_since_epoch().count() % 1000;
@@ -47,40 +60,43 @@ void SelectionLog::write(spdlog::level::level_enum level, std::string_view messa
       fmt::format(R"({{"time":"{:%FT%T}.{:03}Z","level":"{}","component":"serverSelection")",
                   fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms,
                   spdlog::level::to_string_view(level).data());
-  append_text(line, "message", message);
-  append_text(line, "operation", about.query.operation);
-  fmt::format_to(std::back_inserter(line), ",\"operationId\":{}", about.query.id);
-  append_text(line, "selector", about.selection.criteria());
-  append_text(
-      line, "topologyDescription",
-      description(about.shard, about.shard.mirrors->view(about.query.worker.loop.index)->picture));
-  line.append(more).push_back('}');
+  {
+    JsonLine out(line);
+    add_text(out, "message", message);
+    add_text(out, "operation", about.query.operation);
+    add_number(out, "operationId", about.query.id);
+    add_text(out, "selector", about.selection.criteria());
+    const auto view = about.shard.mirrors->view(about.query.worker.loop.index);
+    add_text(out, "topologyDescription", description(about.shard, view->picture));
+    add_more(out);
+    out.add('}');
+  }
   logger_->log(level, line);
+}
+
+void SelectionLog::started(const About& about) const {
+  if (debug()) write(spdlog::level::debug, "Server selection started", about, [](JsonLine&) {});
 }
 
 void SelectionLog::succeeded(const About& about, const Agent& agent) const {
   if (!debug()) return;
-  std::string more;
-  if (!agent.address.is_unix()) {
-    append_text(more, "serverHost", agent.address.host);
-    fmt::format_to(std::back_inserter(more), ",\"serverPort\":{}", agent.address.port);
-  } else {
-    append_text(more, "serverHost", agent.address.unix_path);
-  }
-  write(spdlog::level::debug, "Server selection succeeded", about, more);
+  const auto& address = agent.address;
+  write(spdlog::level::debug, "Server selection succeeded", about, [&](JsonLine& out) {
+    add_text(out, "serverHost", address.is_unix() ? address.unix_path : address.host);
+    if (!address.is_unix()) add_number(out, "serverPort", address.port);
+  });
 }
 
 void SelectionLog::failed(const About& about, std::string_view failure) const {
   if (!debug()) return;
-  std::string more;
-  append_text(more, "failure", failure);
-  write(spdlog::level::debug, "Server selection failed", about, more);
+  write(spdlog::level::debug, "Server selection failed", about,
+        [&](JsonLine& out) { add_text(out, "failure", failure); });
 }
 
 void SelectionLog::waiting(const About& about, Micros remaining) const {
   if (!logger_->should_log(spdlog::level::info)) return;
   write(spdlog::level::info, "Waiting for suitable server to become available", about,
-        fmt::format(",\"remainingTimeMS\":{}", remaining.count() / 1000));
+        [&](JsonLine& out) { add_number(out, "remainingTimeMS", remaining.count() / 1000); });
 }
 
 }  // namespace karmad

@@ -22,9 +22,7 @@ class SelectionLog {
     const Selection& selection;
     const Shard& shard;
   };
-  void started(const About& about) const {
-    if (debug()) write(spdlog::level::debug, "Server selection started", about, {});
-  }
+  void started(const About& about) const;
   void succeeded(const About& about, const Agent& agent) const;
   void failed(const About& about, std::string_view failure) const;
   /// Once per selection.
@@ -32,8 +30,9 @@ class SelectionLog {
 
  private:
   bool debug() const { return logger_->should_log(spdlog::level::debug); }
+  template <class AddMore>
   void write(spdlog::level::level_enum level, std::string_view message, const About& about,
-             const std::string& more) const;
+             AddMore add_more) const;
 
   std::shared_ptr<spdlog::logger> logger_;
 };

@@ -262,7 +262,7 @@ void ShardDriver::log_retry(const action::Send& send) {
                                                  std::string_view(failed.back().why));
   spdlog::info("query {}: table {}, shard {}: attempt {} ({}) after a pause of {} ms at {}{}{}",
                place_.query.id, place_.shard_query.table.name, place_.shard_number, send.number + 1,
-               karmad::name(send.retry_reason),
+               karmad::name(send.reason),
                std::chrono::duration<double, std::milli>(send.pause).count(),
                name(send.pick.mirror), said,
                *left_out == 0 ? "" : fmt::format(" ({} retries before it not logged)", *left_out));

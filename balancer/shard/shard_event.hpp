@@ -69,9 +69,8 @@ struct Send {
   Pick pick;
   Micros connect_timeout{};
   AttemptReason reason = AttemptReason::initial;
-  Reason retry_reason = Reason::initial;  ///< as the rules call it
-  Micros pause{};                         ///< that was made before it
-  unsigned number = 0;                    ///< attempts of this slot before it
+  Micros pause{};       ///< that was made before it
+  unsigned number = 0;  ///< attempts of this slot before it
 };
 /// Breaks the attempt off; its end is told. `lost_race`: one sent later has answered.
 struct Cancel {

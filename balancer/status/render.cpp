@@ -1,7 +1,5 @@
 #include "balancer/status/render.hpp"
 
-#include "agent/json/json_text.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,39 +8,43 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+
 namespace karmad {
 namespace {
 
-void append_columns(std::string& out, const ResultSet& set) {
-  out += "\"columns\":[";
+void add_columns(JsonLine& out, const ResultSet& set) {
+  out.add("\"columns\":[");
   for (std::size_t i = 0; i < set.columns.size(); ++i) {
-    out += i == 0 ? "{" : ",{";
-    append_json_quoted(out, set.columns[i]);
-    out += ":{\"type\":\"string\"}}";
+    out.add(i == 0 ? "{" : ",{");
+    out.add_quoted(set.columns[i]);
+    out.add(":{\"type\":\"string\"}}");
   }
-  out += "],\n";
+  out.add("],\n");
 }
 
-void append_row(std::string& out, const ResultSet& set, const std::vector<std::string>& row) {
+void add_row(JsonLine& out, const ResultSet& set, const std::vector<std::string>& row) {
   for (std::size_t i = 0; i < row.size(); ++i) {
-    out += i == 0 ? '{' : ',';
-    append_json_quoted(out, set.columns[i]);
-    out += ':';
-    append_json_quoted(out, row[i]);
+    out.add(i == 0 ? '{' : ',');
+    out.add_quoted(set.columns[i]);
+    out.add(':');
+    out.add_quoted(row[i]);
   }
-  out += '}';
+  out.add('}');
 }
 
-void append_set(std::string& out, const ResultSet& set) {
-  out += "{\n";
-  append_columns(out, set);
-  out += "\"data\":[\n";
+void add_set(JsonLine& out, const ResultSet& set) {
+  out.add("{\n");
+  add_columns(out, set);
+  out.add("\"data\":[\n");
   for (std::size_t i = 0; i < set.rows.size(); ++i) {
-    append_row(out, set, set.rows[i]);
-    out += i + 1 < set.rows.size() ? ",\n" : "\n";
+    add_row(out, set, set.rows[i]);
+    out.add(i + 1 < set.rows.size() ? ",\n" : "\n");
   }
-  fmt::format_to(std::back_inserter(out),
-                 "],\n\"total\":{},\n\"error\":\"\",\n\"warning\":\"\"\n}}", set.rows.size());
+  out.add("],\n\"total\":");
+  out.add_number(set.rows.size());
+  out.add(",\n\"error\":\"\",\n\"warning\":\"\"\n}");
 }
 
 /// Characters, not bytes: what a terminal shows of ordinary text.
@@ -86,13 +88,14 @@ void append_border(std::string& out, const std::vector<std::size_t>& widths) {
 
 }  // namespace
 
-void append_raw(std::string& out, std::span<const ResultSet> sets) {
-  out += '[';
+void append_raw(std::string& to, std::span<const ResultSet> sets) {
+  JsonLine out(to);
+  out.add('[');
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (i > 0) out += ",\n";
-    append_set(out, sets[i]);
+    if (i > 0) out.add(",\n");
+    add_set(out, sets[i]);
   }
-  out += ']';
+  out.add(']');
 }
 
 void append_text(std::string& out, const ResultSet& set) {

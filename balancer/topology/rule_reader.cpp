@@ -177,7 +177,7 @@ void RuleReader::check_role(const ShardSettings& line, const Located<std::string
                             const Member& read) {
   if (!read.role || read.role == Role::unknown)
     problem(role.at, fmt::format("role '{}' is unknown; known are {}", role.value,
-                                 fmt::join(std::span(kRoleNames).subspan(1), ", ")));
+                                 fmt::join(std::span(kRoleNames.all()).subspan(1), ", ")));
   if (read.role == Role::standalone && line.mirrors.size() > 1)
     problem(role.at,
             "role=standalone is for a mirror alone in its set; mirrors that are all alike "

@@ -8,6 +8,8 @@
 #include <array>
 #include <mutex>
 
+#include "config/enum_names.hpp"
+
 namespace karmad {
 namespace {
 
@@ -62,9 +64,16 @@ std::shared_ptr<spdlog::logger> logger_for(std::shared_ptr<LineWriter> to, const
 }
 
 void set_level(spdlog::logger& logger, LogLevel least) {
-  constexpr std::array levels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                              spdlog::level::err};
-  logger.set_level(levels[static_cast<std::size_t>(least)]);
+  struct Row {
+    LogLevel level;
+    spdlog::level::level_enum of_spdlog;
+  };
+  static constexpr std::array<Row, 4> kLevels{{{LogLevel::debug, spdlog::level::debug},
+                                               {LogLevel::info, spdlog::level::info},
+                                               {LogLevel::warning, spdlog::level::warn},
+                                               {LogLevel::error, spdlog::level::err}}};
+  static_assert(lists_all(kLevels, &Row::level));
+  logger.set_level(kLevels[static_cast<std::size_t>(least)].of_spdlog);
 }
 
 }  // namespace karmad

@@ -1,15 +1,8 @@
 #include "balancer/trace/trace.hpp"
 
-#include <array>
 #include <cassert>
 
 namespace karmad {
-
-std::string_view name(AttemptReason reason) {
-  constexpr std::array<std::string_view, 9> names{
-      "initial", "retry", "overload", "throttled", "moved", "conflict", "zone", "hedge", "quorum"};
-  return names[static_cast<std::size_t>(reason)];
-}
 
 OpenAttempt Trace::begin(const AttemptStart& start) {
   const auto place = static_cast<std::size_t>(started_++);

@@ -9,24 +9,11 @@
 #include <utility>
 
 #include "agent/stats/outcome.hpp"
+#include "balancer/rules/attempt_reason.hpp"
 #include "balancer/rules/hedge_plan.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
-
-/// Why an attempt was made.
-enum class AttemptReason : std::uint8_t {
-  initial,
-  retry,      ///< the one before failed in an ordinary way (BP-060)
-  overload,   ///< it was refused as overload (BP-004)
-  throttled,  ///< it was told how long to wait (CO-020)
-  moved,      ///< the shard was moved, split or created anew
-  conflict,   ///< 449: the same again
-  zone,       ///< the mirrors of a zone are not available
-  hedge,      ///< the one before is late
-  quorum,     ///< several have to agree (CO-070)
-};
-std::string_view name(AttemptReason reason);
 
 /// How the mirror of an attempt was chosen.
 struct Choice {

@@ -103,7 +103,7 @@ void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   const auto& start = attempt.start;
   add_count(out, R"({"shard":)", start.shard);
   add_text(out, R"(,"mirror":)", start.mirror, kName);
-  add_word(out, R"(,"reason":")", name(start.reason));
+  add_word(out, R"(,"reason":")", trace_name(start.reason));
   if (!start.choice.strategy.empty()) {
     add_word(out, R"(,"strategy":")", start.choice.strategy);
     add_count(out, R"(,"suitable":)", start.choice.suitable);

@@ -156,8 +156,8 @@ TEST(ReadPreferenceDocument, NamesWhatThereIs) {  // SS-107
                           Mode::secondary_preferred, Mode::nearest})
     names.emplace_back(name(mode));
   for (const auto kind : ping_kind_names()) names.emplace_back(kind);
-  for (const auto kind : kSetKindNames) names.emplace_back(kind);
-  for (const auto role : kRoleNames) names.emplace_back(role);
+  for (const auto kind : kSetKindNames.all()) names.emplace_back(kind);
+  for (const auto role : kRoleNames.all()) names.emplace_back(role);
   for (const auto& each : names) EXPECT_NE(text.find("`" + each + "`"), std::string::npos) << each;
 }
 

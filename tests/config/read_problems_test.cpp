@@ -8,12 +8,6 @@
 namespace karmad {
 namespace {
 
-Settings settings_of(const std::string& text) {
-  auto loaded = load_text(text);
-  for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
-  return loaded.settings.value_or(Settings{});
-}
-
 TEST(Read, ReportsUnknownKeysWithTheClosestOne) {
   EXPECT_EQ(problems_of("searchd {\n ha_stratgy = random\n foobarbaz = 1\n}\n" +
                         table(" agnet = a:1\n agent = a:1")),

@@ -8,12 +8,6 @@
 namespace karmad {
 namespace {
 
-Settings settings_of(const std::string& text) {
-  auto loaded = load_text(text);
-  for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
-  return loaded.settings.value_or(Settings{});
-}
-
 TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-026
   const auto settings = settings_of("searchd {\n}\n");
   const auto& s = settings.searchd;

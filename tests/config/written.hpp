@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fnmatch.h>
+#include <gtest/gtest.h>
 
 #include <map>
 #include <string>
@@ -42,6 +43,13 @@ inline Environment world(Files files, Variables variables = {}) {
 /// Loads `text` as the file c.
 inline Loaded load_text(std::string text, Variables variables = {}) {
   return load("c", world({{"c", std::move(text)}}, std::move(variables)));
+}
+
+/// The settings that `text` gives without a problem.
+inline Settings settings_of(const std::string& text) {
+  auto loaded = load_text(text);
+  for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
+  return loaded.settings.value_or(Settings{});
 }
 
 using Lines = std::vector<std::string>;

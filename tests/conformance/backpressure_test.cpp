@@ -155,7 +155,7 @@ class Play {
       const auto decision = loop.after(ended, 1h, 0, nullptr);
       EXPECT_EQ(decision.pause, 0us);
       if (!decision.is_retry()) return answered;
-      EXPECT_EQ(decision.reason, Reason::overload);
+      EXPECT_EQ(decision.reason, AttemptReason::overload);
     }
   }
 

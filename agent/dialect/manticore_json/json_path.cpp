@@ -36,24 +36,13 @@ std::optional<JsonStep> take_step(std::string_view& rest) {
   return JsonStep{.member = {}, .element = element};
 }
 
-/// Whether the inside of a JSON string says `wanted`.
-bool says(std::string_view raw, std::string_view wanted) {
-  if (raw.find('\\') == raw.npos) return raw == wanted;
-  JsonText text(raw);
-  for (const char c : wanted)
-    if (text.next() != static_cast<unsigned char>(c)) return false;
-  return text.next() < 0;
-}
-
 std::string_view member_of(std::string_view object, std::string_view wanted) {
-  JsonCursor json(object);
-  JsonMembers members(json);
-  while (const auto name = members.next()) {
-    const auto value = take_value(json);
-    if (!value) return {};
-    if (says(*name, wanted)) return *value;
-  }
-  return {};
+  std::string_view found;
+  visit_members(object, [&](std::string_view name, std::string_view value) {
+    if (json_says(name, wanted)) found = value;
+    return found.empty();
+  });
+  return found;
 }
 
 std::string_view element_of(std::string_view array, std::size_t wanted) {

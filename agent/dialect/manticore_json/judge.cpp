@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/manticore_json/reply.hpp"
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -44,10 +44,11 @@ Judgement judge_error(std::string_view error, const ClientRequest* request) {
   return judged;
 }
 
-void append_error_body(std::string& out, std::string_view reason) {
-  out += "{\"error\":";
-  append_json_quoted(out, reason);
-  out += '}';
+void append_error_body(std::string& to, std::string_view reason) {
+  JsonLine out(to);
+  out.add(R"({"error":)");
+  out.add_quoted(reason);
+  out.add('}');
 }
 
 Judgement judgement(Outcome outcome, std::string_view message) {

@@ -80,21 +80,13 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
 AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed,
                                   const FanOut* plan, std::span<const std::string> tables,
                                   std::string& buffer) const {
-  buffer.clear();
-  AgentRequest written{request.method, request.path, request.content_type, request.body};
-  if (!request.query.empty()) {
-    buffer.append(request.path).append("?").append(request.query);
-  }
-  const auto target_size = buffer.size();
-  if (plan != nullptr) {
-    plan->write(tables, buffer);
-  } else if (parsed.other_end != 0 || !asks_for(tables, parsed.table)) {
-    append_renamed(buffer, request.body, parsed, [&] { append_tables(buffer, tables); });
-  }
-  const std::string_view all(buffer);
-  if (target_size != 0) written.target = all.substr(0, target_size);
-  if (all.size() != target_size) written.body = all.substr(target_size);
-  return written;
+  return write_request(request, buffer, [&] {
+    if (plan != nullptr) {
+      plan->write(tables, buffer);
+    } else if (parsed.other_end != 0 || !asks_for(tables, parsed.table)) {
+      append_renamed(buffer, request.body, parsed, [&] { append_tables(buffer, tables); });
+    }
+  });
 }
 
 Judgement ManticoreJson::judge(const AgentReply& reply, bool merged) const {

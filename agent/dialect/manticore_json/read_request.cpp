@@ -14,15 +14,32 @@
 #include "agent/dialect/manticore_json/plain_request.hpp"
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "config/enum_names.hpp"
 
 namespace karmad {
 
 namespace {
 
-constexpr std::array<std::string_view, kProperties> kNames{
-    "table",   "index",        "limit",   "size",   "offset",       "from",    "max_matches",
-    "sort",    "track_scores", "_source", "aggs",   "aggregations", "options", "scroll",
-    "profile", "plan",         "knn",     "hybrid", "join"};
+constexpr auto kNames = enum_names<Property>({{Property::table, "table"},
+                                              {Property::index, "index"},
+                                              {Property::limit, "limit"},
+                                              {Property::size, "size"},
+                                              {Property::offset, "offset"},
+                                              {Property::from, "from"},
+                                              {Property::max_matches, "max_matches"},
+                                              {Property::sort, "sort"},
+                                              {Property::track_scores, "track_scores"},
+                                              {Property::source, "_source"},
+                                              {Property::aggs, "aggs"},
+                                              {Property::aggregations, "aggregations"},
+                                              {Property::options, "options"},
+                                              {Property::scroll, "scroll"},
+                                              {Property::profile, "profile"},
+                                              {Property::plan, "plan"},
+                                              {Property::knn, "knn"},
+                                              {Property::hybrid, "hybrid"},
+                                              {Property::join, "join"}});
+static_assert(kNames.all().size() == kProperties);
 
 /// The search server's bound (a larger count is refused by every agent).
 constexpr std::uint64_t kMaxRetryCount = 8;
@@ -36,15 +53,12 @@ enum class Option : std::uint8_t {
   scroll,
   max_matches
 };
-
-std::optional<Option> option_named(std::string_view key) {
-  if (key == "agent_query_timeout") return Option::agent_query_timeout;
-  if (key == "retry_count") return Option::retry_count;
-  if (key == "retry_delay") return Option::retry_delay;
-  if (key == "scroll") return Option::scroll;
-  if (key == "max_matches") return Option::max_matches;
-  return std::nullopt;
-}
+constexpr auto kOptionNames =
+    enum_names<Option>({{Option::agent_query_timeout, "agent_query_timeout"},
+                        {Option::retry_count, "retry_count"},
+                        {Option::retry_delay, "retry_delay"},
+                        {Option::scroll, "scroll"},
+                        {Option::max_matches, "max_matches"}});
 
 /// Hears every token of the body. Only top-level members and those of `options` matter; the rest
 /// is counted for its depth.
@@ -87,7 +101,7 @@ class Listener {
       if (!property_ && may_name_table(key)) return fail("the request " + why_key_is_refused(key));
       value_begin_ = after_colon();
     } else if (depth_ == 2 && in_options_) {
-      option_ = option_named(key);
+      option_ = kOptionNames.find(key);
       option_begin_ = after_colon();
     }
     return true;
@@ -241,17 +255,17 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
 }  // namespace
 
 std::string_view name(Property property) {
-  return kNames[static_cast<std::size_t>(property)];
+  return kNames[property];
 }
 
 bool names_option(std::string_view key) {
-  return option_named(key).has_value();
+  return kOptionNames.find(key).has_value();
 }
 
 std::optional<Property> property_named(std::string_view key) {
   std::optional<Property> found;
   const auto is = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
-    constexpr auto known = kNames[i];  // of a size known here, which makes comparing cheap
+    constexpr auto known = kNames.all()[i];  // of a size known here, which makes comparing cheap
     if (key.size() != known.size() || std::memcmp(key.data(), known.data(), known.size()) != 0)
       return false;
     found = static_cast<Property>(i);

@@ -64,14 +64,13 @@ Step read_hits(JsonCursor& json, ReadTail tail, ReplyHead& head, const char*& wr
 std::string_view reason_in(std::string_view warning) {
   if (is_string(warning)) return without_quotes(warning);
   if (!is_object(warning)) return {};
-  JsonCursor json(warning);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) return {};
-    if (*key == "reason" && is_string(*value)) return without_quotes(*value);
-  }
-  return {};
+  std::string_view reason;
+  visit_members(warning, [&](std::string_view key, std::string_view value) {
+    const bool found = key == "reason" && is_string(value);
+    if (found) reason = without_quotes(value);
+    return !found;
+  });
+  return reason;
 }
 
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail) {
@@ -106,14 +105,13 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
 }
 
 std::string agent_error_text(std::string_view body) {
-  JsonCursor json(body);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) return {};
-    if (*key == "error") return json_unescaped(reason_in(*value));
-  }
-  return {};
+  std::string text;
+  visit_members(body, [&](std::string_view key, std::string_view value) {
+    const bool found = key == "error";
+    if (found) text = json_unescaped(reason_in(value));
+    return !found;
+  });
+  return text;
 }
 
 }  // namespace karmad

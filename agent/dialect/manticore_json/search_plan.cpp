@@ -12,6 +12,7 @@
 #include "agent/dialect/manticore_json/merge_hits.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -154,18 +155,34 @@ struct Totals {
   bool timed_out = false;
 };
 
-void append_warning(std::string& out, std::string_view notes, std::span<const ReplyHead> heads) {
+void add_warning(JsonLine& out, std::string_view notes, std::span<const ReplyHead> heads) {
   bool open = false;
   const auto add = [&](std::string_view text) {
-    out += open ? ";\\n" : ",\"warning\":{\"reason\":\"";
+    out.add(open ? ";\\n" : R"(,"warning":{"reason":")");
     open = true;
-    append_json_escaped(out, text);
+    out.add_escaped(text);
   };
   if (!notes.empty()) add(notes);
   for (std::size_t s = 0; s < heads.size(); ++s)
     if (!heads[s].warning.empty())
       add(fmt::format("shard {}: {}", s + 1, json_unescaped(heads[s].warning)));
-  if (open) out += "\"}";
+  if (open) out.add("\"}");
+}
+
+/// The merged answer up to the hits.
+void add_beginning(JsonLine out, const MergeNotes& notes, const Totals& totals,
+                   std::span<const ReplyHead> heads) {
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(notes.took).count();
+  out.add(R"({"took":)");
+  out.add_number(took);
+  out.add(R"(,"timed_out":)");
+  out.add(totals.timed_out ? "true" : "false");
+  add_warning(out, notes.warning, heads);
+  out.add(R"(,"hits":{"total":)");
+  out.add_number(totals.total);
+  out.add(R"(,"total_relation":")");
+  out.add(totals.lower_bound ? "gte" : "eq");
+  out.add(R"(","hits":[)");
 }
 
 }  // namespace
@@ -263,12 +280,7 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
   totals.total -= std::min(totals.total, merged->duplicates);
 
   const auto before = out.size();
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(notes.took).count();
-  fmt::format_to(std::back_inserter(out), "{{\"took\":{},\"timed_out\":{}", took, totals.timed_out);
-  append_warning(out, notes.warning, heads);
-  fmt::format_to(std::back_inserter(out),
-                 ",\"hits\":{{\"total\":{},\"total_relation\":\"{}\",\"hits\":[", totals.total,
-                 totals.lower_bound ? "gte" : "eq");
+  add_beginning(JsonLine(out), notes, totals, heads);
   for (const auto& hit : merged->page) {
     if (&hit != &merged->page.front()) out += ',';
     append_hit(out, hit, source_);
@@ -284,13 +296,14 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
   return std::nullopt;
 }
 
-void append_tables(std::string& out, std::span<const std::string> tables) {
-  out += '"';
+void append_tables(std::string& to, std::span<const std::string> tables) {
+  JsonLine out(to);
+  out.add('"');
   for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (i != 0) out += ',';
-    append_json_escaped(out, tables[i]);
+    if (i != 0) out.add(',');
+    out.add_escaped(tables[i]);
   }
-  out += '"';
+  out.add('"');
 }
 
 }  // namespace karmad

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "agent/dialect/manticore_json/parse_part.hpp"
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -155,16 +155,20 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text) {
 }
 
 std::string write_sort(const SortPlan& plan) {
-  std::string text = "[";
-  for (const auto& key : std::span(plan.keys).first(plan.asked)) {
-    if (text.size() > 1) text += ',';
-    text += '{';
-    append_json_quoted(text, key.by == SortKey::By::score ? "_score"
-                             : key.by == SortKey::By::id  ? "id"
-                                                          : std::string_view(key.name));
-    text += key.descending ? ":\"desc\"}" : ":\"asc\"}";
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add('[');
+    for (const auto& key : std::span(plan.keys).first(plan.asked)) {
+      out.add(out.size() > 1 ? ",{" : "{");
+      out.add_quoted(key.by == SortKey::By::score ? "_score"
+                     : key.by == SortKey::By::id  ? "id"
+                                                  : std::string_view(key.name));
+      out.add(key.descending ? R"(:"desc"})" : R"(:"asc"})");
+    }
+    out.add(']');
   }
-  return text + ']';
+  return text;
 }
 
 }  // namespace karmad

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent/dialect/manticore_json/parse_part.hpp"
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -65,26 +65,22 @@ bool any_matches(const Patterns& patterns, std::string_view member) {
   return std::ranges::any_of(patterns, [&](const auto& p) { return source_matches(p, member); });
 }
 
-void append_list(std::string& out, const Patterns& patterns) {
-  out += '[';
+void add_list(JsonLine& out, const Patterns& patterns) {
+  out.add('[');
   for (const auto& pattern : patterns) {
-    if (&pattern != &patterns.front()) out += ',';
-    append_json_quoted(out, pattern);
+    if (&pattern != &patterns.front()) out.add(',');
+    out.add_quoted(pattern);
   }
-  out += ']';
+  out.add(']');
 }
 
-std::string write_selection(const Selection& selection) {
-  std::string text;
-  if (selection.excludes.empty()) {
-    append_list(text, selection.includes);
-    return text;
-  }
-  text += "{\"includes\":";
-  append_list(text, selection.includes);
-  text += ",\"excludes\":";
-  append_list(text, selection.excludes);
-  return text + '}';
+void add_selection(JsonLine out, const Selection& selection) {
+  if (selection.excludes.empty()) return add_list(out, selection.includes);
+  out.add(R"({"includes":)");
+  add_list(out, selection.includes);
+  out.add(R"(,"excludes":)");
+  add_list(out, selection.excludes);
+  out.add('}');
 }
 
 /// Lifts the exclusions that hit `attribute`; the splice applies them instead.
@@ -148,7 +144,7 @@ std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
     }
     if (lift_exclusions(*selection, key.attribute, plan.hidden)) changed = true;
   }
-  if (changed) plan.rewritten = write_selection(*selection);
+  if (changed) add_selection(JsonLine(plan.rewritten.emplace()), *selection);
   return plan;
 }
 

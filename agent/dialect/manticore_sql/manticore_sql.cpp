@@ -43,13 +43,11 @@ bool is_filled(std::string_view value) {
 
 /// What the members of an answer, or of a result set, say beside rows.
 void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) return;
-    if (*key == "error" && error.empty()) error = reason_in(*value);
-    if (*key == "warning") warning |= is_filled(*value) || is_object(*value);
-  }
+  visit_members(json, [&](std::string_view key, std::string_view value) {
+    if (key == "error" && error.empty()) error = reason_in(value);
+    if (key == "warning") warning |= is_filled(value) || is_object(value);
+    return true;
+  });
 }
 
 }  // namespace

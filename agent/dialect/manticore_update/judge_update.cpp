@@ -26,30 +26,25 @@ struct Said {
 std::string_view text_of_error(std::string_view error) {
   const auto reason = reason_in(error);
   if (!reason.empty() || !is_object(error)) return reason;
-  JsonCursor json(error);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) break;
-    if (*key == "type" && is_string(*value)) return without_quotes(*value);
-  }
-  return {};
+  std::string_view type;
+  visit_members(error, [&](std::string_view key, std::string_view value) {
+    const bool found = key == "type" && is_string(value);
+    if (found) type = without_quotes(value);
+    return !found;
+  });
+  return type;
 }
 
 /// What cannot be read is not held against the answer: its text counts for nothing.
 Said said_in(std::string_view body) {
   Said said;
-  JsonCursor json(body);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) break;
-    if (*key == "errors") said.errors = *value == "true";
-    if (*key == "warning") said.warning = true;
-    if (*key == "error") said.error = text_of_error(*value);
-    if (*key == "status")
-      std::from_chars(value->data(), value->data() + value->size(), said.status);
-  }
+  visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "errors") said.errors = value == "true";
+    if (key == "warning") said.warning = true;
+    if (key == "error") said.error = text_of_error(value);
+    if (key == "status") std::from_chars(value.data(), value.data() + value.size(), said.status);
+    return true;
+  });
   return said;
 }
 

@@ -6,7 +6,7 @@
 #include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -42,23 +42,15 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreUpdate::fan_out(
 AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed,
                                     const FanOut*, std::span<const std::string> tables,
                                     std::string& buffer) const {
-  buffer.clear();
-  AgentRequest written{request.method, request.path, request.content_type, request.body};
-  if (!request.query.empty()) {
-    buffer.append(request.path).append("?").append(request.query);
-  }
-  const auto target_size = buffer.size();
   const bool renamed = !tables.empty() && (tables.front() != parsed.table || parsed.other_end != 0);
-  if (renamed && is_bulk(request.path)) {
-    append_renamed_bulk(buffer, request.body, settings_.max_json_depth, tables.front());
-  } else if (renamed) {
-    append_renamed(buffer, request.body, parsed,
-                   [&] { append_json_quoted(buffer, tables.front()); });
-  }
-  const std::string_view all(buffer);
-  if (target_size != 0) written.target = all.substr(0, target_size);
-  if (renamed) written.body = all.substr(target_size);
-  return written;
+  return write_request(request, buffer, [&] {
+    if (renamed && is_bulk(request.path)) {
+      append_renamed_bulk(buffer, request.body, settings_.max_json_depth, tables.front());
+    } else if (renamed) {
+      append_renamed(buffer, request.body, parsed,
+                     [&] { JsonLine(buffer).add_quoted(tables.front()); });
+    }
+  });
 }
 
 Judgement ManticoreUpdate::judge(const AgentReply& reply, bool) const {

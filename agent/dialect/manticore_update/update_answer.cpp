@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "agent/json/json_cursor.hpp"
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -14,18 +14,6 @@ using Places = std::vector<std::string_view>;
 /// Older releases name it otherwise.
 bool names_table(std::string_view key) {
   return key == "table" || key == "index" || key == "_index";
-}
-
-/// Visits the members of an object; false when it is malformed.
-template <class Visit>
-bool visit_members(std::string_view object, Visit visit) {
-  JsonCursor json(object);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value || !visit(*key, *value)) return false;
-  }
-  return members.complete();
 }
 
 /// Adds the value of a member of a result, or what stands in its `error`, that names the table.
@@ -81,7 +69,7 @@ std::optional<std::string> with_table(std::string_view answer, std::string_view 
   const auto places = places_in(answer);
   if (!places) return std::nullopt;
   std::string name;
-  append_json_quoted(name, table);
+  JsonLine(name).add_quoted(table);
   std::string named;
   std::size_t copied = 0;
   for (const auto place : *places) {

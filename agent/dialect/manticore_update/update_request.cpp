@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -290,7 +290,7 @@ std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned
 void append_renamed_bulk(std::string& out, std::string_view body, unsigned max_depth,
                          std::string_view table) {
   std::string quoted;
-  append_json_quoted(quoted, table);
+  JsonLine(quoted).add_quoted(table);
   std::size_t copied = 0;
   [[maybe_unused]] const auto read = visit_places(body, max_depth, [&](const TablePlaces& places) {
     for (const auto place : {places.first, places.second}) {

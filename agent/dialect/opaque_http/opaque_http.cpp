@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "agent/dialect/opaque_http/follow_up.hpp"
-#include "agent/json/json_text.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 namespace {
@@ -83,10 +83,13 @@ class OpaqueHttp final : public Dialect {
     return {Outcome::answered, {}};
   }
 
-  void refuse(int status, std::string_view reason, std::string& out) const override {
-    out.append("{\"error\":");
-    append_json_quoted(out, reason);
-    fmt::format_to(std::back_inserter(out), ",\"status\":{}}}", status);
+  void refuse(int status, std::string_view reason, std::string& to) const override {
+    JsonLine out(to);
+    out.add(R"({"error":)");
+    out.add_quoted(reason);
+    out.add(R"(,"status":)");
+    out.add_number(status);
+    out.add('}');
   }
 
  private:

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
+
+#include "config/enum_names.hpp"
 
 namespace karmad {
 namespace {
@@ -31,8 +32,9 @@ std::uint64_t waited(const ProbeReadings& readings) {
 }  // namespace
 
 std::string_view name(ProbeState state) {
-  constexpr std::array<std::string_view, 3> names{"stable", "up", "down"};
-  return names[static_cast<std::size_t>(state)];
+  static constexpr auto kNames = enum_names<ProbeState>(
+      {{ProbeState::stable, "stable"}, {ProbeState::up, "up"}, {ProbeState::down, "down"}});
+  return kNames[state];
 }
 
 std::string text(const ProbeDecision& decision) {

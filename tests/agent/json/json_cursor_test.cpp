@@ -313,12 +313,6 @@ TEST(JsonText, ResolvesEscapesAndLeavesBrokenOnesAsTheyAre) {
   for (const auto& c : cases) EXPECT_EQ(json_unescaped(c.raw), c.text) << c.raw;
 }
 
-TEST(AppendQuoted, MakesAnyBytesAValidJsonString) {
-  std::string out;
-  append_json_quoted(out, "a\"b\\\n\x01 \xC3\xA9 \xFF \xC3");
-  EXPECT_EQ(out, "\"a\\\"b\\\\\\n\\u0001 \xC3\xA9 \xEF\xBF\xBD \xEF\xBF\xBD\"");
-}
-
 TEST(PassedMembers, AreThoseThatACheckingWalkFinds) {
   for (
       const std::string_view text :

@@ -27,6 +27,8 @@ TEST(JsonLine, QuotesWhateverBytesGoIn) {
   EXPECT_EQ(ascii("plain text", 5), R"("plain")");
   EXPECT_EQ(as_string(std::string_view("plain text")), R"("plain text")");
   EXPECT_EQ(as_string(std::string_view()), R"("")");
+  EXPECT_EQ(as_string(std::string_view("a\x01 \xC3\xA9 \xFF \xC3\t\r\x7f")),
+            "\"a\\u0001 \xC3\xA9 \xEF\xBF\xBD \xEF\xBF\xBD\\t\\r\x7f\"");
 }
 
 TEST(JsonLine, WritesDoublesWithAPointAndNoExponent) {

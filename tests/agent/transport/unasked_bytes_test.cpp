@@ -18,6 +18,15 @@ constexpr std::size_t kMost = 4 << 20;
 
 enum class Framing { length, one_chunk, chunks };
 
+/// The end of a request on a connection that an earlier one may have used.
+ExchangeResult send(Loop& loop, Connection& connection, Outgoing& request) {
+  Stop stop(loop);
+  Reply reply;
+  ExchangeResult result;
+  finish(loop, exchange(loop, connection, request, false, {.most = kMost}, stop, reply, result));
+  return result;
+}
+
 /// An answer of `size` bytes, or a few more, head included, that begins its body with the number.
 std::string answer(Framing framing, std::size_t size, std::size_t number) {
   const auto text = fmt::format("{:06}", number);
@@ -255,12 +264,8 @@ TEST_F(LateUnaskedBytes, KeepTheRequestBackThatIsAboutToGo) {
   auto connection = at.pool.take_idle();
   mirror.send_rest();
   ASSERT_TRUE(turn_until(at.loop, [&] { return connection->unasked() == Stream::Unasked::bytes; }));
-  Stop stop(at.loop);
-  Reply reply;
-  ExchangeResult result;
   Outgoing request{"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", {}};
-  finish(at.loop,
-         exchange(at.loop, *connection, request, false, {.most = kMost}, stop, reply, result));
+  const auto result = send(at.loop, *connection, request);
   EXPECT_TRUE(result.unsent);
   EXPECT_TRUE(result.unasked);
   EXPECT_EQ(result.outcome, Outcome::wrong_reply);
@@ -276,12 +281,8 @@ TEST(UnaskedBytesOfAFreshConnection, AreAWrongReply) {
   ASSERT_TRUE(eventually([&] { return mirror.open_connections() == 1; }));
   mirror.close_all();  // an end before the request is no answer either
   ASSERT_TRUE(turn_until(at.loop, [&] { return connection->unasked() == Stream::Unasked::end; }));
-  Stop stop(at.loop);
-  Reply reply;
-  ExchangeResult result;
   Outgoing request{"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", {}};
-  finish(at.loop,
-         exchange(at.loop, *connection, request, false, {.most = kMost}, stop, reply, result));
+  const auto result = send(at.loop, *connection, request);
   EXPECT_TRUE(result.unsent);
   EXPECT_FALSE(result.unasked);
   EXPECT_EQ(result.outcome, Outcome::closed_early);

@@ -163,7 +163,7 @@ TEST(RetryLoop, OrdinaryRetriesGoAtOnceToAMirrorNotTried) {  // X-16, BP-011
   Story story{.subject = {.mirrors = 3, .ordinary = {.per_mirror = 1, .delay = 500ms}}};
   EXPECT_EQ(story.play({kBroken, tried(2, kBroken), tried(3, kBroken)}), 4U);
   EXPECT_EQ(story.pauses, (Pauses{0us, 0us, 500ms}));
-  for (const auto reason : story.reasons) EXPECT_EQ(reason, Reason::retry);
+  for (const auto reason : story.reasons) EXPECT_EQ(reason, AttemptReason::retry);
 }
 
 TEST(RetryLoop, BacksOffWhenNoMirrorCanBeReached) {  // X-16, SD-022
@@ -236,7 +236,7 @@ TEST(RetryLoop, AnUpdateThatAFormerPrimaryRefusedGoesOnOnce) {  // CO-032, BP-06
                               .mirrors = 3,
                               .ordinary = {.per_mirror = 0}}};
       EXPECT_EQ(story.play({refusal}), 2U);
-      EXPECT_EQ(story.reasons, std::vector{Reason::new_primary});
+      EXPECT_EQ(story.reasons, std::vector{AttemptReason::new_primary});
       EXPECT_EQ(story.pauses, Pauses{0us});
       EXPECT_EQ(story.final, Final::limit);
     }
@@ -244,7 +244,7 @@ TEST(RetryLoop, AnUpdateThatAFormerPrimaryRefusedGoesOnOnce) {  // CO-032, BP-06
   EXPECT_EQ(off.play({refusal}), 1U);
   Story read{.subject = {.mirrors = 2}};
   EXPECT_EQ(read.play({refusal}), 2U);
-  EXPECT_EQ(read.reasons, std::vector{Reason::retry}) << "a search needs no primary";
+  EXPECT_EQ(read.reasons, std::vector{AttemptReason::retry}) << "a search needs no primary";
   Story broken{.subject = {.kind = RequestClass::write, .mirrors = 3}};
   EXPECT_EQ(broken.play({refusal, in_roles(kBroken)}), 2U);
   EXPECT_EQ(broken.final, Final::not_retryable) << "the new primary may have carried it out";
@@ -262,8 +262,9 @@ TEST(RetryLoop, LimitsAllReasonsTogether) {  // max_attempts
                         refused(Kind::retry_with), refused(Kind::generation_low)}),
             6U);
   EXPECT_EQ(story.final, Final::max_attempts);
-  EXPECT_EQ(story.reasons, (std::vector{Reason::retry, Reason::throttled, Reason::moved,
-                                        Reason::overload, Reason::conflict}));
+  EXPECT_EQ(story.reasons,
+            (std::vector{AttemptReason::retry, AttemptReason::throttled, AttemptReason::moved,
+                         AttemptReason::overload, AttemptReason::conflict}));
 }
 
 TEST(RetryLoop, HedgesAreAttemptsToo) {  // max_attempts

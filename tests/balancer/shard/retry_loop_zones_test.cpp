@@ -21,7 +21,7 @@ TEST(RetryLoop, GoesToAnotherZoneWhenAMirrorCannotBeReached) {  // CO-030
     RetryLoop loop(rules, {.mirrors = 4});
     const auto next = loop.after({.outcome = outcome, .other_zone = true}, 1s, 0, nullptr);
     EXPECT_TRUE(next.is_retry() && next.avoid && next.leave_zone && next.refresh);
-    EXPECT_EQ(next.reason, Reason::zone);
+    EXPECT_EQ(next.reason, AttemptReason::zone);
     EXPECT_EQ(next.pause, 0us);
     EXPECT_EQ(next.unavailable, 1s);
   }
@@ -32,7 +32,7 @@ TEST(RetryLoop, StaysWhereThereIsNoOtherZone) {  // CO-030
   RetryLoop loop(rules, {.mirrors = 4});
   const auto next = loop.after({.outcome = Outcome::connect_failed}, 1s, 0, nullptr);
   EXPECT_TRUE(next.is_retry() && !next.leave_zone);
-  EXPECT_EQ(next.reason, Reason::retry);
+  EXPECT_EQ(next.reason, AttemptReason::retry);
   EXPECT_EQ(next.unavailable, 0us);
 }
 
@@ -41,7 +41,7 @@ TEST(RetryLoop, LeavesThreeZonesAtMost) {  // CO-031
     Story story{.rules = {.zone_max_retries = most},
                 .subject = {.mirrors = 8, .ordinary = {.absolute_of_line = 1}}};
     EXPECT_EQ(story.play({kUnreachable}), most + 2) << "and the ordinary retry";
-    EXPECT_EQ(std::ranges::count(story.reasons, Reason::zone), most);
+    EXPECT_EQ(std::ranges::count(story.reasons, AttemptReason::zone), most);
   }
 }
 
@@ -55,19 +55,21 @@ TEST(RetryLoop, LeavesAZoneOnceBecauseOfAnAnswer) {  // CO-036, CO-037
     Story story{.rules = unlimited(), .subject = {.mirrors = 8, .ordinary = {.per_mirror = 1}}};
     story.play({ended, ended, kAnswered});
     ASSERT_EQ(story.reasons.size(), 2U);
-    EXPECT_EQ(story.reasons[0], Reason::zone);
-    EXPECT_NE(story.reasons[1], Reason::zone);
+    EXPECT_EQ(story.reasons[0], AttemptReason::zone);
+    EXPECT_NE(story.reasons[1], AttemptReason::zone);
   }
   Story other{.subject = {.mirrors = 8}};
   other.play({answer_of(502), kAnswered});
-  EXPECT_EQ(other.reasons, std::vector{Reason::retry});
+  EXPECT_EQ(other.reasons, std::vector{AttemptReason::retry});
 }
 
 TEST(RetryLoop, AnUpdateLeavesAZoneOnlyWhenNothingWasSent) {  // CO-037
   const RetryRules rules;
   const RetrySubject update{.kind = RequestClass::write, .has_idempotency_key = true, .mirrors = 4};
-  EXPECT_EQ(RetryLoop(rules, update).after(answer_of(503), 1s, 0, nullptr).reason, Reason::retry);
-  EXPECT_EQ(RetryLoop(rules, update).after(kUnreachable, 1s, 0, nullptr).reason, Reason::zone);
+  EXPECT_EQ(RetryLoop(rules, update).after(answer_of(503), 1s, 0, nullptr).reason,
+            AttemptReason::retry);
+  EXPECT_EQ(RetryLoop(rules, update).after(kUnreachable, 1s, 0, nullptr).reason,
+            AttemptReason::zone);
 }
 
 TEST(RetryLoop, ADrainingMirrorSpeaksForItsZone) {  // CO-033

@@ -69,7 +69,7 @@ struct Story {
   TokenBucket* bucket = nullptr;
 
   Pauses pauses;
-  std::vector<Reason> reasons;
+  std::vector<AttemptReason> reasons;
   Final final = Final::no;
   Decision last;
 

@@ -34,7 +34,7 @@ TEST_F(ARequest, IsNotRepeatedForAMistakeOfTheClient) {
 TEST_F(ARequest, AsksAnotherMirrorAtOnceAfterAnError) {
   start();
   EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "ask b (retry)");
-  EXPECT_EQ(sends[0].retry_reason, Reason::retry);
+  EXPECT_EQ(sends[0].reason, AttemptReason::retry);
   EXPECT_EQ(sends[0].number, 1U);
   EXPECT_EQ(answers(), "finish: answered");
   ASSERT_EQ(request->failed().size(), 1U);

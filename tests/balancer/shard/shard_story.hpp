@@ -186,7 +186,8 @@ class ShardStory : public ::testing::Test {
     sends.push_back(send);
     said.append("ask ").append(mirrors->name(send.pick.mirror));
     if (send.slot != 0) said += fmt::format(" in {}", send.slot);
-    if (send.reason != AttemptReason::initial) said.append(" (").append(name(send.reason)) += ')';
+    if (send.reason != AttemptReason::initial)
+      said.append(" (").append(trace_name(send.reason)) += ')';
   }
   static void tell(std::string& said, const action::Cancel& cancel) {
     said += fmt::format("cancel {}{}", cancel.slot, cancel.lost_race ? " (lost race)" : "");

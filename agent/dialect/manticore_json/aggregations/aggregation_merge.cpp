@@ -9,6 +9,7 @@
 #include "agent/dialect/manticore_json/aggregations/buckets.hpp"
 #include "agent/dialect/manticore_json/aggregations/composite_merge.hpp"
 #include "agent/dialect/manticore_json/aggregations/metrics_merge.hpp"
+#include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -18,16 +19,11 @@ namespace {
 /// The member `name` of an object; empty when it has none. Nothing when the object is malformed.
 std::optional<std::string_view> member_of(std::string_view object, std::string_view name) {
   std::string_view found;
-  JsonCursor json(object);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) return std::nullopt;
-    const bool escaped = key->find('\\') != key->npos;
-    if (escaped ? json_unescaped(*key) == name : *key == name) found = *value;
-  }
-  if (!members.complete()) return std::nullopt;
-  return found;
+  const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
+    if (json_says(key, name)) found = value;
+    return true;
+  });
+  return whole ? std::optional(found) : std::nullopt;
 }
 
 /// The members of an object by name, the last of those with one name. Looking through the object
@@ -37,16 +33,11 @@ using Members = std::map<std::string, std::string_view, std::less<>>;
 /// Nothing when the object is malformed.
 std::optional<Members> members_of(std::string_view object) {
   Members found;
-  JsonCursor json(object);
-  JsonMembers members(json);
-  while (const auto key = members.next()) {
-    const auto value = take_value(json);
-    if (!value) return std::nullopt;
-    const bool escaped = key->find('\\') != key->npos;
-    found.insert_or_assign(escaped ? json_unescaped(*key) : std::string(*key), *value);
-  }
-  if (!members.complete()) return std::nullopt;
-  return found;
+  const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
+    found.insert_or_assign(json_unescaped(key), value);
+    return true;
+  });
+  return whole ? std::optional(std::move(found)) : std::nullopt;
 }
 
 bool is_metric(Merging merging) {
@@ -63,7 +54,7 @@ class Merger {
   }
 
   std::optional<FanOut::BadReply> merge(const Aggregation& aggregation) {
-    append_json_quoted(out_, aggregation.name);
+    JsonLine(out_).add_quoted(aggregation.name);
     out_ += ":{";
     auto bad = is_metric(aggregation.merging) ? metric(aggregation) : buckets(aggregation);
     out_ += '}';

@@ -1,8 +1,6 @@
 #include "agent/dialect/manticore_json/aggregations/composite_plan.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 
@@ -87,14 +85,10 @@ Refusal read_after(Aggregation& aggregation, const Value& inner) {
   if (after->value.MemberCount() != aggregation.sources.size())
     return no(aggregation, "\"after\" must have one value for each source");
   for (const auto& source : aggregation.sources) {
-    const auto value = after->value.FindMember(Value(rapidjson::StringRef(
-        source.name.data(), static_cast<rapidjson::SizeType>(source.name.size()))));
-    if (value == after->value.MemberEnd())
+    const auto* const value = member_of(&after->value, source.name);
+    if (value == nullptr)
       return no(aggregation, fmt::format("\"after\" has no value for source \"{}\"", source.name));
-    rapidjson::StringBuffer text;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-    value->value.Accept(writer);
-    aggregation.after.emplace_back(text.GetString(), text.GetSize());
+    aggregation.after.push_back(json_of(*value));
   }
   return std::nullopt;
 }

@@ -1,8 +1,6 @@
 #include "agent/dialect/manticore_json/aggregations/plan_aggregations.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <limits>
@@ -73,7 +71,7 @@ class Planner {
           return refused(fmt::format("aggregation \"{}\" is given twice", name));
       if (auto refusal = plan_one(name, member.value)) return std::unexpected(std::move(*refusal));
     }
-    if (!plan_.empty()) write();
+    if (!plan_.empty()) plan_.rewritten = json_of(aggs_);
     return std::move(plan_);
   }
 
@@ -219,13 +217,6 @@ class Planner {
         fmt::format("aggregation \"{}\" can be ordered by count(*) or its field, not by "
                     "\"{}\": the table has several shards",
                     aggregation.name, by));
-  }
-
-  void write() {
-    rapidjson::StringBuffer text;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-    aggs_.Accept(writer);
-    plan_.rewritten.assign(text.GetString(), text.GetSize());
   }
 
   rapidjson::Document& aggs_;

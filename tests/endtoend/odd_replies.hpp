@@ -1,0 +1,39 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+
+/// What becomes of a reply: it is taken, the other mirror is asked, or time runs out (a query that
+/// timed out is not put again).
+enum class End { taken, elsewhere, timeout };
+
+/// A reply of a mirror, and what karmad makes of it.
+struct OddReply {
+  std::string name;
+  Reaction reaction;
+  End whole;            ///< for tables of one shard, whose answers pass through
+  End merged;           ///< for tables of several, whose answers are read
+  End opaque;           ///< for dialect http
+  const char* counter;  ///< of the agent's status, where it is not taken
+  bool at_head = false;
+};
+
+/// A search answer with one hit of this source.
+inline std::string hit(std::string_view source) {
+  return fmt::format(R"({{"took":1,"timed_out":false,"hits":{{"total":1,"total_relation":"eq",)"
+                     R"("hits":[{{"_id":1,"_score":1,"_source":{}}}]}}}})",
+                     source);
+}
+inline const std::string kBody = hit(R"({"from":"nasty"})");
+
+/// Replies that are unusual, wrong, cut, late, or errors.
+std::vector<OddReply> odd_replies();
+
+}  // namespace karmad::test
