@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/transport/http/field_names.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/transport/http/field_names.hpp"
 #include "balancer/rules/zones.hpp"
 
 namespace karmad {
