@@ -2,16 +2,16 @@
 
 #include "agent/ping_kinds/ping_kind.hpp"
 
-/// The kinds one by one; `ping_kind` finds them by name.
+/// One function per kind; `ping_kind` finds a kind by name.
 namespace karmad {
 
 PingKind native_ping();
 PingKind manticore_ping();
-/// Elasticsearch and OpenSearch answer alike.
+/// Elasticsearch and OpenSearch have the same answers.
 PingKind elasticsearch_ping(std::string_view name);
 PingKind solr_ping();
 
-/// What a status without a meaning of its own says.
+/// The message for a status without a special meaning.
 std::string answered_with(int status);
 inline bool is_success(int status) {
   return status / 100 == 2;

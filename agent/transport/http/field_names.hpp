@@ -4,14 +4,14 @@
 
 namespace karmad {
 
-// Fields of answers with which a server tells how it is: agents tell karmad, karmad its clients.
-// Those of requests stand in http_write.hpp and balancer/core/request_fields.hpp.
+// Fields of answers that report a server's state, from agents to karmad and from karmad to clients.
+// Fields of requests are in http_write.hpp and balancer/core/request_fields.hpp.
 
 inline constexpr std::string_view kRetryAfter = "Retry-After";
 inline constexpr std::string_view kRetryAfterMs = "Retry-After-Ms";
 inline constexpr std::string_view kErrorLabels = "X-Error-Labels";
 inline constexpr std::string_view kSubStatus = "X-Sub-Status";
-// What the SDK that the retries are modelled on calls them (CO-033).
+// The names in the SDK that the retries are modelled on (CO-033).
 inline constexpr std::string_view kMsRetryAfterMs = "x-ms-retry-after-ms";
 inline constexpr std::string_view kMsSubStatus = "x-ms-substatus";
 
