@@ -29,7 +29,7 @@ std::span<const std::string_view> words<QueueOrder>();
 template <>
 std::span<const std::string_view> words<TicketResize>();
 
-/// The word of a value, as the configuration writes it.
+/// The word for a value in the configuration.
 template <class Enum>
 std::string_view word(Enum value) {
   return words<Enum>()[static_cast<std::size_t>(value)];
