@@ -20,14 +20,15 @@ struct KarmaRules {
 /// new weights sum to 1. The old ones may have any scale; an invalid one (0, negative, NaN) counts
 /// as an even share.
 ///
-/// 1. Mirrors without a measurement keep their share; the measured ones divide the rest. None
-/// measured: nothing changes (HA-021).
+/// 1. Mirrors without a measurement keep their share; the measured ones divide the rest. Without
+/// any
+///    measurement nothing changes (HA-021).
 /// 2. Measured mirrors: weight × 1/mean, or 1/mean alone (HA-006, X-14). A mean of 0 counts as 1
 /// µs.
 /// 3. None of these falls below floor/N (HA-020); applied before the measured share is restored.
 /// 4. Compounding only: with equal times step 2 changes nothing, so a mirror that lost its share in
-/// a stall would never recover. Therefore a mirror below a tenth of an even share, whose mean is at
-/// most twice the others' weighted mean, restarts in step 2 with the others' average weight.
+///    a stall would never recover. Therefore a mirror below a tenth of an even share, whose mean is
+///    at most twice the others' weighted mean, restarts in step 2 with their average weight.
 void next_weights(std::span<double> weights, std::span<const std::optional<Micros>> means,
                   const KarmaRules& rules);
 
