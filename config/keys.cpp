@@ -512,7 +512,8 @@ constexpr std::array kTableKeys{
            kBurst},
 };
 
-/// The field as one of `Owner`, which inherits `Scope`. Both variants have the same alternatives.
+/// The field as a member of `Owner`, which inherits `Scope`. Both variants have the same
+/// alternatives.
 template <class Owner, class Scope, std::size_t kAt = 1>
 consteval KeyField<Owner> field_in(const KeyField<I>& field) {
   if constexpr (kAt == std::variant_size_v<KeyField<I>>) {

@@ -20,7 +20,7 @@ namespace {
 
 using Json = rapidjson::Value;
 using Parsed = std::expected<ReadPreference, InvalidPreference>;
-/// What is wrong, if anything.
+/// An error, or nothing.
 using Complaint = std::optional<std::string>;
 
 constexpr std::array<std::string_view, 5> kModeNames{"primary", "primaryPreferred", "secondary",
@@ -58,7 +58,7 @@ Complaint set_mode(ReadPreference& preference, std::string_view word) {
   return std::nullopt;
 }
 
-/// -1 means no limit (SS-040); everything else is left to `invalid`.
+/// -1 means no limit (SS-040); other values are checked by `invalid`.
 void set_limit(ReadPreference& preference, std::int64_t limit) {
   if (limit != -1) preference.max_staleness = std::chrono::seconds(limit);
 }
@@ -130,7 +130,7 @@ Complaint take(ReadPreference& preference, std::size_t field, std::string_view v
   return std::nullopt;
 }
 
-/// What both forms share: each field once, a mode, and a preference that is valid.
+/// Checks of both forms: each field once, a mode, and a valid preference.
 class Reading {
  public:
   template <class Value>
@@ -173,7 +173,7 @@ Parsed parse_short(std::string_view text) {
   Complaint why;
   each_part(text, ';', [&](std::string_view part) {
     part = trimmed(part);
-    if (part.empty()) return true;  // behind the last `;`
+    if (part.empty()) return true;  // after the last `;`
     const auto equals = std::min(part.find('='), part.size());
     const auto word = trimmed(part.substr(0, equals));
     const auto value = trimmed(part.substr(std::min(equals + 1, part.size())));

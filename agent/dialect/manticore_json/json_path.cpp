@@ -10,7 +10,7 @@ namespace karmad {
 
 namespace {
 
-/// Takes the step at the front of `rest`: `.name`, `['name']`, `["name"]` or `[number]`.
+/// Removes the step at the front of `rest`: `.name`, `['name']`, `["name"]` or `[number]`.
 std::optional<JsonStep> take_step(std::string_view& rest) {
   if (rest.front() == '.') {
     const auto end = std::min(rest.find_first_of(".[", 1), rest.size());
@@ -36,7 +36,7 @@ std::optional<JsonStep> take_step(std::string_view& rest) {
   return JsonStep{.member = {}, .element = element};
 }
 
-/// Whether the inside of a JSON string says `wanted`.
+/// Whether a JSON string with this content, unescaped, equals `wanted`.
 bool says(std::string_view raw, std::string_view wanted) {
   if (raw.find('\\') == raw.npos) return raw == wanted;
   JsonText text(raw);
