@@ -14,7 +14,7 @@ TEST_F(TicketPoolTest, GivesWhatItHasAndNoMore) {
   EXPECT_FALSE(is_free(pool));
 }
 
-// AC-011; who is refused anyhow need not come to ask.
+// AC-011; a request that would be refused need not queue.
 TEST_F(TicketPoolTest, KnowsWhomItWouldRefuse) {
   auto pool = pool_of({.size = 1, .queue_depth = 1});
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "a ticket is free";
