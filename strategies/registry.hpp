@@ -8,8 +8,10 @@
 
 namespace karmad {
 
+/// Parameters of all strategies; each reads its own.
 struct StrategySettings {
   unsigned tolerated_errors = 3;  ///< errors in a row before a mirror is dead (HA-022)
+  bool operator==(const StrategySettings&) const = default;
 };
 
 /// Makes the strategy of that name for one mirror set (HA-002); nullptr if it is unknown.

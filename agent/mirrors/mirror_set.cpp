@@ -170,7 +170,7 @@ std::uint64_t MirrorSet::longest_line(unsigned per_slot) const {
 
 Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, SlotWaiter* for_slot) {
   auto& slot = slots_[loop.index];
-  Waiter waiter{.signal = {}, .told = slot.news};
+  Waiter waiter{.signal = {}, .seen = slot.news};
   slot.waiting.push_back(&waiter);
   if (for_slot != nullptr) for_slot->wake = &waiter.signal;
   stop.arm(until, StopReason::deadline);
@@ -188,7 +188,7 @@ void MirrorSet::check_now() {
   if (check_posted_.exchange(true)) return;  // one post is enough for all waiting queries
   loops_.post(0, [self = shared_from_this()] {
     self->check_posted_ = false;
-    self->obey({.check_now = Candidates::first(self->size())});
+    self->apply({.check_now = Candidates::first(self->size())});
   });
 }
 
@@ -219,14 +219,14 @@ void MirrorSet::on_error(std::size_t mirror, UseError error, TimePoint now) {
     self->take_generation(mirror);
     const auto before = self->state_.picture();
     const auto effects = self->state_.on_error(mirror, error, now);
-    self->obey(effects);
+    self->apply(effects);
     if (effects != Effects{} || self->state_.picture() != before) self->publish();
   });
 }
 
 void MirrorSet::ping_answered(std::size_t mirror, Description told, Micros trip, TimePoint now) {
   take_generation(mirror);
-  obey(state_.answered(mirror, std::move(told), trip, now));
+  apply(state_.answered(mirror, std::move(told), trip, now));
   publish();
 }
 
@@ -237,7 +237,7 @@ bool MirrorSet::ping_failed(std::size_t mirror, PingFailure failure, std::string
   // The pinger that called does that itself, without the pause.
   const bool again = effects.check_now.contains(mirror);
   effects.check_now = {};
-  obey(effects);
+  apply(effects);
   publish(effects.interrupt);
   return again;
 }
@@ -246,7 +246,7 @@ void MirrorSet::take_generation(std::size_t mirror) {
   state_.generation(mirror, mirrors_[mirror]->agent->generation.load(std::memory_order_relaxed));
 }
 
-void MirrorSet::obey(const Effects& effects) {
+void MirrorSet::apply(const Effects& effects) {
   for (const auto mirror : effects.drop_idle)
     mirrors_[mirror]->agent->generation.store(state_[mirror].generation, std::memory_order_relaxed);
   for (const auto mirror : effects.cancel_ping)
@@ -276,9 +276,9 @@ void MirrorSet::wake(Slot& slot) {
   // A woken query may end other waits, so the search restarts each time.
   for (;;) {
     const auto next =
-        std::ranges::find_if(slot.waiting, [&](const auto* w) { return w->told < news; });
+        std::ranges::find_if(slot.waiting, [&](const auto* w) { return w->seen < news; });
     if (next == slot.waiting.end()) return;
-    (*next)->told = news;
+    (*next)->seen = news;
     (*next)->signal.notify();
   }
 }

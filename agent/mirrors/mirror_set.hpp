@@ -208,7 +208,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   using Views = boost::container::static_vector<MirrorView, Candidates::kMost>;
   struct Waiter {
     AsyncEvent signal;
-    std::uint64_t told = 0;  ///< number of the change it was last woken for
+    std::uint64_t seen = 0;  ///< number of the change it was last woken for
   };
   /// One worker's part; used by that worker only.
   struct alignas(64) Slot {
@@ -227,7 +227,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void show(unsigned worker, std::shared_ptr<const SetView> view);
   void wake(Slot& slot);
   static void interrupt(Slot& slot, Candidates mirrors);
-  void obey(const Effects& effects);
+  void apply(const Effects& effects);
   void refresh_load(TimePoint now);
 
   std::vector<std::unique_ptr<Mirror>> mirrors_;

@@ -23,15 +23,15 @@ bool belongs_to_roles(Role role) {
   return role == Role::primary || role == Role::replica || role == Role::arbiter;
 }
 
-SetKind learned_from(Role role, const Description& told, std::size_t mirrors) {
-  if (belongs_to_roles(role) || (role == Role::other && told.set)) return SetKind::roles;
+SetKind learned_from(Role role, const Description& description, std::size_t mirrors) {
+  if (belongs_to_roles(role) || (role == Role::other && description.set)) return SetKind::roles;
   if (role == Role::router) return SetKind::flat;
   if (role == Role::standalone && mirrors == 1) return SetKind::direct;
   return SetKind::unknown;
 }
 
-bool is_known(const Description& told) {
-  return told.api >= kOldestApi && told.api <= kNewestApi;
+bool is_known(const Description& description) {
+  return description.api >= kOldestApi && description.api <= kNewestApi;
 }
 
 /// Whether both are of the same process, so that the counters can be compared.
@@ -103,14 +103,16 @@ void SetState::take_over(const SetState& before, const FormerPlaces& places) {
   note_compatibility();
 }
 
-Effects SetState::answered(std::size_t mirror, Description told, Micros trip, TimePoint now) {
+Effects SetState::answered(std::size_t mirror, Description description, Micros trip,
+                           TimePoint now) {
   auto& m = mirrors_[mirror];
   if (always_there()) return {};
-  if (comparable(told.version, m.version) && told.version->counter < m.version->counter)
+  if (comparable(description.version, m.version) &&
+      description.version->counter < m.version->counter)
     return {};  // older than the current one (SD-015)
-  const auto generation_before = m.told.generation;
-  m.told = std::move(told);
-  m.version = m.told.version;
+  const auto generation_before = m.description.generation;
+  m.description = std::move(description);
+  m.version = m.description.version;
   m.reached = m.answers_pings = true;
   m.unreachable = false;
   note_compatibility();
@@ -121,7 +123,7 @@ Effects SetState::answered(std::size_t mirror, Description told, Micros trip, Ti
   };
   if (auto why = why_refused(mirror); !why.empty()) return refuse(std::move(why));
   const auto role = role_of(mirror);
-  learn_kind(role, m.told);
+  learn_kind(role, m.description);
   if (auto why = why_misfit(role); !why.empty()) {
     refuse(std::move(why));
     m.misfit = true;
@@ -129,17 +131,17 @@ Effects SetState::answered(std::size_t mirror, Description told, Micros trip, Ti
   }
   if (is_somebody_else(mirror, role))
     return refuse(
-        fmt::format("calls itself {}, not {}", quote(*m.told.me), members_[mirror].address));
+        fmt::format("calls itself {}, not {}", quote(*m.description.me), members_[mirror].address));
 
   Effects effects;
   if (role == Role::primary && picture_.kind == SetKind::roles) {
-    if (!wins_election(m.told))
+    if (!wins_election(m.description))
       return refuse("primary marked stale due to electionId/setVersion mismatch");
     effects = demote_others(mirror, now);
     // Updates that only a former primary had are lost; a lower counter has restarted.
     const auto is_new = facts(mirror).role != Role::primary;
-    if (m.told.generation && (is_new || generation_before > m.told.generation))
-      freshness_.forget_newer(*m.told.generation);
+    if (m.description.generation && (is_new || generation_before > m.description.generation))
+      freshness_.forget_newer(*m.description.generation);
   }
   take_in(mirror, role, trip, now);
   return effects;
@@ -194,28 +196,28 @@ bool SetState::mixed() const {
 
 /// The role with the configured override, which never hides an error.
 Role SetState::role_of(std::size_t mirror) const {
-  const auto told = mirrors_[mirror].told.role;
-  const auto replaced = serves(told) || told == Role::unknown;
-  return replaced ? members_[mirror].role.value_or(told) : told;
+  const auto reported = mirrors_[mirror].description.role;
+  const auto replaced = serves(reported) || reported == Role::unknown;
+  return replaced ? members_[mirror].role.value_or(reported) : reported;
 }
 
 /// A mirror that has a set but no role now may become a replica or a router: the first mirror that
 /// serves decides.
-void SetState::learn_kind(Role role, const Description& told) {
+void SetState::learn_kind(Role role, const Description& description) {
   const bool is_better = kind_guessed_ && (belongs_to_roles(role) || role == Role::router);
   if (picture_.kind != SetKind::unknown && !is_better) return;
-  picture_.kind = learned_from(role, told, mirrors_.size());
+  picture_.kind = learned_from(role, description, mirrors_.size());
   kind_guessed_ = picture_.kind == SetKind::roles && !belongs_to_roles(role);
 }
 
 /// Why a description is rejected in any kind of set (SD-016, SS-121).
 std::string SetState::why_refused(std::size_t mirror) const {
-  const auto& told = mirrors_[mirror].told;
-  if (!is_known(told))
-    return fmt::format("its description is of version {}, understood are {} to {}", told.api,
+  const auto& description = mirrors_[mirror].description;
+  if (!is_known(description))
+    return fmt::format("its description is of version {}, understood are {} to {}", description.api,
                        kOldestApi, kNewestApi);
-  if (settings_.name && told.set && *told.set != *settings_.name)
-    return fmt::format("is of the set {}, not {}", quote(*told.set), *settings_.name);
+  if (settings_.name && description.set && *description.set != *settings_.name)
+    return fmt::format("is of the set {}, not {}", quote(*description.set), *settings_.name);
   return {};
 }
 
@@ -232,7 +234,7 @@ std::string SetState::why_misfit(Role role) const {
 
 /// A primary may use another address, as there is only one (SD-016).
 bool SetState::is_somebody_else(std::size_t mirror, Role role) const {
-  const auto& me = mirrors_[mirror].told.me;
+  const auto& me = mirrors_[mirror].description.me;
   return picture_.kind == SetKind::roles && role != Role::primary && me &&
          !same_address(*me, members_[mirror].address);
 }
@@ -274,12 +276,14 @@ Effects SetState::demote_others(std::size_t primary, TimePoint now) {
 /// The time of the mirror's newest update: as reported, else from its generation. A primary is
 /// always fresh.
 std::optional<Micros> SetState::last_write(std::size_t mirror, Role role, TimePoint now) {
-  const auto& told = mirrors_[mirror].told;
-  if (told.last_write_ms && *told.last_write_ms >= 0 && *told.last_write_ms <= kLatest)
-    return std::chrono::milliseconds(*told.last_write_ms);
-  if (!told.generation) return std::nullopt;
-  freshness_.seen(*told.generation, now);
-  const auto until = role == Role::primary ? now : freshness_.fresh_until(*told.generation, now);
+  const auto& description = mirrors_[mirror].description;
+  if (description.last_write_ms && *description.last_write_ms >= 0 &&
+      *description.last_write_ms <= kLatest)
+    return std::chrono::milliseconds(*description.last_write_ms);
+  if (!description.generation) return std::nullopt;
+  freshness_.seen(*description.generation, now);
+  const auto until =
+      role == Role::primary ? now : freshness_.fresh_until(*description.generation, now);
   return until.time_since_epoch();
 }
 
@@ -290,14 +294,15 @@ void SetState::take_in(std::size_t mirror, Role role, Micros trip, TimePoint now
   m.misfit = false;
   m.why.clear();
   if (!serves(role))
-    m.why = role != m.told.role || m.told.why.empty() ? fmt::format("its role is {}", name(role))
-                                                      : m.told.why;
+    m.why = role != m.description.role || m.description.why.empty()
+                ? fmt::format("its role is {}", name(role))
+                : m.description.why;
   if (role == Role::unknown)
     m.trips.clear();
   else
     m.trips.add(trip);
   picture_.mirrors[mirror] = {.role = role,
-                              .tags = configured.tags.value_or(m.told.tags),
+                              .tags = configured.tags.value_or(m.description.tags),
                               .rtt = m.trips.smoothed(),
                               .last_write = last_write(mirror, role, now),
                               .updated = now};
@@ -320,7 +325,7 @@ void SetState::drop_connections(std::size_t mirror, Effects& effects) {
 }
 
 void SetState::note_compatibility() {
-  picture_.incompatible = std::ranges::none_of(mirrors_, is_known, &MirrorState::told);
+  picture_.incompatible = std::ranges::none_of(mirrors_, is_known, &MirrorState::description);
 }
 
 }  // namespace karmad

@@ -68,8 +68,8 @@ struct Effects {
 
 /// State of one mirror that is not part of the picture.
 struct MirrorState {
-  Description told;  ///< the last description received
-  std::string why;   ///< why it is unknown or does not serve; else empty
+  Description description;  ///< the last description received
+  std::string why;          ///< why it is unknown or does not serve; else empty
   RoundTrips trips;
   std::uint64_t generation = 0;        ///< of its connections (SD-024)
   std::optional<VersionMark> version;  ///< of the newest answer or error (SD-015)
@@ -92,7 +92,7 @@ class SetState {
   SetState(SetSettings settings, std::vector<Member> members);
 
   /// A ping was answered (SD-009, SD-014 … SD-016). `trip`: its round trip.
-  Effects answered(std::size_t mirror, Description told, Micros trip, TimePoint now);
+  Effects answered(std::size_t mirror, Description description, Micros trip, TimePoint now);
   /// A ping failed (SD-008). Requests one more ping at once if the mirror was known until now and
   /// the cause is the network.
   Effects failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);

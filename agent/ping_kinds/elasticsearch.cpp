@@ -73,8 +73,13 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
 
 }  // namespace
 
-PingKind elasticsearch_ping(std::string_view name) {
-  return {name, ask, describe};
+PingKind elasticsearch_ping() {
+  return {"elasticsearch", ask, describe};
+}
+
+/// Answers like Elasticsearch.
+PingKind opensearch_ping() {
+  return {"opensearch", ask, describe};
 }
 
 }  // namespace karmad

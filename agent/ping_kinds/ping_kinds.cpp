@@ -10,8 +10,16 @@
 namespace karmad {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames{
-    "http", "native", "manticore", "elasticsearch", "opensearch", "solr", "none"};
+using Kinds = std::array<PingKind, kPingKinds.size()>;
+
+const Kinds& kinds() {
+  static const Kinds made = [] {
+    Kinds all{};
+    std::ranges::transform(kPingKinds, all.begin(), [](auto* make) { return make(); });
+    return all;
+  }();
+  return made;
+}
 
 std::vector<PingRequest> ask_http(std::string_view path, std::string_view) {
   return {{.target = path.empty() ? "/" : std::string(path)}};
@@ -31,19 +39,22 @@ std::string answered_with(int status) {
   return fmt::format("answered the ping with status {}", status);
 }
 
+PingKind http_ping() {
+  return {"http", ask_http, describe_http, false};
+}
+
 const PingKind* ping_kind(std::string_view name) {
-  static const std::array kKinds{PingKind{"http", ask_http, describe_http, false},
-                                 native_ping(),
-                                 manticore_ping(),
-                                 elasticsearch_ping("elasticsearch"),
-                                 elasticsearch_ping("opensearch"),
-                                 solr_ping()};
-  const auto* found = std::ranges::find(kKinds, name, &PingKind::name);
-  return found == kKinds.end() ? nullptr : found;
+  const auto found = std::ranges::find(kinds(), name, &PingKind::name);
+  return found == kinds().end() ? nullptr : &*found;
 }
 
 std::span<const std::string_view> ping_kind_names() {
-  return kNames;
+  static const auto names = [] {
+    std::array<std::string_view, kPingKinds.size() + 1> all;
+    *std::ranges::transform(kinds(), all.begin(), &PingKind::name).out = "none";
+    return all;
+  }();
+  return names;
 }
 
 }  // namespace karmad

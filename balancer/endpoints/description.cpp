@@ -38,7 +38,7 @@ Answer describe_balancer(Query& query) {
     const auto& view = *shard.mirrors->view(query.worker.loop.index);
     if (shard.pings.kind != nullptr) {
       const auto& mirror = view.mirrors.front();
-      description = mirror.told;
+      description = mirror.description;
       description.role = view.picture.mirrors.front().role;
       description.tags = view.picture.mirrors.front().tags;
       description.why = mirror.why;

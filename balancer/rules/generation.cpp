@@ -21,7 +21,7 @@ void ToldGenerations::add(std::size_t mirror, Generation generation) {
 }
 
 Generation ToldGenerations::known(std::size_t mirror, const SetView& view) const {
-  auto newest = view.mirrors[mirror].told.generation;
+  auto newest = view.mirrors[mirror].description.generation;
   for (const auto& [whose, generation] : told_)
     if (whose == mirror) newest = std::max(newest, Generation(generation));
   return newest;
@@ -45,7 +45,7 @@ Candidates BehindMarks::behind(const SetView& view, std::uint64_t generation, Ti
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     if (marks_[i].until.load(std::memory_order_relaxed) <= now.time_since_epoch().count()) continue;
     const auto missing = marks_[i].generation.load(std::memory_order_relaxed);
-    const bool has_caught_up = view.mirrors[i].told.generation >= Generation(missing);
+    const bool has_caught_up = view.mirrors[i].description.generation >= Generation(missing);
     if (missing <= generation && !has_caught_up) behind.insert(i);
   }
   return behind;

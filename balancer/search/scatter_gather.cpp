@@ -94,9 +94,9 @@ class Dispatch {
     return true;
   }
 
-  void settle_all() {
+  void record_and_release_all() {
     if (!query_.complaints.empty()) give_up_complaints(query_, shard_query_);
-    for (auto& part : parts_) part->settle();
+    for (auto& part : parts_) part->record_and_release();
   }
 
   Task<Answer> merged() {
@@ -344,12 +344,12 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
     co_await run.ask_all();
   }
   if (run.is_to_be_planned_anew()) {
-    run.settle_all();
+    run.record_and_release_all();
     co_return co_await query.answer_anew(query, scatter_gather);
   }
   auto& answer = co_yield InPlace{};
   if (!run.without_merge(answer)) answer = co_await run.merged();
-  run.settle_all();
+  run.record_and_release_all();
   co_return InPlace{};
 }
 

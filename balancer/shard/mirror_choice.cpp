@@ -22,7 +22,7 @@ Candidates MirrorChoice::too_old() const {
   if (!rules_.min_generation) return old;
   old = old | marks.behind(view_, *rules_.min_generation, moment_.now);
   for (std::size_t i = 0; i < view_.mirrors.size(); ++i) {
-    const auto& generation = view_.mirrors[i].told.generation;
+    const auto& generation = view_.mirrors[i].description.generation;
     if (generation && *generation < *rules_.min_generation &&
         view_.picture.mirrors[i].role != Role::primary)
       old.insert(i);

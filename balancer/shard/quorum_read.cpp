@@ -166,7 +166,7 @@ std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
 std::unique_ptr<AttemptLine> QuorumRead::make_settling_reader() const {
   auto line = make_reader();
   for (std::size_t i = 0; i < mirrors(); ++i)
-    if (view().mirrors[i].told.generation) line->memory.excluded.insert(i);
+    if (view().mirrors[i].description.generation) line->memory.excluded.insert(i);
   return line;
 }
 
@@ -261,7 +261,7 @@ void QuorumRead::take_in(Line& line) {
     if (!std::ranges::count(main.memory.marked_unreachable, mark))
       main.memory.marked_unreachable.push_back(mark);
   if (counts(line)) {
-    if (!line.generation) line.generation = view().mirrors[mirror].told.generation;
+    if (!line.generation) line.generation = view().mirrors[mirror].description.generation;
     generations_[mirror] = std::max(generations_[mirror], line.generation);
     only_busy_ = false;
     return;
@@ -326,7 +326,7 @@ void QuorumRead::enter_barrier_step() {
 }
 
 Generation QuorumRead::known(std::size_t mirror) const {
-  return std::max(generations_[mirror], view().mirrors[mirror].told.generation);
+  return std::max(generations_[mirror], view().mirrors[mirror].description.generation);
 }
 
 bool QuorumRead::has_reached() const {

@@ -86,7 +86,7 @@ void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
 void ShardDriver::carry_out(const action::Send& send) {
   const auto mirror = send.pick.mirror;
   auto& slot = this->slot(send.slot);
-  settle(slot);
+  record_and_release(slot);
   slot.number = send.slot;
   slot.mirror = &set_[mirror];
   if (rules_.needed() != nullptr)
@@ -131,7 +131,7 @@ void ShardDriver::end_attempt(Slot& slot) {
   slot.attempt.reset();
   const bool answered =
       report.outcome == Outcome::answered || report.outcome == Outcome::answered_with_warning;
-  slot.unsettled = answered && place_.shard_query.plan != nullptr;
+  slot.unrecorded = answered && place_.shard_query.plan != nullptr;
   handle(event::AttemptEnded{slot.number, report}, answered ? slot.result->ended : Loop::now());
 }
 
@@ -173,8 +173,8 @@ void ShardDriver::finish() {
   finished_ = true;
   if (request_.result().plan_anew) place_.query.plan_anew = true;
   for (const auto& other : others_)
-    if (other->number != result().slot) settle(*other);
-  if (result().slot != 0) settle(first_);
+    if (other->number != result().slot) record_and_release(*other);
+  if (result().slot != 0) record_and_release(first_);
 }
 
 void ShardDriver::reject(std::string why) {
@@ -184,8 +184,8 @@ void ShardDriver::reject(std::string why) {
                        .took = slot.result->took,
                        .connect = slot.result->connect};
   record(*slot.mirror, set_.failure_floor(), worker_.loop.index, Loop::now(), result);
-  slot.unsettled = false;
-  settle(slot);
+  slot.unrecorded = false;
+  record_and_release(slot);
   finished_ = false;
   handle(event::Rejected{why}, Loop::now());
 }
@@ -199,13 +199,13 @@ void ShardDriver::cancel() {
   }
 }
 
-void ShardDriver::settle() {
-  settle(first_);
-  for (const auto& other : others_) settle(*other);
+void ShardDriver::record_and_release() {
+  record_and_release(first_);
+  for (const auto& other : others_) record_and_release(*other);
 }
 
-void ShardDriver::settle_used(Slot& slot) {
-  if (std::exchange(slot.unsettled, false)) {
+void ShardDriver::record_used(Slot& slot) {
+  if (std::exchange(slot.unrecorded, false)) {
     const AttemptResult result{.outcome = slot.result->outcome,
                                .took = slot.result->took,
                                .connect = slot.result->connect};

@@ -32,7 +32,7 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   /// Ends it in any state.
   void cancel();
   /// Records the outstanding results of mirrors, and returns buffers.
-  void settle();
+  void record_and_release();
 
   const Shard& shard() const { return place_.shard; }
   const ShardResult& result() const { return request_.result(); }
@@ -54,7 +54,7 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
     std::unique_ptr<ResponseStream> rest;
     std::size_t number = 0;
     Mirror* mirror = nullptr;
-    bool unsettled = false;  ///< not recorded yet: merging may find errors
+    bool unrecorded = false;  ///< not recorded yet: merging may find errors
   };
 
   void handle(const ShardEvent& event, TimePoint now);
@@ -75,10 +75,10 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   Task<void> wait();
   void wait_ended();
   void finish();
-  void settle(Slot& slot) {
-    if (slot.result) settle_used(slot);
+  void record_and_release(Slot& slot) {
+    if (slot.result) record_used(slot);
   }
-  void settle_used(Slot& slot);
+  void record_used(Slot& slot);
   void log_retry(const action::Send& send);
   bool is_over() const { return place_.query.stopped || cancelled_; }
   Slot& slot(std::size_t number) { return number == 0 ? first_ : other_slot(number); }

@@ -27,7 +27,7 @@ struct AttemptReport {
   bool out_of_time = false;   ///< ended by the deadline of the query
   bool unreachable = false;   ///< a timeout, and pings found the agent unreachable meanwhile
   bool marked_unreachable =
-      false;               ///< the state machine of the set takes the mirror for gone by that
+      false;               ///< the set's state machine now treats the mirror as unavailable
   bool undecided = false;  ///< the cause is not known yet: recorded later
   bool passed_on = false;  ///< the reply is passed on: the breaker gets its result at the end
   bool replaced = false;   ///< a reload has replaced the topology of this query

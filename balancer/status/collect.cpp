@@ -111,9 +111,9 @@ class Collector {
     const auto& state = view.mirrors[i];
     Standing standing{.role = std::string(name(facts.role)),
                       .tags = text(facts.tags),
-                      .generation = state.told.generation,
+                      .generation = state.description.generation,
                       .rtt = facts.rtt,
-                      .load = state.told.load};
+                      .load = state.description.load};
     if (facts.role == Role::replica) standing.staleness = staleness(view.picture, i);
     if (const auto least = state.trips.least(); least > Micros{0}) standing.least_rtt = least;
     if (need != nullptr) standing.unsuitable = why_unsuitable(*need, view.picture, i);

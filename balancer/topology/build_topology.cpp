@@ -113,7 +113,7 @@ class Builder {
   /// nullptr if the strategy is unknown.
   std::shared_ptr<MirrorSet> mirror_set(const MirrorSetRules& rules, const Agents& agents,
                                         const FormerShard& former) const {
-    auto strategy = make_strategy(rules.strategy, {.tolerated_errors = rules.tolerated_errors});
+    auto strategy = make_strategy(rules.strategy, rules.strategy_settings);
     if (!strategy) return nullptr;
     return std::make_shared<MirrorSet>(
         mirrors_of(rules, agents, former),

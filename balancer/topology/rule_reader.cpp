@@ -98,7 +98,7 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
                                   bool preferred) {
   ShardDefinition rules;
   rules.strategy = strategy(line, preferred);
-  rules.tolerated_errors = searchd_.dead_after.value;
+  rules.strategy_settings = {.tolerated_errors = searchd_.dead_after.value};
   rules.karma.compound = searchd_.karma_compound.value;
   const auto* kind = ping_kind(line);
   rules.members = members(line);

@@ -26,9 +26,9 @@ void tell(const Table& table, std::size_t shard, const MirrorSet& set, const Set
 
 }  // namespace
 
-std::size_t SetWatch::told_up() const {
+std::size_t SetWatch::logged_up() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(mirrors_, [](const Seen& seen) { return !seen.told_down; }));
+      std::ranges::count_if(mirrors_, [](const Seen& seen) { return !seen.logged_down; }));
 }
 
 std::vector<SetWatch::Line> SetWatch::look(Candidates down, TimePoint now) {
@@ -39,14 +39,14 @@ std::vector<SetWatch::Line> SetWatch::look(Candidates down, TimePoint now) {
       seen.down = !seen.down;
       ++seen.changes;
     }
-    if (seen.down == seen.told_down) continue;
-    if (seen.told && now - *seen.told < kLineEvery) continue;
-    const bool outage = told_up() == 0;
-    seen.told_down = seen.down;
-    seen.told = now;
+    if (seen.down == seen.logged_down) continue;
+    if (seen.logged && now - *seen.logged < kLineEvery) continue;
+    const bool outage = logged_up() == 0;
+    seen.logged_down = seen.down;
+    seen.logged = now;
     lines.push_back({.mirror = i,
                      .down = seen.down,
-                     .left = told_up(),
+                     .left = logged_up(),
                      .left_out = std::exchange(seen.changes, 0) - 1,
                      .ends_outage = !seen.down && outage});
   }

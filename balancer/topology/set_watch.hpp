@@ -38,11 +38,11 @@ class SetWatch {
  private:
   struct Seen {
     bool down = false;
-    bool told_down = false;
+    bool logged_down = false;
     std::uint32_t changes = 0;  ///< since the last line
-    std::optional<TimePoint> told;
+    std::optional<TimePoint> logged;
   };
-  std::size_t told_up() const;
+  std::size_t logged_up() const;
 
   std::vector<Seen> mirrors_;
 };

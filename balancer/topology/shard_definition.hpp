@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "balancer/rules/protection.hpp"
 #include "config/settings.hpp"
 #include "strategies/karma_weights.hpp"
+#include "strategies/registry.hpp"
 
 namespace karmad {
 
@@ -34,7 +34,7 @@ struct MirrorSetRules {
   std::vector<Holder> holders;
   std::vector<Member> members;  ///< configured properties, one per holder
   std::string strategy;
-  std::uint32_t tolerated_errors = 0;
+  StrategySettings strategy_settings;
   KarmaRules karma;
   SetSettings state;
   ShardPings pings;

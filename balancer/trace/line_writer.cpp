@@ -155,7 +155,7 @@ struct LineWriter::State {
   std::atomic<std::uint64_t> written{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<bool> ending{false};
-  std::atomic<bool> left_alone{false};  ///< the callbacks are gone
+  std::atomic<bool> left_alone{false};  ///< the callbacks have been destroyed
 
   std::mutex mutex;  ///< of the next six
   std::condition_variable news;

@@ -310,13 +310,13 @@ class Play {
     if (role == Role::unknown) return;  // what it said last is no longer true
     const auto wanted = description_in(server);
     if (wanted.set) {
-      EXPECT_EQ(known.told.set, wanted.set);
+      EXPECT_EQ(known.description.set, wanted.set);
     }
     if (wanted.election_id) {
-      EXPECT_EQ(known.told.election_id, wanted.election_id);
+      EXPECT_EQ(known.description.election_id, wanted.election_id);
     }
     if (wanted.set_version) {
-      EXPECT_EQ(known.told.set_version, wanted.set_version);
+      EXPECT_EQ(known.description.set_version, wanted.set_version);
     }
   }
 

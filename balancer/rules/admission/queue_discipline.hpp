@@ -21,12 +21,12 @@ struct DisciplineSettings {
 
 enum class QueueMove : std::uint8_t { serve_oldest, serve_newest, shed_oldest };
 
-/// Decides who is served next and who is shed. `fifo`: in order of arrival. `lifo`: the same, until
-/// the oldest has waited longer than the target for an interval. Then the newest is served first,
-/// since its client is likely still there, and requests that waited longer than the interval are
-/// shed, until the queue is empty. `codel`: in order of arrival; while the wait exceeds the target,
-/// one is shed per interval, and more often the longer that lasts (RFC 8289). Pure; one thread at a
-/// time.
+/// Decides which request is served next and which is shed. `fifo`: in order of arrival. `lifo`: the
+/// same, until the oldest has waited longer than the target for an interval. Then the newest is
+/// served first, since its client is likely still there, and requests that waited longer than the
+/// interval are shed, until the queue is empty. `codel`: in order of arrival; while the wait
+/// exceeds the target, one is shed per interval, and more often the longer that lasts (RFC 8289).
+/// Pure; one thread at a time.
 class QueueDiscipline {
  public:
   explicit QueueDiscipline(const DisciplineSettings& settings = {}) : settings_(settings) {}

@@ -12,7 +12,7 @@ SetView told(const std::vector<Generation>& generations) {
   SetView view;
   for (const auto& generation : generations) {
     view.mirrors.emplace_back();
-    view.mirrors.back().told.generation = generation;
+    view.mirrors.back().description.generation = generation;
   }
   return view;
 }

@@ -1,17 +1,13 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <queue>
 #include <string>
 #include <vector>
 
-#include "balancer/rules/retry_plan.hpp"
-#include "balancer/rules/retry_target.hpp"
-#include "balancer/rules/zones.hpp"
+#include "balancer/shard/shard_request.hpp"
 #include "strategies/registry.hpp"
-#include "strategies/select.hpp"
 
 namespace karmad::testing {
 
@@ -20,8 +16,51 @@ using namespace std::chrono_literals;
 /// What a simulated mirror does with an attempt.
 enum class Does { work, refuse, reset, say_500, fail_half };
 
-/// One mirror set on a virtual clock: requests come at given times, attempts take a while, and what
-/// follows is decided by the real rules: selection, retries, standings, targets and budget.
+/// The mirrors of a simulated shard. They have no pings and no limits.
+class SimulatedMirrors final : public ShardMirrors {
+ public:
+  SimulatedMirrors(std::size_t count, std::string_view strategy)
+      : numbers(count), strategy_(make_strategy(strategy, {})) {
+    known_.picture.kind = SetKind::flat;
+    known_.picture.mirrors.resize(count, {.role = Role::router});
+    known_.mirrors.resize(count);
+  }
+  const SetView& view() const override { return known_; }
+  std::string_view name(std::size_t) const override { return "mirror"; }
+  std::string last_error(std::size_t) const override { return {}; }
+  Candidates failing() const override {
+    Candidates failing;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (numbers[i].errors_in_a_row > 0) failing.insert(i);
+    return failing;
+  }
+  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
+                           RandomSource& random) const override {
+    return by_share ? select_by_share(criteria, known_.picture, numbers, *strategy_, random)
+                    : select(criteria, known_.picture, numbers, *strategy_, random);
+  }
+  Candidates acceptable(const SelectionCriteria& criteria) const override {
+    return karmad::acceptable(criteria, known_.picture, numbers, *strategy_);
+  }
+  bool pinged() const override { return false; }
+  bool closed() const override { return false; }
+  Candidates full() const override { return {}; }
+  bool limited() const override { return false; }
+  bool try_take_slot(std::size_t) override { return true; }
+  WaitQueue& line() override { return queue_; }
+  std::uint64_t longest_line() const override { return 0; }
+  HedgeConditions hedge_conditions() const override { return {}; }
+
+  std::vector<MirrorView> numbers;
+
+ private:
+  std::unique_ptr<Strategy> strategy_;
+  SetView known_;
+  WaitQueue queue_;
+};
+
+/// One shard on a virtual clock: requests come at given times, attempts take a while, and each
+/// request is driven by the machine of the server (ShardRequest).
 class RetrySimulation {
  public:
   struct Setup {
@@ -33,12 +72,10 @@ class RetrySimulation {
   RetrySimulation(std::vector<Does> mirrors, Setup setup)
       : does_(std::move(mirrors)),
         setup_(std::move(setup)),
-        strategy_(make_strategy(setup_.strategy, {})),
-        standings_(does_.size()),
-        views_(does_.size()),
+        mirrors_(does_.size(), setup_.strategy),
+        protection_(does_.size(), ProtectionRules{}),
         random_(setup_.seed) {
-    picture_.kind = SetKind::flat;
-    picture_.mirrors.resize(does_.size());
+    need_.preference.mode = Mode::nearest;
   }
 
   void request(Micros at) {
@@ -48,7 +85,7 @@ class RetrySimulation {
   void change(Micros at, std::vector<Does> mirrors) {
     put(at, [this, mirrors] {
       does_ = mirrors;
-      for (const auto& view : views_) at_change += view.in_flight;
+      for (const auto& mirror : mirrors_.numbers) at_change += mirror.in_flight;
     });
   }
   void run() {
@@ -58,7 +95,7 @@ class RetrySimulation {
       now_ = event.at;
       event.happens();
     }
-    stranded = waiting_.size();
+    stranded = requests - answered - failed;
   }
 
   std::size_t requests = 0;
@@ -67,18 +104,14 @@ class RetrySimulation {
   std::size_t lost = 0;       ///< without an answer, though a mirror that works was not tried
   std::size_t failed = 0;     ///< without an answer
   std::size_t stranded = 0;   ///< still waiting in the end
-  std::size_t at_change = 0;  ///< requests under way when the mirrors changed
+  std::size_t at_change = 0;  ///< attempts in flight when the mirrors changed
 
  private:
   struct Request {
-    Request(RetryBudget& budget, const RetryRules& rules, const RetrySubject& subject)
-        : live(budget), loop(rules, subject) {}
-    RetryBudget::InFlightPermit live;
-    std::optional<RetryBudget::RetryPermit> retry_permit;
-    RetryLoop loop;
+    ShardRules rules;
+    std::optional<ShardRequest> machine;
     Candidates tried;
-    Candidates among;
-    bool waits = false;
+    std::uint64_t waits = 0;  ///< number of its last wait
   };
   using Ptr = std::shared_ptr<Request>;
   struct Event {
@@ -93,25 +126,82 @@ class RetrySimulation {
   void put(Micros at, std::function<void()> happens) {
     events_.push({at, ++numbers_, std::move(happens)});
   }
-  TimePoint time() const { return TimePoint{} + std::chrono::hours(1) + now_; }
-  Candidates all() const { return Candidates::first(does_.size()); }
+  TimePoint time() const { return kStart + now_; }
 
   void begin() {
-    const RetrySubject subject{.mirrors = does_.size(), .ordinary = setup_.retries};
-    attempt(std::make_shared<Request>(budget_, rules_, subject), /*first=*/true);
+    const auto r = std::make_shared<Request>();
+    r->rules.need = &need_;
+    r->rules.any_mirror = true;
+    r->rules.retry = &retry_rules_;
+    r->rules.subject = {.mirrors = does_.size(), .ordinary = setup_.retries};
+    r->rules.deadline = time() + 10s;
+    r->rules.connect_timeout = 1s;
+    r->rules.selection_timeout = 5s;
+    r->rules.probe_every = 1s;
+    r->rules.waiting_selections = &waiting_selections_;
+    r->rules.max_waiting_selections = 1000;
+    r->machine.emplace(r->rules);
+    handle(r, event::Started{});
   }
 
-  Candidates avoided(const Request& r) const {
-    const auto others = r.among.empty() ? Candidates{} : all() - r.among;
-    const std::array reasons{r.tried, others, standings_.unreachable()};
-    return avoided_for(nullptr, picture_, all(), reasons);
+  void handle(const Ptr& r, const ShardEvent& event) {
+    ++r->waits;
+    const ShardMoment moment{time(), random_, protection_, mirrors_, counters_};
+    for (const auto& action : r->machine->next(event, moment))
+      std::visit([&](const auto& what) { carry_out(r, what); }, action);
   }
 
-  std::size_t pick(const Request& r, bool first) {
-    if (first)
-      if (const auto due = standings_.try_probe(standings_.unreachable(), time(), 1s)) return *due;
-    const SelectionCriteria criteria{.avoided = avoided(r)};
-    return select(criteria, picture_, views_, *strategy_, random_)->mirror;
+  void carry_out(const Ptr& r, const action::Send& send) {
+    const auto mirror = send.pick.mirror;
+    ++attempts;
+    r->tried.insert(mirror);
+    const auto outcome = outcome_of(does_[mirror]);
+    const auto longest = outcome == Outcome::connect_failed ? Micros(100us)
+                         : outcome == Outcome::broken       ? Micros(1ms)
+                                                            : setup_.answer_after;
+    const Micros takes{
+        static_cast<std::int64_t>((1 + random_.uniform()) * static_cast<double>(longest.count()))};
+    ++mirrors_.numbers[mirror].in_flight;
+    put(now_ + takes,
+        [this, r, slot = send.slot, mirror, outcome] { end_attempt(r, slot, mirror, outcome); });
+  }
+  void carry_out(const Ptr&, const action::Cancel&) {}  // nothing is hedged
+  void carry_out(const Ptr&, const action::TellOthers&) {
+    for (auto& [waiting, number] : std::exchange(waiting_, {}))
+      put(now_, [this, waiting, number] {
+        if (waiting->waits == number) handle(waiting, event::News{});
+      });
+  }
+  void carry_out(const Ptr&, const action::CheckMirrors&) {}
+  void carry_out(const Ptr& r, const action::Wait& wait) {
+    const auto number = r->waits;
+    if (wait.news) waiting_.emplace_back(r, number);
+    if (!wait.until) return;
+    put(std::chrono::duration_cast<Micros>(*wait.until - kStart), [this, r, number] {
+      if (r->waits == number) handle(r, event::TimePassed{});
+    });
+  }
+  void carry_out(const Ptr& r, const action::Finish&) {
+    if (r->machine->result().answered()) {
+      ++answered;
+      return;
+    }
+    ++failed;
+    for (const auto mirror : Candidates::first(does_.size()) - r->tried)
+      if (does_[mirror] == Does::work) {
+        ++lost;
+        break;
+      }
+  }
+
+  void end_attempt(const Ptr& r, std::size_t slot, std::size_t mirror, Outcome outcome) {
+    auto& numbers = mirrors_.numbers[mirror];
+    --numbers.in_flight;
+    numbers.errors_in_a_row = outcome == Outcome::answered ? 0 : numbers.errors_in_a_row + 1;
+    AttemptReport report;
+    report.outcome = outcome;
+    report.sent = outcome != Outcome::connect_failed;
+    handle(r, event::AttemptEnded{slot, report});
   }
 
   Outcome outcome_of(Does does) {
@@ -130,105 +220,21 @@ class RetrySimulation {
     return {};
   }
 
-  void attempt(const Ptr& r, bool first) {
-    const auto mirror = pick(*r, first);
-    ++attempts;
-    r->tried.insert(mirror);
-    r->among = {};
-    const auto outcome = outcome_of(does_[mirror]);
-    const auto longest = outcome == Outcome::connect_failed ? Micros(100us)
-                         : outcome == Outcome::broken       ? Micros(1ms)
-                                                            : setup_.answer_after;
-    const Micros takes{
-        static_cast<std::int64_t>((1 + random_.uniform()) * static_cast<double>(longest.count()))};
-    auto under_way = std::make_shared<std::optional<Standings::InFlightGuard>>();
-    under_way->emplace(standings_, mirror);
-    ++views_[mirror].in_flight;
-    put(now_ + takes, [this, r, mirror, outcome, under_way] {
-      --views_[mirror].in_flight;
-      ended(r, mirror, outcome, *under_way);
-    });
-  }
-
-  void ended(const Ptr& r, std::size_t mirror, Outcome outcome,
-             std::optional<Standings::InFlightGuard>& under_way) {
-    standings_.ended(mirror, outcome);
-    under_way.reset();
-    auto& errors = views_[mirror].errors_in_a_row;
-    errors = outcome == Outcome::answered ? 0 : errors + 1;
-    const auto decision = r->loop.after(
-        {.outcome = outcome, .sent = outcome != Outcome::connect_failed, .tried = r->tried.size()},
-        10s, random_.uniform(), nullptr);
-    if (outcome == Outcome::answered) {
-      ++answered;
-      if (r->retry_permit) r->retry_permit->succeeded();
-      end_extra(*r);
-    } else {
-      end_extra(*r);
-      if (!decision.is_retry()) {
-        give_up(*r);
-      } else if (decision.pause > Micros{0}) {
-        take(*r, RetryBudget::For::other)
-            ? put(now_ + decision.pause, [this, r] { attempt(r, false); })
-            : give_up(*r);
-      } else {
-        retry(r);
-      }
-    }
-    if (standings_.take_news())
-      for (const auto& waiting : std::exchange(waiting_, {})) retry(waiting);
-  }
-
-  void end_extra(Request& r) {
-    if (!r.retry_permit) return;
-    r.retry_permit.reset();
-    standings_.retry_ended();
-  }
-
-  bool take(Request& r, RetryBudget::For what) {
-    if (auto taken = budget_.take(what)) r.retry_permit.emplace(std::move(*taken));
-    return r.retry_permit.has_value();
-  }
-
-  void retry(const Ptr& r) {
-    const auto untried = all() - r->tried;
-    const auto target =
-        retry_target(untried - avoided(*r), untried, standings_.groups(), budget_.saved() > 0);
-    const bool free = target.on == RetryTarget::On::nothing;
-    const bool waits = !budget_.bears_another() && (free || budget_.saved() > 0);
-    if (target.on == RetryTarget::On::news || waits) {
-      if (!std::exchange(r->waits, true)) standings_.wait_begins();
-      waiting_.push_back(r);
-      return;
-    }
-    if (std::exchange(r->waits, false)) standings_.wait_ends();
-    if (!take(*r, free ? RetryBudget::For::proven : RetryBudget::For::untried)) return give_up(*r);
-    r->among = target.among;
-    attempt(r, false);
-  }
-
-  void give_up(Request& r) {
-    ++failed;
-    for (const auto mirror : all() - r.tried)
-      if (does_[mirror] == Does::work) {
-        ++lost;
-        break;
-      }
-  }
+  static constexpr TimePoint kStart{std::chrono::hours(1)};
 
   std::vector<Does> does_;
   Setup setup_;
-  std::unique_ptr<Strategy> strategy_;
-  RetryRules rules_;
-  RetryBudget budget_;
-  Standings standings_;
-  SetPicture picture_;
-  std::vector<MirrorView> views_;
+  SimulatedMirrors mirrors_;
+  Protection protection_;
+  RetryRules retry_rules_;
+  Need need_;
+  std::atomic<std::uint32_t> waiting_selections_{0};
+  Counters counters_;
   SeededRandom random_;
   Micros now_{};
   std::uint64_t numbers_ = 0;
   std::priority_queue<Event> events_;
-  std::vector<Ptr> waiting_;
+  std::vector<std::pair<Ptr, std::uint64_t>> waiting_;
 };
 
 }  // namespace karmad::testing

@@ -18,7 +18,7 @@ struct AQuorumRead : ShardStory {
     return said;
   }
   void pings_tell(std::size_t mirror, std::uint64_t generation) {
-    mirrors->known.mirrors[mirror].told.generation = generation;
+    mirrors->known.mirrors[mirror].description.generation = generation;
   }
 };
 

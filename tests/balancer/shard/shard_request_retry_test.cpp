@@ -93,7 +93,7 @@ TEST_F(ARequest, GoesOnAfterATimeOutWhileTheListOfTimeOutsDoes) {
 TEST_F(ARequest, AsksAnotherMirrorWhenPingsFoundTheFirstOneUnreachable) {
   start();
   auto told = report(Outcome::query_timeout);
-  told.marked_unreachable = true;
+  told.unreachable = true;
   EXPECT_EQ(ends(told), "ask b (retry)");
 }
 

@@ -196,8 +196,8 @@ TEST_F(ASelection, TakesTheMirrorWithTheLightestReasonWhereAllHaveOne) {
 // CO-077
 TEST_F(ASelection, AvoidsMirrorsThatPingsKnowToBeBehind) {
   rules.min_generation = 7;
-  mirrors->known.mirrors[0].told.generation = 6;
-  mirrors->known.mirrors[1].told.generation = 7;
+  mirrors->known.mirrors[0].description.generation = 6;
+  mirrors->known.mirrors[1].description.generation = 7;
   EXPECT_EQ(start(), "ask b");
 }
 
