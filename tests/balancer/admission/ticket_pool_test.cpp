@@ -186,7 +186,7 @@ TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC
       EXPECT_TRUE(waiter->was_woken);
       pool.collect(*waiter, now += 100ms).give_back(now);
     }
-    EXPECT_EQ(pool.statistics()[Priority::low].finished_processing, 4U) << "nobody is shed";
+    EXPECT_EQ(pool.statistics()[Priority::low].finished_processing, 4U) << "no request is shed";
     now = TimePoint(1s);
   }
 }
