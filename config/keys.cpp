@@ -320,8 +320,8 @@ constexpr std::array kSearchdKeys{
         "Acceptable wait for a ticket; `lifo` and `codel` act on longer waits.",
         times(1ms, 1ms, 1h)),
     key("ticket_queue_interval", &I::ticket_queue_interval,
-        "How long waits must exceed the target before they act. With `lifo` no request waits "
-        "longer than this from then on.",
+        "How long waits must exceed the target before `lifo` and `codel` act. With `lifo` no "
+        "request waits longer than this from then on.",
         times(1ms, 1ms, 1h)),
     key("low_priority", &I::low_priority,
         "1: requests with the header `X-Priority: low` have their own tickets and their own queue, "
