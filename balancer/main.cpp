@@ -9,8 +9,8 @@
 #include "config/dump.hpp"
 #include "config/load.hpp"
 
-/// Of jemalloc: memory of a burst goes back to the system within a second or so; that of ordinary
-/// requests never comes to it. MALLOC_CONF in the environment wins.
+/// Settings of jemalloc: memory of a burst is released within about a second; ordinary requests
+/// never reach that. MALLOC_CONF in the environment overrides them.
 extern "C" {
 const char* malloc_conf = "dirty_decay_ms:1000,muzzy_decay_ms:0";
 }
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  // Others are read once the server opens; of these an early one shall not end the process.
+  // These are handled later or not at all; an early one must not end the process.
   for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
 
   auto loaded = load(path, real_environment(), FileKind::any, judge);

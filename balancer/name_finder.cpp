@@ -12,7 +12,7 @@
 namespace karmad {
 namespace {
 
-constexpr Micros kAtStart = 500ms;  // how long the start waits for all names
+constexpr Micros kAtStart = 500ms;  // longest wait at the start for all names
 constexpr Micros kAgain = 1s;       // between two look-ups of a name
 
 void set_unresolved(Agent& agent, const std::string& why) {
@@ -53,7 +53,7 @@ void look_up_names(const Topology& topology) {
     if (!agent->unresolved())
       set_unresolved(*agent, fmt::format("there is no answer yet to the look-up of the name '{}'",
                                          agent->address.host));
-    // Dead from the start: strategies that look at errors use it only when no other mirror is left.
+    // Dead from the start: strategies that consider errors use it only if no other mirror is left.
     agent->counters.errors_in_a_row = topology.settings.dead_after.value + 1;
     spdlog::warn("agent {}: {}; it is looked up until it is known", agent->name,
                  *agent->unresolved());

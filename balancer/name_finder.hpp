@@ -7,20 +7,20 @@
 
 namespace karmad {
 
-/// Looks the names of agents up, all at once, and waits for a moment: mostly they are all known
-/// then. Those that are not are logged, and connections to them fail at once until a NameFinder
-/// finds them. For the start, before any worker runs.
+/// Looks up the names of all agents at once and waits a moment, in which most are found. The others
+/// are logged, and connections to them fail at once until a NameFinder finds them. Called at the
+/// start, before any worker runs.
 void look_up_names(const Topology& topology);
 
-/// Looks names of agents up in the background, again and again, until they lead somewhere. Belongs
-/// to the thread of its loop.
+/// Looks up unresolved names of agents repeatedly in the background until they resolve. Its loop's
+/// thread only.
 class NameFinder {
  public:
   explicit NameFinder(Loop& loop) : loop_(loop) {}
 
-  /// Looks for the agents of this topology whose names are not known, and for no others.
+  /// Looks up the unresolved names of this topology's agents, and stops all other look-ups.
   void adopt(const Topology& topology);
-  /// Ends all look-ups, also those to come.
+  /// Stops all look-ups, for good.
   void stop();
 
  private:

@@ -23,7 +23,7 @@ namespace {
 constexpr int kRuntime = 1;
 constexpr int kSystem = 71;  // EX_OSERR
 constexpr Micros kUpkeep = 100ms;
-constexpr unsigned kMemoryRounds = 5;  // of it
+constexpr unsigned kMemoryRounds = 5;  // upkeep rounds between two calls
 constexpr Micros kDrainLook = 10ms;
 
 unsigned cores() {
@@ -33,7 +33,7 @@ unsigned cores() {
   return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 }
 
-/// Connections are descriptors; the soft limit is often far below what the process may have.
+/// Raises the limit of descriptors, which is often far below what the process may have.
 rlim_t raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
@@ -42,15 +42,14 @@ rlim_t raise_file_limit() {
   return limit.rlim_cur;
 }
 
-/// Clients must never take the descriptors that connections to agents need.
+/// Leaves descriptors for connections to agents, which clients must not use up.
 std::uint32_t most_clients(unsigned wanted, rlim_t files) {
   const auto possible = static_cast<std::uint32_t>(
       std::min<rlim_t>(files - files / 4, std::numeric_limits<std::int32_t>::max()));
   return wanted == 0 ? possible : std::min<std::uint32_t>(wanted, possible);
 }
 
-/// What a mirror of a shard is asked, so that two mirrors at one agent share a pinger when they
-/// would ask the same.
+/// The pings of a mirror. Two mirrors at one agent share a pinger if these are equal.
 PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& pings,
                            const Mirror& mirror) {
   const auto interval = settings.ha_ping_interval.value;
@@ -62,8 +61,7 @@ PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& p
           .table = pings.kind->about_table ? mirror.tables.front() : std::string()};
 }
 
-/// The signals that the server acts on, as a descriptor. Every thread that is started later
-/// inherits that they are blocked.
+/// The signals of the server as a descriptor. Threads started later inherit the blocked signals.
 int open_signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
@@ -91,7 +89,7 @@ void log_notices(const Settings& settings) {
         "{}", text({notice.at, notice.message}));
 }
 
-/// What a running process cannot change stays as it is, and is said at every reload that wants it.
+/// Keeps settings that a running process cannot change, and logs them at every reload.
 void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   const auto say = [](std::string_view name, bool same) {
     if (!same) spdlog::warn("reload: {} takes effect at the next start", name);
@@ -210,7 +208,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   return std::nullopt;
 }
 
-/// Periodic work: weights once a period, error rates and floors ten times a second.
+/// Periodic work: weights once a period, error rates and latency floors ten times a second.
 Task<void> Server::upkeep() {
   auto& worker = *workers_.front();
   unsigned rounds = 0;
@@ -219,11 +217,11 @@ Task<void> Server::upkeep() {
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
     set_watches_.look(*worker.topology(), Loop::now());
-    // After large answers that is more than a turn may take.
+    // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
-  // Draining. What waits for a suitable mirror needs the pings to the end.
+  // While draining, queries that wait for a suitable mirror need pings until the end.
   while (process_.connections.load(std::memory_order_relaxed) > 0) {
     Stop never(worker.loop);
     co_await sleep(worker.loop, Loop::now() + kDrainLook, never);
@@ -253,7 +251,7 @@ void Server::ping_as(const Topology& topology) {
         shard->mirrors->pinger(i, pinger);
       }
   for (auto pinger = pingers_.begin() + old; pinger != pingers_.end(); ++pinger) (*pinger)->start();
-  // Who waits for news of a set that is gone waits for nothing.
+  // Closes the sets that were removed, which wakes their waiting queries.
   const auto before = std::exchange(sets_, {});
   for (const auto& table : topology.tables)
     for (const auto& shard : table->shards) sets_.push_back(shard->mirrors);
@@ -353,7 +351,7 @@ void Server::reopen_logs() {
 void Server::reload() {
   spdlog::info("reading {} again", config_path_);
   reopen_logs();
-  // A pipe could keep this thread waiting, and with it the signals that end the process.
+  // A pipe could block this thread, and with it the signals that end the process.
   auto loaded =
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
   if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
@@ -368,12 +366,12 @@ void Server::reload() {
   log_notices(*loaded.settings);
   settings_ = *std::move(loaded.settings);
   selection_log_->level(settings_.searchd.selection_log_level.value);
-  // Names are looked up again with the next connection; what they led to serves until then.
+  // Names are looked up again at the next connection; the old addresses are used until then.
   for (const auto& agent : next->agents) agent->look_up_soon();
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
-  // It is done when the last worker has it.
+  // The reload is complete when the last worker has the topology.
   auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
   workers_.front()->post([this, next, left] {
     next->take_over();

@@ -20,34 +20,34 @@
 
 namespace karmad {
 
-/// What keeps a server from starting: the process's exit code and why.
+/// Why a server cannot start, and the exit code of the process.
 struct StartFailure {
   int exit_code = 1;
   std::string why;
 };
 
-/// What an application that links karmad adds to it; nothing by default.
+/// Extensions of an application that links karmad; none by default.
 struct Hooks {
-  Selector selector;                ///< its own word on which mirrors are acceptable (SS-020)
-  std::vector<UserHandle> handles;  ///< in this order, before a request is routed
-  Dialects dialects = karmad::dialects();  ///< those that tables may name; outlive the server
+  Selector selector;                       ///< further restricts the acceptable mirrors (SS-020)
+  std::vector<UserHandle> handles;         ///< run in this order, before a request is routed
+  Dialects dialects = karmad::dialects();  ///< the dialects of tables; must outlive the server
 };
 
-/// The whole tree of objects: workers with their threads, listeners, pingers, the topology; and the
-/// signals that stop it (TERM, INT), have it read its configuration again (HUP) or open its access
-/// log anew (USR1).
+/// Owns all objects: workers with their threads, listeners, pingers, the topology. Handles the
+/// signals to stop (TERM, INT), to reload the configuration (HUP) and to reopen the access log
+/// (USR1).
 class Server {
  public:
-  /// `log`: for what goes to standard error besides spdlog's messages.
+  /// `log`: for lines on standard error that are not spdlog's.
   Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
          Hooks hooks = {});
   ~Server();
 
-  /// Opens everything that can fail. Problems of the configuration that only this room sees go to
-  /// `problems`.
+  /// Opens everything that can fail. Adds problems of the configuration that only this library can
+  /// find to `problems`.
   std::optional<StartFailure> open(Problems& problems);
 
-  /// Serves until it is told to stop and the last answer was given; returns the exit code.
+  /// Serves until a signal stops it and the last answer was sent; returns the exit code.
   int run();
 
  private:
@@ -56,9 +56,9 @@ class Server {
   void stop();
   void reload();
   void reopen_logs();
-  /// From here on the limiters go by these rates; before that a reload may still fail.
+  /// Applies these rates to the limiters; called only after a reload can no longer fail.
   void adopt_rates(const Topology& topology);
-  /// Sets and tells the bound on memory (`memory_limit`).
+  /// Sets and logs the limit of memory (`memory_limit`).
   void limit_memory();
   Task<void> upkeep();
   void ping_as(const Topology& topology);
@@ -80,18 +80,18 @@ class Server {
   std::shared_ptr<SelectionLog> selection_log_;
   const std::shared_ptr<LineWriter> log_;
   std::unique_ptr<LineWriter> access_log_;
-  std::unique_ptr<Admission> admission_;  ///< worker 0's
-  std::unique_ptr<HelperPool> helpers_;   ///< outlives what waits for it
+  std::unique_ptr<Admission> admission_;  ///< worker 0 only
+  std::unique_ptr<HelperPool> helpers_;   ///< outlives the coroutines that wait for it
   std::shared_ptr<const Topology> topology_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
-  std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0's
+  std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0 only
   std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
-  SetWatches set_watches_;                                         ///< worker 0's
-  std::unique_ptr<NameFinder> finder_;                             ///< worker 0's
-  std::unique_ptr<Stop> upkeep_;                                   ///< worker 0's
+  SetWatches set_watches_;                                         ///< worker 0 only
+  std::unique_ptr<NameFinder> finder_;                             ///< worker 0 only
+  std::unique_ptr<Stop> upkeep_;                                   ///< worker 0 only
   asio::io_context main_;
-  /// Signals are blocked in every thread and read here like bytes: none can arrive at a bad moment.
+  /// Signals are blocked in all threads and read here as data, so none interrupts other code.
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};
   asio::steady_timer patience_{main_};

@@ -12,7 +12,7 @@ namespace karmad {
 
 namespace {
 
-constexpr std::size_t kLongestUnixPath = 107;  // sun_path has 108 bytes, with the final zero
+constexpr std::size_t kLongestUnixPath = 107;  // sun_path has 108 bytes, including the final zero
 
 std::unexpected<Unfit> unfit(std::size_t offset, std::string why) {
   return std::unexpected(Unfit{offset, std::move(why)});

@@ -10,11 +10,11 @@
 
 namespace karmad {
 
-/// Where agents and this server listen unless the configuration says otherwise.
+/// Default port of agents and of this server.
 inline constexpr std::uint16_t kDefaultPort = 9308;
 
-/// A name, an IPv4 address, or an IPv6 address in brackets, each in the one form that equal hosts
-/// share: lower case, without brackets. Nothing is looked up.
+/// A name, an IPv4 address, or an IPv6 address in brackets, in normal form: lower case, without
+/// brackets, so that equal hosts have equal texts. Looks nothing up.
 std::expected<std::string, Unfit> parse_host(std::string_view text);
 
 /// A decimal number up to 65535.

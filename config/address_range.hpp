@@ -9,8 +9,8 @@
 
 namespace karmad {
 
-/// An address of the internet protocols as one number. IPv4 stands where RFC 4291 maps it to
-/// (`::ffff:a.b.c.d`), so that a peer that came over a socket of the other family is the same peer.
+/// An IP address as one number. IPv4 addresses are mapped as in RFC 4291 (`::ffff:a.b.c.d`), so
+/// that a peer has the same value on sockets of both families.
 struct IpAddress {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -24,12 +24,12 @@ struct IpAddress {
   bool operator==(const IpAddress&) const = default;
 };
 
-/// All addresses with the same first bits: CIDR, `10.0.0.0/8`, `fe80::/10`.
+/// All addresses with the same first bits, in CIDR form: `10.0.0.0/8`, `fe80::/10`.
 struct AddressRange {
   IpAddress first;
-  unsigned bits = 128;  ///< of the 128; those of IPv4 are the last 32
+  unsigned bits = 128;  ///< of 128; IPv4 uses the last 32
 
-  /// A range of IPv6 holds no address of IPv4, also where it is as wide as all of them.
+  /// An IPv6 range contains no IPv4 address, even if it covers all mapped addresses.
   bool contains(const IpAddress& address) const {
     return IpAddress{address.high & high_mask(), address.low & low_mask()} == first &&
            (bits >= 96 || !address.is_v4());
@@ -42,7 +42,7 @@ struct AddressRange {
 };
 using AddressRanges = std::vector<AddressRange>;
 
-/// Whether one of them holds the address; nothing to do when there are none.
+/// Whether one of the ranges contains the address; costs nothing without ranges.
 inline bool contains(const AddressRanges& ranges, const IpAddress& address) {
   for (const auto& range : ranges)
     if (range.contains(address)) return true;

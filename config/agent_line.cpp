@@ -12,7 +12,7 @@ namespace karmad {
 
 namespace {
 
-/// Half open; offsets into the line.
+/// Half-open range of offsets in the line.
 struct Range {
   std::size_t begin;
   std::size_t end;
@@ -83,7 +83,7 @@ class AgentLineReader {
     return std::min(text_.find(c, begin), end);
   }
 
-  /// Takes the line apart, mirror by mirror.
+  /// Splits the line into mirrors.
   void read_line() {
     for (std::size_t begin = 0; begin <= text_.size();) {
       const auto end = end_of_mirror(begin);
@@ -95,7 +95,7 @@ class AgentLineReader {
     }
   }
 
-  /// Where the mirror ends: at a pipe, at the bracket of its options, or with the line.
+  /// The end of the mirror: a pipe, the bracket of its options, or the end of the line.
   std::optional<std::size_t> end_of_mirror(std::size_t begin) {
     bool at_start = true;  // here a bracket holds an IPv6 address
     for (auto i = begin; i < text_.size(); ++i) {
@@ -119,7 +119,7 @@ class AgentLineReader {
   }
   bool is_closed(std::size_t close) const { return close < text_.size() && text_[close] == ']'; }
 
-  /// The mirror, until the next one is read; nullptr when there is none.
+  /// The mirror, valid until the next one is read; nullptr if there is none.
   MirrorSettings* read_mirror(Range piece) {
     const bool is_followed = piece.end < text_.size() && text_[piece.end] == '|';
     piece = trim(piece);
@@ -138,14 +138,15 @@ class AgentLineReader {
       read_unix(host, rest, mirror);
     else
       read_host(host, rest, mirror);
-    if (problems_.size() > before + 1) problems_.resize(before + 1);  // the first explains the rest
-    // A mirror with a mistake is kept, so that the line does not also seem to be empty.
+    if (problems_.size() > before + 1)
+      problems_.resize(before + 1);  // the first explains the others
+    // An invalid mirror is kept, so that the line is not also reported as empty.
     return &shard_.mirrors.emplace_back(std::move(mirror));
   }
 
-  /// Reads the brackets behind a mirror and says where the pipe or the end of the line follows.
+  /// Reads the brackets after a mirror and returns the position of the pipe or of the line's end.
   std::optional<std::size_t> read_brackets(std::size_t begin, MirrorSettings* mirror) {
-    std::vector<Range> brackets;  // what stands inside
+    std::vector<Range> brackets;  // contents of the brackets
     auto next = begin;
     for (; next < text_.size() && text_[next] == '['; next = skip_blanks(next)) {
       const auto close = end_of_bracket(next);
@@ -255,7 +256,7 @@ class AgentLineReader {
     }
   }
 
-  /// No mirror is chosen among those of a blackhole.
+  /// Warns that options of a mirror in a blackhole line have no effect: no mirror is chosen there.
   void ignore_mirror_options() {
     const Place* first = nullptr;
     for (auto& mirror : shard_.mirrors) {

@@ -22,7 +22,7 @@ bool is_blank(char c) {
 }
 
 constexpr std::size_t kMirrorOptions = 4;
-/// Those of a mirror first. Inherited ones are those of mirror_keys() and line_keys().
+/// Options of a mirror first. The inherited ones are those of mirror_keys() and line_keys().
 constexpr std::array<std::string_view, 11> kOptions{
     "role",      "tags",        "weight",    "max_in_flight", "conn", "ha_strategy",
     "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
@@ -51,7 +51,7 @@ class OptionsReader {
   void problem(std::size_t offset, std::string message) {
     problems_.push_back({options_.place(offset), std::move(message)});
   }
-  /// Without blanks at both ends; its data() still points into the text.
+  /// Without white space at both ends; data() still points into the text.
   static std::string_view cut(std::string_view part) {
     while (!part.empty() && is_blank(part.front())) part.remove_prefix(1);
     while (!part.empty() && is_blank(part.back())) part.remove_suffix(1);
@@ -145,7 +145,7 @@ class OptionsReader {
     }
   }
 
-  /// False: none of the keys has this name.
+  /// False if no key has this name.
   template <class Owner>
   bool set_inherited(std::span<const Key<Owner>> keys, Owner& owner, std::string_view name,
                      std::string_view value, std::size_t at) {
@@ -168,7 +168,7 @@ class OptionsReader {
     if (auto read = inherited<T>(key.bounds, value, at)) owner.*field = std::move(*read);
   }
 
-  /// A path keeps its letters, all else has no case.
+  /// A path keeps its case; all other values are case-insensitive.
   template <class T>
   std::optional<Located<T>> inherited(const Bounds& bounds, std::string_view value,
                                       std::size_t at) {
@@ -207,7 +207,7 @@ class OptionsReader {
   std::set<std::string_view> seen_;
 };
 
-/// `name=value` for each that has a value, with commas.
+/// Writes `name=value` for each option that is set, separated by commas.
 class OptionsText {
  public:
   void add(std::string_view name, std::string_view value) {
@@ -217,7 +217,7 @@ class OptionsText {
   void add(std::string_view name, const std::optional<Located<std::string>>& value) {
     if (value) add(name, value->value);
   }
-  /// The inherited setting of that name, if there is one and the owner has a value of its own.
+  /// The inherited setting of that name, if the owner sets it itself.
   template <class Owner>
   void add_own(std::string_view name, std::span<const Key<Owner>> keys, const Owner& owner,
                const Owner& above) {

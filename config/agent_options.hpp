@@ -8,22 +8,22 @@
 
 namespace karmad {
 
-/// No mirror may be given more weight than this.
+/// Highest weight of a mirror.
 inline constexpr unsigned kMostWeight = 1000;
 
-/// Whose options a bracket of an agent line may hold: those of the mirror it stands behind (`role`,
-/// `tags`, `weight`, `max_in_flight`), those of the line (`conn`, `ha_strategy`, …), or either of
-/// them, not mixed.
+/// Which options a bracket of an agent line may have: those of the mirror before it (`role`,
+/// `tags`, `weight`, `max_in_flight`), those of the line (`conn`, `ha_strategy`, …), or either, but
+/// not both kinds.
 enum class OptionsOf : std::uint8_t { mirror, line, either };
 
-/// Reads what stands between the brackets, `name=value,name=value`, into the mirror or the line.
-/// All mistakes are reported, each at its character.
+/// Reads the text between the brackets, `name=value,name=value`, into the mirror or the line.
+/// Reports every mistake at its character.
 void read_agent_options(const SourceText& options, OptionsOf whose, MirrorSettings& mirror,
                         ShardSettings& line, Problems& problems);
 
-/// The text from which the options of a mirror in this table are read; empty when it has none.
+/// The options of a mirror in this table as text; empty if it has none.
 std::string mirror_options_text(const MirrorSettings& mirror, const TableSettings& table);
-/// The same of a line; whether it is a blackhole is not part of it.
+/// The same for a line, without the kind (blackhole or not).
 std::string line_options_text(const ShardSettings& line, const TableSettings& table);
 
 }  // namespace karmad

@@ -11,7 +11,7 @@ namespace karmad {
 
 namespace {
 
-constexpr Micros kSensibleRetryDelay = 1s;  // the search server recommends no more
+constexpr Micros kSensibleRetryDelay = 1s;  // the highest value that the search server recommends
 
 class InstanceChecker : CheckSteps {
  public:
@@ -32,7 +32,7 @@ class InstanceChecker : CheckSteps {
       return address.host.empty() || address.host == "*" || address.host == "0.0.0.0";
     };
     for (const auto& listen : searchd_.listen) {
-      if (!listen.address.is_unix() && listen.address.port == 0) continue;  // each gets its own
+      if (!listen.address.is_unix() && listen.address.port == 0) continue;  // all differ
       for (const auto& [address, at] : seen) {
         const bool same_port =
             !address.is_unix() && !listen.address.is_unix() && address.port == listen.address.port;
@@ -47,7 +47,7 @@ class InstanceChecker : CheckSteps {
     }
   }
 
-  /// Limits that admission = off leaves without effect.
+  /// Warns of limits that have no effect with admission = off.
   void check_admission() {
     const auto& s = searchd_;
     if (s.admission.value != AdmissionMode::off) return;
@@ -118,7 +118,7 @@ class InstanceChecker : CheckSteps {
                          size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
   }
 
-  /// Limits of throughput probing (AC-020 … AC-025).
+  /// Checks the limits of throughput probing (AC-020 … AC-025).
   void check_probing() {
     const auto& s = searchd_;
     const auto& least = s.throughput_probing_min_concurrency;

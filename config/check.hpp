@@ -6,12 +6,12 @@
 
 namespace karmad {
 
-/// Reports what types cannot say: bounds, duplicates, settings that need or contradict each other.
-/// What is allowed but hardly meant becomes a notice. Names of strategies, and all that a table's
-/// dialect decides, are judged by those who know them.
+/// Reports what types cannot express: bounds, duplicates, settings that require or contradict each
+/// other. Settings that are allowed but probably a mistake become notices. Names of strategies and
+/// everything that depends on dialects are checked elsewhere (Judge).
 void check(const Settings& settings, Problems& problems, Problems& notices);
 
-/// Whether it may stand in a request line before the `?`: a slash, then visible ASCII.
+/// Whether it is valid in a request line before the `?`: a slash, then visible ASCII.
 bool is_path(std::string_view text);
 
 }  // namespace karmad

@@ -8,7 +8,7 @@ namespace karmad {
 
 namespace {
 
-constexpr unsigned kSensibleRetries = 8;  // the search server recommends no more
+constexpr unsigned kSensibleRetries = 8;  // the highest value that the search server recommends
 
 }  // namespace
 

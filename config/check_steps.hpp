@@ -12,10 +12,10 @@
 
 namespace karmad {
 
-/// What may stand in a request line: a slash, then visible ASCII without a fragment.
+/// Whether it is valid in a request line: a slash, then visible ASCII without a fragment.
 bool is_target(std::string_view text);
 
-/// Checks of what may stand in `searchd` and in a table alike.
+/// Checks of settings that `searchd` and tables share.
 class CheckSteps {
  public:
   CheckSteps(const InstanceSettings& searchd, Problems& problems, Problems& notices)
@@ -30,14 +30,15 @@ class CheckSteps {
   }
 
   void check_ping_path(const std::optional<Located<std::string>>& path);
-  /// A preference is taken whole from one level, so its parts need the mode beside them (SS-081).
+  /// A preference belongs to one level as a whole, so its parts need the mode at that level
+  /// (SS-081).
   void check_preference(const InheritedByTables& here, const InheritedByTables& above,
                         std::string_view level);
   void check_retries(unsigned count, const Place& at);
   void check_timeouts(const InheritedByTables& owner);
-  /// What only some attempts or a part of an attempt may take.
+  /// Checks the times of single attempts and of parts of an attempt.
   void check_search_times(const InheritedByTables& owner);
-  /// What a burst holds, whole ones are taken from.
+  /// A burst must hold at least one token, as only whole ones are taken.
   void check_burst(std::string_view name, const Located<Rate>& rate, const Located<Micros>& burst);
 
   template <class Owner>

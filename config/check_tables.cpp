@@ -12,7 +12,7 @@ namespace karmad {
 
 namespace {
 
-/// Where a client reaches this listener from the same machine.
+/// Whether the address reaches this listener from the same machine.
 bool is_here(const Address& listen, const Address& agent) {
   if (listen.is_unix() || agent.is_unix()) return listen == agent;
   const auto& host = agent.host;
@@ -78,7 +78,7 @@ class TableChecker : CheckSteps {
       notice(shard.at, "no connection is kept: persistent_connections_limit is 0");
   }
 
-  /// A query sent there would come back again and again.
+  /// Refuses an agent that is karmad itself: a query would return to it again and again.
   void check_not_ourselves(const MirrorSettings& mirror) {
     for (const auto& listen : searchd_.listen)
       if (is_here(listen.address, mirror.address))

@@ -6,10 +6,10 @@
 
 namespace karmad {
 
-/// A mirror set is a set of bits in one register.
+/// A mirror set is a set of bits in one 64-bit word.
 inline constexpr std::size_t kMostMirrors = 64;
 
-/// The part of check() that is about distributed tables and their agent lines.
+/// The part of check() for distributed tables and their agent lines.
 void check_tables(const Settings& settings, Problems& problems, Problems& notices);
 
 }  // namespace karmad

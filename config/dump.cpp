@@ -11,7 +11,7 @@ namespace karmad {
 
 namespace {
 
-/// Characters that are syntax, made ordinary.
+/// Escapes characters that are syntax.
 std::string escaped(std::string_view value) {
   std::string out;
   for (const char c : value) {
@@ -24,7 +24,7 @@ std::string escaped(std::string_view value) {
 template <class Owner>
 class SectionDumper {
  public:
-  /// `above`: an owner that says nothing itself.
+  /// `above`: an owner with inherited values only.
   SectionDumper(const Owner& owner, const Owner& above, std::string& out)
       : owner_(owner), above_(above), out_(out) {}
 
@@ -49,7 +49,7 @@ class SectionDumper {
     for (const auto& listen : owner_.*field) line(key.name, text(listen.address), listen.at);
   }
 
-  /// The shards of agent and agent_persistent are one list: agent writes all, in their order.
+  /// Shards of agent and agent_persistent are in one list: `agent` writes all of them in order.
   void dump(std::vector<ShardSettings> Owner::*field, const Key<Owner>& key) {
     if (key.name == "agent_persistent") return;
     if constexpr (std::is_same_v<Owner, TableSettings>)

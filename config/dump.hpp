@@ -6,8 +6,8 @@
 
 namespace karmad {
 
-/// The effective settings as a configuration that loads as the same ones; behind each value the
-/// place it came from, or `default`. What is unset stands in a comment.
+/// The effective settings as a configuration that loads to the same settings; after each value its
+/// place, or `default`. Unset keys appear as comments.
 std::string dump(const Settings& settings);
 
 }  // namespace karmad

@@ -16,7 +16,7 @@ namespace karmad {
 
 namespace {
 
-/// Without waiting for a writer, where it has to be a regular file; null: errno says why.
+/// Opens without waiting for a writer if the file must be regular; null: see errno.
 std::FILE* open_file(const std::string& path, FileKind kind) {
   const int waiting = kind == FileKind::regular ? O_NONBLOCK : 0;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | waiting);

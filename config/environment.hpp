@@ -8,22 +8,22 @@
 
 namespace karmad {
 
-/// What may be read: a pipe or a device may keep its reader waiting for ever.
+/// Allowed kinds of file: reading a pipe or a device may block forever.
 enum class FileKind { any, regular };
 
-/// What reading a configuration needs from the world. Tests hand in values.
+/// The environment that reading a configuration needs. Tests replace it.
 struct Environment {
-  /// The whole file, or why it cannot be read. More than `at_most` bytes are an error.
+  /// The whole file, or why it cannot be read. More than `at_most` bytes is an error.
   std::function<std::expected<std::string, std::string>(const std::string& path,
                                                         std::size_t at_most, FileKind kind)>
       read_file;
-  /// The paths that match a shell pattern, in any order; none is no error.
+  /// The paths that match a shell pattern, in any order; no match is not an error.
   std::function<std::vector<std::string>(const std::string& pattern)> glob;
   /// An environment variable.
   std::function<std::optional<std::string>(const std::string& name)> variable;
 };
 
-/// The file system and the environment of this process. Not while another thread calls setenv.
+/// The file system and environment of this process. Not thread-safe with setenv.
 Environment real_environment();
 
 }  // namespace karmad

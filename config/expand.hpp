@@ -11,10 +11,10 @@ namespace karmad {
 
 using VariableLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// The text of one file as its grammar sees it: comments gone, lines that end in `\` joined,
-/// `${NAME}` and `${NAME:-default}` substituted, and `\#`, `\{`, `\}`, `\$` made ordinary
-/// characters. A variable that is unset and has no default is a problem. The result never grows
-/// beyond `at_most` bytes; that is a problem too.
+/// Converts the text of a file for the parser: removes comments, joins lines that end in `\`,
+/// substitutes `${NAME}` and `${NAME:-default}`, and makes `\#`, `\{`, `\}`, `\$` ordinary
+/// characters. An unset variable without a default is a problem, and so is a result of more than
+/// `at_most` bytes.
 SourceText expand(const std::string& file, std::string_view text, const VariableLookup& environment,
                   std::size_t at_most, Problems& problems);
 

@@ -6,22 +6,21 @@
 
 namespace karmad {
 
-/// A table that says nothing itself: its inherited settings are those of the instance, each with
-/// the place that it has there.
+/// A table without settings of its own: inherits those of the instance, each with its place there.
 inline TableSettings empty_table(const InstanceSettings& searchd) {
   TableSettings table;
   static_cast<InheritedByTables&>(table) = searchd;
   return table;
 }
 
-/// The same of an agent line in a table.
+/// The same for an agent line of a table.
 inline ShardSettings empty_line(const TableSettings& table) {
   ShardSettings line;
   static_cast<InheritedByLines&>(line) = table;
   return line;
 }
 
-/// The same of a mirror in a table.
+/// The same for a mirror of a table.
 inline MirrorSettings empty_mirror(const TableSettings& table) {
   MirrorSettings mirror;
   static_cast<InheritedByMirrors&>(mirror) = table;
@@ -37,8 +36,7 @@ Place place_of(const std::optional<Located<T>>& setting) {
   return setting ? setting->at : Place{};
 }
 
-/// Whether a level gave the value itself: an inherited one stands where it stands for the level
-/// above.
+/// Whether a level sets the value itself: an inherited value has the place of the level above.
 template <class Setting>
 bool is_own(const Setting& here, const Setting& above) {
   return place_of(here) != place_of(above);

@@ -14,18 +14,18 @@
 
 namespace karmad {
 
-/// What a number may be; micros, bytes or a count. `bare` is the unit of a time without suffix. Of
-/// a list of times each one.
+/// The allowed range of a number (micros, bytes or a count), for a list of times of each element.
+/// `bare` is the unit of a time without suffix.
 struct Bounds {
   std::int64_t lowest = 0;
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
   Micros bare{1};
-  bool zero = false;              ///< 0 is allowed although it is below `lowest`
-  std::string_view zero_word;     ///< may be written for 0
-  std::string_view zero_means{};  ///< given: 0 must be written as the word, which means this
+  bool zero = false;              ///< 0 is allowed, although below `lowest`
+  std::string_view zero_word;     ///< a word that is accepted for 0
+  std::string_view zero_means{};  ///< if set, 0 must be written as the word, with this meaning
 };
 
-/// The member of `Owner` that a key sets. monostate: the reader handles the key itself.
+/// The member of `Owner` that a key sets; monostate: the reader handles the key itself.
 template <class Owner, class... Values>
 using FieldOf =
     std::variant<std::monostate, std::vector<Listen> Owner::*, std::vector<ShardSettings> Owner::*,
@@ -37,8 +37,8 @@ using KeyField =
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
             LogLevel, AdmissionMode, QueueOrder, TicketResize, TicketCount, MemorySize, double>;
 
-/// The most specific place where a setting may stand; it may stand at each more general one, too.
-/// A setting's level is said by the struct of its field: InheritedByTables and its like, or none.
+/// The most specific level at which a setting may be given; all more general levels are allowed
+/// too. The struct of its field decides: InheritedByTables and the like, or none.
 enum class Level : std::uint8_t { instance, table, line, mirror };
 template <class Owner>
 inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>  ? Level::mirror
@@ -46,33 +46,33 @@ inline constexpr Level kLevelOf = std::is_same_v<Owner, InheritedByMirrors>  ? L
                                   : std::is_same_v<Owner, InheritedByTables> ? Level::table
                                                                              : Level::instance;
 
-/// One key of the configuration: the one row from which it is read, inherited, checked, dumped and
-/// documented. A row further down wins over one above it that sets the same field.
+/// One key of the configuration: the row from which it is read, inherited, checked, dumped and
+/// documented. If two rows set the same field, the later one wins.
 template <class Owner>
 struct Key {
   std::string_view name;
   KeyField<Owner> field;
   std::string_view meaning;
   Bounds bounds{};
-  std::string_view unset{};     ///< what holds when an optional field or a list is not set
+  std::string_view unset{};     ///< documentation of an optional field or list that is not set
   std::string_view alias_of{};  ///< the key that is dumped instead
-  /// Values with which the search server's files set this key, and which mean nothing here.
+  /// Values from the search server's files that are accepted and ignored.
   std::span<const std::string_view> foreign{};
   Level level = Level::instance;
-  /// A level that sets that key does not inherit this one.
+  /// If a level sets that key, it does not inherit this one.
   std::string_view beside{};
-  /// What the documentation of a table says, where it is not just `as in searchd`.
+  /// Documentation for a table, if it differs from `as in searchd`.
   std::string_view meaning_in_table{};
   std::string_view unset_in_table{};
-  /// The owner inherits it: not set there, the value of the level above holds.
+  /// The owner inherits it: if not set there, the value of the level above is used.
   bool inherited = false;
 };
 
 /// The keys of `searchd`, in the order of the documentation.
 std::span<const Key<InstanceSettings>> searchd_keys();
-/// The keys of a distributed table: its own, then the inherited ones.
+/// The keys of a distributed table: first its own, then the inherited ones.
 std::span<const Key<TableSettings>> table_keys();
-/// The inherited settings of an agent line and of one of its mirrors, which are options there.
+/// The inherited settings of an agent line and of a mirror, where they are written as options.
 std::span<const Key<ShardSettings>> line_keys();
 std::span<const Key<MirrorSettings>> mirror_keys();
 

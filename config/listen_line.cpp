@@ -36,7 +36,8 @@ std::vector<Field> fields_of(std::string_view line) {
   return fields;
 }
 
-/// Without `_vip` and `_readonly`, which say who may come in; that is not ours to decide.
+/// Removes `_vip` and `_readonly`, which restrict clients of the search server and are not used
+/// here.
 std::string without_suffixes(std::string word) {
   for (const std::string_view suffix : {"_vip", "_readonly", "_vip"})
     if (word.ends_with(suffix)) word.resize(word.size() - suffix.size());

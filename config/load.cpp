@@ -12,7 +12,7 @@ namespace karmad {
 
 namespace {
 
-/// By file in the order in which they first have a problem, then by place; twins removed.
+/// Sorts by file, in order of their first problem, then by place; removes duplicates.
 void put_in_order(Problems& problems) {
   std::map<std::string, std::size_t> files;
   for (const auto& problem : problems) files.emplace(problem.at.file, files.size());

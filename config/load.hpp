@@ -9,21 +9,21 @@
 
 namespace karmad {
 
-/// Settings, or what is wrong with the file. Never both.
+/// Either settings, or the problems of the file.
 struct Loaded {
   std::optional<Settings> settings;
   Problems problems;
 };
 
-/// Adds what only a room further right can judge: strategies, roles, read preferences. It is asked
-/// about settings that have other problems, too: what could not be read has its default, and values
-/// may be out of bounds.
+/// Checks what only later libraries can judge: strategies, roles, read preferences. Is also called
+/// for settings with other problems: unreadable values then have their defaults, and values may be
+/// out of bounds.
 using Judge = std::function<void(const Settings&, Problems& problems, Problems& notices)>;
 
-/// Reads and checks a configuration with all it includes. All problems are found in one go, those
-/// of `judge` included, up to a hundred, each once, in the order of the files' lines. Never throws
-/// for anything a file can contain. `kind`: of `path`, where a pipe will do at the start; whatever
-/// it includes is a regular file.
+/// Reads and checks a configuration with all included files. Finds all problems in one run,
+/// including those of `judge`: at most a hundred, each once, in order of files and lines. Never
+/// throws for any content. `kind`: of `path`, which may be a pipe at the start; included files must
+/// be regular files.
 Loaded load(const std::string& path, const Environment& environment = real_environment(),
             FileKind kind = FileKind::any, const Judge& judge = {});
 

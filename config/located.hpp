@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// Where a value stands in the configuration. Line 0: nowhere, it is a default.
+/// The position of a value in the configuration. Line 0: none, it is a default.
 struct Place {
   std::string file;
   unsigned line = 0;
@@ -18,34 +18,34 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// A setting together with the place that gave it.
+/// A setting and its position.
 template <class T>
 struct Located {
   T value{};
   Place at{};
 };
 
-/// Something a reader of the configuration must be told, with the place it is about.
+/// A message for the author of the configuration, with its position.
 struct Problem {
   Place at;
   std::string message;
-  /// Of a notice: `warning` is about something that the operator expects and does not get.
+  /// Of a notice. `warning`: a setting does not have the expected effect.
   enum class Severity : std::uint8_t { notice, warning } severity = Severity::notice;
 };
 using Problems = std::vector<Problem>;
 
-/// A reader may stop once it has collected this many problems.
+/// Number of problems after which a reader may stop.
 inline constexpr std::size_t kEnoughProblems = 100;
 
-/// `file:line:column`, or `default` for a place that is nowhere.
+/// `file:line:column`, or `default` without a position.
 std::string text(const Place& at);
 
-/// `file:line:column: message`; only the message when the problem stands nowhere. A warning says so
-/// before its message.
+/// `file:line:column: message`; without a position only the message. A warning is marked before its
+/// message.
 std::string text(const Problem& problem);
 
-/// A piece of the user's text in quotes for a message: shortened to 60 bytes, with a `?` for
-/// every control character.
+/// A part of the user's text in quotes for a message: at most 60 bytes, with a `?` for every
+/// control character.
 std::string in_quotes(std::string_view text);
 
 }  // namespace karmad

@@ -103,7 +103,7 @@ class Parser {
     tree_.sections.push_back(std::move(section));
   }
 
-  /// What no two sections may share. The search server finds a table whatever the case of its name.
+  /// The identity of a section, unique per configuration. Names of tables are case-insensitive.
   static std::pair<SectionKind, std::string> identity(SectionKind kind, const std::string& name) {
     return {kind, kind == SectionKind::table ? lower(name) : name};
   }
@@ -154,7 +154,7 @@ class Parser {
   Problems& problems_;
   Tree tree_;
   std::map<std::pair<SectionKind, std::string>, std::size_t> known_;
-  std::vector<std::string> open_;  // the files being read, each included by the one before
+  std::vector<std::string> open_;  // the files being read, each included by the previous one
   std::size_t files_ = 0;
   std::size_t entries_ = 0;
 };

@@ -9,24 +9,24 @@
 
 namespace karmad {
 
-/// Bounds on what a configuration may make us read. Far above any real one.
+/// Limits for reading a configuration, far above real ones.
 inline constexpr std::size_t kLargestConfigFile = 4U << 20;
 inline constexpr std::size_t kMostConfigFiles = 1000;
 inline constexpr std::size_t kDeepestInclude = 16;
 inline constexpr std::size_t kMostEntries = 200'000;
 
-/// The sections of a configuration and of all it includes, each with its inherited entries first.
+/// The sections of a configuration with all included files; inherited entries come first.
 struct Tree {
   std::vector<Section> sections;
   Problems notices;
 };
 
-/// True for a key that may stand several times in a section; each one adds to a list.
+/// Whether a key may be repeated in a section, each time adding to a list.
 using Repeats = bool (*)(SectionKind kind, std::string_view key);
 
-/// Reads `path` and what it includes. A key set by a child drops the parent's value, or its whole
-/// list; of a repeated key that is no list the first stays, with a notice.
-/// `kind`: of `path`; what is included has to be a regular file.
+/// Reads `path` and all files it includes. A key of a child replaces the parent's value or whole
+/// list. If a key that is no list is repeated, the first value is used, with a notice. `kind`: of
+/// `path`; included files must be regular.
 Tree parse(const std::string& path, FileKind kind, const Environment& environment, Repeats repeats,
            Problems& problems);
 

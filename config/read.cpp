@@ -26,7 +26,7 @@ const Key<Owner>* find_key(std::span<const Key<Owner>> keys, std::string_view na
   return found == keys.end() ? nullptr : &*found;
 }
 
-/// What is ignored, gathered into one notice.
+/// Ignored keys, collected for one notice.
 struct Ignored {
   Place first;
   std::vector<std::string> names;
@@ -45,8 +45,8 @@ struct Ignored {
   }
 };
 
-/// Sets the fields of one section, whose owner has the values of the level above so far. `keys`
-/// rule the order: a later row wins over an earlier one; what an agent line inherits comes first.
+/// Sets the fields of one section; its owner already has the inherited values. The order of `keys`
+/// decides: later rows override earlier ones, and settings that agent lines inherit come first.
 template <class Owner>
 class SectionSetter {
  public:
@@ -102,7 +102,7 @@ class SectionSetter {
       defaults.blackhole = key.name == "agent_blackhole";
       auto shard = parse_agent_line(entry.value, table_, problems_, notices_, defaults,
                                     empty_mirror(owner_));
-      // A line with mistakes keeps its place, or the table would also seem to have no agents.
+      // An invalid line keeps its place, so that the table is not also reported as empty.
       if (!shard) {
         owner_.shards.emplace_back(std::move(defaults)).at = entry.value.place(0);
         return;
@@ -136,7 +136,7 @@ class SectionSetter {
     if (auto read = located<T>(key, entry, own_place(field))) setting = std::move(*read);
   }
 
-  /// Where this section has set the field already, by another name.
+  /// The place where this section has already set the field under another name.
   template <class Setting>
   Place own_place(Setting Owner::*field) const {
     const auto& setting = owner_.*field;
@@ -170,7 +170,7 @@ class Reader {
 
   Settings run(const Tree& tree) {
     settings_.notices = tree.notices;
-    for (const bool searchd : {true, false})  // first what tables inherit
+    for (const bool searchd : {true, false})  // first the settings that tables inherit
       for (const auto& section : tree.sections)
         if ((section.kind == SectionKind::searchd) == searchd) read_section(section);
     if (settings_.searchd.listen.empty()) add_default_listen();
@@ -223,7 +223,7 @@ class Reader {
     settings_.tables.push_back(std::move(table));
   }
 
-  /// Otherwise the table is reported or ignored.
+  /// True for a distributed table; others are reported or ignored here.
   bool is_distributed(const Section& section) {
     const auto& entries = section.entries;
     const auto find = [&](std::string_view key) {

@@ -7,11 +7,11 @@
 
 namespace karmad {
 
-/// True for the keys that add to a list; of all others that we know only the first counts.
+/// True for keys that add to a list; of other known keys the first value counts.
 bool repeats(SectionKind kind, std::string_view key);
 
-/// The settings of a tree, bounds not yet checked. Unknown keys, bad values and what must not be
-/// ignored are problems; what does not concern us is listed in the notices.
+/// The settings of a tree; bounds are not checked yet. Unknown keys, invalid values and settings
+/// that must not be ignored are problems; settings that karmad does not use are notices.
 Settings read(const Tree& tree, Problems& problems);
 
 }  // namespace karmad

@@ -8,7 +8,7 @@ namespace karmad {
 
 namespace {
 
-/// A row's cells that depend on the type of the field.
+/// The cells of a row that depend on the field's type.
 struct Cells {
   std::string value;
   std::string range;
@@ -86,7 +86,7 @@ struct CellsOf {
   }
 };
 
-/// A bar would end the cell, in code as well.
+/// Escapes bars, which end a cell even inside code.
 std::string in_a_cell(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -52,7 +52,7 @@ class SectionReader {
  private:
   bool more() const { return next_ < file_.size() && problems_.size() < kEnoughProblems; }
   char peek() const { return next_ < file_.size() ? file_.text()[next_] : '\0'; }
-  /// The brace as syntax, not as an escaped or substituted character.
+  /// Whether the next character is this brace as syntax, not escaped or substituted.
   bool at_brace(char brace) const { return peek() == brace && !file_.is_literal(next_); }
   Place here() const { return file_.place(next_); }
   void problem(Place at, std::string message) {
@@ -73,7 +73,7 @@ class SectionReader {
     return file_.text().substr(begin, next_ - begin);
   }
 
-  /// What stands here, for a message.
+  /// The next character for a message.
   std::string found() const {
     if (next_ >= file_.size()) return "the end of the file";
     return peek() == '\n' ? "the end of the line" : in_quotes(file_.text().substr(next_, 1));
@@ -116,8 +116,8 @@ class SectionReader {
     statements_.emplace_back(Include{std::move(pattern), at});
   }
 
-  /// Reads up to the opening brace. Nothing when there is a mistake (reported); then the position
-  /// is at the brace if the line has one.
+  /// Reads up to the opening brace. Nothing after a (reported) mistake; the position is then at the
+  /// brace, if the line has one.
   std::optional<WrittenSection> read_head(std::optional<SectionKind> kind, const std::string& word,
                                           const Place& at) {
     WrittenSection written;
@@ -183,7 +183,7 @@ class SectionReader {
     return entries;
   }
 
-  /// True at `table x {` and its like, where a key should stand.
+  /// True at `table x {` and the like in place of a key.
   bool next_section_begins() {
     const auto begin = next_;
     const auto word = lower(read_word());
@@ -213,7 +213,7 @@ class SectionReader {
     entries.push_back(std::move(entry));
   }
 
-  /// Up to the end of the line, or to a closing brace that the value itself did not open.
+  /// Reads up to the end of the line, or to a closing brace that the value itself did not open.
   SourceText read_value() {
     const auto begin = next_;
     std::size_t open = 0;

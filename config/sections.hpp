@@ -11,7 +11,7 @@
 
 namespace karmad {
 
-/// `index` is another word for `table`.
+/// `index` is a synonym of `table`.
 enum class SectionKind : std::uint8_t { searchd, indexer, common, source, table };
 std::string_view name_of(SectionKind kind);
 
@@ -30,7 +30,7 @@ struct Section {
   std::vector<Entry> entries;
 };
 
-/// A section as it stands in the file, before its parent's entries are added.
+/// A section as written in the file, without its parent's entries.
 struct WrittenSection {
   Section section;
   std::string parent;
@@ -44,8 +44,8 @@ struct Include {
 
 using Statement = std::variant<WrittenSection, Include>;
 
-/// What stands in one expanded file, in order. A section with a mistake in its head is left out
-/// after the mistake was reported; its body is read all the same, for more problems.
+/// The statements of one expanded file, in order. A section with an invalid head is reported and
+/// left out; its body is still checked.
 std::vector<Statement> read_sections(const SourceText& file, Problems& problems);
 
 }  // namespace karmad

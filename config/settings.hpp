@@ -16,23 +16,23 @@ namespace karmad {
 using Micros = std::chrono::microseconds;
 using namespace std::chrono_literals;
 
-/// So many in that time, evenly. None: unlimited.
+/// That many per period, evenly spaced. 0: unlimited.
 struct Rate {
   unsigned count = 0;
   Micros per{1s};
 
   bool limits() const { return count != 0; }
-  /// Its share of a time: `2s` at 5/s are 10.
+  /// Number in a time: `2s` at 5/s gives 10.
   double in(Micros time) const {
     return count * (static_cast<double>(time.count()) / static_cast<double>(per.count()));
   }
   bool operator==(const Rate&) const = default;
 };
 
-/// How the names of applications begin; none is empty.
+/// Prefixes of application names; none is empty.
 using AppNames = std::vector<std::string>;
 
-/// An end of a stream: host and port, or the path of a unix socket (then host is empty).
+/// An end point of a connection: host and port, or the path of a unix socket (empty host).
 struct Address {
   std::string host;
   std::uint16_t port = 0;
@@ -45,7 +45,7 @@ struct Address {
 /// `host:port`, `[v6]:port` or the path.
 std::string text(const Address& address);
 
-/// One `listen` line that is ours (HTTP); `*` or no host listens on every address.
+/// One `listen` line for HTTP; `*` or no host means every address.
 struct Listen {
   Address address;
   Place at;
@@ -61,22 +61,22 @@ enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
 enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
 enum class TicketResize : std::uint8_t { gradual, immediate };
 
-/// Settings of `searchd` that a table, and behind a mirror a bracket, may say differently.
+/// Settings of `searchd` that a table, and a mirror in brackets, may override.
 struct InheritedByMirrors {
-  Located<std::string> max_in_flight{"unlimited", {}};  ///< judged when the topology is built
+  Located<std::string> max_in_flight{"unlimited", {}};  ///< checked when the topology is built
 };
 
-/// Settings of `searchd` that a table and an agent line may say differently.
+/// Settings of `searchd` that a table and an agent line may override.
 struct InheritedByLines {
-  /// Unset: `leastops` where a read preference is configured, else `random`.
+  /// Unset: `leastops` if a read preference is configured, else `random`.
   std::optional<Located<std::string>> ha_strategy;
-  Located<std::string> ping_type{"http", {}};     ///< judged when the topology is built
-  std::optional<Located<std::string>> ping_path;  ///< unset: the kind's own
+  Located<std::string> ping_type{"http", {}};     ///< checked when the topology is built
+  std::optional<Located<std::string>> ping_path;  ///< unset: the kind's default
 };
 
-/// Settings of `searchd` that a table may say differently.
+/// Settings of `searchd` that a table may override.
 struct InheritedByTables : InheritedByLines, InheritedByMirrors {
-  std::optional<Located<std::string>> read_preference;  ///< judged when the topology is built
+  std::optional<Located<std::string>> read_preference;  ///< checked when the topology is built
   std::optional<Located<std::string>> tag_sets;         ///< likewise
   std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
   Located<Micros> agent_connect_timeout{1s, {}};
@@ -87,20 +87,20 @@ struct InheritedByTables : InheritedByLines, InheritedByMirrors {
   std::optional<Located<std::vector<Micros>>> search_timeouts;  ///< of attempt 1, 2, … (CO-044)
   std::optional<Located<unsigned>> max_attempts;
   Located<unsigned> retry_budget_percent{20, {}};
-  Located<std::string> hedge{"off", {}};      ///< judged when the topology is built (CO-080)
-  std::optional<Located<Micros>> hedge_step;  ///< unset: as the threshold
-  Located<unsigned> hedge_max{1, {}};         ///< attempts besides the first
+  Located<std::string> hedge{"off", {}};      ///< checked when the topology is built (CO-080)
+  std::optional<Located<Micros>> hedge_step;  ///< unset: equal to the threshold
+  Located<unsigned> hedge_max{1, {}};         ///< attempts in addition to the first
   Located<bool> breaker{false, {}};           ///< CO-090
   Located<PartialResults> partial_results{PartialResults::allow, {}};
 };
 
-/// One mirror of an agent line. `tables` are its own names of the table, never empty.
+/// One mirror of an agent line. `tables`: its names of the table, never empty.
 struct MirrorSettings : InheritedByMirrors {
   Address address;
   std::vector<std::string> tables;
-  std::optional<Located<std::string>> role;  ///< judged when the topology is built
-  std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, judged likewise
-  Located<unsigned> weight{1, {}};           ///< factor of its karma in every weighted strategy
+  std::optional<Located<std::string>> role;  ///< checked when the topology is built
+  std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, checked likewise
+  Located<unsigned> weight{1, {}};           ///< factor of its karma in weighted strategies
   Place at;
 };
 
@@ -111,12 +111,12 @@ struct ShardSettings : InheritedByLines {
   std::optional<unsigned> retry_count;
   bool persistent = false;
   bool blackhole = false;
-  std::optional<Located<std::string>> set_name;  ///< mirrors that report another are excluded
+  std::optional<Located<std::string>> set_name;  ///< mirrors that report another name are excluded
   std::string line;                              ///< as written
   Place at;
 };
 
-/// How many tickets a pool has: so many, as many as probing finds best, or any number.
+/// The number of tickets of a pool: fixed, found by probing, or unlimited.
 struct TicketCount {
   enum class Kind : std::uint8_t { fixed, automatic, unlimited };
   Kind kind = Kind::unlimited;
@@ -125,7 +125,7 @@ struct TicketCount {
   bool operator==(const TicketCount&) const = default;
 };
 
-/// A bound on memory: bytes (0: none), or a part of what the process may have.
+/// A limit of memory: bytes (0: unlimited), or a part of the available memory.
 struct MemorySize {
   bool automatic = true;
   std::uint64_t bytes = 0;
@@ -137,9 +137,9 @@ struct MemorySize {
 struct TableSettings : InheritedByTables {
   std::string name;
   Place at;
-  Located<std::string> dialect{"manticore", {}};  ///< judged when the topology is built
-  Located<std::string> route;                     ///< dialect `http`: the prefix it answers, `/x`
-  std::optional<Located<std::string>> path;       ///< dialect `http`: what replaces the prefix
+  Located<std::string> dialect{"manticore", {}};  ///< checked when the topology is built
+  Located<std::string> route;                     ///< dialect `http`: prefix of its paths, `/x`
+  std::optional<Located<std::string>> path;       ///< dialect `http`: replaces the prefix
   std::vector<std::string> reads;                 ///< dialect `http`: paths that may be retried
   Place reads_at;
   Located<Rate> request_rate;
@@ -150,10 +150,10 @@ struct TableSettings : InheritedByTables {
   std::vector<ShardSettings> blackholes;
 };
 
-/// Everything in `searchd`; defaults live here and nowhere else.
+/// All settings of `searchd`; all defaults are defined here.
 struct InstanceSettings : InheritedByTables {
-  std::vector<Listen> listen;        ///< never empty once read: 127.0.0.1:9308 by default
-  Located<unsigned> workers{0, {}};  ///< 0: one per core the process may use
+  std::vector<Listen> listen;        ///< never empty after reading: 127.0.0.1:9308 by default
+  Located<unsigned> workers{0, {}};  ///< 0: one per usable core
   Located<Micros> ha_period_karma{60s, {}};
   Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
   std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
@@ -163,7 +163,7 @@ struct InstanceSettings : InheritedByTables {
   Located<LogLevel> selection_log_level{LogLevel::info, {}};
   Located<bool> tags_in_flat{false, {}};
   Located<bool> karma_compound{true, {}};
-  Located<unsigned> dead_after{3, {}};  ///< errors in a row that are still tolerated (HA-022)
+  Located<unsigned> dead_after{3, {}};  ///< errors in a row that are tolerated (HA-022)
 
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
@@ -181,25 +181,25 @@ struct InstanceSettings : InheritedByTables {
   Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
   Located<unsigned> retry_budget_min{3, {}};
   Located<bool> interrupt_unreachable{true, {}};      ///< SD-008
-  Located<bool> hedge_disabled{false, {}};            ///< the operator's kill switch (CO-085)
+  Located<bool> hedge_disabled{false, {}};            ///< switches hedging off for all (CO-085)
   Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
-  Located<unsigned> breaker_reads{10, {}};            ///< failures that are still tolerated
+  Located<unsigned> breaker_reads{10, {}};            ///< failures that are tolerated
   Located<unsigned> breaker_writes{5, {}};            ///< likewise
   Located<Micros> breaker_window{5min, {}};
-  Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: any number
-  Located<unsigned> agent_max_connecting{2, {}};     ///< being established to it; 0: any number
-  Located<unsigned> max_in_flight_min{4, {}};        ///< of `auto`, as the next four
+  Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: unlimited
+  Located<unsigned> agent_max_connecting{2, {}};     ///< connects in progress; 0: unlimited
+  Located<unsigned> max_in_flight_min{4, {}};        ///< of `auto`; so are the next four
   Located<unsigned> max_in_flight_max{200, {}};
   Located<unsigned> max_in_flight_initial{20, {}};
   Located<unsigned> max_in_flight_slack{4, {}};
   Located<unsigned> max_in_flight_smoothing{20, {}};  ///< percent
-  Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per place; 0: none
+  Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per slot; 0: none
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
   Located<Collation> collation{Collation::libc_ci, {}};
 
   Located<AdmissionMode> admission{AdmissionMode::enforce, {}};
-  Located<unsigned> ingress_tickets{1'000'000, {}};  ///< 0: nothing that needs one (AC-060)
+  Located<unsigned> ingress_tickets{1'000'000, {}};  ///< 0: no request that needs one (AC-060)
   Located<TicketCount> search_tickets;
   Located<TicketCount> update_tickets;
   std::optional<Located<unsigned>> ticket_queue_depth;  ///< unset: four times the pool (AC-011)
@@ -208,7 +208,7 @@ struct InstanceSettings : InheritedByTables {
   Located<Micros> ticket_queue_target{20ms, {}};
   Located<Micros> ticket_queue_interval{200ms, {}};
   Located<bool> low_priority{false, {}};                            ///< AC-007
-  Located<unsigned> low_priority_tickets{4, {}};                    ///< 0: none is let in
+  Located<unsigned> low_priority_tickets{4, {}};                    ///< 0: none is admitted
   Located<TicketResize> ticket_resize{TicketResize::gradual, {}};   ///< AC-012
   Located<Micros> ticket_delinquent_after{30ms, {}};                ///< AC-015
   Located<unsigned> throughput_probing_initial_concurrency{0, {}};  ///< 0: twice the cores
@@ -217,7 +217,7 @@ struct InstanceSettings : InheritedByTables {
   Located<double> throughput_probing_read_write_ratio{0.5, {}};
   Located<double> throughput_probing_concurrency_moving_average_weight{0.2, {}};
   Located<double> throughput_probing_step_multiple{0.1, {}};
-  Located<unsigned> throughput_probing_evidence{100, {}};  ///< answers; 0: decide by one look
+  Located<unsigned> throughput_probing_evidence{100, {}};  ///< 0: one measurement decides
   Located<double> throughput_probing_evidence_step{0.2, {}};
   Located<double> throughput_probing_evidence_gain{0.15, {}};
   Located<Micros> throughput_probing_stall_detection_timeout{60s, {}};
@@ -254,15 +254,14 @@ struct InstanceSettings : InheritedByTables {
   std::optional<Located<std::string>> access_log;  ///< `-`: standard output; unset: none
 };
 
-/// What holds where a configuration says nothing. The rules that are made of settings have no
-/// defaults of their own but these.
+/// The defaults. Rules that are made from settings take their defaults from here.
 inline const InstanceSettings kDefaultSettings;
 
 /// A configuration that has been read and checked.
 struct Settings {
   InstanceSettings searchd;
   std::vector<TableSettings> tables;
-  /// What was understood and does not concern us, or was put right; to be logged once.
+  /// Settings that karmad does not use, or has corrected; logged once.
   Problems notices;
 };
 

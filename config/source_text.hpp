@@ -9,24 +9,24 @@
 
 namespace karmad {
 
-/// Configuration text in which every character knows the place it came from, also when lines were
-/// joined, comments dropped and variables substituted on the way.
+/// Configuration text in which every character has its original position, also after lines were
+/// joined, comments removed and variables substituted.
 class SourceText {
  public:
   SourceText() = default;
   explicit SourceText(std::string file) : file_(std::move(file)) {}
 
-  /// Whether a character may be syntax (a brace that opens or closes) or is only itself.
+  /// plain: may be syntax (such as a brace); literal: is always content.
   enum class Role : std::uint8_t { plain, literal };
 
-  /// Appends the character that stands at `line`:`column`.
+  /// Appends a character with its original position.
   void add(char c, unsigned line, unsigned column, Role role = Role::plain);
-  /// Appends what stands in place of the text at `line`:`column`; all of it has that place.
+  /// Appends text that replaces the text at `line`:`column`; all of it has that position.
   void add_substituted(std::string_view text, unsigned line, unsigned column);
 
   const std::string& text() const { return text_; }
   std::size_t size() const { return text_.size(); }
-  /// Where the character at `offset` came from; one past the end is allowed.
+  /// The original position of the character at `offset`; one past the end is allowed.
   Place place(std::size_t offset) const;
   /// True for substituted and escaped characters: they never open or close a section.
   bool is_literal(std::size_t offset) const;
@@ -38,7 +38,7 @@ class SourceText {
     std::size_t offset;  // of its first character
     unsigned line;
     unsigned column;
-    bool advances;  // each character stands one column further
+    bool advances;  // consecutive characters are in consecutive columns
     Role role;
   };
   const Run* run_at(std::size_t offset) const;
@@ -48,7 +48,7 @@ class SourceText {
   std::vector<Run> runs_;
 };
 
-/// Without blanks at both ends.
+/// Removes white space at both ends.
 SourceText trimmed(const SourceText& source);
 std::string_view trimmed(std::string_view text);
 std::string lower(std::string_view text);

@@ -20,7 +20,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// Micros per unit; from the shortest.
+// Micros per unit, in ascending order.
 constexpr std::array<Unit, 7> kTimes{{{"us", 1},
                                       {"ms", 1'000},
                                       {"s", 1'000'000},
@@ -60,7 +60,7 @@ std::expected<Number, Unfit> parse_digits(std::string_view text) {
   return number;
 }
 
-/// The number times the factor its suffix stands for, at most `largest`.
+/// The number multiplied by the factor of its suffix, at most `largest`.
 template <std::size_t n>
 std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
                                                     const std::array<Unit, n>& units,
@@ -88,7 +88,7 @@ std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
   return number->value * factor;
 }
 
-/// Items between commas, with blanks around them; at least one and at most `most`.
+/// Items separated by commas and white space; at least one and at most `most`.
 template <class Item, class Parse>
 std::expected<std::vector<Item>, Unfit> parse_list(std::string_view text, std::size_t most,
                                                    std::string_view what, Parse parse) {

@@ -16,7 +16,7 @@
 
 namespace karmad {
 
-/// One of the enum's words, in any case.
+/// Reads one of the enum's words, in any case.
 template <class Enum>
 std::expected<Enum, Unfit> parse_word(std::string_view text) {
   const auto word = lower(text);
@@ -26,8 +26,8 @@ std::expected<Enum, Unfit> parse_word(std::string_view text) {
                                               fmt::join(known, ", "), suggestion(word, known))});
 }
 
-/// Reads a value of the type the setting has. Only what the type cannot hold is refused here; the
-/// bounds are checked later, by check().
+/// Reads a value of the setting's type. Rejects only what the type cannot hold; check() checks the
+/// bounds later.
 template <class T>
 std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds) {
   if (text.empty()) return std::unexpected(Unfit{0, "a value is missing"});
@@ -67,7 +67,7 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
   }
 }
 
-/// The text that parse_value reads as this value.
+/// The text that parse_value() reads as this value.
 template <class T>
 std::string value_text(const T& value, const Bounds& bounds = {}) {
   if constexpr (std::is_same_v<T, Micros>) {
@@ -103,7 +103,7 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
   }
 }
 
-/// A number as the bounds count it; nothing for a type that has no bounds.
+/// A number in the unit of its bounds; nothing for types without bounds.
 template <class T>
 std::optional<std::int64_t> measure(const T& value) {
   if constexpr (std::is_same_v<T, Micros>)

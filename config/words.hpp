@@ -45,7 +45,7 @@ template <>
 inline constexpr auto kWords<TicketResize> = enum_names<TicketResize>(
     {{TicketResize::gradual, "gradual"}, {TicketResize::immediate, "immediate"}});
 
-/// All words of an enum, in the order of its values.
+/// The word for a value in the configuration.
 template <class Enum>
 constexpr std::span<const std::string_view> words() {
   return kWords<Enum>.all();

@@ -8,8 +8,8 @@
 
 namespace karmad {
 
-/// Positions of mirrors inside one mirror set, as bits: a value that fits in a register, so that
-/// narrowing allocates nothing. Hence a mirror set has at most 64 members (config checks it).
+/// Positions of mirrors in one mirror set, as bits: a value in a register, so that narrowing
+/// allocates nothing. A mirror set therefore has at most 64 members (config checks it).
 class Candidates {
  public:
   static constexpr std::size_t kMost = 64;
@@ -59,7 +59,7 @@ class Candidates {
     bits_ |= std::uint64_t{1} << mirror;
   }
 
-  /// One more than the last position; 0 when there is none.
+  /// One more than the last position; 0 if empty.
   constexpr std::size_t bound() const { return static_cast<std::size_t>(std::bit_width(bits_)); }
 
   /// The `n`th position in ascending order, counted from 0; `n` is below size().
@@ -71,16 +71,16 @@ class Candidates {
     return static_cast<std::size_t>(std::countr_zero(left));
   }
 
-  /// The first position at or after `mirror`, going around at the end; the set is not empty.
+  /// The first position at or after `mirror`, continuing from 0 at the end; the set is not empty.
   constexpr std::size_t next_from(std::size_t mirror) const {
     assert(!empty());
     const auto later = mirror < kMost ? bits_ >> mirror << mirror : 0;
     return static_cast<std::size_t>(std::countr_zero(later != 0 ? later : bits_));
   }
 
-  /// The members that satisfy `wanted`, which is asked about every position below bound(), member
-  /// or not: a straight loop without branches costs a third of a visit to each bit, and eight
-  /// answers that do not wait for each other a third of one after the other.
+  /// The members that satisfy `wanted`. Calls it for every position below bound(), member or not: a
+  /// loop without branches costs a third of visiting each bit, and eight independent calls cost a
+  /// third of eight dependent ones.
   template <class Wanted>
   constexpr Candidates where(Wanted wanted) const {
     const auto bit = [&](std::size_t mirror, std::size_t place) {

@@ -16,12 +16,12 @@ namespace karmad {
 /// The probability of each mirror by its position; 0 for those that cannot be chosen.
 using Shares = std::array<double, Candidates::kMost>;
 
-/// What a weight counts for in a draw: a negative one or NaN for nothing.
+/// The weight used in a draw: a negative one and NaN count as 0.
 constexpr double usable(double weight) {
   return weight > 0 ? weight : 0;
 }
 
-/// Whether weights of this sum can be drawn by; if not, every mirror has the same chance.
+/// Whether weights with this sum can be drawn from; if not, all mirrors have equal chances.
 constexpr bool drawable(double total) {
   return total > 0 && total <= std::numeric_limits<double>::max();
 }
@@ -31,9 +31,9 @@ inline std::size_t uniform(Candidates from, RandomSource& random) {
   return from.nth(random.below(from.size()));
 }
 
-/// The first of the running `sums` that is above `drawn`; when rounding drew the very end, the last
-/// that is above its predecessor. `sums.back()` is above 0. Counts instead of searching: a search
-/// would guess its branches wrong as often as the draw is random.
+/// The first position whose running sum is above `drawn`; if rounding drew the very end, the last
+/// position with a weight. `sums.back()` is above 0. Counts instead of searching, because the
+/// branches of a search would be unpredictable.
 template <std::size_t kCount>
 std::size_t position_in(const std::array<double, kCount>& sums, double drawn) {
   const auto below_end = std::bit_cast<double>(std::bit_cast<std::uint64_t>(sums.back()) - 1);
@@ -43,8 +43,8 @@ std::size_t position_in(const std::array<double, kCount>& sums, double drawn) {
   return position;
 }
 
-/// The running sums of eight weights, in pairs: four additions wait for each other and not seven.
-/// However they are rounded, a weight of 0 adds nothing.
+/// The running sums of eight weights, in pairs: a chain of four additions instead of seven. A
+/// weight of 0 adds nothing in any rounding.
 constexpr std::array<double, 8> running_sums(const std::array<double, 8>& w) {
   const auto two = w[0] + w[1];
   const auto four = two + (w[2] + w[3]);
@@ -52,12 +52,12 @@ constexpr std::array<double, 8> running_sums(const std::array<double, 8>& w) {
   return {w[0], two, two + w[2], four, four + w[4], six, six + w[6], six + (w[6] + w[7])};
 }
 
-/// One of `from` (not empty), with a probability in proportion to its karma. A mirror without
-/// weight is never chosen; when none has weight, or the sum is infinite, all have the same chance.
+/// One of `from` (not empty), with a probability proportional to its karma. A mirror without weight
+/// is never chosen; if no mirror has weight, or the sum is infinite, all have equal chances.
 /// Allocates nothing.
 inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, RandomSource& random) {
-  // By blocks of eight: first the block is drawn, then the place in it. Nothing branches on a
-  // weight, and few additions wait for each other.
+  // Draws a block of eight, then a position in it, without branches on weights and with short
+  // chains of additions.
   constexpr std::size_t kBlock = 8;
   std::array<std::array<double, kBlock>, Candidates::kMost / kBlock> sums;
   std::array<double, Candidates::kMost / kBlock> ends;
@@ -86,14 +86,14 @@ inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, Rando
   return block * kBlock + position_in(sums[block], drawn);
 }
 
-/// Of two different ones of `from` (not empty), drawn at random, the one with fewer attempts in
-/// flight; a tie is decided by chance, so that nothing hangs on the order of the draws (SS-125,
-/// SS-126). Looking at two avoids the scan, and the stampede onto the single least busy mirror.
+/// Draws two different mirrors of `from` (not empty) and takes the one with fewer attempts in
+/// flight; a tie is decided at random (SS-125, SS-126). Comparing two avoids a scan, and that all
+/// queries go to the single least busy mirror.
 inline std::size_t less_busy_of_two(MirrorViews mirrors, Candidates from, RandomSource& random) {
   if (from.size() == 1) return from.nth(0);
   const auto first = random.below(from.size());
   auto second = random.below(from.size() - 1);
-  if (second >= first) ++second;  // leaves `first` out without favouring its neighbour
+  if (second >= first) ++second;  // skips `first`, with equal chances for all others
   const auto a = from.nth(first);
   const auto b = from.nth(second);
   if (mirrors[a].in_flight == mirrors[b].in_flight) return random.below(2) == 0 ? a : b;
@@ -117,8 +117,8 @@ inline Shares karma_shares(MirrorViews mirrors, Candidates from) {
   return shares;
 }
 
-/// The probabilities of `less_busy_of_two`: of the n (n - 1) / 2 pairs, which are equally likely,
-/// those a mirror wins, and half of those it ties.
+/// The probabilities of `less_busy_of_two`: of the n (n - 1) / 2 equally likely pairs, those the
+/// mirror wins, and half of its ties.
 inline Shares two_choice_shares(MirrorViews mirrors, Candidates from) {
   if (from.size() < 2) return uniform_shares(from);
   const auto count = static_cast<double>(from.size());

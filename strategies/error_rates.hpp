@@ -6,9 +6,9 @@
 
 namespace karmad {
 
-/// How a mirror has done in the window of HA-010, as `noerrors` compares it (HA-023): shares of all
-/// outcomes, 0 when tolerated. A mirror without a clean answer or ping in the window is worse than
-/// any rate: infinite.
+/// The error rates of a mirror in the window of HA-010, as `noerrors` compares them (HA-023):
+/// shares of all outcomes, 0 if tolerated. Without a success (query or ping) in the window they are
+/// infinite.
 struct ErrorRates {
   static constexpr float kNoSuccess = std::numeric_limits<float>::infinity();
 
@@ -16,8 +16,8 @@ struct ErrorRates {
   float errors = kNoSuccess;  ///< critical outcomes and warnings; never below `critical`
 
   constexpr bool had_success() const { return critical < kNoSuccess; }
-  /// The lower, the better: by `critical`, then by `errors`. Neither is negative or NaN, and the
-  /// bits of such numbers are in order as they are.
+  /// Lower is better: by `critical`, then by `errors`. The bits of non-negative floats are in the
+  /// order of their values.
   constexpr std::uint64_t rank() const {
     return std::uint64_t{std::bit_cast<std::uint32_t>(critical)} << 32 |
            std::bit_cast<std::uint32_t>(errors);
@@ -25,12 +25,12 @@ struct ErrorRates {
   constexpr bool operator==(const ErrorRates&) const = default;
 };
 
-/// Rates that are not above this count as none (HA-023).
+/// Rates up to this count as 0 (HA-023).
 inline constexpr double kToleratedRate = 0.03;
 
-/// Makes the rates from the counters of a window, pings included. `critical` is the sum of the
-/// seven kinds of failure: query timeouts, connect timeouts, connect failures, network errors,
-/// wrong queries, wrong replies, unexpected closings.
+/// Computes the rates from the counters of a window, pings included. `critical` is the sum of seven
+/// counters: query timeouts, connect timeouts, connect failures, network errors, wrong queries,
+/// wrong replies, unexpected closings.
 constexpr ErrorRates error_rates(std::uint64_t successes, std::uint64_t warnings,
                                  std::uint64_t critical) {
   if (successes == 0) return {};

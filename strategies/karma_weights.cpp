@@ -11,11 +11,11 @@
 namespace karmad {
 namespace {
 
-/// Below this part of an even share a weight has to be explained by the last period. Ten times: far
-/// enough from the differences compounding is meant to keep (HA-006's example goes to a fifth).
+/// A weight below this part of an even share must be explained by the last period. A tenth is far
+/// from the differences that compounding should keep (a fifth in HA-006's example).
 constexpr double kStarved = 0.1;
-/// How much slower than the others a mirror may be and still start over. Twice: one that lost its
-/// traffic has cold caches, and only traffic warms them.
+/// How much slower than the others a mirror may be to start over. Twice: a mirror without traffic
+/// has cold caches, and only traffic warms them.
 constexpr double kComparable = 2;
 
 using Means = std::span<const std::optional<Micros>>;

@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// The less busy of two mirrors that are not dead, drawn at random (SS-125, SS-126, X-5). The dead
-/// (HA-022) are left out because one that fails at once is never busy, and would get the most.
+/// The less busy of two random mirrors that are not dead (SS-125, SS-126, X-5). Dead ones (HA-022)
+/// are excluded: a mirror that fails at once is never busy and would get most queries.
 class LeastOps final : public Strategy {
  public:
   explicit LeastOps(std::uint32_t tolerated_errors) : tolerated_errors_(tolerated_errors) {}

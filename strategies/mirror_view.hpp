@@ -7,11 +7,11 @@
 
 namespace karmad {
 
-/// One mirror at the moment of a pick. Plain numbers: no socket, no lock, no clock behind them.
+/// One mirror at the moment of a pick. Plain numbers, without socket, lock or clock.
 struct MirrorView {
   std::uint32_t errors_in_a_row = 0;
   std::uint32_t in_flight = 0;  ///< attempts it is working on (SS-114)
-  double karma = 1.0;           ///< only its proportion to the other mirrors' karma matters
+  double karma = 1.0;           ///< only its ratio to the other mirrors' karma matters
   ErrorRates rates{};
 };
 

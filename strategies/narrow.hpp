@@ -12,15 +12,15 @@
 
 namespace karmad {
 
-/// Keeps the mirrors that satisfy `wanted`, or all when none does: a worse mirror beats none.
+/// Keeps the mirrors that satisfy `wanted`, or all if none does: a bad mirror is better than none.
 template <class Wanted>
 Candidates prefer(Candidates from, Wanted wanted) {
   const auto kept = from.where(wanted);
   return kept.empty() ? from : kept;
 }
 
-/// Keeps the mirrors with the lowest `key`, an integer; several when it is the same. The key is
-/// asked about every position below `from.bound()`, member or not, as by Candidates::where().
+/// Keeps the mirrors with the lowest `key`, an integer. Calls it for every position below
+/// `from.bound()`, member or not, as Candidates::where() does.
 template <class Key>
 Candidates lowest(Candidates from, Key key) {
   using Value = decltype(key(std::size_t{}));
@@ -31,14 +31,14 @@ Candidates lowest(Candidates from, Key key) {
   };
   auto least = kWorst;
   std::size_t at = 0;
-  for (; at + 4 <= end; at += 4)  // in pairs, which do not wait for each other
+  for (; at + 4 <= end; at += 4)  // in independent pairs
     least = std::min(least, std::min(std::min(value(at), value(at + 1)),
                                      std::min(value(at + 2), value(at + 3))));
   for (; at < end; ++at) least = std::min(least, value(at));
   return from.where([&](auto mirror) { return key(mirror) == least; });
 }
 
-/// The least average round trip among `from`; nothing when none was measured.
+/// The lowest average round trip among `from`; nothing if none was measured.
 inline std::optional<Micros> fastest_rtt(const SetPicture& picture, Candidates from) {
   std::optional<Micros> fastest;
   for (auto mirror : from) {
@@ -49,8 +49,8 @@ inline std::optional<Micros> fastest_rtt(const SetPicture& picture, Candidates f
   return fastest;
 }
 
-/// Keeps the mirrors whose round trip is within `window` of the fastest one's, both ends included
-/// (SS-155). A mirror without a round trip stays only when no mirror has one.
+/// Keeps the mirrors whose round trip is at most `window` above the lowest one (SS-155). A mirror
+/// without a round trip is kept only if no mirror has one.
 inline Candidates prefer_near(const SetPicture& picture, Candidates from, Micros window) {
   const auto fastest = fastest_rtt(picture, from);
   if (!fastest) return from;
@@ -60,7 +60,7 @@ inline Candidates prefer_near(const SetPicture& picture, Candidates from, Micros
   });
 }
 
-/// Keeps the mirrors with at most `tolerated` errors in a row; when all have more, those with the
+/// Keeps the mirrors with at most `tolerated` errors in a row; if all have more, those with the
 /// fewest (HA-007, HA-022).
 inline Candidates prefer_alive(MirrorViews mirrors, Candidates from, std::uint32_t tolerated) {
   const auto alive = from.where([&](auto m) { return mirrors[m].errors_in_a_row <= tolerated; });
@@ -68,7 +68,7 @@ inline Candidates prefer_alive(MirrorViews mirrors, Candidates from, std::uint32
   return lowest(from, [&](auto m) { return mirrors[m].errors_in_a_row; });
 }
 
-/// Whether `noerrors` has anything to compare: a mirror had a success in the window (HA-023).
+/// Whether any mirror had a success in the window, so that `noerrors` can compare (HA-023).
 inline bool anybody_succeeded(MirrorViews mirrors, Candidates from) {
   for (auto mirror : from)
     if (mirrors[mirror].rates.had_success()) return true;
@@ -76,10 +76,10 @@ inline bool anybody_succeeded(MirrorViews mirrors, Candidates from) {
 }
 
 /// Keeps the mirrors with the lowest rate of critical outcomes, and of these those with the lowest
-/// rate of errors and warnings (HA-008, HA-023). Without a success a rate is infinite: such a
-/// mirror is passed over; when no mirror had one, all stay.
+/// rate of errors and warnings (HA-008, HA-023). Mirrors without a success are excluded; if no
+/// mirror had one, all stay.
 inline Candidates prefer_fewest_errors(MirrorViews mirrors, Candidates from) {
-  // The usual case, and nothing is lower.
+  // The usual case: no rate is lower than 0.
   const auto clean = from.where([&](auto m) { return mirrors[m].rates.errors <= 0; });
   if (!clean.empty()) return clean;
   return lowest(from, [&](auto m) { return mirrors[m].rates.rank(); });

@@ -7,7 +7,7 @@
 
 namespace karmad {
 
-/// Weighs the mirrors that are not dead by karma (HA-007, HA-022).
+/// Chooses among the mirrors that are not dead, weighted by karma (HA-007, HA-022).
 class NoDeads final : public Strategy {
  public:
   explicit NoDeads(std::uint32_t tolerated_errors) : tolerated_errors_(tolerated_errors) {}

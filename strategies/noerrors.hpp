@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// Weighs the mirrors with the lowest rate of errors by karma (HA-008, HA-023). When no mirror
-/// had a success in the window the pick is plain random.
+/// Chooses among the mirrors with the lowest error rate, weighted by karma (HA-008, HA-023). If no
+/// mirror had a success in the window, all have equal chances.
 class NoErrors final : public Strategy {
  public:
   Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {

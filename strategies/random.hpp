@@ -4,7 +4,7 @@
 
 namespace karmad {
 
-/// Every mirror with the same probability; health is not looked at (HA-003).
+/// Every mirror has the same probability; errors are ignored (HA-003).
 class Random final : public Strategy {
  public:
   std::size_t choose(MirrorViews, Candidates from, RandomSource& random) const override {

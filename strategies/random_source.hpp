@@ -7,8 +7,8 @@
 
 namespace karmad {
 
-/// Where decisions get their chance from. A worker owns one and never shares it; tests hand in one
-/// with the answers written down. A draw is one virtual call and allocates nothing.
+/// Source of random numbers for decisions. Each worker owns one; tests use one with fixed results.
+/// A draw is one virtual call and allocates nothing.
 class RandomSource {
  public:
   virtual ~RandomSource() = default;
@@ -18,7 +18,7 @@ class RandomSource {
   virtual double uniform() = 0;
 };
 
-/// xoshiro256++ (Blackman and Vigna, 2019): the same seed gives the same sequence on every machine.
+/// xoshiro256++ (Blackman and Vigna, 2019): a seed gives the same sequence on every machine.
 class SeededRandom final : public RandomSource {
  public:
   explicit SeededRandom(std::uint64_t seed) {
@@ -26,8 +26,8 @@ class SeededRandom final : public RandomSource {
   }
 
   std::size_t below(std::size_t n) override {
-    // Lemire's multiplication: the high half is the answer; the few products that would favour
-    // small answers are drawn again.
+    // Lemire's multiplication: the high half is the result; the few products that would favour low
+    // results are drawn again.
     auto product = Product{next()} * n;
     if (static_cast<std::uint64_t>(product) < n) {
       const std::uint64_t favoured = (0 - std::uint64_t{n}) % n;

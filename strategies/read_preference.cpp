@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// a - b; at the end of the range when it is beyond: what mirrors report is not to be trusted.
+/// a - b, saturated: values reported by mirrors are not trusted.
 Micros difference(Micros a, Micros b) {
   std::int64_t result = 0;
   if (!__builtin_sub_overflow(a.count(), b.count(), &result)) return Micros{result};
@@ -24,13 +24,13 @@ Micros sum(Micros a, Micros b) {
   return a < Micros{0} ? Micros::min() : Micros::max();
 }
 
-/// How long ago the mirror's newest update was when it said so. Mixes two clocks: good only for the
-/// difference to another mirror's.
+/// Age of the mirror's newest update when it was reported. Uses two clocks, so only differences
+/// between mirrors have a meaning.
 Micros age(const MirrorFacts& facts) {
   return difference(facts.updated.time_since_epoch(), *facts.last_write);
 }
 
-/// What replicas are compared with: the primary's age if it is known, else the newest update.
+/// The reference for replicas: the primary's age if known, else that of the newest update.
 class Freshness {
  public:
   explicit Freshness(const SetPicture& picture) : ping_interval_(picture.ping_interval) {
@@ -71,7 +71,7 @@ Candidates fresh(const ReadPreference& preference, const SetPicture& picture, Ca
   return kept;
 }
 
-/// The first tag set that matches a mirror decides (SS-063).
+/// The first tag set that matches any mirror decides (SS-063).
 Candidates tagged(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
   if (preference.tag_sets.empty()) return from;
   for (const auto& wanted : preference.tag_sets) {
@@ -177,8 +177,8 @@ std::optional<ReadPreference> passed_on(const std::optional<ReadPreference>& ask
   const bool says_something = asked && asked->mode != Mode::primary;
   if (kind == SetKind::direct) {
     if (role == Role::standalone) return std::nullopt;  // SS-095
-    // SS-096: a copy of whatever role is to accept the read. A router chooses for itself, and one
-    // not heard of yet may be either.
+    // SS-096: a single copy of any role must accept the read. A router chooses itself, and a mirror
+    // of unknown role may be either.
     const bool one_copy = role != Role::router && role != Role::unknown;
     if (one_copy && !says_something) return ReadPreference{.mode = Mode::primary_preferred};
   }

@@ -22,7 +22,7 @@ namespace {
 
 using Json = rapidjson::Value;
 using Parsed = std::expected<ReadPreference, InvalidPreference>;
-/// What is wrong, if anything.
+/// An error, or nothing.
 using Complaint = std::optional<std::string>;
 
 constexpr auto kModeNames = enum_names<Mode>({{Mode::primary, "primary"},
@@ -59,7 +59,7 @@ Complaint set_mode(ReadPreference& preference, std::string_view word) {
   return std::nullopt;
 }
 
-/// -1 means no limit (SS-040); everything else is left to `invalid`.
+/// -1 means no limit (SS-040); other values are checked by `invalid`.
 void set_limit(ReadPreference& preference, std::int64_t limit) {
   if (limit != -1) preference.max_staleness = std::chrono::seconds(limit);
 }
@@ -131,7 +131,7 @@ Complaint take(ReadPreference& preference, Field field, std::string_view value) 
   return std::nullopt;
 }
 
-/// What both forms share: each field once, a mode, and a preference that is valid.
+/// Checks of both forms: each field once, a mode, and a valid preference.
 class Reading {
  public:
   template <class Value>
@@ -176,7 +176,7 @@ Parsed parse_short(std::string_view text) {
   Complaint why;
   each_part(text, ';', [&](std::string_view part) {
     part = trimmed(part);
-    if (part.empty()) return true;  // behind the last `;`
+    if (part.empty()) return true;  // after the last `;`
     const auto equals = std::min(part.find('='), part.size());
     const auto word = trimmed(part.substr(0, equals));
     const auto value = trimmed(part.substr(std::min(equals + 1, part.size())));

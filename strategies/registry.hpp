@@ -14,14 +14,14 @@ struct StrategySettings {
   bool operator==(const StrategySettings&) const = default;
 };
 
-/// The strategy of that name (HA-002), for one mirror set; nullptr when there is none.
+/// Makes the strategy of that name for one mirror set (HA-002); nullptr if it is unknown.
 std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategySettings& settings);
 
-/// Whether the strategy of that name draws mirrors in proportion to their weight; false for an
-/// unknown name, too.
+/// Whether the strategy of that name draws mirrors in proportion to their weight; false for unknown
+/// names.
 bool draws_by_weight(std::string_view name);
 
-/// Every name make_strategy knows; the first is the default (HA-002).
+/// All known names; the first is the default (HA-002).
 std::span<const std::string_view> strategy_names();
 
 }  // namespace karmad

@@ -8,27 +8,27 @@
 
 namespace karmad {
 
-/// What a mirror says it is, after the server types of MongoDB's driver tests. Only `primary`,
-/// `replica`, `router` and `standalone` ever serve; the others are pinged and never chosen
+/// The role a mirror reports, modelled on the server types of MongoDB's driver tests. Only
+/// `primary`, `replica`, `router` and `standalone` serve; the others are pinged but never chosen
 /// (SS-037).
 enum class Role : std::uint8_t {
-  unknown,     ///< not pinged yet, not reachable, or found out to be wrong
+  unknown,     ///< not pinged yet, unreachable, or excluded as wrong
   primary,     ///< the copy that takes updates
   replica,     ///< a copy that follows the primary
   arbiter,     ///< holds no data
   other,       ///< starting, recovering, hidden, draining, out of its cluster
-  ghost,       ///< has no set yet
-  standalone,  ///< says nothing of roles
-  router,      ///< one of many that are all alike: a master, or a node that asks the others itself
+  ghost,       ///< not in a set yet
+  standalone,  ///< reports no role
+  router,      ///< one of several equal mirrors: a master, or a node that queries the others itself
 };
 
-/// What kind of set the mirrors make (SS-140 … SS-145).
+/// The kind of set that the mirrors form (SS-140 … SS-145).
 enum class SetKind : std::uint8_t {
-  unknown,   ///< nothing learned yet
-  direct,    ///< exactly one mirror, used for everything
-  flat,      ///< all alike
-  roles,     ///< a primary and replicas, whether the primary is known now or not
-  balanced,  ///< one address that is another load balancer, never pinged
+  unknown,   ///< not known yet
+  direct,    ///< exactly one mirror, used for all operations
+  flat,      ///< all mirrors are equal
+  roles,     ///< a primary and replicas; the primary may be unknown
+  balanced,  ///< one address that is another load balancer; never pinged
 };
 
 inline constexpr auto kRoleNames = enum_names<Role>({{Role::unknown, "unknown"},

@@ -10,14 +10,14 @@ Candidates suitable_among(Candidates from, const SelectionCriteria& criteria,
   return criteria.need == nullptr ? from : suitable_for(*criteria.need, picture, from);
 }
 
-/// What the first steps of a selection leave.
+/// The result of the first steps of a selection.
 struct Narrowed {
   Candidates suitable;
   Candidates acceptable;
 };
 
-/// The tried ones are taken out before everything else, and only if nothing is suitable without
-/// them the rules are gone through again with all (SS-122).
+/// Tried mirrors are excluded first. Only if no other mirror is suitable, the steps run again with
+/// all mirrors (SS-122).
 Narrowed narrow(const SelectionCriteria& criteria, const SetPicture& picture, MirrorViews mirrors,
                 const Strategy& strategy) {
   const auto all = Candidates::first(mirrors.size()) - criteria.excluded;

@@ -9,43 +9,41 @@
 
 namespace karmad {
 
-/// An application's own word on who is acceptable: gets the suitable mirrors the strategy accepts,
-/// at least one, and returns those it accepts, maybe none (SS-020, SS-123). Called by any worker.
+/// An application's own restriction: gets the suitable mirrors that the strategy accepts, at least
+/// one, and returns those it accepts, possibly none (SS-020, SS-123). Any worker calls it.
 using Selector = std::function<Candidates(const SetPicture&, Candidates)>;
 
-/// What is asked of a mirror set.
+/// The input of a selection.
 struct SelectionCriteria {
-  const Need* need = nullptr;    ///< none: any mirror will do, whatever is known of it
-  Candidates avoided;            ///< tried already by this query; taken out first (SS-122)
-  Candidates excluded;           ///< found out to be gone by this query; never taken
-  std::optional<Micros> window;  ///< of round trips; none: unbounded (X-5)
+  const Need* need = nullptr;    ///< null: any mirror will do
+  Candidates avoided;            ///< tried by this query; excluded first (SS-122)
+  Candidates excluded;           ///< found to be unreachable or removed; never chosen
+  std::optional<Micros> window;  ///< for round trips; none: unlimited (X-5)
   const Selector* selector = nullptr;
 };
 
-/// A chosen mirror, and the candidates that the choice saw.
+/// A chosen mirror, and the candidates at that moment.
 struct Pick {
   std::size_t mirror = 0;
-  Candidates suitable;    ///< suit the need of the criteria, avoided ones included
-  Candidates acceptable;  ///< of them, those that the strategy chose from
+  Candidates suitable;    ///< suit the criteria, avoided ones included
+  Candidates acceptable;  ///< those of them that the strategy chose from
   bool operator==(const Pick&) const = default;
 };
 
-/// Picks the mirror for the next attempt: suitable ones not in `avoided`, if there is none suitable
-/// ones of all; of these what the strategy accepts, the application's selector and the latency
-/// window leave; of these the strategy's choice. Nothing when none is suitable or the selector left
-/// none. Allocates nothing; any thread may call it with a RandomSource of its own.
+/// Picks the mirror for the next attempt. Steps: suitable mirrors outside `avoided`, or if there
+/// are none all suitable ones; those accepted by the strategy, the application's selector and the
+/// latency window; the strategy's choice. Nothing if no mirror is left. Allocates nothing; any
+/// thread, each with its own RandomSource.
 std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& picture,
                            MirrorViews mirrors, const Strategy& strategy, RandomSource& random);
 
-/// The same, but the mirror is drawn by the strategy's shares and not by its turn. Where only some
-/// mirrors come into criteria, the order of `roundrobin` would go on behind them, and never come to
-/// those that it passed over.
+/// The same, but drawn by the strategy's shares instead of in turn. If criteria allow only some
+/// mirrors, the order of `roundrobin` would continue after these and never reach the skipped ones.
 std::optional<Pick> select_by_share(const SelectionCriteria& criteria, const SetPicture& picture,
                                     MirrorViews mirrors, const Strategy& strategy,
                                     RandomSource& random);
 
-/// The same up to the choice: what the last step chooses from. For status,
-/// waits and tests.
+/// The mirrors that select() would choose from. For status, waits and tests.
 Candidates acceptable(const SelectionCriteria& criteria, const SetPicture& picture,
                       MirrorViews mirrors, const Strategy& strategy);
 

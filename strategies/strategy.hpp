@@ -9,16 +9,16 @@
 
 namespace karmad {
 
-/// Which mirrors are acceptable, and which of those is taken. Every mirror set has an object of its
-/// own; all workers share it, from any thread. No function allocates.
+/// Decides which mirrors are acceptable and which one is chosen. Every mirror set has its own
+/// object, shared by all workers; any thread. No function allocates.
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// The acceptable mirrors of `suitable`; never nothing unless `suitable` is.
+  /// The acceptable mirrors of `suitable`; empty only if `suitable` is.
   virtual Candidates narrow(MirrorViews, Candidates suitable) const { return suitable; }
-  /// Takes one of `from`, which is what `narrow` left and not empty.
+  /// Chooses one of `from`, the result of `narrow`, which is not empty.
   virtual std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const = 0;
-  /// The probability with which `choose` takes each mirror of `from`; sums to 1. Pure.
+  /// The probability that `choose` takes each mirror of `from`; sums to 1. Pure.
   virtual Shares shares(MirrorViews mirrors, Candidates from) const = 0;
 };
 

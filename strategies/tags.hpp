@@ -6,17 +6,17 @@
 
 namespace karmad {
 
-/// A label of a mirror; compared byte by byte (SS-061).
+/// A tag of a mirror; compared byte by byte (SS-061).
 struct Tag {
   std::string name;
   std::string value;
   auto operator<=>(const Tag&) const = default;
 };
 
-/// Labels, sorted and without duplicates.
+/// Tags, sorted and without duplicates.
 using Tags = std::vector<Tag>;
 
-/// Whether each of the `wanted` labels is among those of the mirror; none wanted: always (SS-061).
+/// Whether the mirror has all `wanted` tags; true if none is wanted (SS-061).
 inline bool has_all(const Tags& tags, const Tags& wanted) {
   if (wanted.size() > tags.size()) return false;
   auto have = tags.begin();

@@ -24,7 +24,7 @@ std::string text(const Tag& tag) {
   return fmt::format("{}:{}", tag.name, tag.value);
 }
 
-/// The elements as text, with the separator between them.
+/// The elements as text, joined by the separator.
 template <class List>
 std::string joined(const List& list, char separator) {
   std::string all;

@@ -10,18 +10,17 @@
 
 namespace karmad {
 
-/// Bounds of what is read; more is an error.
+/// Limits; more is an error.
 inline constexpr std::size_t kMostTagSets = 64;
 inline constexpr std::size_t kMostTags = 32;  ///< in one set, or of one mirror
 
-/// Puts a tag in its place among the others; what is wrong with it, or nothing. A name stands in a
-/// set once.
+/// Inserts a tag in order; returns an error, or nothing. A name may occur once per set.
 std::optional<std::string> add_tag(Tags& tags, std::string_view name, std::string_view value);
 
-/// One tag set with `separator` between its pairs `name:value` (`;` in an agent line).
+/// Reads one tag set, `name:value` pairs with `separator` between them (`;` in an agent line).
 std::expected<Tags, std::string> parse_tags(std::string_view text, char separator);
 
-/// Tag sets as in the short form of a read preference: pairs separated by `,`, sets by `|`; an
+/// Reads tag sets in the short form of a read preference: pairs separated by `,`, sets by `|`; an
 /// empty set matches every mirror.
 std::expected<std::vector<Tags>, std::string> parse_tag_sets(std::string_view text);
 

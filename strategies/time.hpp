@@ -6,7 +6,7 @@ namespace karmad {
 
 using Micros = std::chrono::microseconds;
 
-/// The clock whose readings are passed around. It has no now(): the time is always an argument.
+/// The clock of all time points. It has no now(): the time is always passed as an argument.
 struct MasterClock {
   using duration = Micros;
   using rep = duration::rep;

@@ -12,7 +12,7 @@ std::string in_seconds(Micros time) {
   return fmt::format("{} s", static_cast<double>(time.count()) / 1e6);
 }
 
-/// Empty when it is fresh enough.
+/// Empty if it is fresh enough.
 std::string why_stale(const ReadPreference& preference, const SetPicture& picture,
                       std::size_t mirror) {
   const auto limit = preference.max_staleness;
@@ -35,7 +35,7 @@ std::string why_tags(const ReadPreference& preference, const SetPicture& picture
   return fmt::format("has no tag set of {}", text(preference.tag_sets));
 }
 
-/// In a set with roles, of a primary or replica.
+/// For a primary or replica in a set with roles.
 std::string why_by_mode(const Need& need, const SetPicture& picture, std::size_t mirror) {
   const auto& preference = need.preference;
   const bool is_primary = picture.mirrors[mirror].role == Role::primary;

@@ -5,14 +5,14 @@
 
 namespace karmad {
 
-/// A stranger's word as an error shows it: in quotes, cut when long, control characters as `?`.
+/// An untrusted text for an error message: in quotes, shortened, control characters as `?`.
 std::string quoted(std::string_view word);
 
 bool has_control_characters(std::string_view word);
 bool is_utf8(std::string_view text);
 
-/// Hands each part between separators to `take`, until one is refused; whether all were taken. An
-/// empty text has one part.
+/// Calls `take` with each part between separators until it returns false; returns whether all parts
+/// were accepted. An empty text has one part.
 template <class Take>
 bool each_part(std::string_view text, char separator, Take take) {
   while (true) {

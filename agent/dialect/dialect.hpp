@@ -16,7 +16,7 @@
 
 namespace karmad {
 
-/// What may stand around a JSON text (RFC 8259 section 2).
+/// White space that JSON allows around a text (RFC 8259 section 2).
 inline constexpr std::string_view kJsonSpace = " \t\r\n";
 
 /// A client's request as a dialect sees it. The views live as long as the query.
@@ -28,8 +28,7 @@ struct ClientRequest {
   std::string_view body;
 };
 
-/// Why a client cannot get an answer, in words it can act on, with the HTTP status that says
-/// so.
+/// Why a client gets no answer: an HTTP status and a reason that says how to correct the request.
 struct ClientError {
   int status = 400;
   std::string reason;
@@ -42,23 +41,23 @@ struct QueryOptions {
   std::optional<Micros> retry_delay;
 };
 
-/// What the balancer must know of a query to route and to repeat it.
+/// What the balancer must know of a query to route it and to retry it.
 struct Parsed {
   std::string table;
   std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
   std::size_t table_end = 0;
-  /// A second place behind the first that names it (`table` and `index`); no end: there is none.
+  /// A second place after the first that names it (`table` and `index`); `other_end` 0: none.
   std::size_t other_begin = 0;
   std::size_t other_end = 0;
-  bool read = true;           ///< may run twice
-  bool unclassified = false;  ///< not known to: taken for an update, though it may be a read
-  /// Continues, asks after, or ends what an earlier request left open on one mirror (a cursor, a
-  /// task): not to be sent twice, nor elsewhere.
+  bool read = true;           ///< may be sent more than once
+  bool unclassified = false;  ///< not known to be a read: treated as an update
+  /// Continues, queries or ends something that an earlier request opened on one mirror (a cursor, a
+  /// task): is sent once, and to no other mirror.
   bool follow_up = false;
   QueryOptions options;
 };
 
-/// Appends `body` with what `name` appends in each place where it names its table.
+/// Appends `body`; in each place that names the table, `name` appends the text instead.
 template <class Name>
 void append_renamed(std::string& out, std::string_view body, const Parsed& parsed, Name name) {
   out.append(body.substr(0, parsed.table_begin));
@@ -99,20 +98,20 @@ struct AgentReply {
   int status = 0;
   std::string_view content_type;
   std::string_view body;
-  bool whole = true;                       ///< else `body` is its beginning
-  const ClientRequest* request = nullptr;  ///< that it answers; null: not known
+  bool whole = true;                       ///< false: `body` is only the beginning
+  const ClientRequest* request = nullptr;  ///< the request it answers; null: unknown
 };
 
 struct Judgement {
   Outcome outcome = Outcome::wrong_reply;
-  std::string message;  ///< why, when it is neither answered nor silent
-  char ends_in = 0;     ///< what the last byte must be that is no space; 0: anything
-  /// Of an `agent_error` of which nothing tells whose fault it is: what the agent said. When two
-  /// agents say the same of a query it is the client's mistake. Empty: it is the agent's error.
+  std::string message;  ///< the reason, unless `answered` or `cancelled`
+  char ends_in = 0;     ///< the required last byte, white space ignored; 0: any
+  /// The agent's error text, if the outcome is `agent_error` and the cause is unclear. The same
+  /// text from a second agent makes it the client's mistake. Empty: it is the agent's error.
   std::string complaint{};
 };
 
-/// One shard's part in a merge; `body` is empty when the shard failed.
+/// The reply of one shard to be merged; `body` is empty when the shard failed.
 struct ShardReply {
   std::string_view body;
 };
@@ -120,29 +119,28 @@ struct ShardReply {
 /// What the balancer adds to a merged answer.
 struct MergeNotes {
   Micros took{};
-  bool timed_out = false;      ///< a shard ran into a time-out
+  bool timed_out = false;      ///< the query to a shard timed out
   std::string_view warning{};  ///< plain text; empty: none
 };
 
-/// The plan of one query over several shards. It refers to the request it was made from.
+/// The plan of one query over several shards. It refers to the request, which must outlive it.
 class FanOut {
  public:
   virtual ~FanOut() = default;
 
-  /// Writes the body every mirror that calls the table `tables` gets (offset 0, sort keys added …).
+  /// Writes the body for a mirror that names the table `tables` (with offset 0, sort keys added …).
   virtual void write(std::span<const std::string> tables, std::string& body) const = 0;
 
   struct BadReply {
     std::size_t shard = 0;
     std::string reason;
   };
-  /// What merging does for each byte of the replies, where finding the end of a JSON value
-  /// counts 1.
+  /// Cost of merging per byte of the replies; 1 is the cost of finding the end of a JSON value.
   virtual unsigned merge_weight() const { return 1; }
 
-  /// Merges what the shards said, in their order, appending the answer's body to `out`. Finds the
-  /// replies it cannot understand: then `out` is as before and the shard is named. May be called
-  /// again with that shard's reply replaced or emptied. A pure function: on any thread.
+  /// Merges the replies, given in the order of the shards, and appends the answer's body to `out`.
+  /// On a reply that cannot be read it leaves `out` unchanged and names the shard; the caller may
+  /// call again with that reply replaced or emptied. A pure function: any thread.
   virtual std::optional<BadReply> merge(std::span<const ShardReply> replies,
                                         const MergeNotes& notes, std::string& out) const = 0;
 };
@@ -152,11 +150,11 @@ struct DialectSettings {
   unsigned max_json_depth = 128;
 };
 
-/// What a request is, as far as its ticket needs it (AC-062).
+/// The class of a request, which decides about the ticket it needs (AC-062).
 enum class TicketClass : std::uint8_t {
-  exempt,  ///< needs none: it is about karmad itself, or frees what a mirror holds
-  search,  ///< may run twice
-  update,  ///< runs once
+  exempt,  ///< no ticket: it is about karmad itself, or frees resources of a mirror
+  search,  ///< may be sent more than once
+  update,  ///< is sent once
 };
 
 /// The language of a backend: pure functions on bytes, safe to call from any worker.
@@ -164,37 +162,37 @@ class Dialect {
  public:
   virtual ~Dialect() = default;
 
-  /// What the request is, where its path does not tell: asked of requests to a route and to an
-  /// endpoint of statements, before parse(). Allocates little, however long the request.
+  /// The class of a request whose path does not decide it: called before parse() for requests to a
+  /// route and to an endpoint of statements. Allocates little, even for a long request.
   virtual TicketClass ticket_class(const ClientRequest&) const { return TicketClass::search; }
 
   /// The statement of a request to an endpoint of statements, or why there is none.
   virtual std::expected<std::string, ClientError> statement(const ClientRequest& request) const;
 
-  /// Which table is asked, whether the query may run twice, and its own options.
+  /// The table of the query, whether the query may be retried, and its options.
   virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
 
-  /// How the query is put to `shards` > 1 shards, or why it cannot be merged. A dialect that merges
-  /// nothing need not say why.
+  /// Plans the query for `shards` > 1 shards, or says why it cannot be merged. The default refuses:
+  /// for dialects that merge nothing.
   virtual std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                                       const Parsed& parsed,
                                                                       std::size_t shards) const;
 
-  /// The request for a mirror that calls the table `tables`. Without `plan` the client's own
-  /// request with nothing changed but the table's name. `buffer` is cleared and may hold parts.
+  /// The request for a mirror that names the table `tables`. Without `plan`: the client's request
+  /// with only the table's name replaced. Clears `buffer`; the result may refer to it.
   virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
                              std::span<const std::string> tables, std::string& buffer) const = 0;
 
-  /// What a reply means. `merged`: its parts will be merged, so its shape is checked too.
+  /// The meaning of a reply. `merged`: the reply will be merged, so its shape is checked too.
   virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
 
-  /// The body of a whole answer as the client gets it, where that differs: it names the table as
-  /// the client does. Nothing: as it came.
+  /// The body of a complete answer with the table named as the client named it; nothing when the
+  /// body is sent unchanged.
   virtual std::optional<std::string> body_for_client(const Parsed&, std::string_view) const {
     return std::nullopt;
   }
 
-  /// An error body in this language, appended to `out`.
+  /// Appends an error body in this dialect to `out`.
   virtual void refuse(int status, std::string_view reason, std::string& out) const = 0;
 };
 

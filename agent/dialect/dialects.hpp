@@ -4,7 +4,7 @@
 
 namespace karmad {
 
-/// The dialects of karmad. A program that links it may hand in others (Hooks::dialects).
+/// The built-in dialects. A program that links karmad may pass other ones (Hooks::dialects).
 Dialects dialects();
 
 }  // namespace karmad

@@ -9,7 +9,7 @@
 namespace karmad {
 namespace {
 
-/// `a`, `a and b`, `a, b and c`.
+/// A list of names: `a`, `a and b`, `a, b and c`.
 std::string names_of(const std::vector<const DialectKind*>& kinds, std::string_view last) {
   std::string names;
   for (std::size_t i = 0; i < kinds.size(); ++i)
@@ -55,7 +55,7 @@ class Judge {
            fmt::format("path is ignored: it means something with dialect = {} only", routed())});
   }
 
-  /// A pattern that no path of the table's route can match is a mistake.
+  /// Reports patterns that no path of the table's route can match.
   void judge_reads(const std::string& pattern, const TableSettings& table) {
     if (!judge_path("reads", pattern, table.reads_at)) return;
     const auto star = pattern.find('*');
@@ -89,7 +89,7 @@ class Judge {
                                     text(old->second)));
   }
 
-  /// The dialects whose tables have a route.
+  /// Names of the dialects whose tables have a route.
   std::string routed() const {
     std::vector<const DialectKind*> kinds;
     for (const auto* kind : known_)

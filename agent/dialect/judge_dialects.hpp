@@ -4,11 +4,11 @@
 
 namespace karmad {
 
-/// The dialect that a table names; null, and a problem, when there is none of that name.
+/// The dialect that a table names; null, and a problem, if its name is unknown.
 const DialectKind* dialect_of(const TableSettings& table, Dialects known, Problems& problems);
 
-/// What of the tables' settings does not go with their dialects: `route`, `path`, `reads` and the
-/// number of shards. A name that is unknown is dialect_of()'s to tell; its table has no route.
+/// Checks the tables' settings `route`, `path`, `reads` and number of shards against their
+/// dialects. Unknown names are reported by dialect_of(), not here; such a table must have no route.
 void judge_dialects(const Settings& settings, Dialects known, Problems& problems,
                     Problems& notices);
 

@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// Makes one of neighbours whose `bucket`s have the same key: the first stays, with the sum of the
-/// counts. `same(a, b)` tells whether two have the same key.
+/// Merges neighbours of `sorted` whose buckets have equal keys: the first one stays, with the sum
+/// of the counts. `same(a, b)` compares the keys.
 template <class Keyed, class Same>
 void fold_equal(std::vector<Keyed>& sorted, Same same) {
   auto last = sorted.begin();

@@ -9,8 +9,8 @@
 
 namespace karmad {
 
-/// A place in JSON text that is read once, from left to right, without building anything. Whatever
-/// it passes is JSON (RFC 8259, UTF-8), or it does not pass.
+/// A position in JSON text that is read once, from left to right, without building a tree. Reading
+/// past text that is not valid JSON (RFC 8259, UTF-8) fails.
 struct JsonCursor {
   const char* at = nullptr;
   const char* end = nullptr;
@@ -29,9 +29,9 @@ inline void skip_space(JsonCursor& json) {
   while (json.at != json.end && is_space(*json.at)) ++json.at;
 }
 
-/// Passes white space and then `wanted`; false (and only the space passed) when it is not there.
+/// Skips white space, then `wanted`; false (only the space skipped) if another character follows.
 inline bool take(JsonCursor& json, char wanted) {
-  if (json.at != json.end && *json.at == wanted) {  // answers of a server have no white space
+  if (json.at != json.end && *json.at == wanted) {  // servers send no white space
     ++json.at;
     return true;
   }
@@ -41,13 +41,13 @@ inline bool take(JsonCursor& json, char wanted) {
   return true;
 }
 
-/// The string at the cursor without its quotes and with its escapes; nothing if there is none.
+/// The string at the cursor without quotes, still escaped; nothing if there is none.
 std::optional<std::string_view> take_string(JsonCursor& json);
 
-/// The bytes of the value at the cursor, whatever it is; nothing when it is malformed.
+/// The bytes of the value at the cursor, of any type; nothing if it is malformed.
 std::optional<std::string_view> take_value(JsonCursor& json);
 
-/// `true`, `false`, a number or the like: one look at the first byte of a value.
+/// Whether the value is a string, by its first byte.
 inline bool is_string(std::string_view value) {
   return !value.empty() && value.front() == '"';
 }
@@ -61,27 +61,27 @@ inline std::string_view without_quotes(std::string_view text) {
   return text.substr(1, text.size() - 2);
 }
 
-/// Steps through the members of the object at the cursor. After `next` gave a key (raw, without
-/// quotes) the cursor stands at its value, which the caller takes before the next step.
+/// Steps through the members of the object at the cursor. `next` gives a key (raw, without quotes)
+/// and leaves the cursor at its value, which the caller must read before the next step.
 class JsonMembers {
  public:
   explicit JsonMembers(JsonCursor& json) : json_(json), state_(take(json, '{') ? First : Failed) {}
 
   std::optional<std::string_view> next();
-  /// The same, sooner when the key is one of those named (`"key":`, with quotes and colon).
+  /// The same, faster if the key is one of `likely` (`"key":`, with quotes and colon).
   template <std::size_t... Sizes>
   std::optional<std::string_view> next(const char (&... likely)[Sizes]) {
     std::string_view key;
     if (to_next() && (take_key(likely, key) || ...)) return key;
     return take_key();
   }
-  /// The closing brace was reached and nothing was malformed.
+  /// The closing brace was reached without an error.
   bool complete() const { return state_ == Closed; }
 
  private:
   enum State { First, Key, Later, Closed, Failed };
 
-  /// Whether a key should stand here: passes the comma before it.
+  /// Skips the comma before a key; false if no key may follow.
   bool to_next() {
     skip_space(json_);
     if ((state_ != First && state_ != Later) || json_.done()) {
@@ -147,15 +147,15 @@ class PassedMembers {
 
  private:
   const char* at_;
-  const char* end_;  ///< of the members: the closing brace
+  const char* end_;  ///< of the members: the position of the closing brace
 };
 
-/// The same for the elements of an array.
+/// The same as JsonMembers for the elements of an array.
 class JsonElements {
  public:
   explicit JsonElements(JsonCursor& json) : json_(json), state_(take(json, '[') ? First : Failed) {}
 
-  /// The cursor stands at an element, which the caller takes before the next step.
+  /// True: the cursor is at an element, which the caller must read before the next step.
   bool next();
   bool complete() const { return state_ == Closed; }
 

@@ -20,7 +20,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// What may stand behind a backslash; `u` with its four digits.
+/// Skips the character after a backslash; for `u` also four hexadecimal digits.
 const char* after_escape(const char* at, const char* end) {
   if (at == end) return nullptr;
   if (*at != 'u') return std::string_view("\"\\/bfnrt").contains(*at) ? at + 1 : nullptr;
@@ -54,7 +54,7 @@ bool ends_a_scalar(char c) {
          c == '[' || c == '{' || c == '"';
 }
 
-/// Knows from block to block whether a string is open.
+/// Finds the bytes inside strings, keeping the state between blocks.
 template <class Machine>
 class Strings {
  public:
@@ -90,7 +90,8 @@ class Strings {
   bool escape_ = false;     ///< the last block ended in a backslash that counts
 };
 
-/// Which brackets are open: the 64 innermost as bits of one word (1: a brace), the others laid by.
+/// The open brackets: the 64 innermost as bits of one word (1: a brace), the others stored
+/// separately.
 class Nesting {
  public:
   std::size_t depth() const { return depth_; }
@@ -118,12 +119,12 @@ class Nesting {
   std::size_t depth_ = 0;
 };
 
-/// What comes behind marked bytes, from block to block.
+/// Finds the bytes that follow marked bytes, across blocks.
 class Following {
  public:
-  /// For each marked byte the first one behind it that is not among those `passed`.
+  /// For each marked byte the next byte that is not in `passed`.
   std::uint64_t operator()(std::uint64_t marked, std::uint64_t passed) {
-    std::uint64_t sum = 0;  // the carry of an addition runs through what is passed
+    std::uint64_t sum = 0;  // the carry of an addition runs through the passed bits
     const bool runs_out = __builtin_add_overflow(marked << 1 | carry_, passed, &sum);
     carry_ = marked >> 63 | std::uint64_t{runs_out};
     return sum & ~passed;
@@ -133,19 +134,19 @@ class Following {
   std::uint64_t carry_ = 0;
 };
 
-/// A nested value, block by block: what may stand where (RFC 8259) is checked for all bytes of a
-/// block at once, only brackets are looked at one by one.
+/// Validates a nested value by blocks: the positions allowed by RFC 8259 are checked for all bytes
+/// of a block at once; only brackets are handled one by one.
 template <class Machine>
 class Grammar {
  public:
   explicit Grammar(const char* end) : end_(end) {}
 
   bool closed() const { return closed_ >= 0; }
-  /// Where in the last block the value ended.
+  /// Position in the last block where the value ended.
   std::ptrdiff_t closed_at() const { return closed_; }
 
-  /// The next block, which stands at `at` in the text, whether it is a copy or not. False: what is
-  /// in it, up to the value's end, is malformed.
+  /// Checks the next block, which is at `at` in the text (`block` may be a copy). False: its part
+  /// of the value is malformed.
   bool take(const char* block, const char* at) {
     const auto marks = Machine::marks_of(block);
     const auto text = strings_.take(marks);
@@ -174,7 +175,7 @@ class Grammar {
   }
 
  private:
-  /// What the bytes outside of strings are.
+  /// The bytes outside strings by class.
   struct Parts {
     std::uint64_t braces = 0, end_braces = 0, squares = 0, end_squares = 0, commas = 0, colons = 0;
     std::uint64_t in_object = 0;  ///< a brace is the innermost bracket
@@ -185,7 +186,7 @@ class Grammar {
     std::uint64_t stops() const { return opening() | closing() | commas | colons; }
   };
 
-  /// Looks at the brackets in turn, up to the value's end.
+  /// Handles the brackets one by one, up to the value's end.
   bool walk(const char* block, std::uint64_t brackets, Parts& parts) {
     parts.in_object = nesting_.in_brace() ? ~std::uint64_t{0} : 0;
     for (; brackets != 0; brackets &= brackets - 1) {
@@ -211,7 +212,7 @@ class Grammar {
     return true;
   }
 
-  /// Those that may not stand behind what stands before them. Blanks do not count.
+  /// The bytes that may not follow their predecessor; white space is ignored.
   std::uint64_t misplaced(const Parts& parts, std::uint64_t scalars) {
     const auto after_separator = after_separator_(parts.commas | parts.colons, parts.blanks);
     const auto after_value =
@@ -237,7 +238,7 @@ class Grammar {
     return true;
   }
 
-  /// Most scalars are digits alone: of them only the first must not be a zero before others.
+  /// Most scalars are plain digits; for these only a leading zero must be rejected.
   bool are_scalars(std::uint64_t begin, std::uint64_t not_digits, std::uint64_t digits,
                    const char* block, const char* at) const {
     const bool plain = not_digits == 0 && scalar_open_ == 0;
@@ -258,13 +259,13 @@ class Grammar {
   std::ptrdiff_t closed_ = -1;
 };
 
-/// The next byte of a string that is no plain ASCII text.
+/// The next byte of a string that is not plain ASCII text.
 const char* find_special(const char* at, const char* end) {
 #if defined(__SSE2__)
   at = skip_blocks(at, end, [](__m128i block) {
     const auto marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
                                     _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
-    // As signed numbers bytes beyond ASCII are below zero.
+    // Bytes beyond ASCII are negative as signed numbers.
     return _mm_or_si128(marks, _mm_cmplt_epi8(block, _mm_set1_epi8(' ')));
   });
 #endif
@@ -321,7 +322,7 @@ const char* after_string(const char* at, const char* end) {
       continue;
     }
     const auto length = utf8_length({at, static_cast<std::size_t>(end - at)}, 0);
-    if (length < 2) return nullptr;  // a control character, or no UTF-8
+    if (length < 2) return nullptr;  // a control character, or invalid UTF-8
     at += length;
   }
 }

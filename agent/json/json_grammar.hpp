@@ -4,28 +4,28 @@
 
 namespace karmad {
 
-/// Deepest nesting of a value that is passed over; deeper counts as malformed.
+/// Deepest nesting of a value that can be skipped; deeper values count as malformed.
 inline constexpr std::size_t kMaxSkippedDepth = 1024;
 
-// Each passes one part of a JSON text (RFC 8259, UTF-8) and returns where it ends; null when the
-// part is malformed, or does not end. They never look behind `end` and allocate nothing.
+// Each function skips one part of a JSON text (RFC 8259, UTF-8) and returns its end; null if the
+// part is malformed or incomplete. They read nothing beyond `end` and allocate nothing.
 
-/// From an opening brace or bracket to behind its partner, 64 bytes at a time: every separator,
-/// string, escape, number and literal within is checked.
+/// From an opening brace or bracket to behind the matching one, 64 bytes at a time. Validates every
+/// separator, string, escape, number and literal in between.
 const char* after_nested(const char* at, const char* end);
 
-/// The same without what only some processors have: `after_nested()` chooses when it is first
-/// called.
+/// The same without special processor instructions. `after_nested()` chooses between the versions
+/// at its first call.
 const char* after_nested_on_any_machine(const char* at, const char* end);
 
 /// From behind an opening quote to behind the closing one.
 const char* after_string(const char* at, const char* end);
 
-/// The same in text that was passed before: looks for the quote only.
+/// The same for text validated before: only searches the closing quote.
 const char* after_passed_string(const char* at, const char* end);
 
-/// Behind a number, `true`, `false` or `null` that a separator, a bracket, white space or `end`
-/// follows.
+/// To behind a number, `true`, `false` or `null` that is followed by a separator, a bracket, white
+/// space or `end`.
 const char* after_scalar(const char* at, const char* end);
 
 }  // namespace karmad

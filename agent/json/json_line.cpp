@@ -20,8 +20,8 @@ constexpr auto kPlain = [] {
   return plain;
 }();
 
-/// Whether one of eight bytes is not plain. A byte is found by what borrowing or carrying leaves in
-/// its high bit; that may mark its neighbours, too, but never the only one.
+/// Whether one of eight bytes needs escaping. Borrows and carries mark such a byte in its high bit;
+/// they may also mark neighbours, but never without it.
 constexpr bool has_special(std::uint64_t bytes) {
   const auto all = [](std::uint64_t byte) { return byte * 0x0101010101010101; };
   const auto zero_in = [all](std::uint64_t word) { return (word - all(1)) & ~word; };
@@ -86,7 +86,7 @@ char* put_character(char* at, const char*& from, const char* end) {
 }  // namespace
 
 void JsonLine::add_number(double value) {
-  std::array<char, 400> text;  // 309 digits before the point at most
+  std::array<char, 400> text;  // at most 309 digits before the point
   char* end =
       std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
   const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
@@ -127,7 +127,7 @@ void JsonLine::grow(std::size_t bytes) {
   end_ = out_.data() + out_.size();
 }
 
-/// Copies the text to where the next piece goes. False: something in it must not stay as it is.
+/// Copies the text to the end. False: something in it needs escaping.
 bool JsonLine::copied_as_it_is(std::string_view text) {
   const auto take = [&]<class Word>(Word word, std::size_t from) {
     std::memcpy(&word, text.data() + from, sizeof word);

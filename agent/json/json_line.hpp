@@ -9,9 +9,9 @@
 
 namespace karmad {
 
-/// Puts JSON together at the end of a string. The string is whole again when this goes; until then
-/// only this may touch it. Room is asked for in steps, so
-/// that a piece costs hardly more than its bytes.
+/// Appends JSON to a string: used for traces, logs and documents. No other code may use the string
+/// until the destructor has set its final size. Space is reserved in steps, so that a piece costs
+/// little more than copying its bytes.
 class JsonLine {
  public:
   explicit JsonLine(std::string& out) : out_(out), at_(out.data() + out.size()), end_(at_) {}
@@ -20,10 +20,10 @@ class JsonLine {
   ~JsonLine() { out_.resize(size()); }
 
   std::size_t size() const { return static_cast<std::size_t>(at_ - out_.data()); }
-  /// Forgets what stands behind `size`.
+  /// Removes everything after `size` bytes.
   void cut(std::size_t size) { at_ = out_.data() + size; }
 
-  // As they are.
+  // Copied without escaping.
   template <std::size_t Size>
   void add(const char (&literal)[Size]) {
     need(Size - 1);
@@ -49,9 +49,9 @@ class JsonLine {
       at_ = std::to_chars(at_, at_ + kDigits, value).ptr;
     }
   }
-  /// The shortest text that gives the number back, with a point. Finite only.
+  /// The shortest text that reads back as the same number, with a point. Finite numbers only.
   void add_number(double value);
-  /// `Digits` of them, with zeros before the number.
+  /// Exactly `Digits` digits, with leading zeros.
   template <std::size_t Digits>
   void add_digits(unsigned value) {
     need(Digits);
@@ -79,7 +79,7 @@ class JsonLine {
   }
 
  private:
-  static constexpr std::size_t kLongest = 6;  // what a byte may become
+  static constexpr std::size_t kLongest = 6;  // most bytes that one byte is escaped to
 
   void need(std::size_t bytes) {
     if (static_cast<std::size_t>(end_ - at_) < bytes) [[unlikely]]
@@ -90,8 +90,8 @@ class JsonLine {
   static char* put_escaped(char* at, std::string_view text);
 
   std::string& out_;
-  char* at_;   ///< where the next piece goes
-  char* end_;  ///< of the room
+  char* at_;   ///< position of the next piece
+  char* end_;  ///< end of the reserved space
 };
 
 }  // namespace karmad

@@ -2,7 +2,7 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
-/// Marks a function that is called only where `WithAvx2::is_here()`.
+/// Marks a function that may be called only if `WithAvx2::is_here()`.
 #define KARMAD_AVX2 [[gnu::target("avx2,bmi,bmi2,pclmul")]]
 #endif
 
@@ -12,28 +12,28 @@
 
 namespace karmad {
 
-/// So many bytes of a JSON text are looked at together.
+/// Number of bytes of a JSON text that are examined together.
 inline constexpr std::ptrdiff_t kBlock = 64;
 /// The bit of the last byte of a block.
 inline constexpr std::uint64_t kLast = std::uint64_t{1} << (kBlock - 1);
 
-/// Where in a block of 64 bytes they stand, one bit each.
+/// Positions of each class of characters in a block of 64 bytes, one bit per byte.
 struct Marks {
   std::uint64_t quotes = 0;
   std::uint64_t brackets = 0;  ///< braces too
   std::uint64_t commas = 0;
   std::uint64_t colons = 0;
   std::uint64_t digits = 0;
-  std::uint64_t blanks = 0;  ///< up to a space: white space, or no text at all
+  std::uint64_t blanks = 0;  ///< white space; also other bytes below a space
   std::uint64_t backslashes = 0;
   std::uint64_t controls = 0;  ///< those below a space
   std::uint64_t high = 0;      ///< beyond ASCII
 };
 
-/// What is done alike for all bytes of a block, with nothing but what every machine has.
+/// Operations on all bytes of a block, with instructions that every machine has.
 struct AnyMachine {
   static Marks marks_of(const char* block);
-  /// Every bit: whether an odd number of `bits` stands up to it.
+  /// Sets each bit for which the number of `bits` up to it, itself included, is odd.
   static std::uint64_t odd_up_to(std::uint64_t bits) {
     for (int by = 1; by < kBlock; by *= 2) bits ^= bits << by;
     return bits;
@@ -55,7 +55,7 @@ inline Marks AnyMachine::marks_of(const char* block) {
   for (int at = 0; at < kBlock; at += 16) {
     const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
     const auto is = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
-    // `[` and `{`, `]` and `}` differ in bit 5 only.
+    // `[` and `{` differ in bit 5 only; so do `]` and `}`.
     const auto folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
     const auto brackets = _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
                                        _mm_cmpeq_epi8(folded, _mm_set1_epi8('}')));
@@ -65,7 +65,7 @@ inline Marks AnyMachine::marks_of(const char* block) {
     marks.colons |= bits_of(is(':')) << at;
     marks.digits |= bits_of(at_most(_mm_sub_epi8(bytes, _mm_set1_epi8('0')), 9)) << at;
     marks.blanks |= bits_of(at_most(bytes, ' ')) << at;
-    // As signed numbers bytes beyond ASCII are below zero.
+    // Bytes beyond ASCII are negative as signed numbers.
     rare = _mm_or_si128(rare, _mm_or_si128(is('\\'), _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '))));
   }
   if (bits_of(rare) == 0) return marks;
@@ -78,7 +78,7 @@ inline Marks AnyMachine::marks_of(const char* block) {
   return marks;
 }
 
-/// The same with what processors have since 2013: half the steps.
+/// The same with AVX2 and BMI (processors since 2013): half the steps.
 struct WithAvx2 {
   static bool is_here() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&

@@ -9,8 +9,8 @@ namespace karmad {
 /// The text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
 std::string clean_utf8(std::string_view text);
 
-/// Length of the UTF-8 sequence at `at`, or 0 when there is none (overlong forms, surrogates and
-/// what lies beyond U+10FFFF included).
+/// Length of the UTF-8 sequence at `at`; 0 if it is invalid (overlong forms, surrogates and code
+/// points beyond U+10FFFF included).
 std::size_t utf8_length(std::string_view text, std::size_t at);
 
 /// Reads the inside of a JSON string byte by byte, escapes resolved to UTF-8, without a copy.
@@ -18,7 +18,7 @@ class JsonText {
  public:
   explicit JsonText(std::string_view raw) : at_(raw.data()), end_(raw.data() + raw.size()) {}
 
-  /// The next byte, or -1 at the end. A broken escape gives the backslash itself.
+  /// The next byte, or -1 at the end. An invalid escape yields the backslash itself.
   int next();
 
  private:

@@ -9,18 +9,18 @@
 
 namespace karmad {
 
-// What a tree of RapidJSON lacks. The views live as long as the tree.
+// Functions that RapidJSON's tree lacks. The views live as long as the tree.
 
 inline std::string_view text_of(const rapidjson::Value& string) {
   return {string.GetString(), string.GetStringLength()};
 }
 
-/// Empty when it is missing or no string.
+/// Empty if it is missing or not a string.
 inline std::string_view text_of(const rapidjson::Value* value) {
   return value != nullptr && value->IsString() ? text_of(*value) : std::string_view();
 }
 
-/// The member of that name; null when there is none, or when `object` is none or missing.
+/// The member of that name; null if it is missing, or if `object` is null or not an object.
 inline const rapidjson::Value* member_of(const rapidjson::Value* object, std::string_view name) {
   if (object == nullptr || !object->IsObject()) return nullptr;
   const auto size = static_cast<rapidjson::SizeType>(name.size());

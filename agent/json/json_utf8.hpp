@@ -10,7 +10,7 @@ namespace karmad {
 /// Checks UTF-8 (RFC 3629) from block to block.
 class Utf8 {
  public:
-  /// Those of the bytes marked as high, or due to be, that are wrong.
+  /// Invalid bytes among those in `high` and those that must continue a sequence.
   std::uint64_t wrong_in(const char* block, std::uint64_t high) {
     return high == 0 && due_ == 0 ? 0 : wrong(block, high);
   }
@@ -35,8 +35,8 @@ class Utf8 {
     std::uint64_t following = 0;  ///< 80 … BF
     std::uint64_t of_three = 0;   ///< first bytes of sequences of at least three
     std::uint64_t of_four = 0;    ///< of at least four
-    std::uint64_t never = 0;      ///< bytes that stand nowhere
-    std::uint64_t narrow = 0;     ///< first bytes that some second bytes may not follow
+    std::uint64_t never = 0;      ///< bytes that UTF-8 never contains
+    std::uint64_t narrow = 0;     ///< first bytes that restrict the second byte
   };
 
 #if defined(__SSE2__)
@@ -51,7 +51,7 @@ class Utf8 {
         return _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(static_cast<char>(c))), bytes);
       };
       const auto either = [](__m128i a, __m128i b) { return _mm_or_si128(a, b); };
-      // As signed numbers 80 … BF are the least.
+      // As signed numbers 80 … BF are the lowest.
       found.following |= bits_of(_mm_cmplt_epi8(bytes, _mm_set1_epi8(-64))) << at;
       found.of_three |= bits_of(at_least(0xE0)) << at;
       found.of_four |= bits_of(at_least(0xF0)) << at;
@@ -92,8 +92,8 @@ class Utf8 {
     }
   }
 
-  std::uint64_t due_ = 0;  ///< where the next block has to go on with a sequence
-  char lead_ = 0;          ///< its last byte, if it is one that not every byte may follow
+  std::uint64_t due_ = 0;  ///< positions in the next block that must continue a sequence
+  char lead_ = 0;          ///< last byte of the block if it restricts the next byte, else 0
 };
 
 }  // namespace karmad

@@ -42,7 +42,7 @@ struct State {
   }
 };
 
-/// All bytes of a text of at most seven, without a loop: where parts overlap they are alike.
+/// All bytes of a text of at most seven in one word, without a loop; overlapping parts are equal.
 Word packed(std::string_view text) noexcept {
   const auto size = text.size();
   if (size == 0) return 0;

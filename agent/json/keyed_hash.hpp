@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// SipHash-1-3 with a random key of this process: a client cannot choose texts that collide, which
-/// would make a hash table of them take quadratic time. Any thread.
+/// SipHash-1-3 with a random key per process: a client cannot choose texts that collide and so make
+/// a hash table of them take quadratic time. Any thread.
 struct KeyedHash {
   std::size_t operator()(std::string_view text) const noexcept;
 };

@@ -7,8 +7,8 @@
 
 namespace karmad {
 
-/// The first byte from `at` on that `wanted` marks in its block of 16; or, where fewer than 16 are
-/// left, the first of those.
+/// The first byte from `at` on that `wanted` marks, searched in blocks of 16; if there is none, the
+/// start of the last incomplete block.
 template <class Wanted>
 const char* skip_blocks(const char* at, const char* end, Wanted wanted) {
   while (end - at >= 16) {

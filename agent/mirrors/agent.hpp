@@ -10,18 +10,18 @@
 
 namespace karmad {
 
-/// One remote server, shared by every mirror that lives on it: its address, how it is doing and
-/// what it did. Exists as long as anything in the configuration refers to it; its numbers survive
-/// a reload. Every member may be used by any thread unless it says otherwise.
+/// One remote server, shared by all its mirrors: its address, its current state and its history.
+/// Exists as long as the configuration names it; its numbers survive a reload. Every member may be
+/// used by any thread unless it says otherwise.
 class Agent final : public Destination {
  public:
   Agent(Address where, std::size_t number, unsigned workers, Micros period)
       : Destination(std::move(where), workers), id(number), history(workers, period) {}
 
-  const std::size_t id;  ///< slot of its pool in every worker; never used twice
+  const std::size_t id;  ///< index of its pool in every worker; never reused
 
   AgentCounters counters;
-  AgentSlots slots{counters};  ///< of the attempts at it
+  AgentSlots slots{counters};  ///< slots for the attempts at this agent
   History history;
 
   void sent_unasked(unsigned worker, TimePoint now) override {
@@ -30,7 +30,7 @@ class Agent final : public Destination {
     last_error("sent unrequested bytes on an idle connection");
   }
 
-  /// The last thing that went wrong. Takes a lock; for failures and the status only.
+  /// The last error. Takes a lock; used for failures and the status only.
   std::string last_error() const {
     const std::scoped_lock lock(mutex_);
     return last_error_;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A window is at least so long, and has so many attempts; with fewer it goes on, but not for ever.
+/// Shortest window and fewest attempts; with fewer it continues up to the longest window.
 constexpr Micros kWindow = 100ms;
 constexpr std::uint32_t kEnough = 10;
 constexpr Micros kLongestWindow = 2s;
@@ -34,8 +34,8 @@ bool SlotWaiter::grant(std::size_t mirror) {
   return true;
 }
 
-// A query that frees a slot then looks for waiters; a query that joins the line then looks for free
-// slots. Both are in one total order, so that at least one of the two sees the other.
+// A query that frees a slot then checks for waiters; a query that joins the queue then checks for
+// free slots. Both use sequentially consistent operations, so at least one sees the other.
 
 bool AgentSlots::take_one() noexcept {
   const auto most = counters_.most_in_flight.load(std::memory_order_relaxed);
@@ -66,7 +66,7 @@ void AgentSlots::give() noexcept {
   if (counters_.claimed.load() != 0) hand_out();
 }
 
-/// Claims that got a slot elsewhere are dropped on the way.
+/// Drops queue entries whose waiter got a slot elsewhere.
 bool AgentSlots::grant_first() {
   const std::scoped_lock lock(mutex_);
   while (!line_.empty()) {

@@ -14,18 +14,18 @@
 
 namespace karmad {
 
-/// How many attempts may be in flight at an agent (`max_in_flight`).
+/// The limit of attempts in flight at an agent (`max_in_flight`).
 struct AgentSlotRules {
-  unsigned most = 0;       ///< 0: any number
-  bool automatic = false;  ///< as many as its latency allows, and never more than `most`
+  unsigned most = 0;       ///< 0: unlimited
+  bool automatic = false;  ///< the limit follows the latency, up to `most`
   ConcurrencyRules measured;
-  bool enforced = true;  ///< else only counted
+  bool enforced = true;  ///< false: attempts above the limit are only counted
   bool operator==(const AgentSlotRules&) const = default;
 };
 
 class AgentSlots;
 
-/// A slot at an agent: an attempt is in flight for as long as this lives. Moving it hands it over.
+/// A slot at an agent: counts one attempt in flight while it lives. Moving it hands the slot over.
 class AgentSlot {
  public:
   AgentSlot(AgentSlot&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
@@ -35,9 +35,9 @@ class AgentSlot {
   }
   ~AgentSlot();
 
-  /// The attempt was answered after this time, well enough to tell how busy the agent is.
+  /// Records the latency of an answered attempt, as a measure of the agent's load.
   void answered(Micros took) noexcept;
-  /// It was not answered in time, or refused as overload.
+  /// Records an attempt that timed out or was refused as overload.
   void dropped() noexcept;
 
  private:
@@ -46,23 +46,23 @@ class AgentSlot {
   AgentSlots* of_;
 };
 
-/// A query that waits for a slot at any of several agents. The query that frees one of these slots
-/// takes it for the waiting one and tells its worker. Shared with the agents' lines; the worker's
-/// own otherwise.
+/// A query that waits for a slot at any of several agents. The thread that frees a slot takes it
+/// for the waiting query and notifies its worker. The agents' queues share ownership; apart from
+/// `got` and the state, only its worker uses it.
 class SlotWaiter : public std::enable_shared_from_this<SlotWaiter> {
  public:
   SlotWaiter(const Loops& loops, unsigned worker) : loops_(loops), worker_(worker) {}
 
-  /// Another thread has got a slot for it: the mirror's number. From then on the waiter's owner has
-  /// to take() it (QueuedWait).
+  /// The number of the mirror whose slot was granted, possibly by another thread; nothing while it
+  /// waits. After a grant the owner must call QueuedWait::take().
   std::optional<std::size_t> got() const {
     const auto state = state_.load(std::memory_order_acquire);
     return state >= 0 ? std::optional(static_cast<std::size_t>(state)) : std::nullopt;
   }
-  /// Withdraws the waiter; false when a slot has been taken for it already.
+  /// Withdraws the waiter; false if a slot has been granted already.
   bool give_up() { return move_on(kGone); }
 
-  AsyncEvent* wake = nullptr;  ///< of its worker, while that waits
+  AsyncEvent* wake = nullptr;  ///< event of its worker, set while the query waits
 
  private:
   friend class AgentSlots;
@@ -79,45 +79,45 @@ class SlotWaiter : public std::enable_shared_from_this<SlotWaiter> {
   std::atomic<int> state_{kWaits};
 };
 
-/// The slots of one agent: how many attempts of queries are in flight there, at most how many may
-/// be, and who waits for one of them, the oldest first. Pings have none. Any thread calls anything
-/// that does not say otherwise.
+/// The slots of one agent: counts the attempts of queries in flight, limits them, and keeps the
+/// queue of queries that wait for a slot, oldest first. Pings need no slot. Any thread may call
+/// every function that does not say otherwise.
 ///
-/// Without a limit a slot costs an increment and a decrement; with one, a compare and exchange. A
-/// lock is taken only while a query waits. Never more are in flight than the limit was when the
-/// last one was let in.
+/// Cost of a slot: an increment and a decrement without a limit, a compare-and-exchange with one.
+/// The lock is taken only while a query waits. The number in flight never exceeds the limit that
+/// held when the last attempt got its slot.
 class AgentSlots {
  public:
   explicit AgentSlots(AgentCounters& counters) : counters_(counters) {}
 
-  /// A slot, if one is free and no query waits for it.
+  /// A slot, if one is free and no query waits for one.
   std::optional<AgentSlot> try_take();
-  /// Nothing can be taken now.
+  /// No slot is free now.
   bool full() const {
     const auto most = counters_.most_in_flight.load(std::memory_order_relaxed);
     return most != 0 && (counters_.in_flight.load(std::memory_order_relaxed) >= most ||
                          counters_.claimed.load(std::memory_order_relaxed) != 0);
   }
   bool limited() const { return counters_.most_in_flight.load(std::memory_order_relaxed) != 0; }
-  /// The limit, also where it is only counted, without the moments in which `auto` measures; 0:
-  /// none.
+  /// The limit, also if it is not enforced; with `auto`, without the short reduction while the
+  /// baseline is measured. 0: unlimited.
   unsigned limit() const { return limit_.load(std::memory_order_relaxed); }
   bool automatic() const { return measuring_.load(std::memory_order_relaxed); }
-  /// Attempts that were let in only because the limit is not enforced.
+  /// Attempts started above the limit because it is not enforced.
   std::uint64_t over() const { return over_.load(std::memory_order_relaxed); }
 
-  /// Joins the line for a slot; the mirror's number is what the waiter will say it got. It may have
-  /// got one when this returns.
+  /// Adds `waiter` to the queue; a granted waiter then reports `mirror` as its mirror. A slot may
+  /// be granted before this returns.
   void join(const std::shared_ptr<SlotWaiter>& waiter, std::size_t mirror);
   void leave(const SlotWaiter& waiter);
-  /// The slot that a waiter got here.
+  /// The slot that was granted to a waiter here.
   AgentSlot take_granted() { return AgentSlot(*this); }
 
-  /// Other limits; what is in flight and who waits stays. By one thread at a time, worker 0 once it
-  /// runs.
+  /// Changes the limits; attempts in flight and the queue stay. One thread at a time: worker 0 once
+  /// it runs.
   void rules(const AgentSlotRules& rules);
-  /// Ends the window of measured latencies when it was long enough; call about ten times a second,
-  /// on worker 0.
+  /// Ends the window of measured latencies if it was long enough. Worker 0 calls it about ten times
+  /// a second.
   void refresh(TimePoint now);
 
  private:
@@ -138,7 +138,7 @@ class AgentSlots {
   std::atomic<bool> measuring_{false};
   std::atomic<std::uint64_t> over_{0};
 
-  // What the attempts of the current window came to; only with `auto`.
+  // Sums over the attempts of the current window; used with `auto` only.
   struct alignas(64) Window {
     std::atomic<std::uint64_t> micros{0};
     std::atomic<std::uint32_t> answers{0};
@@ -146,7 +146,7 @@ class AgentSlots {
     std::atomic<std::uint32_t> peak{0};
   } window_;
 
-  AgentSlotRules rules_;  // worker 0's, as the next two
+  AgentSlotRules rules_;  // these three: worker 0 only
   std::optional<ConcurrencyLimit> automatic_;
   std::optional<TimePoint> window_began_;
 

@@ -11,7 +11,7 @@
 namespace karmad {
 namespace {
 
-/// Arms `stop` for a step that may take `longest`, and never longer than the query has.
+/// Arms `stop` for a step of at most `longest`, bounded by the query's deadline.
 void allow(Stop& stop, TimePoint now, Micros longest, StopReason why, TimePoint deadline) {
   if (now + longest <= deadline) {
     stop.arm(now + longest, why);
@@ -20,7 +20,7 @@ void allow(Stop& stop, TimePoint now, Micros longest, StopReason why, TimePoint 
   }
 }
 
-/// The agent is told how long we shall wait for it.
+/// Writes the request's head; X-Timeout-Ms tells the agent how long karmad will wait.
 void write_head(std::string& head, const AttemptRequest& request, std::string_view host,
                 Micros left) {
   std::array<char, 24> digits;
@@ -57,8 +57,8 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
   auto now = request.began;
   pool.agent().counts.last_query.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   result.generation = pool.agent().generation.load(std::memory_order_relaxed);
-  // The agent may have closed a kept connection just now. That is no error of the agent: the
-  // request is sent once more, on a new connection (SS-018).
+  // The agent may have just closed a kept connection. That is no error of the agent: the request is
+  // sent again on a new connection (SS-018).
   for (auto from = Pool::From::idle;; from = Pool::From::fresh) {
     auto connection = from == Pool::From::idle ? pool.take_idle() : ConnectionPtr();
     bool reused = connection != nullptr;
@@ -110,7 +110,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
     co_await exchange(loop, *connection, outgoing, equals_literal(request.method, "HEAD"),
                       request.limits, stop, result.reply, exchanged, notes ? &first_byte : nullptr);
     if (exchanged.unasked) unasked(pool, result);
-    // Nothing was sent yet: as good as not taken.
+    // Nothing was sent, so the connection counts as not used.
     if (exchanged.unsent && reused) {
       connection->close();
       result.stale = true;
@@ -151,13 +151,13 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
 
 namespace {
 
-/// Whether the agent sent unrequested bytes and the outcome does not say so.
+/// Whether the agent sent unrequested bytes, and the outcome does not show it.
 bool also_wrong(const AttemptResult& result) {
   return result.unasked && result.outcome != Outcome::wrong_reply;
 }
 
-/// Whether an end without a reply suggests that the agent cannot be reached: a query may just be
-/// slow, a ping is not.
+/// Whether an end without a reply suggests that the agent is unreachable. A timeout suggests it for
+/// a ping only: a query may be slow.
 bool shows_unreachable(const AttemptResult& result, bool ping) {
   switch (result.outcome) {
     case Outcome::connect_failed:
@@ -171,7 +171,7 @@ bool shows_unreachable(const AttemptResult& result, bool ping) {
   }
 }
 
-/// Enters the end of an attempt into what all workers share about the agent.
+/// Records the end of an attempt in the agent's shared counters.
 void record(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& result,
             const Event& event) {
   const auto leads_to = consequence(result.outcome);
@@ -188,7 +188,7 @@ void record(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& r
   }
   if (leads_to.success) {
     counters.answered.store(true, std::memory_order_relaxed);
-    // Looked at first: writing a line that all workers read costs more.
+    // Checked first: writing a cache line that all workers read is more expensive.
     if (!result.unasked && counters.errors_in_a_row.load(std::memory_order_relaxed) != 0)
       counters.errors_in_a_row.store(0, std::memory_order_relaxed);
   }
@@ -214,12 +214,12 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   if (also_wrong(result)) mirror.tally.add(worker, {.counter = Counter::wrong_replies});
   if (leads_to.success || result.outcome == Outcome::answered_with_warning)
     mirror.latency.add(worker, now, result.took);
-  // Cut off by the query's own deadline or by a faster mirror: not the mirror's error, but it was
-  // not fast either.
+  // Ended by the query's deadline or by a faster mirror: no error of the mirror, but a sign of
+  // slowness.
   const bool cut_off = (result.out_of_time || result.lost_race) && result.sent;
   if (leads_to.slow || cut_off)
     mirror.latency.add(worker, now, std::max(result.took, failure_floor));
-  // Without those that were too slow to be heard, a quantile would sink each time it is used.
+  // Slow attempts are included: otherwise a quantile used as a limit would fall each time.
   if (leads_to.success || result.outcome == Outcome::answered_with_warning || cut_off ||
       result.outcome == Outcome::query_timeout ||
       (result.outcome == Outcome::unreachable && result.sent))

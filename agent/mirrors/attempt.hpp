@@ -11,22 +11,22 @@ namespace karmad {
 
 inline constexpr std::size_t kMaxExtraFields = 6;
 
-/// What one try sends, and how long it may take.
+/// The request and the timeouts of one attempt.
 struct AttemptRequest {
-  TimePoint began{};  ///< now, or hardly before
+  TimePoint began{};  ///< start time, a little in the past at most
   std::string_view method;
   std::string_view target;
   std::string_view content_type;
-  std::optional<std::string_view> body;  ///< none for requests that have no content
-  std::span<const Field> extra;          ///< further fields; at most kMaxExtraFields
-  const Head* passed_on = nullptr;       ///< a head whose end-to-end fields travel along
-  bool repeatable = true;  ///< may be sent again on a new connection when a kept one was stale
+  std::optional<std::string_view> body;  ///< none: the request has no content
+  std::span<const Field> extra;          ///< further fields, at most kMaxExtraFields
+  const Head* passed_on = nullptr;       ///< head whose end-to-end fields are passed on
+  bool repeatable = true;  ///< may be resent on a new connection if a kept one was stale
   Micros connect_timeout{};
   std::optional<Micros>
       first_byte_timeout;  ///< until a reply begins to arrive; none: only the next
   Micros query_timeout{};
-  bool note_first_byte = false;  ///< when it came is asked for
-  TimePoint deadline{};          ///< of the whole query
+  bool note_first_byte = false;  ///< records the time of the first byte
+  TimePoint deadline{};          ///< deadline of the whole query
   ReplyLimits limits;
 };
 
@@ -34,35 +34,34 @@ struct AttemptResult {
   Outcome outcome = Outcome::cancelled;  ///< `answered`: a reply, not yet judged
   std::string why;
   Reply reply;
-  ConnectionPtr rest_on;  ///< where the rest of the reply is still to come; null: it is whole
-  bool keep_connection = false;  ///< `rest_on`, once nothing is left
+  ConnectionPtr rest_on;  ///< the connection with the rest of the reply; null: it is complete
+  bool keep_connection = false;  ///< of `rest_on`, once the rest was read
   Micros took{};
   TimePoint ended{};
-  std::optional<Micros> connect;        ///< how long connecting took, when it had to
-  TimePoint sent_at{};                  ///< when the request began to go out
-  std::optional<TimePoint> first_byte;  ///< when it came, if that was asked for
-  bool first_byte_timeout = false;      ///< it did not come in its time
-  bool out_of_time = false;             ///< broken off by the deadline of the whole query
-  bool lost_race = false;               ///< broken off because one sent after it answered first
-  bool stale = false;                   ///< a kept connection turned out to be closed
-  bool unasked = false;                 ///< it sent unrequested bytes
-  bool name_refused = false;            ///< not connected because the name leads nowhere
-  std::uint64_t generation = 0;         ///< of the connection it was tried on (SD-024)
-  bool sent = false;          ///< at least a part of the request may have reached the agent
-  bool nothing_done = false;  ///< the agent's answer says that it did nothing of the request
+  std::optional<Micros> connect;        ///< duration of connecting, if it was necessary
+  TimePoint sent_at{};                  ///< when sending of the request began
+  std::optional<TimePoint> first_byte;  ///< its time, if requested
+  bool first_byte_timeout = false;      ///< no reply within first_byte_timeout
+  bool out_of_time = false;             ///< ended by the deadline of the whole query
+  bool lost_race = false;               ///< cancelled because a later attempt answered first
+  bool stale = false;                   ///< a kept connection had been closed by the agent
+  bool unasked = false;                 ///< the agent sent bytes that were not requested
+  bool name_refused = false;            ///< not connected: the name does not resolve
+  std::uint64_t generation = 0;         ///< of the connection that was used (SD-024)
+  bool sent = false;                    ///< a part of the request may have reached the agent
+  bool nothing_done = false;            ///< the answer says that the agent did nothing
 };
 
-/// One try of one request at one agent: a connection, the exchange, and how it ended, in `result`,
-/// which is fresh and stays where it is. Broken off by `stop`.
+/// Runs one attempt: gets a connection, exchanges request and reply, and writes the end to
+/// `result`, which must be fresh and must not move meanwhile. `stop` ends it early.
 Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& stop,
                    AttemptResult& result);
 
-/// Enters the end of an attempt, judged by then, into everything that is known of the mirror and
-/// its agent.
+/// Records a finished and judged attempt in all counters of the mirror and its agent.
 void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now,
             const AttemptResult& result);
 
-/// The same for a ping: it counts for the agent alone, and never as latency.
+/// The same for a ping: counted for the agent only, and never as latency.
 void record_ping(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& result);
 
 }  // namespace karmad

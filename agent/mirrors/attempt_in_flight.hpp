@@ -5,9 +5,8 @@
 
 namespace karmad {
 
-/// An attempt that wants to know when pings find that its mirror cannot be reached. It is in the
-/// list of one worker (MirrorSet::watch) until it is destroyed; entering and leaving cost a few
-/// stores.
+/// An attempt that is notified when pings find its mirror unreachable. It stays in the list of one
+/// worker (MirrorSet::watch) until it is destroyed; adding and removing cost a few stores.
 class AttemptInFlight : public boost::intrusive::list_base_hook<
                             boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
@@ -15,7 +14,7 @@ class AttemptInFlight : public boost::intrusive::list_base_hook<
   AttemptInFlight(const AttemptInFlight&) = delete;
   AttemptInFlight& operator=(const AttemptInFlight&) = delete;
 
-  /// A ping of the mirror timed out. May end the attempt, and destroy it.
+  /// A ping of the mirror timed out. May end and destroy the attempt.
   virtual void unreachable() = 0;
 
   const std::size_t mirror;  ///< its position in the set

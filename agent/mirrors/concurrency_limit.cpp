@@ -6,12 +6,12 @@ namespace karmad {
 
 namespace {
 
-/// So many windows make a baseline: the fastest of them, as whatever else disturbs an agent makes
-/// it slower. In one more before them those are answered that came before the limit was lowered.
+/// The fastest of this many windows is the baseline, as other disturbances only add latency. One
+/// more window before them has the answers from before the limit was lowered.
 constexpr unsigned kQuietWindows = 3;
 
-/// What is left of the limit, but for the slack, while the baseline is measured: less than the
-/// agent works on at a time, also when the last baseline was twice too long.
+/// Factor of the limit, without the slack, while the baseline is measured: below the agent's own
+/// concurrency even if the last baseline was twice too high.
 constexpr double kMeasuring = 1.0 / 3;
 
 double micros(const LatencyWindow& window) {
@@ -69,7 +69,7 @@ void ConcurrencyLimit::measure(const LatencyWindow& window, TimePoint now) {
   }
   const bool measured = quiet_windows_ > kQuietWindows;
   if (!measured && (!too_long || (long_ == 0 && window.answers == 0))) return;
-  // Where the limit is not enforced there may be no quiet: anything is better than nothing.
+  // If the limit is not enforced, there may be no quiet window: then any latency is used.
   if (measured) long_ = fastest_;
   if (long_ == 0) long_ = micros(window);
   measuring_since_.reset();
@@ -87,7 +87,7 @@ void ConcurrencyLimit::learn(const LatencyWindow& window, TimePoint now) {
 void ConcurrencyLimit::adapt(const LatencyWindow& window) {
   const auto ended = window.answers + window.dropped;
   if (ended == 0) return;
-  // A limit that was not reached has proven nothing.
+  // A limit that was not reached gives no evidence.
   if (window.dropped == 0 && window.peak * 2 < settled()) return;
   auto gradient = static_cast<double>(window.answers) / ended;
   if (window.answers > 0) gradient = std::min(gradient, kTolerance * long_ / micros(window));

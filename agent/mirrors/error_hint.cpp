@@ -22,7 +22,7 @@ constexpr std::size_t kLongestPlainText = 1024;
 constexpr unsigned kMostElements = 16;  // of a list in the body
 constexpr Micros kLongestDelay = 24h;
 
-// The sub-statuses of the SDK the pipeline is modelled on (CO-033 … CO-057).
+// The sub-statuses of the SDK that the rules are modelled on (CO-033 … CO-057).
 constexpr std::uint32_t kRecreated = 1000;
 constexpr std::uint32_t kGenerationLow = 1002;
 constexpr std::uint32_t kSplitting = 1007;
@@ -30,7 +30,7 @@ constexpr std::uint32_t kMigrating = 1008;
 constexpr std::uint32_t kDraining = 1008;
 constexpr std::uint32_t kLostCopy = 1022;
 
-/// A whole number of decimal digits and nothing else; one too large to hold is the largest.
+/// A decimal number without other characters; saturates if it is too large.
 std::optional<std::uint64_t> digits(std::string_view text) {
   if (text.empty() || !wire::all_in(text, wire::kDigitByte)) return std::nullopt;
   std::uint64_t number = 0;
@@ -43,7 +43,7 @@ Micros bounded(std::uint64_t count, Micros unit) {
   return unit * static_cast<Micros::rep>(std::min(count, most));
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that is still written (RFC 9110, 5.6.7).
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, the only form in current use (RFC 9110, 5.6.7).
 std::optional<std::chrono::sys_seconds> http_date(std::string_view text) {
   constexpr std::string_view shape = "aaa, 00 aaa 0000 00:00:00 GMT";
   constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -72,7 +72,7 @@ std::optional<std::chrono::sys_seconds> http_date(std::string_view text) {
 std::optional<Micros> until(std::string_view date, WallTime now) {
   const auto then = http_date(date);
   if (!then) return std::nullopt;
-  // In microseconds: a date far away would not fit in the nanoseconds of the clock.
+  // In microseconds: a distant date would overflow the clock's nanoseconds.
   const Micros wait = *then - std::chrono::floor<Micros>(now);
   return std::clamp(wait, Micros{0}, kLongestDelay);
 }
@@ -96,7 +96,7 @@ bool says_maxed_out(std::string_view words) {
   return words.find("maxed out") != words.npos;
 }
 
-/// What a body says; empty for one that is no JSON object.
+/// The hint in a body; empty if that is not a JSON object.
 struct Said {
   bool overload = false;
   bool retryable = false;
@@ -111,7 +111,7 @@ struct Said {
     if (word == "RetryableError") retryable = true;
   }
 
-  /// An error, or one of the causes an engine names below it.
+  /// An error, or a cause that an engine lists below it.
   void cause(const Json* object) {
     const auto type = text_of(member_of(object, "type"));
     if (type == "es_rejected_execution_exception") refused = true;
@@ -120,7 +120,7 @@ struct Said {
       refused = true;
   }
 
-  /// The top of the body or its `error`; what was said before stands.
+  /// The top of the body or its `error`; earlier values are kept.
   void object(const Json* object) {
     for (const auto* list : {"labels", "errorLabels"})
       for_each_element(member_of(object, list), [&](const Json& word) { label(text_of(&word)); });
@@ -196,7 +196,7 @@ ErrorHint error_hint(int status, const Head& head, const ErrorBody& body, WallTi
                  .sub_status = sub_status_in(head).value_or(said.sub_status.value_or(0)),
                  .delay = told_delay(head, now),
                  .backoff_base = said.backoff_base};
-  // A client's mistake may repeat the client's words: only a refusal can be one.
+  // A client's mistake may quote the client's text, so only these statuses can be refusals.
   const bool may_refuse = status == 429 || status >= 500;
   const bool implied =
       status == 429 || (status == 503 && hint.delay) || (may_refuse && said.refused);

@@ -11,19 +11,19 @@
 
 namespace karmad {
 
-/// What an error answer asks of the sender of the request: retry later, elsewhere, or nothing.
+/// What an error answer asks the sender to do: retry later, retry elsewhere, or nothing special.
 struct ErrorHint {
   enum class Kind : std::uint8_t {
-    none,            ///< an error like any other
-    overload,        ///< later; the sender computes the pause (BP-007)
-    throttled,       ///< later, in `delay` (CO-020)
+    none,            ///< an ordinary error
+    overload,        ///< retry later; the sender computes the delay (BP-007)
+    throttled,       ///< retry after `delay` (CO-020)
     moved,           ///< 410/0: the mirror no longer serves this shard (CO-051)
-    migrating,       ///< 410/1007, 410/1008: the shard is split or moves (CO-052)
-    recreated,       ///< 410/1000: the index is another one of the same name (CO-053)
+    migrating,       ///< 410/1007, 410/1008: the shard is being split or moved (CO-052)
+    recreated,       ///< 410/1000: another index with the same name (CO-053)
     lost_copy,       ///< 410/1022: the mirror has lost its copy (CO-057)
-    retry_with,      ///< 449: two updates met (CO-055)
-    generation_low,  ///< 404/1002: the mirror has not seen yet what the client has (CO-034)
-    draining,        ///< 403/1008: the mirror is being taken away (CO-033)
+    retry_with,      ///< 449: two updates collided (CO-055)
+    generation_low,  ///< 404/1002: the mirror lacks data the client has seen (CO-034)
+    draining,        ///< 403/1008: the mirror is being removed (CO-033)
   };
 
   Kind kind = Kind::none;
@@ -31,8 +31,8 @@ struct ErrorHint {
   bool retryable =
       false;  ///< the label RetryableError, written or implied; neither implies the other
   std::uint32_t sub_status = 0;
-  std::optional<Micros> delay;         ///< told by a header; never negative, at most a day
-  std::optional<Micros> backoff_base;  ///< instead of our own (BP-016); positive, at most a day
+  std::optional<Micros> delay;         ///< from a header field; 0 to one day
+  std::optional<Micros> backoff_base;  ///< replaces the configured base (BP-016); at most a day
 
   bool operator==(const ErrorHint&) const = default;
 };
@@ -40,14 +40,14 @@ struct ErrorHint {
 /// Reads the hint in an error answer (BP-013, CO-020, CO-051 … CO-057).
 ///
 /// Labels are in the JSON body (`labels` or `errorLabels`, at the top or in `error`) or in
-/// X-Error-Labels. Where neither of the two known ones is written, 429, 503 with a Retry-After, and
-/// the refusals of known engines imply both. The delay is in Retry-After-Ms, x-ms-retry-after-ms or
-/// Retry-After (seconds, or a date as HTTP writes it today), the first that can be read. The
-/// sub-status is in X-Sub-Status, x-ms-substatus or `subStatus`; none is 0. The types
-/// `generation_too_low` and `draining` say the same as their numbers.
+/// X-Error-Labels. Without either of the two known labels, these imply both: 429, 503 with a
+/// Retry-After, and the refusals of known engines. The delay is in Retry-After-Ms,
+/// x-ms-retry-after-ms or Retry-After (seconds, or a date in the current HTTP format); the first
+/// readable one counts. The sub-status is in X-Sub-Status, x-ms-substatus or `subStatus`; missing:
+/// 0. The types `generation_too_low` and `draining` have the meaning of their numbers.
 ///
-/// The body may be anything; it is looked at as JSON up to 64 KB. Nothing is said about answers
-/// that are no errors (below 400), nor is their body looked at. `now` is for dates.
+/// The body may be any bytes; up to 64 KB are read as JSON. Answers below 400 give no hint, and
+/// their body is not read. `now` is compared with dates.
 ErrorHint error_hint(int status, const Head& head, const ErrorBody& body,
                      std::chrono::system_clock::time_point now);
 

@@ -21,7 +21,7 @@ void Freshness::forget_newer(std::uint64_t generation) {
 }
 
 void Freshness::merge_two(TimePoint now) {
-  // Relative to the age: a lag of an hour may be known to the minute, one of a second may not.
+  // Relative to the age: a lag of an hour may be known to the minute, a lag of a second may not.
   const auto loss = [&](std::size_t i) {
     const auto gap = static_cast<double>((firsts_[i + 1].at - firsts_[i].at).count());
     return gap / (1.0 + static_cast<double>((now - firsts_[i].at).count()));

@@ -66,8 +66,8 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
   for (auto& slot : slots_) slot.view = nothing_yet;
 }
 
-/// Mirrors that were there before share what is left to them as they did. A new one gets what it
-/// would have got in a new set.
+/// Retained mirrors keep their proportions. A new mirror gets the share that it would have in a new
+/// set.
 void MirrorSet::take_over_karma() {
   const auto& before = options_.before;
   if (!before) return;
@@ -185,7 +185,7 @@ Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, SlotWaiter* 
 }
 
 void MirrorSet::check_now() {
-  if (check_posted_.exchange(true)) return;  // one word is enough, however many wait
+  if (check_posted_.exchange(true)) return;  // one post is enough for all waiting queries
   loops_.post(0, [self = shared_from_this()] {
     self->check_posted_ = false;
     self->apply({.check_now = Candidates::first(self->size())});
@@ -234,7 +234,7 @@ bool MirrorSet::ping_failed(std::size_t mirror, PingFailure failure, std::string
                             TimePoint now) {
   take_generation(mirror);
   auto effects = state_.failed(mirror, failure, std::move(why), now);
-  // The pinger that asks does that itself, without the pause.
+  // The pinger that called does that itself, without the pause.
   const bool again = effects.check_now.contains(mirror);
   effects.check_now = {};
   apply(effects);
@@ -255,7 +255,7 @@ void MirrorSet::apply(const Effects& effects) {
     if (const auto by = pingers_[mirror].lock()) by->check_now(kRecheck);
 }
 
-/// Attempts are told after the view is there by which they go elsewhere.
+/// Posts the view before it interrupts attempts, which need the new view to be retried elsewhere.
 void MirrorSet::publish(Candidates unreachable) {
   const auto next = std::make_shared<const SetView>(view_of(state_));
   for (unsigned worker = 0; worker < slots_.size(); ++worker)
@@ -273,7 +273,7 @@ void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
 
 void MirrorSet::wake(Slot& slot) {
   const auto news = ++slot.news;
-  // A woken query may end the waits of others: search for the next one anew each time.
+  // A woken query may end other waits, so the search restarts each time.
   for (;;) {
     const auto next =
         std::ranges::find_if(slot.waiting, [&](const auto* w) { return w->seen < news; });
@@ -284,7 +284,7 @@ void MirrorSet::wake(Slot& slot) {
 }
 
 void MirrorSet::interrupt(Slot& slot, Candidates mirrors) {
-  // An attempt that is told may end, end others, and begin new ones.
+  // A notified attempt may end, end others, and start new ones.
   AttemptsInFlight untold;
   untold.splice(untold.end(), slot.attempts);
   while (!untold.empty()) {

@@ -10,10 +10,10 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kMaxPingReply = 8 << 20;  // a large cluster's own description of itself
+constexpr std::size_t kMaxPingReply = 8 << 20;  // description of a large cluster
 
-/// What a ping that brought nothing was; nothing when that says nothing about the agent. `silent`:
-/// the agent has not replied to anything since the ping began.
+/// The kind of failure of a ping; nothing if it shows nothing about the agent. `silent`: the agent
+/// has not replied to any request since the ping started.
 std::optional<PingFailure> failure_of(Outcome outcome, bool silent) {
   switch (outcome) {
     case Outcome::connect_failed:
@@ -125,7 +125,7 @@ Task<void> Pinger::ping() {
     auto ended = co_await ask(request, deadline, stop);
     pinging_ = nullptr;
     replies.push_back(std::move(ended.reply));
-    // What is known of the whole ping is its first request's time, and the last one's outcome.
+    // The time of a ping is that of its first request, its outcome that of the last one.
     if (answers.empty()) {
       trip = std::chrono::duration_cast<Micros>(ended.first_byte.value_or(ended.sent_at) -
                                                 ended.sent_at);  // SD-006

@@ -14,14 +14,14 @@ struct PingSettings {
   Micros interval{};
   Micros timeout{};
   const PingKind* kind = nullptr;
-  std::string path;   ///< empty: the kind's own
-  std::string table;  ///< the agent's name of it, for kinds that ask about one
+  std::string path;   ///< empty: the kind's default
+  std::string table;  ///< the agent's name of the table, for kinds that need it
   bool operator==(const PingSettings&) const = default;
 };
 
-/// Asks one agent, again and again, how it is: on a connection of its own, an interval after the
-/// last time (SD-003), or only when nothing was heard of it for an interval (HA-013). Tells the
-/// mirror sets that subscribed. Lives on worker 0.
+/// Pings one agent repeatedly on its own connection: an interval after the last ping (SD-003), or
+/// only after an interval without any reply (HA-013). Reports to the subscribed mirror sets. Runs
+/// on worker 0.
 class Pinger final : public Pings {
  public:
   Pinger(Loop& loop, std::shared_ptr<Agent> agent, PingSettings settings, LookUp look_up);
@@ -32,15 +32,15 @@ class Pinger final : public Pings {
   bool asks(const Agent& agent, const PingSettings& settings) const {
     return &agent == agent_.get() && settings == settings_;
   }
-  /// Whom to tell of what is found out. `always`: it wants to know also while queries show that the
-  /// agent is alive. Before start().
+  /// Subscribes a mirror of a set. `always`: ping also while queries show that the agent is alive
+  /// . Before start().
   void tell(std::shared_ptr<MirrorSet> set, std::size_t mirror, bool always) {
     subscribers_.push_back({std::move(set), mirror});
     always_ = always_ || always;
   }
 
   void start();
-  /// Breaks off what it does; `stopped()` once it has come to an end.
+  /// Cancels the ping in progress; `stopped()` once it has ended.
   void stop();
   bool stopped() const { return !running_ && pool_.unused(); }
 
@@ -63,9 +63,9 @@ class Pinger final : public Pings {
   Pool pool_;
   Stop* waiting_ = nullptr;
   Stop* pinging_ = nullptr;
-  TimePoint ended_{};                  ///< the end of the last ping
-  std::optional<Micros> check_after_;  ///< the end of the last ping, if one was asked for
-  bool again_ = false;                 ///< once more, without a pause (SD-008)
+  TimePoint ended_{};                  ///< when the last ping ended
+  std::optional<Micros> check_after_;  ///< spacing of the requested check, if there is one
+  bool again_ = false;                 ///< ping again without a pause (SD-008)
   bool repeated_ = false;              ///< the last ping was such a repetition
   bool always_ = false;
   bool running_ = false;

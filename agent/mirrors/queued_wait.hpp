@@ -7,8 +7,8 @@
 
 namespace karmad {
 
-/// One query's wait for a slot at any of the mirrors that suit it; it leaves the lines, and what
-/// it got and did not take goes to the next, when this goes. Belongs to its worker's thread.
+/// One query's wait for a slot at any of its suitable mirrors. The destructor leaves the queues; a
+/// slot that was granted but not taken goes to the next waiter. One worker's thread only.
 class QueuedWait {
  public:
   QueuedWait(MirrorSet& set, unsigned worker) : set_(set), worker_(worker) {}
@@ -16,16 +16,16 @@ class QueuedWait {
   QueuedWait& operator=(const QueuedWait&) = delete;
   ~QueuedWait() { leave(); }
 
-  /// Waits for these from now on; its turn is kept when they are the same as before.
+  /// Sets the mirrors to wait for; the place in the queues is kept if they are unchanged.
   void wants(Candidates mirrors);
-  /// What MirrorSet::news() is to wake it for.
+  /// The waiter that MirrorSet::news() must wake.
   SlotWaiter* waiter() const { return waiter_.get(); }
 
   struct Got {
     std::size_t mirror;
     AgentSlot slot;
   };
-  /// The slot it got, once; then it is in no line any more.
+  /// The granted slot, once; the wait then has left all queues.
   std::optional<Got> take();
 
  private:

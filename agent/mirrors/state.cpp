@@ -11,7 +11,7 @@ namespace karmad {
 
 namespace {
 
-constexpr std::size_t kLongestQuote = 128;         // of a mirror's words in a reason
+constexpr std::size_t kLongestQuote = 128;         // of a mirror's text in a reason
 constexpr std::int64_t kLatest = 253402300799999;  // ms: the end of the year 9999
 
 bool serves(Role role) {
@@ -34,7 +34,7 @@ bool is_known(const Description& description) {
   return description.api >= kOldestApi && description.api <= kNewestApi;
 }
 
-/// Of the same process, so that their counters can be compared.
+/// Whether both are of the same process, so that the counters can be compared.
 bool comparable(const std::optional<VersionMark>& a, const std::optional<VersionMark>& b) {
   return a && b && a->process_id == b->process_id;
 }
@@ -50,7 +50,7 @@ std::string_view quote(std::string_view words) {
   return words.substr(0, kLongestQuote);
 }
 
-/// As numbers of which only the digits are known; none is less than any.
+/// Compares numbers given as digits of any base; a missing one is lowest.
 std::strong_ordering compare(const std::optional<std::string>& a,
                              const std::optional<std::string>& b) {
   if (!a || !b) return a.has_value() <=> b.has_value();
@@ -109,7 +109,7 @@ Effects SetState::answered(std::size_t mirror, Description description, Micros t
   if (always_there()) return {};
   if (comparable(description.version, m.version) &&
       description.version->counter < m.version->counter)
-    return {};  // older than what is known (SD-015)
+    return {};  // older than the current one (SD-015)
   const auto generation_before = m.description.generation;
   m.description = std::move(description);
   m.version = m.description.version;
@@ -138,7 +138,7 @@ Effects SetState::answered(std::size_t mirror, Description description, Micros t
     if (!wins_election(m.description))
       return refuse("primary marked stale due to electionId/setVersion mismatch");
     effects = demote_others(mirror, now);
-    // What only a former primary had is lost; a counter that fell has started anew.
+    // Updates that only a former primary had are lost; a lower counter has restarted.
     const auto is_new = facts(mirror).role != Role::primary;
     if (m.description.generation && (is_new || generation_before > m.description.generation))
       freshness_.forget_newer(*m.description.generation);
@@ -154,7 +154,7 @@ Effects SetState::failed(std::size_t mirror, PingFailure failure, std::string wh
   const auto was_known = facts(mirror).role != Role::unknown;
   if (m.reached) drop_connections(mirror, effects);
   if (was_known && failure == PingFailure::network) effects.check_now.insert(mirror);
-  // Pings that were never answered may just ask for the wrong thing.
+  // If no ping was ever answered, the pings themselves may be wrong.
   if (failure == PingFailure::timeout && m.answers_pings) effects.interrupt.insert(mirror);
   m.unreachable = failure == PingFailure::timeout || failure == PingFailure::network;
   m.version.reset();
@@ -167,7 +167,7 @@ Effects SetState::on_error(std::size_t mirror, const UseError& error, TimePoint 
   auto& m = mirrors_[mirror];
   if (error.generation < m.generation) return {};  // SD-024
   if (comparable(error.version, m.version) && error.version->counter <= m.version->counter)
-    return {};                                 // known already, or outdated (SD-015)
+    return {};                                 // known or outdated (SD-015)
   if (error.what == What::timeout) return {};  // SD-021, SD-022
   if (error.what == What::network && error.when == UseError::When::connecting) return {};
 
@@ -194,15 +194,15 @@ bool SetState::mixed() const {
   return picture_.kind != SetKind::unknown && std::ranges::any_of(mirrors_, &MirrorState::misfit);
 }
 
-/// The configuration's word on a mirror that serves; it hides no trouble.
+/// The role with the configured override, which never hides an error.
 Role SetState::role_of(std::size_t mirror) const {
   const auto reported = mirrors_[mirror].description.role;
   const auto replaced = serves(reported) || reported == Role::unknown;
   return replaced ? members_[mirror].role.value_or(reported) : reported;
 }
 
-/// A mirror that has a set but no role in it now may be a copy or a router that joins its cluster:
-/// the first that serves decides.
+/// A mirror that has a set but no role now may become a replica or a router: the first mirror that
+/// serves decides.
 void SetState::learn_kind(Role role, const Description& description) {
   const bool is_better = kind_guessed_ && (belongs_to_roles(role) || role == Role::router);
   if (picture_.kind != SetKind::unknown && !is_better) return;
@@ -210,7 +210,7 @@ void SetState::learn_kind(Role role, const Description& description) {
   kind_guessed_ = picture_.kind == SetKind::roles && !belongs_to_roles(role);
 }
 
-/// Why an answer tells us nothing, whatever the set's kind (SD-016, SS-121).
+/// Why a description is rejected in any kind of set (SD-016, SS-121).
 std::string SetState::why_refused(std::size_t mirror) const {
   const auto& description = mirrors_[mirror].description;
   if (!is_known(description))
@@ -232,14 +232,14 @@ std::string SetState::why_misfit(Role role) const {
   return {};
 }
 
-/// A primary may go by another name: there is but one (SD-016).
+/// A primary may use another address, as there is only one (SD-016).
 bool SetState::is_somebody_else(std::size_t mirror, Role role) const {
   const auto& me = mirrors_[mirror].description.me;
   return picture_.kind == SetKind::roles && role != Role::primary && me &&
          !same_address(*me, members_[mirror].address);
 }
 
-/// Whether no newer election than the claimant's was heard of; notes it when so (SD-014).
+/// Whether no newer election than the candidate's is known; if so, stores it (SD-014).
 bool SetState::wins_election(const Description& claimant) {
   const auto& election = claimant.election_id;
   const auto& version = claimant.set_version;
@@ -261,7 +261,7 @@ bool SetState::wins_election(const Description& claimant) {
   return true;
 }
 
-/// One primary at most; the connections to the former one stay (SD-014).
+/// Keeps at most one primary; connections to the former one stay open (SD-014).
 Effects SetState::demote_others(std::size_t primary, TimePoint now) {
   Effects effects;
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
@@ -273,8 +273,8 @@ Effects SetState::demote_others(std::size_t primary, TimePoint now) {
   return effects;
 }
 
-/// When the newest update was made that the mirror holds: as it says, else from its generation. The
-/// primary is fresh by definition, whatever else was seen.
+/// The time of the mirror's newest update: as reported, else from its generation. A primary is
+/// always fresh.
 std::optional<Micros> SetState::last_write(std::size_t mirror, Role role, TimePoint now) {
   const auto& description = mirrors_[mirror].description;
   if (description.last_write_ms && *description.last_write_ms >= 0 &&
@@ -287,7 +287,7 @@ std::optional<Micros> SetState::last_write(std::size_t mirror, Role role, TimePo
   return until.time_since_epoch();
 }
 
-/// The description replaces what was known as a whole (SD-009); the round trips go on (SD-010).
+/// Replaces the mirror's facts by the description (SD-009); keeps its round trips (SD-010).
 void SetState::take_in(std::size_t mirror, Role role, Micros trip, TimePoint now) {
   auto& m = mirrors_[mirror];
   const auto& configured = members_[mirror];
@@ -308,7 +308,7 @@ void SetState::take_in(std::size_t mirror, Role role, Micros trip, TimePoint now
                               .updated = now};
 }
 
-/// Nothing is known of it any more, the round trips included (SS-151, SD-010).
+/// Drops all facts about the mirror, also its round trips (SS-151, SD-010).
 void SetState::becomes_unknown(std::size_t mirror, std::string why, TimePoint now) {
   auto& m = mirrors_[mirror];
   m.why = std::move(why);

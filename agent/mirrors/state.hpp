@@ -14,93 +14,93 @@
 
 namespace karmad {
 
-/// What the configuration says of a mirror; it beats what the ping says.
+/// Configured properties of a mirror; they override what its ping reports.
 struct Member {
-  std::string address;       ///< as a mirror would name itself in `me`
-  std::optional<Role> role;  ///< replaces the role of a mirror that serves; hides no trouble
+  std::string address;       ///< as the mirror reports its address in `me`
+  std::optional<Role> role;  ///< replaces the role of a serving mirror; never hides an error
   std::optional<Tags> tags;  ///< replaces the tags
   bool operator==(const Member&) const = default;
 };
 
 struct SetSettings {
-  SetKind kind = SetKind::unknown;  ///< what it starts as; `unknown` becomes what is reported
-  std::optional<std::string> name;  ///< mirrors that report another set are excluded (SD-016)
+  SetKind kind = SetKind::unknown;  ///< the initial kind; `unknown` becomes the reported one
+  std::optional<std::string> name;  ///< a mirror that reports another name is excluded (SD-016)
   Micros ping_interval{};
   bool pinged = true;  ///< false: every mirror counts as available
   bool tags_in_flat = false;
   bool operator==(const SetSettings&) const = default;
 };
 
-/// Something that went wrong while a mirror was used (SD-020 … SD-024).
+/// An error met while using a mirror (SD-020 … SD-024).
 struct UseError {
   enum class When : std::uint8_t { connecting, in_use };
   enum class What : std::uint8_t {
-    network,        ///< broken
-    timeout,        ///< too slow; no reason to think it is gone
-    name_refused,   ///< the name does not resolve (a certificate is refused)
-    not_primary,    ///< an error answer that says so
+    network,        ///< the connection broke
+    timeout,        ///< too slow, but not known to be unreachable
+    name_refused,   ///< the name does not resolve, or a certificate is refused
+    not_primary,    ///< an error answer with that meaning
     recovering,     ///< likewise
     shutting_down,  ///< likewise
   };
   When when = When::in_use;
   What what = What::network;
-  std::uint64_t generation = 0;        ///< of the connection it was met on
-  std::optional<VersionMark> version;  ///< that the error answer carried
+  std::uint64_t generation = 0;        ///< of the connection it happened on
+  std::optional<VersionMark> version;  ///< from the error answer
   std::string why;
-  bool nothing_done = false;  ///< an error answer: the mirror surely did nothing of the request
+  bool nothing_done = false;  ///< the error answer says that the mirror did nothing of the request
 };
 
 enum class PingFailure : std::uint8_t {
   network,  ///< no connection, or it broke
-  timeout,  ///< no answer in time, nor a reply to anything else meanwhile
-  slow,     ///< no answer in time, while other requests were answered
-  answer,   ///< answered, but not with a description (or with a status other than 2xx)
+  timeout,  ///< neither the ping nor another request got a reply in time
+  slow,     ///< no answer in time, but other requests got replies
+  answer,   ///< not a description, or a status other than 2xx
 };
 
-/// What the shell has to do after an event; bits are mirrors.
+/// What the caller must do after an event; bits are mirrors.
 struct Effects {
-  Candidates check_now;    ///< ping at once (SD-004 bounds how soon)
-  Candidates drop_idle;    ///< kept connections are of no use: their generation is over
-  Candidates cancel_ping;  ///< break off the ping that is under way
-  Candidates interrupt;    ///< attempts under way there had better be made elsewhere (SD-008)
+  Candidates check_now;    ///< ping soon (SD-004 limits how soon)
+  Candidates drop_idle;    ///< close idle connections: they belong to an old generation
+  Candidates cancel_ping;  ///< cancel the ping in progress
+  Candidates interrupt;    ///< end attempts in flight there, to retry elsewhere (SD-008)
   bool operator==(const Effects&) const = default;
 };
 
-/// What is known of one mirror besides its facts in the picture.
+/// State of one mirror that is not part of the picture.
 struct MirrorState {
-  Description description;  ///< the last description, whatever happened since
-  std::string why;          ///< why it is unknown or does not serve; empty when all is well
+  Description description;  ///< the last description received
+  std::string why;          ///< why it is unknown or does not serve; else empty
   RoundTrips trips;
   std::uint64_t generation = 0;        ///< of its connections (SD-024)
-  std::optional<VersionMark> version;  ///< of the last word, answer or error (SD-015)
+  std::optional<VersionMark> version;  ///< of the newest answer or error (SD-015)
   bool reached = false;                ///< answered a ping since its connections were last dropped
-  bool answers_pings = false;          ///< has answered one, ever
-  bool unreachable = false;            ///< its last ping got no connection, or no answer in time
-  bool misfit = false;  ///< answers, but with a role that does not go with the set's kind
+  bool answers_pings = false;          ///< has ever answered one
+  bool unreachable = false;            ///< its last ping got no connection or timed out
+  bool misfit = false;                 ///< answers, but its role does not fit the set's kind
 };
 
-/// What pings and errors make of a mirror set: the state machine of SD-008 … SD-024, without a
-/// socket or a clock. Not thread-safe: it belongs to one thread. Membership is fixed: what the
-/// family of specifications removes becomes `unknown` here, with the reason.
+/// The state machine of a mirror set (SD-008 … SD-024): pings and errors in, states out, without
+/// socket or clock. For one thread. Members are fixed: where the specifications remove a server, it
+/// becomes `unknown` here, with the reason.
 ///
-/// A kind that was not configured is learned once, from the first answer that tells it: a
-/// configured role of primary, replica or arbiter, or one that is reported, makes `roles`; a router
-/// `flat`; a lone standalone `direct`. In `roles` a mirror that says it is a router or standalone
-/// does not serve, nor in `flat` one that says it is primary, replica or arbiter.
+/// If the kind is not configured, the first answer that shows it decides: a role of primary,
+/// replica or arbiter, configured or reported, makes `roles`; a router `flat`; a single standalone
+/// `direct`. In `roles` a router or standalone does not serve; in `flat` a primary, replica or
+/// arbiter does not.
 class SetState {
  public:
   SetState(SetSettings settings, std::vector<Member> members);
 
   /// A ping was answered (SD-009, SD-014 … SD-016). `trip`: its round trip.
   Effects answered(std::size_t mirror, Description description, Micros trip, TimePoint now);
-  /// A ping failed (SD-008). Asks for one more ping at once when the mirror was known until now and
-  /// the network is to blame.
+  /// A ping failed (SD-008). Requests one more ping at once if the mirror was known until now and
+  /// the cause is the network.
   Effects failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);
-  /// An error was met in use (SD-020 … SD-024).
+  /// An error happened while using the mirror (SD-020 … SD-024).
   Effects on_error(std::size_t mirror, const UseError& error, TimePoint now);
 
-  /// What an earlier state of the set knew of mirrors that are still there goes on, as long as the
-  /// configuration says the same of the set and of the mirror. Before any other event.
+  /// Takes over the state of mirrors that existed before, if the configuration of the set and of
+  /// the mirror is unchanged. Call before any other event.
   void take_over(const SetState& before, const FormerPlaces& places);
 
   const SetPicture& picture() const { return picture_; }
@@ -108,12 +108,12 @@ class SetState {
   const MirrorFacts& facts(std::size_t mirror) const { return picture_.mirrors[mirror]; }
   std::size_t size() const { return mirrors_.size(); }
   const SetSettings& settings() const { return settings_; }
-  /// The position of the primary that is known now.
+  /// The position of the current primary.
   std::optional<std::size_t> primary() const;
-  /// Mirrors with roles and mirrors without side by side; those that do not go with the set's kind
-  /// are not searched.
+  /// Some mirrors have roles and some have none; those that do not fit the set's kind are not
+  /// searched.
   bool mixed() const;
-  /// Connections are counted by the agent, which may belong to several sets: takes its count over.
+  /// Sets the generation of connections; the agent counts it, as it may belong to several sets.
   void generation(std::size_t mirror, std::uint64_t now) { mirrors_[mirror].generation = now; }
 
  private:
@@ -137,7 +137,7 @@ class SetState {
   SetPicture picture_;
   bool kind_guessed_ = false;  // from mirrors that do not serve
   Freshness freshness_;
-  // The newest election heard of, even if its winner is gone (SD-014).
+  // The newest election reported, also after its winner has left (SD-014).
   std::optional<std::string> newest_election_;
   std::optional<std::int64_t> newest_set_version_;
 };

@@ -38,7 +38,7 @@ std::optional<What> meant_by(std::string_view type) {
   return std::nullopt;
 }
 
-/// Whether that error means that the request was refused, and not broken off half-way.
+/// Whether that error means that the request was refused before any work.
 bool is_refusal(What what, std::int64_t code) {
   constexpr std::int64_t not_primary_or_secondary = 13436;
   return what == What::not_primary || code == not_primary_or_secondary;
@@ -59,10 +59,10 @@ std::optional<VersionMark> version_in(const Json* object) {
   return VersionMark{std::string(text_of(*process_id)), counter->GetInt64()};
 }
 
-/// What one object says, without a look at those inside it.
+/// The error in one object, without its nested objects.
 std::optional<UseError> said_by(const Json* object) {
   const auto* code = member_of(object, "code");
-  if (code != nullptr && code->IsNumber()) {  // decides, even when it means something else
+  if (code != nullptr && code->IsNumber()) {  // a code decides, also an unknown one
     const auto what = code->IsInt64() ? meant_by(code->GetInt64()) : std::nullopt;
     if (!what) return std::nullopt;
     return UseError{.what = *what,
@@ -79,7 +79,7 @@ std::optional<UseError> said_by(const Json* object) {
                   .nothing_done = is_refusal(*what, 0)};
 }
 
-/// Whether the answer lists or counts what became of the parts of an update.
+/// Whether the answer lists or counts results of parts of an update.
 bool tells_of_effects(const Json* object) {
   for (const auto* list :
        {"items", "writeErrors", "writeConcernError", "writeConcernErrors", "upserted"}) {

@@ -11,41 +11,40 @@
 
 namespace karmad {
 
-/// Versions of the native description that are understood (SS-121). They differ in how two
-/// claimants to be primary are compared (SD-014): 1, the older: `set_version` first and both must
-/// be given; 2: `election_id` first, a missing value smaller than any.
+/// Supported versions of the native description (SS-121). They compare two candidates for the role
+/// of primary (SD-014) differently: 1, the older, `set_version` first, and both members are
+/// required; 2, `election_id` first, and a missing value is lower than any other.
 inline constexpr unsigned kOldestApi = 1;
 inline constexpr unsigned kNewestApi = 2;
 
-/// Which of two words of the same mirror is the newer one (SD-015).
+/// Orders two descriptions of the same mirror: which one is newer (SD-015).
 struct VersionMark {
   std::string process_id;
   std::int64_t counter = 0;
   bool operator==(const VersionMark&) const = default;
 };
 
-/// What a mirror says of itself when it is pinged, whatever its engine calls it. What is empty was
-/// not said.
+/// What a mirror reports in answer to a ping, the same for all engines. Empty: not reported.
 struct Description {
-  Role role = Role::router;  ///< as told; `other` already for what is hidden, draining, recovering
-  std::string why;           ///< why it does not serve, when `role` is one that does not
+  Role role = Role::router;        ///< `other` for hidden, draining and recovering mirrors
+  std::string why;                 ///< why the mirror does not serve, if its role says so
   std::optional<std::string> set;  ///< name of the mirror set
   std::optional<std::string> me;   ///< own address
   Tags tags;
-  std::optional<std::int64_t> last_write_ms;  ///< of the newest update it holds, its own clock
-  std::optional<std::uint64_t> generation;    ///< a counter of updates, for freshness without times
-  std::optional<std::string> election_id;     ///< a number, in digits of any base; more is newer
+  std::optional<std::int64_t> last_write_ms;  ///< time of its newest update, by its own clock
+  std::optional<std::uint64_t> generation;    ///< counts updates; for freshness without times
+  std::optional<std::string> election_id;     ///< a number in any base; higher is newer
   std::optional<std::int64_t> set_version;
   std::optional<VersionMark> version;
   unsigned api = kNewestApi;
-  std::optional<double> load;  ///< as it reports it; shown, not used
+  std::optional<double> load;  ///< as reported; shown, not used for selection
   bool operator==(const Description&) const = default;
 };
 
-/// Reads a native description: a JSON object with the members of docs/read-preference.md, unknown
-/// ones ignored.
+/// Reads a native description: a JSON object with the members of docs/read-preference.md; unknown
+/// members are ignored.
 std::expected<Description, std::string> parse_description(std::string_view json);
-/// The same as JSON, for `GET /hello`.
+/// Writes it as JSON, for `GET /hello`.
 std::string text(const Description& description);
 
 }  // namespace karmad

@@ -6,7 +6,7 @@ namespace {
 
 using rapidjson::Value;
 
-constexpr int kRequestTimeout = 408;  // the health's answer when its own time ran out
+constexpr int kRequestTimeout = 408;  // the health request's own timeout
 
 std::string prefix_of(std::string_view path) {
   if (path.ends_with('/')) path.remove_suffix(1);
@@ -14,7 +14,7 @@ std::string prefix_of(std::string_view path) {
 }
 
 std::vector<PingRequest> ask(std::string_view path, std::string_view) {
-  // Of a node we need its name and attributes; everything would be tens of kilobytes a second.
+  // Only the node's name and attributes are needed; the whole answer has tens of kilobytes.
   return {{.target = prefix_of(path).append("/_cluster/health?local=true")},
           {.target = prefix_of(path).append(
                "/_nodes/_local?filter_path=nodes.*.name,nodes.*.attributes")}};
@@ -25,7 +25,7 @@ bool is_false(const Value& health, std::string_view name) {
   return found != nullptr && found->IsFalse();
 }
 
-/// Why the node should not be searched; empty when it may.
+/// Why the node should not be searched; else empty.
 std::string_view complaint_about(const Value& health) {
   const auto* timed_out = member(health, "timed_out");
   if (timed_out != nullptr && timed_out->IsTrue()) return "cluster health timed out";
@@ -34,7 +34,7 @@ std::string_view complaint_about(const Value& health) {
   return {};
 }
 
-/// The only node of the answer: its name as the label `node`, its attributes as they are.
+/// The tags of the only node in the answer: its name as `node`, and its attributes.
 Tags tags_of(const Value& answer) {
   Tags out;
   const auto* nodes = member(answer, "nodes");
@@ -45,7 +45,7 @@ Tags tags_of(const Value& answer) {
   if (attributes == nullptr || !attributes->IsObject()) return out;
   for (const auto& attribute : attributes->GetObject())
     if (attribute.value.IsString())
-      add_tag(out, text_of(attribute.name), text_of(attribute.value));  // what is too many is cut
+      add_tag(out, text_of(attribute.name), text_of(attribute.value));  // drops surplus ones
   return out;
 }
 
@@ -62,7 +62,7 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
   const auto nodes = parse_answer(answers[1].body);
   if (!nodes || !nodes->IsObject())
     return std::unexpected("the answer to /_nodes/_local is not a JSON object");
-  // Every node takes every request and asks the others itself, also one that holds no data.
+  // Every node accepts every request and forwards it, also a node without data.
   Description out{.role = Role::router, .tags = tags_of(*nodes)};
   if (const auto complaint = complaint_about(*health); !complaint.empty()) {
     out.role = Role::other;

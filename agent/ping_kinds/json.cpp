@@ -9,7 +9,7 @@
 namespace karmad {
 namespace {
 
-constexpr unsigned kMaxDepth = 32;  // Solr's cluster state, the deepest we ask for, needs nine
+constexpr unsigned kMaxDepth = 32;  // Solr's cluster state, the deepest one, needs nine
 
 constexpr unsigned kParse = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag |
                             rapidjson::kParseValidateEncodingFlag;
@@ -17,7 +17,7 @@ constexpr unsigned kParse = rapidjson::kParseIterativeFlag | rapidjson::kParseFu
 using rapidjson::Document;
 using rapidjson::SizeType;
 
-/// Hands every token on to the document, until they nest too deeply.
+/// Forwards every token to the document, up to the allowed depth.
 class Bounded {
  public:
   explicit Bounded(Document& to) : to_(to) {}
@@ -60,7 +60,7 @@ std::optional<Document> parse_answer(std::string_view json) {
     rapidjson::MemoryStream stream(json.data(), json.size());
     rapidjson::Reader reader;
     whole = !reader.Parse<kParse>(stream, bounded).IsError() &&
-            stream.Tell() == json.size();  // the parser takes a zero byte for the end
+            stream.Tell() == json.size();  // the parser takes a zero byte as the end
     return whole;
   };
   out.Populate(read);

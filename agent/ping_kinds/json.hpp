@@ -10,20 +10,20 @@
 
 namespace karmad {
 
-/// Reads what a mirror answered a ping with; nothing when it is not JSON, not UTF-8 or nested
-/// deeper than any engine nests.
+/// Parses the answer to a ping; nothing if it is not JSON, not UTF-8, or nested deeper than the
+/// answers of any engine.
 std::optional<rapidjson::Document> parse_answer(std::string_view json);
 
-/// The member of that name; nullptr when there is none, when it is null, or `of` is no object.
+/// The member of that name; nullptr if it is missing or null, or if `of` is not an object.
 const rapidjson::Value* member(const rapidjson::Value& of, std::string_view name);
 
-/// The member's text; empty when it is missing or no string.
+/// The text of that member; empty if it is missing or not a string.
 std::string_view text_member(const rapidjson::Value& of, std::string_view name);
 
-/// Most labels a mirror may have; more are a mistake, and would be walked at every pick.
+/// Most tags of a mirror: every pick walks them, and more are a mistake.
 inline constexpr std::size_t kMaxTags = 64;
 
-/// Adds a label; of two with one name the first stays. False when there are too many.
+/// Adds a tag; if the name exists, the first one stays. False: too many.
 bool add_tag(Tags& tags, std::string_view name, std::string_view value);
 
 }  // namespace karmad

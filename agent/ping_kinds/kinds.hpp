@@ -6,7 +6,7 @@
 
 namespace karmad {
 
-// Each kind is a file of this folder. A further one is declared and listed here.
+// Each kind is a file of this folder. A new kind is declared and listed here.
 PingKind http_ping();
 PingKind native_ping();
 PingKind manticore_ping();
@@ -18,7 +18,7 @@ PingKind solr_ping();
 inline constexpr std::array kPingKinds{http_ping,          native_ping,     manticore_ping,
                                        elasticsearch_ping, opensearch_ping, solr_ping};
 
-/// Describes an answer that has a status without a meaning of its own.
+/// The message for a status without a special meaning.
 std::string answered_with(int status);
 inline bool is_success(int status) {
   return status / 100 == 2;

@@ -38,7 +38,7 @@ std::expected<Counters, std::string> read_counters(const Value& answer) {
   return out;
 }
 
-/// What one replication cluster says of this node.
+/// The state of this node in one replication cluster.
 struct Cluster {
   std::string_view name;
   std::string_view status;
@@ -74,7 +74,7 @@ std::vector<Cluster> clusters_of(const Counters& counters) {
   return out;
 }
 
-/// Why the node should not be searched; empty when it may. A donor still serves.
+/// Why the node should not be searched; else empty. A donor still serves.
 std::string complaint_of(const Cluster& cluster) {
   if (!cluster.status.empty() && cluster.status != "primary")
     return fmt::format("cluster {} is {}", cluster.name, cluster.status);
@@ -107,7 +107,7 @@ std::expected<Description, std::string> describe(std::span<const PingAnswer> ans
   const auto counters = read_counters(*json);
   if (!counters) return std::unexpected(counters.error());
   const auto clusters = clusters_of(*counters);
-  // All members of a cluster take reads and writes alike; so does a server without a cluster.
+  // All members of a cluster accept reads and writes equally; so does a server without a cluster.
   Description out{.role = Role::router};
   for (const auto& cluster : clusters) {
     auto complaint = complaint_of(cluster);

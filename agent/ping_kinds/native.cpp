@@ -13,8 +13,7 @@ namespace {
 
 using rapidjson::Value;
 
-/// Reads members one by one; the first that is not what it should be is remembered, what follows
-/// it is read all the same.
+/// Reads members one by one; stores the first error and reads the others anyway.
 class Members {
  public:
   explicit Members(const Value& of) : of_(of) {}
@@ -71,7 +70,7 @@ class Members {
     return std::nullopt;
   }
 
-  /// A string as it is; a number with so many digits that order of text is order of numbers.
+  /// A string unchanged; a number padded with zeros, so that texts have the order of the numbers.
   std::optional<std::string> text_or_counter(std::string_view name) {
     const auto* found = find(name);
     if (found == nullptr) return std::nullopt;
@@ -117,7 +116,7 @@ bool serves(Role role) {
          role == Role::router;
 }
 
-/// Role, and why it is not that role's work that is to be had.
+/// The role, and the reason if the mirror does not serve although its role would.
 void read_role(Members& members, Description& out) {
   out.role = members.role("role");
   const bool hidden = members.flag("hidden", false);

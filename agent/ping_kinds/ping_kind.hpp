@@ -14,29 +14,29 @@ namespace karmad {
 struct PingRequest {
   std::string method = "GET";
   std::string target;
-  std::string content_type;  ///< with a body
+  std::string content_type;  ///< if there is a body
   std::string body;
 };
 
-/// What one of a ping's requests was answered with.
+/// The answer to one request of a ping.
 struct PingAnswer {
   int status = 0;
   std::string_view body;
 };
 
-/// How an engine is asked how it is, and what its answers mean. Pure; one object per name.
+/// How an engine is pinged and how its answers are read. Pure functions; one object per name.
 struct PingKind {
   std::string_view name;
-  /// The requests of one ping, sent one after the other on one connection; the round trip is that
-  /// of the first. `path`: the setting `ping_path`, empty when it is not set. `table`: the mirror's
-  /// own name of the table (Solr's core or collection).
+  /// The requests of one ping, sent one after the other on one connection; the round trip is the
+  /// first one's. `path`: the setting `ping_path`, or empty. `table`: the mirror's name of the
+  /// table (Solr's core or collection).
   std::vector<PingRequest> (*requests)(std::string_view path, std::string_view table);
-  /// What all answers together mean, or why they mean nothing. `me`: the address we use, host:port.
+  /// Reads all answers together, or says why they are invalid. `me`: host:port as configured.
   std::expected<Description, std::string> (*describe)(std::span<const PingAnswer> answers,
                                                       std::string_view me, std::string_view table);
-  bool describes = true;     ///< says more than that the mirror is alive
-  bool about_table = false;  ///< its requests name the table
-  bool tells_roles = false;  ///< knows primaries from replicas; else all who serve are alike
+  bool describes = true;     ///< reports more than that the mirror is alive
+  bool about_table = false;  ///< its requests contain the table's name
+  bool tells_roles = false;  ///< reports primaries and replicas; else all serving mirrors are equal
 };
 
 }  // namespace karmad

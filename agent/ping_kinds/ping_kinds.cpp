@@ -25,7 +25,7 @@ std::vector<PingRequest> ask_http(std::string_view path, std::string_view) {
   return {{.target = path.empty() ? "/" : std::string(path)}};
 }
 
-/// Any success: alive, and like all others.
+/// Any success: the mirror is alive, and equal to all others.
 std::expected<Description, std::string> describe_http(std::span<const PingAnswer> answers,
                                                       std::string_view, std::string_view) {
   if (answers.empty()) return std::unexpected("did not answer the ping");

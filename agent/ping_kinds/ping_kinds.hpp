@@ -7,8 +7,8 @@
 
 namespace karmad {
 
-/// `http`, `native`, `manticore`, `elasticsearch`, `opensearch`, `solr`; nullptr for another name.
-/// (`none`, no pings at all, is not a kind of ping.)
+/// `http`, `native`, `manticore`, `elasticsearch`, `opensearch`, `solr`; nullptr for other names,
+/// also for `none` (no pings).
 const PingKind* ping_kind(std::string_view name);
 std::span<const std::string_view> ping_kind_names();  ///< `none` included
 

@@ -10,7 +10,7 @@ namespace {
 
 using rapidjson::Value;
 
-constexpr int kNotSolrCloud = 400;  // what the collections API answers on a server of its own
+constexpr int kNotSolrCloud = 400;  // the collections API's answer on a server without SolrCloud
 
 std::string escaped(std::string_view text) {
   constexpr std::string_view kPlain =
@@ -33,8 +33,8 @@ std::vector<PingRequest> ask(std::string_view path, std::string_view table) {
       {.target = fmt::format("{}/admin/collections?action=CLUSTERSTATUS&wt=json", path)}};
 }
 
-/// The table's core; nullptr when the server has none of that name (an empty object), as when the
-/// table is a collection.
+/// The table's core; nullptr if the server has none of that name (an empty object), for example
+/// because the table is a collection.
 const Value* core_of(const Value& cores, std::string_view table) {
   const auto* status = member(cores, "status");
   const auto* core = status == nullptr ? nullptr : member(*status, table);
@@ -56,8 +56,8 @@ struct Replica {
   bool leader = false;
 };
 
-/// Whether that replica lives at the address we use: by its node's name, "host:port_solr", or by
-/// its URL, "http://host:port/solr".
+/// Whether the replica is at the configured address: by its node's name, "host:port_solr", or its
+/// URL, "http://host:port/solr".
 bool lives_at(const Value& replica, std::string_view me) {
   auto follows = [&](std::string_view text, char next) {
     return text.starts_with(me) && (text.size() == me.size() || text[me.size()] == next);
@@ -74,7 +74,7 @@ bool is_leader(const Value& replica) {
   return leader->IsTrue() || (leader->IsString() && text_of(*leader) == "true");
 }
 
-/// Calls `heard(whether the collection is called `table`, shard's name, replica)` for each.
+/// Calls `heard(is the collection called table, shard's name, replica)` for each replica.
 template <class Heard>
 void for_each_replica(const Value& collections, std::string_view table, Heard heard) {
   for (const auto& collection : collections.GetObject()) {
@@ -90,16 +90,16 @@ void for_each_replica(const Value& collections, std::string_view table, Heard he
   }
 }
 
-/// The less useful of two replicas on one node: one that is not active, then one that only follows.
+/// Whether the first replica is less useful: not active, or else not the leader.
 bool worse(const Replica& one, const Replica& other) {
   const bool active = one.state == "active";
   if (active != (other.state == "active")) return !active;
   return !one.leader && other.leader;
 }
 
-/// The replica at this address in the collection, or of the core, called `table`. When a node has
-/// several of them the worst speaks for it. When the cluster knows the node by another address than
-/// we do, a core of that name still tells, if only one node has one.
+/// The replica at this address in the collection, or of the core, called `table`. If a node has
+/// several, the worst counts. If the cluster knows the node by another address, a core of that name
+/// is used, provided that only one node has one.
 std::optional<Replica> replica_at(const Value& collections, std::string_view me,
                                   std::string_view table) {
   std::optional<Replica> here;
@@ -127,14 +127,14 @@ Description describe_replica(const Replica& replica, std::optional<std::uint64_t
         fmt::format("the replica is {}", replica.state.empty() ? "without a state" : replica.state);
   }
   add_tag(out.tags, "shard", replica.shard);
-  // Before Solr 7 there was one type, and it was not named.
+  // Before Solr 7 there was only one type, without a name.
   const auto type = replica.type.empty() ? std::string_view("NRT") : replica.type;
   std::string lower(type);
   for (auto& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   add_tag(out.tags, "type", lower);
-  // The version counts the changes of one index. TLOG and PULL replicas copy their leader's index
-  // and its version; an NRT one writes its own, whose number says nothing beside the leader's.
+  // The version counts changes of one index. TLOG and PULL replicas copy their leader's index with
+  // its version; an NRT replica writes its own, which cannot be compared with the leader's.
   if (replica.leader || lower != "nrt") out.generation = generation;
   return out;
 }

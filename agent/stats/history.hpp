@@ -15,22 +15,22 @@
 
 namespace karmad {
 
-/// How many blocks are kept for inspection (HA-011).
+/// Number of stored blocks (HA-011).
 inline constexpr unsigned kStoredPeriods = 15;
 
-/// One thing that happened with an agent: an attempt ended, or a ping.
+/// The end of an attempt at an agent, or of a ping.
 struct Event {
   Counter counter = Counter::none;
   bool ping = false;              ///< counted as success or error, never as latency (X-7, HA-025)
-  Micros took{};                  ///< from sending to the end of the reply
-  std::optional<Micros> connect;  ///< how long connecting took, if it was done and succeeded
+  Micros took{};                  ///< from sending the request to the end of the reply
+  std::optional<Micros> connect;  ///< duration of connecting, if it succeeded
 };
 
-/// Sums of what happened.
+/// Sums over events.
 struct Totals {
   std::array<std::uint64_t, kCounters> counts{};  ///< by Counter, pings included
-  std::uint64_t queries = 0;                      ///< those that succeeded, without pings
-  Micros query_time{};                            ///< of these queries together
+  std::uint64_t queries = 0;                      ///< succeeded queries, without pings
+  Micros query_time{};                            ///< sum of their times
   std::uint64_t connects = 0;
   Micros connect_time{};
   Micros connect_max{};
@@ -39,15 +39,15 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
-/// Mean time of the succeeded queries, without pings; empty when there were none.
+/// Mean time of the succeeded queries, without pings; empty if there are none.
 std::optional<Micros> mean_query_time(const Totals& totals);
 std::optional<Micros> mean_connect_time(const Totals& totals);
 
-/// What Totals are over: the last periods, or all the time.
+/// The time that Totals cover: the last periods, or the life of the process.
 enum class Over : std::uint8_t { periods, life };
 void write(StatsWriter& out, const Totals& totals, Over over);
 
-/// What `noerrors` judges by: the first seven counters are critical (HA-023).
+/// The input of `noerrors`: the first seven counters are critical (HA-023).
 struct ErrorSums {
   std::uint64_t successes = 0;
   std::uint64_t warnings = 0;
@@ -64,7 +64,7 @@ struct Quantiles {
 };
 void write(StatsWriter& out, const Quantiles& quantiles);
 
-/// What Totals is read from: the same sums, of one worker.
+/// The same sums as Totals, written by one worker.
 class OwnedTotals {
  public:
   void add(const Event& event) noexcept;  ///< owner only
@@ -80,13 +80,13 @@ class OwnedTotals {
   SingleWriter<std::int64_t> connect_max_;
 };
 
-/// Sums since the start without any history: what is kept per table, shard and mirror. 128 bytes
-/// per worker. Threads as in History.
+/// Sums since the start, without history: one per table, shard and mirror. 128 bytes per worker.
+/// Threads as in History.
 class Tally {
  public:
   explicit Tally(unsigned workers) : cells_(workers) {}
   void add(unsigned worker, const Event& event) noexcept { cells_[worker].totals.add(event); }
-  /// An attempt begins.
+  /// Counts the start of an attempt.
   void attempted(unsigned worker) noexcept { cells_[worker].attempts.add(1); }
   Totals totals() const;
   std::uint64_t attempts() const;
@@ -99,22 +99,22 @@ class Tally {
   std::vector<Cell> cells_;
 };
 
-/// What an agent did in the last periods, and since the start. Every worker writes to its own cell
-/// (about 5 KiB, on its own cache lines); a reader adds the cells up. Nothing here waits.
+/// Sums for an agent over the last periods and since the start. Every worker writes its own cell
+/// (about 5 KiB, on its own cache lines); a reader adds the cells. No function waits.
 class History {
  public:
   /// `period` must be positive.
   History(unsigned workers, Micros period) : period_(period), cells_(workers) {}
 
-  /// Called by the worker of that index only. A few nanoseconds, allocates nothing; the first call
-  /// in a block also wipes what was there 15 periods ago.
+  /// Called only by the worker with that index. A few nanoseconds, allocates nothing; the first
+  /// call in a block also clears the block that was 15 periods ago.
   void add(unsigned worker, TimePoint now, const Event& event) noexcept;
 
-  /// Any thread. The current block and those before it, `periods` in all and one more as long as
-  /// the current one is younger than half a period (HA-010), at most the stored ones.
+  /// Any thread. Sums over the current block and those before it, `periods` in all. One more is
+  /// added while the current one is younger than half a period (HA-010). At most the stored ones.
   Totals over(unsigned periods, TimePoint now) const;
 
-  /// Any thread. Latencies of succeeded queries in the window of one period.
+  /// Any thread. Latencies of succeeded queries, over the same window with one period.
   Quantiles quantiles(TimePoint now) const;
 
   /// Any thread.
@@ -128,10 +128,10 @@ class History {
     void clear() noexcept;
   };
   struct alignas(64) Cell {
-    BlockOfNow block_of_now;  // its owner's
+    BlockOfNow block_of_now;  // written by its worker only
     OwnedTotals since_start;
     PeriodRing<OwnedTotals, kStoredPeriods> blocks;
-    PeriodRing<Latencies, 2> latencies;  // what the window of one period can ask for
+    PeriodRing<Latencies, 2> latencies;  // enough for a window of one period
   };
 
   Micros period_;

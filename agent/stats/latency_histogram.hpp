@@ -11,9 +11,9 @@
 
 namespace karmad {
 
-/// Latencies fall into buckets whose width grows with the value: 16 per doubling, so that a
-/// bucket's middle is at most 1/32 (3.2 %) away from what was measured. Below 16 us buckets are
-/// exact; everything from 2^27 us (134 s) on shares the last one.
+/// Latencies are counted in buckets whose width grows with the value: 16 per doubling, so a
+/// bucket's middle differs at most 1/32 (3.2 %) from the measured value. Below 16 us buckets are
+/// exact; the last bucket has everything from 2^27 us (134 s) on.
 inline constexpr std::size_t kLatencyBuckets = 384;
 
 constexpr std::size_t latency_bucket(Micros took) noexcept {
@@ -24,7 +24,7 @@ constexpr std::size_t latency_bucket(Micros took) noexcept {
   return bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1;
 }
 
-/// The middle of a bucket.
+/// The middle of the bucket's range.
 constexpr Micros latency_of_bucket(std::size_t bucket) noexcept {
   if (bucket < 16) return Micros{bucket};
   const auto doubling = bucket / 16 - 1;
@@ -32,8 +32,8 @@ constexpr Micros latency_of_bucket(std::size_t bucket) noexcept {
   return Micros{lower + ((std::size_t{1} << doubling) - 1) / 2};
 }
 
-/// The smallest latency that at least the share `q` in (0, 1] of the counted ones does not exceed,
-/// within a bucket's width; empty when nothing was counted. `counts` are per bucket.
+/// The lowest latency that at least the share `q` in (0, 1] of the counted ones does not exceed,
+/// within a bucket's width; empty if nothing was counted. `counts` has one number per bucket.
 std::optional<Micros> quantile(std::span<const std::uint64_t, kLatencyBuckets> counts, double q);
 
 }  // namespace karmad

@@ -13,7 +13,7 @@
 
 namespace karmad {
 
-/// How long the recent answers of a mirror set took, whichever mirror gave them.
+/// Latencies of the recent answers of a mirror set, over all its mirrors.
 struct RecentLatency {
   std::uint64_t samples = 0;
   std::optional<Micros> p95;  ///< empty without samples
@@ -21,17 +21,17 @@ struct RecentLatency {
   bool operator==(const RecentLatency&) const = default;
 };
 
-/// What a set's own quantiles are made of (CO-080): the last 30 to 60 s, long enough for a hundred
-/// answers of a small set, short enough to follow when all its mirrors become slower. 3 KiB per
-/// worker, on its own cache lines.
+/// Recent latencies of a set (CO-080), over the last 30 to 60 s: long enough for a hundred answers
+/// of a small set, short enough to follow when all its mirrors get slower. 3 KiB per worker, on its
+/// own cache lines.
 class LatencyQuantiles {
  public:
   explicit LatencyQuantiles(unsigned workers) : cells_(workers) {}
 
-  /// Called by the worker of that index only; a few nanoseconds, allocates nothing.
+  /// Called only by the worker with that index; a few nanoseconds, allocates nothing.
   void add(unsigned worker, TimePoint now, Micros took) noexcept;
 
-  /// Any thread. Over the current block and the one before it.
+  /// Any thread. Sums over the current block and the one before it.
   RecentLatency over_recent(TimePoint now) const;
 
  private:
@@ -41,15 +41,15 @@ class LatencyQuantiles {
     void clear() noexcept;
   };
   struct alignas(64) Cell {
-    BlockOfNow block_of_now;  // its owner's
+    BlockOfNow block_of_now;  // written by its worker only
     PeriodRing<Counts, 2> blocks;
   };
 
   std::vector<Cell> cells_;
 };
 
-/// The last result of LatencyQuantiles, for readers on any thread. They may see numbers of two
-/// neighbouring results together, which does no harm.
+/// The last result of LatencyQuantiles, for readers on any thread. A reader may get numbers of two
+/// consecutive results, which is harmless.
 class PublishedLatency {
  public:
   void set(const RecentLatency& recent) noexcept;

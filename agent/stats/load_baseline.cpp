@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Micros kMemory = 60s;  // a burst of seconds stands out, the ramp of a morning does not
+constexpr Micros kMemory = 60s;  // a burst of seconds exceeds it, slow daily growth does not
 constexpr Micros kSettled = 10s;
 
 }  // namespace

@@ -8,22 +8,22 @@
 
 namespace karmad {
 
-/// How busy a mirror set is, and how busy it usually is, in attempts in flight per mirror.
+/// The current and the usual load of a mirror set, in attempts in flight per mirror.
 struct SetLoad {
-  std::uint32_t median = 0;     ///< of the median mirror
-  std::optional<double> usual;  ///< slow average of that; empty before it means anything
+  std::uint32_t median = 0;     ///< of the mirror with the median load
+  std::optional<double> usual;  ///< slow average of `median`; empty until it has enough samples
 };
 
-/// What the median mirror works on, of an even number the lower one; 0 without mirrors. Reorders
-/// what it is given. One mirror that stalls, or stands idle, does not show in it.
+/// The median of the mirrors' loads, of an even number the lower one; 0 without mirrors. Reorders
+/// its argument. A single mirror that stalls or is idle does not change the median.
 std::uint32_t median_in_flight(std::span<std::uint32_t> in_flight);
 
-/// The average of a load over about the last minute, whatever the intervals between the looks at
-/// it; younger than a minute: over its life. A value without a thread or a clock of its own.
+/// The average of a load over about the last minute, for any sampling intervals; before that, over
+/// its life. A value without a clock, for one thread.
 class LoadBaseline {
  public:
   void add(TimePoint now, double load);
-  /// Empty in the first ten seconds.
+  /// Empty in the first ten seconds after the first sample.
   std::optional<double> average() const;
 
  private:

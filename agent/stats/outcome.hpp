@@ -10,7 +10,7 @@
 
 namespace karmad {
 
-/// The nine counters of an agent's history, in the order SHOW AGENT STATUS prints them (HA-024).
+/// The nine counters of an agent's history, in the order of SHOW AGENT STATUS (HA-024).
 enum class Counter : std::uint8_t {
   query_timeouts,
   connect_timeouts,
@@ -21,7 +21,7 @@ enum class Counter : std::uint8_t {
   unexpected_closings,
   warnings,
   succeeded_queries,
-  none,  ///< leaves no trace
+  none,  ///< not counted
 };
 inline constexpr std::size_t kCounters = 9;
 
@@ -46,26 +46,26 @@ inline constexpr std::array<CounterStat, kCounters> kCounterStats{{
 }};
 static_assert(stands_in_order(kCounterStats, &CounterStat::counter));
 
-/// What happened to one attempt (or ping).
+/// How one attempt or ping ended.
 enum class Outcome : std::uint8_t {
   answered,
   answered_with_warning,
-  client_mistake,  ///< the agent refused the request, as any other agent would
-  agent_error,     ///< 5xx or 429, or an error body that blames no client
+  client_mistake,  ///< the agent refused the request; other agents would too
+  agent_error,     ///< 5xx or 429, or an error body that does not blame the client
   wrong_reply,     ///< not HTTP, not the dialect, too large
   connect_failed,  ///< refused, unreachable, name not resolved
   connect_timeout,
   broken,        ///< the connection failed while sending or receiving
   closed_early,  ///< the agent closed before the reply was complete
   query_timeout,
-  cancelled,    ///< client left, deadline of the whole query, shutdown
-  own_trouble,  ///< not the agent's: no descriptors, a kept connection gone under an update
+  cancelled,    ///< client left, deadline of the whole query, or shutdown
+  own_trouble,  ///< not the agent's: no descriptors, or a kept connection closed before an update
   unreachable,  ///< ended because pings found that the agent cannot be reached
 };
 
-/// What an outcome leads to: retry, errors in a row, latency sample, counter (HA-022 … HA-025).
+/// The effect of an outcome: retry, errors in a row, latency sample, counter (HA-022 … HA-025).
 struct Consequence {
-  bool retry;    ///< the ordinary rule: on another mirror, at once (BP-060)
+  bool retry;    ///< ordinary retry: at once, on another mirror (BP-060)
   bool error;    ///< adds to errors in a row
   bool success;  ///< resets errors in a row
   bool slow;     ///< enters the latency mean as a failure
@@ -115,7 +115,7 @@ constexpr Consequence consequence(Outcome outcome) {
   return kOutcomes[static_cast<std::size_t>(outcome)].consequence;
 }
 
-/// Whether the agent sent a reply, whatever it says: it can be reached.
+/// Whether the agent sent a reply of any content: it can be reached.
 constexpr bool is_reply(Outcome outcome) {
   return outcome <= Outcome::wrong_reply;
 }

@@ -10,24 +10,24 @@
 
 namespace karmad {
 
-/// How long queries took at one mirror of one set, per block: what its karma is computed from
-/// (HA-005, HA-027). Searches only, never pings; a failure is entered by the caller with the time
-/// it is to count for. One cell per worker, on its own cache lines.
+/// Latencies of queries at one mirror of one set, per block: the input of its karma (HA-005,
+/// HA-027). Searches only, no pings; for a failure the caller passes the time that it counts as.
+/// One cell per worker, on its own cache lines.
 class PeriodLatency {
  public:
   /// `period` must be positive.
   PeriodLatency(unsigned workers, Micros period) : period_(period), cells_(workers) {}
 
-  /// Called by the worker of that index only; a few nanoseconds, allocates nothing.
+  /// Called only by the worker with that index; a few nanoseconds, allocates nothing.
   void add(unsigned worker, TimePoint now, Micros took) noexcept;
 
   BlockNumber block_of(TimePoint now) const noexcept { return karmad::block_of(now, period_); }
 
-  /// Any thread. Exact for a block that is over, as long as it is one of the two before the
-  /// current one; empty when nothing was measured in it.
+  /// Any thread. Exact for the two blocks before the current one; empty for other blocks and for
+  /// blocks without samples.
   std::optional<Micros> mean_of_closed_block(BlockNumber number) const;
 
-  /// Any thread. Over the current block and the one before it.
+  /// Any thread. Mean over the current block and the one before it.
   std::optional<Micros> running_mean(TimePoint now) const;
 
  private:
@@ -37,8 +37,8 @@ class PeriodLatency {
     void clear() noexcept;
   };
   struct alignas(64) Cell {
-    BlockOfNow block_of_now;     // its owner's
-    PeriodRing<Sums, 3> blocks;  // the one being filled, the closed one, one for a late reader
+    BlockOfNow block_of_now;     // written by its worker only
+    PeriodRing<Sums, 3> blocks;  // current, closed, and one more for late readers
   };
 
   std::optional<Micros> mean(BlockNumber first, BlockNumber last) const;

@@ -10,24 +10,24 @@
 
 namespace karmad {
 
-/// Blocks of `ha_period_karma` are numbered from the clock's epoch, so that all workers agree.
+/// Blocks of `ha_period_karma` are numbered from the clock's epoch, so all workers use the same.
 using BlockNumber = std::int64_t;
 
-/// The block `now` lies in. `period` must be positive.
+/// The block that contains `now`. `period` must be positive.
 constexpr BlockNumber block_of(TimePoint now, Micros period) noexcept {
   const auto since = now.time_since_epoch().count();
   const auto number = since / period.count();
   return since % period.count() < 0 ? number - 1 : number;
 }
 
-/// Whether the block `now` lies in is younger than half a period: as long as it is, the block
-/// before it still counts (HA-010).
+/// Whether the current block is younger than half a period: then the block before it is counted as
+/// well (HA-010).
 constexpr bool is_young(TimePoint now, Micros period) noexcept {
   const auto age = now.time_since_epoch() - block_of(now, period) * period;
   return 2 * age < period;
 }
 
-/// `block_of` for one thread that asks often: divides once per block.
+/// Caches the result of `block_of` for one thread: divides once per block.
 class BlockOfNow {
  public:
   BlockNumber at(TimePoint now, Micros period) noexcept {
@@ -44,13 +44,13 @@ class BlockOfNow {
   Micros begin_{};
 };
 
-/// The last `kSlots` blocks of one worker. A slot is wiped by its owner when a new block first
-/// needs it. A reader that meets the wiping may miss part of the block being wiped, nothing else.
-/// `Block` has `clear()` and consists of `SingleWriter` numbers.
+/// The last `kSlots` blocks of one worker. The owner clears a slot when a new block first needs it.
+/// A reader at that moment may miss a part of the old block, nothing else. `Block` has `clear()`
+/// and consists of `SingleWriter` numbers.
 template <class Block, std::size_t kSlots>
 class PeriodRing {
  public:
-  /// Owner only. The block to add to, or nullptr when it is so old that its slot is in use again.
+  /// Owner only. The block to add to; nullptr if it is too old and its slot is reused.
   Block* claim(BlockNumber number) noexcept {
     Slot& slot = slots_[index(number)];
     const auto held = slot.number.load(std::memory_order_relaxed);
@@ -62,7 +62,7 @@ class PeriodRing {
     return &slot.block;
   }
 
-  /// Any thread. The block, or nullptr when nothing was added to it or it is gone.
+  /// Any thread. The block; nullptr if it is empty or its slot is reused.
   const Block* find(BlockNumber number) const noexcept {
     const Slot& slot = slots_[index(number)];
     return slot.number.load(std::memory_order_acquire) == number ? &slot.block : nullptr;

@@ -4,8 +4,8 @@
 
 namespace karmad {
 
-/// A number that one thread changes and any thread may read. Its owner pays a plain load and store,
-/// never a locked instruction; readers see a value that was there, in no order with other numbers.
+/// A number that one thread writes and any thread reads. A write is a plain load and store, without
+/// a locked instruction. Readers see some written value, unordered with other numbers.
 template <class T>
 class SingleWriter {
  public:

@@ -5,7 +5,7 @@
 namespace karmad {
 
 void StatsRecorder::put(const Stat& stat, const StatValue& value, std::span<const Label> labels) {
-  if (stats_.empty()) stats_.reserve(512);  // of a process there are about 400
+  if (stats_.empty()) stats_.reserve(512);  // a process has about 400
   auto& recorded = stats_.emplace_back(RecordedStat{stat, value});
   assert(labels.size() <= recorded.labels.size());
   std::ranges::copy(labels, recorded.labels.begin());

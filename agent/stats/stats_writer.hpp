@@ -17,16 +17,16 @@
 
 namespace karmad {
 
-/// A counter only grows as long as the process lives; a gauge says what is so now.
+/// A counter only grows while the process lives; a gauge is a current value.
 enum class StatKind : std::uint8_t { counter, gauge };
 
-/// What rows and documents show a number in. Metrics show every time in seconds.
+/// The unit of a number in rows and documents. Metrics show all times in seconds.
 enum class Unit : std::uint8_t { count, bytes, microseconds, milliseconds, seconds, share, flag };
 
-/// As a key: the number is not shown there.
+/// As a key: the number is omitted there.
 inline constexpr std::string_view kHidden = "-";
 
-/// What is known of a number beside its value. The texts live as long as the program.
+/// The description of a number. The texts live as long as the program.
 struct Stat {
   std::string_view name;  ///< `[a-z_]+`; metrics add the unit and `_total`
   std::string_view help;
@@ -34,8 +34,8 @@ struct Stat {
   Unit unit = Unit::count;
   std::string_view row{};           ///< its key in SQL rows; empty: `name`
   std::string_view member{};        ///< its key in JSON documents; empty: `name`
-  std::uint8_t decimals = 3;        ///< of a time in rows
-  bool zero_if_unmeasured = false;  ///< in rows, which otherwise say `n/a`
+  std::uint8_t decimals = 3;        ///< of a time, in rows
+  bool zero_if_unmeasured = false;  ///< rows show 0 instead of `n/a` if not measured
 
   constexpr std::string_view row_key() const { return row.empty() ? name : row; }
   constexpr std::string_view member_key() const { return member.empty() ? name : member; }
@@ -44,7 +44,7 @@ struct Stat {
 /// The value of a limit that does not exist.
 struct Unlimited {};
 
-/// The value of a number, with its type; never a text. Empty: not measured.
+/// The value of a number with its type; never a text. Empty: not measured.
 class StatValue {
  public:
   using Any =
@@ -55,7 +55,7 @@ class StatValue {
   requires(!std::same_as<T, bool>) StatValue(T value) : any_(std::uint64_t{value}) {}
   template <std::signed_integral T>
   StatValue(T value) : any_(std::int64_t{value}) {}
-  template <std::same_as<bool> T>  // and no pointer, which would be a text
+  template <std::same_as<bool> T>  // no pointers, which would be texts
   StatValue(T value) : any_(value) {}
   StatValue(double value) : any_(value) {}
   StatValue(Micros value) : any_(value) {}
@@ -64,7 +64,7 @@ class StatValue {
   StatValue(const std::optional<T>& value) {
     if (value) *this = StatValue(*value);
   }
-  /// A limit; none: unlimited.
+  /// A limit; an empty value means unlimited.
   template <class T>
   static StatValue limit(const std::optional<T>& value) {
     return value ? StatValue(*value) : StatValue(Unlimited{});
@@ -76,15 +76,15 @@ class StatValue {
   Any any_;
 };
 
-/// Tells numbers of the same name apart. The texts are not copied.
+/// Distinguishes numbers of the same name. The texts are not copied.
 struct Label {
   std::string_view name;
   std::string_view value;
 };
 
-/// Takes numbers one by one. Beside each type that counts stands a function
-/// `write(StatsWriter&, const Type&)` that adds all its numbers; rows, documents and metrics are
-/// three writers. Adding allocates nothing here. For one thread.
+/// Receives numbers one by one. Each counting type has a function `write(StatsWriter&, const
+/// Type&)` that adds all its numbers; rows, documents and metrics are three writers. Adding
+/// allocates nothing here. One thread.
 class StatsWriter {
  public:
   void add(const Stat& stat, const StatValue& value, std::initializer_list<Label> more = {}) {
@@ -94,7 +94,7 @@ class StatsWriter {
     depth_ = depth;
   }
 
-  /// Everything that `body` adds gets this label, too.
+  /// Adds this label to everything that `body` adds.
   template <class Body>
   void labelled(Label label, Body body) {
     push(label);
@@ -118,14 +118,14 @@ class StatsWriter {
   std::size_t depth_ = 0;
 };
 
-/// A number that was written, to be written again later.
+/// A number that was added, kept to be written later.
 struct RecordedStat {
   Stat stat;
   StatValue value;
   std::array<Label, 2> labels{};
 };
 
-/// Keeps what is written to it, with at most two labels each.
+/// Keeps the numbers that are added to it, with at most two labels each.
 class StatsRecorder final : public StatsWriter {
  public:
   std::vector<RecordedStat> take() { return std::move(stats_); }

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a worker that has work for its connections keeps them from one that waits.
+/// How long a busy worker may keep its connections from a waiting worker.
 constexpr Micros kTurn = 10ms;
 
 }  // namespace
@@ -25,13 +25,13 @@ void ConnectionLimits::change(ConnectionBounds bounds) {
   call_first();
 }
 
-/// What of a bound each worker has for itself.
+/// The part of a bound that is reserved for each worker.
 unsigned ConnectionLimits::part_of(unsigned bound) const {
   return bound / (2 * static_cast<unsigned>(shares_.size()));
 }
 
-/// Whether the worker may have one more: of its own part, or else, where it may ask for that, of
-/// what is left when every other worker's part is set aside.
+/// Whether the worker may have one more: from its own part, or, if `shared`, from what is left
+/// without the other workers' parts.
 bool ConnectionLimits::has_room(unsigned Share::*what, unsigned bound, const Member& who,
                                 bool shared) const {
   const auto part = part_of(bound);
@@ -64,7 +64,7 @@ void ConnectionLimits::take_off(const Member& who) {
   call_first();
 }
 
-/// Tells the first of the line when it is its turn, and says whether it lacks a connection.
+/// Calls the first worker in the queue if it is its turn, and notes whether it lacks a connection.
 void ConnectionLimits::call_first() {
   const bool waits = !line_.empty();
   short_of_connections_.store(waits && lacks_connection(*line_.front().who),
@@ -73,7 +73,7 @@ void ConnectionLimits::call_first() {
     line_.front().who->post([](Member& first) { first.may_open(); });
 }
 
-/// Has each of the others close an idle connection, if it has more than its part.
+/// Asks all other workers with more than their part to close an idle connection.
 void ConnectionLimits::ask_for_room(const Member& who) {
   for (auto* other : members_)
     if (other != &who && shares_[other->loop_.index].connections > part_of(bounds_.connections))
@@ -93,7 +93,7 @@ ConnectionLimits::Member::~Member() {
   of_.take_off(*this);
 }
 
-/// `job` may find that the member is gone: both happen on its worker.
+/// The job is dropped if the member was destroyed; both happen on its worker.
 template <class Job>
 void ConnectionLimits::Member::post(Job job) {
   loop_.post([self = std::weak_ptr(self_), job = std::move(job)] {

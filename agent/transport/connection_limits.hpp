@@ -14,39 +14,38 @@ namespace karmad {
 
 class Loop;
 
-/// Why there is no connection.
+/// The reason why no connection was opened.
 struct NoConnection {
   Outcome outcome = Outcome::connect_failed;
   std::string why;
-  bool name_refused = false;  ///< the name leads nowhere
+  bool name_refused = false;  ///< the name does not resolve
 };
 
-/// The most connections to one agent, of all workers together (SD-025, X-17).
+/// Limits of connections to one agent, for all workers together (SD-025, X-17).
 struct ConnectionBounds {
-  unsigned connections = 0;  ///< `agent_max_connections`; 0: any number
-  unsigned connecting = 0;   ///< of them, being established at a time; 0: any number
-  unsigned kept = 100;       ///< `persistent_connections_limit`; 0: none is used twice
+  unsigned connections = 0;  ///< `agent_max_connections`; 0: unlimited
+  unsigned connecting = 0;   ///< connects in progress at the same time; 0: unlimited
+  unsigned kept = 100;       ///< `persistent_connections_limit`; 0: no connection is reused
   bool operator==(const ConnectionBounds&) const = default;
 };
 
-/// The connections of all workers to one agent, counted together. Half of each bound is divided
-/// evenly among the workers: that part is theirs at any time, so that none starves. The rest goes
-/// to who asks first, and where nothing is left the workers wait in one line, each once, first
-/// come, first served. Takes a lock, for as long as it takes to go through the workers; asked when
-/// a connection is opened, first kept, or closed. Any thread.
+/// Counts the connections of all workers to one agent. Half of each bound is divided evenly among
+/// the workers and is always theirs, so that no worker starves. The rest goes to the first to ask.
+/// If nothing is left, workers wait in one queue, in order, each at most once. Takes a lock for a
+/// walk over the workers, when a connection is opened, first kept, or closed. Any thread.
 class ConnectionLimits {
  public:
   explicit ConnectionLimits(unsigned workers, ConnectionBounds bounds = {});
   ConnectionLimits(const ConnectionLimits&) = delete;
   ConnectionLimits& operator=(const ConnectionLimits&) = delete;
 
-  /// Other bounds; what is open stays open.
+  /// Changes the bounds; open connections stay open.
   void change(ConnectionBounds bounds);
 
-  /// One worker's share in it. Everything is called by that worker, and calls it back there.
+  /// One worker's part. Only that worker calls it, and it is called back on that worker.
   class Member {
    public:
-    /// Keeps `owner`, whose the limits are, until it has left them.
+    /// Keeps `owner`, which owns the limits, alive until this has left them.
     Member(ConnectionLimits& of, Loop& loop, std::shared_ptr<const void> owner);
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
@@ -54,28 +53,27 @@ class ConnectionLimits {
    protected:
     ~Member();
 
-    /// Takes the right to establish one more connection. False: no bound leaves one, and the worker
-    /// stands in the line until it gets one or leaves. Idle connections of other workers are asked
-    /// for.
+    /// Takes the right to open one more connection. False: the bounds allow none, and the worker is
+    /// in the queue until its turn or leave(). Other workers are asked to close idle connections.
     bool try_open();
-    /// It waits no more.
+    /// Leaves the queue.
     void leave();
-    void established();  ///< what was being established is a connection
-    void not_opened();   ///< it became none
-    void closed();       ///< a connection is no more
-    /// The right to use a connection again, for as long as it is open.
+    void established();  ///< a connect succeeded
+    void not_opened();   ///< a connect failed or was cancelled
+    void closed();       ///< an established connection was closed
+    /// Takes the right to keep a connection for reuse, as long as it is open.
     bool try_keep();
     void kept_no_more();
-    /// Whether a connection that could be used again must make room for another worker's:
-    /// at once where it would lie idle, else when that one has waited for 10 ms.
+    /// Whether a reusable connection must be closed for another worker's: at once if it would be
+    /// idle, otherwise when that worker has waited for 10 ms.
     bool yields(bool idle) const;
-    /// What refused this worker's connect would refuse those of all who wait.
+    /// Passes a refused connect to all waiting workers: theirs would be refused as well.
     void tell_others(const NoConnection& why, TimePoint until);
 
-    virtual void may_open() = 0;   ///< it is the worker's turn
-    virtual void make_room() = 0;  ///< an idle connection is to be closed
-    /// A connect of another worker failed: the answer to all who wait and whose time is over by
-    /// `until`.
+    virtual void may_open() = 0;   ///< the worker's turn has come
+    virtual void make_room() = 0;  ///< an idle connection has to be closed
+    /// A connect of another worker failed: the result for all waiting requests whose time is over
+    /// by `until`.
     virtual void refused(const NoConnection& why, TimePoint until) = 0;
 
    private:
@@ -87,7 +85,7 @@ class ConnectionLimits {
     ConnectionLimits& of_;
     Loop& loop_;
     const std::shared_ptr<Member*> self_;
-    bool in_line_ = false;  ///< as this worker knows it
+    bool in_line_ = false;  ///< this worker's view
   };
 
  private:
@@ -108,7 +106,7 @@ class ConnectionLimits {
   void call_first();
   void ask_for_room(const Member& who);
 
-  std::atomic<bool> short_of_connections_{false};  ///< a pool waits for others to close theirs
+  std::atomic<bool> short_of_connections_{false};  ///< a pool waits until others close theirs
   mutable std::mutex mutex_;
   ConnectionBounds bounds_;
   std::vector<Share> shares_;  ///< of the workers, by index

@@ -12,8 +12,7 @@
 
 namespace karmad {
 
-/// A place that connections lead to, shared by the pools of all workers. Every member may be used
-/// by any thread.
+/// The target of connections, shared by the pools of all workers. Any thread may use every member.
 class Destination {
  public:
   Destination(Address where, unsigned workers)
@@ -29,44 +28,44 @@ class Destination {
   virtual ~Destination() = default;
 
   const Address address;
-  const std::string name;  ///< `host:port` or the path
+  const std::string name;  ///< `host:port` or the socket's path
 
   ConnectionLimits connections;
-  ConnectionLimits copies;  ///< of the connections for copies of queries (`agent_blackhole`)
-  /// How often its kept connections were given up together; those of an older one are not used any
-  /// more (SD-020, SD-024).
+  ConnectionLimits copies;  ///< limits for copies of queries (`agent_blackhole`)
+  /// How often all kept connections were discarded at once; connections of an older generation are
+  /// not reused (SD-020, SD-024).
   std::atomic<std::uint64_t> generation{0};
 
-  /// Relaxed atomics on a line of their own; nothing is ordered by them.
+  /// Relaxed atomics on their own cache line; they order no other memory.
   struct alignas(64) Counts {
     std::atomic<std::uint32_t> open{0};             ///< connections of all workers
     std::atomic<std::uint32_t> waiting{0};          ///< attempts that wait for a connection
-    std::atomic<std::int64_t> distrusted_until{0};  ///< µs: until then no connection is used twice
-    std::atomic<std::uint32_t> quiet{0};  ///< answers behind which nothing came; since the last did
-    std::atomic<std::int64_t> last_query{0};  ///< when an attempt began last; µs, 0: never
+    std::atomic<std::int64_t> distrusted_until{0};  ///< µs: no connection is reused before
+    std::atomic<std::uint32_t> quiet{0};      ///< answers in a row without late bytes behind them
+    std::atomic<std::int64_t> last_query{0};  ///< start of the last attempt, µs; 0: never
   };
   Counts counts;
 
-  /// It sent bytes on an idle connection of that worker, which is an error of it.
+  /// The agent sent bytes on an idle connection of that worker, which counts as its error.
   virtual void sent_unasked(unsigned worker, TimePoint now) = 0;
 
-  /// What the name led to; null until it was looked up.
+  /// The addresses of the name; null until it was looked up.
   std::shared_ptr<const Endpoints> endpoints() const { return endpoints_.load(); }
   void endpoints(Endpoints found) {
     endpoints_.store(std::make_shared<const Endpoints>(std::move(found)));
   }
 
-  /// Whether it is a name, not an address that needs no look-up.
+  /// Whether it is a name that must be looked up, not an address.
   bool named() const { return named_; }
-  /// Whether the next connection has to look the name up although it is known: always with
-  /// `on_request`, once after look_up_soon().
+  /// Whether the next connection must look up the name again: always with `on_request`, once after
+  /// look_up_soon().
   bool look_up_again(LookUp when) {
     return named_ && (when == LookUp::on_request || look_up_soon_.exchange(false));
   }
   void look_up_soon() { look_up_soon_ = true; }
 
-  /// Why its name leads nowhere so far; only where it is looked up in the background.
-  /// Connections then fail at once instead of looking it up, too. Takes a lock.
+  /// Why the name does not resolve; used only if names are looked up in the background. Connections
+  /// then fail at once without a look-up. Takes a lock.
   std::optional<std::string> unresolved() const {
     const std::scoped_lock lock(mutex_);
     return unresolved_;
@@ -84,7 +83,7 @@ class Destination {
   std::optional<std::string> unresolved_;
 };
 
-/// Counts one of something for as long as it lives; moving it hands it over.
+/// Increments a counter while it lives; moving it hands the increment over.
 class Flight {
  public:
   explicit Flight(std::atomic<std::uint32_t>& count) : count_(&count) {

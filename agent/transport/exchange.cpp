@@ -10,10 +10,10 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kStep = 256 << 10;      // a body's memory grows as it arrives
-constexpr std::size_t kBeginning = 64 << 10;  // of a body whose rest is left: enough to judge it by
+constexpr std::size_t kBeginning = 64 << 10;  // bytes needed to judge a body whose rest is left
 constexpr unsigned kInterim = 8;              // 1xx answers before the real one
 
-/// Reads one reply. A step that fails leaves in `result` why it is over.
+/// Reads one reply. A failed step stores the reason in `result`.
 class ReplyReader {
  public:
   ReplyReader(Loop& loop, Connection& connection, bool to_head, ReplyLimits limits, Stop& stop,
@@ -27,10 +27,10 @@ class ReplyReader {
         result_(result),
         first_byte_(first_byte) {}
 
-  /// Where reading a head has got to.
+  /// Progress of reading a head.
   enum class Step : std::uint8_t { more, head, failed };
 
-  /// Takes in what has arrived on the connection.
+  /// Handles bytes that arrived on the connection.
   Step arrived(const Stream::Read& got) {
     if (got.error) {
       read_failed(got.error);
@@ -41,7 +41,7 @@ class ReplyReader {
     return parse();
   }
 
-  /// Reads what is missing of the head.
+  /// Reads the rest of the head.
   Task<Step> rest_of_head() {
     auto step = Step::more;
     while (step == Step::more) {
@@ -55,7 +55,7 @@ class ReplyReader {
     co_return step;
   }
 
-  /// After the head: whether the body is here already; most are.
+  /// After the head: whether the body is already complete, as in most replies.
   bool complete() {
     if (framing_ == Framing::none) {
       ends_at(reply_.head_size);
@@ -80,10 +80,10 @@ class ReplyReader {
     }
   }
 
-  /// Leaves nothing on the connection, however long the reply is.
+  /// Reads the complete reply, however long.
   void read_whole() { limits_.whole = limits_.most; }
 
-  /// Whether the connection may be used again: not if anything stands behind the reply.
+  /// Sets whether the connection may be reused: not if bytes follow the reply.
   void ended(bool whole) {
     if (whole && keep_alive_ && !extra_ && reply_.left == 0) {
       const auto behind = connection_.behind();
@@ -133,7 +133,7 @@ class ReplyReader {
     if (first_byte_->then) stop_.arm(*first_byte_->then, first_byte_->then_why);
   }
 
-  /// Looks for the head in what has come so far.
+  /// Parses the head from the bytes so far.
   Step parse() {
     for (;;) {
       auto& head = loop_.response_head;
@@ -175,7 +175,7 @@ class ReplyReader {
       reply_.fields = std::make_unique<ReplyFields>(head, reply_.bytes);
   }
 
-  /// Gives the reply room for `needed` bytes. `whole`: its final length; 0: unknown.
+  /// Makes room for `needed` bytes. `whole`: final length; 0: unknown.
   Task<bool> make_room(std::size_t needed, std::size_t whole) {
     const auto now = reply_.bytes.capacity();
     const auto room = whole != 0 ? next_room_of(whole, now, needed)
@@ -188,7 +188,7 @@ class ReplyReader {
   }
   bool has_room(std::size_t needed) const { return needed <= reply_.bytes.capacity(); }
 
-  /// Of a reply that failed: enough to say why, not the memory of all that came.
+  /// Keeps only the beginning of a failed reply, enough for the error message.
   void keep_beginning() {
     if (reply_.bytes.capacity() <= kUncountedBuffer) return;
     const auto kept = std::min(reply_.bytes.size(), reply_.head_size + Buffers::kSmall);
@@ -209,8 +209,8 @@ class ReplyReader {
     reply_.bytes.resize(size);
   }
 
-  /// Reads at most `room` more bytes to the end of `bytes`; nothing at the end of the stream. An
-  /// agent that sends faster than it is read does not keep the loop.
+  /// Reads at most `room` more bytes to the end of `bytes`; empty at the end of the stream. Waits
+  /// for the next turn if this turn has moved its share.
   Task<Stream::Read> more(std::string& bytes, std::size_t room) {
     if (loop_.turn.over()) co_await loop_.turn.next();
     const auto have = bytes.size();
@@ -228,7 +228,7 @@ class ReplyReader {
     if (content_length_ > limits_.most) co_return too_large(content_length_);
     const auto whole = reply_.head_size + static_cast<std::size_t>(content_length_);
     const auto wanted = passes() ? std::min(whole, reply_.head_size + kBeginning) : whole;
-    // One byte more than is missing shows with the last read whether anything stands behind.
+    // Room for one byte more shows in the last read whether bytes follow the reply.
     const auto room = wanted < whole ? wanted : whole + 1;
     while (reply_.bytes.size() < wanted) {
       const auto step = std::min(room - reply_.bytes.size(), Stream::kMostAtOnce);
@@ -307,8 +307,8 @@ class ReplyReader {
   bool extra_ = false;
 };
 
-/// A request that goes out while its reply is read already: each side may wait for the other one to
-/// read, so neither direction waits for the other's end.
+/// Sends the request while the reply is already being read. Each side may wait for the other to
+/// read, so neither direction may block the other.
 struct Sending {
   error_code error{};
   bool under_way = false;
@@ -329,7 +329,8 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
   const Stop::Guard guard(stop, &connection,
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
   const LoopTurn::InFlightGuard under_way(loop.turn);
-  // A failed write is not the end: the agent may have answered before it read everything.
+  // A failed write does not end the exchange: the agent may have answered before it read
+  // everything.
   Sending sending;
   sending.error = co_await connection.send(request);
   if (const auto came = connection.unasked(); came != Stream::Unasked::nothing) {

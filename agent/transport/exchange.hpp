@@ -12,18 +12,18 @@
 
 namespace karmad {
 
-/// An agent's reply as it was received. Views into it are valid until it is moved or goes.
+/// An agent's reply as received. Views into it are valid until it is moved or destroyed.
 struct Reply {
-  std::string bytes;  ///< the head, and the body without its framing
+  std::string bytes;  ///< the head, and the body without framing
   std::size_t head_size = 0;
-  std::uint64_t left = 0;  ///< bytes of the body that are still to come on the connection
+  std::uint64_t left = 0;  ///< bytes of the body still to be read from the connection
   int status = 0;
-  std::size_t type_begin = 0;  ///< the value of Content-Type in `bytes`
+  std::size_t type_begin = 0;  ///< position of Content-Type's value in `bytes`
   std::size_t type_size = 0;
   std::unique_ptr<ReplyFields> fields;  ///< of the head: of errors, and where they are asked for
   MemoryReservation memory;             ///< of `bytes`
 
-  /// As it was made. (Assigning a new one would load what it has just stored, and wait for that.)
+  /// Resets it to empty. (Assigning a new one would reload just stored data, which stalls.)
   void forget() {
     bytes.clear();
     fields.reset();
@@ -50,9 +50,9 @@ struct Reply {
 
 /// How much of a reply is read and kept.
 struct ReplyLimits {
-  std::size_t most = 0;  ///< bytes of its body; a longer one is an error
-  /// Of a reply of success with a length beyond this only the beginning is read; the rest stays on
-  /// the connection (`Reply::left`).
+  std::size_t most = 0;  ///< bytes of the body; a longer one is an error
+  /// If a successful reply has a greater length, only its beginning is read; the rest stays on the
+  /// connection (`Reply::left`).
   std::size_t whole = std::numeric_limits<std::size_t>::max();
   bool fields = false;  ///< kept also of a reply that is no error
   /// Accounts for the reply's memory. Denied memory ends the exchange as `cancelled`. May be null.
@@ -60,25 +60,25 @@ struct ReplyLimits {
 };
 
 struct ExchangeResult {
-  Outcome outcome = Outcome::answered;  ///< answered: the reply is complete, but for what is left
+  Outcome outcome = Outcome::answered;  ///< `answered`: complete except for Reply::left
   std::string why;
-  bool any_bytes = false;        ///< something of a reply was seen
-  bool keep_connection = false;  ///< it may carry another exchange, once nothing is left
-  bool unsent = false;   ///< something came before the request began to leave, which stayed here
-  bool unasked = false;  ///< the agent sent bytes before the request, or behind the reply
+  bool any_bytes = false;        ///< at least one byte of a reply arrived
+  bool keep_connection = false;  ///< reusable after Reply::left was read
+  bool unsent = false;           ///< bytes arrived before the request, which was not sent
+  bool unasked = false;          ///< unrequested bytes before the request or behind the reply
 };
 
-/// What happens when a reply begins to arrive: its time is noted, and the wait goes on until `then`
-/// instead of the shorter time its first byte was given.
+/// Notes when a reply begins to arrive. From then on the limit is `then` instead of the shorter
+/// limit for the first byte.
 struct FirstByte {
-  std::optional<TimePoint> at;  ///< out: when it came
+  std::optional<TimePoint> at;  ///< out: when it arrived
   std::optional<TimePoint> then;
   StopReason then_why = StopReason::none;
 };
 
-/// Sends a request and reads the reply as far as `limits` says, on a connection whose first read is
-/// outstanding. `request` and its body stay until it ends; what its head refers to is needed only
-/// until it waits. Bounded by `stop`. `to_head`: the request is a HEAD. `reply` and `result` are
+/// Sends a request and reads the reply within `limits`, on a connection whose first read is
+/// outstanding. `request` and its body must live until the end, the data behind its head only until
+/// the first wait. `stop` ends it. `to_head`: the request is a HEAD. `reply` and `result` must be
 /// fresh.
 Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool to_head,
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,

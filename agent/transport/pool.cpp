@@ -8,9 +8,9 @@ namespace karmad {
 
 namespace {
 
-// With the zero behind them, memory of a round size.
-constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers come in one piece
-constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // read at once
+// With the terminating zero a round size.
+constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers fit in one read
+constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // limit of one read
 constexpr Micros kDistrust = 10min;                      // after unrequested bytes
 
 }  // namespace
@@ -37,11 +37,11 @@ void Connection::replied(std::size_t size) {
 
 void Connection::unexpected() {
   if (in_use_) {
-    // The agent answers, or closes, before it has the whole request: the rest need not be sent.
+    // The agent answered or closed before it got the whole request: the rest need not be sent.
     cancel();
     return;
   }
-  // Closed by the agent, or it speaks without being asked: of no use any more.
+  // Closed by the agent, or it sent unrequested bytes: not reusable.
   if (last().size > 0) {
     pool_.agent_->sent_unasked(pool_.loop_.index, Loop::now());
     pool_.unasked();
@@ -71,7 +71,7 @@ void Pool::give(ConnectionPtr connection) {
   connection->in_use_ = false;
   connection->expect_silence();
   if (!connection->reading()) connection->start_read(connection->room_);
-  // That read may have found something at once; unexpected() will be told.
+  // If that read found something at once, unexpected() is called.
   if (!usable(*connection)) return connection->close();
   if (to_be_watched()) return watch(std::move(connection));
   idle_.push_back(std::move(connection));
@@ -98,7 +98,7 @@ void Pool::set_watch_timer() {
   });
 }
 
-/// Those whose time is over are idle from now on.
+/// Moves connections whose watch has ended to the idle ones.
 void Pool::end_watches() {
   const auto now = Loop::now();
   while (!watched_.empty() && watched_.front().until <= now) {
@@ -125,7 +125,7 @@ bool Pool::ready() {
   return !idle_.empty();
 }
 
-/// The one that has been idle for longest.
+/// Closes the connection that has been idle longest.
 void Pool::make_room() {
   if (!waiting_.empty()) return;
   if (idle_.empty() && !watched_.empty()) {
@@ -157,7 +157,7 @@ NoConnection no_turn(StopReason why) {
 
 }  // namespace
 
-/// The right to establish a connection, taken by try_open().
+/// The right to open a connection, taken by try_open().
 class Pool::Opening {
  public:
   explicit Opening(Pool& pool) : pool_(pool) {
@@ -182,9 +182,10 @@ class Pool::Opening {
   }
   bool became_connection = false;
 
-  /// Why it did not become one; all requests that wait now get the same answer.
+  /// Sets the error; all requests that wait now get the same one.
   NoConnection failed(NoConnection why) { return failure_.emplace(std::move(why)); }
-  /// It was told to stop. Who has no more time left than was spent here would not fare better.
+  /// A stop was requested. Waiting requests with no more time left than this one used get the same
+  /// result.
   NoConnection stopped(StopReason why) {
     const auto now = Loop::now();
     until_ = now + (now - began_);
@@ -204,7 +205,7 @@ class Pool::Opening {
   TimePoint until_ = TimePoint::max();
 };
 
-/// A place in the queue of those who wait for a connection.
+/// A request's place in the queue for a connection.
 class Pool::Place {
  public:
   Place(Pool& pool, Stop& stop) : number(pool.places_++), pool_(pool), stop_(stop) {
@@ -221,9 +222,9 @@ class Pool::Place {
     }
     pool_.agent_->counts.waiting.fetch_sub(1, std::memory_order_relaxed);
     if (pool_.waiting_.empty()) pool_.leave();
-    pool_.serve_soon();  // what it was woken for and did not take is the next one's
+    pool_.serve_soon();  // passes an unused wake-up to the next one
   }
-  /// Until it may be worth looking again, or a stop is requested.
+  /// Waits until another try may succeed, or a stop is requested.
   Task<void> wait() {
     if (stop_.requested() || told_) co_return;
     const Stop::Guard guard(stop_, this,
@@ -249,12 +250,12 @@ class Pool::Place {
   std::optional<NoConnection> told_;
 };
 
-/// Something was given back: the request that has waited longest checks whether it is enough.
+/// A connection or right was returned: the oldest waiting request tries again.
 void Pool::next_waiter() {
   if (!waiting_.empty()) waiting_.front()->look();
 }
 
-/// The same for what is lost or ends somewhere deep: from the loop, so that a long queue is no deep
+/// The same from within deeper calls: posted to the loop, so that a long queue causes no deep
 /// recursion.
 void Pool::serve_soon() {
   if (waiting_.empty() || std::exchange(serves_soon_, true)) return;
@@ -264,7 +265,7 @@ void Pool::serve_soon() {
   });
 }
 
-/// As many as there is something for now.
+/// Serves as many requests as possible now.
 void Pool::serve() {
   tell();
   while (!waiting_.empty()) {
@@ -274,8 +275,8 @@ void Pool::serve() {
   }
 }
 
-/// A connect failed: that is the answer to all who wait now and whose time is over by `until`.
-/// Where a connection is open one will be given back or closed, and they go on waiting for it.
+/// A connect failed: the result for all waiting requests whose time is over by `until`. If a
+/// connection is open, requests continue to wait for it.
 void Pool::tell_all(const NoConnection& why, TimePoint until) {
   if (waiting_.empty() || local_ > connecting_) return;
   if (!refusal_ || refusal_->until <= until) refusal_ = {why, until, 0};
@@ -286,7 +287,7 @@ void Pool::tell_all(const NoConnection& why, TimePoint until) {
 void Pool::tell() {
   if (!refusal_) return;
   const auto refusal = *std::exchange(refusal_, std::nullopt);
-  for (;;) {  // ending a wait may end others: search for the next one anew each time
+  for (;;) {  // ending a wait may end others: search again each time
     const auto next = std::ranges::find_if(waiting_, [&](const auto* place) {
       return place->number >= refusal.before || place->ends_by(refusal.until);
     });
@@ -333,7 +334,7 @@ struct Connect {
   void await_resume() const noexcept {}
 };
 
-/// Running out of descriptors or memory for sockets is our trouble, not the agent's.
+/// Lack of descriptors or socket memory is an error of this process, not of the agent.
 bool is_ours(const error_code& error) {
   using boost::system::errc::errc_t;
   return error == errc_t::too_many_files_open || error == errc_t::too_many_files_open_in_system ||

@@ -11,14 +11,14 @@ namespace karmad {
 
 using Endpoints = std::vector<Endpoint>;
 
-/// The end points of an address that need no look-up (IP literals, unix sockets), else nothing.
+/// End points of an address that needs no look-up (IP literal, unix socket); else nothing.
 std::optional<Endpoints> literal_endpoints(const Address& address);
 
-/// Looks a name up, which blocks for as long as the name server takes.
+/// Looks up a name; blocks until the name server answers.
 std::expected<Endpoints, std::string> resolve_now(const Address& address);
 
-/// Looks a name up without blocking the worker, until a stop is requested; the look-up is then left
-/// alone, and nothing waits for its end. `blocking` does the work; tests have their own.
+/// Looks up a name without blocking the worker. After a stop request the look-up continues on its
+/// own and its result is dropped. `blocking` does the work; tests replace it.
 Task<std::expected<Endpoints, std::string>> resolve(
     Loop& loop, const Address& address, Stop& stop,
     std::expected<Endpoints, std::string> (*blocking)(const Address&) = resolve_now);

@@ -18,8 +18,8 @@ error_code last_error() {
   return {errno, boost::system::system_category()};
 }
 
-// recv() and send() without being cancellation points: no thread is ever cancelled here, and the
-// bookkeeping for it is 1 % of a request. Sanitizers want to see the functions.
+// recv() and send() without cancellation points: threads are never cancelled here, and the
+// bookkeeping costs 1 % of a request. Sanitizers need the normal functions.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 ssize_t receive_from(int socket, char* into, std::size_t room) {
   return ::recv(socket, into, room, MSG_DONTWAIT);
@@ -37,8 +37,8 @@ ssize_t send_to(int socket, std::string_view bytes) {
 }
 #endif
 
-/// How many bytes there were, 0 at the end, or minus `errno`. A plain number: an error_code beside
-/// a size goes through memory.
+/// Number of bytes, 0 at the end, or minus `errno`. A plain number stays in a register, unlike an
+/// error_code with a size.
 ssize_t receive_now(int socket, char* into, std::size_t room) {
   for (;;) {
     const auto got = receive_from(socket, into, room);
@@ -47,7 +47,7 @@ ssize_t receive_now(int socket, char* into, std::size_t room) {
   }
 }
 
-/// Of what receive_now() says when it brings nothing.
+/// The error for a result of receive_now() without bytes.
 error_code error_of(ssize_t nothing) {
   if (nothing == 0) return asio::error::eof;
   return {static_cast<int>(-nothing), boost::system::system_category()};
@@ -74,7 +74,7 @@ void Stream::start_read(char* into, std::size_t room) {
                          &read_operation_, /*is_continuation=*/false, /*allow_speculative=*/true);
 }
 
-/// Reads to where the bytes belong: how many there were, 0 at the end, or minus `errno`.
+/// Reads into the target buffer: number of bytes, 0 at the end, or minus `errno`.
 ssize_t Stream::receive() {
   const auto socket = socket_.native_handle();
   ssize_t got = 0;
@@ -93,12 +93,12 @@ ssize_t Stream::receive() {
   return got;
 }
 
-/// What a read brought (bytes, 0: an end, less: an error), if nothing may come.
+/// Notes the result of a read (bytes, 0: end, negative: error) if no bytes may arrive.
 void Stream::note_unasked(ssize_t got) {
   if (silent_ && unasked_ == Unasked::nothing) unasked_ = got > 0 ? Unasked::bytes : Unasked::end;
 }
 
-/// Called by the reactor when there may be something to read.
+/// Called by the reactor when the socket may be readable.
 asio::detail::reactor_op::status Stream::ReadOperation::perform(reactor_op* operation) {
   auto& stream = static_cast<ReadOperation*>(operation)->stream;
   const auto got = stream.receive();
@@ -119,11 +119,11 @@ void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended
   if (owner != nullptr) stream->read_ended(read.ec_, read.bytes_transferred_);
 }
 
-/// Whether the stream has ended without an event of its own.
+/// Checks whether the stream has ended without an event.
 void Stream::look() {
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got > 0 || !reading_) return;  // bytes are an event, or the next read's
+  if (got > 0 || !reading_) return;  // bytes cause an event, or belong to the next read
   const auto error = got == 0 ? error_code(asio::error::eof) : last_error();
   if (error == asio::error::would_block || error == asio::error::interrupted) return;
   note_unasked(0);
@@ -175,7 +175,7 @@ error_code Stream::write_now(Outgoing& out) {
   silent_ = false;
   std::size_t bodies = 0;
   while (!out.empty()) {
-    // A peer that reads as fast as it is sent to would keep the loop here.
+    // A peer that reads as fast as data is sent would otherwise block the loop.
     if (bodies >= LoopTurn::kMostBytes) return asio::error::would_block;
     const auto body = out.body.substr(0, kMostAtOnce);
     std::array<iovec, 2> pieces{{{const_cast<char*>(out.head.data()), out.head.size()},

@@ -15,9 +15,9 @@ using Protocol = asio::generic::stream_protocol;  // TCP and unix sockets alike
 using Socket = asio::basic_stream_socket<Protocol, Executor>;
 using Endpoint = Protocol::endpoint;
 
-/// A connected socket on which one read may be outstanding that is not awaited: on a client's
-/// connection it notices that the client left, on a pooled one that the agent closed, and in both
-/// cases it is the read that the next message needs anyway. Counted references, one thread.
+/// A connected socket that may have one read outstanding which is not awaited. On a client's
+/// connection this read notices that the client left, on a pooled one that the agent closed it; and
+/// it is the read the next message needs. Reference-counted, one thread.
 class Stream : public TurnPeer {
  public:
   Stream(Loop& loop, Socket socket);
@@ -30,39 +30,39 @@ class Stream : public TurnPeer {
     std::size_t size = 0;
   };
 
-  /// What came although nothing was asked for.
+  /// Bytes or an end that arrived without a request.
   enum class Unasked : std::uint8_t { nothing, end, bytes };
 
-  /// Begins a read into memory that stays until it has ended. None may be outstanding. After a read
-  /// that did not fill its room it waits for news without a look first, which would be in vain. An
-  /// end of the stream that came together with the bytes before it is no news: it is noticed when
-  /// sending fails, and at the latest two ticks of the clock (20 ms) later.
+  /// Starts a read into memory that must stay until it has ended. No read may be outstanding. After
+  /// a read that did not fill its buffer it waits for an event without trying first. An end of
+  /// stream that arrived together with earlier bytes causes no event: it is noticed when sending
+  /// fails, or at most two ticks (20 ms) later.
   void start_read(char* into, std::size_t room);
-  /// The same into a buffer of the loop's, which is taken when something has come: who waits,
-  /// however long, holds no memory for it.
+  /// The same into a buffer of the loop that is taken only when bytes arrive, so an idle connection
+  /// holds no memory.
   void start_read(std::size_t room = Buffers::kSmall) { start_read(nullptr, room); }
   bool reading() const { return reading_; }
-  /// What the last read without memory brought; to be moved or cleared before the next one.
+  /// Result of the last read without memory; move or clear it before the next one.
   std::string& arrived() { return arrived_; }
-  /// Bytes that one read or one write moves at most; more would be long for one call.
+  /// Most bytes of one read or write; more would make a call too long.
   static constexpr std::size_t kMostAtOnce = 128 << 10;
 
-  /// Reads what is there, without waiting. None may be outstanding. Callers that loop
-  /// check `turn.over()` in between: a peer may send faster than it is read.
+  /// Reads available bytes without waiting. No read may be outstanding. Loops must check
+  /// `turn.over()`: a peer may send faster than it is read.
   Read read_now(char* into, std::size_t room);
 
-  /// What stands behind a message that was read to its end. Looks only if the last read filled its
-  /// room: a read that did not has taken everything that had come.
+  /// What follows a completely read message. Reads only if the last read filled its buffer:
+  /// otherwise no more bytes had arrived.
   Unasked behind();
-  /// From now on nothing may come until a message begins to leave.
+  /// From now on no bytes may arrive until a message is sent.
   void expect_silence() { silent_ = true; }
-  /// What came in spite of that, as far as the reactor has read it. Then nothing is sent any more:
-  /// write_now() and send() fail.
+  /// What arrived in spite of that, as far as it was read. After that nothing is sent: write_now()
+  /// and send() fail.
   Unasked unasked() const { return unasked_; }
-  /// The same, after a look at what has come but was not read yet; one system call.
+  /// The same, after checking for bytes not yet read; one system call.
   Unasked look_for_unasked();
 
-  /// `co_await stream.read()`: the end of the read that was begun.
+  /// `co_await stream.read()`: the result of the outstanding read.
   auto read() {
     struct Awaiter {
       Stream& stream;
@@ -73,11 +73,11 @@ class Stream : public TurnPeer {
     return Awaiter{*this};
   }
 
-  /// Sends what can be sent without waiting, of a long body as much as a turn may move, and takes
-  /// it off `out`. would_block: the rest is to be sent by write().
+  /// Sends as much as possible without waiting, of a long body at most a turn's share, and removes
+  /// it from `out`. would_block: send the rest with write().
   error_code write_now(Outgoing& out) override;
-  /// `co_await stream.send(out)`: the same, while much is under way at the end of the turn; with a
-  /// body of its own (beyond kJoinedBody) at once, as that is in the cache yet.
+  /// `co_await stream.send(out)`: the same, but under load at the end of the turn. A message with a
+  /// separate body (beyond kJoinedBody) is sent at once, while the body is in the cache.
   auto send(Outgoing& out) {
     struct Awaiter : LoopTurn::Message {
       bool await_ready() {
@@ -94,20 +94,20 @@ class Stream : public TurnPeer {
     };
     return Awaiter{{*this, out, {}, {}}, loop_.turn};
   }
-  /// Sends the rest, waiting for the other side as long as the socket is open.
+  /// Sends all of `out`; waits for the peer as long as the socket is open.
   Task<error_code> write(Outgoing out);
 
-  /// Ends what is outstanding with an error; the socket stays open.
+  /// Ends outstanding operations with an error; the socket stays open.
   void cancel();
-  /// Ends everything outstanding with an error. May be called again.
+  /// Ends outstanding operations with an error and closes. May be called again.
   void close();
-  /// The same, and the other side sees a reset instead of an end: what it was sent is not whole.
+  /// The same with a reset, so that the peer sees an incomplete message as an error.
   void reset();
   bool open() const { return socket_.is_open(); }
   Socket& socket() { return socket_; }
 
  protected:
-  /// A read ended that was not awaited; `last()` tells how.
+  /// Called when a read ended that was not awaited; `last()` has its result.
   virtual void unexpected() {}
   const Read& last() const { return last_; }
 
@@ -117,8 +117,8 @@ class Stream : public TurnPeer {
     if (--stream->references_ == 0) delete stream;
   }
 
-  /// The read as the reactor knows it. It belongs to the stream, so beginning one allocates
-  /// nothing; docs/decisions/010-budget-of-a-request.md says why it is not async_read_some().
+  /// The read operation in the reactor. It is a member of the stream, so a read allocates nothing;
+  /// docs/decisions/010-budget-of-a-request.md explains why it is not async_read_some().
   struct ReadOperation final : asio::detail::reactor_op {
     explicit ReadOperation(Stream& of)
         : reactor_op({}, &ReadOperation::perform, &ReadOperation::complete), stream(of) {
@@ -129,7 +129,7 @@ class Stream : public TurnPeer {
                          std::size_t);
     Stream& stream;
   };
-  /// Asio's socket, with its place in the reactor.
+  /// Asio's socket with access to its state in the reactor.
   struct WatchedSocket final : Socket {
     explicit WatchedSocket(Socket socket) : Socket(std::move(socket)) {
       // The descriptor is not shared: closing it also removes it from the reactor's epoll.
@@ -152,11 +152,11 @@ class Stream : public TurnPeer {
   ReadOperation read_operation_{*this};
   unsigned references_ = 0;
   bool reading_ = false;
-  bool drained_ = false;  ///< the last read took everything that had come
-  bool silent_ = false;   ///< nothing may come
+  bool drained_ = false;  ///< the last read took all available bytes
+  bool silent_ = false;   ///< no bytes may arrive
   Unasked unasked_ = Unasked::nothing;
-  error_code hidden_end_;  ///< found by a look
-  char* into_ = nullptr;   ///< null: a buffer of the loop's
+  error_code hidden_end_;  ///< found by look()
+  char* into_ = nullptr;   ///< null: a buffer of the loop
   std::size_t room_ = 0;
   std::string arrived_;
   Read last_;

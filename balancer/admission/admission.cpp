@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-/// Between looks whether tickets enough have come back; the next measurement waits for that.
+/// Interval of looks while a resize waits for tickets; the next measurement waits for its end.
 constexpr Micros kResizeLook = std::chrono::milliseconds(5);
 
 bool is_auto(const Located<TicketCount>& tickets) {
@@ -28,7 +28,7 @@ ProbeParameters probe_parameters(const InstanceSettings& s) {
           .writes = is_auto(s.update_tickets)};
 }
 
-/// A pool of so many tickets; none: any number.
+/// The settings of a pool with that many tickets; none: unlimited.
 PoolSettings pool_settings(const InstanceSettings& s, std::optional<std::uint32_t> size,
                            bool counted) {
   PoolSettings settings{.size = size,
@@ -73,7 +73,7 @@ void Admission::settings(const InstanceSettings& settings, TimePoint now) {
     const bool counted = tickets.kind == automatic || (size && *size < most_requests_);
     pool.settings(pool_settings(settings, size, counted), now);
   };
-  // The default is as good as unlimited and is not counted, even where open files are unlimited.
+  // The default has no practical effect and is never counted, even with unlimited open files.
   const auto& all = settings.ingress_tickets;
   const bool counted =
       all.value < most_requests_ && all.value != kDefaultSettings.ingress_tickets.value;

@@ -11,32 +11,32 @@
 
 namespace karmad {
 
-/// The tickets of the process, and what decides how many there are. Any worker takes and returns
-/// tickets; settings and probing are worker 0's.
+/// The ticket pools of the process and the rules for their sizes. Any worker takes and returns
+/// tickets; worker 0 changes settings and runs the probing.
 class Admission {
  public:
-  /// `most_requests`: more are never under way, as every connection has one at a time. A pool with
-  /// more tickets than that needs no counting.
+  /// `most_requests`: upper bound of requests in progress, as every connection has one at a time. A
+  /// pool with at least as many tickets needs no counting.
   Admission(unsigned workers, const Loops& loops, std::uint32_t most_requests,
             const InstanceSettings& settings, TimePoint now);
 
-  /// Goes on by these; who waits keeps its place.
+  /// Changes the settings; waiting requests keep their places.
   void settings(const InstanceSettings& settings, TimePoint now);
 
-  /// Looks at the pools at each adjustment interval, until stop().
+  /// Adjusts the pools at each adjustment interval, until stop().
   Task<void> watch(Loop& loop);
-  /// One such look.
+  /// One adjustment.
   void look(TimePoint now);
   void stop();
 
   AdmissionMode mode() const { return mode_.load(std::memory_order_relaxed); }
-  /// Whether `X-Priority: low` means something.
+  /// Whether `X-Priority: low` has an effect.
   bool low_priority() const { return low_priority_.load(std::memory_order_relaxed); }
-  /// The longest wait for a ticket; 0: until the deadline of the request.
+  /// The longest wait for a ticket; 0: up to the deadline of the request.
   Micros queue_timeout() const { return Micros{queue_timeout_.load(std::memory_order_relaxed)}; }
   ProbingStatus probing() const { return probing_.status(); }
 
-  /// Whether any pool has given out all its tickets, at a glance.
+  /// Whether any pool has no free ticket; a few loads.
   bool anything_exhausted() const {
     return ingress.exhausted() || searches.exhausted() || updates.exhausted() ||
            low_searches.exhausted() || low_updates.exhausted();

@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-constexpr double kWorthSaying = 0.25;  // of the tickets
+constexpr double kWorthSaying = 0.25;  // relative change of the tickets that is logged
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 
 namespace karmad {
 
-/// What is told of the probing.
+/// The state of probing, for the status.
 struct ProbingStatus {
   bool reads = false;  ///< the pool of searches is probed
   bool writes = false;
@@ -17,26 +17,26 @@ struct ProbingStatus {
   PoolSizes sizes;
   ProbeCounters counters;
   std::uint64_t resize_duration_us = 0;
-  std::string last_decision;  ///< empty: none yet
+  std::string last_decision;  ///< empty: none so far
 };
 
-/// Without the state and the last decision, which are texts.
+/// Writes all numbers, without the two texts (state and last decision).
 void write(StatsWriter& out, const ProbingStatus& probing);
 
-/// Carries out what the probe decides on two pools. One thread calls it; any may read its status.
+/// Applies the probe's decisions to two pools. One thread calls it; any thread may read its status.
 class Probing {
  public:
   Probing(TicketPool& reads, TicketPool& writes, unsigned cores);
 
-  /// Which pools are probed, and how. Their first sizes are the probe's.
+  /// Selects the pools to probe and the rules. The probe also sets their first sizes.
   void parameters(const ProbeParameters& parameters);
-  /// What the probed pools' sizes should be.
+  /// The sizes that the probed pools should have.
   PoolSizes sizes() const { return probe_.sizes(); }
 
-  /// To be called at each adjustment interval; a resize that got stuck was ended before.
+  /// One adjustment, at each interval. Ends a stalled resize first.
   void look(TimePoint now);
 
-  /// Waits for tickets to come back before it goes on; a look is worth while sooner then.
+  /// True while a resize waits for tickets to come back; look() is then useful earlier.
   bool resizing() const { return resizing_since_.has_value(); }
 
   ProbingStatus status() const;
@@ -51,7 +51,7 @@ class Probing {
   TicketPool& writes_;
   ThroughputProbe probe_;
   std::optional<TimePoint> resizing_since_;
-  double told_ = 0;  ///< the concurrency that was logged last
+  double told_ = 0;  ///< the concurrency in the last log line
 
   mutable std::mutex mutex_;
   ProbingStatus status_;

@@ -25,7 +25,7 @@ constexpr std::array<Rated, 3> kRates{{
 }};
 static_assert(lists_all(kRates, &Rated::of));
 
-/// The bodies of the refusals, written once.
+/// The bodies of the refusals, built once.
 const std::string& body_for(OverRate::Of of) {
   static const auto bodies = [] {
     std::array<std::string, kRates.size()> all;
@@ -43,7 +43,7 @@ const std::string& body_for(OverRate::Of of) {
   return bodies[static_cast<std::size_t>(of)];
 }
 
-/// Whether the request says that it comes from such an application (AC-056).
+/// Whether the request names such an application (AC-056).
 bool is_of(const AppNames& names, const RequestHead& head) {
   if (names.empty()) return false;
   const auto app = head.find(kAppName);
@@ -53,7 +53,7 @@ bool is_of(const AppNames& names, const RequestHead& head) {
   });
 }
 
-/// What would have been refused is counted by the limiters; it is refused unless they only watch.
+/// Refuses the request only if admission is enforced; the limiters have counted it in any case.
 std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRate over) {
   if (topology.settings.admission.value != AdmissionMode::enforce) return std::nullopt;
   worker.counters.add(kRates[static_cast<std::size_t>(over.of)].counted);

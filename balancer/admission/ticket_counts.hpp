@@ -14,7 +14,7 @@
 
 namespace karmad {
 
-/// What one worker counts for one pool and priority. Written by that worker alone.
+/// One worker's counts for one pool and priority. Only that worker writes.
 struct TicketCells {
   SingleWriter<std::uint64_t> added;
   SingleWriter<std::uint64_t> removed;
@@ -37,7 +37,7 @@ struct alignas(64) WorkerTickets {
   SingleWriter<std::uint64_t> delinquent_ms_most;
 };
 
-/// The numbers of one priority (AC-015), over all workers.
+/// Statistics of one priority (AC-015), over all workers.
 struct PriorityStatistics {
   std::uint64_t added_to_queue = 0;
   std::uint64_t removed_from_queue = 0;
@@ -46,9 +46,9 @@ struct PriorityStatistics {
   std::uint64_t total_time_processing_us = 0;
   std::uint64_t total_time_queued_us = 0;
   std::uint64_t canceled = 0;     ///< left the queue without a ticket: deadline, client, shed
-  std::uint64_t shed = 0;         ///< of them, those who made room or had waited too long
-  std::uint64_t refused = 0;      ///< found the queue full
-  std::uint64_t would_queue = 0;  ///< monitor: what would have become of them
+  std::uint64_t shed = 0;         ///< part of these: for a new request, or waited too long
+  std::uint64_t refused = 0;      ///< the queue was full
+  std::uint64_t would_queue = 0;  ///< monitor mode: requests that would have queued
   std::uint64_t would_refuse = 0;
 
   std::uint64_t queue_length() const { return added_to_queue - removed_from_queue; }
@@ -59,15 +59,15 @@ void write(StatsWriter& out, const PriorityStatistics& of);
 
 struct PoolStatistics {
   std::uint64_t out = 0;
-  std::optional<std::int64_t> available;  ///< negative after a pool became smaller at once
+  std::optional<std::int64_t> available;  ///< negative after an immediate reduction of the size
   std::optional<std::uint32_t> total;     ///< none: unlimited
-  std::optional<std::uint32_t> peak;      ///< since the last look; none: not counted
+  std::optional<std::uint32_t> peak;      ///< since the last adjustment; none: not counted
   bool resizing = false;
   std::array<PriorityStatistics, kPriorities> of;
   std::uint64_t delinquent = 0;  ///< tickets held longer than the threshold
   std::uint64_t delinquent_ms = 0;
   std::uint64_t delinquent_ms_most = 0;
-  std::chrono::seconds retry_after{0};  ///< what a refused request is told
+  std::chrono::seconds retry_after{0};  ///< sent to refused requests
   std::uint64_t queued() const {
     return (*this)[Priority::normal].queue_length() + (*this)[Priority::low].queue_length();
   }
@@ -77,12 +77,12 @@ struct PoolStatistics {
   }
 };
 
-/// Without the priorities and the delinquent tickets, which documents show apart.
+/// Writes all numbers except those of the priorities and delinquent tickets.
 void write(StatsWriter& out, const PoolStatistics& pool);
 void write_delinquent(StatsWriter& out, const PoolStatistics& pool);
 
-/// Adds up the workers' counts. What is counted meanwhile may be missing, but no difference of two
-/// numbers becomes negative.
+/// Sums the workers' counts. Concurrent updates may be missing, but no difference of two numbers
+/// becomes negative.
 PoolStatistics sum(std::span<const WorkerTickets> workers);
 
 }  // namespace karmad

@@ -5,7 +5,7 @@
 namespace karmad {
 
 void Woken::add(TicketWaiter& waiter) {
-  // The last one of the list points to itself: being in it can be told.
+  // The last element points to itself, so that membership in the list is visible.
   waiter.next_woken_ = first_ != nullptr ? first_ : &waiter;
   first_ = &waiter;
 }

@@ -9,8 +9,7 @@
 
 namespace karmad {
 
-/// A request that waits for a ticket. Its address must not change until it was woken, or its
-/// cancelling succeeded.
+/// A request that waits for a ticket. Its address must not change until it was woken or cancelled.
 class TicketWaiter : public boost::intrusive::set_base_hook<
                          boost::intrusive::link_mode<boost::intrusive::normal_link>> {
  public:
@@ -21,13 +20,13 @@ class TicketWaiter : public boost::intrusive::set_base_hook<
 
   const unsigned worker;
   const Priority priority;         ///< not exempt
-  const std::uint64_t admissions;  ///< so far; a line of low priority is served by the fewest
+  const std::uint64_t admissions;  ///< so far; the queue of low priority serves the fewest first
 
   friend bool operator<(const TicketWaiter& a, const TicketWaiter& b) { return a.rank_ < b.rank_; }
 
  protected:
   ~TicketWaiter() = default;
-  /// It does not wait any more; called once, on its worker.
+  /// The wait has ended. Called once, on its worker.
   virtual void woken() = 0;
 
  private:
@@ -35,51 +34,52 @@ class TicketWaiter : public boost::intrusive::set_base_hook<
   friend class TicketPool;
   friend class Woken;
   enum class State : std::uint8_t { idle, queued, granted, shed };
-  State state_ = State::idle;  // of the pool's lock while it is queued
+  State state_ = State::idle;  // protected by the pool's lock while queued
   std::uint64_t rank_ = 0;
   TimePoint since_{};
   TicketWaiter* next_woken_ = nullptr;
 };
 
-/// Those whose waiting is over, until the pool's lock was left: the loops have locks of their own.
+/// Collects waiters that are done, to wake them after the pool's lock is released: posting to a
+/// loop takes the loop's lock.
 class Woken {
  public:
   void add(TicketWaiter& waiter);
-  /// Tells each on its worker; without loops in this thread.
+  /// Wakes each waiter on its worker; without loops on this thread.
   void wake(const Loops& loops);
 
  private:
   TicketWaiter* first_ = nullptr;
 };
 
-/// In which order those who wait are served.
+/// The order in which a queue is served.
 struct LineSettings {
   DisciplineSettings discipline;
-  /// Who has been let in least often goes first, whatever the discipline (AC-007).
+  /// Serves the request with the fewest admissions first, in any discipline (AC-007).
   bool fewest_admissions = false;
 
   bool operator==(const LineSettings&) const = default;
 };
 
-/// Those who wait for tickets of one pool, as they came, or by how often they were let in. Memory
-/// is the waiters' own. One thread at a time uses it.
+/// The queue of requests for tickets of one pool, ordered by arrival or by admissions. Allocates
+/// nothing: the nodes are part of the waiters. One thread at a time.
 class TicketLine {
  public:
   explicit TicketLine(const LineSettings& settings) { this->settings(settings); }
 
-  /// Goes on by other rules; who is here keeps its place.
+  /// Changes the rules; waiting requests keep their places.
   void settings(const LineSettings& settings);
   std::size_t size() const { return waiting_.size(); }
 
   void join(TicketWaiter& waiter);
-  /// Takes out who gives up.
+  /// Removes a waiter that gives up.
   void leave(TicketWaiter& waiter) { take_out(waiter, TicketWaiter::State::idle); }
-  /// Takes out whom a ticket that is free is for; before it those who have waited in vain. The line
-  /// is not empty.
+  /// Removes the waiter that gets the free ticket, and before it those that have waited too long.
+  /// The queue must not be empty.
   void serve_next(TimePoint now, Woken& woken);
-  /// Whether a waiting request has to make room for a new one.
+  /// Whether a waiting request may be shed for a new one.
   bool can_make_room() const { return !waiting_.empty() && discipline_.newest_first(); }
-  /// Sheds the oldest, when that can be.
+  /// Sheds the oldest waiter, if there is one.
   void make_room(Woken& woken) { shed_oldest(woken); }
 
  private:
@@ -89,7 +89,7 @@ class TicketLine {
 
   bool fewest_admissions_ = false;
   QueueDiscipline discipline_;
-  boost::intrusive::multiset<TicketWaiter> waiting_;  ///< those of one rank as they came
+  boost::intrusive::multiset<TicketWaiter> waiting_;  ///< equal ranks in order of arrival
 };
 
 }  // namespace karmad

@@ -64,7 +64,7 @@ Ticket TicketPool::watch(unsigned worker, Priority priority, TimePoint now) {
   std::uint32_t over = 0;
   do {
     over = used(word) < total(word) ? 0 : used(word) - total(word) + 1;
-    // Who would have been refused would not be here: it must not keep others out.
+    // With limits this request would have been refused, so it must not count against others.
     if (over > depth_.load(std::memory_order_relaxed)) {
       cell.would_refuse.add(1);
       return {*this, now, worker, priority, false};
@@ -162,7 +162,7 @@ bool TicketPool::cancel(TicketWaiter& waiter, TimePoint now) {
 }
 
 Ticket TicketPool::collect(TicketWaiter& waiter, TimePoint now) {
-  // Woken after the lock was left: what it wrote is here.
+  // The wake-up came after the lock was released, so its writes are visible here.
   auto& cell = cells(waiter.worker, waiter.priority);
   const bool waited = waiter.next_woken_ != nullptr;
   const bool granted = waiter.state_ == TicketWaiter::State::granted;
@@ -181,7 +181,7 @@ Ticket TicketPool::collect(TicketWaiter& waiter, TimePoint now) {
   return {};
 }
 
-/// Gives what is free to those who wait.
+/// Gives free tickets to waiting requests.
 void TicketPool::settle(TimePoint now, Woken& woken) {
   if (give_up_) shrink();
   while (line_.size() > 0 && has_free(word_.load(std::memory_order_acquire))) {

@@ -49,13 +49,13 @@ void TicketPool::set_total(std::uint32_t size) {
 void TicketPool::begin_resize(std::uint32_t size, TimePoint now) {
   const bool smaller = size < total(word_.load(std::memory_order_relaxed));
   if (!smaller || settings_.resize == TicketResize::immediate) return set_total(size);
-  if (size == wanted_ && give_up_) return;  // it is under way
+  if (size == wanted_ && give_up_) return;  // it is in progress
   wanted_ = size;
   give_up_ = now + settings_.stalled_after;
   word_.fetch_or(kAttention, std::memory_order_acq_rel);
 }
 
-/// Takes the free tickets away.
+/// Removes free tickets from the pool.
 void TicketPool::shrink() {
   auto word = word_.load(std::memory_order_relaxed);
   for (;;) {

@@ -9,14 +9,14 @@ namespace karmad {
 
 struct Shard;
 
-/// An error of a mirror that tells of the query or of the mirror, and no phrase says which. It is
-/// not entered into any record before that is decided: when a second mirror says the same, the
-/// client is at fault and both are acquitted; when another mirror answers, or none is left, the
-/// mirror has made an error. Belongs to its query.
+/// An error of a mirror whose text does not show whether the query or the mirror caused it. It is
+/// recorded only when that is decided. If a second mirror gives the same error, the query is at
+/// fault and both mirrors count as answering; if another mirror answers, or none is left, it is the
+/// mirror's error. Belongs to its query.
 struct Complaint {
   const Shard* shard;
   std::size_t mirror;  ///< its position in the set
-  std::string text;    ///< comparable()
+  std::string text;    ///< text in the form of comparable()
   AttemptResult end;   ///< the attempt, without its reply
 };
 

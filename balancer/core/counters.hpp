@@ -10,7 +10,7 @@
 
 namespace karmad {
 
-/// What a worker counts: kCountStats says what each is.
+/// The counters of a worker; kCountStats describes them.
 enum class Count : std::uint8_t {
   connections,
   connections_refused,
@@ -70,7 +70,7 @@ enum class Count : std::uint8_t {
 };
 inline constexpr std::size_t kCounts = static_cast<std::size_t>(Count::bytes_out) + 1;
 
-/// What a worker counts, in the order of Count.
+/// Name and description of a counter, in the order of Count.
 struct CountStat {
   Count count;
   Stat stat;
@@ -181,7 +181,7 @@ constexpr const Stat& stat(Count count) {
   return kCountStats[static_cast<std::size_t>(count)].stat;
 }
 
-/// One worker's counters: written by it alone, read by any thread.
+/// One worker's counters: only that worker writes, any thread reads.
 class Counters {
  public:
   void add(Count count, std::uint64_t n = 1) noexcept {

@@ -19,7 +19,7 @@ void DisconnectWatcher::watch(int socket, Stop& stop) {
 void DisconnectWatcher::forget(int socket) {
   epoll_event unused{};
   ::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, socket, &unused);
-  // A wait that is left outstanding would keep the loop from ending.
+  // An outstanding wait would keep the loop from ending.
   if (--watched_ == 0) epoll_.cancel();
 }
 
@@ -34,7 +34,7 @@ void DisconnectWatcher::wait() {
                     });
 }
 
-/// One at a time: who is told goes on at once, and forgets himself.
+/// One event at a time: the stopped code continues at once and calls forget().
 void DisconnectWatcher::look() {
   epoll_event event{};
   while (::epoll_wait(epoll_.native_handle(), &event, 1, 0) == 1)

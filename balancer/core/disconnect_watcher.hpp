@@ -6,15 +6,15 @@
 
 namespace karmad {
 
-/// Notices peers that leave while their connection is not read, whatever they sent before: a read
-/// would have to take those bytes first. An epoll instance of its own waits for the peer's end of
-/// stream (EPOLLRDHUP) alone, and the loop looks at that instance. One thread.
+/// Detects that peers have closed while their connection is not read. A read would have to take the
+/// bytes before the end of stream, so a separate epoll instance waits for EPOLLRDHUP only, and the
+/// loop waits for that instance. One thread.
 class DisconnectWatcher {
  public:
   explicit DisconnectWatcher(Loop& loop);
 
-  /// Requests `stop`, once, when the peer of that socket ends its side; until it is forgotten. What
-  /// cannot be watched is not: its wait ends all the same.
+  /// Requests `stop` once when the peer of the socket closes its side, until forget(). If the
+  /// socket cannot be watched, the wait ends without this signal, by its deadline.
   void watch(int socket, Stop& stop);
   void forget(int socket);
 

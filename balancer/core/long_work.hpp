@@ -6,20 +6,20 @@
 
 namespace karmad {
 
-/// Whether work on that many bytes would hold a worker for too long. `weight`: what the work does
-/// for each byte, where finding the end of a JSON value counts 1.
+/// Whether work on that many bytes would block a worker for too long. `weight`: the cost per byte;
+/// 1 is the cost of finding the end of a JSON value.
 constexpr bool is_long(std::size_t bytes, unsigned weight, std::size_t longest_inline) {
   return bytes > longest_inline / weight;
 }
 
-/// The same for a query: whether its work is for the helper threads, and there are any.
+/// The same for a query; false without helper threads.
 inline bool is_long_work(const Query& query, std::size_t bytes, unsigned weight = 1) {
   return is_long(bytes, weight, query.topology->settings.long_work_size.value) &&
          query.worker.process.helpers != nullptr;
 }
 
-/// Runs `work` on a helper thread while the query waits, until its deadline or until its client
-/// leaves; work that has begun is waited for in any case.
+/// Runs `work` on a helper thread while the query waits. The wait ends at the deadline or when the
+/// client leaves, but work that has begun is always waited for.
 template <class Work>
 Task<HelperPool::End> run_aside(Query& query, Work& work) {
   query.waited = true;
@@ -30,10 +30,10 @@ Task<HelperPool::End> run_aside(Query& query, Work& work) {
   co_return end;
 }
 
-/// Why a query is refused (429) whose work would be one piece too many.
+/// 429 for a query that needs long work while the queue of the helper threads is full.
 Refusal too_much_long_work();
-/// What a client is told whose query needed work that was not done: that, or 504 when its time was
-/// over. `count`: what the query is counted as.
+/// The answer to a query whose long work was not done: too_much_long_work(), or 504 after the
+/// deadline. `count`: the counter of the failure.
 Answer without_long_work(Query& query, HelperPool::End end, Count count);
 
 }  // namespace karmad

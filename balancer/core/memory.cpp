@@ -10,7 +10,7 @@
 #include <limits>
 #include <string_view>
 
-/// jemalloc's, in programs that are linked with it.
+/// A function of jemalloc; null in programs without it.
 extern "C" int mallctl(const char* name, void* old, std::size_t* old_size, void* value,
                        std::size_t value_size) __attribute__((weak));
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// The number in a file of a control group; `max` or no such file: no limit.
+/// The number in a file of a control group; `max` or a missing file means no limit.
 std::uint64_t limit_in(const std::filesystem::path& file) {
   std::string text;
   std::ifstream(file) >> text;
@@ -28,8 +28,8 @@ std::uint64_t limit_in(const std::filesystem::path& file) {
   return error == std::errc{} && end == text.data() + text.size() ? number : kNoLimit;
 }
 
-/// The least limit of a group and those around it. In a container the group's path may be that of
-/// the machine, and its files stand at the top.
+/// The lowest limit of a group and the groups around it. In a container the path may be that of the
+/// host, and the files are at the top.
 std::uint64_t least_limit(const std::filesystem::path& top, std::string_view group,
                           std::string_view name) {
   auto least = limit_in(top / name);
@@ -72,7 +72,7 @@ std::uint64_t memory_limit_of(MemorySize setting, std::uint64_t available) {
 }
 
 void give_back_memory() {
-  // 4096 stands for all arenas (MALLCTL_ARENAS_ALL); how long "a while" is says dirty_decay_ms.
+  // 4096 means all arenas (MALLCTL_ARENAS_ALL); dirty_decay_ms sets the time.
   if (mallctl != nullptr) mallctl("arena.4096.decay", nullptr, nullptr, nullptr, 0);
 }
 

@@ -7,17 +7,17 @@
 
 namespace karmad {
 
-/// The memory that this process may have: the least of what its control group (version 2 or 1), the
-/// groups around it and the machine allow; 0 if unknown. `root`: stands before the paths of files.
+/// The memory available to this process: the lowest limit of its control group (version 2 or 1),
+/// the groups around it, and the machine; 0 if unknown. `root`: prefix of all file paths.
 std::uint64_t memory_available(const std::string& root = {});
 
-/// What `memory_limit` comes to, in bytes; 0: no limit.
+/// The value of `memory_limit` in bytes; 0: unlimited.
 std::uint64_t memory_limit_of(MemorySize setting, std::uint64_t available);
 
-/// Lets the allocator give back to the system what has been unused for a while. jemalloc does that
-/// by itself only when it is asked for memory, which a worker that reuses its own never does. Call
-/// it about every second, from any thread. It takes microseconds, after large answers milliseconds.
-/// Without jemalloc nothing happens.
+/// Makes the allocator release memory that was unused for a while. jemalloc does that itself only
+/// in calls for memory, which a worker that reuses its buffers rarely makes. Call about every
+/// second, from any thread. Takes microseconds, after large answers milliseconds. Does nothing
+/// without jemalloc.
 void give_back_memory();
 
 }  // namespace karmad

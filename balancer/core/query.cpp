@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kQuicklyRead = 64 << 10;  // of a body; to understand a larger one takes time
+constexpr std::size_t kQuicklyRead = 64 << 10;  // bytes of a body; parsing more takes time
 
 void add_error(JsonLine body, std::string_view reason) {
   body.add(R"({"error":)");

@@ -23,60 +23,60 @@ namespace karmad {
 struct Answer;
 struct Query;
 
-/// What puts a query to the shards of its table and answers it: scatter_gather(), unless a test
-/// looks. What was parsed of the query is `query.parsed`.
+/// Sends a query to the shards of its table and makes the answer: scatter_gather(), or a test's
+/// function. The parsed query is `query.parsed`.
 using Scatter = Task<Answer> (*)(Query& query, const Table& table, const Dialect& dialect);
 
-/// A client's request on its way through the balancer, from its complete arrival to its answer. It
-/// lives in the session; everything that refers to it ends before it does.
+/// A client's request in the balancer, from complete arrival to the answer. The session owns it;
+/// everything that refers to it ends earlier.
 struct Query : RequestFields {
-  /// `with` outlives it; so does whatever the views are of.
+  /// `with` and the data of the views must outlive it.
   Query(Worker& on, const Topology& with, const RequestHead& request_head,
         std::string_view request_body, std::string_view from);
 
   Worker& worker;
   const Topology* topology;
-  const Topology* former = nullptr;      ///< before it was planned anew
-  std::shared_ptr<const Topology> anew;  ///< keeps what it was planned on then
-  bool plan_anew = false;                ///< a shard moved: on the topology of now, once (CO-052)
-  /// Answers it once more then. Set by what called the scatter.
+  const Topology* former = nullptr;      ///< the topology before it was planned again
+  std::shared_ptr<const Topology> anew;  ///< keeps the topology of the new plan
+  bool plan_anew = false;  ///< a shard moved: plan once with the current topology (CO-052)
+  /// Answers the query after it was planned again. Set by the caller of the scatter.
   Task<Answer> (*answer_anew)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
-  Parsed parsed;  ///< what its dialect understood of it, once it did
-  /// The head the request came with; its fields travel on where the dialect passes them.
+  Parsed parsed;  ///< valid once its dialect has parsed it
+  /// The head of the request; its fields are passed on if the dialect does that.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address
   TimePoint began;
-  TimePoint deadline;              ///< fixed here, never extended
-  std::string without_preference;  ///< the URL's parameters, once ours was taken out
-  std::string_view operation;      ///< what it is, in a word; for the log
-  const std::uint64_t id;          ///< no other query of this process has it
+  TimePoint deadline;              ///< set at the start, never extended
+  std::string without_preference;  ///< the URL's parameters without those of karmad
+  std::string_view operation;      ///< the kind of request in a word, for the log
+  const std::uint64_t id;          ///< unique in this process
   std::size_t bytes_in = 0;        ///< head and body
   Trace trace;
   bool wants_trace = false;  ///< the client or the access log consumes it
 
-  MemoryHolder* memory = nullptr;  ///< of its session; null: it is not counted
-  MemoryReservation plain_body;    ///< of a body that came compressed, once it is unpacked
-  bool unpacked = false;           ///< `request.body` is not what came
+  MemoryHolder* memory = nullptr;  ///< of its session; null: not counted
+  MemoryReservation plain_body;    ///< for the decompressed body
+  bool unpacked = false;           ///< `request.body` was decompressed
   bool memory_denied() const { return memory != nullptr && memory->denied(); }
-  std::vector<Complaint> complaints;  ///< errors of mirrors that may be its own fault
-  Ticket ingress_ticket;  ///< both until the query ends: then its answer was handed to the socket
+  std::vector<Complaint> complaints;  ///< errors of mirrors that the query may have caused
+  Ticket ingress_ticket;              ///< both are held until the answer was handed to the socket
   Ticket work_ticket;
-  std::uint64_t* admissions = nullptr;  ///< its connection's with low priority, so far
+  std::uint64_t* admissions = nullptr;  ///< admissions of its connection with low priority
 
-  /// Keeps a text as long as the query lives, for a request that a user handle changes.
+  /// Keeps a text for the life of the query, for a request that a user handle changes.
   std::string_view keep(std::string text) { return kept_.emplace_front(std::move(text)); }
 
-  /// Now. The first attempt is told when the query began, if nothing was waited for since: reading
-  /// the clock costs more than what happened in between.
+  /// The start time of an attempt. For the first one the query's start if it has not waited:
+  /// reading the clock would cost more than the time that has passed.
   TimePoint attempt_begins() { return std::exchange(waited, true) ? Loop::now() : began; }
-  bool waited;  ///< since it began, or what it asks takes long to understand
+  bool waited;  ///< true once the query has waited; its start is then too old for an attempt
 
-  /// The waits of this query that have to end when its client leaves.
+  /// The waits of this query that end when its client leaves.
   boost::container::small_vector<Stop*, 8> stops;
-  bool stopped = false;      ///< no more attempts
+  bool stopped = false;      ///< no further attempts
   bool client_left = false;  ///< the answer is not sent
-  /// Ends all waits. Those who waited go on at once, and may end others' waits, or the query.
+  /// Ends all waits. The waiting code continues at once; it may end other waits or the query.
   void stop() {
     stopped = true;
     bool destroyed = false;
@@ -100,7 +100,7 @@ struct Query : RequestFields {
 
  private:
   std::forward_list<std::string> kept_;
-  bool* destroyed_ = nullptr;  ///< stop()'s, while it runs
+  bool* destroyed_ = nullptr;  ///< used by stop() while it runs
 };
 
 /// A wait that ends when its query is stopped.
@@ -123,31 +123,31 @@ class QueryStop {
   Stop stop_;
 };
 
-/// What a client is told. The body is `body`, or that of a reply that is passed on.
+/// An answer to a client. Its body is `body`, or that of `reply`.
 struct Answer {
   int status = 200;
   std::string_view content_type = "application/json; charset=UTF-8";
   std::string body;
   MemoryReservation memory;              ///< of `body`
-  std::string_view allow;                ///< the field Allow, with a 405
+  std::string_view allow;                ///< value of Allow, with status 405
   std::optional<unsigned> retry_after;   ///< seconds
-  std::optional<Reply> reply;            ///< an agent's answer, passed on
-  std::unique_ptr<ResponseStream> rest;  ///< of `reply`, still to come; null: it is whole
-  bool pass_fields = false;              ///< with its end-to-end fields
-  bool overloaded = false;               ///< says so in X-Error-Labels, with both labels
-  std::string trace;                     ///< the field X-Karmad-Trace; empty: none
+  std::optional<Reply> reply;            ///< an agent's reply that is passed on
+  std::unique_ptr<ResponseStream> rest;  ///< the unread rest of `reply`; null: it is complete
+  bool pass_fields = false;              ///< passes on the end-to-end fields of `reply`
+  bool overloaded = false;               ///< both labels in X-Error-Labels
+  std::string trace;                     ///< value of X-Karmad-Trace; empty: none
 
-  /// The body, or as much of it as there is.
+  /// The body, or its beginning if there is a `rest`.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
   std::uint64_t length() const { return content().size() + (rest ? rest->left() : 0); }
 };
 
-/// Whether an answer of that status has no body, whatever it is to (RFC 9110 section 6.4.1).
+/// Whether an answer with that status never has a body (RFC 9110 section 6.4.1).
 constexpr bool has_no_body(int status) {
   return status == 204 || status == 304;
 }
 
-/// An error of ours, in the shape the search server gives its own.
+/// An error of karmad in the search server's format.
 Answer refusal(int status, std::string_view reason);
 
 }  // namespace karmad

@@ -24,28 +24,26 @@ struct RequestField {
 constexpr std::array kFields{
     RequestField{
         kTimeoutMs, "milliseconds", "`request_timeout`",
-        "Shortens the deadline of this request. What is left of it goes to the agents in the "
-        "same header."},
+        "Shortens the deadline of this request. Agents get the remaining time in the same header."},
     RequestField{kReadPreference, "a read preference", "that of the table, then of the instance",
                  "Which mirrors may answer ([read-preference.md](read-preference.md)). In the URL: "
-                 "`?read_preference=…`, which is taken out before the request goes on."},
+                 "`?read_preference=…`, which is removed before the request is passed on."},
     RequestField{kHedge, "a time, `p95`, `p99`, `off`", "`hedge` of the table or instance",
                  "When a second mirror is asked for this search ([overload.md](overload.md))."},
     RequestField{kMinGeneration, "a number", "any generation",
-                 "Only mirrors that have seen this update, as far as they say."},
+                 "Only mirrors that have this update, as far as they report it, are asked."},
     RequestField{kConsistency, "`any`, `quorum`", "`consistency` of the table",
-                 "Whether several mirrors of each shard have to agree."},
-    RequestField{
-        kPartialResults, "`allow`, `deny`", "`partial_results` of the table or instance",
-        "Whether an answer with a missing shard is an answer with a warning, or an error."},
+                 "Whether several mirrors of each shard must agree."},
+    RequestField{kPartialResults, "`allow`, `deny`", "`partial_results` of the table or instance",
+                 "Whether an answer without some shards is sent with a warning, or is an error."},
     RequestField{kPriority, "`low`", "normal",
-                 "Work that has time: it has few tickets of its own, with `low_priority = 1` "
+                 "Work that can wait: it has a few tickets of its own, with `low_priority = 1` "
                  "([admission.md](admission.md))."},
     RequestField{kAppName, "a text", "`User-Agent`",
-                 "The application that asks, for `ingress_request_exempt_apps`."},
+                 "Name of the client's application, for `ingress_request_exempt_apps`."},
     RequestField{kIdempotencyKey, "a text", "none", "Passed on; the update may be retried."},
     RequestField{kTraceField, "`1`", "no trace",
-                 "The answer tells every attempt, in the same header."},
+                 "The answer lists every attempt, in the same header."},
 };
 
 std::optional<FieldMistake> read_preference(const RequestHead& head, std::string_view& parameters,

@@ -12,9 +12,8 @@
 
 namespace karmad {
 
-// Every header and parameter of the URL with which a client tells karmad how its request is to be
-// treated; kReadPreference and kTimeoutMs, which agents get as well, stand in field_names.hpp. No
-// other file spells one.
+// Every header field and URL parameter with which a client controls its request. kReadPreference
+// and kTimeoutMs, which agents get too, are in http_write.hpp. No other file contains these names.
 
 inline constexpr std::string_view kPreferenceParameter = "read_preference";
 inline constexpr std::string_view kHedge = "X-Hedge";
@@ -29,36 +28,36 @@ inline constexpr std::string_view kTraceField = "X-Karmad-Trace";
 /// All of them as a table in Markdown, for the manual.
 std::string request_fields_reference();
 
-/// What one request says of how it is put to mirrors.
+/// The options of one request about its mirrors.
 struct RequestFields {
   std::optional<ReadPreference> preference;
   std::optional<HedgeSetting> hedge;
-  std::optional<std::uint64_t> min_generation;  ///< what its client has seen already (CO-077)
+  std::optional<std::uint64_t> min_generation;  ///< newest data the client has seen (CO-077)
   std::optional<Consistency> consistency;       ///< CO-070
   std::optional<PartialResults> partial_results;
 };
 
-/// What is wrong with one of them. With a `type`, the error is told with it.
+/// An error in one of them. `type`, if set, becomes the type in the error answer.
 struct FieldMistake {
   std::string_view type;
   std::string reason;
   int code = 0;
 };
 
-/// Reads them from the head and from the URL's `parameters`, from which those of ours are taken
-/// out: what is left is kept in `rest`, when it is not all. Costs some comparisons of bits for a
-/// request without any.
+/// Reads them from the head and from the URL's `parameters`. Parameters of karmad are removed; the
+/// remaining text is stored in `rest` if it differs. Without any of them it costs a few bit
+/// comparisons.
 std::optional<FieldMistake> read_request_fields(const RequestHead& head,
                                                 std::string_view& parameters, std::string& rest,
                                                 RequestFields& into);
 
-/// The time a request may take: X-Timeout-Ms may shorten `longest`; what is no number is ignored.
+/// The time for a request: X-Timeout-Ms may shorten `longest`; invalid values are ignored.
 Micros time_allowed(const RequestHead& head, Micros longest);
 
-/// Whether its work has time (AC-007).
+/// Whether the request has low priority (AC-007).
 bool has_low_priority(const RequestHead& head);
 
-/// Whether its answer is to tell every attempt.
+/// Whether the answer must list all attempts.
 bool asks_for_trace(const RequestHead& head);
 
 }  // namespace karmad

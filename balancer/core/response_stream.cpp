@@ -45,10 +45,10 @@ ResponseStream::~ResponseStream() {
 }
 
 Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
-  // Between an agent and a client that are both fast nothing would ever wait.
+  // With a fast agent and a fast client this would otherwise never wait.
   if (source_.loop.turn.over()) co_await source_.loop.turn.next();
   const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPassedPiece));
-  // One byte more shows with the last read whether anything stands behind.
+  // Room for one byte more shows in the last read whether bytes follow the reply.
   const auto room = most < left_ ? most : most + 1;
   resize_for_reading(piece, room);
   std::size_t have = 0;
@@ -79,7 +79,7 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
   co_return true;
 }
 
-/// Gives the connection back, behind whose reply this stood.
+/// Returns the connection; `behind`: what followed the reply.
 void ResponseStream::release(Stream::Unasked behind) {
   const auto connection = std::exchange(connection_, {});
   if (behind == Stream::Unasked::bytes) {
@@ -93,7 +93,7 @@ void ResponseStream::release(Stream::Unasked behind) {
   }
 }
 
-/// Waits until something comes, for as long as the mirror may still take for it.
+/// Waits for bytes, at most for the rest of `patience_`.
 Task<Stream::Read> ResponseStream::wait(char* into, std::size_t room, Stop& stop) {
   const Stop::Guard guard(stop, connection_.get(),
                           [](void* whom) { static_cast<Connection*>(whom)->close(); });
@@ -125,7 +125,7 @@ bool ResponseStream::read_failed(const error_code& error, StopReason why) {
     return fail(Outcome::query_timeout, "the rest of its long answer did not come in time");
   }
   if (why != StopReason::none) {
-    result_.why = "cancelled";  // the client left; the mirror did nothing wrong
+    result_.why = "cancelled";  // the client left; no error of the mirror
     return false;
   }
   if (error == asio::error::eof)

@@ -11,36 +11,35 @@
 
 namespace karmad {
 
-/// What a reply that is passed on takes of memory at a time.
+/// Most memory that a passed-on reply uses at a time.
 inline constexpr std::size_t kPassedPiece = 256 << 10;
 
-/// The rest of a reply whose beginning is passed on already. As long as it lives it has its
-/// connection and its slot. The attempt is entered into what is known of the mirror when it goes:
-/// as a failure if the reply broke off, else by how it began, also when the client left. One
-/// thread.
+/// The rest of a reply whose beginning is already passed on. While it lives it holds its connection
+/// and its slot. The destructor records the attempt: as a failure if the reply broke off; otherwise
+/// by its beginning, also when the client left. One thread.
 class ResponseStream {
  public:
   struct Source {
     Loop& loop;
     Pool& pool;  ///< of its connection
     MirrorSet& set;
-    std::size_t number;  ///< of the mirror in it
-    bool tracks_state;   ///< the set's state machine is told of errors
-    Breaker* breaker;    ///< none: it is off
-    Micros patience;     ///< for each 64 KB to arrive, not counting what the client takes
+    std::size_t number;  ///< index of the mirror in `set`
+    bool tracks_state;   ///< errors are reported to the set's state machine
+    Breaker* breaker;    ///< null: disabled
+    Micros patience;     ///< longest wait for each 64 KB, without the time the client takes
     char ends_in;        ///< Judgement::ends_in
   };
-  /// `result`: of the attempt, judged by the beginning of its reply; its connection is taken.
+  /// `result`: of the attempt, judged by the reply's beginning; its connection is moved from it.
   ResponseStream(const Source& source, AgentSlot slot, AttemptResult& result);
   ResponseStream(const ResponseStream&) = delete;
   ResponseStream& operator=(const ResponseStream&) = delete;
   ~ResponseStream();
 
-  /// Bytes that are still to come.
+  /// Bytes still to be read.
   std::uint64_t left() const { return left_; }
 
-  /// Puts what comes next into `piece`, at most kPassedPiece of it; waits only if nothing is there.
-  /// What ends the reply comes only if it ends as it must. False: it broke off.
+  /// Reads the next bytes into `piece`, at most kPassedPiece; waits only if none are available.
+  /// Holds back the final bytes until the reply has ended correctly. False: it broke off.
   Task<bool> next(std::string& piece, Stop& stop);
 
   std::string_view agent() const { return mirror_.agent->name; }
@@ -62,8 +61,8 @@ class ResponseStream {
   std::uint64_t left_;
   AttemptResult result_;  ///< without the reply
   Micros patience_;
-  std::size_t since_ = 0;  ///< bytes that came since it was full
-  char last_ = 0;          ///< byte that is no space
+  std::size_t since_ = 0;  ///< bytes read since `patience_` last restarted
+  char last_ = 0;          ///< last byte that is not white space
 };
 
 }  // namespace karmad

@@ -9,16 +9,16 @@
 
 namespace karmad {
 
-/// How work stands to a pool (AC-005, AC-007): it waits in turn; likewise, where there are few
-/// tickets for work that has time; it passes and takes nothing.
+/// The priority of work in a pool (AC-005, AC-007). normal and low wait for a ticket; low has a
+/// small pool of its own if configured; exempt needs no ticket.
 enum class Priority : std::uint8_t { normal, low, exempt };
 inline constexpr std::size_t kPriorities = 3;
 std::string_view name(Priority priority);
 
 class TicketPool;
 
-/// The right to work, until it goes; it then returns to the pool it came from, under the priority
-/// it was taken with (AC-003). Lives and ends on the worker that took it.
+/// A ticket, held for the life of this object; the destructor returns it to its pool under its
+/// priority (AC-003). Created and destroyed on one worker.
 class Ticket {
  public:
   Ticket() = default;
@@ -42,7 +42,7 @@ class Ticket {
 
   explicit operator bool() const { return pool_ != nullptr; }
   Priority priority() const { return priority_; }
-  /// Gives it back now; reads the clock only where the pool counts.
+  /// Returns the ticket now; reads the clock only if the pool counts.
   void give_back();
   void give_back(TimePoint now);
 

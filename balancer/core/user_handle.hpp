@@ -11,15 +11,14 @@ struct Answer;
 struct Query;
 class Next;
 
-/// An application's own step of every query's way. It may look at the request and change it, answer
-/// itself, or ask `next` and look at the answer and change that. What it has the request point to
-/// must live as long as the query does: Query::keep. Every worker calls it, maybe at the same time;
-/// it must not block, and what it captured lives as long as the server. A long answer may have a
-/// `rest` that is still to come: content() is its beginning then, and who changes `reply` or the
-/// body has to drop the rest.
+/// A step that an application adds to the processing of every query. It may change the request,
+/// answer itself, or call `next` and change that answer. Data that it puts into the request must
+/// live as long as the query (Query::keep). All workers call it concurrently; it must not block,
+/// and its captures live as long as the server. A long answer may have a `rest`: content() is then
+/// only the beginning, and a handle that changes the body or `reply` must drop the rest.
 using UserHandle = std::function<Task<Answer>(Query&, Next next)>;
 
-/// What comes behind a user handle: the others, and then the pipeline's own next.
+/// The next step after a user handle: the next handle, or the rest of the pipeline.
 class Next {
  public:
   template <class Last>

@@ -6,7 +6,7 @@ namespace karmad {
 
 namespace {
 
-/// How long the last handshakes may take: a round trip.
+/// Time for the last handshakes: a round trip.
 constexpr Micros kHandshake = 50ms;
 
 bool in_use(const Topology& topology, const Destination& agent) {
@@ -14,7 +14,7 @@ bool in_use(const Topology& topology, const Destination& agent) {
                              [&](const auto& other) { return other.get() == &agent; });
 }
 
-constexpr std::size_t kIdlePart = 16;  // of memory_limit may be kept in idle buffers
+constexpr std::size_t kIdlePart = 16;  // idle buffers may use 1/16 of memory_limit
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Worker::~Worker() = default;
 
 void Worker::topology(std::shared_ptr<const Topology> next) {
   topology_ = std::make_shared<std::shared_ptr<const Topology>>(std::move(next));
-  // An agent may be gone, and kept connections cost little to renew.
+  // Agents may have been removed, and kept connections are cheap to renew.
   for (auto* pools : {&pools_, &blackhole_pools_})
     for (auto& pool : *pools) {
       if (!pool) continue;

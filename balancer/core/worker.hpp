@@ -22,19 +22,19 @@ class SelectionLog;
 class HelperPool;
 class LineWriter;
 
-/// What the whole process knows and every worker may read.
+/// Data of the whole process that every worker may read.
 struct Process {
-  std::uint32_t max_connections = 0;          ///< what `max_connections` comes to
+  std::uint32_t max_connections = 0;          ///< effective value of `max_connections`
   std::atomic<std::uint32_t> connections{0};  ///< client connections open now
   std::atomic<bool> draining{false};
-  std::atomic<std::uint32_t> waiting_selections{0};  ///< for a suitable mirror (SS-113)
+  std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
   std::shared_ptr<const SelectionLog> selection_log;
-  Admission* admission = nullptr;            ///< none: every request is admitted
-  LineWriter* access_log = nullptr;          ///< none: it is off
+  Admission* admission = nullptr;            ///< null: every request is admitted
+  LineWriter* access_log = nullptr;          ///< null: disabled
   const LineWriter* log = nullptr;           ///< standard error
-  HelperPool* helpers = nullptr;             ///< none: every worker does its long work itself
+  HelperPool* helpers = nullptr;             ///< null: each worker does its long work itself
   MemoryLimit memory;                        ///< of all requests (`memory_limit`)
-  std::span<const UserHandle> user_handles;  ///< the application's
+  std::span<const UserHandle> user_handles;  ///< of the application
   TimePoint started{};
   RateGates rates;
   AgreedErrors agreed_errors;
@@ -43,9 +43,9 @@ struct Process {
 /// A client's connection, as its worker sees it.
 class Client {
  public:
-  /// Ends now when idle and nothing has come, else after the next answer.
+  /// Closes at once if idle and no bytes have come, else after the next answer.
   virtual void drain() = 0;
-  /// Ends at once.
+  /// Closes the connection at once.
   virtual void abandon() = 0;
 
  protected:
@@ -53,12 +53,11 @@ class Client {
 
  private:
   friend class Worker;
-  std::size_t place_ = 0;  ///< among those of its worker
+  std::size_t place_ = 0;  ///< index in its worker's list
 };
 
-/// A thread's share of the balancer: its loop, its connections to agents, its sessions and its
-/// counters. A query lives and dies on one worker. Everything but `post` and the counters belongs
-/// to its thread.
+/// One thread of the balancer: its loop, its connections to agents, its sessions and its counters.
+/// A query stays on one worker. Except `post` and the counters, only its thread may use it.
 class Worker {
  public:
   Worker(unsigned index, std::uint64_t seed, Process& process,
@@ -71,7 +70,7 @@ class Worker {
   /// Calls `job` on this worker; from any thread.
   void post(Inbox::Job job) { loop.post(std::move(job)); }
 
-  /// The configuration a query begins with; it keeps it to its end.
+  /// The current configuration; a query keeps the one it started with.
   std::shared_ptr<const Topology> topology() const { return {topology_, topology_->get()}; }
   void topology(std::shared_ptr<const Topology> next);
   const Topology* topology_now() const { return topology_->get(); }
@@ -83,7 +82,7 @@ class Worker {
     return pool(blackhole_pools_, agent, agent->copies);
   }
 
-  /// A head for one request's time; idle connections have none.
+  /// Lends a head for one request; idle connections have none.
   std::unique_ptr<RequestHead> take_head();
   void give_head(std::unique_ptr<RequestHead> head) {
     if (heads_.size() < kHeads) heads_.push_back(std::move(head));
@@ -91,10 +90,10 @@ class Worker {
 
   void register_session(Client& client);
   void unregister_session(Client& client);
-  /// No new connections; every session ends after its next answer. Sessions that have brought no
-  /// request within `linger` end without one: until then a request may be on its way.
+  /// Accepts no new connections; every session ends after its next answer. A session without a
+  /// request within `linger` ends then: a request may be on its way.
   void drain(Micros linger);
-  /// Everything ends now.
+  /// Ends everything at once.
   void abandon();
   bool draining() const { return draining_; }
 
@@ -102,20 +101,21 @@ class Worker {
   DisconnectWatcher disconnect_watcher{loop};
   Process& process;
   Counters counters;
-  LineRate retry_lines{10};                            ///< of the log, at level info
+  LineRate retry_lines{10};                            ///< limits lines on retries in the log
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
-  /// A number for the next query, unlike those of other workers.
+  /// A number for the next query, unique over all workers.
   std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }
-  std::vector<Stop*> copies;       ///< the ends of what is on its way to blackholes
-  std::size_t copies_size = 0;     ///< bytes of it
-  std::function<void()> on_drain;  ///< refuses new connections
-  std::function<void()> on_close;  ///< accepts the last ones; ends what else has to end (pingers)
+  std::vector<Stop*> copies;       ///< stops of the copies being sent to blackholes
+  std::size_t copies_size = 0;     ///< their size in bytes
+  std::function<void()> on_drain;  ///< makes the listeners refuse new connections
+  std::function<void()> on_close;  ///< accepts the last ones; stops other tasks (pingers)
 
  private:
   Task<void> close_down(Micros linger);
   void finish_if_empty();
 
-  /// The topology's own counter is shared by all workers; this one is counted here alone.
+  /// Workers share the topology's reference count; this outer pointer is counted by one worker
+  /// only.
   std::shared_ptr<std::shared_ptr<const Topology>> topology_;
   static constexpr std::size_t kHeads = 64;
   using Pools = std::vector<std::unique_ptr<Pool>>;  // by Agent::id

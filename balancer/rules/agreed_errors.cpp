@@ -28,7 +28,7 @@ std::optional<std::uint64_t> AgreedErrors::agreed(std::string_view text, TimePoi
   const auto hash = kHash(text);
   const std::scoped_lock lock(mutex_);
   auto* entry = find(hash);
-  if (entry == nullptr) {  // std::nullopt is the oldest
+  if (entry == nullptr) {  // std::nullopt sorts as the oldest
     entry = &*std::ranges::min_element(entries_, {}, &Entry::agreed);
     *entry = {.hash = hash, .agreed = now, .logged = std::nullopt};
   }

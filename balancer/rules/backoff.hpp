@@ -7,14 +7,14 @@
 
 namespace karmad {
 
-/// The waits that grow: `base`, doubled with every step, at most `cap`.
+/// Exponential waits: `base`, doubled with every step, at most `cap`.
 struct Doubling {
   Micros base{};
   Micros cap{};
 
   /// The wait of step 0, 1, …
   constexpr Micros step(unsigned number) const {
-    constexpr unsigned most_doublings = 20;  // even of a day it can be counted
+    constexpr unsigned most_doublings = 20;  // no overflow, even for a day
     return std::min(cap,
                     std::min(base, cap) * (Micros::rep{1} << std::min(number, most_doublings)));
   }

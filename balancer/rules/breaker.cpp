@@ -10,7 +10,7 @@ std::int64_t micros(TimePoint now) {
   return now.time_since_epoch().count();
 }
 
-/// Looked at first: writing a line that all workers read costs more.
+/// Checked first: writing a cache line that all workers read is more expensive.
 void restart(std::atomic<std::uint32_t>& count) {
   if (count.load(kRelaxed) != 0) count.store(0, kRelaxed);
 }
@@ -51,7 +51,7 @@ void Breaker::failed(std::size_t mirror, Operation operation, TimePoint at) noex
   const auto count = failures.count.load(kRelaxed);
   if (count != 0 && since > rules_.window.count())
     failures.count.store(1, kRelaxed);
-  else if (count <= tolerated(operation))  // more need not be known, and never overflows
+  else if (count <= tolerated(operation))  // a higher count has no meaning; so it never overflows
     failures.count.fetch_add(1, kRelaxed);
   if (!was_tripped && is_tripped(cell, now))
     cell.next_probe.store(now + rules_.probe_every.count(), kRelaxed);

@@ -17,59 +17,59 @@
 namespace karmad {
 
 struct BreakerRules {
-  /// Failures that are still tolerated; one more trips (CO-090).
+  /// Failures that are tolerated; one more trips the mirror (CO-090).
   std::uint32_t reads = kDefaultSettings.breaker_reads.value;
   std::uint32_t writes = kDefaultSettings.breaker_writes.value;
-  /// The count restarts when the last failure is older.
+  /// The count restarts if the last failure is older than this.
   Micros window = kDefaultSettings.breaker_window.value;
   Micros probe_every = kDefaultSettings.ha_ping_interval.value;  ///< CO-092
   bool operator==(const BreakerRules&) const = default;
 };
 
-/// `tripped`, or none when that would be all: the last mirror is never tripped (CO-091).
+/// `tripped`, or none if that were all: the last mirror is never tripped (CO-091).
 constexpr Candidates but_never_all(Candidates tripped, Candidates all) {
   return (all - tripped).empty() ? Candidates{} : tripped;
 }
 
-/// Which mirrors of one set failed its shard too often. A mirror may be fine for other shards, so
-/// this stands beside the errors in a row of its agent. Failed reads and writes are counted apart;
-/// either count trips the mirror, for every request of the shard (CO-091).
+/// Counts failures per mirror of one set for its shard. The mirror may work for other shards, so
+/// this is separate from its agent's errors in a row. Reads and writes are counted separately;
+/// either count trips the mirror for all requests of the shard (CO-091).
 ///
-/// Relaxed atomics, no allocation: any thread calls anything. Threads that meet in the same moment
-/// may lose a failure of each other, or let one more probe through.
+/// Relaxed atomics, no allocation; any thread. Concurrent calls may lose a failure or let one probe
+/// more through.
 class Breaker {
  public:
   Breaker(std::size_t mirrors, BreakerRules rules) : rules_(rules), cells_(mirrors) {}
 
-  /// The failures of mirrors that are still there count on. Before it is in use.
+  /// Takes over the failures of mirrors that existed before. Call before it is used.
   void take_over(const Breaker& before, const FormerPlaces& places) noexcept;
 
-  /// An attempt failed for a reason that is the mirror's (Consequence::error).
+  /// An attempt failed and the mirror caused it (Consequence::error).
   void failed(std::size_t mirror, Operation operation, TimePoint now) noexcept;
 
-  /// An attempt succeeded: its count restarts. A tripped mirror is closed, both counts restart.
+  /// An attempt succeeded: resets this count; for a tripped mirror both counts.
   void succeeded(std::size_t mirror, Operation operation, TimePoint now) noexcept;
 
-  /// An attempt ended: one or the other of the two above, or neither.
+  /// An attempt ended: calls one of the two above, or none.
   void ended(std::size_t mirror, Operation operation, Outcome outcome, TimePoint now) noexcept;
 
   bool is_tripped(std::size_t mirror, TimePoint now) const noexcept;
 
-  /// Whom to avoid; leaves at least one mirror.
+  /// The mirrors to avoid; never all.
   Candidates tripped(TimePoint now) const noexcept;
 
-  /// A tripped mirror that is due for a probe; the caller has it, and sends this request there (by
-  /// avoiding all others). Once per `probe_every` and mirror. Nothing: no mirror is due.
+  /// A tripped mirror that is due for a probe: the caller must send this request there. At most
+  /// once per `probe_every` and mirror. Nothing: no probe is due.
   std::optional<std::size_t> try_probe(TimePoint now) noexcept;
 
  private:
   struct Failures {
     std::atomic<std::uint32_t> count{0};
-    std::atomic<std::int64_t> last{0};  ///< µs on the master's clock
+    std::atomic<std::int64_t> last{0};  ///< µs of the process's clock
   };
   struct alignas(64) Cell {
     std::array<Failures, 2> failures;         ///< by Operation
-    std::atomic<std::int64_t> next_probe{0};  ///< µs on the master's clock
+    std::atomic<std::int64_t> next_probe{0};  ///< µs of the process's clock
   };
 
   std::uint32_t tolerated(Operation operation) const noexcept {

@@ -17,37 +17,37 @@ using Generation = std::optional<std::uint64_t>;
 /// The generation that an answer, or an error answer, tells in its head, if its fields are kept.
 Generation generation_in(const Reply& reply);
 
-/// What the mirrors of a set said of their generation in answers to one query.
+/// The generations that mirrors of a set reported in answers to one query.
 class ToldGenerations {
  public:
   void add(std::size_t mirror, Generation generation);
-  /// The newest generation that the mirror is known to have, from these answers and from pings.
+  /// The newest generation the mirror is known to have, from these answers and from pings.
   Generation known(std::size_t mirror, const SetView& view) const;
 
  private:
   std::vector<std::pair<std::size_t, std::uint64_t>> told_;
 };
 
-/// Mirrors of one shard whose answers showed that they lack an update: they are behind until their
-/// mark expires, or a ping tells that they have the update. Relaxed atomics: any thread.
+/// Mirrors of one shard whose answers showed that they lack an update. A mark ends at its time, or
+/// when a ping shows that the mirror has the update. Relaxed atomics: any thread.
 class BehindMarks {
  public:
   explicit BehindMarks(std::size_t mirrors) : marks_(mirrors) {}
 
-  /// Marks of mirrors that are still there stay.
+  /// Takes over the marks of mirrors that existed before.
   void take_over(const BehindMarks& before, const FormerPlaces& places);
-  /// The mirror had not reached `generation`.
+  /// The mirror lacks `generation`.
   void mark(std::size_t mirror, std::uint64_t generation, TimePoint until);
-  /// The mirrors that have not reached `generation`, as far as is known.
+  /// The mirrors known to lack `generation`.
   Candidates behind(const SetView& view, std::uint64_t generation, TimePoint now) const;
-  /// The mirrors that lack any update that another mirror has.
+  /// The mirrors that lack an update that another mirror has.
   Candidates behind_others(const SetView& view, TimePoint now) const {
     return behind(view, UINT64_MAX, now);
   }
 
  private:
   struct Mark {
-    std::atomic<std::int64_t> until{0};  // µs on the master's clock
+    std::atomic<std::int64_t> until{0};  // µs of the process's clock
     std::atomic<std::uint64_t> generation{0};
   };
   std::vector<Mark> marks_;

@@ -5,14 +5,14 @@
 
 namespace karmad {
 
-/// Whether a set is so busy that hedges would only add to it (`hedge_max_load_percent`).
+/// Whether a set has so much load that hedges would worsen it (`hedge_max_load_percent`).
 ///
-/// `median` is what the median mirror of the set works on now, `usual` its slow average
-/// (agent/stats/usual_load.hpp). Not the sum: one mirror that stalls gathers queries, and hedging
-/// is for just that; overload shows at most of the mirrors. Above `percent` of the usual hedging
-/// stops, but never below kQuiet, where a few queries more or less mean nothing. What lasts becomes
-/// usual: then the retry budget alone keeps hedges in bounds. No usual load yet, or 0 percent: not
-/// overloaded.
+/// `median` is the current load of the set's median mirror, `usual` its slow average
+/// (agent/stats/load_baseline.hpp). The median, not the sum: a single stalled mirror collects
+/// queries, and hedging is for just that case, while overload appears on most mirrors. Hedging
+/// stops above `percent` of `usual`, but never below kQuiet, where a few queries make no
+/// difference. A lasting load becomes usual; then only the retry budget limits hedges. False
+/// without a usual load or with 0 percent.
 constexpr bool overloaded_for_hedging(std::uint32_t median, std::optional<double> usual,
                                       unsigned percent) {
   constexpr std::uint32_t kQuiet = 4;

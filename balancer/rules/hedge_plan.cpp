@@ -17,7 +17,7 @@ using Kind = HedgeSetting::Kind;
 
 constexpr Micros kLongestThreshold = 1h;
 
-// The defaults of CO-085, for whom no threshold was configured.
+// The defaults of CO-085, if no threshold is configured.
 constexpr Micros kDefaultThreshold = 1s;
 constexpr Micros kDefaultStep = 500ms;
 
@@ -42,7 +42,7 @@ std::optional<Micros> threshold_of(const HedgeSetting& setting, const RecentLate
 }  // namespace
 
 std::expected<HedgeSetting, std::string> parse_hedge(std::string_view text) {
-  const auto word = lower(text.substr(0, 4));  // as long as any word and one more
+  const auto word = lower(text.substr(0, 4));  // one longer than any word
   if (word == "off") return HedgeSetting{};
   if (word == "p95") return HedgeSetting{.kind = Kind::p95};
   if (word == "p99") return HedgeSetting{.kind = Kind::p99};

@@ -15,11 +15,11 @@
 
 namespace karmad {
 
-/// Most hedges of one shard request; the configuration allows no more.
+/// Most hedges of one shard request; the upper bound of the configuration.
 inline constexpr unsigned kMostHedges = 8;
 
-/// When a search is sent to a second mirror: never, after a fixed time, or after the time in which
-/// that share of the set's recent answers came.
+/// When a search is also sent to a second mirror: never, after a fixed time, or after a quantile of
+/// the set's recent latencies.
 struct HedgeSetting {
   enum class Kind : std::uint8_t { off, after, p95, p99 };
   Kind kind = Kind::off;
@@ -27,14 +27,14 @@ struct HedgeSetting {
   bool operator==(const HedgeSetting&) const = default;
 };
 
-/// `off`, `50ms` (a bare number: ms; up to 1 h), `p95`, `p99`, in any case. Else what is wrong.
+/// `off`, `50ms` (a bare number: ms; up to 1 h), `p95`, `p99`, in any case; otherwise an error.
 std::expected<HedgeSetting, std::string> parse_hedge(std::string_view text);
-/// The text that parse_hedge reads as this.
+/// The text that parse_hedge() reads as this value.
 std::string text(const HedgeSetting& setting);
 
-/// The settings of hedging, by where they are set. Empty: not set there.
+/// The settings of hedging at each level. Empty: not set.
 struct HedgeWords {
-  bool disabled = false;                ///< `hedge_disabled`, the operator's kill switch
+  bool disabled = false;                ///< `hedge_disabled`, switches hedging off for all
   std::optional<HedgeSetting> request;  ///< of the request itself
   std::optional<bool> preference;       ///< hedge.enabled of its read preference (SS-070)
   std::optional<HedgeSetting> table;
@@ -42,61 +42,61 @@ struct HedgeWords {
   std::optional<Micros> step;  ///< `hedge_step` of table or instance
 };
 
-/// What came out of them.
+/// The effective settings.
 struct Hedging {
   HedgeSetting setting;
-  std::optional<Micros> step;  ///< empty: as the threshold
+  std::optional<Micros> step;  ///< empty: equal to the threshold
   bool operator==(const Hedging&) const = default;
 };
 
-/// Kill switch before request, read preference, table, instance (CO-085). A read preference that
-/// asks for hedging where neither table nor instance hedge gets the defaults of CO-085: after
+/// Precedence: kill switch, request, read preference, table, instance (CO-085). A read preference
+/// that enables hedging where neither table nor instance do gets the defaults of CO-085: after
 /// min(1 s, half of the request's time), then every 500 ms.
 Hedging hedging_in_force(const HedgeWords& words, Micros request_timeout);
 
-/// With fewer answers a measured quantile means nothing: five of a hundred are slower than p95.
+/// Samples needed for a quantile: of a hundred answers five are slower than p95.
 inline constexpr std::uint64_t kEnoughSamples = 100;
 
 /// How one shard request is hedged.
 struct HedgeRules {
-  Micros threshold{};  ///< without a final answer, until the second mirror is asked
-  Micros step{};       ///< until each further one is
+  Micros threshold{};  ///< time without a final answer until the second mirror is asked
+  Micros step{};       ///< time until each further one is asked
   unsigned extra = 1;  ///< most attempts besides the first
 };
 
-/// Whether this shard request may be hedged at all, and what it would do.
+/// The inputs that decide whether and how one shard request is hedged.
 struct HedgeChance {
   Hedging hedging;
   unsigned max = kDefaultSettings.hedge_max.value;
-  std::size_t mirrors = 0;   ///< that suit the request; one of them is asked first
+  std::size_t mirrors = 0;   ///< suitable mirrors, the first one included
   bool read = true;          ///< updates are never hedged (CO-084)
-  bool loaded = false;       ///< the set is above the load at which hedges only add to it
-  bool drained = false;      ///< the retry budget has nothing left
+  bool loaded = false;       ///< the set's load is too high for hedges
+  bool drained = false;      ///< the retry budget is used up
   RecentLatency measured{};  ///< of the set
 };
-/// Nothing: it is not hedged.
+/// Nothing: the request is not hedged.
 std::optional<HedgeRules> hedge_rules(const HedgeChance& chance);
 
 /// `t:100ms, s:50ms, w:False` (CO-086).
 std::string text(const HedgeRules& rules);
 
-/// How an attempt, its own retries included, ended.
+/// How an attempt ended, after its retries.
 enum class RaceEnd : std::uint8_t {
-  final,      ///< an answer that no other mirror would better
-  not_final,  ///< an answer, but another mirror may know better
-  nothing,    ///< no answer at all
+  final,      ///< a definite answer; other mirrors are not needed
+  not_final,  ///< an answer, but another mirror may have a better one
+  nothing,    ///< no answer
 };
 
-/// CO-081: below 400, 400, 401, 405, 409, 412, 413, and 404 with sub-status 0. No sub-status: 0.
+/// CO-081: statuses below 400; 400, 401, 405, 409, 412, 413; 404 with sub-status 0 or none.
 bool is_final_status(unsigned status, unsigned sub_status);
 
-/// The same of an answer that the dialect judged: what it takes for the agent's own trouble is
-/// never final, whatever its status; a mistake of the client in a 5xx (as some engines say it) is.
+/// The same for a judged answer. An error that the dialect blames on the agent is never final; a
+/// client's mistake always is, also with a 5xx status, as some engines send it.
 RaceEnd race_end(Outcome outcome, unsigned status, unsigned sub_status);
 
-/// The race of one shard request: when the next mirror is asked, and whose answer counts
-/// (CO-080 … CO-082). A value without a clock; attempts are numbered from 0 in the order they were
-/// sent. Without rules it is a race of one.
+/// The hedges of one shard request: when the next mirror is asked, and which answer counts (CO-080
+/// … CO-082). A value without a clock; attempts are numbered from 0 in order of sending. Without
+/// rules there is one attempt.
 class HedgePlan {
  public:
   explicit HedgePlan(std::optional<HedgeRules> rules) : rules_(rules) {}
@@ -104,22 +104,22 @@ class HedgePlan {
   /// An attempt was sent.
   void sent(TimePoint now);
 
-  /// The next attempt is to be sent then, or at once if that is past. Nothing: no more are.
+  /// When the next attempt is due (it may be past). Nothing: no more attempts.
   std::optional<TimePoint> next_at() const;
 
-  /// There shall be no more, the race goes on with those that are out: the budget refused one, no
-  /// mirror is left, the deadline is near.
+  /// Stops further attempts; those in flight go on. For a refused budget, no mirror left, or a near
+  /// deadline.
   void no_more() { rules_.reset(); }
 
-  /// An attempt ended; what a finished race hears is ignored. A non-final end makes the next one
-  /// due at once: when the request itself was broken off, do not tell.
+  /// An attempt ended; ignored after the end of the race. An end without a final answer makes the
+  /// next attempt due at once, so do not call it for a cancelled request.
   void ended(std::size_t attempt, RaceEnd end, TimePoint now);
 
-  /// No other attempt needs to be awaited; those still running are to be cancelled.
+  /// True if no attempt needs to be awaited; the others are then cancelled.
   bool is_over() const;
 
-  /// Whose end is the request's: the first final answer, else the last answer received, else the
-  /// last end without one (CO-082). Nothing before any ended.
+  /// The attempt whose end is the request's: the first final answer, else the last answer, else the
+  /// last end without an answer (CO-082). Nothing before the first end.
   std::optional<std::size_t> winner() const { return winner_; }
 
   std::size_t attempts() const { return sent_; }

@@ -12,12 +12,12 @@
 
 namespace karmad {
 
-/// Mirrors that are not to be asked for this shard for a while (CO-030, CO-033, CO-036), by their
-/// position. Of the two kinds of mark a mirror may have both. Relaxed atomics: any thread.
+/// Mirrors that should not be used for this shard for a while (CO-030, CO-033, CO-036). A mirror
+/// may have both kinds of mark. Relaxed atomics: any thread.
 class UnavailableMarks {
  public:
   explicit UnavailableMarks(std::size_t mirrors) : marks_(mirrors) {}
-  /// Marks of mirrors that are still there stay.
+  /// Takes over the marks of mirrors that existed before.
   void take_over(const UnavailableMarks& before, const FormerPlaces& places) {
     for_each_former(places, [&](std::size_t now, std::size_t then) {
       marks_[now].since = before.marks_[then].since.load(std::memory_order_relaxed);
@@ -27,23 +27,24 @@ class UnavailableMarks {
     any_ = before.any();
   }
 
-  /// It is going away or cannot be reached: until then, or until a ping says that it serves.
+  /// The mirror is being removed or unreachable: for that time, or until a ping says that it
+  /// serves.
   void mark(std::size_t mirror, TimePoint now, Micros how_long) {
     marks_[mirror].since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     marks_[mirror].until.store((now + how_long).time_since_epoch().count(),
                                std::memory_order_relaxed);
     any_.store(true, std::memory_order_relaxed);
   }
-  /// It serves, but asked for a pause itself (Retry-After): no ping ends that.
+  /// The mirror serves, but asked for a pause (Retry-After): no ping ends that.
   void mark_paused(std::size_t mirror, TimePoint now, Micros how_long) {
     marks_[mirror].paused_until.store((now + how_long).time_since_epoch().count(),
                                       std::memory_order_relaxed);
     any_.store(true, std::memory_order_relaxed);
   }
-  /// Whether any mirror was ever marked; costs a load.
+  /// Whether any mirror was ever marked; one load.
   bool any() const { return any_.load(std::memory_order_relaxed); }
-  /// Those whose time is not over. A ping answered since that says that the mirror serves, one of a
-  /// kind that `describes` the mirror beyond its presence, ends the first kind of mark.
+  /// The mirrors with a mark in force. A later ping that says that the mirror serves ends the first
+  /// kind of mark, if pings of this kind report a state (`describes`).
   Candidates marked(const SetPicture& picture, bool describes, TimePoint now) const {
     Candidates marked;
     const auto at = now.time_since_epoch().count();
@@ -61,7 +62,7 @@ class UnavailableMarks {
 
  private:
   struct Mark {
-    std::atomic<std::int64_t> since{0};  // µs on the master's clock
+    std::atomic<std::int64_t> since{0};  // µs of the process's clock
     std::atomic<std::int64_t> until{0};
     std::atomic<std::int64_t> paused_until{0};
   };
@@ -71,20 +72,19 @@ class UnavailableMarks {
 
 struct ProtectionRules {
   RetryBudgetRules budget;
-  std::optional<BreakerRules> breaker;  ///< none: it is off
+  std::optional<BreakerRules> breaker;  ///< none: disabled
   bool operator==(const ProtectionRules&) const = default;
 };
 
-/// What keeps the queries of one shard from harming its mirrors further; shared by all workers.
+/// Protects the mirrors of one shard from additional load; shared by all workers.
 struct Protection {
   Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
       : budget(rules.budget, workers), unavailable(mirrors), behind(mirrors), standings(mirrors) {
     if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
   }
 
-  /// What `before` knew of mirrors that are still there, and what was saved up for retries, goes on
-  /// by the rules of this one. Before it is in use; what happens to `before` at the same time may
-  /// be lost.
+  /// Takes over from `before` what is known of mirrors that existed before, and the saved retries,
+  /// under the new rules. Call before it is used; concurrent changes of `before` may be lost.
   void take_over(const Protection& before, const FormerPlaces& places) {
     budget.take_over(before.budget);
     tokens.take_over(before.tokens);
@@ -95,7 +95,7 @@ struct Protection {
   }
 
   RetryBudget budget;
-  alignas(64) TokenBucket tokens;  // written by every request where overload was met
+  alignas(64) TokenBucket tokens;  // written by every request once overload was seen
   std::optional<Breaker> breaker;
   UnavailableMarks unavailable;
   BehindMarks behind;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-/// Adds up to `most`, of which other threads see every step.
+/// Adds up to `most`; other threads see only valid values.
 template <class Number>
 void add_up_to(std::atomic<Number>& account, Number amount, Number most) {
   auto before = account.load(relaxed);
@@ -16,7 +16,7 @@ void add_up_to(std::atomic<Number>& account, Number amount, Number most) {
     continue;
 }
 
-/// Takes all of `amount` or nothing.
+/// Takes all of `amount`, or nothing.
 template <class Number>
 bool take_whole(std::atomic<Number>& account, Number amount) {
   auto before = account.load(relaxed);
@@ -68,7 +68,7 @@ void TokenBucket::deposit(std::int64_t tenths) {
 }
 
 std::uint32_t RetryBudget::live() const {
-  std::uint32_t sum = 0;  // a request may be missed or counted twice while it begins or ends
+  std::uint32_t sum = 0;  // may miss or repeat a request that starts or ends now
   for (const auto& cell : cells_) sum += cell.live.get();
   return sum;
 }
@@ -96,7 +96,7 @@ std::uint32_t RetryBudget::saved() const {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(saved_or_owed(), 0) / kAttempt);
 }
 
-/// Saves what the requests bring that have ended since the last time.
+/// Adds the savings of the requests that ended since the last call.
 void RetryBudget::add_up_ended() {
   const auto all = ended();
   auto before = added_up_.load(relaxed);

@@ -13,8 +13,8 @@
 
 namespace karmad {
 
-/// The tokens that retries because of overload spend (BP-020 … BP-026): one bucket per mirror set,
-/// full at first, shared by all workers. Fractions count, hence tenths.
+/// The tokens for retries of overload errors (BP-020 … BP-026): one bucket per mirror set,
+/// initially full, shared by all workers. Counted in tenths.
 class TokenBucket {
  public:
   static constexpr std::uint32_t kCapacity = 1000;  ///< BP-021
@@ -25,9 +25,9 @@ class TokenBucket {
   void first_attempt_succeeded() { deposit(1); }             ///< 0.1 (BP-022)
   void retry_succeeded() { deposit(kToken + 1); }            ///< 1.1 (BP-023)
   void retry_failed_without_overload() { deposit(kToken); }  ///< 1 (BP-024)
-  /// As full as that one was.
+  /// Copies the number of tokens from `before`.
   void take_over(const TokenBucket& before) { tenths_ = std::min(before.tenths(), capacity_); }
-  /// Takes one token; false, and nothing is taken, when there is none (BP-025).
+  /// Takes one token; false if there is none (BP-025).
   bool take();
 
   std::int64_t tenths() const { return tenths_.load(std::memory_order_relaxed); }
@@ -41,47 +41,46 @@ class TokenBucket {
 };
 
 struct RetryBudgetRules {
-  /// Of the live requests.
+  /// Percentage of the live requests.
   std::uint32_t percent = kDefaultSettings.retry_budget_percent.value;
-  /// Extra attempts in flight, however few requests are live.
+  /// Extra attempts in flight that are allowed with any number of live requests.
   std::uint32_t at_least = kDefaultSettings.retry_budget_min.value;
-  std::uint32_t saved = 10;  ///< extra attempts that quiet times may save up
+  std::uint32_t saved = 10;  ///< most extra attempts that can be saved up
   bool operator==(const RetryBudgetRules&) const = default;
 };
 
-/// How far a retry budget is used, at one moment.
+/// The use of a retry budget at one moment.
 struct RetryBudgetStatus {
-  std::uint32_t live = 0;    ///< requests under way
-  std::uint32_t extras = 0;  ///< retries and hedges queued or under way
-  std::uint32_t saved = 0;   ///< further ones that quiet times have saved up
-  std::uint64_t given = 0;   ///< since the start
+  std::uint32_t live = 0;    ///< requests in progress
+  std::uint32_t extras = 0;  ///< retries and hedges queued or in progress
+  std::uint32_t saved = 0;   ///< further attempts saved up
+  std::uint64_t given = 0;   ///< granted since the start
   std::uint64_t refused = 0;
 };
 void write(StatsWriter& out, const RetryBudgetStatus& budget);
 
-/// How many attempts beyond the first of each request a mirror set bears: retries and hedges of all
-/// workers together. A retry onto a mirror that works (retry_target.hpp says which do) needs
-/// no consent, but is paid for afterwards if it fails, on credit if it must be. Any other
-/// extra attempt needs the consent of two accounts. Where many requests fail at one moment the free
-/// retries go out in turns (bears_another()): the first ones show whether the mirrors still work.
+/// Limits the attempts beyond the first of each request at a mirror set: retries and hedges of all
+/// workers together. A retry onto a working mirror (see retry_target.hpp) is always allowed, and is
+/// paid for afterwards if it fails, if necessary by debt. All other extra attempts need two
+/// accounts to agree. If many requests fail at the same moment, free retries are sent in turns
+/// (bears_another()): the first ones show whether the mirrors still work.
 ///
-/// *In flight*: there are at most `percent` of the live requests, and `at_least`, at a time. That
-/// holds extra attempts back while they are slow, but requests that fail fast leave few in flight
-/// and would pass. A retry at once at a mirror not asked yet needs no consent here: it may be what
-/// saves the query, and the second account bounds it.
+/// *In flight*: at most `percent` of the live requests, and `at_least`, at a time. This limits slow
+/// extra attempts; requests that fail fast leave few in flight and would pass. An immediate retry
+/// at a mirror not asked yet is exempt from this account: it may save the query, and the second
+/// account limits it.
 ///
-/// *Saved up*: each request that ends adds `percent` of an attempt to what is saved, up to `saved`;
-/// an extra attempt takes one out, and brings it back when it succeeds. So a set of which nothing
-/// succeeds sees, over any stretch in which n requests end, at most `percent` × n + `saved` extra
-/// attempts, however fast it fails and however few requests there are; and while it is about to
-/// fail, those onto mirrors that were thought to work.
+/// *Saved*: each ended request adds `percent` of an attempt, up to `saved`; an extra attempt takes
+/// one and returns it when it succeeds. So a set that answers nothing gets, over any period in
+/// which n requests end, at most `percent` × n + `saved` extra attempts, for any speed of failure
+/// and number of requests; and at the start of a failure those onto mirrors that were believed to
+/// work.
 ///
-/// Any thread may call. The two accounts are looked at one after the other, which at worst refuses
-/// an attempt that would just have been allowed. Requests are counted by each worker for itself, so
-/// that one which needs no retry costs no locked instruction; what they save is added up when
-/// a retry asks for it.
+/// Any thread. The two accounts are checked one after the other, so an attempt may be
+/// refused that one check of both would allow. Each worker counts its requests itself, so a request
+/// without a retry needs no locked instruction; take() sums what they have saved.
 class RetryBudget {
-  /// One worker's requests.
+  /// The requests of one worker.
   struct alignas(64) Cell {
     SingleWriter<std::uint32_t> live;
     SingleWriter<std::uint64_t> ended;
@@ -93,10 +92,10 @@ class RetryBudget {
   RetryBudget(const RetryBudget&) = delete;
   RetryBudget& operator=(const RetryBudget&) = delete;
 
-  /// What was saved up, or is owed, under other rules. Before it is in use.
+  /// Takes over savings or debt under new rules. Call before it is used.
   void take_over(const RetryBudget& before);
 
-  /// One live request of a worker, for as long as it lives, on the worker's thread.
+  /// Counts one live request of a worker while it lives; on the worker's thread.
   class InFlightPermit {
    public:
     explicit InFlightPermit(RetryBudget& budget, unsigned worker = 0)
@@ -115,7 +114,7 @@ class RetryBudget {
     Cell* cell_;
   };
 
-  /// One extra attempt, from when it is queued until it has ended.
+  /// Counts one extra attempt from queueing to its end.
   class RetryPermit {
    public:
     RetryPermit(RetryPermit&& other) noexcept
@@ -126,7 +125,7 @@ class RetryBudget {
     ~RetryPermit() {
       if (budget_ != nullptr) budget_->give_back(paid_, succeeded_);
     }
-    /// It answered what its request asked for.
+    /// The attempt got a valid answer for its request.
     void succeeded() { succeeded_ = true; }
 
    private:
@@ -138,28 +137,28 @@ class RetryBudget {
   };
 
   enum class For : std::uint8_t {
-    proven,   ///< a retry onto a mirror that works
-    untried,  ///< a retry at once at a mirror this request has not asked yet
+    proven,   ///< a retry onto a working mirror
+    untried,  ///< an immediate retry at a mirror this request has not asked yet
     other,    ///< further retries, and hedges
   };
-  /// Whether another retry may go out while as many onto mirrors that work are under way: all that
-  /// are could be paid for if they failed, or there is none. Else one that ends soon will tell.
+  /// Whether another retry onto a working mirror may start: if all those in flight could be paid
+  /// for after a failure, or there are none. If not, wait for one of them to end.
   bool bears_another() const;
-  /// To be called when the extra attempt is queued, before its pause; nothing: not to be made.
+  /// Called when the extra attempt is queued, before its pause; nothing: refused.
   std::optional<RetryPermit> take(For what);
-  /// Whether take() would give one now. For hedges that are only worth preparing then.
+  /// Whether take() would succeed now, for hedges that need preparation.
   bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
 
   std::uint32_t live() const;
   std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
   std::uint32_t most_extras() const;
-  std::uint32_t saved() const;  ///< whole attempts; 0 also while it is in debt
+  std::uint32_t saved() const;  ///< whole attempts; 0 also with a debt
   std::uint64_t given() const { return given_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
   RetryBudgetStatus status() const { return {live(), extras(), saved(), given(), refused()}; }
 
  private:
-  static constexpr std::int64_t kAttempt = 100;  // what is saved is counted in hundredths
+  static constexpr std::int64_t kAttempt = 100;  // savings are counted in hundredths of an attempt
   std::int64_t most_saved() const { return rules_.saved * kAttempt; }
   std::uint64_t ended() const;
   std::int64_t saved_or_owed() const;
@@ -171,9 +170,9 @@ class RetryBudget {
 
   const RetryBudgetRules rules_;
   std::vector<Cell> cells_;
-  std::atomic<std::uint64_t> added_up_{0};  // of the ended requests
+  std::atomic<std::uint64_t> added_up_{0};  // ended requests already added to `saved_`
   std::atomic<std::uint32_t> extras_{0};
-  std::atomic<std::uint32_t> unpaid_{0};  // of them, those that are only paid for if they fail
+  std::atomic<std::uint32_t> unpaid_{0};  // part of `extras_` that is paid for only after a failure
   std::atomic<std::int64_t> saved_;
   std::atomic<std::uint64_t> given_{0};
   std::atomic<std::uint64_t> refused_{0};

@@ -16,8 +16,7 @@ constexpr int kRetryWith = 449;
 constexpr int kUnavailable = 503;
 constexpr int kInternal = 500;
 
-/// The error an attempt at a mirror that could not be reached ends with: nothing was processed, and
-/// SD-022 calls it overload.
+/// Whether no connection was made: nothing was processed, and SD-022 treats it as overload.
 bool is_connecting(Outcome outcome) {
   return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout;
 }
@@ -26,7 +25,7 @@ bool is_answered(Outcome outcome) {
   return outcome == Outcome::answered || outcome == Outcome::answered_with_warning;
 }
 
-/// Not an end the mirror has a part in: the client left, or this program could not.
+/// Whether the mirror has no part in this end: the client left, or this process failed.
 bool is_ours(Outcome outcome) {
   return outcome == Outcome::cancelled || outcome == Outcome::own_trouble;
 }
@@ -35,13 +34,13 @@ bool is_moved(Kind kind) {
   return kind == Kind::moved || kind == Kind::migrating || kind == Kind::recreated;
 }
 
-/// The pauses before asking the same mirror again whether it has caught up (CO-035).
+/// Pauses before the same mirror is asked again for a generation (CO-035).
 Micros generation_pause(unsigned step) {
   constexpr std::array<Micros, 5> pauses{0ms, 5ms, 25ms, 125ms, 500ms};
   return pauses[std::min<std::size_t>(step, pauses.size() - 1)];
 }
 
-/// CO-020: a mirror that tells to wait 0 is given a while.
+/// CO-020: for a delay of 0 the default delay is used.
 Micros throttle_pause(const RetryRules& rules, const ErrorHint& hint) {
   const auto told = hint.delay.value_or(Micros{0});
   return told > Micros{0} ? told : rules.throttle_default_delay;
@@ -59,14 +58,14 @@ unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors) {
   return configured_retries(settings.per_mirror, settings.absolute_of_line, mirrors);
 }
 
-/// An ended attempt, and what the decision after it depends on beside.
+/// An ended attempt and further input of the decision.
 struct RetryLoop::Moment {
   const AttemptSummary& ended;
   Micros left;
   double jitter;
 
   bool all_tried(const RetrySubject& subject) const { return ended.tried >= subject.mirrors; }
-  /// In sets with roles only overload turns a request away from a mirror (X-1, BP-062).
+  /// In sets with roles only overload makes a retry avoid a mirror (X-1, BP-062).
   bool avoids() const { return ended.set != SetKind::roles; }
   Kind kind() const { return ended.hint.kind; }
 };
@@ -95,8 +94,8 @@ bool RetryLoop::switched_on() const {
   return false;
 }
 
-/// Whether running the request a second time does no harm (BP-060). Advice comes from a mirror
-/// that did not execute it.
+/// Whether repeating the request is harmless (BP-060). A hint is sent only by a mirror that did not
+/// execute the request.
 bool RetryLoop::may_repeat(const AttemptSummary& ended) const {
   return subject_.kind == RequestClass::read || subject_.has_idempotency_key || !ended.sent ||
          ended.nothing_done || ended.hint.kind != Kind::none;
@@ -142,8 +141,8 @@ Decision RetryLoop::after(const AttemptSummary& ended, Micros left, double jitte
   return decision;
 }
 
-/// Counters of the reason's own move only when the attempt will be made, so all that forbids it is
-/// asked first.
+/// Checks first whether another attempt is allowed at all, since the functions of the single
+/// reasons count their attempts.
 Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   if (!switched_on()) return over(Final::switched_off);
   const bool refused = now.kind() == Kind::overload || now.kind() == Kind::throttled;
@@ -178,7 +177,7 @@ Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   return over(Final::not_retryable);
 }
 
-/// BP-060, HA-026, X-15, X-16; within the limit of overload once that was met (BP-012).
+/// BP-060, HA-026, X-15, X-16; after overload within its limit (BP-012).
 Decision RetryLoop::ordinary(const Moment& now) {
   if (!consequence(now.ended.outcome).retry) return over(Final::not_retryable);
   const auto allowed = retries_allowed(subject_.ordinary, subject_.mirrors);
@@ -186,7 +185,7 @@ Decision RetryLoop::ordinary(const Moment& now) {
   if (overload_met_ && retries_ >= rules_.overload_max_retries) return over(Final::limit);
   if (const auto next = next_zone(now)) return *next;
   if (!overload_met_ && ordinary_ >= allowed) return over(Final::limit);
-  // No retries are configured or requested: each mirror once, and one retry whatever it was.
+  // No retries are configured or requested: each mirror once, and at least one retry.
   const bool asked_for = subject_.ordinary.any();
   if (!asked_for && ordinary_ > 0 && now.all_tried(subject_)) return over(Final::limit);
   Micros pause{};
@@ -218,12 +217,12 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
           .avoid = now.avoids() || rules_.overload_retarget};
 }
 
-/// CO-020, CO-021, X-11: takes no token, and counts for no other rule.
+/// CO-020, CO-021, X-11: takes no token and counts for no other rule.
 Decision RetryLoop::throttled(const Moment& now) {
   if (!now.ended.hint.retryable) return over(Final::not_retryable);
   if (throttled_ >= rules_.throttle_max_retries) return over(Final::limit);
   const auto pause = throttle_pause(rules_, now.ended.hint);
-  // The delay holds for that mirror only: another mirror is asked at once (CO-036).
+  // The delay applies to that mirror only: another mirror is asked at once (CO-036).
   if (!now.all_tried(subject_) && !subject_.follow_up) {
     ++throttled_;
     return {.final = Final::no, .reason = AttemptReason::throttled, .avoid = true};
@@ -276,8 +275,8 @@ Decision RetryLoop::elsewhere(const Moment& now, AttemptReason reason) {
   return {.final = Final::no, .reason = reason, .avoid = true};
 }
 
-/// CO-030, CO-031, CO-033, CO-036, CO-037: a mirror that cannot be reached or is going away speaks
-/// for its zone; so does, for a search, one that is in trouble, but once.
+/// CO-030, CO-031, CO-033, CO-036, CO-037: a mirror that is unreachable or being removed makes the
+/// request leave its zone; for a search so does a failing mirror, once.
 std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
   if (!now.ended.other_zone || zones_left_ >= rules_.zone_max_retries) return std::nullopt;
   const bool unreachable =
@@ -298,9 +297,9 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
                   .refresh = unreachable};
 }
 
-/// CO-034, CO-035, CO-077: the other mirrors one after the other, at once; when all are behind it
-/// waits a little for the newest of them to catch up; then it asks the primary, whose is the last
-/// attempt in any case. A set without roles has none.
+/// CO-034, CO-035, CO-077: asks the other mirrors one after the other, at once. If all are behind,
+/// waits a little for the newest of them, then asks the primary, which always gets the last
+/// attempt. A set without roles has no primary.
 Decision RetryLoop::generation_low(const Moment& now) {
   Decision next{.final = Final::no, .reason = AttemptReason::generation_low};
   const bool roles = now.ended.set == SetKind::roles;
@@ -326,8 +325,8 @@ Decision RetryLoop::generation_low(const Moment& now) {
   return next;
 }
 
-/// CO-032, BP-060: an update that a mirror refused because it is not the primary any more goes to
-/// the new one, once, whatever `agent_retry_count` says. Selection waits for it.
+/// CO-032, BP-060: an update refused by a mirror that is no longer primary goes to the new primary,
+/// once, regardless of `agent_retry_count`. Selection waits for it.
 Decision RetryLoop::new_primary() {
   if (std::exchange(primary_changed_, true)) return over(Final::limit);
   return {.final = Final::no, .reason = AttemptReason::new_primary, .avoid = true};

@@ -16,7 +16,7 @@
 
 namespace karmad {
 
-/// What the configuration and the query say about retries. Empty: not set.
+/// Retry settings of the configuration and the query. Empty: not set.
 struct RetrySettings {
   std::optional<unsigned> per_mirror_of_query;  ///< options.retry_count of the query
   std::optional<unsigned> absolute_of_line;     ///< [retry_count=n] of the agent line
@@ -26,12 +26,12 @@ struct RetrySettings {
   bool any() const { return per_mirror_of_query || absolute_of_line || per_mirror; }
 };
 
-/// The number of retries a shard's part of a query may make: the query's word counts most, then the
-/// line's, then the table's; a count is per mirror, except the line's (configured_retries()).
+/// The number of retries for one shard of a query. Precedence: query, agent line, table. The count
+/// is per mirror, except the one of the line (configured_retries()).
 unsigned retries_allowed(const RetrySettings& settings, std::size_t mirrors);
 
-/// The rules of all retries; the first block are settings of the same name, the others constants
-/// that only tests change.
+/// The rules of all retries. The first block has the settings of the same names; the others are
+/// constants that only tests change.
 struct RetryRules {
   bool retry_reads = kDefaultSettings.retry_reads.value;                        ///< BP-006
   bool retry_writes = kDefaultSettings.retry_writes.value;                      ///< BP-006
@@ -41,77 +41,77 @@ struct RetryRules {
   bool overload_retarget = kDefaultSettings.overload_retarget.value;            ///< BP-008, X-1
   bool adaptive_retries = kDefaultSettings.adaptive_retries.value;              ///< BP-020
   unsigned throttle_max_retries = kDefaultSettings.throttle_max_retries.value;  ///< CO-020
-  /// CO-021: the product's is 30 s.
+  /// CO-021 (SDK: 30 s).
   Micros throttle_max_wait = kDefaultSettings.throttle_max_wait.value;
-  unsigned zone_max_retries = kDefaultSettings.zone_max_retries.value;  ///< CO-031: theirs are 120
-  /// Of one shard request, for whatever reasons, hedges included; unset: most_attempts().
+  unsigned zone_max_retries = kDefaultSettings.zone_max_retries.value;  ///< CO-031 (SDK: 120)
+  /// Most attempts of one shard request, hedges included; unset: most_attempts().
   std::optional<unsigned> max_attempts;
 
-  Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: when told to wait 0
-  /// CO-054: the product's are 1 s and 15 s.
+  Micros throttle_default_delay = std::chrono::seconds(5);  ///< CO-021: for a delay of 0
+  /// CO-054 (SDK: 1 s and 15 s).
   Doubling moved_pause{std::chrono::milliseconds(50), std::chrono::seconds(1)};
   Doubling conflict_pause{std::chrono::milliseconds(10), std::chrono::seconds(1)};  ///< CO-055
-  unsigned conflict_salt_ms = 4;                           ///< CO-056: 1 … that
-  unsigned recreated_answers = 3;                          ///< CO-053: the last of them fails
-  Micros min_execution = std::chrono::milliseconds(50);    ///< CO-056: the product's is 5 s
-  Micros generation_wait = std::chrono::milliseconds(30);  ///< CO-035: the product's is 5 s
+  unsigned conflict_salt_ms = 4;                           ///< CO-056: adds 1 … this many ms
+  unsigned recreated_answers = 3;                          ///< CO-053: the last one is final
+  Micros min_execution = std::chrono::milliseconds(50);    ///< CO-056 (SDK: 5 s)
+  Micros generation_wait = std::chrono::milliseconds(30);  ///< CO-035 (SDK: 5 s)
   unsigned generation_moves = 2;                           ///< CO-035: to the primary
   Micros unavailable_mark = kDefaultSettings.unavailable_for.value;  ///< CO-033
-  Micros unreachable_mark = std::chrono::seconds(1);  ///< CO-030: pings see to the rest
-  unsigned zone_answers = 1;                          ///< CO-037: that make it leave a zone
-  Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: pings, where there are any, say more
+  Micros unreachable_mark = std::chrono::seconds(1);                 ///< CO-030: later pings decide
+  unsigned zone_answers = 1;                     ///< CO-037: answers before it leaves a zone
+  Micros behind_mark = std::chrono::seconds(1);  ///< CO-077: a ping may end it earlier
 };
 
-/// What kind of request is retried: what may be repeated, and which switches allow it (BP-006). One
-/// of an unknown kind needs both switches, and is repeated like a write (BP-010).
+/// The kind of a request: whether it may be repeated, and which switches allow that (BP-006). An
+/// unclassified one needs both switches and is repeated like a write (BP-010).
 enum class RequestClass : std::uint8_t { read, write, unclassified };
 
-/// What of one shard's part of a query matters to its retries.
+/// The properties of a shard request that matter to its retries.
 struct RetrySubject {
   RequestClass kind = RequestClass::read;
-  bool has_idempotency_key = false;  ///< the agent recognizes a repetition
-  bool follow_up = false;  ///< of a cursor: repeated only where it was refused (BP-002, BP-061)
+  bool has_idempotency_key = false;  ///< the agent recognizes repeated requests
+  bool follow_up = false;  ///< of a cursor: repeated only if it was refused (BP-002, BP-061)
   std::size_t mirrors = 1;
   RetrySettings ordinary;
 };
 
-/// How long a mirror is to be left alone that answered with that hint: until a ping says
-/// otherwise, and whatever pings say. 0: not at all.
+/// How long a mirror that gave this hint is not used: until a ping clears it, and regardless of
+/// pings. 0: no pause.
 struct LeaveAlone {
   Micros unavailable{};
   Micros retry_after{};
 };
 LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint);
 
-/// An attempt that just ended.
+/// An attempt that has just ended.
 struct AttemptSummary {
   Outcome outcome{};
   ErrorHint hint;
   unsigned status = 0;        ///< of the answer, if there was one
-  bool sent = false;          ///< the agent may have seen a part of the request
-  bool nothing_done = false;  ///< and says that it did nothing, because it is not the primary
-  std::size_t tried = 1;      ///< different mirrors, this one included
+  bool sent = false;          ///< the agent may have received a part of the request
+  bool nothing_done = false;  ///< the agent did nothing, because it is not the primary
+  std::size_t tried = 1;      ///< number of different mirrors tried, this one included
   SetKind set = SetKind::flat;
-  bool other_zone = false;  ///< a mirror not tried yet is in a zone that was not left
-  /// A mirror that suits as well was not tried yet, and is not known to be behind.
+  bool other_zone = false;  ///< an untried mirror is in a zone that was not left
+  /// A suitable mirror was not tried yet and is not known to be behind.
   bool up_to_date_left = false;
 };
 
 /// Why there is no further attempt.
 enum class Final : std::uint8_t {
-  no,  ///< there is one
+  no,  ///< another attempt follows
   answered,
-  not_retryable,  ///< the error, or for a request of this kind
+  not_retryable,  ///< this error, or this kind of request
   switched_off,   ///< retry_reads, retry_writes
-  limit,          ///< of its reason
+  limit,          ///< the limit of its reason
   max_attempts,
   deadline,
   no_token,
 };
 
-/// What is to be done after an attempt.
+/// The decision after an attempt.
 struct Decision {
-  /// `newest_behind`: of the mirrors that said they are behind, the one known to have seen most.
+  /// `newest_behind`: the newest of the mirrors that reported to be behind.
   enum class Prefer : std::uint8_t { any, newest_behind, primary };
 
   Final final = Final::not_retryable;
@@ -122,28 +122,27 @@ struct Decision {
   Prefer prefer = Prefer::any;  ///< for the next attempt, if it is there
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
-  Micros retry_after{};  ///< likewise, as the mirror itself asked: whatever pings say
-  bool refresh = false;  ///< what is known of the set or the plan is old (CO-030, CO-051 … CO-053)
-  int status = 0;        ///< to report instead of the last answer's, if not 0 (CO-056)
+  Micros retry_after{};  ///< the same for Retry-After; pings do not end it
+  bool refresh = false;  ///< the set's picture or the plan is outdated (CO-030, CO-051 … CO-053)
+  int status = 0;        ///< status to report instead of the last answer's; 0: none (CO-056)
 
   bool is_retry() const { return final == Final::no; }
 };
 
-/// The retries of one shard's part of a query, decided one ended attempt at a time: overload
-/// (BP-003 … BP-016), inside it throttling (CO-020), zones (CO-030 …) and moves (CO-050 …). Pure:
-/// no clock, no chance, no shared state but the bucket passed in. Nothing allocates. `rules` must
-/// outlive it.
+/// Decides the retries of one shard request after each ended attempt: overload (BP-003 … BP-016),
+/// including throttling (CO-020), zones (CO-030 …) and moves (CO-050 …). Pure: no clock, no random
+/// source, no shared state except the bucket passed in. Allocates nothing. `rules` must outlive it.
 class RetryLoop {
  public:
   RetryLoop(const RetryRules& rules, const RetrySubject& subject)
       : rules_(rules), subject_(subject) {}
 
-  /// To be called once for each attempt, answered or not; after a final decision no more. `left`
-  /// until the query's deadline; `jitter` in [0, 1), drawn anew; `bucket` of the mirror set, may be
-  /// missing. A decision to go on counts the next attempt as made.
+  /// Call once per attempt until a final decision. `left`: time until the query's deadline;
+  /// `jitter` in [0, 1), drawn for each call; `bucket` of the mirror set, may be null. A decision
+  /// for another attempt counts it as made.
   Decision after(const AttemptSummary& ended, Micros left, double jitter, TokenBucket* bucket);
 
-  /// Counts a hedge as an attempt; false when the attempts are used up.
+  /// Counts a hedge as an attempt; false if none are left.
   bool may_hedge();
 
   unsigned attempts() const { return attempts_; }
@@ -170,18 +169,18 @@ class RetryLoop {
   const RetryRules& rules_;
   RetrySubject subject_;
   unsigned attempts_ = 1;  // made or decided, hedges included
-  unsigned answers_ = 0;   // attempts that ended
-  unsigned retries_ = 0;   // `attempt` of BP-003: all but the throttled (CO-021)
+  unsigned answers_ = 0;   // attempts that have ended
+  unsigned retries_ = 0;   // `attempt` of BP-003: all except throttled ones (CO-021)
   unsigned ordinary_ = 0;
   unsigned throttled_ = 0;
-  unsigned direct_ = 0;     // 410 and 449: the first is free, whichever it is (CO-056)
-  unsigned moves_ = 0;      // pauses of 410 made
-  unsigned conflicts_ = 0;  // pauses of 449 made
+  unsigned direct_ = 0;     // 410 and 449: the first retry is free (CO-056)
+  unsigned moves_ = 0;      // pauses after 410
+  unsigned conflicts_ = 0;  // pauses after 449
   unsigned recreated_ = 0;  // answers
   unsigned generation_steps_ = 0;
   unsigned generation_moves_ = 0;
   unsigned zones_left_ = 0;
-  unsigned zone_answers_ = 0;  // of them, because of an answer
+  unsigned zone_answers_ = 0;  // part of these that were caused by an answer
   Micros throttle_waited_{};
   Micros generation_waited_{};
   bool overload_met_ = false;

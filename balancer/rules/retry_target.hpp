@@ -4,27 +4,26 @@
 
 namespace karmad {
 
-/// Where a retry goes that may go to any mirror not tried yet, and on what condition.
+/// The mirrors for a retry at an untried mirror, and its condition.
 struct RetryTarget {
   enum class On : std::uint8_t {
-    nothing,  ///< it costs nothing
-    budget,   ///< the budget has to pay
-    news,     ///< an attempt under way will tell how these mirrors stand: then ask again
+    nothing,  ///< no condition
+    budget,   ///< the budget must allow it
+    news,     ///< wait: an attempt in progress will show the state of these mirrors
   };
   On on = On::budget;
   Candidates among;  ///< empty: any
 };
 
-/// The rule that no query is lost while a mirror which works was not tried, and that a set of which
-/// nothing works sees hardly more than its load
-/// (docs/decisions/012-retries-onto-proven-mirrors.md).
+/// Rule: no query is lost while a working mirror is untried, and a set without working mirrors gets
+/// hardly more than its normal load (docs/decisions/012-retries-onto-proven-mirrors.md).
 ///
-/// A retry onto a mirror that works costs nothing, as it is no load that leads nowhere. Where none
-/// is known to work, retries find out: one paid attempt at each mirror of which nothing is known;
-/// other queries that fail meanwhile wait for its result. Any other retry is paid for.
+/// A retry onto a working mirror is free, since it is not wasted load. If none is known to work,
+/// one paid attempt is made at each mirror of unknown state; other failed queries wait for its
+/// result. All other retries are paid for.
 ///
-/// `preferred` are those of the `untried` mirrors that nothing else speaks against (a zone that was
-/// left, a mark); the others are used when none of those works or is unknown. Pure.
+/// `preferred`: the `untried` mirrors without a reason against them (a left zone, a mark). The
+/// others are used if none of those works or is unknown. Pure.
 RetryTarget retry_target(Candidates preferred, Candidates untried, const Standings::Groups& stand,
                          bool funded);
 

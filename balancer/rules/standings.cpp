@@ -26,9 +26,9 @@ MirrorStanding MirrorStanding::after(Outcome outcome) const {
     if (answers < needed) ++next.answers;
     return next;
   }
-  if (!consequence(outcome).error) return *this;  // not the mirror's doing
+  if (!consequence(outcome).error) return *this;  // not caused by the mirror
   const bool now_unreachable = is_unreachable(outcome);
-  // Who failed otherwise before has that to prove still.
+  // A mirror that failed otherwise before still needs its proof.
   const bool only_unreachable = now_unreachable && (!known || needed == 1);
   return {.known = true,
           .unreachable = now_unreachable,
@@ -62,15 +62,15 @@ void Standings::ended(std::size_t mirror, Outcome outcome) noexcept {
   if (!before.known || (next.proven() && !before.proven())) tell();
 }
 
-/// An attempt that began while nothing was known has ended, maybe without telling.
+/// An attempt that started at an unknown mirror has ended, perhaps without a result.
 void Standings::left(std::size_t mirror, bool counted) noexcept {
   if (!counted) return;
   auto& cell = cells_[mirror];
   if (cell.under_way.fetch_sub(1) == 1 && !unpack(cell.standing.load()).known) tell();
 }
 
-/// A waiter is counted before he looks, and this looks for waiters after what they wait for: one of
-/// the two sees the other (sequentially consistent, all of it rare).
+/// A waiter is counted before it checks, and this checks for waiters after the change: at least one
+/// sees the other (sequentially consistent; all of it is rare).
 void Standings::tell() noexcept {
   if (waiting_.load() != 0) news_.store(true);
 }

@@ -14,39 +14,39 @@
 
 namespace karmad {
 
-/// What a shard's own attempts have shown of one of its mirrors: a value of 32 bits. Pings and
-/// other shards do not count, a mirror that answers them may fail this one all the same.
+/// The state of one mirror as shown by the attempts of one shard: a value of 32 bits. Pings and
+/// other shards do not count, because a mirror that answers them may still fail this shard.
 struct MirrorStanding {
-  /// Answers in a row that prove a mirror which has failed: one that fails every second answer has
-  /// so many once in 256 times.
+  /// Answers in a row that prove a mirror after a failure. A mirror that fails every second request
+  /// has that many once in 256 times.
   static constexpr std::uint8_t kProof = 8;
 
   bool known = false;        ///< an attempt has ended there
-  bool unreachable = false;  ///< … the last one without a connection
-  std::uint8_t answers = 0;  ///< in a row; not counted beyond `needed`
-  std::uint8_t needed = 1;   ///< so many prove that it works
+  bool unreachable = false;  ///< the last attempt got no connection
+  std::uint8_t answers = 0;  ///< in a row; counted up to `needed`
+  std::uint8_t needed = 1;   ///< answers in a row that prove it
 
-  /// It works: nothing that it was asked lately has failed.
+  /// It works: no recent attempt failed.
   bool proven() const { return known && answers >= needed; }
   bool failing() const { return known && answers == 0; }
 
-  /// After an attempt with this outcome. One answer is proof where nothing was known, and where
-  /// there was no connection: a mirror that is back answers. After a wrong answer it is no proof.
+  /// The state after an attempt. One answer proves an unknown mirror and one that was unreachable;
+  /// after a wrong answer kProof answers are needed.
   MirrorStanding after(Outcome outcome) const;
 
   bool operator==(const MirrorStanding&) const = default;
 };
 
-/// How the mirrors of one shard stand, shared by all workers: relaxed atomics, any thread calls
-/// anything. A mirror that is proven costs an attempt a load, no store.
+/// The standings of the mirrors of one shard, shared by all workers: relaxed atomics, any thread.
+/// For a proven mirror an attempt costs a load and no store.
 class Standings {
  public:
   explicit Standings(std::size_t mirrors) : cells_(mirrors) {}
 
-  /// How mirrors stand that are still there goes on. Before it is in use.
+  /// Takes over the state of mirrors that existed before. Call before it is used.
   void take_over(const Standings& before, const FormerPlaces& places) noexcept;
 
-  /// An attempt that is under way at a mirror, from when it is made until it has ended.
+  /// Counts an attempt in progress at a mirror while it lives.
   class InFlightGuard {
    public:
     InFlightGuard(Standings& standings, std::size_t mirror);
@@ -62,38 +62,38 @@ class Standings {
    private:
     Standings* standings_;
     std::size_t mirror_;
-    bool counted_;  ///< nothing was known of the mirror when it began
+    bool counted_;  ///< the mirror was unknown when the attempt started
   };
 
   /// An attempt has ended.
   void ended(std::size_t mirror, Outcome outcome) noexcept;
 
   MirrorStanding of(std::size_t mirror) const noexcept;
-  /// Those that work, of which nothing is known, and at which an attempt that will tell is under
-  /// way (these are among the unknown).
+  /// Mirrors by state. `told_soon`: unknown mirrors with an attempt in progress that will show
+  /// their state.
   struct Groups {
     Candidates proven;
     Candidates unknown;
     Candidates told_soon;
-    Candidates failing;  ///< the last answer was none
+    Candidates failing;  ///< the last attempt was not answered
   };
   Groups groups() const noexcept;
 
-  /// Whether any mirror could not be reached when it was last asked; costs a load.
+  /// Whether any mirror was unreachable at its last attempt; one load.
   bool any_unreachable() const noexcept {
     return unreachable_.load(std::memory_order_relaxed) != 0;
   }
   Candidates unreachable() const noexcept;
-  /// One of these mirrors that was not probed for `every`; the caller has it, and sends its request
-  /// there. Nothing: none is due.
+  /// One of these mirrors without a probe for `every`; the caller must send its request there.
+  /// Nothing: no probe is due.
   std::optional<std::size_t> try_probe(Candidates unreachable, TimePoint now,
                                        Micros every) noexcept;
 
-  /// Who waits to be told how a mirror stands is counted; when something was told, take_news() is
-  /// true once.
+  /// Counts requests that wait for news of a mirror's state. take_news() is true once after such
+  /// news.
   void wait_begins() noexcept { waiting_.fetch_add(1); }
   void wait_ends() noexcept { waiting_.fetch_sub(1); }
-  /// A retry has ended: another one may be made in its place.
+  /// A retry has ended: another one may start in its place.
   void retry_ended() noexcept { tell(); }
   bool take_news() noexcept {
     return news_.load(std::memory_order_relaxed) && news_.exchange(false);
@@ -102,8 +102,8 @@ class Standings {
  private:
   struct alignas(64) Cell {
     std::atomic<std::uint32_t> standing{pack({})};
-    std::atomic<std::uint32_t> under_way{0};  ///< begun while nothing was known
-    std::atomic<std::int64_t> probed{0};      ///< µs on the master's clock
+    std::atomic<std::uint32_t> under_way{0};  ///< started while the mirror was unknown
+    std::atomic<std::int64_t> probed{0};      ///< µs of the process's clock
   };
   static constexpr std::uint32_t pack(const MirrorStanding& s) {
     return std::uint32_t{s.known} | std::uint32_t{s.unreachable} << 1 |
@@ -119,7 +119,7 @@ class Standings {
   void tell() noexcept;
 
   std::vector<Cell> cells_;
-  std::atomic<std::uint32_t> unreachable_{0};  ///< how many mirrors are
+  std::atomic<std::uint32_t> unreachable_{0};  ///< number of such mirrors
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<bool> news_{false};
 };

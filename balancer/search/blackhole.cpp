@@ -6,7 +6,7 @@
 namespace karmad {
 namespace {
 
-/// A copy that lives on its own: the query may be over before it was sent.
+/// A copy with its own data: the query may end before the copy is sent.
 struct Copy {
   std::string method;
   std::string target;
@@ -21,7 +21,7 @@ struct Copy {
   std::size_t size() const { return target.size() + body.size() + fields.size(); }
 };
 
-/// What of a client's head travels on, as a request head of its own.
+/// The end-to-end fields of a client's head, as a new request head.
 std::string fields_of(const Head& head) {
   std::string text = "GET / HTTP/1.1\r\nHost: copy\r\n";
   copy_end_to_end(head, text);

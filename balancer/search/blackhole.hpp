@@ -4,9 +4,9 @@
 
 namespace karmad {
 
-/// Sends a copy of the query to the table's blackhole agents. Not awaited: answers are read and
-/// dropped, on connections of pools of their own; when too many copies are on their way (per worker
-/// kBlackholes, or kBlackholeBytes together) further ones are dropped and counted.
+/// Sends a copy of the query to the table's blackhole agents, without awaiting it: answers are read
+/// and dropped, on separate connections. If too many copies are in progress (kBlackholes per
+/// worker, or kBlackholeBytes), further ones are dropped and counted.
 void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect,
                         const Parsed& parsed);
 

@@ -13,7 +13,7 @@
 namespace karmad {
 namespace {
 
-/// One query over the shards of its table, from the first attempt to the answer.
+/// One query to the shards of its table, from the first attempt to the answer.
 class Dispatch {
  public:
   Dispatch(Query& query, const Table& table, const Dialect& dialect)
@@ -25,7 +25,7 @@ class Dispatch {
   bool is_long_to_plan() const {
     return shard_query_.table.shards.size() > 1 && is_long_work(query_, query_.request.body.size());
   }
-  /// Plans a long request before prepare() would; an answer when that is not to be.
+  /// Plans a long request on a helper thread before prepare(); an answer if that is not possible.
   Task<std::optional<Answer>> plan_aside() {
     auto plan = [this] { planned_ = fan_out(); };
     const auto end = co_await run_aside(query_, plan);
@@ -33,7 +33,7 @@ class Dispatch {
     co_return without_long_work(query_, end, Count::bad_requests);
   }
 
-  /// Everything before a mirror is asked; an answer when that is not to be.
+  /// All steps before a mirror is asked; an answer if the query ends there.
   std::optional<Answer> prepare() {
     if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.trace.table = shard_query_.table.name;
@@ -61,7 +61,7 @@ class Dispatch {
     return std::nullopt;
   }
 
-  /// The part of a query to one shard; null: there are several.
+  /// The request to the only shard; null if there are several.
   ShardDriver* only_part() { return only_ ? &*only_ : nullptr; }
 
   Task<void> ask_all() {
@@ -71,12 +71,12 @@ class Dispatch {
     if (running > 0) co_await all_done;
   }
 
-  /// A shard moved, and not all parts have an answer.
+  /// Whether a shard moved and not all shards have answered.
   bool is_to_be_planned_anew() const {
     return query_.plan_anew && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
   }
 
-  /// What the client is told, once all have ended; false: the answers are yet to be merged.
+  /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
   bool without_merge(Answer& answer) {
     if (query_.client_left || query_.memory_denied()) return true;
     if (!query_.complaints.empty()) compare_shards();
@@ -147,7 +147,7 @@ class Dispatch {
         }
         co_return answer;
       }
-      // Found only now that it is broken: the shard gets another chance on another mirror.
+      // Merging found an error in the reply: the shard is asked again, at another mirror.
       auto& part = *parts_[bad->shard];
       part.reject(bad->reason);
       while (auto step = part.next()) co_await *std::move(step);
@@ -180,15 +180,15 @@ class Dispatch {
     while (auto step = part.next()) co_await *std::move(step);
     if (part.outcome() == Outcome::client_mistake && !refused_) {
       refused_ = true;
-      query_.stop();  // any other mirror would refuse it, too
+      query_.stop();  // other mirrors would refuse it too
     }
     if (query_.plan_anew && !part.answered())
       for (auto& other : parts_) other->cancel();
     if (--running == 0) all_done.notify();
   }
 
-  /// Why no shard at all, or not this query, can be asked; a shard whose mirrors do not
-  /// suit, or are all full where an answer may be partial, is missing like one that fails.
+  /// Why no shard, or not this query, can be asked. A shard without suitable or free mirrors counts
+  /// as missing if partial answers are allowed.
   const Refusal* whole_refusal() const {
     const Refusal* found = nullptr;
     std::size_t refused = 0;
@@ -203,8 +203,8 @@ class Dispatch {
     return found->status < 500 && !missing ? found : nullptr;
   }
 
-  /// No shard can answer, and mirrors of several shards say the same: it is the client's mistake.
-  /// A shard that answers shows that it is not.
+  /// No shard answered and mirrors of several shards gave the same error: the client's mistake. An
+  /// answer from any shard disproves it.
   void compare_shards() {
     if (std::ranges::any_of(parts_, is_answered)) {
       for (const auto& part : parts_) refute_complaints(query_, shard_query_, part->shard());
@@ -240,7 +240,7 @@ class Dispatch {
     answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
   }
 
-  /// Says in the client's words what the mirror said in its own.
+  /// Replaces the mirror's names in the reply by the client's.
   void write_for_client(Reply& reply) {
     const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
     if (!body) return;
@@ -251,7 +251,7 @@ class Dispatch {
   void single(Answer& answer) {
     auto& part = *parts_.front();
     const auto& result = part.result();
-    // The client of an unknown server gets its own answer, also when that is a 503.
+    // The client of an unknown server gets that server's answer, also with status 503.
     const bool own_words =
         result.status_override == 0 || result.status_override == part.reply().status;
     if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
@@ -260,8 +260,8 @@ class Dispatch {
     answer = no_answer(result.timed_out);
   }
 
-  /// Overload that was not waited out is passed on as such, for the client to come back later
-  /// (BP-013, BP-025).
+  /// Passes on overload that retries did not overcome, so that the client retries later (BP-013,
+  /// BP-025).
   Answer no_answer(bool timed_out) {
     const auto overloaded = std::ranges::find_if(parts_, [](const Part& part) {
       const auto& result = part->result();
@@ -297,7 +297,7 @@ class Dispatch {
     return answer;
   }
 
-  /// Every shard without an answer, every mirror that was tried, and why.
+  /// Lists every shard without an answer with the mirrors tried and the reasons.
   std::string reasons() const {
     std::string text;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -329,7 +329,7 @@ class Dispatch {
 }  // namespace
 
 Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dialect) {
-  if (!query.former)  // else it was let in already
+  if (!query.former)  // otherwise it was admitted already
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);
   Dispatch run(query, table, dialect);

@@ -4,9 +4,9 @@
 
 namespace karmad {
 
-/// Puts a query to its table's shards, all at once, and makes one answer of what they say. The
-/// client's mistakes come back as the agents word them; a shard without an answer is a warning, or
-/// an error where partial results are denied.
+/// Sends a query to all shards of its table concurrently and merges their replies into one answer.
+/// A client's mistake is reported in the agent's words. A shard without an answer leads to a
+/// warning, or to an error if partial results are denied.
 Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dialect);
 
 }  // namespace karmad

@@ -1,5 +1,5 @@
-// What follows from an attempt of a shard request: what it teaches, and whether another one is
-// made.
+// The consequences of an attempt of a shard request: what is learned, and whether another attempt
+// follows.
 #include <algorithm>
 #include <utility>
 
@@ -26,7 +26,7 @@ std::optional<Count> counted_as(AttemptReason reason) {
   }
 }
 
-/// Of the mirrors that said they are behind, the one known to have seen most; of equals `asked`.
+/// Among the mirrors that reported to be behind, the newest one; if equal, `asked`.
 std::size_t newest_behind(const LineMemory& line, const SetView& view, std::size_t asked) {
   auto newest = asked;
   for (const auto mirror : line.behind)
@@ -44,11 +44,11 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
   apply(line, next, report);
   if (report.outcome == Outcome::client_mistake && !next.is_retry()) {
     if (report.hint.kind == ErrorHint::Kind::none) return end_line(line);
-    line.end.outcome = Outcome::agent_error;  // it says something of the mirror
+    line.end.outcome = Outcome::agent_error;  // it shows the mirror's state
   }
   add_failed(line, std::move(report.why));
-  // The shard is not there any more, and a reload has said meanwhile where it is: the whole query
-  // is planned anew, once (CO-051, CO-052).
+  // The shard has moved, and a reload has replaced the configuration meanwhile: the whole query is
+  // planned again, once (CO-051, CO-052).
   const auto kind = report.hint.kind;
   const bool moved = kind == ErrorHint::Kind::moved || kind == ErrorHint::Kind::migrating;
   if (moved && report.replaced && (next.is_retry() || (!line.retries && rules_.reads()))) {
@@ -60,8 +60,7 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
   retry(line, next);
 }
 
-/// The mirror sent something useless. Another mirror is asked where the rules of retries allow it
-/// at once.
+/// The reply could not be merged. Asks another mirror if the retry rules allow that at once.
 void AttemptLines::reply_rejected(std::string why) {
   count(Count::merge_rejected);
   auto& end = main_.end;
@@ -79,7 +78,7 @@ void AttemptLines::reply_rejected(std::string why) {
   retry(main_, next);
 }
 
-/// Enters what the attempt shows of its mirror, for this request and for all of the shard.
+/// Records what the attempt shows about its mirror, for this request and for the shard.
 void AttemptLines::learn(Line& line, const AttemptReport& report) {
   auto& protection = moment_->protection;
   const auto mirror = *line.end.mirror;
@@ -100,7 +99,7 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
   if (report.no_helper) line.end.refused = too_much_long_work();
 }
 
-/// What the retry rules say. A line without retries is only judged (CO-083), and leads to marks.
+/// Applies the retry rules. A line without retries is only judged (CO-083), which sets marks.
 Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
   auto* const tokens = &moment_->protection.tokens;
   const bool answered = line.end.answered();
@@ -131,8 +130,8 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();
   const bool fresh_left = !choice.untried().empty();
-  // A search that ran into a time-out may go on while the list of time-outs does (CO-044). Else a
-  // time-out is no reason for another attempt, unless the mirror turns out to be unreachable.
+  // A search that timed out may continue through the list of timeouts (CO-044). Otherwise a timeout
+  // causes no retry, unless the mirror turns out to be unreachable.
   const bool next_step = report.outcome == Outcome::query_timeout &&
                          line.attempts < rules_.timeout_steps && rules_.reads();
   const auto outcome = next_step            ? Outcome::closed_early
@@ -154,7 +153,7 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   return next;
 }
 
-/// What follows from a decision for the mirror that was asked, whether or not another one is.
+/// Applies a decision to the mirror that was asked, whether or not a retry follows.
 void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& report) {
   const auto asked = *line.end.mirror;
   const auto& view = moment_->mirrors.view();
@@ -177,8 +176,8 @@ void AttemptLines::apply(Line& line, const Decision& next, const AttemptReport& 
   if (next.prefer == Decision::Prefer::primary) line.wanted = view.primary;
 }
 
-/// The mirror is behind what the client has seen: remembered for this request, and for a moment for
-/// all of this shard that want as much (CO-034).
+/// The mirror lacks data the client has seen: noted for this request, and for a moment for all
+/// requests of this shard that need as much (CO-034).
 void AttemptLines::note_behind(Line& line, const AttemptReport& report) {
   const auto asked = *line.end.mirror;
   line.memory.behind.insert(asked);
@@ -195,8 +194,7 @@ void AttemptLines::add_failed(const Line& line, std::string why) {
   failed_.insert(place, {line.order, *line.end.mirror, std::move(why)});
 }
 
-/// Sees to the consent of the budget. It counts from here on, because what waits to be sent is as
-/// much a load to come.
+/// Asks the retry budget. The retry counts from now on, since queued retries are future load.
 void AttemptLines::retry(Line& line, const Decision& next) {
   line.next = next;
   line.retry_permit.reset();
@@ -211,7 +209,7 @@ bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
   return line.retry_permit.has_value();
 }
 
-/// At once, at any mirror not tried yet (docs/decisions/012).
+/// Retries at once, at any untried mirror (docs/decisions/012).
 void AttemptLines::ask_elsewhere(Line& line) {
   auto& protection = moment_->protection;
   using On = RetryTarget::On;
@@ -233,9 +231,8 @@ void AttemptLines::ask_elsewhere(Line& line) {
   }
 }
 
-/// An attempt under way is about to tell how its mirror stands, or a retry under way whether there
-/// may be another one. True: look once more at once, it
-/// may have told before this request was known to wait.
+/// Waits until an attempt in progress shows its mirror's state, or a retry in progress ends. True:
+/// check again at once, because that may have happened before this wait was registered.
 bool AttemptLines::wait_for_standing(Line& line) {
   if (!line.standing_wait) {
     line.standing_wait.emplace(moment_->protection.standings, *rules_.waiting_selections);

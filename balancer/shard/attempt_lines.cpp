@@ -13,7 +13,7 @@ AttemptLines::AttemptLines(const ShardRules& rules)
   main_.retries = main_.waits = true;
 }
 
-/// Begins the next attempt of a line, or the wait for a mirror, or ends it.
+/// Starts the next attempt of a line, or waits for a mirror, or ends the line.
 void AttemptLines::select(Line& line) {
   line.state = State::asks;
   if (over_) return end_line(line);
@@ -48,7 +48,7 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
   return choice.choose(choice.criteria_now());
 }
 
-/// The pick's slot was taken.
+/// Sends the attempt; the slot of the pick is taken.
 void AttemptLines::send(Line& line, const Pick& pick) {
   const auto mirror = pick.mirror;
   actions_.emplace_back(action::Send{.slot = line.slot,
@@ -65,8 +65,8 @@ void AttemptLines::send(Line& line, const Pick& pick) {
   ++line.attempts;
 }
 
-/// What waiting for mirrors and connecting to others have left over bounds connecting (SS-111).
-/// Half of it is kept for a further mirror while there is one; a moment is always left.
+/// Limits connecting to what the line's earlier waits and connects have left (SS-111). Keeps half
+/// of it for a further mirror if there is one; a minimum is always left.
 Micros AttemptLines::time_to_connect(const Line& line, std::size_t mirror) const {
   const auto longest = rules_.connect_timeout;
   if (!line.selection_left || *line.selection_left / 2 >= longest) return longest;
@@ -85,7 +85,7 @@ void AttemptLines::end_line(Line& line) {
   line.state = State::ended;
 }
 
-/// An attempt under way ends when its end is told; a wait ends at once.
+/// An attempt in progress ends when its end is reported; a wait ends at once.
 void AttemptLines::break_off(Line& line, bool lost_race) {
   if (line.ended() || line.cancelled) return;
   line.cancelled = line.state == State::asks;
@@ -110,7 +110,7 @@ bool AttemptLines::all_ended() const {
          std::ranges::all_of(others_, [](const auto& other) { return other->ended(); });
 }
 
-/// How the line ended, and its reply, become the request's.
+/// Makes the line's end and reply those of the request.
 void AttemptLines::take_over(const Line& line) {
   const bool timed_out = main_.end.timed_out || line.end.timed_out;
   const bool plan_anew = main_.end.plan_anew || line.end.plan_anew;

@@ -12,7 +12,7 @@
 
 namespace karmad {
 
-/// Counts one that waits, for as long as it lives.
+/// Increments a counter of waiting requests while it lives.
 class Waiting {
  public:
   explicit Waiting(std::atomic<std::uint32_t>& count)
@@ -27,7 +27,7 @@ class Waiting {
   std::atomic<std::uint32_t>& count_;
 };
 
-/// A wait for news of how the mirrors of a set stand, which are told as long as it lives.
+/// A wait for news of the mirrors' standings; registered while it lives.
 class StandingWait {
  public:
   StandingWait(Standings& standings, std::atomic<std::uint32_t>& waiting)
@@ -44,15 +44,15 @@ class StandingWait {
   Waiting waiting_;
 };
 
-/// Attempts of a shard request that follow each other: the first one and its retries, or one hedge,
-/// or one mirror that a quorum read asks.
+/// A sequence of attempts of a shard request: the first attempt and its retries, or one hedge, or
+/// one mirror of a quorum read.
 struct AttemptLine {
   enum class State : std::uint8_t {
     ended,
-    asks,  ///< an attempt is under way
+    asks,  ///< an attempt is in progress
     waits_for_mirror,
     waits_for_slot,
-    waits_for_standing,  ///< an attempt under way elsewhere is about to tell who works
+    waits_for_standing,  ///< an attempt of another request will show which mirrors work
     pauses,
   };
 
@@ -61,17 +61,17 @@ struct AttemptLine {
   AttemptLine& operator=(const AttemptLine&) = delete;
 
   std::size_t slot = 0;
-  std::size_t order = 0;  ///< in which lines began
+  std::size_t order = 0;  ///< order in which lines started
   State state = State::ended;
-  bool retries = false;    ///< else it makes one attempt
-  bool waits = false;      ///< for a suitable mirror
-  bool cancelled = false;  ///< its attempt is being broken off
-  bool taken_in = false;   ///< the race or the quorum knows of its end
+  bool retries = false;    ///< false: makes one attempt
+  bool waits = false;      ///< waits for a suitable mirror
+  bool cancelled = false;  ///< its attempt is being cancelled
+  bool taken_in = false;   ///< its end was reported to the race or the quorum
   Generation generation;   ///< of its answer
   LineMemory memory;
   ShardResult end;
-  /// What is left of `selection_timeout` for waiting for mirrors and connecting to them, in all its
-  /// attempts (SS-111); nothing before the first selection, and where waiting is off.
+  /// What is left of `selection_timeout` for waiting for mirrors and connecting, over all attempts
+  /// (SS-111). Nothing before the first selection, or if waiting is disabled.
   std::optional<Micros> selection_left;
   std::optional<RetryBudget::RetryPermit>
       retry_permit;  ///< of the attempt that is queued or under way
@@ -85,7 +85,7 @@ struct AttemptLine {
   Decision next;                      ///< that waits for consent
 
   // While it waits or pauses:
-  TimePoint until{};  ///< it looks again then, without news
+  TimePoint until{};  ///< checked again then, even without news
   TimePoint since{};
   Candidates slots;
   std::optional<Waiting> selection_wait;
@@ -96,8 +96,8 @@ struct AttemptLine {
   bool ended() const { return state == State::ended; }
 };
 
-/// All lines of a shard request: selection, retries, pauses and waits of each. What they are there
-/// for (one line, a race, a quorum) is decided above. Slot 0 is the first line; its end becomes the
+/// All lines of a shard request: selection, retries, pauses and waits. The derived class decides
+/// what they are for (one line, a race, a quorum). Slot 0 is the first line; its end becomes the
 /// request's.
 class AttemptLines {
  protected:
@@ -118,7 +118,7 @@ class AttemptLines {
   void take_over(const Line& line);
   bool all_ended() const;
 
-  // What follows from an attempt (after_attempt.cpp)
+  // The consequences of an attempt (after_attempt.cpp)
   void attempt_ended(Line& line, AttemptReport& report);
   void reply_rejected(std::string why);
   Decision decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
@@ -137,13 +137,13 @@ class AttemptLines {
   void count(Count what) const { moment_->counters.add(what); }
 
   const ShardRules& rules_;
-  const ShardMoment* moment_ = nullptr;  ///< of the event that is taken
+  const ShardMoment* moment_ = nullptr;  ///< of the current event
   RetryLoop retries_;
   Line main_;
   std::vector<std::unique_ptr<Line>> others_;  ///< slots from 1: hedges, or the mirrors of a quorum
   std::vector<FailedAttempt> failed_;
   boost::container::small_vector<ShardAction, 2> actions_;
-  bool over_ = false;      ///< cancelled, or the query is to be planned anew
+  bool over_ = false;      ///< cancelled, or the query must be planned again
   bool rejected_ = false;  ///< a retry is prepared because the merge rejected the reply …
   bool restarts_ = false;  ///< … and may be made
 

@@ -11,7 +11,7 @@
 namespace karmad {
 namespace {
 
-/// What of a text the log shows.
+/// Most bytes of a text shown in the log.
 constexpr std::size_t kShown = 200;
 
 bool is_word(char c) {
@@ -29,7 +29,7 @@ void replace_word(std::string& text, std::string_view word, std::string_view by)
   }
 }
 
-/// Texts of different tables are different texts to the memory of all queries.
+/// Includes the table, so that texts of different tables are remembered separately.
 std::string remembered_as(const ShardQuery& shard_query, std::string_view text) {
   return fmt::format("{}\n{}", shard_query.table.name, text);
 }
@@ -38,7 +38,7 @@ const Mirror& mirror_of(const Complaint& complaint) {
   return (*complaint.shard->mirrors)[complaint.mirror];
 }
 
-/// What the mirror said; null: nothing.
+/// The complaint of the mirror; null if there is none.
 const Complaint* complaint_of(const Query& query, const Shard& shard, std::size_t mirror) {
   const auto found = std::ranges::find_if(query.complaints, [&](const Complaint& other) {
     return other.shard == &shard && other.mirror == mirror;
@@ -46,12 +46,12 @@ const Complaint* complaint_of(const Query& query, const Shard& shard, std::size_
   return found == query.complaints.end() ? nullptr : &*found;
 }
 
-/// Whether two mirrors said so lately of other queries.
+/// Whether two mirrors recently gave this error for other queries.
 bool is_known(const Query& query, const ShardQuery& shard_query, std::string_view text) {
   return query.worker.process.agreed_errors.knows(remembered_as(shard_query, text), Loop::now());
 }
 
-/// Enters it into the record of its mirror.
+/// Records the complaint for its mirror.
 void settle(Query& query, const ShardQuery& shard_query, Complaint& complaint, Outcome as) {
   auto& protection = *complaint.shard->protection;
   const auto& set = *complaint.shard->mirrors;

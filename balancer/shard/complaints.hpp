@@ -11,35 +11,35 @@ namespace karmad {
 
 struct ShardQuery;
 
-/// What a mirror said, with its own names of the table (as whole words) and its own address
-/// replaced by a placeholder. Everything else, numbers included, has to be the same in what another
-/// mirror says.
+/// The error text of a mirror in a form that can be compared: its own table names (as whole words)
+/// and its own address are replaced by a placeholder. The rest, numbers included, must be equal in
+/// other mirrors' texts.
 std::string comparable(int status, std::string_view said, std::span<const std::string> tables,
                        std::string_view agent);
 
-/// Whether the complaint of a mirror, at which the attempt `result` was just made, shows that the
-/// query is at fault, with what other mirrors of this shard said and which are left to ask
-/// (`untried`; query_is_at_fault()). Then all complaints of this shard are settled, as if its
-/// mirrors had answered. Else this one is kept.
+/// Whether the error of the mirror, from the attempt `result`, shows that the query is at fault,
+/// given the errors of other mirrors of this shard and the mirrors left to ask (`untried`;
+/// query_is_at_fault()). If so, all complaints of this shard are recorded as if the mirrors had
+/// answered. If not, this one is stored.
 bool is_mistake_of_query(Query& query, const ShardQuery& shard_query, const Shard& shard,
                          std::size_t mirror, Candidates untried, std::string_view said,
                          const AttemptResult& result);
 
-/// To be asked when all shards have ended and none has answered: whether another mirror, of any
-/// shard, said the same as this one, or two did of another query lately. Then the query is at
-/// fault, and all complaints are settled.
+/// Called when all shards have ended without an answer: whether a mirror of any other shard gave
+/// the same error, or two mirrors did recently for another query. If so, the query is at fault, and
+/// all complaints are recorded.
 bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const Shard& shard,
                               std::size_t mirror);
 
-/// Enters the complaints of this shard (null: of all) into the records of their mirrors: as
-/// `client_mistake`, or as `agent_error`.
+/// Records the complaints of this shard (null: of all shards) for their mirrors, as
+/// `client_mistake` or as `agent_error`.
 void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard* shard, Outcome as);
 
-/// Another mirror of the shard answered the query: what was said of it tells of the mirrors.
+/// Another mirror of the shard answered the query: the errors were caused by the mirrors.
 void refute_complaints(Query& query, const ShardQuery& shard_query, const Shard& shard);
 
-/// The query has ended, and nothing more will tell who is at fault: the mirrors, unless two mirrors
-/// said the same lately.
+/// The query has ended undecided: the mirrors are at fault, unless two mirrors gave the same error
+/// recently.
 void give_up_complaints(Query& query, const ShardQuery& shard_query);
 
 }  // namespace karmad

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kForwardedFor = "X-Forwarded-For";
 
-/// The addresses that forwarded the request: those in the client's own field, then the client.
+/// The addresses that forwarded the request: those in the client's field, then the client's.
 std::string forwarded_for(const Query& query) {
   std::string names;
   for (const auto& field : query.head.all())
@@ -55,7 +55,7 @@ bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const E
   return true;
 }
 
-/// Time-outs that escalate hold for attempts in their order (CO-044).
+/// The entries of `search_timeouts` apply to the attempts in order (CO-044).
 Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
   if (shard_query.parsed.options.agent_query_timeout)
     return *shard_query.parsed.options.agent_query_timeout;
@@ -64,7 +64,7 @@ Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
   return steps[std::min<std::size_t>(attempts_before, steps.size() - 1)];
 }
 
-/// Nothing without a trace consumer.
+/// Nothing if the trace is not used.
 std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::Send& send,
                                       const Mirror& mirror,
                                       const std::optional<HedgeRules>& hedging) {
@@ -82,8 +82,8 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
   return place.query.trace.begin(start);
 }
 
-/// In answers of an unknown server (dialect `http`) 410 and 449 have their plain HTTP meaning,
-/// unless a sub-status shows otherwise.
+/// For an unknown server (dialect `http`) 410 and 449 have their plain HTTP meaning, unless there
+/// is a sub-status.
 bool is_plain(const ShardQuery& shard_query, const AttemptResult& result, const ErrorHint& hint) {
   return !shard_query.table.dialect.capabilities.understands_errors && hint.sub_status == 0 &&
          (result.reply.status == 410 || result.reply.status == 449);
@@ -98,7 +98,7 @@ ErrorHint hint_in(Loop& loop, const ShardQuery& shard_query, const AttemptResult
   return is_plain(shard_query, result, hint) ? ErrorHint{} : hint;
 }
 
-/// What the attempt shows of how busy the agent is (`max_in_flight = auto`).
+/// Records the agent's load as shown by the attempt (`max_in_flight = auto`).
 void record_slot_outcome(AgentSlot& slot, const AttemptResult& result) {
   using enum Outcome;
   const auto outcome = result.outcome;
@@ -178,7 +178,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
                         extra_.all())),
       trace_(open_trace(place, send, mirror_, hedging)),
       stop_(query_) {
-  if (written_->empty()) written_.give_back();  // the client's own words go out
+  if (written_->empty()) written_.give_back();  // the client's own body is sent
   written_memory_.charge(query_.memory, written_->capacity());
   query_.worker.counters.add(Count::attempts);
   mirror_.tally.attempted(query_.worker.loop.index);
@@ -195,12 +195,12 @@ void MirrorAttempt::cancel(bool lost_race) {
   static_cast<Stop&>(stop_).request(StopReason::cancelled);
 }
 
-/// The attempt ends now if that is of use: where it may be repeated, by the rules that would hold
-/// if it had ended so itself.
+/// Ends the attempt if it may be repeated elsewhere, by the rules for an attempt that ended this
+/// way.
 void MirrorAttempt::unreachable() {
   if (!query_.topology->settings.interrupt_unreachable.value) return;
   const auto arrived = result_.reply.bytes.size();
-  if (arrived > std::exchange(arrived_, arrived)) return;  // it is answering
+  if (arrived > std::exchange(arrived_, arrived)) return;  // the reply is arriving
   AttemptReport report;
   report.outcome = Outcome::unreachable;
   report.sent = result_.sent_at != TimePoint{};
@@ -208,8 +208,8 @@ void MirrorAttempt::unreachable() {
     static_cast<Stop&>(stop_).request(StopReason::unreachable);
 }
 
-/// Where the rest of the reply is still to come: it goes on with what the attempt holds. Without an
-/// answer it is not needed.
+/// Passes the connection and slot on to the stream of the unread rest. Not needed without an
+/// answer.
 void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest) {
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
@@ -233,7 +233,7 @@ Judgement MirrorAttempt::check() const {
       shard_query_.plan != nullptr);
 }
 
-/// Of most answers only the beginning is looked at, and the rest is passed over in large steps.
+/// Most answers are only read at the beginning, and the rest is skipped in large steps.
 bool MirrorAttempt::is_long_to_check() const {
   constexpr std::size_t kQuick = 4;
   return !aside_ && result_.outcome == Outcome::answered &&

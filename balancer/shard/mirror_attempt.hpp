@@ -11,7 +11,7 @@
 
 namespace karmad {
 
-/// The fields of one attempt that are ours.
+/// The header fields that karmad adds to one attempt.
 class ExtraFields {
  public:
   ExtraFields(const Query& query, const ShardQuery& shard_query, std::string&& preference);
@@ -28,19 +28,19 @@ class ExtraFields {
   std::size_t count_ = 0;
 };
 
-/// What an attempt that is under way asks of its shard request.
+/// What an attempt in progress may ask its shard request.
 class AttemptOwner {
  public:
-  /// Whether another attempt would follow if the one in this slot ended so.
+  /// Whether another attempt would follow if the one in this slot ended with `report`.
   virtual bool would_repeat(std::size_t slot, const AttemptReport& report) = 0;
-  /// The mirrors that suit and have not been tried.
+  /// The suitable mirrors that were not tried.
   virtual Candidates untried(std::size_t slot) = 0;
 
  protected:
   ~AttemptOwner() = default;
 };
 
-/// Where an attempt belongs, and what it sends.
+/// The query, shard and owner of an attempt.
 struct AttemptPlace {
   Query& query;
   const ShardQuery& shard_query;
@@ -49,27 +49,28 @@ struct AttemptPlace {
   AttemptOwner& owner;
 };
 
-/// One attempt at one mirror, which is asked once and then judged; `result` is fresh. It holds the
-/// mirror's slot and what is sent, and lives as long as the attempt.
+/// One attempt at one mirror: sent once, then judged; `result` must be fresh. Holds the mirror's
+/// slot and the request's buffers for its life.
 class MirrorAttempt final : private AttemptInFlight {
  public:
-  /// `hedging`: of a first attempt, for the trace.
+  /// `hedging`: for the trace, only of a first attempt.
   MirrorAttempt(const AttemptPlace& place, const action::Send& send, AgentSlot slot,
                 TimePoint began, const std::optional<HedgeRules>& hedging, AttemptResult& result);
   MirrorAttempt(const MirrorAttempt&) = delete;
   MirrorAttempt& operator=(const MirrorAttempt&) = delete;
 
   Task<void> ask();
-  /// Whether looking through the answer would hold the worker: then check_aside() goes first.
+  /// Whether checking the answer would block the worker for too long; if so, call check_aside()
+  /// first.
   bool is_long_to_check() const;
-  /// Has a helper thread find out what the answer means.
+  /// Judges the answer on a helper thread.
   Task<void> check_aside();
-  /// Ends it, wherever it is. `lost_race`: one that was sent later has answered.
+  /// Ends it in any state. `lost_race`: an attempt sent later has answered.
   void cancel(bool lost_race);
 
-  /// What the answer means: for the shard request, and for the mirror's record. A merged answer
-  /// that is good so far is not recorded yet, merging may show it broken; and the rest of a reply
-  /// that is still to come goes to `rest`. Ends its trace.
+  /// The result for the shard request and the mirror's record. A good answer that will be merged is
+  /// not recorded yet, because merging may find errors. The unread rest of a reply goes to `rest`.
+  /// Ends its trace.
   AttemptReport judge(std::unique_ptr<ResponseStream>& rest);
 
  private:
@@ -89,17 +90,17 @@ class MirrorAttempt final : private AttemptInFlight {
   MirrorSet& set_;
   Mirror& mirror_;
   AgentSlot agent_slot_;
-  bool tracks_state_;  ///< the set's state machine wants to know
+  bool tracks_state_;  ///< reports to the set's state machine
   Buffer written_;
   MemoryReservation written_memory_;
   ExtraFields extra_;
   AttemptRequest attempt_;
-  std::optional<OpenAttempt> trace_;  ///< with a trace consumer only
+  std::optional<OpenAttempt> trace_;  ///< only if the trace is used
   QueryStop stop_;
-  std::size_t arrived_ = 0;  ///< bytes of the reply, when its mirror was last found unreachable
+  std::size_t arrived_ = 0;  ///< bytes of the reply when its mirror was last reported unreachable
   std::optional<Judgement> checked_;  ///< by a helper thread
   bool aside_ = false;                ///< a helper thread was asked to check
-  bool no_helper_ = false;            ///< but too much long work waits
+  bool no_helper_ = false;            ///< but its queue is full
   bool lost_race_ = false;
 };
 

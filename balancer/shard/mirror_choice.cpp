@@ -11,9 +11,9 @@ Candidates MirrorChoice::suiting(Candidates from) const {
   return need == nullptr ? from : suitable_for(*need, view_.picture, from);
 }
 
-/// Mirrors that are known to have seen less than the client has, or, where a quorum is asked for,
-/// less than another mirror has (CO-077). They are avoided, not left out: what is known is as old
-/// as the last ping or answer, and a mirror says itself when it is behind.
+/// Mirrors known to lack data that the client has seen or, for a quorum read, that another mirror
+/// has (CO-077). They are avoided but not excluded: this knowledge is as old as the last ping or
+/// answer, and a mirror reports itself when it is behind.
 Candidates MirrorChoice::too_old() const {
   auto old = line_.behind;
   if (!rules_.reads()) return old;
@@ -30,8 +30,8 @@ Candidates MirrorChoice::too_old() const {
   return old;
 }
 
-/// Those that refused the last attempt's connection, and have answered no query since (SD-022
-/// leaves their state as it is). Left out while others suit: a query or a ping probes them.
+/// Mirrors that refused the last connection and have not answered since (SD-022 keeps their state).
+/// Avoided while others are suitable; queries or pings probe them.
 Candidates MirrorChoice::unreachable() const {
   const auto& standings = moment_.protection.standings;
   if (!standings.any_unreachable()) return {};
@@ -54,7 +54,7 @@ SelectionCriteria MirrorChoice::criteria() const {
   const auto never = excluded();
   const auto possible = all() - never;
   const auto others = line_.among.empty() ? Candidates{} : possible - line_.among;
-  // The primary is asked last, once a mirror of this query was behind (CO-077).
+  // The primary is asked last if a mirror was behind in this query (CO-077).
   Candidates primary;
   if (!line_.behind.empty() && view_.primary) primary.insert(*view_.primary);
   const std::array reasons{line_.avoided, others, unreachable(), last, line_.left_zones, primary};
@@ -130,7 +130,7 @@ Candidates MirrorChoice::suitable_if_free() const {
 }
 
 Candidates MirrorChoice::all_full() const {
-  // Asked when nothing was chosen: what suits was full then, even if it is not any more.
+  // Called after a failed choice: the suitable mirrors were full then, even if they no longer are.
   return moment_.mirrors.limited() ? suitable_if_free() : Candidates();
 }
 

@@ -41,7 +41,7 @@ void QuorumRead::add_wait(action::Wait& wait) const {
   wait.news = wait.news || phase_ == Phase::barrier;
 }
 
-/// True: there is no further one.
+/// True: this was the last step.
 bool QuorumRead::take_step(const QuorumPlan::Step& step) {
   step_ = step;
   if (step.what == Do::answer || step.what == Do::fail) {
@@ -83,9 +83,9 @@ void QuorumRead::enter(const QuorumPlan::Step& step) {
   }
 }
 
-/// What follows when the phase is over; nothing: it is not.
+/// The next step if the phase has ended; nothing otherwise.
 std::optional<QuorumPlan::Step> QuorumRead::next_step() {
-  // As many mirrors as have to agree, each once; for one that fails another one.
+  // As many mirrors as must agree, each once; a failed one is replaced by another one.
   if (phase_ == Phase::reads)
     while (counting() + running() < needed_ && start_another()) take_in();
   if (running() > 0) return std::nullopt;
@@ -106,12 +106,12 @@ std::optional<QuorumPlan::Step> QuorumRead::next_step() {
   return plan_.after_primary(answered, answered && is_newest());
 }
 
-/// False: no other mirror is to be asked.
+/// False: no other mirror can be asked.
 bool QuorumRead::start_another() {
   if (stops_asking()) return false;
   auto reader = make_reader();
   const bool left = !lines_.choice(*reader).untried().empty();
-  // Where no mirror suits, the first reader waits for one that does.
+  // If no mirror is suitable, the first reader waits for one.
   reader->waits = !left && reads_ == 0;
   if (!left && !reader->waits) return false;
   if (!may_read(*reader, reads_ < needed_)) return false;
@@ -119,7 +119,7 @@ bool QuorumRead::start_another() {
   return true;
 }
 
-/// Asks as many mirrors more as are missing for agreement, each once. False: none was asked.
+/// Asks as many further mirrors as agreement needs, each once. False: none was asked.
 bool QuorumRead::start_settling() {
   auto agreeing = static_cast<std::size_t>(std::ranges::count_if(round_, [&](std::size_t slot) {
     return counts(reader(slot)) && reader(slot).generation == Generation(selected_);
@@ -127,7 +127,8 @@ bool QuorumRead::start_settling() {
   bool asked = false;
   for (; agreeing < needed_ && can_settle(); ++agreeing) {
     auto reader = make_settling_reader();
-    // As if all mirrors had been asked at once: what the request asks for, but no more than that.
+    // As if all mirrors were asked at once: included in what the request asks for, up to that
+    // number.
     if (!may_read(*reader, reads_ < mirrors())) break;
     lines_.count(Count::quorum_settling_reads);
     start(std::move(reader));
@@ -162,7 +163,7 @@ std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
   return line;
 }
 
-/// For a mirror that this round has not asked, and whose pings do not tell its generation.
+/// A reader for a mirror not asked in this round, whose pings do not report its generation.
 std::unique_ptr<AttemptLine> QuorumRead::make_settling_reader() const {
   auto line = make_reader();
   for (std::size_t i = 0; i < mirrors(); ++i)
@@ -174,9 +175,8 @@ bool QuorumRead::can_settle() const {
   return !lines_.choice(*make_settling_reader()).untried().empty();
 }
 
-/// The first of the quorum are what the request asks for, and those that settle a disagreement; the
-/// others count as retries do, and need the budget's consent. All but the first of the quorum count
-/// in `max_attempts`.
+/// The first reads of the quorum, and those that settle a disagreement, are part of the request.
+/// Others count as retries and need the budget. All but the first reads count in `max_attempts`.
 bool QuorumRead::may_read(Line& reader, bool asked_for) {
   if (!asked_for && !lines_.rules_.retry->retry_reads) return false;
   if (reads_ >= needed_ && !lines_.retries_.may_hedge()) return false;
@@ -205,7 +205,7 @@ void QuorumRead::start(std::unique_ptr<Line> line) {
   lines_.select(*place);
 }
 
-/// One whose reply is not needed any more.
+/// A slot whose reply is no longer needed.
 std::size_t QuorumRead::free_slot() const {
   for (std::size_t slot = 1; slot <= lines_.others_.size(); ++slot)
     if (slot != lines_.main_.end.slot && !std::ranges::count(round_, slot)) return slot;
@@ -217,18 +217,18 @@ std::size_t QuorumRead::running() const {
       std::ranges::count_if(round_, [&](std::size_t slot) { return !reader(slot).ended(); }));
 }
 
-/// Those whose answers count.
+/// Number of readers whose answers count.
 std::size_t QuorumRead::counting() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(round_, [&](std::size_t slot) { return counts(reader(slot)); }));
 }
 
-/// Its answer is not about the mirror's own trouble.
+/// Whether the reader ended with an answer that is not an error of the mirror.
 bool QuorumRead::counts(const Line& reader) {
   return reader.ended() && (reader.end.answered() || reader.end.outcome == Outcome::client_mistake);
 }
 
-/// Every mirror would refuse the query, or it is slow everywhere.
+/// Whether to stop: every mirror would refuse the query, or all are slow.
 bool QuorumRead::stops_asking() const {
   bool slow = false;
   bool answered = false;
@@ -242,7 +242,7 @@ bool QuorumRead::stops_asking() const {
   return slow && !answered;
 }
 
-/// Enters what ended readers found, before another mirror is asked.
+/// Records the results of ended readers before another mirror is asked.
 void QuorumRead::take_in() {
   for (const auto slot : round_) {
     auto& line = reader(slot);
@@ -284,7 +284,7 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
     answers.push_back({line.generation, line.end.answered()});
   }
   const bool refused = std::ranges::none_of(answers, &QuorumAnswer::succeeded);
-  if (!answers.empty() && refused) {  // the client's mistake, whatever the generation
+  if (!answers.empty() && refused) {  // a client's mistake, with any generation
     winner_ = slots.front();
     return {.what = Do::answer};
   }
@@ -299,7 +299,7 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
   return plan_.after(verdict, verdict.kind == Kind::behind && may_settle && can_settle());
 }
 
-/// Later reads of this shard ask them only when no other mirror suits, for a moment.
+/// Later reads of this shard avoid these mirrors for a moment.
 void QuorumRead::mark_those_behind() const {
   const auto until = lines_.now() + lines_.rules_.retry->behind_mark;
   for (const auto slot : round_) {
@@ -309,7 +309,7 @@ void QuorumRead::mark_those_behind() const {
   }
 }
 
-/// Pings until enough mirrors have reached the selected generation, or its time is over.
+/// Pings until enough mirrors reach the selected generation, or the time has passed.
 std::optional<QuorumPlan::Step> QuorumRead::after_barrier() {
   while (!barrier_over_ && !has_reached()) {
     if (lines_.now() < until_) return std::nullopt;
@@ -345,7 +345,7 @@ bool QuorumRead::nobody_serves() const {
                              [](const auto& mirror) { return mirror.role == Role::unknown; });
 }
 
-/// The primary's answer is not older than what this query has seen elsewhere.
+/// Whether the primary's answer is at least as new as all others of this query.
 bool QuorumRead::is_newest() const {
   const auto& newest = reader(*winner_).generation;
   return std::ranges::all_of(generations_, [&](const auto& other) { return other <= newest; });
@@ -358,7 +358,7 @@ void QuorumRead::clear() {
 
 void QuorumRead::fail() {
   auto& end = lines_.main_.end;
-  // When no mirrors disagreed, but all were too slow or too busy, that is what is reported.
+  // If mirrors did not disagree but were all too slow or too busy, that is reported.
   if (end.refused || (only_busy_ && end.mirror)) return;
   end.outcome = Outcome::cancelled;
   end.refused = not_met();

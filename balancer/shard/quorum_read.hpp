@@ -9,17 +9,17 @@
 
 namespace karmad {
 
-/// The part of a shard request that asks as many mirrors as have to agree, at once, and goes on
-/// until they do, or cannot (CO-070 … CO-075). Each mirror is a line of one attempt. The winner's
-/// end becomes the request's; without one it is refused, or overloaded when that is all its mirrors
-/// said. Belongs to its request.
+/// Extends a shard request to ask as many mirrors as must agree, concurrently, until they agree or
+/// cannot (CO-070 … CO-075). Each mirror is a line of one attempt. The winner's end becomes the
+/// request's. Without a winner the request is refused, or overloaded if all mirrors reported
+/// overload. Owned by its request.
 class QuorumRead {
  public:
   explicit QuorumRead(AttemptLines& lines);
 
-  /// To be called after each event: does what follows from it. True: the request has ended.
+  /// Called after each event; performs the next steps. True: the request has ended.
   bool proceed();
-  /// The end of a pause, or of a step of a barrier.
+  /// Adds the end of a pause or of a barrier step.
   void add_wait(action::Wait& wait) const;
 
  private:
@@ -69,19 +69,19 @@ class QuorumRead {
   QuorumPlan plan_;
   QuorumPlan::Step step_;
   Phase phase_ = Phase::reads;
-  TimePoint until_{};  ///< of a pause, or of a step of a barrier
+  TimePoint until_{};  ///< end of a pause or of a barrier step
   unsigned barrier_step_ = 0;
   bool barrier_over_ = false;
-  std::size_t begun_ = 0;              ///< that began
-  std::vector<std::size_t> round_;     ///< slots that were asked in this round
-  std::optional<std::size_t> winner_;  ///< its slot
+  std::size_t begun_ = 0;                                    ///< number of lines started
+  std::vector<std::size_t> round_;                           ///< slots asked in this round
+  std::optional<std::size_t> winner_;                        ///< its slot
   std::array<Generation, Candidates::kMost> generations_{};  ///< of this query's answers
-  Candidates refusing_;                                      ///< said that they are overloaded
+  Candidates refusing_;                                      ///< reported overload
   std::uint64_t selected_ = 0;                               ///< the newest generation
   std::size_t reads_ = 0;
-  bool asked_ = false;     ///< the phase asked a mirror at all
-  bool unknown_ = false;   ///< mirrors do not say of which generation they are
-  bool only_busy_ = true;  ///< no answer yet; all failures were overload or time-outs
+  bool asked_ = false;     ///< the phase has asked a mirror
+  bool unknown_ = false;   ///< mirrors report no generation
+  bool only_busy_ = true;  ///< no answer so far; all failures were overload or timeouts
 };
 
 }  // namespace karmad

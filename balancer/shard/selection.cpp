@@ -15,7 +15,7 @@ Selection::Selection(const std::optional<ReadPreference>& of_request, const Tabl
   need_.operation = operation;
   any_takes_updates_ = table.updates == Updates::any;
   if (operation == Operation::write) return;
-  need_.preference.mode = Mode::nearest;  // SS-030: every copy serves searches
+  need_.preference.mode = Mode::nearest;  // SS-030: any mirror may answer searches
   const auto& preference = of_request ? of_request : table.preference;
   if (!preference) return;
   need_.preference = *preference;
@@ -25,7 +25,7 @@ Selection::Selection(const std::optional<ReadPreference>& of_request, const Tabl
 
 std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) const {
   if (need_.operation == Operation::write) return {};
-  // In a set with roles `nearest` holds where no preference is set (SS-030, SS-097).
+  // In a set with roles the default is `nearest` (SS-030, SS-097).
   const bool in_force = preferred_ || picture.kind == SetKind::roles;
   const auto preference =
       karmad::passed_on(in_force ? std::optional(need_.preference) : std::nullopt, picture.kind,
@@ -122,7 +122,7 @@ Refusal configuration_changed() {
 
 namespace {
 
-/// What search clients leave alone for a moment (BP-015).
+/// A refusal after which search clients wait before a retry (BP-015).
 Refusal overloaded(std::string reason) {
   return {.status = 429,
           .type = "overloaded",

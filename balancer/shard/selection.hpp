@@ -10,23 +10,22 @@ namespace karmad {
 
 class ShardMirrors;
 
-/// What one query needs of the mirrors of its table's shards, from the request, the table or the
-/// instance: the most specific read preference wins whole (SS-081).
+/// What one query requires of the mirrors of its table. Levels are request, table, instance: the
+/// most specific read preference replaces the others completely (SS-081).
 class Selection {
  public:
   Selection(const std::optional<ReadPreference>& of_request, const Table& table,
             const InstanceSettings& settings, Operation operation);
 
-  /// What a mirror of this shard has to suit; null: any mirror will do, whatever is known of it
-  /// (no preference is set, and nothing tells the mirrors apart: X-8).
-  /// An update always needs the primary, unless the table says `updates = any`.
+  /// The requirements for mirrors of this shard; null if any mirror will do: no preference is set,
+  /// and mirrors do not differ. An update needs the primary, unless the table has `updates =
+  /// any`.
   const Need* at(const Shard& shard) const {
     return preferred_ || shard.tracks_state || needs_primary(shard) ? &need_ : nullptr;
   }
-  /// Whether an update may go to any mirror of a flat set: they pass it on to each other
-  /// (`updates`).
+  /// Whether an update may go to any mirror of a flat set, because they replicate it (`updates`).
   bool any_takes_updates() const { return any_takes_updates_; }
-  /// Of round trips; only where a preference is set.
+  /// Latency window of round trips; only with a preference.
   std::optional<Micros> window() const { return window_; }
   const Need& need() const { return need_; }
   SelectionCriteria criteria(const Shard& shard, Candidates avoided,
@@ -34,10 +33,10 @@ class Selection {
     return {.need = at(shard), .avoided = avoided, .excluded = excluded, .window = window_};
   }
 
-  /// What the attempt's field X-Read-Preference says; empty: there is none (SS-090 … SS-097).
+  /// Value of the attempt's X-Read-Preference; empty: no field (SS-090 … SS-097).
   std::string passed_on(const SetPicture& picture, std::size_t mirror) const;
 
-  /// The read preference, or that it is an update, in words.
+  /// A text of the read preference, or of the update.
   std::string criteria() const;
 
  private:
@@ -51,24 +50,25 @@ class Selection {
   bool any_takes_updates_ = false;
 };
 
-/// What is wrong with the need for this kind of set (SS-042, SS-121; an update needs a primary):
-/// nothing can be selected.
+/// Why this kind of set can never satisfy the need (SS-042, SS-121; an update needs a primary), if
+/// so.
 std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, const SetView& view);
 
-/// Nothing suited in time: the criteria, and every mirror's role, state and last error (SS-170).
+/// No suitable mirror in time: the criteria, and every mirror's role, state and last error
+/// (SS-170).
 Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors);
 
-/// The set it waited for is not in use any more.
+/// The set it waited for was removed by a reload.
 Refusal configuration_changed();
 
-/// Too many selections wait already (SS-113).
+/// Too many selections are waiting (SS-113).
 Refusal too_many_waiting(unsigned most);
 
-/// All mirrors that suit are full, and as many queries as may wait for a slot there already
-/// (`max_in_flight`, `max_in_flight_queue`).
+/// All suitable mirrors are full, and the queue for their slots is too (`max_in_flight`,
+/// `max_in_flight_queue`).
 Refusal all_mirrors_full(std::uint64_t most);
 
-/// It waited for a slot as long as it had time.
+/// No slot became free in time.
 Refusal no_slot_in_time();
 
 }  // namespace karmad

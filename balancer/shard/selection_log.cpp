@@ -10,7 +10,7 @@
 namespace karmad {
 namespace {
 
-/// Kind, and every mirror with its role and round trip.
+/// The kind of set, and every mirror with role and round trip.
 std::string description(const Shard& shard, const SetPicture& picture) {
   auto told = fmt::format("kind {}:", name(picture.kind));
   for (std::size_t i = 0; i < picture.mirrors.size(); ++i) {

@@ -9,14 +9,14 @@
 
 namespace karmad {
 
-/// The four messages of the component `serverSelection`, one JSON object a line (SS-171 … SS-175).
-/// Costs a comparison where the level is off. Any thread may call it.
+/// The four messages of the component `serverSelection`, one JSON object per line (SS-171 …
+/// SS-175). If the level is disabled, costs a comparison. Any thread.
 class SelectionLog {
  public:
   explicit SelectionLog(std::shared_ptr<LineWriter> to);
   void level(LogLevel least);
 
-  /// What all messages of one selection say.
+  /// The part common to all messages of one selection.
   struct About {
     const Query& query;
     const Selection& selection;
@@ -25,7 +25,7 @@ class SelectionLog {
   void started(const About& about) const;
   void succeeded(const About& about, const Agent& agent) const;
   void failed(const About& about, std::string_view failure) const;
-  /// Once per selection.
+  /// Called once per selection.
   void waiting(const About& about, Micros remaining) const;
 
  private:

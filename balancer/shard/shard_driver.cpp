@@ -102,7 +102,7 @@ void ShardDriver::carry_out(const action::Send& send) {
   sent_.push_back(&slot);
 }
 
-/// A single attempt that nothing else is to be done beside needs no coroutine of its own.
+/// Starts the attempts. A single attempt without other work needs no coroutine of its own.
 void ShardDriver::begin_attempts() {
   if (sent_.empty()) return;
   if (sent_.size() == 1 && running_ == 0 && !wait_) {
@@ -125,7 +125,7 @@ Task<void> ShardDriver::run_attempt(Slot& slot) {
   if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
 }
 
-/// The attempt gives back what it held before the request goes on.
+/// The attempt releases its resources before the request continues.
 void ShardDriver::end_attempt(Slot& slot) {
   auto report = slot.attempt->judge(slot.rest);
   slot.attempt.reset();
@@ -135,12 +135,12 @@ void ShardDriver::end_attempt(Slot& slot) {
   handle(event::AttemptEnded{slot.number, report}, answered ? slot.result->ended : Loop::now());
 }
 
-/// Until what is waited for happens, or an attempt has ended.
+/// Waits for the current Wait, or for the end of an attempt.
 Task<void> ShardDriver::wait() {
   place_.query.waited = true;
   const auto until =
       wait_ && wait_->until ? *wait_->until : place_.query.deadline + std::chrono::hours(1);
-  // What is over already only waits for the ends of its attempts.
+  // After a cancellation only ends of attempts are awaited.
   std::optional<QueryStop> while_live;
   std::optional<Stop> own;
   if (!told_cancelled_) while_live.emplace(place_.query);
@@ -213,7 +213,7 @@ void ShardDriver::record_used(Slot& slot) {
   }
   slot.rest.reset();
   auto& reply = slot.result->reply;
-  if (reply.head_size == 0 && reply.bytes.empty()) return;  // there never was one
+  if (reply.head_size == 0 && reply.bytes.empty()) return;  // there was no reply
   worker_.loop.buffers.give(std::move(reply.bytes));
   reply.forget();
 }
@@ -248,7 +248,7 @@ void ShardDriver::append_failed(std::string& text) const {
                    name(failed[i].mirror), failed[i].why);
 }
 
-/// BP-031: each retry is a line, a bounded number of them each second; all at level debug.
+/// BP-031: logs each retry at level debug, and a limited number per second at level info.
 void ShardDriver::log_retry(const action::Send& send) {
   if (!spdlog::should_log(spdlog::level::info)) return;
   const auto left_out = spdlog::should_log(spdlog::level::debug)
@@ -256,7 +256,7 @@ void ShardDriver::log_retry(const action::Send& send) {
                             : worker_.retry_lines.may_write(now_);
   if (!left_out) return;
   const auto& failed = request_.failed();
-  // What an agent said is quoted, it may hold line ends.
+  // Quoted, because an agent's text may contain line ends.
   const auto said = failed.empty() ? std::string()
                                    : fmt::format("; {} said {:?}", name(failed.back().mirror),
                                                  std::string_view(failed.back().why));
@@ -275,7 +275,7 @@ Candidates ShardDriver::failing() const {
 }
 
 bool ShardDriver::limited() const {
-  set_.look_at_limits();  // a reload may just have limited its agents
+  set_.look_at_limits();  // a reload may have set limits meanwhile
   for (std::size_t i = 0; i < set_.size(); ++i)
     if (set_[i].agent->slots.limited()) return true;
   return false;

@@ -13,25 +13,25 @@
 
 namespace karmad {
 
-/// Does what the machine of one shard request says: sends attempts, waits, and reports what
-/// happened. Has the reply in the end. On the worker of its query.
+/// Executes the actions of one shard request: sends attempts, waits, and reports events. Holds the
+/// reply at the end. Runs on the worker of its query.
 class ShardDriver final : private ShardMirrors, private AttemptOwner {
  public:
-  /// `number`: of the shard in its table, from 1. All of these outlive it.
+  /// `number`: of the shard in its table, from 1. All arguments must outlive it.
   ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard, unsigned number);
   ShardDriver(const ShardDriver&) = delete;
   ShardDriver& operator=(const ShardDriver&) = delete;
 
-  /// Does everything that needs no waiting. Then: what is to be awaited before it is called again;
-  /// nothing: the request has ended. (Not a coroutine that does both: a plain request is one
-  /// attempt, which its caller awaits itself.)
+  /// Does all that needs no wait, and returns what to await before the next call; nothing: the
+  /// request has ended. (It is no coroutine itself, because a plain request is one attempt, which
+  /// the caller can await directly.)
   std::optional<Task<void>> next();
 
-  /// The reply could not be merged. Goes on with next(), maybe to another mirror.
+  /// The reply could not be merged. Continue with next(), possibly at another mirror.
   void reject(std::string why);
-  /// Ends it, whatever it does.
+  /// Ends it in any state.
   void cancel();
-  /// Enters what is still to be entered into the records of mirrors, and gives buffers back.
+  /// Records the outstanding results of mirrors, and returns buffers.
   void record_and_release();
 
   const Shard& shard() const { return place_.shard; }
@@ -41,20 +41,20 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   /// Mirrors of several shards agree that the query is at fault.
   void take_as_mistake() { is_mistake_ = true; }
   Reply& reply();
-  /// Of a long reply; null: it is whole.
+  /// The unread rest of a long reply; null: it is complete.
   std::unique_ptr<ResponseStream>& rest();
-  /// Appends every mirror that was tried, and why it did not answer.
+  /// Appends all mirrors that were tried and did not answer, with the reasons.
   void append_failed(std::string& text) const;
 
  private:
-  /// An attempt, and then its end.
+  /// An attempt; after it, its result.
   struct Slot {
     std::optional<AttemptResult> result;
     std::optional<MirrorAttempt> attempt;
     std::unique_ptr<ResponseStream> rest;
     std::size_t number = 0;
     Mirror* mirror = nullptr;
-    bool unrecorded = false;  ///< not recorded yet: merging it may show it broken
+    bool unrecorded = false;  ///< not recorded yet: merging may find errors
   };
 
   void handle(const ShardEvent& event, TimePoint now);
@@ -121,16 +121,16 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   MirrorSet& set_;
   ShardRules rules_;
   ShardRequest request_;
-  Slot first_;  ///< the common case needs no memory of its own
+  Slot first_;  ///< inline, so that the common case allocates nothing
   std::vector<std::unique_ptr<Slot>> others_;
   boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1>
       agent_slots_;  ///< for the next sends
   std::optional<AgentSlot> freed_slot_;
-  TimePoint now_{};  ///< of the event that is handled
+  TimePoint now_{};  ///< time of the current event
   std::optional<ShardEvent> happened_ = event::Started{};
-  boost::container::small_vector<Slot*, 1> sent_;  ///< attempts that did not begin yet
-  Slot* awaited_ = nullptr;                        ///< the only attempt: the caller awaits it
-  std::vector<Slot*> ended_;                       ///< attempts that ran beside others
+  boost::container::small_vector<Slot*, 1> sent_;  ///< attempts that have not started yet
+  Slot* awaited_ = nullptr;                        ///< the only attempt, awaited by the caller
+  std::vector<Slot*> ended_;                       ///< attempts that ran concurrently
   std::size_t running_ = 0;
   std::optional<action::Wait> wait_;
   std::optional<QueuedWait> in_line_;

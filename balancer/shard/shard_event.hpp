@@ -15,45 +15,45 @@
 
 namespace karmad {
 
-/// How an attempt ended, once its reply was judged.
+/// The result of an attempt after its reply was judged.
 struct AttemptReport {
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;        ///< of the reply, if there is one
   ErrorHint hint;             ///< in an error answer
-  Generation generation;      ///< of the mirror, where that matters and the reply tells
-  Micros connecting{};        ///< until the request went out, or until connecting was given up
-  bool sent = false;          ///< the agent may have seen a part of the request
-  bool nothing_done = false;  ///< and says that it did nothing of it
-  bool out_of_time = false;   ///< broken off by the deadline of the query
-  bool unreachable = false;   ///< a time-out, but pings found meanwhile that there is no connection
+  Generation generation;      ///< of the mirror, if needed and reported
+  Micros connecting{};        ///< until the request was sent or connecting was given up
+  bool sent = false;          ///< the agent may have received a part of the request
+  bool nothing_done = false;  ///< the agent did nothing of the request
+  bool out_of_time = false;   ///< ended by the deadline of the query
+  bool unreachable = false;   ///< a timeout, and pings found the agent unreachable meanwhile
   bool marked_unreachable =
-      false;               ///< the state machine of the set takes the mirror for gone by that
-  bool undecided = false;  ///< not known whose fault the error is: it is entered later
-  bool passed_on = false;  ///< more of the reply is to come: the breaker is told at its end
+      false;               ///< the set's state machine now treats the mirror as unavailable
+  bool undecided = false;  ///< the cause is not known yet: recorded later
+  bool passed_on = false;  ///< the reply is passed on: the breaker gets its result at the end
   bool replaced = false;   ///< a reload has replaced the topology of this query
-  bool no_helper = false;  ///< the reply was not looked at: too much long work waits
-  std::string why;         ///< when it did not answer
+  bool no_helper = false;  ///< the reply was not checked: the helpers' queue is full
+  std::string why;         ///< unless it answered
 };
 
-/// What happened.
+/// The input of the machine.
 namespace event {
 struct Started {};
 struct AttemptEnded {
   std::size_t slot;
-  AttemptReport& report;  ///< its text is taken
+  AttemptReport& report;  ///< its text is moved from
 };
-/// The time of the last `Wait` is over.
+/// The time of the last `Wait` has come.
 struct TimePassed {};
-/// A new picture of the mirrors came, or it is known how one of them stands.
+/// The mirrors' state has changed, or the standing of one of them is known.
 struct News {};
-/// A slot of the last `Wait` is taken for this request; it goes back unless the next `Send` is for
-/// that mirror.
+/// A slot of the last `Wait` is taken for this request; it is returned unless the next `Send` goes
+/// to that mirror.
 struct SlotFreed {
   std::size_t mirror;
 };
-/// The query is over, or another answer counts.
+/// The query has ended, or another answer counts.
 struct Cancelled {};
-/// The reply of a request that had finished could not be merged.
+/// The reply of a finished request could not be merged.
 struct Rejected {
   std::string_view why;
 };
@@ -61,9 +61,10 @@ struct Rejected {
 using ShardEvent = std::variant<event::Started, event::AttemptEnded, event::TimePassed, event::News,
                                 event::SlotFreed, event::Cancelled, event::Rejected>;
 
-/// What is to be done now.
+/// The output of the machine.
 namespace action {
-/// Makes an attempt in this slot, which is free; its slot was taken. What the slot had is over.
+/// Starts an attempt in this slot, with the mirror's slot that was taken. The slot's former attempt
+/// has ended.
 struct Send {
   std::size_t slot = 0;
   Pick pick;
@@ -72,14 +73,14 @@ struct Send {
   Micros pause{};       ///< that was made before it
   unsigned number = 0;  ///< attempts of this slot before it
 };
-/// Breaks the attempt off; its end is told. `lost_race`: one sent later has answered.
+/// Cancels the attempt; its end is still reported. `lost_race`: a later attempt has answered.
 struct Cancel {
   std::size_t slot = 0;
   bool lost_race = false;
 };
-/// How this shard's mirrors stand was learned: requests that wait for that are to be told.
+/// The standing of a mirror has become known: wake the requests that wait for it.
 struct TellOthers {};
-/// Waits for the first of these; ends of attempts come in any case. Holds until the next event.
+/// Waits for the first of these; ends of attempts are always reported. Valid until the next event.
 struct Wait {
   std::optional<TimePoint> until;
   bool news = false;
@@ -89,30 +90,30 @@ struct Wait {
     if (at) until = until ? std::min(*until, *at) : *at;
   }
 };
-/// Has the mirrors pinged soon; for their generations the pings may follow each other closely.
+/// Has the mirrors pinged soon; for generations, pings may follow each other closely.
 struct CheckMirrors {
   bool generations = false;
 };
-/// The request has ended as result() says.
+/// The request has ended with result().
 struct Finish {};
 }  // namespace action
 using ShardAction = std::variant<action::Send, action::Cancel, action::TellOthers,
                                  action::CheckMirrors, action::Wait, action::Finish>;
 
-/// How a shard request ended, or one line of attempts of it.
+/// The result of a shard request, or of one line of attempts.
 struct ShardResult {
   ShardResult() {}  // NOLINT: with `= default` it would be filled with zeros first
 
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;  ///< of the last answer
   unsigned sub_status = 0;
-  int status_override = 0;  ///< the status to report instead, if not 0 (CO-056)
-  bool timed_out = false;   ///< a time-out is why it has no answer
-  bool plan_anew = false;   ///< the shard moved: the query is to be planned again (CO-052)
-  ErrorHint hint;           ///< in the last error answer
+  int status_override = 0;            ///< the status to report instead, if not 0 (CO-056)
+  bool timed_out = false;             ///< there is no answer because of a timeout
+  bool plan_anew = false;             ///< the shard moved: the query must be planned again (CO-052)
+  ErrorHint hint;                     ///< from the last error answer
   std::optional<std::size_t> mirror;  ///< the last one asked
-  std::size_t slot = 0;               ///< that has its reply
-  /// No mirror was selected, and no attempt failed before; or too much waits for a helper thread.
+  std::size_t slot = 0;               ///< the slot with its reply
+  /// No mirror was selected and no attempt failed before; or the helpers' queue is full.
   std::optional<Refusal> refused;
 
   bool answered() const {
@@ -120,9 +121,9 @@ struct ShardResult {
   }
 };
 
-/// One attempt that did not answer: which mirror, and why.
+/// An attempt without an answer: the mirror and the reason.
 struct FailedAttempt {
-  std::size_t line = 0;  ///< of attempts, in the order in which they began
+  std::size_t line = 0;  ///< in order of start
   std::size_t mirror = 0;
   std::string why;
 };

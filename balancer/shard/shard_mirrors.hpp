@@ -10,37 +10,37 @@
 
 namespace karmad {
 
-/// What hedging depends on beside the rules: how the set answers and how busy it is now.
+/// Conditions for hedging: latency and current load of the set.
 struct HedgeConditions {
-  bool loaded = false;  ///< above the load at which hedges only add to it
+  bool loaded = false;  ///< the load is too high for hedges
   RecentLatency measured{};
 };
 
-/// The mirrors of a shard as its request sees them at the moment of an event. The server answers
-/// from the mirror set, a test from values written down. Nothing here waits.
+/// The mirrors of a shard at the moment of an event. The server implements it with the mirror set,
+/// tests with constants. No function waits.
 class ShardMirrors {
  public:
-  /// What is known of the set; stays the same until the next event.
+  /// The picture of the set; constant until the next event.
   virtual const SetView& view() const = 0;
   virtual std::string_view name(std::size_t mirror) const = 0;
   virtual std::string last_error(std::size_t mirror) const = 0;
-  /// Those whose last request or ping failed.
+  /// Mirrors whose last request or ping failed.
   virtual Candidates failing() const = 0;
-  /// The choice of the set's strategy; nothing when no mirror suits. `by_share`: not by turn.
+  /// The strategy's choice; nothing if no mirror is suitable. `by_share`: drawn, not in turn.
   virtual std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
                                    RandomSource& random) const = 0;
-  /// What pick() would choose from.
+  /// The mirrors that pick() would choose from.
   virtual Candidates acceptable(const SelectionCriteria& criteria) const = 0;
   virtual bool pinged() const = 0;
-  /// The set is not in use any more: no news will come.
+  /// The set was removed; there will be no more news.
   virtual bool closed() const = 0;
-  /// Mirrors where no attempt may begin now (`max_in_flight`).
+  /// Mirrors where no attempt may start now (`max_in_flight`).
   virtual Candidates full() const = 0;
-  /// Whether any mirror has such a limit; a reload may just have set it.
+  /// Whether any mirror has such a limit; a reload may change it.
   virtual bool limited() const = 0;
-  /// Takes a slot at a mirror for the attempt that is sent next; false: there is none.
+  /// Takes a slot at a mirror for the next `Send`; false: none is free.
   virtual bool try_take_slot(std::size_t mirror) = 0;
-  /// Those who wait for a slot, and at most how many may.
+  /// The queue for slots, and its bound.
   virtual WaitQueue& line() = 0;
   virtual std::uint64_t longest_line() const = 0;
   virtual HedgeConditions hedge_conditions() const = 0;
@@ -54,7 +54,7 @@ class ShardMirrors {
   ~ShardMirrors() = default;
 };
 
-/// What a shard request may look at and ask when it takes an event.
+/// What a shard request may read and call while it handles an event.
 struct ShardMoment {
   TimePoint now;
   RandomSource& random;

@@ -6,7 +6,7 @@
 namespace karmad {
 namespace {
 
-/// Without a word on retries, a list of time-outs allows as many as it has steps (CO-044).
+/// If no retries are configured, a list of timeouts allows as many as it has entries (CO-044).
 void fill_subject(const Query& query, const ShardQuery& shard_query, const Shard& shard,
                   RetrySubject& subject) {
   const auto& options = shard_query.parsed.options;
@@ -27,14 +27,14 @@ void fill_subject(const Query& query, const ShardQuery& shard_query, const Shard
         ordinary.absolute_of_line.value_or(static_cast<unsigned>(steps - 1));
 }
 
-/// What the request, its read preference, the table and the instance say of hedges.
+/// The effective hedging from the request, its read preference, the table and the instance.
 Hedging hedging_of(const Query& query, const ShardQuery& shard_query) {
   const auto& settings = query.topology->settings;
   const auto& table = shard_query.table;
   if (!shard_query.parsed.read || shard_query.parsed.follow_up || settings.hedge_disabled.value)
     return {};
   const auto& preference = query.preference ? query.preference : table.preference;
-  // The usual case: what follows would say the same.
+  // The usual case, with the same result as the code below.
   const bool asked_for = query.hedge || (preference && preference->hedge);
   if (table.hedge.kind == HedgeSetting::Kind::off && !asked_for) return {};
   const HedgeWords words{.request = query.hedge,
@@ -45,8 +45,8 @@ Hedging hedging_of(const Query& query, const ShardQuery& shard_query) {
   return hedging_in_force(words, settings.request_timeout.value);
 }
 
-/// How often a query probes a mirror that could not be reached: pings do it better, where they are
-/// made and understood.
+/// Interval of probes to unreachable mirrors by queries. Pings are better probes, where they are
+/// enabled and answered.
 Micros probe_every(const Query& query, const Shard& shard) {
   if (shard.pings.kind == nullptr) return std::chrono::seconds(1);
   return 10 * query.topology->settings.ha_ping_interval.value;

@@ -33,7 +33,7 @@ void ShardRequest::take(const event::Rejected& rejected) {
   reply_rejected(std::string(rejected.why));
 }
 
-/// One line, a race, or a quorum.
+/// Starts one line, a race, or a quorum read.
 void ShardRequest::begin() {
   others_.clear();
   hedging_.reset();
@@ -64,8 +64,8 @@ void ShardRequest::proceed() {
   if (wait.until) actions_.emplace_back(wait);
 }
 
-/// Nothing: it is not hedged (updates, switched off, too few mirrors or samples, a set that is
-/// busy, an empty budget).
+/// Decides whether to hedge. Not hedged: updates, if switched off, with too few mirrors or samples,
+/// with a loaded set or an empty budget.
 void ShardRequest::decide_hedging() {
   if (!rules_.reads() || rules_.subject.follow_up) return;
   const auto conditions = moment_->mirrors.hedge_conditions();
@@ -78,7 +78,7 @@ void ShardRequest::decide_hedging() {
                           .measured = conditions.measured});
 }
 
-/// Asks further mirrors that are due, and ends the other lines once an answer is final.
+/// Asks further mirrors when they are due, and ends the other lines after a final answer.
 void ShardRequest::run_race() {
   tell_race();
   while (!over_ && !race_->is_over()) {
@@ -92,7 +92,7 @@ void ShardRequest::run_race() {
     break_off(line(slot), winner && slot < *winner);
 }
 
-/// What ended because the request is over says nothing about who else to ask.
+/// Reports ends of lines to the race, but not those caused by the end of the request.
 void ShardRequest::tell_race() {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
     auto& line = this->line(slot);
@@ -101,7 +101,7 @@ void ShardRequest::tell_race() {
   }
 }
 
-/// The next mirror is asked, if there is one not in use and the budget bears it.
+/// Asks the next mirror, if one is free and the budget allows it.
 void ShardRequest::hedge() {
   auto own = std::make_unique<Line>();
   own->slot = own->order = others_.size() + 1;
@@ -119,7 +119,7 @@ void ShardRequest::hedge() {
   select(*others_.back());
 }
 
-/// What the hedges learned, and the end of the one whose answer counts, become the request's.
+/// Takes over what the hedges learned, and the end of the line whose answer counts.
 void ShardRequest::take_winner() {
   const auto winner = race_->winner().value_or(0);
   auto& memory = main_.memory;
@@ -138,7 +138,7 @@ void ShardRequest::take_winner() {
 bool ShardRequest::would_repeat(std::size_t slot, const AttemptReport& report,
                                 const ShardMoment& moment) const {
   const auto& line = this->line(slot);
-  if (!line.retries) return true;  // a quorum read or a race goes on with the others
+  if (!line.retries) return true;  // a quorum read or a race continues with the others
   const bool waits = line.waits && rules_.needed() != nullptr;
   if (!waits && untried(slot, moment).empty()) return false;
   auto retries = retries_;

@@ -10,34 +10,33 @@ namespace karmad {
 
 class QuorumRead;
 
-/// One query's request to one shard, as a machine: it takes one event at a time and says what is to
-/// be done. It decides which mirror is asked, whether and when another one is (retries, hedges,
-/// quorum), what is waited for, and whose answer counts. It has no socket, no clock and no random
-/// source; what all requests of a shard share (retry budget, breaker, standings, marks) it asks
-/// through the moment that each event comes with. A request with one attempt allocates nothing.
-/// Belongs to one thread. docs/decisions/017-shard-request.md
+/// One query's request to one shard, as a state machine: each event returns the actions to do. It
+/// decides which mirror is asked, when another one is (retries, hedges, quorum), what to wait for,
+/// and whose answer counts. It has no socket, clock or random source; state shared by all requests
+/// of a shard (retry budget, breaker, standings, marks) is passed with each event. A request with
+/// one attempt allocates nothing. One thread. docs/decisions/017-shard-request.md
 class ShardRequest : private AttemptLines {
  public:
-  /// `rules` outlive it, and so does the Protection of its moments.
+  /// `rules` and the Protection of its moments must outlive it.
   explicit ShardRequest(const ShardRules& rules);
   ShardRequest(const ShardRequest&) = delete;
   ShardRequest& operator=(const ShardRequest&) = delete;
   ~ShardRequest();
 
-  /// The first event is Started; after Finish only Rejected may come. The actions are to be done in
-  /// their order, and hold until the next event. Without a Wait only ends of attempts are awaited.
+  /// The first event is Started; after Finish only Rejected may come. Do the actions in order; they
+  /// are valid until the next event. Without a Wait, only ends of attempts are awaited.
   std::span<const ShardAction> next(const ShardEvent& event, const ShardMoment& moment);
 
-  /// How it ended, once it has finished.
+  /// The result, once it has finished.
   const ShardResult& result() const { return main_.end; }
-  /// Attempts that did not answer.
+  /// Attempts without an answer.
   const std::vector<FailedAttempt>& failed() const { return failed_; }
-  /// When other mirrors are asked beside the first; nothing: it is not hedged.
+  /// When other mirrors are asked besides the first; nothing: it is not hedged.
   const std::optional<HedgeRules>& hedging() const { return hedging_; }
 
-  /// Whether another attempt would follow if the one in this slot ended so. Changes nothing.
+  /// Whether another attempt would follow if the one in this slot ended with `report`. Const.
   bool would_repeat(std::size_t slot, const AttemptReport& report, const ShardMoment& moment) const;
-  /// The mirrors that suit and are not full, which the attempts of this slot have not tried.
+  /// The suitable mirrors with a free slot that the attempts of this slot have not tried.
   Candidates untried(std::size_t slot, const ShardMoment& moment) const;
 
  private:

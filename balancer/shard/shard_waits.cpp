@@ -1,4 +1,4 @@
-// What a shard request waits for: a suitable mirror, a slot, news of who works, the end of a pause.
+// Waits of a shard request: for a suitable mirror, a slot, news of standings, the end of a pause.
 #include <algorithm>
 
 #include "balancer/shard/attempt_lines.hpp"
@@ -6,7 +6,7 @@
 
 namespace karmad {
 
-/// After news, or when the time of a wait is over.
+/// Called after news, or when the time of a wait has come.
 void AttemptLines::look_again(bool news) {
   const auto look = [&](Line& line) {
     const bool due = now() >= line.until;
@@ -31,7 +31,7 @@ void AttemptLines::look_again(bool news) {
   for (std::size_t i = 0; i < others_.size(); ++i) look(*others_[i]);
 }
 
-/// All mirrors that suit may be full.
+/// If all suitable mirrors are full, waits for a slot.
 void AttemptLines::wait_for_slot(Line& line) {
   const auto full = choice(line).all_full();
   if (full.empty()) return wait_for_mirror(line);
@@ -81,7 +81,7 @@ void AttemptLines::slot_freed(std::size_t mirror) {
   }
 }
 
-/// Counts how long it waited.
+/// Ends the wait and counts its duration.
 void AttemptLines::end_slot_wait(Line& line) {
   if (!line.slot_wait) return;
   const auto waited = std::chrono::duration_cast<Micros>(now() - line.slot_wait_began).count();
@@ -96,7 +96,7 @@ TimePoint AttemptLines::selection_end(const Line& line) const {
   return std::min(rules_.deadline, now() + line.selection_left.value_or(Micros{0}));
 }
 
-/// Nothing suits yet: until something does (SS-112, SS-128).
+/// Waits until a mirror is suitable (SS-112, SS-128).
 void AttemptLines::wait_for_mirror(Line& line) {
   if (line.selection_wait) return sleep_until_news(line);  // it waited for a slot meanwhile
   auto& mirrors = moment_->mirrors;
@@ -134,7 +134,7 @@ void AttemptLines::look_for_mirror(Line& line) {
   wait_for_slot(line);
 }
 
-/// No mirror in time: says why, and ends the line.
+/// No suitable mirror in time: sets the refusal and ends the line.
 void AttemptLines::give_up_selection(Line& line) {
   auto& mirrors = moment_->mirrors;
   auto& refused = line.end.refused;
@@ -144,12 +144,12 @@ void AttemptLines::give_up_selection(Line& line) {
     count(Count::selections_failed);
   }
   mirrors.selection_failed(refused->reason);
-  // What failed before says more than that there was nothing else to try (BP-063).
+  // Earlier failures are more informative than the lack of a further mirror (BP-063).
   if (line.attempts > 0) refused.reset();
   end_line(line);
 }
 
-/// The first of all that the lines wait for.
+/// Adds the earliest of all waits of the lines.
 void AttemptLines::add_waits(action::Wait& wait) const {
   const auto add = [&](const Line& line) {
     if (line.ended() || line.state == State::asks) return;

@@ -19,7 +19,7 @@ std::string yes_no(bool yes) {
   return yes ? "yes" : "no";
 }
 
-// HA-024: these names, in this order.
+// HA-024 defines these names and their order.
 void add_agent(Rows rows, const AgentStatus& agent) {
   rows.text("hostname", agent.address);
   rows.count("references", agent.references);
@@ -46,7 +46,7 @@ std::string id(const Snapshot& snapshot, const MirrorStatus& mirror) {
   return fmt::format("{}:{}", snapshot.agents[mirror.agent].address, fmt::join(mirror.tables, ","));
 }
 
-/// Calls `visit` for each shard of the table, then for each black hole; numbers run on from 1.
+/// Calls `visit` for each shard of the table, then for each blackhole; numbers continue from 1.
 template <class Visit>
 void for_each_shard(const TableStatus& table, Visit visit) {
   std::size_t number = 0;
@@ -58,7 +58,7 @@ std::string or_none(const std::string& text) {
   return text.empty() ? "none" : text;
 }
 
-/// What pings and errors say of a mirror; the search server knows nothing of it.
+/// The state of a mirror from pings and errors; the search server has no such rows.
 void add_standing(Rows rows, const Standing& standing, const AgentStatus& agent) {
   rows.text("role", standing.role);
   rows.text("tags", or_none(standing.tags));
@@ -67,7 +67,7 @@ void add_standing(Rows rows, const Standing& standing, const AgentStatus& agent)
   rows.text("unsuitable", or_none(standing.unsuitable));
 }
 
-/// The rows of one shard of SHOW AGENT table STATUS. A lone mirror is called `agent` and has no
+/// The rows of one shard of SHOW AGENT table STATUS. A single mirror is called `agent` and has no
 /// weight, as in the search server.
 void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
                const ShardStatus& shard) {
@@ -114,7 +114,7 @@ const TableStatus* find_table(const Snapshot& snapshot, std::string_view name) {
   return found == snapshot.tables.end() ? nullptr : &*found;
 }
 
-/// The name of a table goes before the address of an agent.
+/// Looks for a table of that name first, then for an agent's address.
 bool add_named(const Rows& rows, std::string_view name, const Snapshot& snapshot) {
   if (const auto* table = find_table(snapshot, name)) {
     for_each_shard(*table, [&](auto number, const ShardStatus& shard, bool) {
@@ -123,7 +123,7 @@ bool add_named(const Rows& rows, std::string_view name, const Snapshot& snapshot
     return true;
   }
   const auto agent = std::ranges::find_if(snapshot.agents, [&](const AgentStatus& each) {
-    return wire::same_word(each.address, name);  // a host's name has no case
+    return wire::same_word(each.address, name);  // host names are case-insensitive
   });
   if (agent == snapshot.agents.end()) return false;
   add_agent(rows.under("agent_"), *agent);
@@ -200,7 +200,7 @@ std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
   const auto sink = into(set);
   if (add_named(Rows(sink), statement.name, snapshot))
     return filtered(std::move(set), statement.like);
-  // Not filtered: an error that a pattern hides would look like an empty answer.
+  // Not filtered: a hidden error would look like an empty answer.
   set.rows.push_back(
       {"status_error", fmt::format("No such distributed table or agent: {}", statement.name)});
   return set;

@@ -60,7 +60,7 @@ void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
   });
 }
 
-/// Shards are numbered on from `number`.
+/// Shards are numbered from `number`.
 void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
                   const std::vector<ShardStatus>& shards, std::size_t number) {
   out.array(key, shards, [&](const ShardStatus& shard) {

@@ -6,8 +6,8 @@
 
 namespace karmad {
 
-/// Appends the document of `GET /agents`: per table, shard and mirror what is known of it, numbers
-/// as numbers and null for what was not measured. docs/status.md has every name.
+/// Appends the document of `GET /agents`: the state of each mirror, by table and shard; null for
+/// values not measured. docs/status.md describes every name.
 void append_agents_json(std::string& out, const Snapshot& snapshot);
 
 }  // namespace karmad

@@ -15,8 +15,8 @@ namespace {
 
 using enum StatKind;
 
-/// As in the search server: connections are kept whatever the line says, but only a line
-/// `agent_persistent` asks for a pool of them.
+/// As in the search server: all connections may be kept, but only an `agent_persistent` line counts
+/// as a pool.
 bool has_persistent_pool(const Agent& agent, const Topology& topology) {
   const auto& limit = topology.settings.persistent_connections_limit;
   if (limit && limit->value == 0) return false;
@@ -36,7 +36,7 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
   status.need_resolve =
       agent.named() && topology.settings.hostname_lookup.value == LookUp::on_request;
   status.alive = live(agent, topology.settings);
-  // An error that is over says nothing of an agent that is well.
+  // A past error says nothing about an agent that works now.
   if (status.numbers.errors_in_a_row > 0 ||
       !agent.counters.answered.load(std::memory_order_relaxed))
     status.last_error = agent.last_error();
@@ -160,7 +160,7 @@ void write_counters(StatsWriter& out, const Worker& worker) {
   }
 }
 
-/// How far the workers keep up.
+/// Writes the delays of the workers' loops.
 void write_loops(StatsWriter& out, const Worker& worker) {
   Micros longest{};
   std::uint64_t late = 0;
@@ -219,7 +219,7 @@ void write_rates(StatsWriter& out, const RateGates& rates, TimePoint now) {
   write(out, rates.client_counts());
 }
 
-/// What is not of an agent or a table.
+/// Writes numbers that belong neither to an agent nor to a table.
 void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, TimePoint now) {
   const auto& process = worker.process;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };

@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// Reads everything the status tells: the topology of this worker, the counters of all. No
-/// worker has to wait; the numbers are those of about the same moment.
+/// Reads all data of the status: the topology of this worker and the counters of all. No worker
+/// waits; the numbers are from about the same moment.
 Snapshot collect(const Worker& worker);
 
 }  // namespace karmad

@@ -8,9 +8,8 @@
 
 namespace karmad {
 
-/// A JSON document while it is written at the end of a string, which is whole again when this
-/// goes. Numbers that are written to it become members of the innermost open object; their labels
-/// are not shown.
+/// Appends a JSON document to a string, which is complete after the destructor. Numbers that are
+/// added become members of the innermost open object; their labels are not written.
 class Document final : public StatsWriter {
  public:
   explicit Document(std::string& out) : out_(out) {}
@@ -34,7 +33,7 @@ class Document final : public StatsWriter {
     close(']');
   }
 
-  /// A member that is JSON already.
+  /// A member whose value is already JSON.
   void raw(std::string_view key, std::string_view json) {
     name(key);
     out_.add(json);
@@ -48,8 +47,8 @@ class Document final : public StatsWriter {
     name(key);
     text(value);
   }
-  /// What was not measured or has no limit is null; shares get four decimals. A double that is not
-  /// finite is null.
+  /// Null for values not measured, unlimited limits and non-finite doubles. Shares get four
+  /// decimals.
   void value(std::string_view key, const StatValue& value, Unit unit = Unit::count);
 
  private:
@@ -78,7 +77,7 @@ class Document final : public StatsWriter {
   }
 
   JsonLine out_;
-  bool follows_ = false;  ///< a comma must come before the next name or value
+  bool follows_ = false;  ///< the next name or value needs a comma
 };
 
 }  // namespace karmad

@@ -9,7 +9,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// How many bytes of the pattern at `at` match this one byte of text; 0: they do not.
+/// Number of pattern bytes at `at` that match this byte of text; 0: no match.
 std::size_t match_one(std::string_view pattern, std::size_t at, char c) {
   if (at == pattern.size()) return 0;
   if (pattern[at] == '_') return 1;
@@ -24,8 +24,8 @@ std::size_t match_one(std::string_view pattern, std::size_t at, char c) {
 bool is_like(std::string_view text, std::string_view pattern) {
   constexpr auto kNone = std::string_view::npos;
   std::size_t at = 0;         // in the pattern
-  std::size_t after = kNone;  // in the pattern, behind the last `%` met
-  std::size_t resume = 0;     // in the text, where that `%` is tried to end
+  std::size_t after = kNone;  // in the pattern, after the last `%`
+  std::size_t resume = 0;     // in the text, where that `%` currently ends
   for (std::size_t i = 0; i < text.size();) {
     if (at < pattern.size() && pattern[at] == '%') {
       after = ++at;
@@ -33,7 +33,7 @@ bool is_like(std::string_view text, std::string_view pattern) {
     } else if (const auto used = match_one(pattern, at, text[i]); used > 0) {
       at += used;
       ++i;
-    } else if (after != kNone) {  // only the last `%` needs to grow: earlier ones fit already
+    } else if (after != kNone) {  // only the last `%` must be extended: earlier ones match already
       at = after;
       i = ++resume;
     } else {

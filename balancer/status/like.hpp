@@ -4,8 +4,8 @@
 
 namespace karmad {
 
-/// Whether `text` matches an SQL pattern: `%` is any run of bytes, `_` any one byte, `\` takes what
-/// follows as it is. ASCII letters match in either case. At most |pattern| * |text| steps.
+/// Whether `text` matches an SQL pattern: `%` any bytes, `_` any one byte, `\` escapes the next
+/// one. ASCII letters match in either case. At most |pattern| * |text| steps.
 bool is_like(std::string_view text, std::string_view pattern);
 
 }  // namespace karmad

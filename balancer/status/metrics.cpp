@@ -8,7 +8,7 @@
 namespace karmad {
 namespace {
 
-/// How many of the unit a metric is in make one of these.
+/// Number of units per unit of the metric.
 double scale(Unit unit) {
   return unit == Unit::microseconds ? 1e6 : unit == Unit::milliseconds ? 1e3 : 1;
 }
@@ -43,10 +43,10 @@ void append_value(std::string& out, const StatValue& value, Unit unit) {
       value.get());
 }
 
-/// Collects lines by the name of their metric, which have to stand together.
+/// Collects lines by metric name, since the format groups them.
 class Metrics final : public StatsWriter {
  public:
-  std::string_view prefix = "karmad_";  ///< of the names that come next
+  std::string_view prefix = "karmad_";  ///< prefix of the names that follow
 
   const auto& lines() const { return lines_; }
 

@@ -10,9 +10,9 @@ namespace karmad {
 /// The media type of the Prometheus text format.
 inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Appends every number of the snapshot in the Prometheus text format, sorted by name. Names begin
-/// with `karmad_`; times are in seconds, counters end in `_total`; what was not measured is left
-/// out, no limit is `+Inf`.
+/// Appends every number of the snapshot in the Prometheus text format, sorted by name. Names start
+/// with `karmad_`; times are in seconds, counters end in `_total`. Values not measured are omitted;
+/// a limit that is not set is `+Inf`.
 void append_metrics(std::string& out, const Snapshot& snapshot);
 
 }  // namespace karmad

@@ -6,7 +6,7 @@
 
 namespace karmad {
 
-/// What the rate limiters have done, for `GET /admission`, with the names of AC-044 and AC-055:
+/// Statistics of the rate limiters for `GET /admission`, with the names of AC-044 and AC-055:
 /// `queues`, `connections`, `metrics` and `network`.
 std::vector<GateText> rate_texts(const Worker& worker);
 

@@ -17,7 +17,7 @@ bool live(const Agent& agent, const InstanceSettings& settings) {
 
 namespace {
 
-/// Whether a search that gives no read preference would find a mirror.
+/// Whether a search without a read preference would find a mirror.
 bool serves(const Table& table, const Shard& shard, const InstanceSettings& settings,
             unsigned worker) {
   const auto& mirrors = *shard.mirrors;

@@ -7,13 +7,13 @@
 
 namespace karmad {
 
-/// Whether queries can be answered, as `worker` sees it: not draining, and every shard of every
-/// table has a mirror that answered and is not dead; where mirrors are told apart, one that suits a
-/// search which gives no read preference. The body names what is missing.
+/// Whether queries can be answered, as seen by `worker`: not draining, and every shard of every
+/// table has a live mirror; if mirrors have roles or tags, one that suits a search without a read
+/// preference. The body names what is missing.
 std::pair<bool, std::string> readiness(const Topology& topology, const Process& process,
                                        unsigned worker);
 
-/// Answered at least once (unless nothing pings) and not dead (HA-022).
+/// Has answered at least once (if it is pinged) and is not dead (HA-022).
 bool live(const Agent& agent, const InstanceSettings& settings);
 
 }  // namespace karmad

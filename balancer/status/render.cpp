@@ -47,13 +47,13 @@ void add_set(JsonLine& out, const ResultSet& set) {
   out.add(",\n\"error\":\"\",\n\"warning\":\"\"\n}");
 }
 
-/// Characters, not bytes: what a terminal shows of ordinary text.
+/// Width in characters, not bytes, as on a terminal.
 std::size_t shown_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// What may be sent to a terminal.
+/// Text that is safe for a terminal.
 std::string printable(std::string_view text) {
   auto clean = clean_utf8(text);
   std::ranges::replace_if(

@@ -7,11 +7,11 @@
 
 namespace karmad {
 
-/// Appends the JSON array that `/sql?mode=raw` and `/cli_json` answer with, one element per result
-/// set, line breaks as the search server puts them; all values are strings.
+/// Appends the JSON array of `/sql?mode=raw` and `/cli_json`: one element per result set, with the
+/// search server's line breaks; all values are strings.
 void append_raw(std::string& out, std::span<const ResultSet> sets);
 
-/// Appends the table `/cli` answers with: borders, and the number of rows in a last line.
+/// Appends the table of `/cli`, with borders and the number of rows in the last line.
 void append_text(std::string& out, const ResultSet& set);
 
 }  // namespace karmad

@@ -5,7 +5,7 @@
 
 namespace karmad {
 
-/// What a statement is answered with: every row has one text per column.
+/// The answer to a statement: every row has one text per column.
 struct ResultSet {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;

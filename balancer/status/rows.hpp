@@ -10,14 +10,14 @@
 
 namespace karmad {
 
-/// Where rows go: a key, its value as it is shown, and whether that is a number in JSON, too.
+/// Receives rows: a key, its value as text, and whether JSON writes the value as a number.
 using RowSink = std::function<void(std::string key, std::string value, bool is_number)>;
 
-/// Numbers as rows of two columns, whose keys share a beginning. The value of a label comes before
-/// the key of its number: `access_log_written`.
+/// Writes numbers as rows of key and value, with a common prefix of the keys. A label's value is
+/// put before the key: `access_log_written`.
 class Rows final : public StatsWriter {
  public:
-  /// The sink must outlive this and all that is under it.
+  /// The sink must outlive this object and all objects below it.
   explicit Rows(const RowSink& sink, std::string prefix = {})
       : sink_(sink), prefix_(std::move(prefix)) {}
 

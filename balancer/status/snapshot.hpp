@@ -15,33 +15,33 @@
 
 namespace karmad {
 
-/// The numbers of periods the status tells about (HA-024).
+/// The numbers of periods that the status shows (HA-024).
 inline constexpr std::array<unsigned, 3> kShownPeriods{1, 5, 15};
 
-/// One agent, as all tables that use it see it.
+/// One agent, common to all tables that use it.
 struct AgentStatus {
   std::string address;      ///< `host:port` or the socket's path
-  unsigned references = 0;  ///< mirror entries, over all tables, that are at this address
+  unsigned references = 0;  ///< number of mirror entries in all tables with this address
   bool pinged = false;
-  bool has_pool = false;      ///< a line `agent_persistent` names it
-  bool need_resolve = false;  ///< its name is looked up at every request
+  bool has_pool = false;      ///< in an `agent_persistent` line
+  bool need_resolve = false;  ///< its name is looked up for every request
   bool alive = true;          ///< not dead (HA-022)
-  std::string last_error;     ///< empty: none since its last success
+  std::string last_error;     ///< empty: no error since its last success
   AgentNumbers numbers;
   std::array<Totals, kShownPeriods.size()> periods;  ///< as History::over
   Quantiles latency;                                 ///< as History::quantiles
 };
 
-/// What the pings of a mirror and the errors met there say of it, as its set sees it.
+/// The state of a mirror in its set, from pings and errors.
 struct Standing {
   std::string role;
   std::string tags;                 ///< `name:value,name:value`
-  std::optional<Micros> staleness;  ///< of a replica that says how fresh it is
+  std::optional<Micros> staleness;  ///< of a replica that reports its freshness
   std::optional<std::uint64_t> generation;
   std::optional<Micros> rtt;        ///< smoothed round trip of pings
-  std::optional<Micros> least_rtt;  ///< of the last ten; empty until there are two
+  std::optional<Micros> least_rtt;  ///< of the last ten; empty with fewer than two
   std::optional<double> load;       ///< as the mirror reports it
-  std::string unsuitable;           ///< why it does not get the table's searches now; empty: it may
+  std::string unsuitable;           ///< why it gets no searches of the table now; else empty
 };
 
 void write(StatsWriter& out, const Standing& standing);
@@ -50,12 +50,12 @@ void write(StatsWriter& out, const Standing& standing);
 struct MirrorStatus {
   std::size_t agent = 0;  ///< position in Snapshot::agents
   std::vector<std::string> tables;
-  double weight = 0;       ///< karma, as its part of the set's: 0 to 1
-  double probability = 0;  ///< with which its strategy would take it now: 0 to 1
+  double weight = 0;       ///< its share of the set's karma: 0 to 1
+  double probability = 0;  ///< that its strategy would choose it now: 0 to 1
   bool persistent = false;
   bool blackhole = false;
   Standing standing;
-  std::uint64_t attempts = 0;  ///< begun since the start, whatever became of them
+  std::uint64_t attempts = 0;  ///< started since the start of the process, with any outcome
   Totals since_start;
 };
 void write_shares(StatsWriter& out, const MirrorStatus& mirror);
@@ -65,7 +65,7 @@ struct ShardStatus {
   std::string strategy;
   std::vector<MirrorStatus> mirrors;
   std::string kind;      ///< of the mirror set
-  std::string criteria;  ///< what a search needs when the request gives no read preference
+  std::string criteria;  ///< of a search whose request has no read preference
   RetryBudgetStatus budget;
   WaitQueue::Status line;  ///< queries that waited because all mirrors were full
   bool mixed = false;      ///< some mirrors report roles and some do not
@@ -86,12 +86,11 @@ struct ProcessStatus {
   std::uint64_t connections = 0;       ///< of clients, accepted since the start
   std::vector<RecordedStat> counters;  ///< all others
 };
-// In two parts: rows have the version between them.
+// In two parts: rows show the version between them.
 void write_begin(StatsWriter& out, const ProcessStatus& process);
 void write_counters(StatsWriter& out, const ProcessStatus& process);
 
-/// Everything the status can tell, at one moment. Plain values: nothing here is connected to what
-/// it was read from.
+/// All data of the status at one moment. Plain copied values.
 struct Snapshot {
   Micros period{};
   unsigned stored_periods = kStoredPeriods;

@@ -36,7 +36,7 @@ bool same_word(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// What is left after blanks and comments.
+/// The rest after white space and comments.
 std::string_view skip_blanks(std::string_view sql) {
   for (;;) {
     while (!sql.empty() && is_space(sql.front())) sql.remove_prefix(1);
@@ -48,8 +48,8 @@ std::string_view skip_blanks(std::string_view sql) {
   }
 }
 
-/// Takes a quoted text from the front of `sql`; nothing when it does not end. A quote is written
-/// twice or after a backslash; `\%` and `\_` stay as they are, for LIKE.
+/// Removes a quoted text from the front of `sql`; nothing if it is not closed. A quote is written
+/// twice or after a backslash; `\%` and `\_` stay unchanged for LIKE.
 std::optional<Token> take_quoted(std::string_view& sql) {
   const char quote = sql.front();
   Token token{.quoted = true};
@@ -145,7 +145,7 @@ class Reader {
     return tokens_[at_++].text;
   }
 
-  /// Nothing more, or LIKE and a pattern, which goes to `like`.
+  /// The end of the statement, or LIKE and a pattern, which is stored in `like`.
   bool ends(std::optional<std::string>& like) {
     if (at_end()) return true;
     if (!take({"like"}) || at_end() || !tokens_[at_].quoted) return false;
@@ -158,8 +158,8 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-/// Reads what begins with SHOW AGENT. A table called `status` needs no quotes: two of that word are
-/// a name and the keyword.
+/// Reads statements with SHOW AGENT. A table called `status` needs no quotes: in two such words the
+/// first is the name.
 std::optional<StatusStatement> read_agent(Reader after_agent) {
   StatusStatement all{.show = Show::agents};
   if (auto reader = after_agent; reader.take({"status"}) && reader.ends(all.like)) return all;

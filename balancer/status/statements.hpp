@@ -19,22 +19,22 @@ struct StatusStatement {
   bool operator==(const StatusStatement&) const = default;
 };
 
-/// A SELECT: not about karmad, but about the tables.
+/// A SELECT: concerns the tables, not karmad.
 struct SelectStatement {
   bool operator==(const SelectStatement&) const = default;
 };
 
-/// Not a statement we know.
+/// An unknown statement.
 struct UnknownStatement {
-  std::string reason;  ///< names what was wrong and the statements there are
+  std::string reason;  ///< what is wrong, and the known statements
 
   bool operator==(const UnknownStatement&) const = default;
 };
 
 using AnyStatement = std::variant<StatusStatement, SelectStatement, UnknownStatement>;
 
-/// Understands one statement. Words are case-insensitive; names and patterns may stand in ', " or
-/// `; comments and a closing `;` are skipped. Reads at most a dozen words, however long the text.
+/// Parses one statement. Words are case-insensitive; names and patterns may be quoted with ', " or
+/// `; comments and a final `;` are skipped. Reads at most a dozen words of a text of any length.
 AnyStatement parse_statement(std::string_view sql);
 
 }  // namespace karmad

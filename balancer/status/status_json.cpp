@@ -13,7 +13,7 @@ void append_status_json(std::string& out, const Snapshot& snapshot) {
   document.object([&] {
     std::set<std::string> seen;
     status_rows(snapshot, [&](std::string key, const std::string& value, bool is_number) {
-      const auto [name, is_new] = seen.insert(clean_utf8(key));  // tables may be called anything
+      const auto [name, is_new] = seen.insert(clean_utf8(key));  // tables may have any name
       if (!is_new) return;
       if (is_number) {
         document.raw(*name, value);

@@ -23,10 +23,10 @@ void insert_once(std::vector<std::shared_ptr<T>>& into, const std::shared_ptr<T>
   if (std::ranges::find(into, item) == into.end()) into.push_back(item);
 }
 
-/// Makes the tables of one topology; collects what is wrong with them.
+/// Builds the tables of one topology and collects problems.
 class Builder {
  public:
-  /// `notices`: judges only, and builds no mirrors.
+  /// `notices`: only checks, and builds no mirrors.
   Builder(Topology& topology, const Topology::Environment& environment, const Topology* previous,
           Problems& problems, Problems* notices = nullptr)
       : topology_(topology),
@@ -110,7 +110,7 @@ class Builder {
     return shard;
   }
 
-  /// nullptr: the strategy is unknown.
+  /// nullptr if the strategy is unknown.
   std::shared_ptr<MirrorSet> mirror_set(const MirrorSetRules& rules, const Agents& agents,
                                         const FormerShard& former) const {
     auto strategy = make_strategy(rules.strategy, rules.strategy_settings);
@@ -144,7 +144,7 @@ class Builder {
     return mirrors;
   }
 
-  /// Where a table's updates go: as it says, else as its dialect allows.
+  /// Where a table's updates go: as configured, else as its dialect allows.
   Updates updates(const TableSettings& table) const {
     const auto* kind = find_dialect(environment_.dialects, table.dialect.value);
     const bool anywhere =
@@ -152,7 +152,7 @@ class Builder {
     return anywhere ? Updates::any : table.updates.value;
   }
 
-  /// What is wrong with the mirrors of a line, and what of their settings has no effect.
+  /// Checks the mirrors of a line, and warns of their settings without effect.
   void judge_mirrors(const TableSettings& table, const ShardSettings& from,
                      const MirrorSetRules& rules) {
     const auto& mirrors = from.mirrors;
@@ -181,7 +181,7 @@ class Builder {
     notices_->push_back({at, std::move(message), Problem::Severity::warning});
   }
 
-  /// A table keeps its limiter, and with it its tokens, as long as it has a rate.
+  /// A table keeps its limiter with its tokens as long as it has a rate.
   void limit_requests(const TableSettings& from, Table& table) const {
     const auto& rate = from.request_rate.value;
     if (!rate.limits() || topology_.settings.admission.value == AdmissionMode::off) return;
@@ -203,7 +203,7 @@ class Builder {
     problems_.push_back({at, std::move(message)});
   }
 
-  /// The shard of the table before whose mirror set can stay as it is. Each stays for one line.
+  /// A shard of the former table whose mirror set can be kept. Each is used for one line only.
   std::shared_ptr<Shard> same_mirrors(const std::string& table, const MirrorSetRules& rules) const {
     const auto* before = previous_ != nullptr ? previous_->find(table) : nullptr;
     if (before == nullptr) return nullptr;

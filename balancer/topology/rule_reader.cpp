@@ -14,15 +14,15 @@ namespace karmad {
 
 namespace {
 
-/// The shortest interval of pings that say who suits (SD-003).
+/// Shortest interval of pings that decide about selection (SD-003).
 constexpr Micros kLeastInterval = 500ms;
 
 bool is_unpinged(const ShardSettings& line) {
   return line.ping_type.value == "none";
 }
 
-/// What the set is before anything is heard of it. Roles in the configuration make a set of
-/// roles; pings that only tell who is alive a flat one; what describes itself decides itself.
+/// The kind of a set before its first answer: roles if the configuration has roles; flat if pings
+/// only show that a mirror is alive; otherwise unknown, until a description decides.
 SetKind initial_kind(const ShardPings& pings, const std::vector<Member>& members) {
   const bool roles = std::ranges::any_of(members, [](const auto& m) {
     return m.role && *m.role != Role::router && *m.role != Role::standalone;
@@ -110,7 +110,7 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
   rules.pings.always = rules.tracks_state;
   rules.state = {.kind = initial_kind(rules.pings, rules.members),
                  .name = line.set_name ? std::optional(line.set_name->value) : std::nullopt,
-                 // How far a mirror lags behind matters only where mirrors are told apart.
+                 // The lag of a mirror matters only if selection uses its state.
                  .ping_interval = rules.tracks_state ? searchd_.ha_ping_interval.value : Micros{0},
                  .pinged = rules.pings.kind != nullptr,
                  .tags_in_flat = searchd_.tags_in_flat.value};
@@ -131,7 +131,7 @@ std::string RuleReader::strategy(const ShardSettings& line, bool preferred) {
   return name;
 }
 
-/// What is configured, also when pings are off: whether a table needs them hangs on it.
+/// The configured kind, also if pings are disabled: it decides whether a table needs them.
 const PingKind* RuleReader::ping_kind(const ShardSettings& line) {
   if (is_unpinged(line)) return nullptr;
   const auto& [name, at] = line.ping_type;

@@ -12,9 +12,9 @@
 
 namespace karmad {
 
-/// Makes rules of effective settings, and collects what is wrong with those that config/ cannot
-/// judge: strategies, read preferences, roles, tags, kinds of pings, hedging. Of what is wrong the
-/// rules have the default.
+/// Converts effective settings to rules, and checks those that config/ cannot: strategies, read
+/// preferences, roles, tags, kinds of pings, hedging. For an invalid setting the rules have the
+/// default.
 class RuleReader {
  public:
   RuleReader(const InstanceSettings& searchd, Problems& problems)
@@ -26,7 +26,7 @@ class RuleReader {
   ProtectionRules protection(const TableSettings& table) const;
   /// `preferred`: searches of the table have a read preference.
   ShardDefinition shard(const TableSettings& table, const ShardSettings& line, bool preferred);
-  /// Where mirrors are told apart, pings are what selection lives on. After all shards.
+  /// Selection by state needs frequent pings. Call after all shards.
   void check_ping_interval();
 
  private:
@@ -41,7 +41,7 @@ class RuleReader {
 
   const InstanceSettings& searchd_;
   Problems& problems_;
-  std::string needs_pings_;  ///< the first table whose mirrors are told apart by pings
+  std::string needs_pings_;  ///< the first table whose selection depends on pings
 };
 
 }  // namespace karmad

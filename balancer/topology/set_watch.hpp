@@ -13,26 +13,26 @@
 
 namespace karmad {
 
-/// Which changes of the mirrors of one set are told in the log: one line per change, and at most
-/// one per mirror and second; what changes more often is counted. Pure.
+/// Decides which changes of one set's mirrors are logged: one line per change, at most one per
+/// mirror and second; further changes are counted. Pure.
 class SetWatch {
  public:
   static constexpr Micros kLineEvery = std::chrono::seconds(1);
 
-  /// One line: a mirror is down or up again.
+  /// One line: a mirror is down, or up again.
   struct Line {
     std::size_t mirror = 0;
     bool down = false;
-    std::size_t left = 0;        ///< mirrors of the set that are up after it, as the log has it
-    std::uint32_t left_out = 0;  ///< further changes of this mirror since its last line
-    bool ends_outage = false;    ///< it is up, and before no mirror was
+    std::size_t left = 0;        ///< mirrors still up, according to the log
+    std::uint32_t left_out = 0;  ///< changes of this mirror without a line since its last one
+    bool ends_outage = false;    ///< it is up, and no mirror was before
     bool operator==(const Line&) const = default;
   };
 
-  /// All mirrors count as up at first.
+  /// All mirrors start as up.
   explicit SetWatch(std::size_t mirrors) : mirrors_(mirrors) {}
 
-  /// These mirrors are down at `now`: what the log is to say.
+  /// The lines to log if these mirrors are down at `now`.
   std::vector<Line> look(Candidates down, TimePoint now);
 
  private:
@@ -47,13 +47,13 @@ class SetWatch {
   std::vector<Seen> mirrors_;
 };
 
-/// Whether the log calls an agent down: it has more than `dead_after` errors in a row, or at least
-/// two and the last evidence is that it cannot be reached (a connection was refused, or it or a
-/// ping timed out). One lost connection is not a line.
+/// Whether the log reports an agent as down: it has more than `dead_after` errors in a row, or at
+/// least two and the last evidence is that it is unreachable (a connection was refused, or a
+/// connect or ping timed out). A single lost connection is not reported.
 bool is_down(const Agent& agent, std::uint32_t dead_after);
 
-/// Tells the log of mirrors that go down and come back, in all sets. Worker 0 calls it a few times
-/// a second; requests and pings have no part in it.
+/// Logs mirrors that go down and come back, for all sets. Worker 0 calls it a few times a second;
+/// requests and pings do not.
 class SetWatches {
  public:
   void look(const Topology& topology, TimePoint now);

@@ -13,17 +13,17 @@
 
 namespace karmad {
 
-/// How the mirrors of a shard are pinged; no kind: they are not.
+/// How the mirrors of a shard are pinged; without a kind they are not.
 struct ShardPings {
   const PingKind* kind = nullptr;
-  std::string path;     ///< empty: the kind's own
-  bool always = false;  ///< also when queries show that they are alive (X-6)
+  std::string path;     ///< empty: the kind's default
+  bool always = false;  ///< also while queries show that the mirror is alive (X-6)
   bool operator==(const ShardPings&) const = default;
 };
 
-/// All settings that a mirror set is made from. A reload that leaves them equal keeps the set.
+/// All settings of a mirror set. A reload that leaves them equal keeps the set.
 struct MirrorSetRules {
-  /// One mirror: where, and under which names of the table.
+  /// One mirror: its address, and its names of the table.
   struct Holder {
     Address address;
     std::vector<std::string> tables;
@@ -32,19 +32,19 @@ struct MirrorSetRules {
   };
 
   std::vector<Holder> holders;
-  std::vector<Member> members;  ///< what the configuration says of the holders, as many
+  std::vector<Member> members;  ///< configured properties, one per holder
   std::string strategy;
   StrategySettings strategy_settings;
   KarmaRules karma;
   SetSettings state;
   ShardPings pings;
-  /// Its mirrors are told apart by what pings say of them: by roles, tags, or what an engine thinks
-  /// of its own copy. Then a search goes to a suitable one even without a read preference.
+  /// Pings distinguish the mirrors: by roles, tags, or the engine's state of its copy. Then
+  /// searches go to suitable mirrors even without a read preference.
   bool tracks_state = false;
   bool operator==(const MirrorSetRules&) const = default;
 };
 
-/// All settings that a shard is made from. A reload that leaves them equal keeps the shard.
+/// All settings of a shard. A reload that leaves them equal keeps the shard.
 struct ShardDefinition : MirrorSetRules {
   ProtectionRules protection_rules;
   std::optional<unsigned> retry_count;  ///< absolute (HA-026)

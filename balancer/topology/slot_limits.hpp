@@ -9,21 +9,21 @@
 
 namespace karmad {
 
-/// What one `max_in_flight` says.
+/// The value of a `max_in_flight` setting.
 struct SlotLimit {
-  unsigned most = 0;  ///< 0: any number
+  unsigned most = 0;  ///< 0: unlimited
   bool automatic = false;
   bool limits() const { return most != 0 || automatic; }
   bool operator==(const SlotLimit&) const = default;
 };
 
-/// `unlimited` (or 0), a number up to a million, `auto`. Else what is wrong.
+/// `unlimited` (or 0), a number up to a million, `auto`; otherwise an error.
 std::expected<SlotLimit, std::string> parse_slot_limit(std::string_view text);
 
-/// What `auto` is to keep to; without a limit yet.
+/// The bounds of `auto`, without a limit yet.
 AgentSlotRules slot_rules(const InstanceSettings& settings);
 
-/// An agent has as many slots as the strictest of all that is said of it allows.
+/// Combines limits: the strictest one counts for the agent.
 void add_limit(AgentSlotRules& rules, const SlotLimit& limit);
 
 }  // namespace karmad

@@ -16,8 +16,8 @@
 
 namespace karmad {
 
-/// Every agent that anything refers to, by its address: two tables that name the same host share
-/// its statistics. Used by the thread that builds topologies.
+/// All agents in use, by address: tables that name the same host share its statistics. Used by the
+/// thread that builds topologies.
 class AgentRegistry {
  public:
   AgentRegistry(unsigned workers, Micros period) : workers_(workers), period_(period) {}
@@ -30,13 +30,13 @@ class AgentRegistry {
   std::size_t next_id_ = 0;
 };
 
-/// One part of a table: its mirrors, and the settings that it was made from.
+/// One part of a table: its mirrors, and its settings.
 struct Shard : ShardDefinition {
   std::shared_ptr<MirrorSet> mirrors;
   std::unique_ptr<Protection> protection;
 };
 
-/// An agent that gets a copy of every query and is not listened to.
+/// An agent that gets a copy of every query and whose answers are dropped.
 struct Blackhole {
   std::shared_ptr<Agent> agent;
   std::vector<std::string> tables;
@@ -47,13 +47,13 @@ struct Table {
   std::string name;
   DialectKind dialect;
   std::string route;
-  std::unique_ptr<Dialect> routed;  ///< understands what comes to its route; null: it has none
+  std::unique_ptr<Dialect> routed;  ///< parses requests to its route; null: it has none
   Micros connect_timeout{};
   Micros query_timeout{};
   std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
   RetryRules retry_rules;
   std::optional<Micros> first_byte_timeout;
-  std::vector<Micros> search_timeouts;  ///< of attempt 1, 2, …; none: query_timeout for all
+  std::vector<Micros> search_timeouts;  ///< of attempt 1, 2, …; empty: query_timeout for all
   HedgeSetting hedge;
   std::optional<Micros> hedge_step;
   unsigned hedge_max{};
@@ -61,75 +61,73 @@ struct Table {
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};
   Consistency consistency{};
-  std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is off
-  BucketRule request_rule;                ///< which the limiter gets when this topology is adopted
+  std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is disabled
+  BucketRule request_rule;                ///< applied to the limiter when this topology is adopted
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
 };
 
-/// A path where a dialect is asked, and what understands the requests to it.
+/// A path served by a dialect, and the object that handles its requests.
 struct ServedPath {
   const DialectKind& kind;
   const DialectEndpoint& endpoint;
   std::unique_ptr<Dialect> dialect;
 };
 
-/// Tables to shards to mirror sets, with the settings they were made from. Never changes once it is
-/// built; workers hold it as long as a query needs it.
+/// Tables, shards and mirror sets with their settings. Immutable; kept alive while a query uses it.
 class Topology {
  public:
-  /// What mirror sets are made with, besides the configuration.
+  /// What is needed to build mirror sets besides the configuration.
   struct Environment {
     AgentRegistry& registry;
     unsigned workers = 1;
     const Loops& loops;
-    Selector selector{};  ///< the application's, if it has one (SS-020)
+    Selector selector{};  ///< of the application, if any (SS-020)
     Dialects dialects = karmad::dialects();
   };
 
-  /// Names what only this room can judge (strategies, dialects, routes, read preferences, pings),
-  /// and what will not work as it may be meant. Builds nothing, so the settings may have other
+  /// Checks what only this library can judge (strategies, dialects, routes, read preferences,
+  /// pings), and warns of settings without effect. Builds nothing, so the settings may have other
   /// problems.
   static void judge(const Settings& settings, Dialects dialects, Problems& problems,
                     Problems& notices);
 
-  /// Builds it from settings without problems; nullptr when judge() finds one. Mirror sets that did
-  /// not change since `previous` are taken over. Of those that did, what is known goes over mirror
-  /// by mirror: a mirror is the same that was in the table before, at the same address and under
-  /// the same names; what pings told of it follows with take_over(). Limits of agents take effect
-  /// with apply_limits().
+  /// Builds a topology; nullptr if judge() finds a problem. Mirror sets unchanged since `previous`
+  /// are reused. In changed sets the data of each mirror is kept if the table had it before, at the
+  /// same address and under the same names; its state from pings follows with take_over(). Limits
+  /// of agents take effect with apply_limits().
   static std::shared_ptr<const Topology> build(const Settings& settings,
                                                const Environment& environment,
                                                const Topology* previous, Problems& problems);
 
-  /// The agents' limits are from now on those of this topology (`max_in_flight`,
-  /// `agent_max_connections` …); worker 0, or before the workers run.
+  /// Applies the agents' limits of this topology (`max_in_flight`, `agent_max_connections` …); on
+  /// worker 0, or before the workers run.
   void apply_limits() const;
 
-  /// What pings told of mirrors that were there before goes over to their new sets; worker 0,
-  /// before any worker uses this topology.
+  /// Moves the state from pings of retained mirrors to their new sets; on worker 0, before any
+  /// worker uses this topology.
   void take_over() const;
 
-  /// The table of that name, whatever the case of its letters; null: there is none.
+  /// The table of that name, in any case; null: there is none.
   const Table* find(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
-  /// What a dialect serves at exactly this path; null: none has it.
+  /// The endpoint at exactly this path; null: there is none.
   const ServedPath* served(std::string_view path) const;
 
   InstanceSettings settings;
-  bool limits_connections = false;  ///< there is a rate of them, and admission is not off
-  bool limits_requests = false;     ///< the same, of all or of a client's
-  HedgeSetting hedge;               ///< where neither request nor table say anything
-  std::vector<std::unique_ptr<Table>> tables;         ///< in the order of the file
-  std::vector<std::shared_ptr<Agent>> agents;         ///< in the order of first use
-  std::map<const Agent*, AgentSlotRules> slots;       ///< of those that have a limit
+  bool limits_connections = false;             ///< a rate is set, and admission is not off
+  bool limits_requests = false;                ///< likewise, for all requests or for clients
+  HedgeSetting hedge;                          ///< the default if neither request nor table set it
+  std::vector<std::unique_ptr<Table>> tables;  ///< in the order of the file
+  std::vector<std::shared_ptr<Agent>> agents;  ///< in the order of first use
+  std::map<const Agent*, AgentSlotRules> slots;       ///< agents with a limit
   std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
 
  private:
   void serve(Dialects dialects, const DialectSettings& with);
 
-  /// Names of tables have no case, as for the search server.
+  /// Names of tables are case-insensitive, as in the search server.
   struct NameLess {
     using is_transparent = void;
     bool operator()(std::string_view a, std::string_view b) const;

@@ -8,13 +8,13 @@
 
 namespace karmad {
 
-/// Bounds the lines of one kind in a log: so many in any second that begins with one. Pure.
+/// Limits the log lines of one kind: that many in any second that starts with a line. Pure.
 class LineRate {
  public:
   explicit LineRate(std::uint32_t per_second) : per_second_(per_second) {}
 
-  /// A line is due at `now`: how many were left out since the last one that was written; nothing
-  /// when this one is to be left out as well.
+  /// A line is due at `now`: the number of lines left out since the last written one; nothing if
+  /// this one must be left out too.
   std::optional<std::uint64_t> may_write(TimePoint now) {
     if (!began_ || now - *began_ >= std::chrono::seconds(1)) {
       began_ = now;

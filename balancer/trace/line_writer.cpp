@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kEnough = 64 << 10;  // bytes that are written without waiting for more
 constexpr auto kLastWait = 1s;
-constexpr int kPoll = 100;  // ms; how soon the end is noticed while a pipe's reader does not read
+constexpr int kPoll = 100;  // ms; delay until the end is noticed while a pipe is not read
 constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 mode_t kind_of(int file) {
@@ -33,9 +33,9 @@ mode_t kind_of(int file) {
   return ::fstat(file, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
-/// The same file for writes that do not wait. A descriptor shares its O_NONBLOCK with every process
-/// that inherited it, so pipes and terminals are opened anew. Where that is not allowed a copy has
-/// to do.
+/// The same file, opened for non-blocking writes. A descriptor shares its O_NONBLOCK with all
+/// processes that inherited it, so pipes and terminals are opened again. If that is not permitted,
+/// a duplicate is used.
 int open_same(int descriptor) {
   if (const auto kind = kind_of(descriptor); kind == S_IFIFO || kind == S_IFCHR) {
     const auto path = "/proc/self/fd/" + std::to_string(descriptor);
@@ -44,13 +44,13 @@ int open_same(int descriptor) {
   return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
-/// A descriptor to write to; -1: errno says why. Does not wait for the reader of a pipe.
+/// A descriptor for writing; -1: see errno. Does not wait for the reader of a pipe.
 int open_file(const std::string& path) {
   if (path == "-") return open_same(STDOUT_FILENO);
   return ::open(path.c_str(), kFlags | O_CREAT, 0640);
 }
 
-/// No signal is for the writer's thread: a thread inherits what is blocked where it is started.
+/// Blocks all signals while the writer's thread is started, which inherits that.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -68,7 +68,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-/// The file as the writer's thread sees it. Belongs to that thread.
+/// The file, used by the writer's thread only.
 class LineWriter::Output {
  public:
   Output(int file, const std::atomic<bool>& ending)
@@ -83,7 +83,7 @@ class LineWriter::Output {
     torn_ = false;
   }
 
-  /// False: errno says why not. A line that was cut off in the middle does not spoil the next one.
+  /// False: see errno. After an interrupted line, the next one starts on a new line.
   bool write(std::string_view lines) { return (!torn_ || write_all("\n")) && write_all(lines); }
 
  private:
@@ -107,14 +107,14 @@ class LineWriter::Output {
                : ::write(file_, bytes.data(), bytes.size());
   }
 
-  /// A pipe takes PIPE_BUF bytes whole or not at all, so that lines of two writers do not mix.
+  /// A pipe accepts PIPE_BUF bytes atomically, so that lines of two writers do not mix.
   std::size_t piece(std::string_view bytes) const {
     if (kind_ == S_IFREG || bytes.size() <= PIPE_BUF) return bytes.size();
     const auto end = bytes.substr(0, PIPE_BUF).rfind('\n');
     return end == std::string_view::npos ? PIPE_BUF : end + 1;
   }
 
-  /// False when the log ends and its reader did not read it in time.
+  /// False if the log ends and its reader has not read it in time.
   bool wait_for_room() {
     pollfd waiting{.fd = file_, .events = POLLOUT, .revents = 0};
     for (;;) {
@@ -135,7 +135,7 @@ class LineWriter::Output {
   std::optional<Clock::time_point> give_up_;  ///< once the log ends
 };
 
-/// What callers and the thread share.
+/// State shared by callers and the thread.
 struct LineWriter::State {
   State(std::string where, int file, Options wanted)
       : path(std::move(where)),
@@ -155,7 +155,7 @@ struct LineWriter::State {
   std::atomic<std::uint64_t> written{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<bool> ending{false};
-  std::atomic<bool> left_alone{false};  ///< the callbacks are gone
+  std::atomic<bool> left_alone{false};  ///< the callbacks have been destroyed
 
   std::mutex mutex;  ///< of the next six
   std::condition_variable news;
@@ -165,7 +165,7 @@ struct LineWriter::State {
   bool reopen = false;
   bool ended = false;
 
-  // The thread's own.
+  // Used by the thread only.
   Output output;
   bool trouble = false;      ///< the last write failed, which was reported
   std::uint64_t untold = 0;  ///< dropped lines that were not reported
@@ -211,7 +211,7 @@ void LineWriter::write(std::string_view line) {
     const bool had_enough = bytes.size() >= to.enough;
     bytes.append(line).push_back('\n');
     const bool has_enough = bytes.size() >= to.enough;
-    if (++count > 1 && had_enough == has_enough) return;  // the thread knows
+    if (++count > 1 && had_enough == has_enough) return;  // a wake-up is already pending
   }
   to.news.notify_one();
 }
@@ -245,7 +245,7 @@ void LineWriter::end() {
     thread_.join();
   } else {
     state_->left_alone = true;
-    thread_.detach();  // in a write that does not end
+    thread_.detach();  // blocked in a write that does not end
   }
 }
 

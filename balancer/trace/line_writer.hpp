@@ -14,48 +14,47 @@
 
 namespace karmad {
 
-/// Lines for a file, standard output or standard error, written by a thread of its own. A caller
-/// leaves its line in a buffer and goes on; a line that finds no room there, or cannot be written,
-/// is dropped and counted. The lock is held for the copy of a line, never during a system call that
-/// writes. Every member may be called by any thread.
+/// Writes lines to a file, standard output or standard error on its own thread. A caller copies its
+/// line into a buffer and continues; a line for which the buffer has no room, or that cannot be
+/// written, is dropped and counted. The lock is held while a line is copied, never during a write.
+/// Any thread.
 class LineWriter {
  public:
   static constexpr std::size_t kRoom = 4 << 20;  // some ten thousand lines
 
   struct Options {
-    std::size_t room = kRoom;  ///< bytes that may wait to be written
-    /// How long a line may wait for others, so that few of them wake the thread. 64 KiB (half the
-    /// room, where that is less) are written at once.
+    std::size_t room = kRoom;  ///< size of the buffer in bytes
+    /// How long a line may wait for others, so that fewer writes are needed. 64 KiB (or half the
+    /// buffer, if that is less) are written at once.
     std::chrono::milliseconds gather{20};
-    /// The writer's thread calls it when writing begins to fail: why, and what follows from it.
+    /// Called by the writer's thread when writing starts to fail, with the reason and its effect.
     std::function<void(const std::string& why)> on_failure;
-    /// The writer's thread calls it when lines are written again after some were dropped. What it
-    /// returns is the next line; nothing if that is empty.
+    /// Called by the writer's thread when writing works again after lines were dropped. Returns the
+    /// next line; an empty one is not written.
     std::function<std::string(std::uint64_t dropped)> on_recovery;
   };
 
-  /// `path`: of the file that lines are added to, or `-` for standard output. On failure: what went
-  /// wrong.
+  /// `path`: of a file to append to, or `-` for standard output. The error says what failed.
   static std::expected<std::unique_ptr<LineWriter>, std::string> open(std::string path,
                                                                       Options options);
   static std::expected<std::unique_ptr<LineWriter>, std::string> open(std::string path) {
     return open(std::move(path), Options());
   }
-  /// For a descriptor of this process, which stays open: standard error, as a rule.
+  /// For a descriptor that stays open, usually standard error.
   static std::unique_ptr<LineWriter> for_descriptor(int descriptor, Options options);
 
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
   ~LineWriter();
 
-  /// `line` is without its line end. Does not wait.
+  /// `line` has no line end. Does not wait.
   void write(std::string_view line);
-  /// Goes on in a file of the same name, which may be a new one by then.
+  /// Reopens the file by its name, for log rotation.
   void reopen();
-  /// Waits until the lines so far are written or dropped, a second at most.
+  /// Waits until all lines so far are written or dropped, at most a second.
   void flush();
-  /// Writes what is left for at most a second; lines that come later are dropped. Takes two seconds
-  /// at most, whatever the file does.
+  /// Writes the remaining lines for at most a second; later lines are dropped. Takes at most two
+  /// seconds, even if the file blocks.
   void end();
 
   std::uint64_t written() const;
@@ -67,11 +66,11 @@ class LineWriter {
   explicit LineWriter(std::shared_ptr<State> state);
   static void run(const std::shared_ptr<State>& state);
 
-  const std::shared_ptr<State> state_;  ///< the thread's, too, which a stuck write keeps alive
+  const std::shared_ptr<State> state_;  ///< shared with the thread; a blocked write keeps it alive
   std::thread thread_;
 };
 
-/// None: all zero.
+/// Null: all numbers are 0.
 void write(StatsWriter& out, const LineWriter* log);
 
 }  // namespace karmad

@@ -54,7 +54,7 @@ ProcessLog::ProcessLog(LogLevel level)
 }
 
 ProcessLog::~ProcessLog() {
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("karmad"));  // goes nowhere
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("karmad"));  // no output
   lines_->end();
 }
 

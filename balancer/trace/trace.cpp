@@ -25,7 +25,7 @@ void Trace::count(Outcome outcome) {
 }
 
 OpenAttempt::~OpenAttempt() {
-  if (trace_ != nullptr) trace_->count(Outcome::cancelled);  // what the record says already
+  if (trace_ != nullptr) trace_->count(Outcome::cancelled);  // as its outcome says
 }
 
 void OpenAttempt::connected(TimePoint at) {

@@ -18,36 +18,36 @@ namespace karmad {
 /// How the mirror of an attempt was chosen.
 struct Choice {
   std::string_view strategy;
-  std::uint8_t suitable = 0;    ///< mirrors that met the criteria of the query
-  std::uint8_t acceptable = 0;  ///< those of them that the strategy chose from
+  std::uint8_t suitable = 0;    ///< mirrors that meet the criteria of the query
+  std::uint8_t acceptable = 0;  ///< mirrors among them that the strategy chose from
 };
 
-/// What is known of an attempt when it begins. The views have to live as long as the query.
+/// The data of an attempt at its start. The views must live as long as the query.
 struct AttemptStart {
   std::uint32_t shard = 1;  ///< of the table, from 1
   std::string_view mirror;  ///< the name of its agent
   AttemptReason reason = AttemptReason::initial;
   Choice choice;
-  std::optional<HedgeRules> hedging;  ///< of an initial attempt: when others are asked (CO-086)
-  Micros pause{};                     ///< waited before it
+  std::optional<HedgeRules> hedging;  ///< of an initial attempt: when others follow (CO-086)
+  Micros pause{};                     ///< pause before it
   TimePoint at{};
 };
 
-/// An attempt as the trace keeps it. Times count from the beginning of the request.
+/// A recorded attempt. Times count from the start of the request.
 struct TracedAttempt {
   AttemptStart start;
   Micros started{};
-  std::optional<Micros> connected;   ///< when it had to connect
+  std::optional<Micros> connected;   ///< if it had to connect
   std::optional<Micros> first_byte;  ///< of the reply
-  std::optional<Micros> ended;       ///< unknown while it runs, and when it was dropped
+  std::optional<Micros> ended;       ///< unset while it runs, and if it was dropped
   Outcome outcome = Outcome::cancelled;
   std::string error;
 };
 
 class Trace;
 
-/// An attempt that runs, as far as the trace goes. The maker of the attempt holds it and ends it
-/// once; dropped before that, the attempt was cancelled (BP-030). Must not outlive its trace.
+/// The trace of a running attempt. Its owner ends it once; destroyed before that, the attempt
+/// counts as cancelled (BP-030). Must not outlive its trace.
 class OpenAttempt {
  public:
   OpenAttempt(OpenAttempt&& other) noexcept
@@ -67,11 +67,11 @@ class OpenAttempt {
   std::size_t place_;
 };
 
-/// What happened to a client's request: what it was, and every attempt made for it. Reads no clock
-/// and allocates nothing for up to four attempts that succeed. Belongs to the query's worker.
+/// The record of a client's request and all its attempts. Reads no clock; allocates nothing for up
+/// to four successful attempts. The query's worker only.
 class Trace {
  public:
-  /// Attempts kept; further ones are only counted.
+  /// Most attempts recorded; further ones are only counted.
   static constexpr std::size_t kKept = 64;
 
   Trace() = default;
@@ -80,19 +80,19 @@ class Trace {
 
   std::uint64_t id = 0;
   std::string_view client;
-  std::string_view operation;  ///< what it is, in a word
-  std::string_view table;      ///< empty: none was asked
+  std::string_view operation;  ///< the kind of request in a word
+  std::string_view table;      ///< empty: no table
   TimePoint began{};
   TimePoint deadline{};
-  Micros queued{};       ///< waited for tickets
-  bool partial = false;  ///< a shard is missing in the answer
+  Micros queued{};       ///< time waited for tickets
+  bool partial = false;  ///< the answer lacks a shard
 
   OpenAttempt begin(const AttemptStart& start);
 
   std::span<const TracedAttempt> attempts() const { return {attempts_.data(), attempts_.size()}; }
   std::uint64_t started() const { return started_; }
   std::uint64_t succeeded() const { return succeeded_; }  ///< answered, also with a warning
-  std::uint64_t failed() const { return failed_; }        ///< ended in any other way
+  std::uint64_t failed() const { return failed_; }        ///< all other ends
   bool retried() const { return retried_; }               ///< not counting hedges
   bool hedged() const { return hedged_; }
 

@@ -7,10 +7,10 @@
 namespace karmad {
 namespace {
 
-// With every byte escaped in six, a head and one attempt still fit into kTraceFieldSize.
-constexpr std::size_t kWord = 32;    // operations may be methods, and those are a client's
+// Even with every byte escaped as six, a head and one attempt fit into kTraceFieldSize.
+constexpr std::size_t kWord = 32;    // operations may be methods chosen by a client
 constexpr std::size_t kName = 128;   // of tables, agents, clients
-constexpr std::size_t kError = 200;  // the beginning says what it was
+constexpr std::size_t kError = 200;  // the beginning contains the cause
 constexpr std::size_t kPath = 2048;
 constexpr std::size_t kAttemptsInLog = 32 << 10;
 constexpr std::string_view kLongestEnd = R"(],"left_out":18446744073709551615})";
@@ -24,7 +24,7 @@ void add_text(JsonLine& out, const char (&name)[Size], std::string_view value, s
   out.add_ascii(value, most);
 }
 
-/// One of our own words, which needs no escapes; `name` ends in its opening quote.
+/// A fixed word that needs no escapes; `name` ends with its opening quote.
 template <std::size_t Size>
 void add_word(JsonLine& out, const char (&name)[Size], std::string_view word) {
   out.add(name);
@@ -51,7 +51,7 @@ void add_flag(JsonLine& out, const char (&name)[Size], bool value) {
   out.add(value ? std::string_view("true") : std::string_view("false"));
 }
 
-/// `1.234`
+/// Writes `1.234`.
 template <std::size_t Size>
 void add_millis(JsonLine& out, const char (&name)[Size], Micros value) {
   const auto us = static_cast<std::uint64_t>(std::max<Micros::rep>(value.count(), 0));
@@ -60,7 +60,7 @@ void add_millis(JsonLine& out, const char (&name)[Size], Micros value) {
   out.add_digits<3>(static_cast<unsigned>(us % 1000));
 }
 
-/// As in 2023-11-14T22:13:20.
+/// Writes 2023-11-14T22:13:20.
 void add_second(JsonLine& out, std::chrono::sys_seconds time) {
   const auto number = [](auto count) { return static_cast<unsigned>(count.count()); };
   const auto day = std::chrono::floor<std::chrono::days>(time);
@@ -80,7 +80,7 @@ void add_second(JsonLine& out, std::chrono::sys_seconds time) {
   out.add('.');
 }
 
-/// As in 2023-11-14T22:13:20.000042Z. The second is mostly that of the thread's line before.
+/// Writes 2023-11-14T22:13:20.000042Z. Caches the text of the last second per thread.
 void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
   thread_local std::chrono::sys_seconds known = std::chrono::sys_seconds::min();
   thread_local std::string text;
@@ -120,7 +120,7 @@ void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   out.add('}');
 }
 
-/// The attempts, as long as `out` stays shorter than `end`, and the end of the object.
+/// Adds attempts while `out` stays shorter than `end`, then closes the object.
 void add_attempts(JsonLine& out, const Trace& trace, std::size_t end) {
   out.add(R"(,"attempts":[)");
   std::size_t shown = 0;

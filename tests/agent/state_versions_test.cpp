@@ -24,7 +24,7 @@ TEST(SetState, DoesNotUnderstandOtherVersionsOfTheDescription) {  // SS-121
 TEST(SetState, IsIncompatibleWhenEveryMirrorWasLastHeardToBeSo) {  // SS-121
   auto state = set_of(SetKind::roles, {{.address = "a:1"}, {.address = "b:1"}});
   state.answered(0, {.role = Role::primary, .api = 9}, 1ms, at(1s));
-  EXPECT_FALSE(state.picture().incompatible) << "nobody knows about b";
+  EXPECT_FALSE(state.picture().incompatible) << "nothing is known of b";
   state.answered(1, {.role = Role::replica, .api = 9}, 1ms, at(1s));
   EXPECT_TRUE(state.picture().incompatible);
   state.failed(1, PingFailure::network, "", at(2s));

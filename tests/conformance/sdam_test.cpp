@@ -243,8 +243,8 @@ class Play {
       remove_others(members_in(answer));
   }
 
-  /// A primary's list of members removes whom it leaves out, itself included. Here only the
-  /// configuration does; the nearest is a mirror that no longer answers.
+  /// A primary's list of members removes servers that it does not contain, itself included. Here
+  /// only the configuration does; the closest event is a mirror that no longer answers.
   void remove_others(const std::vector<std::string>& members) {
     for (std::size_t i = 0; i < addresses_.size(); ++i)
       if (std::ranges::find(members, addresses_[i]) == members.end())

@@ -1,4 +1,4 @@
-// `max_in_flight`: how many attempts a mirror gets at a time, and who waits for a place there.
+// `max_in_flight`: how many attempts a mirror gets at a time, and which queries wait for a slot.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -119,8 +119,8 @@ TEST_F(Rates, ConnectionsThatWaitAreServedInTheEndAndClosedAtAStop) {
   EXPECT_EQ(master.process().wait(), 0);
 }
 
-// Who waits has a place among `max_connections` already: it is not refused when its turn comes, and
-// nobody is let into the queue beyond that.
+// A waiting connection counts for `max_connections` already: it is not refused when its turn comes,
+// and no connection beyond the limit enters the queue.
 TEST_F(Rates, ConnectionsThatWaitKeepTheirPlace) {
   const LimitedMaster master(
       taking_turns(

@@ -165,7 +165,8 @@ TEST(Tickets, AReloadResizesAndLosesNobody) {  // AC-012
   Pending second = search(busy.master);
   ASSERT_TRUE(busy.has_waiting(2));
   ASSERT_TRUE(busy.master.reload(tickets(2, 0), busy.mirrors.table()));
-  EXPECT_TRUE(busy.has_waiting(1)) << "one more ticket; who waits stays, though nobody else may";
+  EXPECT_TRUE(busy.has_waiting(1))
+      << "one more ticket; waiting requests stay, but no further one may wait";
   EXPECT_EQ(busy.master.find().status, 429);
   ASSERT_TRUE(busy.master.reload(tickets(1, 0), busy.mirrors.table()));
   EXPECT_EQ(busy.master.count("search_tickets_out"), 2);

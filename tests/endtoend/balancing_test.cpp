@@ -108,7 +108,7 @@ TEST(RoundRobin, TakesNoNoteOfHealthAndARetryIsATurn) {
   EXPECT_EQ(told(master, 1, "since_start/wrong_replies"), 9);
 }
 
-// Who refuses connections loses his turn until he was there again.
+// A mirror that refuses connections loses its turn until it was reachable again.
 TEST(RoundRobin, PassesOverWhoRefusesConnections) {
   Mirrors mirrors(2);
   const ClosedPort refused;

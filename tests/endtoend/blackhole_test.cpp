@@ -1,4 +1,4 @@
-// Agents that get a copy of every query and whose answers nobody waits for.
+// Agents that get a copy of every query and whose answers are dropped.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

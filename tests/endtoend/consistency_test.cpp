@@ -97,7 +97,7 @@ class Copies {
   std::vector<std::unique_ptr<Copy>> copies_;
 };
 
-/// Pings at the start, and when somebody asks for them.
+/// Pings at the start, and on demand.
 std::string seldom_pinged(const std::string& more = {}) {
   return taking_turns("ha_ping_interval = 10m\n ping_timeout = 10s\n " + more);
 }
@@ -194,7 +194,7 @@ TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
   copies[2].catches_up(8, 2);
   const RestingMaster master(seldom_pinged(), copies.table(kNative));
   ASSERT_TRUE(master.shows({"router", "router", "router"}));
-  // Whoever is asked first: the one that is ahead takes its turn.
+  // Whichever mirror is asked first: the one that is ahead takes its turn.
   for (int i = 0; i < 3; ++i) {
     const auto answer = master.find("", kQuorum);
     EXPECT_EQ(answer.status, 200) << answer.body;
@@ -206,8 +206,8 @@ TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
   EXPECT_EQ(master.count("quorum_failed"), 0);
 }
 
-// CO-072, CO-073: who can settle it is asked, not who is known to be behind. Agents that tell their
-// generation in answers only: nobody can wait for them.
+// CO-072, CO-073: mirrors that can settle the read are asked, not those known to be behind. The
+// agents report their generation in answers only, so a barrier has no effect.
 TEST(Quorum, OneLaggardOfThreeCostsNoRead) {
   for (const bool with_primary : {false, true}) {
     SCOPED_TRACE(with_primary);
@@ -244,7 +244,7 @@ TEST(Quorum, AThirdMirrorWhosePingsTellItsGenerationIsPinged) {
   EXPECT_EQ(master.count("quorum_settling_reads"), 0);
 }
 
-// Nobody is left out for good: once it has caught up it is asked like the others.
+// No mirror is left out permanently: once it has caught up it is asked like the others.
 TEST(Quorum, ALaggardThatHasCaughtUpIsAskedAgain) {
   Copies copies({8, 7, 8});
   const RestingMaster master(taking_turns(), copies.table());

@@ -61,8 +61,8 @@ class Faults : public testing::Test {
   std::vector<LoadQuery> questions;
 };
 
-// Nobody pings, and `random` asks the broken mirrors again and again; the one retry that is made
-// unasked repairs every answer.
+// Without pings `random` asks the broken mirrors again and again; the default of one retry
+// repairs every answer.
 TEST_F(Faults, EveryAnswerIsRightWhileAMirrorOfEachShardMisbehaves) {
   start(
       "ha_strategy = random\n ha_ping_interval = 0\n max_packet_size = 1m\n"

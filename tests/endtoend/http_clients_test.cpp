@@ -55,10 +55,10 @@ TEST(AClientWhoLeaves, TakesItsAttemptsAlong) {
     EXPECT_TRUE(eventually([&] { return idle_agents(master); }, 5s));
   }
   EXPECT_EQ(master.count("clients_left"), left);
-  EXPECT_EQ(master.count("agent_retry"), 0);  // nobody waits for another try
+  EXPECT_EQ(master.count("agent_retry"), 0);  // no query waits for another try
   const auto blamed =
       master.count("agent_errorsarow", fmt::format("SHOW AGENT '{}' STATUS", a.address()));
-  EXPECT_EQ(blamed, 0);  // and it is nobody's fault
+  EXPECT_EQ(blamed, 0);  // and no mirror is blamed
 }
 
 // No read is outstanding then: what the client has sent besides is not taken before its turn.

@@ -142,7 +142,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 }
 
 /// The mirrors keep their connections, whatever they sent. Each request has a mark, which its
-/// answer carries: none gets to anybody else.
+/// answer carries: no answer reaches another client.
 TEST_F(Fuzzed, SurvivesMutatedReplies) {
   const auto chunked = fmt::format(
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -6,7 +6,7 @@
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
 
-// The http dialect in front of a search server that nobody here wrote (Debian's groonga-bin).
+// The http dialect in front of an independent search server (Debian's groonga-bin).
 
 namespace karmad::test {
 namespace {

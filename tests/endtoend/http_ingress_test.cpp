@@ -79,7 +79,7 @@ TEST_F(Ingress, AnswersPipelinedRequestsOfAllKindsInOrder) {
   expect_told(client, 2);
   EXPECT_EQ(client.receive()->status, 404);
   expect_told(client, 3);
-  EXPECT_TRUE(client.closed());  // what came behind `close` is nobody's
+  EXPECT_TRUE(client.closed());  // bytes after `close` are ignored
 }
 
 TEST_F(Ingress, UnderstandsARequestThatComesInTwoPiecesWhereverItIsCut) {

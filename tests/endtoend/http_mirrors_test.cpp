@@ -52,7 +52,7 @@ class NastyMirror : public testing::TestWithParam<Kind> {
   static constexpr auto kSettings =
       "workers = 1\n ha_strategy = roundrobin\n agent_query_timeout = 20s\n request_timeout = 30s\n"
       "max_packet_size = 30m\n ha_ping_interval = 0\n";
-  /// For those who are given up: the others have all the time they may need on a slow machine.
+  /// For requests that are cancelled: the others have all the time they need on a slow machine.
   static constexpr auto kHasty =
       "workers = 1\n ha_strategy = roundrobin\n agent_query_timeout = 200ms\n"
       "ha_ping_interval = 0\n";

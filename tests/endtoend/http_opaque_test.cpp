@@ -241,7 +241,7 @@ TEST_F(Opaque, ReadsAreRetriedElsewhere) {
     }
     const auto asked_a = static_cast<int>(a.requests() - seen_by_a);
     EXPECT_GE(asked_a, 2);
-    EXPECT_EQ(failed, c.read ? 0 : asked_a);  // sent once, and nobody knows what became of it
+    EXPECT_EQ(failed, c.read ? 0 : asked_a);  // sent once; its effect is unknown
   }
 }
 

@@ -42,7 +42,7 @@ class Refusals : public testing::Test {
   Master master;
 };
 
-/// Requests after which nobody knows where the next one begins: answered and closed.
+/// Requests after which the start of the next one is unknown: answered and closed.
 TEST_F(Refusals, EveryFormOfABadHeadIsToldWhyAndTheConnectionClosed) {
   const std::string post = "POST /search HTTP/1.1\r\nHost: h\r\n";
   const std::string get_healthz = "GET /healthz HTTP/1.1\r\n";
@@ -85,7 +85,7 @@ TEST_F(Refusals, EveryFormOfABadHeadIsToldWhyAndTheConnectionClosed) {
       {post + "Transfer-Encoding: chunked\r\n\r\n3;" + std::string(300, 'e') + "\r\nabc\r\n", 400},
       {post + "Transfer-Encoding: chunked\r\n\r\n0\r\nContent Length: 3\r\n\r\n", 400},
       {post + "Transfer-Encoding: chunked\r\n\r\n10000000000000000\r\n", 400},
-      // Who is meant?
+      // The host is ambiguous.
       {get_healthz + "\r\n", 400},
       {get_healthz + "Host: a\r\nHost: a\r\n\r\n", 400},
       {get_healthz + "Host:\r\n\r\n", 400},
@@ -183,7 +183,7 @@ TEST_F(Refusals, WhatIsNotAnsweredHereIsToldOnAConnectionThatStays) {
       {"POST", "/search", R"({"table":"t")", 400, ""},
       {"POST", "/search", R"({"table":"t","limit":01})", 400, ""},
       {"POST", "/search", "{\"table\":\"t\xff\"}", 400, ""},
-      // Of the right shape, with values nobody can use.
+      // Of the right shape, with invalid values.
       {"POST", "/search", R"({"table":"two","limit":"x"})", 400, ""},
       {"POST", "/search", R"({"table":"two","limit":-1})", 400, ""},
       {"POST", "/search", R"({"table":"two","offset":1.5})", 400, ""},
@@ -387,7 +387,7 @@ TEST(MaxConnections, OneTooManyIsTurnedAwayAndLaterLetIn) {
       EXPECT_EQ(answer->fields["connection"], "close");
       EXPECT_TRUE(d.closed());
     }
-    EXPECT_EQ(a.request("GET", "/healthz")->status, 200);  // those who are in stay
+    EXPECT_EQ(a.request("GET", "/healthz")->status, 200);  // open connections stay
     EXPECT_EQ(b.request("POST", "/sql?mode=raw", "SHOW STATUS LIKE 'maxed_out'")
                   ->body.contains(R"("Value":"5")"),
               true);

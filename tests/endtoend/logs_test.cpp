@@ -41,7 +41,7 @@ TEST(TheLog, ThatIsNotReadHoldsNothingUp) {
   EXPECT_EQ(get(master.port(), "/healthz").status, 200);
   EXPECT_LT(master.count("log_written"), 1000) << "the pipe was not full";
   EXPECT_EQ(master.count("log_dropped"), 0);
-  // Who reads it again gets every line.
+  // A reader that starts again gets every line.
   EXPECT_TRUE(eventually([&] {
     master.process().output();
     return master.count("log_written") > 2000;

@@ -1,4 +1,4 @@
-// Long replies, long requests and slow readers cost their own query time, and nobody else's.
+// Long replies, long requests and slow readers delay their own query only.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ TEST(ClientThatLeaves, EndsItsAttempts) {
   EXPECT_TRUE(eventually([&] { return master.count("clients_left") == 6; }));
   EXPECT_TRUE(mirrors.is_left(0));
   EXPECT_TRUE(mirrors.is_left(1));
-  EXPECT_EQ(mirrors.requests(), 6u) << "nothing is retried for nobody";
+  EXPECT_EQ(mirrors.requests(), 6u) << "nothing is retried without a client";
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 0);
 }
 

@@ -33,7 +33,7 @@ TEST_F(Hedging, AnswersComeThoughTheMirrorThatWasChosenStalls) {  // CO-080
   EXPECT_GE(master.count("hedges"), master.count("hedges_won"));
   EXPECT_EQ(master.count("agent_retry"), 0);
   EXPECT_EQ(master.count("queries_failed"), 0);
-  EXPECT_TRUE(mirrors.is_left(0)) << "whoever lost has nothing more to say";
+  EXPECT_TRUE(mirrors.is_left(0)) << "the attempt that lost is cancelled";
 }
 
 TEST_F(Hedging, TheTableMaySwitchItOnAndNameTheNumberOfMirrors) {

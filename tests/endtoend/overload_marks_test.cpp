@@ -86,7 +86,7 @@ TEST_F(TwoTables, WithoutABreakerTheMirrorKeepsItsTurns) {
   EXPECT_GE(bad_ones, 4u);
 }
 
-// CO-033: five minutes, or until a ping says otherwise; here nobody pings.
+// CO-033: five minutes, or until a ping says otherwise; here without pings.
 // CO-051: what is known of the set is old. Its mirrors were pinged at the start, and would be again
 // in an hour.
 TEST(Moved, AShardIsLookedForElsewhereAndItsMirrorsArePinged) {
@@ -249,7 +249,8 @@ TEST(Generation, ALaggardHandsOverToTheReplicaThatIsFresh) {
   }
 }
 
-// The mirror's word holds for later queries too, for a second: without pings nobody else tells.
+// The mirror's answer counts for later queries too, for a second: without pings there is no other
+// source.
 TEST(Generation, ALaggardIsNotAskedByEveryQuery) {
   FakeSet mirrors(3);
   mirrors[1].react(always(kBehind));
@@ -294,7 +295,7 @@ TEST(Generation, OfThoseBehindTheNewestIsAskedAgain) {
   EXPECT_EQ(mirrors[1].requests(), 2U);
 }
 
-// CO-077: what the pings tell is used before anybody is asked.
+// CO-077: what the pings report is used before any mirror is asked.
 TEST(Generation, AReplicaThatIsKnownToBeBehindIsNotAsked) {
   const DemoAgent primary = copy_of_all("primary");
   const DemoAgent replica = copy_of_all("replica");

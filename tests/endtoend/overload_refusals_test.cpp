@@ -1,4 +1,4 @@
-// Mirrors that refuse because they have too much to do: who is asked next, when, and how often.
+// Mirrors that refuse because of overload: which mirror is asked next, when, and how often.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -273,7 +273,7 @@ TEST(Refused, ARequestOfUnknownKindIsRetriedOnlyWhereBothKindsAre) {
   }
 }
 
-// BP-014: who waits has given its connection back.
+// BP-014: a waiting request has returned its connection.
 TEST(Refused, APauseHoldsNoConnection) {
   FakeSet mirrors(1, refused(429, "Retry-After: 60\r\n"));
   const RestingMaster master(

@@ -1,4 +1,4 @@
-// What became of a request, attempt by attempt: told to whoever asks, and written down.
+// The trace of a request, attempt by attempt: sent on request, and logged.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
@@ -62,7 +62,7 @@ TEST(Trace, TellsOfEveryAttemptWhyItWasMadeAndHowItEnded) {  // CO-001
   }
 }
 
-// CO-086: when others are asked, who was, in which order and why, and who answered.
+// CO-086: when further mirrors are asked, which were, in which order and why, and which answered.
 TEST(Trace, TellsHowASearchWasHedged) {
   FakeSet mirrors(3);
   mirrors[0].react(always(silence()));

@@ -1,4 +1,4 @@
-// What the search server says of its replication cluster decides who is searched.
+// The search server's replication status decides which mirrors are searched.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a client is told when no mirror suits, and that nobody waits longer than he has to.
+// The errors sent when no mirror is suitable; and that no request waits longer than necessary.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

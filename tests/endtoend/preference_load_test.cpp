@@ -40,7 +40,7 @@ TEST_P(TwoChoices, LeaveASlowMirrorAloneAndSplitEvenlyWhenItIsLikeTheOther) {  /
   const auto while_slow = share(master, 100);
   EXPECT_GT(while_slow, 0);
   EXPECT_LT(while_slow, 0.25);
-  // Alike again, whoever else uses the machine. What a busy machine bends once, it does not always.
+  // Equal again, also on a busy machine: a disturbance may bend one measurement, but not all.
   slow.control("latency=fixed:5");
   fast.control("latency=fixed:5");
   double when_alike = 0;

@@ -59,7 +59,7 @@ TEST_F(PassingOn, WithRolesEveryModeButPrimaryIsSent) {  // SS-097, SS-072
     EXPECT_EQ(last(), Values{std::string(c.sent)});
   }
   EXPECT_EQ(master.find().status, 200);
-  EXPECT_EQ(last(), Values{R"({"mode":"nearest"})"}) << "nobody gave one: this is in force";
+  EXPECT_EQ(last(), Values{R"({"mode":"nearest"})"}) << "none was given: this is the default";
 }
 
 TEST_F(PassingOn, WithRolesPrimaryIsNotSentNorAnythingWithAnUpdate) {  // SS-097

@@ -29,7 +29,7 @@ TEST_F(Roles, EachModeReachesTheCopiesItNames) {  // SS-032 … SS-036
   EXPECT_EQ(master.spread(10, "primaryPreferred"), (std::vector{10, 0, 0}));
   EXPECT_EQ(master.spread(40, "secondary")[0], 0);
   EXPECT_EQ(master.spread(40, "secondaryPreferred")[0], 0);
-  // Of three alike everybody has a third; that one gets nothing of 60 happens once in 10^10.
+  // Three equal mirrors have a third each; a mirror gets none of 60 once in 10^10 runs.
   for (const auto attempts : master.spread(60, "nearest")) EXPECT_GT(attempts, 0);
   for (const auto attempts : master.spread(60)) EXPECT_GT(attempts, 0);
 }
@@ -209,7 +209,7 @@ TEST_F(Roles, WhatIsNoCopyThatServesIsNeverChosen) {
       << master.word_of(2, "unsuitable");
 }
 
-// A mixed set: who knows no roles is reported and not searched.
+// A mixed set: a mirror that reports no role is shown and not searched.
 TEST_F(Roles, AStandaloneAmongRolesIsNotSearched) {
   const RestingMaster master(choosing(), table("read_preference = nearest"));
   ASSERT_TRUE(master.shows({"primary", "replica", "replica"}));

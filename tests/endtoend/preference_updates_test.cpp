@@ -128,8 +128,8 @@ TEST_F(Updates, ToCopiesThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem) {
   EXPECT_EQ(updates(a) + updates(b), 40);
 }
 
-// Pings are an hour apart: it is the mirror's own word that makes it looked at again, and whoever
-// waits has the others looked at, too (SS-128).
+// Pings are an hour apart: the mirror's own error causes its check, and a waiting query causes the
+// checks of the others (SS-128).
 TEST_F(Updates, AMirrorThatSaysItIsNotThePrimaryIsCheckedAtOnce) {  // SD-023, CO-032
   auto settings = choosing("selection_timeout = 5m");
   settings.replace(settings.find("500ms"), 5, "1h");

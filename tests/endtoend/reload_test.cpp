@@ -1,4 +1,4 @@
-// SIGHUP reads the configuration again, and nobody notices but by what changed.
+// SIGHUP reads the configuration again; only the changed settings have an effect on clients.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

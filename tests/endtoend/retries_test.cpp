@@ -1,4 +1,4 @@
-// How often a query is tried, and on whom; counted by the mirrors.
+// How often a query is tried, and at which mirrors; counted by the mirrors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
       {3, quick, "[retry_count=5]", "", query(R"("retry_count":0)"), 1, 1},
       {2, quick, "[retry_count=1]", "", query(R"("retry_count":2)"), 1 + 4, 2},
       {2, quick + "agent_retry_count = 0", "", "", query(R"("retry_count":1)"), 1 + 2, 2},
-      // More than max_attempts is by default, unless somebody set it.
+      // More than the default of max_attempts, which then gives way.
       {8, "", "", "", plain, 8, 8},
       {1, quick, "[retry_count=9]", "", plain, 1 + 9, 1},
       {3, quick + "agent_retry_count = 3", "", "", plain, 1 + 9, 3},

@@ -21,7 +21,7 @@ std::string pinging(const std::string& more = {}) {
          more;
 }
 
-// Nobody searches: pings are enough.
+// Without searches: pings are sufficient.
 TEST(TheLog, SaysOnceThatAMirrorThatIdlesIsGoneThatNoneIsLeftAndThatTheyAreBack) {
   std::optional<DemoAgent> a{std::in_place, "0/1", "a", 0, 50};
   std::optional<DemoAgent> b{std::in_place, "0/1", "b", 0, 50};

@@ -25,7 +25,7 @@ bool says_close(const Response& answer) {
   return field != answer.fields.end() && field->second == "close";
 }
 
-/// Clients that go on until nobody accepts a connection. Every request that was sent counts.
+/// Clients that send requests until connections are refused. Every request that was sent counts.
 class Clients {
  public:
   enum class Connections { kept, fresh };
@@ -97,7 +97,7 @@ TEST(AGracefulEnd, AnswersWhatComesOnAKeptConnectionWithinTheLinger) {
   EXPECT_EQ(master.process().wait(10s), 0) << "the last connection ends the linger";
 }
 
-// Opening a pipe that nobody writes to would wait for ever.
+// Opening a pipe without a writer would block forever.
 TEST(AGracefulEnd, IsNotHeldUpByAPipeInTheConfiguration) {
   FakeMirror mirror([](const std::string&) { return nothing_found(); });
   const TempDir folder;

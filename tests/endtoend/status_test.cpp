@@ -109,7 +109,7 @@ TEST(Status, EveryKindOfTroubleHasItsCounterAndNoOther) {
   };
   for (const auto& habit : habits) {
     const FakeMirror mirror(with(habit.reaction));
-    // Only who never answers runs into a time-out, however busy the machine is; and no period ends.
+    // Only a mirror that never answers times out, even on a busy machine; and no period ends.
     const auto longest = habit.counter == "query_timeouts" ? "60ms" : "1m";
     const Master master(fmt::format("ha_ping_interval = 0\n agent_query_timeout = {}\n"
                                     "agent_connect_timeout = 1m\n request_timeout = 2m\n"

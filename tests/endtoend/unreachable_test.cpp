@@ -84,7 +84,8 @@ TEST_F(Frozen, TheSettingKeepsThemWhereTheyAre) {
   EXPECT_EQ(master.count("attempts_interrupted"), 0);
 }
 
-// Whether it took effect is not known, and nobody else can answer it: it has its time.
+// It is unknown whether it took effect, and no other mirror can answer it: it waits until its
+// timeout.
 TEST_F(Frozen, AnUpdateThatWasSentWaitsOn) {
   const RestingMaster master(settings(), table());
   ASSERT_TRUE(master.shows(kRoles));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kQuorum = "X-Consistency: quorum\r\n";
 
-/// Pings at the start, and when somebody asks for them.
+/// Pings at the start, and on demand.
 std::string seldom_pinged(const std::string& more = {}) {
   return taking_turns("ha_ping_interval = 10m\n ping_timeout = 10s\n " + more);
 }

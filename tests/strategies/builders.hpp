@@ -42,7 +42,7 @@ inline std::vector<MirrorView> with_in_flight(std::initializer_list<std::uint32_
   return mirrors;
 }
 
-/// A pick for a query that says nothing of whom it needs; the set is not empty.
+/// A pick for a query without requirements; the set is not empty.
 inline std::size_t pick_any(MirrorViews mirrors, Candidates avoided, const Strategy& strategy,
                             RandomSource& random) {
   return select({.avoided = avoided}, {}, mirrors, strategy, random).value().mirror;

@@ -102,7 +102,7 @@ TEST(WeightedByKarma, RoundingNeverLeadsPastTheLastWeight) {
   for (int round = 0; round < 2000; ++round) {
     std::vector<MirrorView> mirrors(2 + random.below(63));
     for (auto& mirror : mirrors) mirror.karma = 0.5 + random.uniform();
-    mirrors.back().karma = 0;  // whoever falls off the end would land here or behind
+    mirrors.back().karma = 0;  // a draw beyond the end would give this or a later position
     const auto n = mirrors.size();
     ASSERT_EQ(weighted(mirrors, Candidates::first(n), kAlmostOne), n - 2) << n;
   }

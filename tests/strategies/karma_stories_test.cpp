@@ -67,7 +67,7 @@ class Story {
  private:
   KarmaRules rules_;
   testing::Means means_;
-  NoDeads strategy_{1'000'000};  // nobody ever counts as dead: karma alone has to help
+  NoDeads strategy_{1'000'000};  // no mirror ever counts as dead: karma alone has to help
   SeededRandom random_{11};
 };
 

@@ -91,7 +91,7 @@ std::string Master::unrest() const {
                           "ingress_tickets_out", "ingress_tickets_queued", "search_tickets_out",
                           "search_tickets_queued", "update_tickets_out", "update_tickets_queued"})
     expect(key, 0, static_cast<double>(count(key)));
-  expect("connections_open", 1, static_cast<double>(count("connections_open")));  // who asks
+  expect("connections_open", 1, static_cast<double>(count("connections_open")));  // this client
   rapidjson::Document told;
   told.Parse(get(port_, "/agents").body.c_str());
   if (!told.IsObject()) return left.append("no answer\n");

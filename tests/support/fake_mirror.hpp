@@ -100,7 +100,7 @@ class FakeMirror {
   std::thread acceptor_;
 };
 
-/// A port of 127.0.0.1 where nobody listens: connections are refused.
+/// A port of 127.0.0.1 without a listener: connections are refused.
 class ClosedPort {
  public:
   ClosedPort();

@@ -40,8 +40,8 @@ class FakeSet {
   std::vector<std::unique_ptr<FakeMirror>> mirrors_;
 };
 
-/// Lines for `searchd`, and `more`: mirrors take turns, nobody pings, no pause is long and time is
-/// never short unless the test says so.
+/// Lines for `searchd`, and `more`: mirrors take turns, there are no pings, and pauses and timeouts
+/// do not matter unless the test sets them.
 std::string taking_turns(const std::string& more = {});
 
 /// The field that asks for the trace.

@@ -4,8 +4,8 @@
 
 namespace karmad {
 
-/// Manticore Search over HTTP: searches and updates in JSON, SELECT in SQL. Searches in JSON are
-/// merged; the others go to a table of one shard.
+/// Manticore Search over HTTP: searches and updates in JSON, SELECT in SQL. Only searches in JSON
+/// are merged; the other requests need a table of one shard.
 extern const DialectKind kManticore;
 
 /// POST /search and /json/search. Merges several shards.

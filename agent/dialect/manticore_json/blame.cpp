@@ -8,21 +8,21 @@
 namespace karmad {
 namespace {
 
-/// What a server, or a master behind it, says of itself. Looked for first, so that trouble
-/// outweighs a query's mistake in an error that joins the messages of several tables. Lower case.
+/// Lower-case phrases for trouble of a server, or of one behind it. Checked first, so that in a
+/// joined message for several tables trouble outweighs a mistake in the query.
 constexpr std::string_view kTrouble[] = {
-    "unknown local table",  // we wrote that name
-    "no such table",        // the same of other releases
+    "unknown local table",  // karmad chose that name
+    "no such table",        // the same in other releases
     "unknown table",
     "no enabled tables",
     "table not found",
-    "timed out",  // query or connect, of a shard behind it
+    "timed out",  // query or connect, to a server behind it
     "retries limit exceeded",
     "connection refused",
     "receiving failure",
     "sending failure",
     "failed to read",
-    "failed to receive http request",  // it stops while the request arrives, and says 400
+    "failed to receive http request",  // it shuts down while the request arrives, and sends 400
     "got sigterm",
     "out of memory",
     "too many requests",
@@ -31,7 +31,7 @@ constexpr std::string_view kTrouble[] = {
     "internal error",
 };
 
-/// What it says of the query. Lower case.
+/// Lower-case phrases for mistakes in the query.
 constexpr std::string_view kMistakes[] = {
     "syntax error",    // P01: SQL, P08: full-text
     "query error",     // full-text: operators, length, wildcards
@@ -70,12 +70,12 @@ constexpr std::string_view kMistakes[] = {
     "cannot be used",
     "query is too complex",
     "query missing",
-    "without buddy",  // 501: /cli, where no mirror has its helper process
+    "without buddy",  // 501: /cli, and the mirror has no helper process for it
 };
 
-/// What is looked through for phrases; errors are short.
+/// Bytes of an error that are searched; errors are short.
 constexpr std::size_t kLongestError = 16 << 10;
-/// What of a request is looked through, so that many phrases take less than some ms.
+/// Bytes of a request that are searched, so that many phrases take less than some ms.
 constexpr std::size_t kLongestRequest = 32 << 10;
 
 constexpr char folded(char c) {
@@ -101,8 +101,8 @@ std::optional<unsigned> hex(std::string_view digits) {
   return value;
 }
 
-/// The byte that an escape at the beginning of `text` stands for, and how long the escape is: those
-/// of a URL (`%20`, `+`) and of JSON (a backslash, `u0020` behind one). What is no ASCII becomes 0.
+/// The byte encoded at the beginning of `text`, and the length of its escape: of a URL (`%20`, `+`)
+/// or of JSON (a backslash, or `u0020` after one). Non-ASCII becomes 0.
 struct Unescaped {
   char byte;
   std::size_t length;
@@ -133,7 +133,7 @@ bool contains_unescaped(std::string_view text, std::string_view lower_case) {
   return contains_folded(plain, lower_case);
 }
 
-/// Whether the client wrote this phrase itself; `if_long` when there is too much to look through.
+/// Whether the request contains this phrase; `if_long` if it is too long to search.
 bool wrote(const ClientRequest* request, std::string_view phrase, bool if_long) {
   if (request == nullptr) return false;
   if (request->body.size() + request->query.size() + request->path.size() > kLongestRequest)
@@ -144,7 +144,7 @@ bool wrote(const ClientRequest* request, std::string_view phrase, bool if_long) 
   });
 }
 
-/// `P01:`: every parser of the server numbers its messages like this. Empty: there is none.
+/// A prefix such as `P01:`, by which the server's parsers number messages. Empty: there is none.
 std::string parser_number(std::string_view error) {
   for (std::size_t i = 0; i + 3 < error.size(); ++i)
     if (error[i] == 'P' && is_digit(error[i + 1]) && is_digit(error[i + 2]) && error[i + 3] == ':')
@@ -161,7 +161,7 @@ bool contains_folded(std::string_view text, std::string_view lower_case) {
 
 Blame blame_of(std::string_view error, const ClientRequest* request) {
   error = error.substr(0, kLongestError);
-  // Of a long request it is not known what is quoted: its mirrors are not blamed by a phrase alone.
+  // In a long request quotations cannot be found: a phrase alone does not blame its mirrors.
   for (const auto phrase : kTrouble)
     if (contains_folded(error, phrase) && !wrote(request, phrase, /*if_long=*/true))
       return Blame::agent;

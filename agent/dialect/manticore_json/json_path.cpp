@@ -10,7 +10,7 @@ namespace karmad {
 
 namespace {
 
-/// Takes the step at the front of `rest`: `.name`, `['name']`, `["name"]` or `[number]`.
+/// Removes the step at the front of `rest`: `.name`, `['name']`, `["name"]` or `[number]`.
 std::optional<JsonStep> take_step(std::string_view& rest) {
   if (rest.front() == '.') {
     const auto end = std::min(rest.find_first_of(".[", 1), rest.size());

@@ -16,14 +16,14 @@ bool says_json(std::string_view content_type) {
          contains_folded(content_type, "json");
 }
 
-/// What the body has to end in by its first byte; 0: it is no JSON.
+/// The required last byte for the body's first byte; 0: it is not JSON.
 char json_end(std::string_view body) {
   const auto first = body.find_first_not_of(kJsonSpace);
   if (first == body.npos) return 0;
   return body[first] == '{' ? '}' : body[first] == '[' ? ']' : '\0';
 }
 
-/// First and last byte, which is all a pass-through looks at.
+/// Checks the first and last byte only; enough for answers that are passed on.
 bool looks_like_json(std::string_view body) {
   const auto end = json_end(body);
   return end != 0 && body[body.find_last_not_of(kJsonSpace)] == end;

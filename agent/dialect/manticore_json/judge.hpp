@@ -7,18 +7,18 @@
 
 namespace karmad {
 
-/// The part of a judgement all dialects of this server share: status, content type, error bodies.
-/// `answered` when the reply is a 200 with JSON that is no error.
+/// The checks that all dialects of this server share: status, content type, error bodies.
+/// `answered` for a 200 whose body is JSON and no error.
 Judgement judge_reply(const AgentReply& reply);
 
-/// What the text of an error means: the client's mistake, or the agent's error, with a complaint
-/// where the text does not say whose fault it is. `request` as blame_of() takes it.
+/// The meaning of an error text: the client's mistake, or the agent's error, with a complaint if
+/// the text does not show the cause. `request` as for blame_of().
 Judgement judge_error(std::string_view error, const ClientRequest* request);
 
-/// Appends an error as this server words it: `{"error":"reason"}`.
+/// Appends an error in this server's form: `{"error":"reason"}`.
 void append_error_body(std::string& out, std::string_view reason);
 
-/// A message bounded in length, fit for logs and warnings.
+/// A judgement whose message is shortened for logs and warnings.
 Judgement judgement(Outcome outcome, std::string_view message);
 
 }  // namespace karmad

@@ -10,8 +10,8 @@ namespace karmad {
 
 namespace {
 
-/// What an answer passed through says before its hits: a warning or an error. Nothing else of it is
-/// read, and what cannot be read is not held against it.
+/// The members before the hits of a passed-on answer: a warning or an error. The rest is not read,
+/// and unreadable parts are no error.
 struct Preface {
   bool warning = false;
   std::string_view error;  ///< inside of the JSON string
@@ -31,12 +31,12 @@ Preface preface_of(std::string_view body) {
   return preface;
 }
 
-/// Whether a request that names `table` asks such a mirror as it is.
+/// Whether a request that names `table` can be sent to such a mirror unchanged.
 bool asks_for(std::span<const std::string> tables, std::string_view table) {
   return tables.size() == 1 && tables.front() == table;
 }
 
-/// Corrects what was made of an answer by what it says itself.
+/// Adjusts the judgement by the warning or error in the answer.
 void look_inside(const AgentReply& reply, bool merged, Judgement& judged) {
   const auto preface = preface_of(reply.body);
   if (!preface.error.empty()) {
@@ -71,7 +71,7 @@ std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& req
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
     const ClientRequest& request, const Parsed&, std::size_t) const {
-  // Read a second time: a query to one shard, the common case, need not carry what is found here.
+  // Parsed a second time: the common case, a query to one shard, should not store these results.
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
   return SearchPlan::make(request.body, *read, settings_.collation);

@@ -10,7 +10,7 @@ namespace karmad {
 
 namespace {
 
-/// One shard on its way through its hits: the hit at its head.
+/// The hits of one shard during the walk, with the current hit.
 struct Lane {
   JsonCursor rest;
   bool started = false;
@@ -18,21 +18,21 @@ struct Lane {
   std::string_view id;  ///< its bytes; empty: the hit has none (a group)
 };
 
-/// A lane as the heap sees it: most comparisons need no more than the rank of its first sort key.
+/// A heap entry: most comparisons need only the rank of the first sort key.
 struct Head {
-  std::uint64_t rank = 0;  ///< the lower, the better
+  std::uint64_t rank = 0;  ///< lower is better
   std::uint32_t shard = 0;
 };
 
 enum class Advance { hit, end, malformed };
 
-/// Ids met so far. One block of memory, sized for all that can come. The hash is keyed, so that no
-/// client can choose ids that collide.
+/// The ids seen so far, in one block of memory sized for the maximum. The hash is keyed, so that
+/// clients cannot choose ids that collide.
 class SeenIds {
  public:
   explicit SeenIds(std::size_t most) : slots_(std::bit_ceil(most * 2 + 2)) {}
 
-  /// False when it was there already.
+  /// False if it was present already.
   bool insert(std::string_view id) {
     const auto mask = slots_.size() - 1;
     for (auto at = KeyedHash{}(id)&mask;; at = (at + 1) & mask) {
@@ -102,7 +102,7 @@ class Merge {
     return std::unexpected(FanOut::BadReply{shard, "a hit is malformed"});
   }
 
-  /// No hit is shorter than `{},`: bounds what is set aside by what the shards can have sent.
+  /// Bounds the reserved memory by the bytes received: no hit is shorter than `{},`.
   std::size_t most_hits() const {
     std::size_t bytes = 0;
     for (const auto& lane : lanes_)
@@ -115,7 +115,7 @@ class Merge {
     return values_.data() + shard * order_.keys.size();
   }
 
-  /// Brings the next hit of a shard to its head and reads what it is ordered by.
+  /// Advances a shard to its next hit and reads its sort values.
   Advance advance(std::size_t shard) {
     auto& lane = lanes_[shard];
     auto& json = lane.rest;
@@ -162,7 +162,7 @@ class Merge {
       if (order_.keys[k].by == by) values[k] = sort_value(value);
   }
 
-  /// Fills the keys that are attributes. A member given twice counts once, the last time.
+  /// Reads the keys that are attributes. Of members with the same name the last counts.
   bool read_attributes(std::string_view source, std::size_t shard) {
     const auto& keys = order_.keys;
     const auto is_attribute = [](const SortKey& key) { return key.by == SortKey::By::attribute; };
@@ -178,8 +178,8 @@ class Merge {
     return true;
   }
 
-  /// Fills the keys that are paths into a JSON attribute, unless the answer has a member of the
-  /// whole name (an expression that is called so).
+  /// Reads the keys that are paths into a JSON attribute, unless the answer has a member with the
+  /// whole name (an expression with that name).
   void read_paths(std::string_view source, std::size_t shard) {
     for (std::size_t k = 0; k < order_.keys.size(); ++k) {
       const auto& key = order_.keys[k];
@@ -204,7 +204,7 @@ class Merge {
     return {order_.keys.front().descending ? ~first : first, shard};
   }
 
-  /// Whether the head of shard `a` stands behind that of shard `b` in the answer.
+  /// Whether the current hit of shard `a` comes after that of shard `b` in the answer.
   bool comes_after(const Head& a, const Head& b) const {
     return a.rank != b.rank ? a.rank > b.rank : comes_after(a.shard, b.shard);
   }
@@ -216,7 +216,7 @@ class Merge {
       if (compared != 0) return (compared > 0) != order_.keys[k].descending;
     }
     const bool same = !lanes_[a].id.empty() && lanes_[a].id == lanes_[b].id;
-    return same ? a < b : a > b;  // of two copies the last shard's comes first and stays
+    return same ? a < b : a > b;  // of two copies the last shard's comes first and is kept
   }
 
   /// Restores the heap after its head changed.
@@ -235,9 +235,9 @@ class Merge {
 
   const HitOrder& order_;
   std::vector<Lane> lanes_;
-  std::vector<SortValue> values_;  // lane by lane, one per sort key
-  std::vector<SortText> texts_;    // the same, of what stands inside JSON; empty: no key does
-  std::vector<Head> heap_;         // lanes with a hit at their head, best first
+  std::vector<SortValue> values_;  // by lane, one per sort key
+  std::vector<SortText> texts_;    // likewise, sort texts of values inside JSON; may be empty
+  std::vector<Head> heap_;         // lanes with a current hit, best first
 };
 
 }  // namespace

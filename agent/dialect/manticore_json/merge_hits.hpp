@@ -15,7 +15,7 @@
 
 namespace karmad {
 
-/// A hit of the page: its bytes, and where its `_source` stands in them.
+/// A hit of the page: its bytes, and its `_source` within them.
 struct MergedHit {
   std::string_view bytes;
   std::string_view source;
@@ -23,7 +23,7 @@ struct MergedHit {
 
 struct MergedHits {
   std::vector<MergedHit> page;
-  std::uint64_t duplicates = 0;  ///< further copies of ids met on the way to the page's end
+  std::uint64_t duplicates = 0;  ///< further hits with an id already seen, up to the page's end
 };
 
 struct HitOrder {
@@ -32,16 +32,16 @@ struct HitOrder {
 };
 
 /// Walks the shards' hits in the common order and keeps those from `offset` up to `offset + limit`.
-/// `hits[s]` stands at the opening bracket of shard s's hits, or is null when it has none to give.
-/// Hits are read when they reach the head of their shard, so about offset + limit + shards of them
-/// are looked at; the number of allocations does not depend on the number of hits.
-/// Within a shard its own order stays, also where `order` knows none. Of hits with one id the first
-/// in that walk stays: of equal ones the last shard's, if the shards have their ties by id.
+/// `hits[s]` is at the opening bracket of shard s's hits, or null if it has none. A hit is read
+/// when it becomes the next of its shard: about offset + limit + shards hits are read, and the
+/// number of allocations does not depend on the number of hits. Each shard's own order is kept,
+/// also for equal hits. Of hits with the same id the first one is kept: of equal hits the last
+/// shard's, if shards sort equal hits by id.
 std::expected<MergedHits, FanOut::BadReply> merge_hits(std::span<const JsonCursor> hits,
                                                        const HitOrder& order, std::size_t offset,
                                                        std::size_t limit);
 
-/// Appends the hit without the members of its `_source` that `source` hides.
+/// Appends the hit without those members of its `_source` that `source` hides.
 void append_hit(std::string& out, const MergedHit& hit, const SourcePlan& source);
 
 }  // namespace karmad

@@ -11,8 +11,8 @@
 
 namespace karmad {
 
-/// Builds the tree of a small part of a request, which was validated (and its depth bounded) as a
-/// whole before.
+/// Builds the tree of a small part of a request. The whole request was validated before, including
+/// its nesting depth.
 inline void parse_part(std::string_view text, rapidjson::Document& part) {
   part.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
                                                                                   text.size());

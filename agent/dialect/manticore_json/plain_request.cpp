@@ -11,8 +11,8 @@ namespace {
 constexpr unsigned kDeepest = 32;
 constexpr std::ptrdiff_t kDigits = 18;  // fit into 64 bits
 
-/// The first byte that does not simply belong to a string: its end, an escape, what must not be in
-/// it, or what is no ASCII.
+/// The first byte that is not plain string content: closing quote, escape, control character, or
+/// non-ASCII.
 const char* skip_plain(const char* at, const char* end) {
 #if defined(__SSE2__)
   at = skip_blocks(at, end, [](__m128i block) {
@@ -25,7 +25,7 @@ const char* skip_plain(const char* at, const char* end) {
   return at;
 }
 
-/// Every step gets a place and gives the one behind what it passed, or null.
+/// Every step takes a position and returns the position after what it skipped, or null.
 class Reader {
  public:
   Reader(std::string_view body, unsigned max_depth, SearchRequest& request)
@@ -50,19 +50,19 @@ class Reader {
     return at;
   }
 
-  /// `wanted`, and the space before it.
+  /// Skips white space and `wanted`.
   const char* behind(const char* at, char wanted) const {
     if (at == end_ || *at != wanted) at = spaces(at);
     return at != end_ && *at == wanted ? at + 1 : nullptr;
   }
 
-  /// From behind the opening quote.
+  /// Starts after the opening quote.
   const char* string(const char* at) const {
     at = skip_plain(at, end_);
     return at != end_ && *at == '"' ? at + 1 : nullptr;
   }
 
-  /// From behind the opening brace.
+  /// Starts after the opening brace.
   const char* object(const char* at, unsigned depth) {
     if (depth > deepest_) return nullptr;
     if (const auto* const closed = behind(at, '}')) return closed;
@@ -80,7 +80,7 @@ class Reader {
     }
   }
 
-  /// From behind the opening bracket.
+  /// Starts after the opening bracket.
   const char* array(const char* at, unsigned depth) {
     if (depth > deepest_) return nullptr;
     if (const auto* const closed = behind(at, ']')) return closed;
@@ -92,7 +92,7 @@ class Reader {
     }
   }
 
-  /// The value of a member of the request itself.
+  /// The value of a top-level member of the request.
   const char* member(const char* at, std::string_view key) {
     const auto property = property_named(key);
     if (!property) return may_name_table(key) ? nullptr : value(at, 1);
@@ -112,7 +112,7 @@ class Reader {
     return at;
   }
 
-  /// A value inside of `depth` brackets.
+  /// A value inside `depth` brackets.
   const char* value(const char* at, unsigned depth) {
     if (at == end_) return nullptr;
     switch (*at) {

@@ -41,9 +41,9 @@ constexpr auto kNames = enum_names<Property>({{Property::table, "table"},
                                               {Property::join, "join"}});
 static_assert(kNames.all().size() == kProperties);
 
-/// The search server's bound (a larger count is refused by every agent).
+/// The search server's limit (agents refuse larger counts).
 constexpr std::uint64_t kMaxRetryCount = 8;
-/// A day: longer is a mistake of units.
+/// A day; longer times are probably in the wrong unit.
 constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
 
 enum class Option : std::uint8_t {
@@ -60,8 +60,8 @@ constexpr auto kOptionNames =
                         {Option::scroll, "scroll"},
                         {Option::max_matches, "max_matches"}});
 
-/// Hears every token of the body. Only top-level members and those of `options` matter; the rest
-/// is counted for its depth.
+/// Handles every token of the body. Only top-level members and those of `options` are used; the
+/// others only count for the depth.
 class Listener {
  public:
   Listener(std::string_view body, rapidjson::MemoryStream& stream, unsigned max_depth,
@@ -113,7 +113,7 @@ class Listener {
  private:
   bool names_table() const { return property_ == Property::table || property_ == Property::index; }
 
-  /// The value of a key begins here: after the colon, which the parser will insist on.
+  /// Start of the value of a key, after the colon, which the parser will check.
   std::size_t after_colon() const {
     auto at = stream_.Tell();
     const auto blank = [&] {
@@ -148,7 +148,7 @@ class Listener {
     return true;
   }
 
-  /// The iterative parser tells of a bracket before it takes it.
+  /// The iterative parser reports a bracket before it consumes it.
   std::size_t behind_bracket() const { return stream_.Tell() + 1; }
 
   bool close() {
@@ -230,9 +230,9 @@ ClientError bad_request(std::string reason) {
   return {400, std::move(reason)};
 }
 
-/// Reads any body; the reason why it is refused.
+/// Reads any body; returns why it is refused, or an empty text.
 std::string read(std::string_view body, unsigned max_depth, SearchRequest& request) {
-  // Strings and nesting of an ordinary request fit here, so that a pass allocates nothing.
+  // Large enough for strings and nesting of ordinary requests, so that reading allocates nothing.
   alignas(16) char workspace[8192];
   rapidjson::MemoryPoolAllocator<> pool(workspace, sizeof workspace);
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
@@ -246,7 +246,7 @@ std::string read(std::string_view body, unsigned max_depth, SearchRequest& reque
   if (parsed.IsError())
     return fmt::format("the request is not JSON: {} At offset {}.",
                        rapidjson::GetParseError_En(parsed.Code()), parsed.Offset());
-  if (stream.Tell() != body.size())  // the parser takes a zero byte for the end
+  if (stream.Tell() != body.size())  // the parser takes a zero byte as the end
     return fmt::format("the request is not JSON: a zero byte at offset {}", stream.Tell());
   if (!listener.root_is_object()) return "the request must be a JSON object";
   return {};
@@ -299,7 +299,7 @@ std::string why_key_is_refused(std::string_view key) {
 
 namespace {
 
-/// Reads it into `request`. What is wrong with it, if anything is.
+/// Reads it into `request`; returns the mistake, if any.
 std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
                                       SearchRequest& request) {
   if (!read_plain_request(body, max_depth, request)) {
@@ -322,7 +322,7 @@ std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
 
 std::expected<SearchRequest, ClientError> read_search_request(std::string_view body,
                                                               unsigned max_depth) {
-  std::expected<SearchRequest, ClientError> request;  // the only one: made where it goes
+  std::expected<SearchRequest, ClientError> request;  // the only one, constructed in place
   if (auto wrong = mistake_in(body, max_depth, *request))
     request = std::unexpected(*std::move(wrong));
   return request;

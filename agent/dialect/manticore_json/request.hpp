@@ -13,8 +13,8 @@
 
 namespace karmad {
 
-/// The top-level properties of a search request that routing or merging looks at. All others are
-/// passed along unread.
+/// The top-level properties of a search request that routing or merging uses. All others are passed
+/// on unread.
 enum class Property : std::uint8_t {
   table,
   index,
@@ -40,15 +40,15 @@ inline constexpr std::size_t kProperties = 19;
 
 std::string_view name(Property property);
 std::optional<Property> property_named(std::string_view key);
-/// Whether a key that is not `table` or `index` may be one of them for an engine: when it takes
-/// keys in any case, or ends them at a zero byte.
+/// Whether an engine may read this key as `table` or `index`, although it is neither: keys in
+/// another case, or with a zero byte.
 bool may_name_table(std::string_view key);
-/// What is wrong with a request that has such a key, in words that continue "the request".
+/// Why a request with such a key is refused, to follow the words "the request".
 std::string why_key_is_refused(std::string_view key);
-/// Whether a member of `options` of that name is read here.
+/// Whether karmad reads the member of `options` with that name.
 bool names_option(std::string_view key);
 
-/// Where a value stands in the body; `end` is 0 when there is none.
+/// The position of a value in the body; `end` 0: not found.
 struct ByteRange {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -58,20 +58,20 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-/// What one pass over a search request finds.
+/// Result of reading a search request once.
 struct SearchRequest {
-  /// The value of `table`, or of `index` where that is missing: as the search server reads it.
+  /// The value of `table`, or of `index` if `table` is missing, as in the search server.
   std::string table;
   std::array<ByteRange, kProperties> properties;
   QueryOptions options;
   ByteRange scroll_option;       ///< `options.scroll`
-  ByteRange max_matches_option;  ///< `options.max_matches`; of several the last
+  ByteRange max_matches_option;  ///< `options.max_matches`; if repeated, the last
   std::size_t closing_brace = 0;
 
   ByteRange operator[](Property property) const {
     return properties[static_cast<std::size_t>(property)];
   }
-  /// Where the table is named; with `other` the second of two places, in order.
+  /// The place that names the table; `other` is the second place, if there are two.
   ByteRange table_span() const {
     const auto [first, second] = named();
     return first.found() ? first : second;
@@ -82,7 +82,7 @@ struct SearchRequest {
   }
 
  private:
-  /// By their place, one that is missing first.
+  /// Both, ordered by position; a missing one comes first.
   std::pair<ByteRange, ByteRange> named() const {
     const auto table_value = (*this)[Property::table];
     const auto index_value = (*this)[Property::index];
@@ -91,8 +91,8 @@ struct SearchRequest {
   }
 };
 
-/// No request may nest deeper, whatever the setting says: parts of it become trees, which are
-/// written recursively.
+/// Upper bound for the nesting depth, whatever the setting says: parts of a request become trees
+/// that are written recursively.
 inline constexpr unsigned kDeepestRequest = 1000;
 
 }  // namespace karmad

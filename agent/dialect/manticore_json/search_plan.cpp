@@ -19,13 +19,13 @@ namespace karmad {
 
 namespace {
 
-// The search server's own defaults.
+// Defaults of the search server.
 constexpr std::uint64_t kDefaultLimit = 20;
 constexpr std::uint64_t kDefaultMaxMatches = 1000;
-/// The server keeps its counts in 32 bits.
+/// The server stores counts in 32 bits.
 constexpr std::uint64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
 
-/// Replacements in the client's body, which otherwise stays as it is.
+/// A list of replacements in the client's body.
 class Edits {
  public:
   Edits(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
@@ -48,7 +48,7 @@ class Edits {
     if (request_[property].found()) set(property, value);
   }
 
-  /// The body with all replacements made, cut where the table's name belongs.
+  /// The edited body, split at the positions of the table's name.
   std::vector<std::string> apply() {
     for (const auto property : {Property::table, Property::index})
       if (request_[property].found()) edits_.push_back({request_[property], {}, true});
@@ -99,7 +99,7 @@ std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_vi
   return count_in(body, request[property], fmt::format("\"{}\"", name(property)));
 }
 
-/// A count that has two names.
+/// A count with two possible names.
 std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
                                                                   const SearchRequest& request,
                                                                   Property one, Property other) {
@@ -133,7 +133,7 @@ bool is_off(std::string_view value) {
   return value == "false" || value == "null" || value == "0" || value == "\"\"";
 }
 
-/// Properties whose answers are per shard and cannot be put together.
+/// Refuses properties whose results belong to one shard and cannot be merged.
 std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
   constexpr Property on_one_shard_only[] = {Property::scroll, Property::profile, Property::plan,
                                             Property::knn,    Property::hybrid,  Property::join};
@@ -148,7 +148,7 @@ std::optional<ClientError> unmergeable(std::string_view body, const SearchReques
   return std::nullopt;
 }
 
-/// What all shards together say besides hits and aggregations.
+/// Sums over all shards besides hits and aggregations.
 struct Totals {
   std::uint64_t total = 0;
   bool lower_bound = false;
@@ -208,12 +208,12 @@ std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(std::string
   plan->offset_ = std::min(window->offset, page_end);
   plan->limit_ = page_end - plan->offset_;
 
-  // The shards also return the hits before the page, since after merging these may belong to it.
-  // They are not needed when the page is empty.
+  // The shards also return the hits before the page: after merging, these may be on it. An empty
+  // page needs none.
   auto asked = plan->limit_ == 0 ? 0 : page_end;
   Edits edits(body, request);
   if (asked != 0) {
-    // Without a `sort` the server's own order, best score first, is the one that is wanted.
+    // Without `sort` the server's default order, best score first, is the wanted one.
     if (request[Property::sort].found()) {
       edits.set(Property::sort, write_sort(*sort));
       if (sort->scores) edits.set(Property::track_scores, "true");
@@ -222,8 +222,8 @@ std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(std::string
   }
   if (!aggregations->empty()) {
     edits.set(Property::aggs, aggregations->rewritten);
-    // Without hits and with one aggregation the server counts groups instead of documents; one hit
-    // that is dropped afterwards keeps hits.total a count of documents.
+    // Without hits and with one aggregation the server counts groups instead of documents.
+    // Requesting one hit, which is dropped, keeps hits.total a count of documents.
     asked = std::max<std::uint64_t>(asked, 1);
   }
   const auto kept = std::max<std::uint64_t>({most, asked, aggregations->most_buckets});
@@ -251,7 +251,7 @@ void SearchPlan::write(std::span<const std::string> tables, std::string& body) c
   }
 }
 
-/// Buckets are sorted, each with memory of its own; every sort key is looked for in every hit.
+/// Buckets are sorted and allocate memory each; every sort key is searched in every hit.
 unsigned SearchPlan::merge_weight() const {
   constexpr unsigned kOfBuckets = 4;
   constexpr std::size_t kKeysForOne = 4;

@@ -13,11 +13,11 @@
 
 namespace karmad {
 
-/// One page of a search over several shards: what each shard is asked, and how the page is made
-/// from what they answer.
+/// One page of a search over several shards: the request for each shard, and how the page is made
+/// from the replies.
 class SearchPlan final : public FanOut {
  public:
-  /// Refuses (400) what cannot be merged, with the reason.
+  /// Refuses (400) a request that cannot be merged, with the reason.
   static std::expected<std::unique_ptr<FanOut>, ClientError> make(std::string_view body,
                                                                   const SearchRequest& request,
                                                                   Collation collation);
@@ -28,16 +28,16 @@ class SearchPlan final : public FanOut {
                                 std::string& out) const override;
 
  private:
-  std::vector<std::string> around_table_;  // a shard's request, cut where it names its table
+  std::vector<std::string> around_table_;  // a shard's request, split at the table's name
   std::size_t offset_ = 0;
-  std::size_t limit_ = 0;  // of the page, cut to max_matches
+  std::size_t limit_ = 0;  // of the page, at most max_matches
   std::vector<SortKey> keys_;
   SourcePlan source_;
   AggregationPlan aggregations_;
   Collation collation_ = Collation::libc_ci;
 };
 
-/// Appends the table names of a mirror as one JSON string: several are joined with commas.
+/// Appends a mirror's table names as one JSON string, separated by commas.
 void append_tables(std::string& out, std::span<const std::string> tables);
 
 }  // namespace karmad

@@ -15,9 +15,9 @@ namespace {
 
 using Keys = std::vector<SortKey>;
 
-/// Far more than a server sorts by; bounds the work per hit.
+/// More than any server sorts by; bounds the work per hit.
 constexpr std::size_t kMostKeys = 16;
-/// Each step passes over what is left of the value, so this bounds the work per hit too.
+/// Each step scans the rest of the value, so this also bounds the work per hit.
 constexpr std::size_t kMostSteps = 32;
 
 std::expected<bool, ClientError> is_descending(std::string_view attribute,
@@ -44,7 +44,7 @@ SortKey key_named(std::string_view attribute) {
   return key;
 }
 
-/// What no shard would sort by.
+/// Refuses what no shard can sort by.
 std::optional<ClientError> unknown_to_server(std::string_view attribute,
                                              const rapidjson::Value& how) {
   for (const auto* property : {"missing", "nested_path", "nested_filter"})

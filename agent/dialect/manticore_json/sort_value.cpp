@@ -48,8 +48,8 @@ std::strong_ordering compare_texts(std::string_view a, std::string_view b, Colla
   return plain ? compare_plain(a, b, fold) : compare_escaped(a, b, fold);
 }
 
-/// What is nothing but up to 19 digits, which cannot be too much; nothing for anything else. Most
-/// ids and scores are this, and a general conversion takes several times as long.
+/// The value of up to 19 digits, which always fit; nothing for other texts. Covers most ids and
+/// scores, several times faster than a general conversion.
 std::optional<std::uint64_t> few_digits(std::string_view text) {
   if (text.empty() || text.size() > 19) return std::nullopt;
   std::uint64_t value = 0;
@@ -162,7 +162,7 @@ std::uint64_t rank(const SortValue& value) {
                     : value.number.negative ? -magnitude
                                             : magnitude;
   constexpr auto sign = std::uint64_t{1} << 63;
-  const auto bits = std::bit_cast<std::uint64_t>(real + 0.0);  // there is only one zero
+  const auto bits = std::bit_cast<std::uint64_t>(real + 0.0);  // adding 0.0 turns -0 into 0
   return (bits & sign) != 0 ? ~bits : bits | sign;
 }
 

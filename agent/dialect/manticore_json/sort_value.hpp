@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// A number as it stood in JSON text: integers of 64 bits exactly, everything else as a double.
+/// A number read from JSON text: 64-bit integers exactly, all others as a double.
 struct JsonNumber {
   bool integer = true;
   bool negative = false;
@@ -17,40 +17,40 @@ struct JsonNumber {
   double real = 0;              ///< of anything else
 };
 
-/// Reads the text of a JSON number; what does not fit 64 bits, or has a point or exponent, is real.
+/// Reads a JSON number; one that does not fit 64 bits, or has a point or exponent, is real.
 JsonNumber json_number(std::string_view text);
 
-/// Exact also between an integer and a real.
+/// Exact, also between an integer and a real number.
 std::strong_ordering compare(const JsonNumber& a, const JsonNumber& b);
 
 long double as_real(const JsonNumber& number);
 
-/// What a hit or a bucket is ordered by. Missing values (null, arrays, objects) come before numbers
-/// and numbers before strings. The view is into the reply it was read from.
+/// The value by which a hit or bucket is ordered. Missing values (null, arrays, objects) come
+/// before numbers, numbers before strings. The view is into the reply.
 struct SortValue {
   enum class Kind : std::uint8_t { missing, number, text };
   Kind kind = Kind::missing;
   JsonNumber number;
-  std::string_view text;  ///< inside of the JSON string, escapes and all
+  std::string_view text;  ///< inside of the JSON string, still escaped
 };
 
 /// `value`: bytes of any JSON value. `true` and `false` count as 1 and 0.
 SortValue sort_value(std::string_view value);
 
-/// A place for the text of a number that stands in JSON in another way.
+/// Buffer for a number's sort text where it differs from its JSON text.
 using SortText = std::array<char, 32>;
 
-/// What stands inside a JSON attribute is ordered as text: integers as they stand (so 10 comes
-/// before 9), real numbers with six decimals, strings; anything else, and nothing, as an empty
-/// text. `room` may hold that text for as long as the value is used.
+/// The sort value of a value inside a JSON attribute, which the server orders as text: integers by
+/// their digits (10 before 9), real numbers with six decimals, strings; all others as an empty
+/// text. The result may refer to `room`, which must outlive it.
 SortValue json_sort_value(std::string_view value, SortText& room);
 
-/// A number that decides most comparisons at once: of two values with different ranks the one with
-/// the lower rank is the lower one, whatever the collation; equal ranks say nothing.
+/// A number for fast comparison: of two values with different ranks the one with the lower rank is
+/// lower, in every collation; equal ranks decide nothing.
 std::uint64_t rank(const SortValue& value);
 
-/// Compares as the search server does: libc_ci folds ASCII letters, the others compare bytes.
-/// Escapes are resolved on the way; nothing is copied.
+/// Compares as the search server does: libc_ci ignores the case of ASCII letters, the others
+/// compare bytes. Resolves escapes without a copy.
 std::strong_ordering compare(const SortValue& a, const SortValue& b, Collation collation);
 
 }  // namespace karmad

@@ -11,7 +11,7 @@ namespace {
 
 using Patterns = std::vector<std::string>;
 
-/// What a client selects: nothing in `includes` means everything.
+/// The selection of a client; empty `includes` selects everything.
 struct Selection {
   bool none = false;
   Patterns includes;
@@ -83,7 +83,8 @@ void add_selection(JsonLine out, const Selection& selection) {
   out.add('}');
 }
 
-/// Lifts the exclusions that hit `attribute`; the splice applies them instead.
+/// Removes the exclusions that match `attribute` from the shards' request; append_hit() applies
+/// them.
 bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns& hidden) {
   const auto lifted = std::ranges::stable_partition(
       selection.excludes, [&](const auto& pattern) { return !source_matches(pattern, attribute); });
@@ -98,7 +99,7 @@ bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns&
 bool source_matches(std::string_view pattern, std::string_view member) {
   std::size_t p = 0;
   std::size_t m = 0;
-  auto star = pattern.npos;  // where to come back to when what follows a `*` does not fit
+  auto star = pattern.npos;  // where to continue if the text after a `*` does not match
   std::size_t star_member = 0;
   while (m < member.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -11,11 +11,11 @@
 
 namespace karmad {
 
-/// What the shards must return of a document so that hits can be ordered, and what of it the client
-/// did not ask for.
+/// The fields of a document that shards must return for ordering hits, and which of these the
+/// client did not request.
 struct SourcePlan {
-  std::optional<std::string> rewritten;  ///< value of `_source` for the shards, when it must change
-  std::vector<std::string> hidden;       ///< patterns (`*`, `?`) of the members to take out again
+  std::optional<std::string> rewritten;  ///< value of `_source` for the shards; empty: unchanged
+  std::vector<std::string> hidden;       ///< patterns (`*`, `?`) of the members to remove again
 
   bool hides(std::string_view member) const;
 };
@@ -24,7 +24,7 @@ struct SourcePlan {
 std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
                                                    const std::vector<SortKey>& keys);
 
-/// `*` is any run of characters, `?` any one; letters compare without case.
+/// `*` matches any characters, `?` any one; letters match without case.
 bool source_matches(std::string_view pattern, std::string_view member);
 
 }  // namespace karmad

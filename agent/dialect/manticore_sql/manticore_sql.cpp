@@ -14,13 +14,13 @@ namespace karmad {
 
 namespace {
 
-/// The statement with the mirror's names for the table.
+/// The statement with the mirror's names of the table.
 std::string renamed(std::string_view statement, const Parsed& parsed,
                     std::span<const std::string> tables) {
   std::string out(statement.substr(0, parsed.table_begin));
   for (std::size_t i = 0; i < tables.size(); ++i) {
     if (i != 0) out += ',';
-    // A name that needs backquotes has them here too.
+    // Names that need backquotes get them.
     const bool plain =
         tables[i].find_first_not_of(
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
@@ -41,7 +41,7 @@ bool is_filled(std::string_view value) {
   return is_string(value) && value.size() > 2;
 }
 
-/// What the members of an answer, or of a result set, say beside rows.
+/// Reads the error and warning of an answer or a result set.
 void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
   visit_members(json, [&](std::string_view key, std::string_view value) {
     if (key == "error" && error.empty()) error = reason_in(value);
@@ -89,7 +89,7 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   const auto place = place_of_statement(request);
   const bool in_url = place && (place->in == In::url || place->in == In::url_query);
 
-  std::string statement;  // as it stands in the request, renamed and encoded again
+  std::string statement;  // in the encoding of its place in the request
   if (place && tables.size() == 1 && tables.front() == parsed.table) {
     statement = place->encoded;
   } else if (place && place->in == In::body) {
@@ -115,7 +115,7 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
 
 Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
-    return {Outcome::answered, {}};  // the table /cli draws
+    return {Outcome::answered, {}};  // the table drawn by /cli
   auto judged = judge_reply(reply);
   if (judged.outcome != Outcome::answered) return judged;
   std::string_view error;
@@ -127,7 +127,7 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
     while (sets.next()) {
       const auto* const before = json.at;
       read_members(json, error, warning);
-      if (json.at == before) break;  // no object: nothing more to be learnt
+      if (json.at == before) break;  // not an object: no more members to read
     }
   } else {
     read_members(json, error, warning);

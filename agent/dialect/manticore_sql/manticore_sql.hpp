@@ -4,13 +4,13 @@
 
 namespace karmad {
 
-/// The search server's SQL over HTTP: SELECT on /sql, /cli and /cli_json, passed to a table with
-/// one shard. Other statements are not for agents (`is_select` tells).
+/// The search server's SQL over HTTP: SELECT on /sql, /cli and /cli_json, sent to a table of one
+/// shard. Other statements are not sent to agents (`is_select`).
 class ManticoreSql final : public Dialect {
  public:
   explicit ManticoreSql(DialectSettings settings) : settings_(settings) {}
 
-  /// A SELECT is a search; other statements are not for agents.
+  /// A SELECT is a search; other statements are not sent to agents.
   TicketClass ticket_class(const ClientRequest& request) const override;
   std::expected<std::string, ClientError> statement(const ClientRequest& request) const override;
   /// `table_begin`, `table_end` count in the decoded statement (`statement_of`), not in the body.
@@ -19,7 +19,7 @@ class ManticoreSql final : public Dialect {
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
                                                               std::size_t shards) const override;
-  /// The statement with the table renamed goes where the client's stood: body, form or URL.
+  /// Puts the statement with the table renamed in the client's place: body, form or URL.
   AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;

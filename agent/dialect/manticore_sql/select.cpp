@@ -14,7 +14,7 @@ namespace {
 
 using Kind = SqlToken::Kind;
 
-// As in the JSON dialect: the server's bound, and a day.
+// As in the JSON dialect: the server's limit, and a day.
 constexpr unsigned kMaxRetryCount = 8;
 constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
 
@@ -44,7 +44,7 @@ class Reader {
 
   void step() { token_ = tokens_.next(); }
 
-  /// What no part of a statement to one table may hold.
+  /// Refuses tokens that no statement to one table may contain.
   Refusal trouble_at_token() const {
     if (token_.kind == Kind::unfinished)
       return refuse(fmt::format("a quote or comment opened at offset {} does not end", token_.at));
@@ -103,7 +103,7 @@ class Reader {
     return std::nullopt;
   }
 
-  /// `name = number`; anything else is left to the agent.
+  /// Reads `name = number`; other forms are left to the agent.
   Refusal read_option() {
     const auto option = token_;
     step();

@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// What a SELECT says about where it goes.
+/// The table and options of a SELECT.
 struct Select {
   std::string table;
   std::size_t table_begin = 0;  ///< in the statement, backquotes included
@@ -17,9 +17,9 @@ struct Select {
   QueryOptions options;
 };
 
-/// Finds the one table of one SELECT, and the plain options of its OPTION clause. Refuses what
-/// would read more than one table (400: several, joins, sub-selects; or several statements), and
-/// what engines cut into tokens differently (SqlTokens).
+/// Finds the table of a SELECT and the plain options of its OPTION clause. Refuses (400) statements
+/// with more than one table (lists, joins, sub-selects), several statements, and tokens that
+/// engines read differently (SqlTokens).
 std::expected<Select, ClientError> read_select(std::string_view statement);
 
 }  // namespace karmad

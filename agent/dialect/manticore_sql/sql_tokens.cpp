@@ -14,15 +14,15 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
 }
 
-/// Whether a text holds what would end it, or begin something else, for an engine that does not
-/// take its quotes for quotes.
+/// Whether a quoted text contains marks that would end it, or start something else, in an engine
+/// that does not treat its quotes as quotes.
 bool has_marks(std::string_view text) {
   constexpr std::string_view marks("'\"`;\\#\r\n\0", 9);
   return text.find_first_of(marks) != text.npos || text.find("--") != text.npos ||
          text.find("/*") != text.npos;
 }
 
-/// Bytes beyond ASCII count as letters, a dot belongs to numbers and JSON paths, `@` to variables.
+/// Bytes beyond ASCII count as letters; a dot is part of numbers and JSON paths, `@` of variables.
 bool is_word_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '@' || c == '$' || static_cast<unsigned char>(c) >= 0x80;

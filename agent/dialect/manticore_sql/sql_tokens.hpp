@@ -15,23 +15,23 @@ struct SqlToken {
     quoted,      ///< 'text' or "text"
     name,        ///< `name` in backquotes
     sign,        ///< any other single character
-    unfinished,  ///< a string, name or comment that does not end
-    ambiguous    ///< something that engines cut into tokens differently; `why` says what
+    unfinished,  ///< a string, name or comment without its end
+    ambiguous    ///< engines read it differently; `why` explains
   };
   Kind kind = Kind::end;
   std::string_view text;  ///< quotes included
   std::size_t at = 0;     ///< offset in the statement
-  std::string_view why;   ///< ambiguous: what it is and what to write instead
+  std::string_view why;   ///< ambiguous: the reason, and what to write instead
 
   bool is_word(std::string_view lower_case) const;
   bool is_sign(char c) const { return kind == Kind::sign && text.front() == c; }
   bool names_table() const { return kind == Kind::word || kind == Kind::name; }
 };
 
-/// Cuts a statement into tokens, one at a time. Knows quotes, backquotes and `/* */`, but no
-/// grammar. What engines read differently is a token of its own kind, which is never passed on:
-/// the comments `--`, `#` and `/*!`, a `*` in a comment, marks of SQL in double quotes and
-/// backquotes, control characters. The engine would find statements there that are none here.
+/// Splits a statement into tokens, one at a time. Knows quotes, backquotes and `/* */`, but no
+/// grammar. Text that engines read differently becomes an ambiguous token and is never sent on: the
+/// comments `--`, `#` and `/*!`, a `*` in a comment, SQL marks in double quotes and backquotes,
+/// control characters. An engine could find another statement in it than karmad does.
 class SqlTokens {
  public:
   explicit SqlTokens(std::string_view statement) : statement_(statement) {}
@@ -39,7 +39,7 @@ class SqlTokens {
   SqlToken next();
 
  private:
-  /// What stands in the way of the next token; nothing when all was skipped.
+  /// An ambiguous or unfinished token found before the next token; nothing if all was skipped.
   std::optional<SqlToken> skip_space_and_comments();
   SqlToken token(SqlToken::Kind kind, std::size_t end);
   SqlToken ambiguous(std::string_view why);

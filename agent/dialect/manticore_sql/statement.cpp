@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kQuery = "query";
 
-/// The values of a form's field `query`, whose name may be encoded and in any case.
+/// The values of form fields named `query`, in any case and encoding.
 struct QueryFields {
   std::optional<std::string_view> first;  ///< still encoded
   bool several = false;
@@ -62,7 +62,7 @@ std::expected<StatementPlace, ClientError> place_of_statement(const ClientReques
   } else if (request.path.starts_with("/cli")) {
     place = {In::url, request.query};
   }
-  // Which of them an engine takes is its own affair.
+  // Engines differ in which one they use.
   if (in_url.several || in_body.several)
     return std::unexpected(ClientError{400, "several fields query; send one statement"});
   if (in_url.first && !is_blank(request.body))

@@ -8,7 +8,7 @@
 
 namespace karmad {
 
-/// Where in a request the statement stands.
+/// The place of the statement in a request.
 struct StatementPlace {
   enum class In : unsigned char {
     body,        ///< the body is the statement
@@ -17,19 +17,19 @@ struct StatementPlace {
     url,         ///< the whole query string (`GET /cli_json?statement`)
   };
   In in = In::body;
-  std::string_view encoded;  ///< the statement's bytes as they stand there
+  std::string_view encoded;  ///< the bytes of the statement at that place
 };
 
-/// Finds the statement of a request to /sql, /cli or /cli_json; 400 when there is none, or more
-/// than one.
+/// Finds the statement of a request to /sql, /cli or /cli_json; 400 if there is none, or more than
+/// one.
 std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request);
 
-/// The statement of a request to /sql, /cli or /cli_json, decoded; 400 when there is none.
+/// The decoded statement of a request to /sql, /cli or /cli_json; 400 if there is none.
 std::expected<std::string, ClientError> statement_of(const ClientRequest& request);
 
 /// Whether the statement is a SELECT (after white space and comments).
 bool is_select(std::string_view statement);
-/// Whether that of a request is one; however long it is, it is not copied where it stands as it is.
+/// The same for a request's statement, which is copied only if it has to be decoded.
 bool is_select(const ClientRequest& request);
 
 }  // namespace karmad

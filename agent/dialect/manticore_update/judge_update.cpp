@@ -13,16 +13,15 @@ namespace karmad {
 
 namespace {
 
-/// What an answer says of the whole of it. The views are into it.
+/// The top-level members of an answer. The views are into it.
 struct Said {
-  bool errors = false;  ///< a bulk, and not all of it was done
+  bool errors = false;  ///< a bulk in which some actions failed
   bool warning = false;
   int status = 0;
   std::string_view error;  ///< inside of the JSON string
 };
 
-/// The text of an error: its `reason`, or where only `type` is given, as for a bulk's actions and
-/// by older releases, that.
+/// The text of an error: its `reason`, or, for a bulk's actions and older releases, its `type`.
 std::string_view text_of_error(std::string_view error) {
   const auto reason = reason_in(error);
   if (!reason.empty() || !is_object(error)) return reason;
@@ -35,7 +34,7 @@ std::string_view text_of_error(std::string_view error) {
   return type;
 }
 
-/// What cannot be read is not held against the answer: its text counts for nothing.
+/// Reads these members; parts that cannot be read are ignored.
 Said said_in(std::string_view body) {
   Said said;
   visit_members(body, [&](std::string_view key, std::string_view value) {
@@ -48,7 +47,7 @@ Said said_in(std::string_view body) {
   return said;
 }
 
-/// Texts about updates that blame the client.
+/// Whether the text of an update's error blames the client.
 bool is_conflict(std::string_view error) {
   constexpr std::string_view phrases[] = {
       "duplicate id",
@@ -61,12 +60,12 @@ bool is_conflict(std::string_view error) {
 }
 
 Judgement judge_failure(const AgentReply& reply, const Said& said, Judgement judged) {
-  // 408, 429 and what gateways say are about the agent's state, whatever the body.
+  // 408, 429 and statuses of gateways are about the agent's state, for any body.
   if (reply.status != 200 && reply.status != 500) return judged;
   const auto text = json_unescaped(said.error);
   if (said.errors)
     return judgement(Outcome::client_mistake, text.empty() ? "actions of the bulk failed" : text);
-  // Older releases send a conflict as 500 and its status within.
+  // Older releases send a conflict as 500 with its own status in the body.
   if (said.status >= 400 && said.status < 500)
     return judge_reply({said.status, reply.content_type, reply.body, reply.whole, reply.request});
   if (is_conflict(text)) return judgement(Outcome::client_mistake, text);

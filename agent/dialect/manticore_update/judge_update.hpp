@@ -4,8 +4,8 @@
 
 namespace karmad {
 
-/// What the answer to an update means: as for a search, and a bulk whose actions failed (`errors`)
-/// was understood and is the client's business; so is a conflict in whatever status it comes.
+/// The meaning of an answer to an update: as for a search, except that two errors are the client's:
+/// a bulk with failed actions (`errors`), and a conflict in any status.
 Judgement judge_update(const AgentReply& reply);
 
 }  // namespace karmad

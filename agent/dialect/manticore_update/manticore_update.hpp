@@ -5,7 +5,7 @@
 namespace karmad {
 
 /// The search server's JSON updates over HTTP: POST /insert, /replace, /update, /delete and /bulk,
-/// each also below /json. They go to one mirror of a table with one shard and run once.
+/// each also below /json. An update is sent once, to one mirror of a table with one shard.
 class ManticoreUpdate final : public Dialect {
  public:
   explicit ManticoreUpdate(DialectSettings settings) : settings_(settings) {}
@@ -14,11 +14,11 @@ class ManticoreUpdate final : public Dialect {
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
                                                               std::size_t shards) const override;
-  /// An update changes one table: of several the mirror's first is taken.
+  /// An update changes one table: if the mirror names several, the first is used.
   AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
-  /// Names the table as the client did.
+  /// Restores the client's name of the table.
   std::optional<std::string> body_for_client(const Parsed& parsed,
                                              std::string_view body) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;

@@ -11,7 +11,7 @@ namespace {
 
 using Places = std::vector<std::string_view>;
 
-/// Older releases name it otherwise.
+/// Older releases use other names.
 bool names_table(std::string_view key) {
   return key == "table" || key == "index" || key == "_index";
 }
@@ -26,14 +26,14 @@ bool add_member(std::string_view key, std::string_view value, Places& places) {
   });
 }
 
-/// Adds where the result of one update names its table.
+/// Adds the table names in the result of one update.
 bool add_places(std::string_view result, Places& places) {
   return visit_members(result, [&](std::string_view key, std::string_view value) {
     return add_member(key, value, places);
   });
 }
 
-/// The same of `{"insert":{…}}` and its like.
+/// The same for `{"insert":{…}}` and similar items.
 bool add_places_of_item(std::string_view item, Places& places) {
   if (!is_object(item)) return true;
   return visit_members(item, [&](std::string_view, std::string_view result) {
@@ -51,7 +51,7 @@ bool add_places_of_items(std::string_view items, Places& places) {
   return elements.complete();
 }
 
-/// In the order of the text; nothing when it is malformed.
+/// All places, in order; nothing if the answer is malformed.
 std::optional<Places> places_in(std::string_view answer) {
   Places places;
   const bool whole = visit_members(answer, [&](std::string_view key, std::string_view value) {

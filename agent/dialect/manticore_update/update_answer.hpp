@@ -7,13 +7,12 @@
 
 namespace karmad {
 
-/// Longer answers keep the mirror's name of the table: naming it takes some passes over the text.
+/// Longer answers keep the mirror's name of the table: replacing it takes several passes.
 inline constexpr std::size_t kLongestNamedAnswer = 1 << 20;
 
-/// The answer to an update with `table` in each place where it names the table that was changed:
-/// at the top, in its `error`, and the same in each of a bulk's `items`. Everything else, also the
-/// texts of errors, stays as the mirror wrote it. Nothing: the answer names no other table, is
-/// malformed or too long.
+/// The answer to an update with `table` in each place that names the changed table: at the top, in
+/// its `error`, and in each of a bulk's `items`. The rest is unchanged, error texts included.
+/// Nothing: the answer names no other table, is malformed or too long.
 std::optional<std::string> with_table(std::string_view answer, std::string_view table);
 
 }  // namespace karmad

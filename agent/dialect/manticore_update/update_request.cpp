@@ -27,13 +27,13 @@ constexpr const char* kElasticForm =
 
 enum class Form : bool { single, bulk };
 
-/// A name as it may stand in a message; a client may send megabytes of it.
+/// A name for a message, shortened: a client may send megabytes of it.
 std::string_view shown(std::string_view name) {
   return name.substr(0, 64);
 }
 
-/// Hears every token of one object and finds the table it names: at the top, or in a bulk within
-/// the one member. What it says when something is wrong continues "the request" or "line 3".
+/// Handles every token of one object and finds the table's name: at the top, or in a bulk inside
+/// the only member. Its messages continue "the request" or "line 3".
 class Listener {
  public:
   Listener(Form form, unsigned max_depth, std::string_view text,
@@ -78,7 +78,7 @@ class Listener {
  private:
   enum class At : std::uint8_t { other, table, index };
 
-  /// How deep the members of an update stand.
+  /// Depth of the members of an update.
   unsigned level() const { return form_ == Form::bulk ? 2 : 1; }
   bool names_table() const { return depth_ == level() && at_ != At::other; }
 
@@ -87,7 +87,8 @@ class Listener {
     return false;
   }
 
-  /// Anything that is neither an object nor the table's name, or stands where only that may stand.
+  /// A value that is neither an object nor the table's name, or is in a place where only these may
+  /// be.
   bool other() {
     if (depth_ == 0) return fail("must be a JSON object");
     if (names_table()) return fail("must name its table with a string");
@@ -126,14 +127,14 @@ class Listener {
     return true;
   }
 
-  /// Of both names that of `table` counts.
+  /// If both names are present, `table` counts.
   bool take_table(std::string_view table) {
     if (at_ == At::table || !named_.found()) table_ = table;
     (at_ == At::table ? named_ : index_) = {begin_, stream_.Tell()};
     return true;
   }
 
-  /// The value of a key begins here: after the colon, which the parser will insist on.
+  /// Start of the value of a key, after the colon, which the parser will check.
   std::size_t after_colon() const {
     return std::min(text_.find_first_not_of(" \t\r\n:", stream_.Tell()), text_.size());
   }
@@ -152,16 +153,16 @@ class Listener {
   std::string reason_;
 };
 
-/// Reads one update after the other; they share the parser's memory and must share their table.
+/// Reads updates one after the other; they share the parser's memory and must name the same table.
 class UpdateReader {
  public:
   UpdateReader(Form form, unsigned max_depth)
       : form_(form), max_depth_(std::min(max_depth, kDeepestRequest)) {}
 
-  /// Where `text` names its table, or what it does wrong.
+  /// The places where `text` names its table, or the mistake in it.
   std::expected<TablePlaces, std::string> read(std::string_view text) {
-    // Documents are passed on as they are: their strings are not checked for UTF-8, their numbers
-    // need no exact value.
+    // Documents are passed on unchanged: their strings are not checked for UTF-8, and their numbers
+    // not converted exactly.
     rapidjson::MemoryStream stream(text.data(), text.size());
     Listener listener(form_, max_depth_, text, stream, heard_);
     const auto parsed = reader_.Parse<rapidjson::kParseIterativeFlag>(stream, listener);
@@ -170,7 +171,7 @@ class UpdateReader {
       return std::unexpected(fmt::format("is not JSON: {} At offset {}.",
                                          rapidjson::GetParseError_En(parsed.Code()),
                                          parsed.Offset()));
-    if (stream.Tell() != text.size())  // the parser takes a zero byte for the end
+    if (stream.Tell() != text.size())  // the parser takes a zero byte as the end
       return std::unexpected(fmt::format("is not JSON: a zero byte at offset {}", stream.Tell()));
     if (form_ == Form::bulk && !listener.has_action())
       return std::unexpected(
@@ -184,7 +185,7 @@ class UpdateReader {
   std::string& table() { return table_; }
 
  private:
-  /// What is wrong with the name that was heard, or with this one beside those before.
+  /// Why the name is invalid, or differs from the former ones.
   std::optional<std::string> take_heard() {
     if (heard_.empty()) return "names a table without a name";
     if (heard_.find(',') != std::string::npos)
@@ -200,7 +201,7 @@ class UpdateReader {
   unsigned max_depth_;
   std::string table_;  ///< empty until the first name was heard
   std::string heard_;
-  // Strings and nesting of an ordinary document fit here, so that a pass allocates nothing.
+  // Large enough for strings and nesting of ordinary documents, so that reading allocates nothing.
   alignas(16) char workspace_[8192];
   rapidjson::MemoryPoolAllocator<> pool_{workspace_, sizeof workspace_};
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>>
@@ -213,8 +214,8 @@ struct Line {
   std::size_t number = 0;
 };
 
-/// The lines of a body that are not blank, cut as the search server cuts them: at each line feed
-/// and each carriage return. A pair of them counts as one for the number.
+/// The non-blank lines of a body, split like the search server does: at each line feed and carriage
+/// return. A pair of them counts as one line end.
 class Lines {
  public:
   explicit Lines(std::string_view body) : body_(body) {}
@@ -237,8 +238,7 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-/// Visits the places of a bulk body that name its table, in order; what is wrong with a line ends
-/// the visit.
+/// Visits the places of a bulk body that name its table, in order; stops at the first invalid line.
 template <class Visit>
 std::expected<std::string, std::string> visit_places(std::string_view body, unsigned max_depth,
                                                      Visit visit) {

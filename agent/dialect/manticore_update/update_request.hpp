@@ -9,33 +9,33 @@
 
 namespace karmad {
 
-/// Where an update names its table, quotes included, in the order of the text.
+/// The places that name the table of an update, quotes included, in order.
 struct TablePlaces {
   ByteRange first;
-  ByteRange second;  ///< with both `table` and `index`
+  ByteRange second;  ///< if both `table` and `index` are present
 
   bool found() const { return first.found(); }
 };
 
-/// Which table a request changes, and where its body says so first; of a bulk, `second` is that of
-/// the first line with two such places.
+/// The table that a request changes, and the first place that names it; `second` of a bulk is that
+/// of the first line with two such places.
 struct NamedTable {
   std::string table;
   TablePlaces places;
 };
 
-/// Reads one update, an object with the member `table` or, as older clients write, `index`. Of both
-/// `table` counts, as for the search server. The whole body is checked (RFC 8259, nesting up to
-/// `max_depth`) in one iterative pass without a tree, but for the encoding of strings, which is the
-/// mirror's business. Errors are the client's (400).
+/// Reads one update: an object with the member `table` or, in the older form, `index`; if both are
+/// present, `table` counts, as in the search server. Checks the whole body (RFC 8259, nesting up to
+/// `max_depth`) in one iterative pass without a tree, except the encoding of strings, which the
+/// mirror checks. Errors are the client's (400).
 std::expected<NamedTable, ClientError> read_update(std::string_view body, unsigned max_depth);
 
-/// Reads a bulk: on each line an object with one member, `insert`, `create`, `replace`, `update` or
-/// `delete`, whose value is an update. All lines name one table, whatever the case of its letters.
-/// Errors tell the line, from 1. Memory does not grow with the number of lines.
+/// Reads a bulk: each line is an object with one member, `insert`, `create`, `replace`, `update` or
+/// `delete`, whose value is an update. All lines must name one table, compared without case. Errors
+/// name the line, from 1. Memory does not grow with the number of lines.
 std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned max_depth);
 
-/// Appends a bulk that `read_bulk` took, with `table` in every place that names one.
+/// Appends a bulk that `read_bulk` accepted, with `table` in each place that names one.
 void append_renamed_bulk(std::string& out, std::string_view body, unsigned max_depth,
                          std::string_view table);
 

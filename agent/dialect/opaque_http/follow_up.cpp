@@ -6,7 +6,7 @@
 namespace karmad {
 namespace {
 
-/// `*` is any one segment that does not begin with an underscore.
+/// `*` matches one segment that does not start with an underscore.
 struct Pattern {
   std::string_view methods;
   std::string_view tail;  ///< the last segments of the path
@@ -36,7 +36,7 @@ constexpr std::array kPatterns{
     Pattern{"GET", "request_cancel"},
 };
 
-/// Takes the last segment off; empty when there is none.
+/// Removes the last segment and returns it; empty if there is none.
 std::string_view take_last(std::string_view& path) {
   const auto slash = path.rfind('/');
   const auto segment = slash == path.npos ? path : path.substr(slash + 1);

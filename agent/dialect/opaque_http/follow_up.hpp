@@ -4,10 +4,10 @@
 
 namespace karmad {
 
-/// Whether a request continues, asks after, or ends what an earlier request left open on the mirror
-/// that got it: the pages, the end or the cancelling of a scroll, a point in time, an asynchronous
-/// search, a task or a cursor of SQL. By the method and the last segments of the path, as
-/// Elasticsearch, OpenSearch and Groonga name them. What only the body tells is not recognized.
+/// Whether a request continues, queries or ends something that an earlier request opened on one
+/// mirror: a scroll, a point in time, an asynchronous search, a task, a SQL cursor. Decided by the
+/// method and the last path segments, with the names of Elasticsearch, OpenSearch and Groonga. The
+/// body is not looked at.
 bool is_follow_up(std::string_view method, std::string_view path);
 
 }  // namespace karmad

@@ -19,8 +19,8 @@ bool covered(const std::vector<std::string>& patterns, std::string_view path) {
   });
 }
 
-/// The whole body of a 500 or 501 that may be about the request: JSON of some length. What else
-/// stands there, as a page of the web server in front, is the same for every request.
+/// The whole body of a 500 or 501 that may concern the request: JSON up to some length. Other
+/// bodies, such as a proxy's error page, are the same for every request.
 std::string complaint_in(const AgentReply& reply) {
   constexpr std::size_t kLongest = 16 << 10;
   if (reply.status != 500 && reply.status != 501) return {};
@@ -36,7 +36,7 @@ class OpaqueHttp final : public Dialect {
   explicit OpaqueHttp(TableRoute route) : route_(std::move(route)) {}
 
   TicketClass ticket_class(const ClientRequest& request) const override {
-    // It frees what its mirror holds (AC-005).
+    // A follow-up frees resources of its mirror, so it needs no ticket (AC-005).
     if (is_follow_up(request.method, request.path)) return TicketClass::exempt;
     return reads(request) ? TicketClass::search : TicketClass::update;
   }
@@ -44,7 +44,7 @@ class OpaqueHttp final : public Dialect {
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override {
     Parsed parsed;
     parsed.table = route_.table;
-    // It goes where the search that it belongs to was allowed to go.
+    // A follow-up may go wherever its search could go.
     parsed.follow_up = is_follow_up(request.method, request.path);
     parsed.read = parsed.follow_up || reads(request);
     parsed.unclassified = !parsed.read && request.method == "POST";
@@ -55,7 +55,7 @@ class OpaqueHttp final : public Dialect {
                      std::span<const std::string>, std::string& buffer) const override {
     buffer.clear();
     if (route_.path) {
-      // Exactly one slash where the replaced prefix and the rest meet.
+      // Exactly one slash between the new prefix and the rest.
       const auto cut = std::min(route_.route.size(), request.path.size());
       const auto rest = request.path.substr(cut);
       buffer.append(*route_.path);

@@ -4,12 +4,12 @@
 
 namespace karmad {
 
-/// Any HTTP server: requests below a prefix go to one mirror as they are, answers come back as they
-/// are.
+/// Any HTTP server: a request below a prefix goes to one mirror unchanged, and its answer comes
+/// back unchanged.
 extern const DialectKind kHttp;
 
-/// GET and HEAD may run twice, and so may a POST to what the `reads` paths name (a `*` at the end
-/// stands for anything). A follow-up (follow_up.hpp) is neither repeated nor spread.
+/// GET and HEAD may be retried; so may a POST to one of the `reads` paths (a final `*` matches
+/// anything). A follow-up (follow_up.hpp) is neither retried nor sent to another mirror.
 std::unique_ptr<Dialect> make_opaque_http(TableRoute route);
 
 }  // namespace karmad

@@ -11,7 +11,7 @@ using namespace wire;
 
 namespace {
 
-constexpr unsigned kMaxDigits = 16;  // so that 64 bits never overflow
+constexpr unsigned kMaxDigits = 16;  // so that 64 bits cannot overflow
 constexpr std::size_t kMaxExtension = 256;
 constexpr std::size_t kMaxExtensions = 16 << 10;
 constexpr std::size_t kMaxTrailer = 8 << 10;
@@ -36,7 +36,7 @@ std::optional<HeadError> ChunkedBody::size_complete() {
   return {};
 }
 
-/// A byte of a line `size [; extensions] CRLF`.
+/// Handles a byte of a line `size [; extensions] CRLF`.
 std::optional<HeadError> ChunkedBody::step_size(char c) {
   if (at_ == At::size_lf)
     return c == '\n' ? size_complete() : unexpected_byte(c, "after the CR of a chunk's size");
@@ -99,7 +99,7 @@ std::optional<ChunkedBody::At> ChunkedBody::after_extension_byte(At at, char c) 
   }
 }
 
-/// A byte of the trailer, whose fields are checked and dropped.
+/// Handles a byte of the trailer; its fields are checked and dropped.
 std::optional<HeadError> ChunkedBody::step_trailer(char c) {
   if (at_ == At::last_lf || at_ == At::trailer_lf) {
     if (c != '\n') return unexpected_byte(c, "after a CR in the trailer");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kMaxConnectionOptions = 32;
 
-/// Why the byte after a field's name is no colon.
+/// The error for a field name that is not followed by a colon.
 Scan bad_name(Cursor& cursor, std::string_view name) {
   const auto byte = static_cast<unsigned char>(*cursor.at);
   if (name.empty() && is_blank(*cursor.at))
@@ -27,7 +27,7 @@ Scan bad_name(Cursor& cursor, std::string_view name) {
                     fmt::format("byte 0x{:02x} in a header name, after {}", byte, quoted(name)));
 }
 
-/// Skips the bytes a field's name may have.
+/// Skips bytes that are allowed in a field's name.
 const char* skip_name(const char* at, const char* end) {
 #if defined(__SSE2__)
   at = skip_blocks(at, end, [](__m128i block) {  // nearly all are letters and `-`
@@ -41,7 +41,7 @@ const char* skip_name(const char* at, const char* end) {
   return skip(at, end, kTokenByte);
 }
 
-/// One line; the cursor is moved once, at its end.
+/// Parses one line; moves the cursor once, at the end.
 Scan field_line(Cursor& cursor, Field& field) {
   const char* const end = cursor.end;
   const char* const begin = cursor.at;
@@ -78,7 +78,7 @@ void note(const Field& field, Noted& noted, Head& head) {
     value = field.value;
     ++count;
   };
-  switch (field.name.size()) {  // spelled as they mostly are
+  switch (field.name.size()) {  // the usual spellings
     case 4:
       return remember("Host", noted.host, noted.hosts);
     case 6:
@@ -199,7 +199,7 @@ Scan judge_common(Cursor& cursor, const Noted& noted, Head& head) {
   head.framing = Framing::none;
   head.content_length = 0;
   head.keep_alive = !noted.close && (head.minor_version == 1 || noted.keep_alive);
-  if (noted.options > kMaxConnectionOptions)  // each may be looked up for each header
+  if (noted.options > kMaxConnectionOptions)  // each one is compared with each field
     return cursor.bad(431,
                       fmt::format("more than {} options in Connection", kMaxConnectionOptions));
   if (noted.encodings > 0) {

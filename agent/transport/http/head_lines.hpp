@@ -12,12 +12,12 @@
 
 namespace karmad::wire {
 
-// What requests and responses share in their heads; only their two parsers include this.
+// Parsing steps shared by request and response heads; only these two parsers include this.
 
-/// How a step ended; after `more` the bytes were too few, after `bad` the cursor knows the reason.
+/// Result of a step. `more`: the bytes are incomplete; `bad`: the cursor has the reason.
 enum class Scan : std::uint8_t { done, more, bad };
 
-/// A place in the bytes; it only moves to the right.
+/// A position in the bytes; it only moves forward.
 struct Cursor {
   const char* at;
   const char* end;
@@ -30,7 +30,7 @@ struct Cursor {
   }
 };
 
-/// What the fields that govern framing and connection said, before it is judged.
+/// Values of the fields for framing and connection, before they are checked.
 struct Noted {
   std::string_view host, length, encoding, expect;
   unsigned hosts = 0, lengths = 0, encodings = 0, expects = 0, options = 0;
@@ -43,7 +43,7 @@ inline std::string_view view(const char* begin, const char* end) {
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// A sender's text as it may stand in a message: short and printable.
+/// Text of the peer for use in a message: shortened and printable.
 std::string quoted(std::string_view text);
 
 inline const char* skip(const char* at, const char* end, ByteSet set) {
@@ -51,29 +51,29 @@ inline const char* skip(const char* at, const char* end, ByteSet set) {
   return at;
 }
 
-/// Skips the bytes a field's value may have.
+/// Skips bytes that are allowed in a field's value.
 const char* skip_value(const char* at, const char* end);
 
-/// line_end() where there is no CRLF.
+/// The slow path of line_end(): there is no CRLF.
 Scan no_line_end(Cursor& cursor);
 
-/// Passes a CRLF; the cursor is at the byte that ended the text before it.
+/// Skips a CRLF; the cursor is at the byte that ended the text before it.
 inline Scan line_end(Cursor& cursor) {
   if (cursor.left() < 2 || cursor.at[0] != '\r' || cursor.at[1] != '\n') return no_line_end(cursor);
   cursor.at += 2;
   return Scan::done;
 }
 
-/// Passes `HTTP/1.0` or `HTTP/1.1`; anything else is 400, another version 505.
+/// Skips `HTTP/1.0` or `HTTP/1.1`; another version is 505, anything else 400.
 Scan version(Cursor& cursor, unsigned& minor);
 
-/// Passes the field lines and the empty line after them.
+/// Skips the field lines and the empty line after them.
 Scan fields(Cursor& cursor, std::size_t limit, Head& head, Noted& noted);
 
-/// Framing and persistence as the fields alone say it; Framing::none when they say nothing.
+/// Framing and persistence by the fields alone; Framing::none if they do not say.
 Scan judge_common(Cursor& cursor, const Noted& noted, Head& head);
 
-/// Runs `parse` over as much of `bytes` as a head may have.
+/// Runs `parse` on at most the first `limit` bytes.
 template <class Parse>
 std::expected<HeadState, HeadError> within(std::string_view bytes, std::size_t limit, Head& head,
                                            Parse parse) {

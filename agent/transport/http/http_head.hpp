@@ -19,12 +19,12 @@ struct Field {
 
 inline constexpr std::size_t kMaxFields = 128;
 
-/// A set of field names in which a name that is missing is mostly told at once.
+/// A set of field names that quickly detects most missing names.
 class NameSet {
  public:
   void clear() { bits_ = 0; }
   void insert(std::string_view name) { bits_ |= bit(name); }
-  /// False: surely not.
+  /// False: certainly not in the set.
   bool may_have(std::string_view name) const { return (bits_ & bit(name)) != 0; }
 
  private:
@@ -35,7 +35,7 @@ class NameSet {
   std::uint64_t bits_ = 0;
 };
 
-/// What a message's framing says about its body.
+/// How the end of a message's body is determined.
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
 /// What both kinds of head say, but for the fields themselves.
@@ -43,9 +43,9 @@ struct HeadFacts {
   unsigned minor_version = 1;  ///< HTTP/1.0 or HTTP/1.1
   std::size_t field_count = 0;
   NameSet names;         ///< of the fields
-  std::size_t size = 0;  ///< bytes of the head with its empty line (and leading empty lines)
+  std::size_t size = 0;  ///< bytes of the head, with its empty line and leading empty lines
   Framing framing = Framing::none;
-  std::uint64_t content_length = 0;  ///< what Content-Length said, also of a body that is not sent
+  std::uint64_t content_length = 0;  ///< value of Content-Length, also if no body follows
   bool keep_alive = true;
   bool connection_names_fields = false;  ///< Connection says more than `close` and `keep-alive`
 };
@@ -55,7 +55,7 @@ struct Head : HeadFacts {
   std::array<Field, kMaxFields> fields;  ///< behind all else: mostly only the first few are touched
 
   std::span<const Field> all() const { return {fields.data(), field_count}; }
-  /// The first field of that name (case-insensitive), or empty.
+  /// Value of the first field of that name (case-insensitive), or empty.
   [[gnu::always_inline]] std::string_view find(std::string_view name) const {  // cheap if constant
     return names.may_have(name) ? look_for(name) : std::string_view();
   }
@@ -66,10 +66,10 @@ struct Head : HeadFacts {
 
 struct RequestLine {
   std::string_view method;
-  std::string_view target;  ///< as received
-  std::string_view path;    ///< of the target, without scheme, host and query string; never empty
-  std::string_view query;   ///< after `?`
-  bool expect_continue = false;  ///< the client waits for 100 before it sends the body
+  std::string_view target;       ///< as received
+  std::string_view path;         ///< of the target, without scheme, host and query; never empty
+  std::string_view query;        ///< after `?`
+  bool expect_continue = false;  ///< the client waits for 100 before sending the body
 };
 struct RequestHead : RequestLine, Head {};
 
@@ -84,42 +84,42 @@ struct HeadLimits {
   std::size_t fields = 100;  ///< at most kMaxFields
 };
 
-/// Why a message is refused: the HTTP status for it and what was wrong. Where the next
-/// message would begin is then unknown: the connection has to be closed.
+/// Why a message is refused: an HTTP status and a reason. The start of the next message is then
+/// unknown, so the connection must be closed.
 struct HeadError {
-  int status = 400;  ///< 400, 413, 414, 417, 431, 501, 505 to a client; an agent's head: 502
+  int status = 400;  ///< to a client: 400, 413, 414, 417, 431, 501, 505; for an agent's head: 502
   std::string reason;
 };
 
 enum class HeadState : std::uint8_t { complete, incomplete };
 
-/// Parses the head of a request at the beginning of `bytes`, strictly by RFC 9112;
-/// docs/decisions/002-http-heads.md lists what is refused. `incomplete`: call again with these
-/// bytes and more. Bad syntax is found with its first bad byte, what fields say is judged when the
-/// head is complete; an error stays one with more bytes. `head` means something only when
-/// `complete`. Allocates for an error only; 0.5 to 1 ns per byte, each time from the start.
+/// Parses the request head at the beginning of `bytes`, strictly by RFC 9112;
+/// docs/decisions/002-http-heads.md lists what is refused. `incomplete`: call again with these and
+/// more bytes. A syntax error is found at its first byte, the fields are checked when the head is
+/// complete. `head` is valid only if `complete`. Allocates only for errors; 0.5 to 1 ns per byte,
+/// always from the start.
 std::expected<HeadState, HeadError> parse_request_head(std::string_view bytes,
                                                        const HeadLimits& limits, RequestHead& head);
 
-/// The same for an agent's answer. `to_head`: the request was a HEAD, so there is no body. 1xx
-/// heads are returned as they are (framing none); the caller skips them. Every error is a 502.
+/// The same for an agent's answer. `to_head`: the request was a HEAD, so there is no body. Returns
+/// 1xx heads too (framing none), which the caller skips. Every error is a 502.
 std::expected<HeadState, HeadError> parse_response_head(std::string_view bytes,
                                                         const HeadLimits& limits, bool to_head,
                                                         ResponseHead& head);
 
-/// True for a field that must not travel on: the hop-by-hop ones of RFC 9110 section 7.6.1, the
-/// framing, Expect, and whatever the head's Connection fields name.
+/// True for a field that must not be forwarded: hop-by-hop (RFC 9110 section 7.6.1), framing,
+/// Expect, and the fields named in Connection.
 bool is_hop_by_hop(const Head& head, std::string_view name);
 
-/// Takes a chunked body apart as its bytes arrive, by the grammar of RFC 9112 section 7.1:
-/// extensions and trailers are checked and dropped.
+/// Decodes a chunked body as its bytes arrive, by the grammar of RFC 9112 section 7.1. Extensions
+/// and trailers are checked and dropped.
 class ChunkedBody {
  public:
-  /// At most `body_limit` bytes of content; extensions and trailers of a bounded size.
+  /// At most `body_limit` bytes of content; extensions and trailers have fixed limits.
   explicit ChunkedBody(std::size_t body_limit) : content_left_(body_limit) {}
 
-  /// Consumes from `bytes`, appending content to `out`. Returns how many bytes were used; `done()`
-  /// tells whether the body, its trailer included, is complete. After an error: not to be used.
+  /// Reads `bytes` and appends content to `out`. Returns how many bytes it read; `done()` says
+  /// whether the body and its trailer are complete. Must not be called after an error.
   std::expected<std::size_t, HeadError> put(std::string_view bytes, std::string& out);
   bool done() const { return at_ == At::done; }
 
@@ -157,10 +157,10 @@ class ChunkedBody {
 
   At at_ = At::size_begin;
   unsigned digits_ = 0;
-  std::uint64_t chunk_ = 0;  // announced, then: what is left of it
+  std::uint64_t chunk_ = 0;  // size of the chunk, then the rest of it
   std::size_t content_left_;
   std::size_t extension_ = 0;   // bytes of this chunk's extension
-  std::size_t extensions_ = 0;  // of all
+  std::size_t extensions_ = 0;  // of all chunks
   std::size_t trailer_ = 0;
   std::size_t trailers_ = 0;  // fields
 };

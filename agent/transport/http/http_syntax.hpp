@@ -10,7 +10,7 @@
 
 namespace karmad::wire {
 
-/// The sets of bytes HTTP/1.1 is made of, as bits: one look-up answers for all of them.
+/// Classes of bytes in HTTP/1.1, as bits: one table look-up gives all of them.
 enum ByteSet : std::uint8_t {
   kTokenByte = 1,   ///< tchar, RFC 9110 section 5.6.2
   kValueByte = 2,   ///< in a field's value: tab, space, visible ASCII, 0x80 and up
@@ -68,7 +68,7 @@ constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
-/// `lower` of eight bytes at once.
+/// Lower case of eight bytes at once.
 constexpr std::uint64_t lower(std::uint64_t word) {
   constexpr auto each = [](std::uint64_t byte) { return byte * 0x0101010101010101u; };
   const auto low = word & each(0x7f);
@@ -78,7 +78,7 @@ constexpr std::uint64_t lower(std::uint64_t word) {
   return word | (capital >> 2);
 }
 
-/// Equal but for the case of ASCII letters; soonest told where the case is the same, too.
+/// Equal apart from the case of ASCII letters; fastest if the case is equal too.
 constexpr bool same_word(std::string_view a, std::string_view b) {
   const auto size = a.size();
   if (size != b.size() || (size > 0 && ((a[0] ^ b[0]) & ~0x20) != 0)) return false;
@@ -90,7 +90,7 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
   const auto same = [](std::uint64_t of_a, std::uint64_t of_b) {
     return of_a == of_b || lower(of_a) == lower(of_b);
   };
-  if (size < 8) {  // the first four and the last four
+  if (size < 8) {  // compares the first four and the last four bytes
     const auto ends = [size](std::string_view text) {
       std::array<std::uint32_t, 2> parts;
       std::memcpy(&parts[0], text.data(), 4);
@@ -111,7 +111,7 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
   return same_at(size - 8);
 }
 
-/// Calls `each` with every element of a comma separated list; empty elements are skipped.
+/// Calls `each` for every element of a comma-separated list; skips empty elements.
 template <class Each>
 constexpr void for_each_element(std::string_view list, Each each) {
   while (!list.empty()) {

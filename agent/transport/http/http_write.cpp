@@ -14,13 +14,13 @@ using namespace wire;
 
 namespace {
 
-/// Makes room once for all of them. Inlined, so that what is written every time, and is short, is
-/// copied by a few moves and not by calls.
+/// Appends all parts with one resize. Inlined, so that short constant parts are copied by a few
+/// moves instead of calls.
 template <class... Parts>
 [[gnu::always_inline]] inline void append(std::string& out, const Parts&... part) {
   const auto before = out.size();
   const auto size = before + (std::string_view(part).size() + ...);
-  // g++ 12 tells the operation the new capacity instead of the size that was asked for.
+  // g++ 12 passes the new capacity to the operation instead of the requested size.
   out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
     char* at = bytes + before;
     const auto put = [&at](std::string_view text) {
@@ -32,7 +32,7 @@ template <class... Parts>
   });
 }
 
-/// What both kinds of message end with: the body's description, our fields, those passed on.
+/// The common end of requests and responses: fields of the body, extra fields, fields passed on.
 template <class Message>
 void append_rest(std::string& out, const Message& message) {
   if (!message.content_type.empty()) append_field(out, "Content-Type", message.content_type);

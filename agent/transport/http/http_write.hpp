@@ -10,28 +10,28 @@
 
 namespace karmad {
 
-// Heads are written anew, field by field; nothing received is copied as it lies. Every function
-// appends, so a buffer that is kept stops allocating. That names and values are clean is the
-// caller's promise (those of a parsed head are), and an assertion.
+// Heads are written field by field; no received head is copied as a whole. Every function appends,
+// so a reused buffer soon needs no allocation. The caller guarantees valid names and values (those
+// of a parsed head are); assertions check it.
 
-/// A request to an agent. `extra` replaces fields of the same name in `passed_on`.
+/// A request to an agent. A field in `extra` replaces those of the same name in `passed_on`.
 struct RequestToWrite {
   std::string_view method = "POST";
   std::string_view target = "/";
-  std::string_view host;                        ///< host:port, as it shall stand in Host
+  std::string_view host;                        ///< value of Host, host:port
   std::string_view content_type;                ///< empty: none, or that of `passed_on`
   std::optional<std::uint64_t> content_length;  ///< empty: no body
   std::span<const Field> extra;
-  const Head* passed_on = nullptr;  ///< its end-to-end fields travel along
+  const Head* passed_on = nullptr;  ///< head whose end-to-end fields are passed on
 };
 
-/// An answer to a client. Ends with the empty line, as all heads do.
+/// An answer to a client, up to and including the empty line.
 struct ResponseToWrite {
   int status = 200;
   std::string_view content_type;                ///< empty: none, or that of `passed_on`
   std::optional<std::uint64_t> content_length;  ///< empty for 1xx, 204, and 304
   bool keep_alive = true;
-  unsigned client_minor_version = 1;  ///< 1.0 must be told that the connection stays
+  unsigned client_minor_version = 1;  ///< an HTTP/1.0 client is informed of a kept connection
   std::span<const Field> extra;
   const Head* passed_on = nullptr;
 };

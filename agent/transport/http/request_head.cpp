@@ -12,7 +12,7 @@ using namespace wire;
 namespace {
 
 constexpr std::size_t kMaxMethod = 32;
-constexpr int kMaxEmptyLines = 4;  // some clients end a body with a CRLF too many
+constexpr int kMaxEmptyLines = 4;  // some clients send a CRLF too many after a body
 
 bool valid_port(std::string_view port) {
   unsigned value = 0;
@@ -64,7 +64,7 @@ Scan judge_request(Cursor& cursor, const Noted& noted, RequestHead& head) {
   return Scan::done;
 }
 
-/// Why a request begins with a byte no method begins with.
+/// The error for a first byte that cannot start a method.
 Scan not_http(Cursor& cursor) {
   const auto byte = static_cast<unsigned char>(*cursor.at);
   if (byte == 0x16 && (cursor.left() == 1 || cursor.at[1] == 0x03))
@@ -87,7 +87,7 @@ Scan method(Cursor& cursor, RequestHead& head) {
   return Scan::done;
 }
 
-/// Why the byte after a target is no space.
+/// The error for a target that is not followed by a space.
 Scan bad_target(Cursor& cursor) {
   const auto byte = static_cast<unsigned char>(*cursor.at);
   if (byte == '#') return cursor.bad(400, "a fragment (#) in the target");
@@ -108,7 +108,7 @@ Scan target(Cursor& cursor, std::size_t longest, RequestHead& head) {
   return Scan::done;
 }
 
-/// Takes the target apart by its form (RFC 9112 section 3.2).
+/// Splits the target by its form (RFC 9112 section 3.2).
 Scan split_target(Cursor& cursor, RequestHead& head, Noted& noted) {
   auto rest = head.target;
   head.query = {};

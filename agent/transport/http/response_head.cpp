@@ -33,11 +33,11 @@ Scan status_line(Cursor& cursor, ResponseHead& head) {
   return line_end(cursor);
 }
 
-/// RFC 9112 section 6.3: which answers have a body, and where it ends.
+/// RFC 9112 section 6.3: which answers have a body, and how it ends.
 void frame_response(bool to_head, ResponseHead& head) {
   const bool never = head.status < 200 || head.status == 204;
   const bool announced = head.framing == Framing::chunked || head.content_length > 0;
-  if (never && announced) head.keep_alive = false;  // who knows whether bytes follow
+  if (never && announced) head.keep_alive = false;  // bytes may follow although they must not
   if (never || to_head || head.status == 304) {
     head.framing = Framing::none;
   } else if (head.framing == Framing::none) {

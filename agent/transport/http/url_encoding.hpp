@@ -5,10 +5,10 @@
 
 namespace karmad {
 
-/// The byte that an escape at the beginning of `text` stands for (`%2f`); -1: none begins there.
+/// The byte encoded at the beginning of `text` (`%2f`); -1 if it does not begin with an escape.
 int escaped_byte(std::string_view text);
 
-/// `%41+b` to `A b`. A broken escape stays as it is.
+/// Decodes `%41+b` to `A b`. Invalid escapes stay unchanged.
 std::string url_decoded(std::string_view text);
 
 /// Appends `text` with everything but letters, digits and `-._~` escaped.

@@ -12,8 +12,8 @@ Buffers::Buffers(std::size_t keep_up_to) : keep_up_to_(keep_up_to) {
 
 std::string Buffers::take(std::size_t room) {
   auto& list = room > kSmall ? large_ : small_;
-  // A kept one that is much too large is left to who needs it: capacity is what is counted.
-  // Nor is one that is too small grown to more than was asked for.
+  // A kept buffer that is much too large is not used, because capacity is counted; one that is too
+  // small is not grown.
   const bool fits = !list.empty() && room <= keep_up_to_ &&
                     (&list == &small_ || list.back().capacity() / 2 <= room);
   if (!fits) {
@@ -36,7 +36,7 @@ void Buffers::give(std::string&& buffer) {
   const bool is_large = &list == &large_;
   if (room > keep_up_to_ || list.size() == list.capacity() ||
       (is_large && kept_bytes_ + room > keep_at_most_)) {
-    std::string().swap(buffer);  // assigning an empty string would leave the memory with it
+    std::string().swap(buffer);  // assigning an empty string would keep the memory
     return;
   }
   buffer.clear();
@@ -64,7 +64,7 @@ void drop_spare_room(std::string& bytes) {
 }
 
 void resize_for_reading(std::string& bytes, std::size_t size) {
-  // g++ 12 tells the operation the new capacity instead of `size`.
+  // g++ 12 passes the new capacity to the operation instead of `size`.
   bytes.resize_and_overwrite(size, [size](char*, std::size_t) { return size; });
 }
 

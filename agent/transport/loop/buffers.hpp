@@ -6,9 +6,9 @@
 
 namespace karmad {
 
-/// Byte buffers of one worker, used again. Not thread-safe. What grew beyond `keep_up_to` is freed
-/// when it comes back, so one huge reply does not stay in memory; the large ones that are kept are
-/// bounded in sum.
+/// Reuses the byte buffers of one worker. Not thread-safe. A returned buffer larger than
+/// `keep_up_to` is freed, so that one huge reply does not occupy memory; the total of the large
+/// ones kept is bounded.
 class Buffers {
  public:
   explicit Buffers(std::size_t keep_up_to);
@@ -17,29 +17,29 @@ class Buffers {
   std::string take(std::size_t room = 0);
   void give(std::string&& buffer);
 
-  /// So many bytes of large buffers are kept at most while they are idle.
+  /// Limits the total size of idle large buffers.
   void keep_at_most(std::size_t bytes) { keep_at_most_ = bytes; }
   static constexpr std::size_t kKeptBytes = 16 << 20;
 
-  /// Every buffer has this room; with the zero behind it, memory of a round size.
+  /// Capacity of every buffer; with the terminating zero a round size.
   static constexpr std::size_t kSmall = (8 << 10) - 1;
 
  private:
-  static constexpr std::size_t kKeptSmall = 256;  // a request under way holds one
+  static constexpr std::size_t kKeptSmall = 256;  // a request in progress holds one
   static constexpr std::size_t kKeptLarge = 128;
 
   std::size_t keep_up_to_;
   std::size_t keep_at_most_ = kKeptBytes;
-  std::size_t kept_bytes_ = 0;  ///< of `large_`
+  std::size_t kept_bytes_ = 0;  ///< in `large_`
   std::vector<std::string> small_;
   std::vector<std::string> large_;
 };
 
-/// A buffer that goes back to its worker by itself.
+/// A buffer that returns to its worker when it is destroyed.
 class Buffer {
  public:
   explicit Buffer(Buffers& home, std::size_t room = 0) : home_(&home), bytes_(home.take(room)) {}
-  /// Takes over bytes that lie in one of `home`'s.
+  /// Takes over a buffer of `home` with its bytes.
   Buffer(Buffers& home, std::string&& bytes) : home_(&home), bytes_(std::move(bytes)) {}
   Buffer(Buffer&& other) noexcept : home_(other.home_), bytes_(std::move(other.bytes_)) {
     other.bytes_.clear();
@@ -51,7 +51,7 @@ class Buffer {
   }
   ~Buffer() { give_back(); }
 
-  /// Ahead of its time; it is an empty string then.
+  /// Returns the buffer early; it is an empty string then.
   void give_back() { home_->give(std::move(bytes_)); }
 
   std::string& operator*() { return bytes_; }
@@ -64,17 +64,17 @@ class Buffer {
   std::string bytes_;
 };
 
-/// The capacity that a buffer of `room` bytes gets next to hold `needed`, when the final length is
-/// unknown: twice as much while it is small, then a quarter more, so that little of a large
-/// one stays unused; `most` at most, unless more is needed.
+/// Capacity for a buffer of `room` bytes that must hold `needed`, if the final length is unknown:
+/// twice as much while small, then a quarter more, so that little of a large one is unused. At most
+/// `most`, unless `needed` is more.
 std::size_t next_room(std::size_t room, std::size_t needed, std::size_t most);
-/// The same when it will hold `whole` bytes in the end: by doubling, and never more.
+/// The same if it will hold `whole` bytes in the end: doubles, up to `whole`.
 std::size_t next_room_of(std::size_t whole, std::size_t room, std::size_t needed);
 
-/// Moves what was appended to bit by bit to memory of its size, if much of a large one is unused.
+/// Moves the bytes to memory of their size if much of a large capacity is unused.
 void drop_spare_room(std::string& bytes);
 
-/// Makes `bytes` `size` long without filling what is new: it is about to be read into.
+/// Resizes `bytes` without initializing the new part, which will be read into.
 void resize_for_reading(std::string& bytes, std::size_t size);
 
 }  // namespace karmad

@@ -30,7 +30,7 @@ void Deadlines::unlink(Deadline& deadline) {
 
 void Deadlines::arm(Deadline& deadline, TimePoint at) {
   deadline.disarm();
-  // Rounded up, so that nothing expires before its time; what is already past expires next tick.
+  // Rounded up, so that nothing expires early; a time in the past expires at the next tick.
   const auto tick = std::max(at.time_since_epoch() / kTick + 1, ticked_ + 1);
   deadline.at_ = at;
   deadline.owner_ = this;
@@ -55,7 +55,7 @@ void Deadlines::tick(TimePoint now) {
       node = next;
     }
   }
-  // An expiring deadline may disarm others that are due: these can leave their list.
+  // An expiring deadline may disarm others that are due, which then leave this list.
   while (due.next_ != &due) {
     auto* node = due.next_;
     node->disarm();

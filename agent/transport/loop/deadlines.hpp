@@ -9,7 +9,7 @@ namespace karmad {
 
 class Deadlines;
 
-/// Something that wants to be told when a time has come. Disarms itself when it goes.
+/// A callback at a point in time. The destructor disarms it.
 class Deadline {
  public:
   Deadline() = default;
@@ -18,12 +18,12 @@ class Deadline {
   virtual ~Deadline() { disarm(); }
 
   bool armed() const { return owner_ != nullptr; }
-  /// What it is armed for, or was last.
+  /// The time it is or was last armed for.
   TimePoint due() const { return at_; }
   void disarm();
 
  protected:
-  /// Called once, disarmed, at most one tick late. May arm itself again, and destroy itself.
+  /// Called once, disarmed, at most one tick late. May arm or destroy this object.
   virtual void expired() = 0;
 
  private:
@@ -34,9 +34,9 @@ class Deadline {
   TimePoint at_{};
 };
 
-/// All deadlines of one worker, as a wheel of lists: arming and disarming cost a few ns whatever
-/// the number, and one tick of 10 ms replaces a system timer per operation. The time is passed in;
-/// no clock is read.
+/// All deadlines of one worker, in a timing wheel: arming and disarming cost a few ns for any
+/// number, and one tick of 10 ms replaces a system timer per operation. The time is passed in; no
+/// clock is read.
 class Deadlines {
  public:
   static constexpr Micros kTick{10'000};
@@ -45,9 +45,9 @@ class Deadlines {
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
-  /// Arms `deadline` for `at`, wherever it was armed before.
+  /// Arms `deadline` for `at`; replaces an earlier time.
   void arm(Deadline& deadline, TimePoint at);
-  /// Lets everything whose time has come expire. Call about every kTick.
+  /// Calls the deadlines whose time has come. Call about every kTick.
   void tick(TimePoint now);
   bool empty() const { return count_ == 0; }
 
@@ -62,7 +62,7 @@ class Deadlines {
 
   std::array<Anchor, kSlots> slots_;
   std::size_t count_ = 0;
-  std::int64_t ticked_ = -1;  ///< number of the last slot looked at, counted since time began
+  std::int64_t ticked_ = -1;  ///< number of the last slot processed, counted from the epoch
 };
 
 }  // namespace karmad

@@ -11,8 +11,7 @@ namespace karmad {
 
 namespace {
 
-/// Where all cores are busy a worker that wakes goes first: small requests do not wait for long
-/// work.
+/// If all cores are busy, workers run first, so that small requests do not wait for long work.
 constexpr int kNice = 10;
 
 }  // namespace
@@ -44,7 +43,7 @@ Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, void (*call)(void*
   const asio::executor_work_guard<Executor> under_way(loop.io.get_executor());
   const Stop::Guard guard(stop, &withdrawing, [](void* whom) {
     const auto& [pool, waiting] = *static_cast<Withdrawing*>(whom);
-    if (!pool.take_back(waiting)) return;  // it has begun, and says when it has ended
+    if (!pool.take_back(waiting)) return;  // it has begun, and will notify its end
     waiting.withdrawn = true;
     waiting.ended.notify();
   });
@@ -66,7 +65,7 @@ bool HelperPool::put(Job& job) {
   return true;
 }
 
-/// False: it is not waiting any more.
+/// False if it is no longer in the queue.
 bool HelperPool::take_back(Job& job) {
   const std::scoped_lock lock(mutex_);
   const auto place = std::ranges::find(jobs_, &job);
@@ -90,7 +89,7 @@ void HelperPool::work() {
     job.call(job.what);
     running_.fetch_sub(1, std::memory_order_relaxed);
     done_.fetch_add(1, std::memory_order_relaxed);
-    job.loop.post([&job] { job.ended.notify(); });  // then the job may be gone
+    job.loop.post([&job] { job.ended.notify(); });  // after this the job may be destroyed
     lock.lock();
   }
 }

@@ -14,27 +14,27 @@
 
 namespace karmad {
 
-/// Threads for work that would hold a loop for longer than a turn may last: merging long replies,
-/// checking them, understanding long requests. The work is a pure function of values that the
-/// waiting coroutine holds; it touches nothing of a loop, its buffers included. Thread-safe.
+/// Threads for work that would take too long for a turn of a loop: merging or checking long
+/// replies, parsing long requests. The work is a pure function of values held by the waiting
+/// coroutine; it must not use anything of a loop, not even buffers. Thread-safe.
 class HelperPool {
  public:
-  /// `most_waiting`: pieces of work that may wait for a thread; more are refused.
+  /// `most_waiting`: length of the queue; further work is refused.
   HelperPool(unsigned threads, std::size_t most_waiting);
   HelperPool(const HelperPool&) = delete;
   HelperPool& operator=(const HelperPool&) = delete;
-  /// Waits for the threads. No work may wait or run.
+  /// Joins the threads. No work may wait or run.
   ~HelperPool();
 
   enum class End : std::uint8_t {
     done,
-    withdrawn,  ///< a stop was requested before it began; it will not run
-    refused,    ///< too many waited
+    withdrawn,  ///< stopped before it began; it will not run
+    refused,    ///< the queue is full
   };
 
-  /// Calls `work()` on a thread of the pool and waits for its end on `loop`. A stop withdraws work
-  /// that has not begun; work that has begun is waited for, as it reads what the caller holds.
-  /// `work` stays where it is until then.
+  /// Calls `work()` on a thread of the pool and waits on `loop` until it ends. A stop withdraws
+  /// work that has not begun. Work that has begun is waited for, because it reads the caller's
+  /// data. `work` must stay at its place until then.
   template <class Work>
   Task<End> run(Loop& loop, Stop& stop, Work& work) {
     return run(
@@ -62,7 +62,7 @@ class HelperPool {
   void work();
 
   const std::size_t most_waiting_;
-  std::mutex mutex_;  ///< of the next three
+  std::mutex mutex_;  ///< protects the next three
   std::condition_variable news_;
   std::deque<Job*> jobs_;
   bool ending_ = false;
@@ -73,7 +73,7 @@ class HelperPool {
   std::vector<std::thread> threads_;
 };
 
-/// None: all zero.
+/// Null: all numbers are zero.
 void write(StatsWriter& out, const HelperPool* helpers);
 
 }  // namespace karmad

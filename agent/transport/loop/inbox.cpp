@@ -25,20 +25,20 @@ void Inbox::put(Job job) {
   {
     const std::scoped_lock lock(mutex_);
     jobs_.push_back(std::move(job));
-    if (jobs_.size() > 1) return;  // it was told
+    if (jobs_.size() > 1) return;  // a wake-up is already pending
   }
   ::eventfd_write(event_.native_handle(), 1);
 }
 
 void Inbox::let_end() {
-  // The wait below is work to Asio, which ends the loop when there is none; this takes it off.
+  // Asio counts the wait below as work and ends the loop without work; this subtracts it.
   if (!std::exchange(may_end_, true)) io_.get_executor().on_work_finished();
 }
 
 void Inbox::wait() {
   event_.async_wait(boost::asio::posix::descriptor_base::wait_read,
                     [this](boost::system::error_code error) {
-                      if (error) return;  // the inbox goes
+                      if (error) return;  // the inbox is being destroyed
                       eventfd_t unused = 0;
                       ::eventfd_read(event_.native_handle(), &unused);
                       wait();

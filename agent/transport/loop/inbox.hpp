@@ -8,23 +8,22 @@
 
 namespace karmad {
 
-/// The only way into a loop from other threads. Asio is told that no other thread uses it, which
-/// saves four locked instructions per handler. As long as it is there the loop does not end, until
-/// it is allowed to.
+/// The only way for other threads to reach a loop. Asio is configured for a single thread, which
+/// saves four locked instructions per handler. The inbox keeps the loop running until let_end().
 class Inbox {
  public:
   using Job = std::move_only_function<void()>;
 
-  /// Throws std::system_error without a descriptor to spare.
+  /// Throws std::system_error if there is no free descriptor.
   explicit Inbox(boost::asio::io_context& io);
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  /// Has `job` run in the loop's thread, after all that were put before it. From any thread; wakes
-  /// the loop, where nothing was waiting yet. What the loop does not come to goes with the inbox.
+  /// Runs `job` on the loop's thread, after all jobs added before. Any thread; wakes the loop if
+  /// the inbox was empty. Jobs that never run are destroyed with the inbox.
   void put(Job job);
 
-  /// From now on the loop ends when nothing else is under way. For its own thread.
+  /// Lets the loop end when it has no other work. The loop's thread only.
   void let_end();
 
  private:
@@ -35,7 +34,7 @@ class Inbox {
   boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> event_;
   bool may_end_ = false;
   std::vector<Job> at_hand_;
-  std::mutex mutex_;  ///< of the next
+  std::mutex mutex_;  ///< protects the next
   std::vector<Job> jobs_;
 };
 

@@ -7,7 +7,7 @@ namespace karmad {
 
 namespace {
 
-/// The loop that this thread runs.
+/// The loop running on this thread.
 constinit thread_local const Loop* running = nullptr;
 
 }  // namespace
@@ -58,8 +58,8 @@ Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
 
 namespace {
 
-/// Whether a large body is being copied on this thread, which runs one loop: it is there twice
-/// meanwhile, so the next one waits.
+/// Whether a large body is being copied on this thread. The body exists twice meanwhile, so only
+/// one copy at a time is allowed.
 thread_local bool copying = false;
 
 struct Copying {

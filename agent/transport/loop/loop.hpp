@@ -24,11 +24,11 @@ using Executor = asio::io_context::executor_type;
 
 class Loop;
 
-/// The way into a loop for a thread that may outlive it.
+/// Access to a loop for a thread that may outlive it.
 class LoopDoor {
  public:
   explicit LoopDoor(Loop& loop) : loop_(&loop) {}
-  /// As Loop::post(); nothing when the loop is gone. From any thread.
+  /// As Loop::post(); does nothing after the loop's end. Any thread.
   void post(Inbox::Job job);
 
  private:
@@ -38,18 +38,18 @@ class LoopDoor {
   Loop* loop_;
 };
 
-/// What one worker's coroutines share: an event loop, its deadlines, buffers and chance. Everything
-/// in it belongs to the thread that runs it; other threads may only `post` to it.
+/// Everything the coroutines of one worker share: event loop, deadlines, buffers, random source.
+/// Only the thread that runs it may use it; other threads may only `post`.
 class Loop {
  public:
   Loop(unsigned index, std::size_t buffer_keep_up_to, std::uint64_t seed);
   ~Loop();
 
-  /// Has this thread do the loop's work until it may end and nothing is under way.
+  /// Runs the loop on this thread until let_end() was called and no work is left.
   void run();
   void let_end() { inbox_.let_end(); }
 
-  /// Runs `job` in the loop's thread, later; from any thread.
+  /// Runs `job` later on the loop's thread; from any thread.
   void post(Inbox::Job job);
 
   const std::shared_ptr<LoopDoor>& door() const { return door_; }
@@ -57,19 +57,19 @@ class Loop {
   static TimePoint now() { return Ticks::now(); }
   TimePoint lately() const { return ticks_.lately(); }
   void arm(Deadline& deadline, TimePoint at) { ticks_.arm(deadline, at); }
-  /// How late its ticks were; any thread may read.
+  /// Delay of its ticks; any thread may read it.
   const LoopDelay& delay() const { return ticks_.delay; }
 
   const unsigned index;
-  Buffers buffers;      ///< goes after what `io` still holds, which gives its own back
+  Buffers buffers;      ///< destroyed after `io`, whose handlers return buffers
   MemoryLedger memory;  ///< likewise
   asio::io_context io;
   asio::detail::reactor& reactor = asio::use_service<asio::detail::reactor>(io);
   SeededRandom random;
-  SingleWriter<std::uint64_t> unasked;  ///< times an agent sent unrequested bytes; any thread reads
-  // Not kept over a wait:
-  ResponseHead response_head;  ///< where a reply's head is parsed into
-  std::string head;            ///< where a head is written that mostly goes out at once
+  SingleWriter<std::uint64_t> unasked;  ///< times agents sent unrequested bytes; any thread reads
+  // Scratch space, not kept over a wait:
+  ResponseHead response_head;  ///< for parsing a reply's head
+  std::string head;            ///< for writing a head that is usually sent at once
 
  private:
   Inbox inbox_{io};
@@ -77,10 +77,10 @@ class Loop {
   Ticks ticks_{io};
 
  public:
-  LoopTurn turn{io, ticks_};  ///< goes before the deadlines do
+  LoopTurn turn{io, ticks_};  ///< destroyed before the deadlines
 };
 
-/// Why something that waits is told to stop.
+/// Why a wait is stopped.
 enum class StopReason : std::uint8_t {
   none,
   connect_timeout,
@@ -91,13 +91,13 @@ enum class StopReason : std::uint8_t {
   cancelled,
 };
 
-/// The means to end a wait early: by a deadline of its own or by a call. The code that is about to
-/// wait says how that wait is ended; the first reason stays.
+/// Ends a wait early, at a time or by a call. The code that is about to wait sets how the wait is
+/// ended (Guard). The first reason is kept.
 class Stop final : public Deadline {
  public:
   explicit Stop(Loop& loop) : loop_(loop) {}
 
-  /// From now on the wait ends at `at`, for that reason.
+  /// The wait ends at `at`, for that reason.
   void arm(TimePoint at, StopReason why) {
     armed_for_ = why;
     loop_.arm(*this, at);
@@ -111,7 +111,7 @@ class Stop final : public Deadline {
   StopReason why() const { return why_; }
   bool requested() const { return why_ != StopReason::none; }
 
-  /// `break_off(whom)` will be called when a stop is requested, until the guard goes.
+  /// Until the guard is destroyed, a stop request calls `break_off(whom)`.
   class Guard {
    public:
     Guard(Stop& stop, void* whom, void (*break_off)(void*)) : stop_(stop) {
@@ -136,7 +136,7 @@ class Stop final : public Deadline {
   void (*break_off_)(void*) = nullptr;
 };
 
-/// `co_await next_turn(loop)`: goes on when the loop has done what waits for it now.
+/// `co_await next_turn(loop)`: continues after the work that is ready now.
 inline auto next_turn(Loop& loop) {
   struct Awaiter {
     Loop& of;
@@ -149,13 +149,13 @@ inline auto next_turn(Loop& loop) {
   return Awaiter{loop};
 }
 
-/// Gives the buffer of `memory`, which is `holder`'s, a capacity, as soon as given up requests have
-/// released what is needed. False: it was denied.
+/// Gives the buffer of `memory`, which belongs to `holder`, that capacity; may wait until cancelled
+/// requests have released theirs. False: denied.
 Task<bool> reserve(Loop& loop, MemoryReservation& memory, MemoryHolder* holder,
                    std::size_t capacity);
 
-/// Moves `bytes` to a buffer of the loop's with room for at least `room`, and gives the one it had
-/// back. A large body is copied in turns, so that it does not hold the loop.
+/// Moves `bytes` to a buffer of the loop with at least `room` bytes, and returns the old buffer. A
+/// large body is copied in turns, so that it does not block the loop.
 Task<void> grow(Loop& loop, std::string& bytes, std::size_t room);
 
 /// Waits until `until`, or until a stop is requested.

@@ -8,17 +8,17 @@
 
 namespace karmad {
 
-/// How late a loop comes to its work, by its clock tick: how much later than it was due a tick ran.
-/// A turn that takes long delays everything else by as much. It is told the time; the tick reads
-/// the clock anyway, so this costs nothing. The loop's thread notes, any thread reads.
+/// Measures how late a loop runs: the delay of its clock tick. A long turn delays all other work as
+/// much. The tick passes the time that it reads anyway, so this costs nothing. The loop's thread
+/// writes, any thread reads.
 class LoopDelay {
  public:
-  /// Later than this is counted.
+  /// Delays above this are counted.
   static constexpr Micros kLate{5'000};
-  /// longest() is over the current window and the one before.
+  /// Length of the windows of longest(), which covers the current and the last one.
   static constexpr Micros kWindow{60'000'000};
 
-  /// A tick ran at `now`, `late` after it was due.
+  /// A tick ran at `now`, `late` after its due time.
   void note(TimePoint now, Micros late) {
     if (now - began_ >= kWindow) {
       before_.set(now - began_ < 2 * kWindow ? current_.get() : 0);
@@ -29,7 +29,7 @@ class LoopDelay {
     if (late > kLate) late_.add(1);
   }
 
-  /// Of the last one to two minutes; without ticks, of those before: an idle loop has none.
+  /// Of the last one to two minutes; an idle loop has no ticks and keeps its last value.
   Micros longest() const { return Micros{std::max(current_.get(), before_.get())}; }
   /// Ticks later than kLate, since the start.
   std::uint64_t late() const { return late_.get(); }

@@ -5,7 +5,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kKeptHeads = 1 << 20;  // bytes of memory; more is given back after a burst
+constexpr std::size_t kKeptHeads = 1 << 20;  // bytes; more is freed after a burst
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void LoopTurn::forget(TurnPeer& stream) noexcept {
   last->watched_ = place;
 }
 
-/// What is posted now comes behind everything that the last wait found ready.
+/// Posts the end of the turn, so that it runs after everything that the last wait found ready.
 void LoopTurn::ends_later() {
   if (std::exchange(ends_, true)) return;
   boost::asio::post(io_, [this] { end(); });
@@ -65,7 +65,7 @@ void LoopTurn::put_off(std::coroutine_handle<> caller) {
   boost::asio::post(io_, [this] { continue_put_off(); });
 }
 
-/// Those who are put off again while this runs wait behind the others, for the turn after.
+/// Coroutines postponed again while this runs wait for the next turn, behind the others.
 void LoopTurn::continue_put_off() {
   continues_ = false;
   spent_ = 0;

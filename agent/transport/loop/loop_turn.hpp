@@ -12,10 +12,10 @@
 
 namespace karmad {
 
-/// What a turn of the loop sends and looks after: a stream, as far as it knows one.
+/// A stream as LoopTurn sees it: it is sent to, and looked at.
 class TurnPeer {
  public:
-  /// Sends what can be sent without waiting and takes it off `out`.
+  /// Sends as much as possible without waiting and removes it from `out`.
   virtual boost::system::error_code write_now(Outgoing& out) = 0;
 
  protected:
@@ -24,19 +24,18 @@ class TurnPeer {
  private:
   friend class LoopTurn;
   virtual bool reads() const = 0;
-  /// Looks whether it has ended unnoticed.
+  /// Checks whether the stream has ended without an event.
   virtual void look() = 0;
-  std::size_t watched_ = std::size_t(-1);  ///< its place among those to be looked at
-  /// The last read that may have hidden an end is younger than a tick.
+  std::size_t watched_ = std::size_t(-1);  ///< its index in the list of watched streams
+  /// The last read that may have hidden an end was less than a tick ago.
   bool fresh_ = false;
 };
 
-/// What a worker puts off. To the end of a turn of its loop (everything one wait found ready),
-/// while many exchanges are under way: messages, which then leave one right after the other, so
-/// that a process that waits for several of them is woken once. To the next turn: the rest of long
-/// bodies, so that no turn is long (docs/decisions/013-long-work.md). To a later tick of the clock:
-/// to look whether streams have ended unnoticed. docs/decisions/010-budget-of-a-request.md has the
-/// figures.
+/// Work that a worker postpones. To the end of a turn of its loop (all that one wait found ready),
+/// while many exchanges are in progress: messages, sent right after each other, so that a process
+/// that waits for several of them wakes once. To the next turn: the rest of long bodies, so that
+/// turns stay short (docs/decisions/013-long-work.md). To a later tick: checking streams for hidden
+/// ends. Figures: docs/decisions/010-budget-of-a-request.md.
 class LoopTurn {
  public:
   LoopTurn(boost::asio::io_context& io, Ticks& ticks) : io_(io), ticks_(ticks) {}
@@ -44,7 +43,7 @@ class LoopTurn {
   LoopTurn& operator=(const LoopTurn&) = delete;
   ~LoopTurn();
 
-  /// One exchange with an agent, as long as it lasts.
+  /// Counts one exchange with an agent while it lives.
   class InFlightGuard {
    public:
     explicit InFlightGuard(LoopTurn& turn) : turn_(turn) { ++turn_.under_way_; }
@@ -56,27 +55,27 @@ class LoopTurn {
     LoopTurn& turn_;
   };
 
-  /// Whether enough is under way for waiting to pay. Else everything is done at once.
+  /// Whether enough exchanges are in progress for postponing to pay. If not, sends are immediate.
   bool busy() const { return under_way_ >= kMany; }
 
-  /// A message and who waits until it has left; both live until then.
+  /// A message and the coroutine that waits until it is sent; both live until then.
   struct Message {
     TurnPeer& stream;
-    Outgoing& out;  ///< what is left of it; its head is good until the sender waits again
+    Outgoing& out;  ///< the unsent part; the head's bytes are valid until the sender waits again
     boost::system::error_code error;
     std::coroutine_handle<> sender;
     std::size_t head_at = 0;
   };
-  /// Sends at the end of this turn; what `message.out.head` refers to is copied.
+  /// Sends at the end of this turn; copies what `message.out.head` refers to.
   void send(Message& message);
 
-  /// Counts bytes of bodies that were moved without a wait: read, sent, copied.
+  /// Counts bytes of bodies moved without a wait: read, sent, copied.
   void spend(std::size_t bytes) { spent_ += bytes; }
-  /// Whether so many have been moved that the other work of the loop is due: a coroutine that moves
-  /// more calls next() first. The bound holds for all coroutines of the loop together.
+  /// Whether this turn has moved its share of bytes: a coroutine must then call next() before it
+  /// moves more. The limit holds for all coroutines of the loop together.
   bool over() const { return spent_ >= kMostBytes; }
-  /// `co_await turn.next()`: goes on in a later turn, after everything that is ready now. Those who
-  /// wait go on in their order, as many in one turn as its bytes allow.
+  /// `co_await turn.next()`: continues in a later turn, after all work that is ready now. Waiting
+  /// coroutines continue in order, as many per turn as its bytes allow.
   auto next() {
     struct Awaiter {
       LoopTurn& turn;
@@ -86,19 +85,19 @@ class LoopTurn {
     };
     return Awaiter{*this};
   }
-  /// Bytes of bodies that one turn moves, and one call moves at most: about half a millisecond.
+  /// Most bytes of bodies moved in one turn, and in one call: about half a millisecond.
   static constexpr std::size_t kMostBytes = 512 << 10;
 
-  /// `stream` is looked at in one to two ticks after the last call, once it reads.
+  /// Looks at `stream` one to two ticks after the last call, if it is reading then.
   void watch(TurnPeer& stream);
-  /// It is not, after all.
+  /// Cancels watch().
   void forget(TurnPeer& stream) noexcept;
 
  private:
   static constexpr unsigned kMany = 8;
   static constexpr std::size_t kNowhere = std::size_t(-1);
 
-  /// Looks at those whose last bytes came a while ago.
+  /// Looks at the streams whose last bytes came a while ago.
   class Watch final : public Deadline {
    public:
     explicit Watch(LoopTurn& turn) : turn_(turn) {}
@@ -116,15 +115,15 @@ class LoopTurn {
   boost::asio::io_context& io_;
   Ticks& ticks_;
   unsigned under_way_ = 0;
-  bool ends_ = false;       ///< its end is among what the loop will do
-  std::size_t spent_ = 0;   ///< bytes, since those that were put off last went on
-  bool continues_ = false;  ///< going on with those put off is among what the loop will do
+  bool ends_ = false;       ///< the end of the turn is scheduled in the loop
+  std::size_t spent_ = 0;   ///< bytes since the last postponed coroutines continued
+  bool continues_ = false;  ///< continuing them is scheduled in the loop
   std::deque<std::coroutine_handle<>> put_off_;
   std::string heads_;
   std::vector<Message*> messages_;
   std::vector<TurnPeer*> watched_;
   Watch watch_{*this};
-  // Those of the turn that ends:
+  // For the turn that ends:
   std::string leaving_heads_;
   std::vector<Message*> leaving_;
 };

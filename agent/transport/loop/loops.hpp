@@ -7,13 +7,12 @@
 
 namespace karmad {
 
-/// The loops of all workers, by their index; worker 0 has the pingers. Filled before anything is
-/// posted, and never changed while anything runs. Without a loop everything happens at once, in the
-/// thread that asks for it.
+/// The loops of all workers by index; worker 0 runs the pingers. Filled before the first post, then
+/// constant. Without loops (in tests), jobs run at once on the calling thread.
 struct Loops {
   std::vector<Loop*> of;
 
-  /// Runs `job` on a worker, later; from any thread.
+  /// Runs `job` later on that worker; from any thread.
   template <class Job>
   void post(unsigned worker, Job job) const {
     if (of.empty()) return job();

@@ -6,7 +6,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::int64_t kStep = 64 << 10;  // of what a worker tells the process
+constexpr std::int64_t kStep = 64 << 10;  // granularity of a worker's reports
 
 std::uint64_t counted(std::size_t capacity) {
   return capacity <= kUncountedBuffer ? 0 : capacity;
@@ -93,7 +93,7 @@ void MemoryLedger::deny(MemoryHolder& holder, MemoryDenial why) {
   holder.on_denied(why);
 }
 
-/// Linear in the number of large requests, but each such search ends one of them.
+/// Linear in the number of large requests, but each search cancels one of them.
 bool MemoryLedger::make_room(MemoryHolder& asker, std::uint64_t more) {
   while (used() + more > limit_->limit()) {
     MemoryHolder* largest = &asker;

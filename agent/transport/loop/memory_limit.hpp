@@ -10,48 +10,47 @@
 
 namespace karmad {
 
-/// Why a request gets no more memory.
+/// Why a request is denied more memory.
 enum class MemoryDenial : std::uint8_t {
   none,
-  refused,   ///< it is new, and the limit is nearly reached
-  given_up,  ///< it held most when the limit was reached
+  refused,   ///< a new request, and the limit is nearly reached
+  given_up,  ///< it was the largest when the limit was reached
 };
 
-/// What the limit says to a request that asks for memory.
+/// The decision about a request for memory.
 enum class MemoryVerdict : std::uint8_t {
   granted,
-  refused,     ///< new work is not begun
-  over_limit,  ///< the largest request has to be given up
+  refused,     ///< new work must not start
+  over_limit,  ///< the largest request must be cancelled
 };
 
-/// What becomes of a reservation.
+/// The result of a reservation.
 enum class MemoryGrant : std::uint8_t {
   granted,
-  later,  ///< ask again in the next turn of the loop: requests were given up and release theirs
+  later,  ///< ask again in the next turn: cancelled requests release memory
   denied,
 };
 
-/// Buffers up to this size are not counted: they are bounded by the number of connections.
+/// Smaller buffers are not counted: the number of connections bounds them.
 inline constexpr std::size_t kUncountedBuffer = 16 << 10;
-/// A request that holds at most this much is small: it is not refused before the limit is reached.
+/// A request that holds at most this much is refused only when the limit itself is reached.
 inline constexpr std::size_t kSmallRequest = 128 << 10;
 
-/// The rule of `memory_limit`, in bytes. A request that holds `held` wants to hold `wanted` while
-/// the process uses `used`. Above nine tenths of the limit a request that is small now does not
-/// become a large one, so that those under way can end; the limit itself is not exceeded. 0: there
-/// is no limit.
+/// The rule of `memory_limit`, in bytes. A request that holds `held` asks for a total of `wanted`
+/// while the process uses `used`. Above nine tenths of the limit a small request may not become
+/// large, so that those in progress can end. The limit itself is never exceeded. 0: unlimited.
 MemoryVerdict judge_memory(std::uint64_t limit, std::uint64_t used, std::uint64_t held,
                            std::uint64_t wanted);
 
-/// The memory that all workers hold for requests, and its limit. Thread-safe. Workers add what they
-/// hold in steps, so the sum may lack up to 64 KB for each of them.
+/// The memory that all workers hold for requests, and its limit. Thread-safe. Workers report in
+/// steps, so the sum may miss up to 64 KB per worker.
 class MemoryLimit {
  public:
-  /// 0: no limit.
+  /// 0: unlimited.
   void limit(std::uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
   std::uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   std::uint64_t used() const;
-  /// The most that was used at a time.
+  /// The highest use so far.
   std::uint64_t peak() const;
   void add(std::int64_t bytes);
 
@@ -65,7 +64,7 @@ void write(StatsWriter& out, const MemoryLimit& memory);
 
 class MemoryHolder;
 
-/// What the requests of one worker hold. Used by its thread only. Without `join` there is no limit.
+/// The memory held by one worker's requests. Its thread only. Without `join` unlimited.
 class MemoryLedger {
  public:
   MemoryLedger() = default;
@@ -78,28 +77,28 @@ class MemoryLedger {
   friend class MemoryHolder;
   friend class MemoryReservation;
 
-  /// Grants `more` bytes to `asker`, if need be by giving up larger requests of this worker.
+  /// Grants `more` bytes to `asker`; may cancel larger requests of this worker for it.
   MemoryGrant ask(MemoryHolder& asker, std::uint64_t more);
-  /// Counts `more` bytes that `holder` has already. It may be given up for them.
+  /// Counts `more` bytes that `holder` already has. `holder` may be cancelled for it.
   void charge(MemoryHolder& holder, std::uint64_t more);
   void give_back(MemoryHolder& holder, std::uint64_t bytes);
 
   void take(MemoryHolder& holder, std::uint64_t bytes);
   bool make_room(MemoryHolder& asker, std::uint64_t more);
   void deny(MemoryHolder& holder, MemoryDenial why);
-  /// Of the process, without what those hold that are given up.
+  /// Of the process, without the memory of cancelled requests.
   std::uint64_t used() const;
   void publish();
 
   MemoryLimit* limit_ = nullptr;
-  std::vector<MemoryHolder*> holders_;  ///< those that hold anything
+  std::vector<MemoryHolder*> holders_;  ///< those that hold memory
   std::int64_t held_ = 0;
-  std::int64_t published_ = 0;  ///< of it, what `limit_` knows of
-  std::uint64_t leaving_ = 0;   ///< of it, what denied requests hold
+  std::int64_t published_ = 0;  ///< part of `held_` reported to `limit_`
+  std::uint64_t leaving_ = 0;   ///< part of `held_` of denied requests
 };
 
-/// The memory of one request: its body, the replies to it, its answer. Lives on one worker, and
-/// longer than the reservations made for it. Costs nothing as long as it holds nothing.
+/// The memory of one request: its body, the replies, its answer. Lives on one worker and longer
+/// than its reservations. Costs nothing while it holds nothing.
 class MemoryHolder {
  public:
   explicit MemoryHolder(MemoryLedger& ledger) : ledger_(ledger) {}
@@ -109,19 +108,19 @@ class MemoryHolder {
 
   MemoryLedger& ledger() { return ledger_; }
   std::uint64_t held() const { return held_; }
-  /// Why it gets no more memory. Once denied, it is denied everything until `forgive`.
+  /// Why it gets no more memory. After a denial all requests fail until `forgive`.
   MemoryDenial denial() const { return denial_; }
   bool denied() const { return denial_ != MemoryDenial::none; }
   void forgive();
 
-  /// Whether so many bytes would be granted now. Denied and told as refused if they would not.
+  /// Whether so many bytes would be granted now. If not, this is denied as refused.
   bool admits(std::uint64_t bytes);
 
  private:
   friend class MemoryLedger;
 
-  /// It was denied memory: it has to end and to release what it holds. Called while others work, so
-  /// it may only take notice, and do the rest in a turn of its own.
+  /// Memory was denied: the request must end and release what it holds. Called in the middle of
+  /// other work, so it may only schedule that for a turn of its own.
   virtual void on_denied(MemoryDenial why) = 0;
 
   MemoryLedger& ledger_;
@@ -130,8 +129,8 @@ class MemoryHolder {
   MemoryDenial denial_ = MemoryDenial::none;
 };
 
-/// The share of one buffer in what a request holds; given back when it goes. Movable, like the
-/// buffer. Without a holder nothing is counted. Capacities up to kUncountedBuffer count as nothing.
+/// The memory of one buffer of a request; the destructor releases it. Movable like the buffer.
+/// Without a holder nothing is counted. Capacities up to kUncountedBuffer count as 0.
 class MemoryReservation {
  public:
   MemoryReservation() = default;
@@ -146,9 +145,9 @@ class MemoryReservation {
   }
   ~MemoryReservation() { release(); }
 
-  /// Asks whether the buffer may have this capacity. Denied: the holder was told.
+  /// Asks for this capacity. If denied, the holder has been notified.
   MemoryGrant resize(MemoryHolder* holder, std::size_t capacity);
-  /// Counts a buffer that has this capacity already.
+  /// Counts a buffer that already has this capacity.
   void charge(MemoryHolder* holder, std::size_t capacity);
   void release() {
     if (bytes_ != 0) drop();

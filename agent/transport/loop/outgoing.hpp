@@ -7,16 +7,16 @@
 
 namespace karmad {
 
-/// A body up to this size is copied behind its head: one piece costs the kernel less than two.
+/// A body up to this size is copied behind its head: one piece is cheaper to send than two.
 inline constexpr std::size_t kJoinedBody = 4 << 10;
 
-/// Bytes that wait to be sent, in at most two pieces (a head and a body).
+/// Bytes to send, in at most two pieces (a head and a body).
 struct Outgoing {
   std::string_view head;
   std::string_view body;
 
   bool empty() const { return head.empty() && body.empty(); }
-  /// Takes off what was sent.
+  /// Removes the bytes that were sent.
   void consume(std::size_t sent);
   std::array<boost::asio::const_buffer, 2> buffers() const;
 };

@@ -16,18 +16,18 @@ struct Detached {
   unsigned threads = 0;
 };
 
-/// Never destroyed: threads that are left alone use it to the end of the process.
+/// Never destroyed: detached threads use it until the process ends.
 Detached& detached() {
   static auto& all = *new Detached;
   return all;
 }
 
-/// The life of a thread: until no job waits.
+/// Body of a thread: runs jobs until none waits.
 void work(std::move_only_function<void()> job) {
   auto& all = detached();
   for (;;) {
     job();
-    job = nullptr;  // with all it owns
+    job = nullptr;  // also destroys what the job owns
     const std::scoped_lock lock(all.mutex);
     if (all.waiting.empty()) {
       --all.threads;

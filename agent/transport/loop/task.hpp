@@ -11,8 +11,8 @@
 
 namespace karmad {
 
-/// Coroutine frames of one thread, kept for the next coroutine of about the same size, so that the
-/// steady state allocates nothing. A frame lives and dies on one thread.
+/// Caches the coroutine frames of one thread by size, so that the steady state allocates nothing. A
+/// frame is allocated and freed on one thread.
 class Frames {
  public:
   static void* take(std::size_t size) {
@@ -45,7 +45,7 @@ class Frames {
     std::array<Free*, kClasses> first;
     std::array<unsigned, kClasses> count;
   };
-  /// Frees what the thread kept as it ends.
+  /// Frees the cache when the thread ends.
   struct Cleaner;
 
   static constexpr std::size_t class_of(std::size_t size) {
@@ -59,8 +59,8 @@ class Frames {
 template <class T>
 class Task;
 
-/// `auto& result = co_yield InPlace{}` in a task is the place of its result, made with its default;
-/// `co_return InPlace{}` then says that it is there. For what is costly to move.
+/// `auto& result = co_yield InPlace{}` in a task gives a reference to its default-constructed
+/// result; `co_return InPlace{}` ends the task with it. For results that are costly to move.
 struct InPlace {};
 
 namespace detail {
@@ -82,7 +82,7 @@ struct PromiseBase {
     void await_resume() noexcept {}
   };
   Final final_suspend() noexcept { return {}; }
-  /// Tasks report errors as values. Only lack of memory throws, and that ends the process.
+  /// Tasks report errors as values. Only lack of memory throws; it ends the process.
   void unhandled_exception() noexcept { std::terminate(); }
 };
 
@@ -113,9 +113,9 @@ struct Promise<void> : PromiseBase {
 
 }  // namespace detail
 
-/// A coroutine that starts when it is awaited and continues its caller when it ends; if it never
-/// suspends the caller never does either. Everything happens on the thread that awaits. Why
-/// not Asio's awaitable: docs/decisions/003-tasks.md.
+/// A coroutine that starts when it is awaited and resumes its caller when it ends, on the same
+/// thread. If it never suspends, neither does the caller. Why not Asio's awaitable:
+/// docs/decisions/003-tasks.md.
 template <class T = void>
 class [[nodiscard]] Task {
  public:
@@ -128,7 +128,7 @@ class [[nodiscard]] Task {
     if (self_) self_.destroy();
   }
 
-  /// `co_await task()` is its result, `co_await kept` a reference into a task that is kept.
+  /// `co_await task()` gives its result, `co_await kept` a reference into the kept task.
   auto operator co_await() && noexcept {
     struct Awaiter : TaskAwaiter {
       T await_resume() {
@@ -172,8 +172,8 @@ inline Task<void> Promise<void>::get_return_object() {
 
 }  // namespace detail
 
-/// A coroutine that starts when it is called and is not awaited. The caller has to make sure that
-/// what it refers to outlives it.
+/// A coroutine that starts when called and is not awaited. The caller guarantees the lifetime of
+/// everything it refers to.
 struct Background {
   struct promise_type {
     static void* operator new(std::size_t size) { return Frames::take(size); }
@@ -188,16 +188,16 @@ struct Background {
   };
 };
 
-/// Runs a task that is not awaited. The caller has to make sure that what the task refers to
-/// outlives it.
+/// Runs a task that is not awaited. The caller guarantees the lifetime of everything the task
+/// refers to.
 inline void spawn(Task<void> task) {
   [](Task<void> own) -> Background { co_await std::move(own); }(std::move(task));
 }
 
-/// A place where one coroutine of this thread waits until another part of it says go.
+/// One coroutine waits here until another one on the same thread calls notify().
 class AsyncEvent {
  public:
-  /// Continues the waiter, if there is one, before it returns.
+  /// Resumes the waiting coroutine, if any, before it returns.
   void notify() {
     if (waiter_) std::exchange(waiter_, nullptr).resume();
   }

@@ -8,8 +8,8 @@
 
 namespace karmad {
 
-/// The deadlines of one loop and the coarse tick that looks at them, which runs as long as anything
-/// is armed. For the thread of the loop only.
+/// The deadlines of one loop, and the coarse clock tick that serves them while any is armed. The
+/// loop's thread only.
 class Ticks {
  public:
   explicit Ticks(boost::asio::io_context& io) : timer_(io.get_executor()) {}
@@ -18,12 +18,12 @@ class Ticks {
 
   /// Reads the clock (19 ns).
   static TimePoint now();
-  /// A time of the recent past, a tick old while the loop keeps up, older when it does not: for
-  /// deadlines of minutes, which need not be exact. Costs nothing while anything is armed.
+  /// The time of the last tick: a tick old, older if the loop is late. For deadlines of minutes.
+  /// Costs nothing while a deadline is armed.
   TimePoint lately() const { return ticking_ ? ticked_ : now(); }
   void arm(Deadline& deadline, TimePoint at);
 
-  LoopDelay delay;  ///< how late the ticks were; any thread may read
+  LoopDelay delay;  ///< delay of the ticks; any thread may read it
 
  private:
   void start(TimePoint now);
@@ -34,7 +34,7 @@ class Ticks {
                                     boost::asio::io_context::executor_type>
       timer_;
   bool ticking_ = false;
-  TimePoint ticked_{};  ///< when the last tick was, or the first was waited for
+  TimePoint ticked_{};  ///< the last tick, or the start of the first wait
 };
 
 }  // namespace karmad

@@ -9,22 +9,21 @@ namespace {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-/// The finalizer of SplitMix64: every bit of the input moves every bit of the output.
+/// The finalizer of SplitMix64: every input bit affects every output bit.
 std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
 }
 
-/// The address as far as it tells clients apart.
+/// The part of the address that identifies a client.
 IpAddress who(const IpAddress& address) {
   return address.is_v4() ? address : IpAddress{address.high, 0};
 }
 
 }  // namespace
 
-/// Clients in the order in which they asked, as a list through an array that never grows, and
-/// chains by their hash.
+/// Clients in order of their last request, as a linked list in a fixed array, with hash chains.
 class alignas(64) ClientRates::Part {
  public:
   void change(const BucketRule& rule, std::size_t room, TimePoint now) {
@@ -77,7 +76,7 @@ class alignas(64) ClientRates::Part {
     std::uint32_t next;  // in its chain
   };
 
-  /// The client, now the newest; the oldest gives way when there is no room for another.
+  /// The client, moved to the newest position; replaces the oldest one if there is no room.
   Client& client_of(const IpAddress& address, std::uint64_t hash) {
     auto i = chain(hash);
     while (i != kNobody && clients_[i].address != address) i = clients_[i].next;
@@ -144,7 +143,7 @@ std::span<ClientRates::Part> ClientRates::parts() const {
 
 void ClientRates::change(const BucketRule& rule, std::size_t remembered, TimePoint now) {
   const auto used = std::clamp<std::size_t>(remembered / kWorthAPart, 1, kParts);
-  // Clients of another number of parts would be looked for in the wrong one.
+  // With another number of parts, clients would be searched in the wrong part.
   if (used != parts_used_.load(std::memory_order_relaxed))
     for (auto& part : parts()) part.change({}, 0, now);
   parts_used_.store(used, std::memory_order_relaxed);

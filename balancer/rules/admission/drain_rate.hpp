@@ -11,14 +11,14 @@
 
 namespace karmad {
 
-/// How fast a pool that has nothing free gives tickets back, to tell those it refuses when to come
-/// back. It remembers about five seconds of being busy. One thread looks; any may ask.
+/// Measures how fast a pool without free tickets returns them, for Retry-After of refused requests.
+/// Remembers about five seconds of full use. One thread calls look(), any thread wait().
 class DrainRate {
  public:
   static constexpr std::chrono::seconds kLongest{30};
 
-  /// To be called now and then: how many were given back since the start, and whether nothing is
-  /// free. Only what happens between two busy looks counts: less work says nothing of the speed.
+  /// Called periodically: the tickets returned since the start, and whether no ticket is free. Only
+  /// time between two busy calls counts: when tickets are free, their rate says nothing.
   void look(std::uint64_t finished, bool busy, TimePoint now) noexcept {
     const double time = std::chrono::duration<double>(now - looked_).count();
     const auto served = static_cast<double>(finished - finished_);
@@ -28,12 +28,12 @@ class DrainRate {
     const double kept = kMemory / (kMemory + time);
     served_ = served_ * kept + served;
     time_ = time_ * kept + time;
-    // As long as none came back, one might just now.
+    // While no ticket has come back, assume that one comes now.
     per_second_.store(std::max(served_, 1.0) / time_, std::memory_order_relaxed);
   }
 
-  /// When one more may find a ticket, after so many that wait: whole seconds, at least 1, also
-  /// while nothing is known, at most kLongest.
+  /// Time until a new request may get a ticket behind `waiting` others: whole seconds, at least 1,
+  /// also while the rate is unknown, at most kLongest.
   std::chrono::seconds wait(std::uint64_t waiting) const noexcept {
     const auto rate = per_second_.load(std::memory_order_relaxed);
     const auto seconds = rate > 0 ? (static_cast<double>(waiting) + 1) / rate : 1.0;

@@ -4,8 +4,8 @@
 
 namespace karmad {
 
-/// An average that forgets: the first sample as it is, each further one with a weight of 0.2
-/// (AC-037). Any thread may add and read; while all samples are 0 adding one costs a load.
+/// An exponential average: starts with the first sample, each further one has a weight of 0.2
+/// (AC-037). Any thread adds and reads; while all samples are 0, adding one costs a load.
 class MovingAverage {
  public:
   void add(double sample) noexcept {

@@ -5,13 +5,13 @@
 namespace karmad {
 namespace {
 
-/// RFC 8289 section 3.3: the more was shed, the sooner the next one is.
+/// RFC 8289 section 3.3: the interval gets shorter with the number shed.
 Micros pause(Micros interval, std::uint32_t shed) {
   const auto part = static_cast<double>(interval.count()) / std::sqrt(static_cast<double>(shed));
   return Micros{static_cast<std::int64_t>(part)};
 }
 
-constexpr int kSoonAgain = 16;  // intervals; likewise, section 5.4: it goes on where it ended
+constexpr int kSoonAgain = 16;  // intervals; section 5.4: shedding then resumes at its former rate
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void QueueDiscipline::emptied() {
 QueueMove QueueDiscipline::next(std::size_t waiting, Micros oldest, TimePoint now) {
   if (settings_.order == QueueOrder::fifo) return QueueMove::serve_oldest;
   if (oldest <= settings_.target) {
-    // In overload it is young because those before it were shed: that is no reason to stop.
+    // In overload the oldest is young because older ones were shed: no reason to stop.
     if (overloaded_) return QueueMove::serve_newest;
     emptied();
     return QueueMove::serve_oldest;

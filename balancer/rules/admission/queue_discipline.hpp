@@ -11,9 +11,9 @@ namespace karmad {
 
 struct DisciplineSettings {
   QueueOrder order = QueueOrder::fifo;
-  /// A wait that is fine; a queue whose oldest waits longer all the time is overloaded.
+  /// Acceptable wait. A queue whose oldest request always waits longer is overloaded.
   Micros target = kDefaultSettings.ticket_queue_target.value;
-  /// How long it has to be so; with last in, first out, also the longest wait from then on.
+  /// How long that must last; with lifo also the longest wait from then on.
   Micros interval = kDefaultSettings.ticket_queue_interval.value;
 
   bool operator==(const DisciplineSettings&) const = default;
@@ -21,25 +21,25 @@ struct DisciplineSettings {
 
 enum class QueueMove : std::uint8_t { serve_oldest, serve_newest, shed_oldest };
 
-/// In which order those who wait are served, and who has waited in vain. `fifo`: as they came.
-/// `lifo`: so too, until the oldest has waited longer than the target for an interval; then the
-/// newest is served first, for its client is still there, and who waited longer than the interval
-/// is shed, until the queue was empty. `codel`: as they came, but while the
-/// wait stays above the target one is shed per interval, and more often the longer that lasts
-/// (RFC 8289). Pure; one thread at a time uses it.
+/// Decides which request is served next and which is shed. `fifo`: in order of arrival. `lifo`: the
+/// same, until the oldest has waited longer than the target for an interval. Then the newest is
+/// served first, since its client is likely still there, and requests that waited longer than the
+/// interval are shed, until the queue is empty. `codel`: in order of arrival; while the wait
+/// exceeds the target, one is shed per interval, and more often the longer that lasts (RFC 8289).
+/// Pure; one thread at a time.
 class QueueDiscipline {
  public:
   explicit QueueDiscipline(const DisciplineSettings& settings = {}) : settings_(settings) {}
 
-  /// Goes on by other rules; what was learnt is forgotten when they differ.
+  /// Changes the settings; resets the state if they differ.
   void settings(const DisciplineSettings& settings);
 
-  /// A ticket is free, and `waiting` (one or more) wait for it, the oldest for `oldest`. After
-  /// `shed_oldest` it wants to be asked again. The last one is never shed.
+  /// A ticket is free for `waiting` (one or more) requests, the oldest of which has waited
+  /// `oldest`. After `shed_oldest` call it again. The last request is never shed.
   QueueMove next(std::size_t waiting, Micros oldest, TimePoint now);
-  /// The queue is empty.
+  /// The queue has become empty.
   void emptied();
-  /// The queue is full: the oldest has to go for the one that comes. Else that one is refused.
+  /// For a full queue: shed the oldest for a new request (true), or refuse the new one.
   bool newest_first() const { return overloaded_; }
 
  private:
@@ -47,10 +47,10 @@ class QueueDiscipline {
   QueueMove controlled(std::size_t waiting, Micros oldest, TimePoint now);
 
   DisciplineSettings settings_;
-  std::optional<TimePoint> above_since_;  ///< the wait was longer than the target at every look
+  std::optional<TimePoint> above_since_;  ///< since then every wait was longer than the target
   bool overloaded_ = false;               ///< lifo: newest first
-  bool shedding_ = false;                 ///< codel: one now and then
-  std::uint32_t shed_ = 0;                ///< codel: since shedding began
+  bool shedding_ = false;                 ///< codel: sheds periodically
+  std::uint32_t shed_ = 0;                ///< codel: number shed since then
   TimePoint next_shed_{};
 };
 

@@ -10,7 +10,7 @@
 
 namespace karmad {
 
-/// The rule of such a setting.
+/// The bucket rule of a rate setting.
 BucketRule rule_of(const Rate& rate, Micros burst);
 
 inline constexpr Stat kConnectionsQueued{"connections_queued",
@@ -30,15 +30,15 @@ inline constexpr Stat kTimeToHead{
     StatKind::gauge, Unit::microseconds,
     kHidden,         "averageTimeToCompletedHelloMicros"};
 
-/// The rate limiters of the whole process; those of tables stand in the topology. Any thread may
-/// ask them; what they are told to let through comes from the configuration.
+/// The rate limiters of the process; those of tables are in the topology. Any thread may ask them;
+/// the rates come from the configuration.
 struct RateGates {
   RateLimiter connections;  ///< AC-040
   RateLimiter requests;     ///< AC-050
   ClientRates clients;
   std::atomic<std::uint64_t> clients_exempted{0};
-  std::atomic<std::uint64_t> left_queue{0};  ///< connections whose peer left before their turn
-  MovingAverage time_to_head;  ///< µs from a connection's beginning to its first complete head
+  std::atomic<std::uint64_t> left_queue{0};  ///< connections closed by the peer while they waited
+  MovingAverage time_to_head;  ///< µs from accepting a connection to its first complete head
 
   ClientCounts client_counts() const {
     auto counts = clients.counts();
@@ -46,7 +46,7 @@ struct RateGates {
     return counts;
   }
 
-  /// Limits by these settings from now on. One thread at a time.
+  /// Applies these settings. One thread at a time.
   void adopt(const InstanceSettings& settings, TimePoint now);
 
  private:

@@ -22,8 +22,8 @@ void RateLimiter::store(const BucketRule& rule, std::uint32_t max_queue_depth) {
 void RateLimiter::change(const BucketRule& next, std::uint32_t max_queue_depth, TimePoint now) {
   const auto at = in_micros(now);
   const auto before = rule();
-  // The time first: the price of a token at the old rate, added to the new time, is forgotten
-  // within that price; the other way round it would be multiplied.
+  // The time first: a concurrent price at the old rate, added to the new time, is an error of only
+  // that price. In the other order it would be multiplied.
   auto empty_at = empty_at_.load(relaxed);
   while (!empty_at_.compare_exchange_weak(empty_at, next.empty_at(before.balance(empty_at, at), at),
                                           relaxed))
@@ -62,7 +62,7 @@ std::optional<RateLimiter::Reservation> RateLimiter::borrow(double tokens, TimeP
   double price = 0;
   Micros wait{0};
   bool in_queue = false;
-  // The place in the queue comes first, so that who is refused has never touched the bucket.
+  // Enters the queue first, so that a refused request never touches the bucket.
   const bool taken = take(tokens, at, [&](const auto& rule, double after) {
     price = rule.price(tokens);
     wait = whole_millis(after - at);
@@ -146,7 +146,7 @@ RateCounts RateLimiter::counts(TimePoint now) const {
                     .dequeued = dequeued_.load(relaxed),
                     .interrupted = interrupted_.load(relaxed),
                     .average_wait = average_wait_.get()};
-  // Read one by one while others count: no more may seem to have left the queue than entered it.
+  // The counters are read one by one: no more may seem to have left the queue than entered it.
   counts.queued = std::max(counts.queued, counts.dequeued);
   counts.attempted = counts.successful + counts.rejected + counts.interrupted + counts.waiting();
   constexpr auto kMost = 0x1p63;

@@ -10,15 +10,15 @@
 
 namespace karmad {
 
-/// What a rate limiter has done, and where it stands (AC-037).
+/// Statistics of a rate limiter (AC-037).
 struct RateCounts {
   std::uint64_t attempted = 0;  ///< without the exempted ones
   std::uint64_t successful = 0;
   std::uint64_t rejected = 0;
   std::uint64_t exempted = 0;
   std::uint64_t queued = 0;       ///< put into the queue since the start
-  std::uint64_t dequeued = 0;     ///< of them, those who are no longer there
-  std::uint64_t interrupted = 0;  ///< of them, those who left before their time
+  std::uint64_t dequeued = 0;     ///< part of these that have left the queue
+  std::uint64_t interrupted = 0;  ///< part of these that left before their time
   double average_wait = 0;        ///< microseconds
   std::int64_t available = 0;     ///< whole tokens; never negative
 
@@ -26,15 +26,15 @@ struct RateCounts {
 };
 
 void write(StatsWriter& out, const RateCounts& counts);
-/// What a limiter with a queue has beside that.
+/// Writes the further numbers of a limiter with a queue.
 void write_queue(StatsWriter& out, const RateCounts& counts);
 
-/// A token bucket that any number of threads take from, without a lock and without a thread that
-/// refills it (AC-030 … AC-037): one atomic holds the time at which the bucket was empty. It never
-/// asks for the time and never sleeps; it says for how long to sleep.
+/// A token bucket that many threads use without a lock and without a refilling thread (AC-030 …
+/// AC-037): one atomic holds the time at which the bucket was empty. It reads no clock and never
+/// sleeps; it returns how long to sleep.
 class RateLimiter {
  public:
-  /// Never limits, until change() says otherwise.
+  /// Unlimited until change() sets a rate.
   RateLimiter() = default;
   explicit RateLimiter(const BucketRule& rule, std::uint32_t max_queue_depth = 0) {
     store(rule, max_queue_depth);
@@ -42,25 +42,25 @@ class RateLimiter {
   RateLimiter(const RateLimiter&) = delete;
   RateLimiter& operator=(const RateLimiter&) = delete;
 
-  /// Other rules from now on. The tokens that are there stay, cut to the new capacity (AC-031); who
-  /// is asleep sleeps on. One thread at a time.
+  /// Changes the rules. Tokens are kept, up to the new capacity (AC-031); sleeping requests sleep
+  /// on. One thread at a time.
   void change(const BucketRule& rule, std::uint32_t max_queue_depth, TimePoint now);
 
-  /// Takes so many tokens, or none (AC-032).
+  /// Takes all these tokens, or none (AC-032).
   bool try_acquire(double tokens, TimePoint now);
-  /// How long until so many would be there.
+  /// Time until that many tokens will be there.
   Micros time_until(double tokens, TimePoint now) const;
 
-  /// A place in the queue: tokens that were borrowed, and the time until they are paid back. Who
-  /// drops it before that time gives the tokens back (AC-036).
+  /// A place in the queue: borrowed tokens and the time to sleep until they are earned. Destroyed
+  /// before that time, it returns the tokens (AC-036).
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
-    /// How long to sleep, in whole milliseconds; 0: admitted already (AC-034).
+    /// How long to sleep, in whole milliseconds; 0: admitted at once (AC-034).
     Micros wait() const { return wait_; }
-    /// That was slept.
+    /// The sleep is over.
     void over();
 
    private:
@@ -71,16 +71,16 @@ class RateLimiter {
     double price_;
     Micros wait_;
   };
-  /// Takes so many tokens even if the bucket then owes them, which is to be slept off (AC-033);
-  /// nothing when too many sleep already (AC-035). The limiter must outlive the turn.
+  /// Takes the tokens even if that makes the balance negative; the caller must sleep (AC-033).
+  /// Nothing if too many sleep already (AC-035). The limiter must outlive the reservation.
   std::optional<Reservation> borrow(double tokens, TimePoint now);
-  /// Counts what borrow() would have done with one token, without sleeping; false: refused.
+  /// Counts what borrow() of one token would do, without a sleep; false: refused.
   bool would_borrow(TimePoint now);
 
-  /// One that passes without a token (AC-042, AC-053).
+  /// Counts one that passes without a token (AC-042, AC-053).
   void exempt() { exempted_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// How many sleep now. One load.
+  /// Number of sleeping requests. One load.
   std::uint32_t asleep() const { return asleep_.load(std::memory_order_relaxed); }
   double balance(TimePoint now) const;
   RateCounts counts(TimePoint now) const;
@@ -89,15 +89,15 @@ class RateLimiter {
   using Count = std::atomic<std::uint64_t>;
   BucketRule rule() const;
   void store(const BucketRule& rule, std::uint32_t max_queue_depth);
-  /// Moves the time at which the bucket was empty by what `tokens` cost, when `allowed` says so of
+  /// Advances the time at which the bucket was empty by the cost of `tokens`, if `allowed` accepts
   /// the new time.
   template <class Allowed>
   bool take(double tokens, double now, Allowed allowed);
   bool enter_queue();
   void succeeded(Micros waited);
 
-  // The rule changes seldom. Who takes tokens while it does may pay by the old one, or read the new
-  // time by it: the error is at most one token of the slower of the two.
+  // The rule changes rarely. A thread that takes tokens meanwhile may use a part of the old rule:
+  // the error is at most one token of the slower rule.
   std::atomic<double> per_token_{0};
   std::atomic<double> burst_{BucketRule{}.burst};
   std::atomic<std::uint32_t> max_queue_depth_{0};

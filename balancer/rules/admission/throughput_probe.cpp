@@ -12,10 +12,10 @@ namespace karmad {
 namespace {
 
 constexpr double kLongestStep = 1;   // twice as many, or half
-constexpr double kReturns = 4;       // of each ticket, in a look that weighs
-constexpr double kOverloaded = 0.5;  // so many wait for each that is served
+constexpr double kReturns = 4;       // of each ticket, in one measurement with evidence
+constexpr double kOverloaded = 0.5;  // waiting requests per served one
 
-/// A step changes every pool (AC-024), and never to nothing.
+/// A step changes every pool (AC-024), and never to 0.
 std::uint32_t changed(std::uint32_t wanted, std::uint32_t present, int by) {
   if (wanted != present) return wanted;
   return by > 0 ? present + 1 : std::max<std::uint32_t>(present, 2) - 1;
@@ -146,8 +146,8 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
   return decision;
 }
 
-/// AC-022, AC-025: 1 for more, -1 for fewer, 0 for neither. Those who weigh try both in turn while
-/// there is too much load, for a pool that is always exhausted may as well be too large.
+/// AC-022, AC-025: 1 for more, -1 for fewer, 0 for neither. With evidence both are tried in turn
+/// during overload, because a pool that is always exhausted may also be too large.
 int ThroughputProbe::direction(const Look& look) {
   const int wanted = look.exhausted ? 1 : look.above_least ? -1 : 0;
   if (!weighs() || wanted == 0) return wanted;
@@ -173,10 +173,10 @@ void ThroughputProbe::look_around(const ProbeReadings& readings, const Look& loo
   if (parameters_.writes) sizes_.writes = changed(sizes_.writes, readings.writes.size, by);
 }
 
-/// docs/decisions/011: without overload who asks is given: the load says how many tickets there
-/// are. Else what is tried must bring a part of what it costs: with 20 % more tickets 3 % more
-/// answers, with 20 % fewer up to 3 % fewer. A sequential test: chance brings about the evidence
-/// for the wrong side with a probability of 1 / (1 + exp(evidence × that part)).
+/// docs/decisions/011: without overload the load decides the number of tickets. Otherwise the tried
+/// size must bring a part of its cost: 3 % more answers with 20 % more tickets, at most 3 % fewer
+/// with 20 % fewer. A sequential test: the wrong size wins by chance with a probability of 1 / (1 +
+/// exp(evidence × that part)).
 bool ThroughputProbe::weigh(const Look& look) {
   if (!look.overloaded || !stable_look_.overloaded) {
     excess_ = 0;
@@ -192,7 +192,7 @@ bool ThroughputProbe::weigh(const Look& look) {
   return better;
 }
 
-/// AC-023. True when what was tried is better.
+/// AC-023. True if the tried size is better.
 bool ThroughputProbe::judge(const Look& look) {
   const bool up = state_ == ProbeState::up;
   ++(up ? counters_.times_probed_up : counters_.times_probed_down);

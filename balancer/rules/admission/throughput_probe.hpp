@@ -11,37 +11,38 @@ namespace karmad {
 
 /// Parameters of throughput probing (AC-020 … AC-027).
 struct ProbeParameters {
-  /// Of all probed pools together; 0: twice the cores.
+  /// Over all probed pools; 0: twice the cores.
   unsigned initial = kDefaultSettings.throughput_probing_initial_concurrency.value;
   unsigned least = kDefaultSettings.throughput_probing_min_concurrency.value;  ///< 1 … most
   unsigned most = kDefaultSettings.throughput_probing_max_concurrency.value;   ///< per pool
-  /// Of the tickets, where both pools are probed; 0 … 1.
+  /// Share of reads in the tickets if both pools are probed; 0 … 1.
   double read_share = kDefaultSettings.throughput_probing_read_write_ratio.value;
-  /// Of what was found last; more than 0, up to 1.
+  /// Weight of the newest result; more than 0, up to 1.
   double average_weight =
       kDefaultSettings.throughput_probing_concurrency_moving_average_weight.value;
-  /// How far a probe goes; 0.01 … 0.5.
+  /// Relative size of a probe; 0.01 … 0.5.
   double step = kDefaultSettings.throughput_probing_step_multiple.value;
-  /// Answers that decide; 0: the rules of AC-022 … AC-025 as they are. Else (docs/decisions/011)
-  /// looks in turn at the size there is and at another, until the other has brought so many answers
-  /// more than it must, or so many fewer, and takes what won as it is: no step, no average_weight.
+  /// Answers needed for a decision; 0: the rules of AC-022 … AC-025. Otherwise (docs/decisions/011)
+  /// measures the current and another size in turn until the other one has brought that many
+  /// answers more than required, or fewer, and takes the better size without averaging (step and
+  /// average_weight are not used).
   unsigned evidence = 0;
-  /// Least change of size that is tried so; more than 0, up to 1.
+  /// Smallest relative change of size in that mode; more than 0, up to 1.
   double evidence_step = kDefaultSettings.throughput_probing_evidence_step.value;
-  /// Of a change of size must be there as throughput; 0 … 1.
+  /// Share of a change of size that must appear as throughput; 0 … 1.
   double evidence_gain = kDefaultSettings.throughput_probing_evidence_gain.value;
-  bool reads = true;  ///< the pool is probed; else its size is none of our business
+  bool reads = true;  ///< this pool is probed; false: its size is not changed
   bool writes = true;
 
   bool operator==(const ProbeParameters&) const = default;
 };
 
-/// What is known of a pool when the probe runs.
+/// Readings of a pool when the probe runs.
 struct PoolReading {
   std::uint32_t size = 0;
-  std::uint32_t peak = 0;      ///< most tickets that were out at a time since the last run
-  std::uint64_t finished = 0;  ///< tickets given back since the start
-  std::uint64_t waited = 0;    ///< found no ticket free since the start: queued or refused
+  std::uint32_t peak = 0;      ///< most tickets in use at the same time since the last run
+  std::uint64_t finished = 0;  ///< tickets returned since the start
+  std::uint64_t waited = 0;    ///< requests queued or refused since the start
 };
 struct ProbeReadings {
   PoolReading reads;
@@ -57,7 +58,7 @@ struct PoolSizes {
 enum class ProbeState : std::uint8_t { stable, up, down };
 std::string_view name(ProbeState state);
 
-/// AC-027.
+/// Counters of AC-027.
 struct ProbeCounters {
   std::uint64_t times_increased = 0;
   std::uint64_t times_decreased = 0;
@@ -68,38 +69,38 @@ struct ProbeCounters {
   std::uint64_t times_probed_down = 0;
 };
 
-/// What a run did.
+/// The result of a run.
 struct ProbeDecision {
   ProbeState from = ProbeState::stable;
   ProbeState to = ProbeState::stable;
-  bool kept = false;       ///< what was tried is better, and the sizes follow it
+  bool kept = false;       ///< the tried size was better, and the sizes follow it
   double throughput = 0;   ///< measured, tickets per second
-  double compared_to = 0;  ///< the one that counts as stable
+  double compared_to = 0;  ///< the throughput that counts as stable
   PoolSizes before;
   PoolSizes after;
 };
 /// `better than 1100/s with 35/35: 1200/s, now 33/33`.
 std::string text(const ProbeDecision& decision);
 
-/// Finds out how many tickets bring the most answers: tries more or fewer, and follows what brought
-/// more (AC-020 … AC-027), or with `evidence` the fewest that bring about as many. Reads no clock
-/// and changes no pool; one thread uses it.
+/// Searches the number of tickets with the most answers: tries more or fewer and follows the better
+/// one (AC-020 … AC-027); with `evidence`, the lowest number with about as many answers. Reads no
+/// clock and changes no pool; one thread.
 class ThroughputProbe {
  public:
   ThroughputProbe(const ProbeParameters& parameters, unsigned cores);
 
-  /// Goes on with others. Starts anew when other pools are probed, or from another beginning.
+  /// Changes the parameters. Restarts if other pools are probed or the initial size changes.
   void parameters(const ProbeParameters& parameters);
   const ProbeParameters& parameters() const { return parameters_; }
 
-  /// What the pools' sizes should be; 0 for one that is not probed.
+  /// The sizes that the pools should have; 0 for a pool that is not probed.
   PoolSizes sizes() const { return sizes_; }
 
-  /// One look. The first only takes the readings to compare with, and so does one at no later time
-  /// than the last: they decide nothing. With `evidence` neither do those of which too few tickets
-  /// have come back since; the look lasts longer then. To be called at each adjustment interval.
+  /// One step, at each adjustment interval. The first call, and calls without time passed, only
+  /// store the readings to compare with. With `evidence`, calls before enough tickets have come
+  /// back decide nothing; the measurement then lasts longer.
   std::optional<ProbeDecision> run(const ProbeReadings& readings, TimePoint now);
-  /// The readings to compare with from now on, after a resize that took its time (AC-026).
+  /// Sets the readings to compare with, after a resize that took time (AC-026).
   void compare_with(const ProbeReadings& readings, TimePoint now);
 
   ProbeState state() const { return state_; }
@@ -109,11 +110,11 @@ class ThroughputProbe {
 
  private:
   void start();
-  /// What was seen since the readings to compare with.
+  /// Measurements since the stored readings.
   struct Look {
     bool exhausted = false;    ///< more tickets may help (AC-025)
     bool above_least = false;  ///< fewer are possible
-    bool overloaded = false;   ///< hardly any request finds a ticket free
+    bool overloaded = false;   ///< almost no request finds a free ticket
     std::uint64_t finished = 0;
     double seconds = 0;
     double size = 0;  ///< of the probed pools together
@@ -141,13 +142,13 @@ class ThroughputProbe {
   std::optional<TimePoint> last_run_;
   std::uint64_t last_finished_ = 0;
   std::uint64_t last_waited_ = 0;
-  Look look_;  ///< the one under way
+  Look look_;  ///< the current one
 
   // With `evidence`:
   Look stable_look_;
   int direction_ = 1;
-  double step_ = 0;    ///< longer while it finds what is better
-  double excess_ = 0;  ///< answers of what is tried beyond those it must bring, so far
+  double step_ = 0;    ///< grows while it finds better sizes
+  double excess_ = 0;  ///< answers of the tried size beyond those required
 };
 
 }  // namespace karmad

@@ -14,7 +14,7 @@ TEST(SearchPlan, AsksEveryShardForThePageFromTheStart) {
        R"({"sort":[{"id":"asc"}],"size":15,"from":0,"index":"s"})"},
       {R"({"table":"t","limit":5,"offset":998,"sort":["id"]})",
        R"({"table":"s","limit":1000,"offset":0,"sort":[{"id":"asc"}]})"},
-      // A page beyond max_matches is empty: nobody is asked for hits.
+      // A page beyond max_matches is empty: no shard is asked for hits.
       {R"({"table":"t","limit":5,"offset":1000,"sort":["id"]})",
        R"({"table":"s","limit":0,"offset":0,"sort":["id"]})"},
       {R"({"table":"t","limit":5,"max_matches":7,"offset":4,"sort":["id"]})",

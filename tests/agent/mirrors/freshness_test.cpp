@@ -18,7 +18,7 @@ TimePoint at(Micros since_epoch) {
 
 TEST(Freshness, TakesAMirrorAtTheNewestGenerationForFreshAtThatMoment) {
   Freshness freshness;
-  EXPECT_EQ(freshness.fresh_until(7, at(5s)), at(5s)) << "nobody has said anything";
+  EXPECT_EQ(freshness.fresh_until(7, at(5s)), at(5s)) << "no generation was seen";
   freshness.seen(7, at(5s));
   EXPECT_EQ(freshness.fresh_until(7, at(5s)), at(5s));
   EXPECT_EQ(freshness.fresh_until(7, at(60s)), at(60s)) << "no update for a minute";

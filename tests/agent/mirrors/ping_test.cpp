@@ -11,7 +11,7 @@
 namespace karmad::test {
 namespace {
 
-/// A mirror set of one, and whoever pings it.
+/// A mirror set of one, and its pinger.
 struct Pinged {
   explicit Pinged(const FakeMirror& mirror, Micros interval, Micros timeout = 5s)
       : agent(std::make_shared<Agent>(

@@ -186,7 +186,7 @@ TEST_F(SharedLimits, OfAReloadTakeEffectForThoseWhoWait) {
     connection->close();
 }
 
-// What refused one worker's connect is the answer to those of the other workers who wait for it.
+// A refused connect of one worker is the result for all waiting requests of the other workers.
 TEST(SharedLimitsWithoutAnAgent, TellAllWorkersThatItRefuses) {
   ClosedPort closed;
   Workers at(closed.port(), 4, {.connecting = 1});

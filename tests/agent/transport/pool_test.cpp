@@ -171,7 +171,7 @@ TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
   Taking third(at, order, 3);
   EXPECT_EQ(at.agent->counts.waiting, 2u);
   EXPECT_EQ(at.open(), 1u);
-  EXPECT_FALSE(at.pool.unused());  // somebody waits here
+  EXPECT_FALSE(at.pool.unused());  // a request waits here
   at.pool.give(std::move((*first.result)->connection));
   ASSERT_TRUE(turn_until(at.loop, [&] { return second.done(); }));
   EXPECT_FALSE(third.done());
@@ -201,7 +201,7 @@ TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
   only->close();
 }
 
-/// Many who take at the same time.
+/// Many requests that take connections at the same time.
 struct Crowd {
   Crowd(AgentAt& at, int size) {
     for (int i = 0; i < size; ++i) all.push_back(std::make_unique<Taking>(at, order, i));
@@ -212,8 +212,8 @@ struct Crowd {
   std::vector<std::unique_ptr<Taking>> all;
 };
 
-// One refusal is the answer to all who wait: however many, nobody looks again by a clock, and
-// nobody is told from within another one's end.
+// One refusal is the result for all waiting requests: none polls the clock, and none is resumed
+// from within the end of another one.
 TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
   ClosedPort closed;
   AgentAt at(closed.port());
@@ -232,7 +232,7 @@ TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
   EXPECT_TRUE(turn_until(at.loop, [&] { return at.pool.unused(); }));
 }
 
-// One connection is open, nobody listens any more: whoever waits gets the one there is.
+// One connection is open and the port is closed: waiting requests get the open connection.
 TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
   auto lasting = at.connection();
   ClosedPort closed;

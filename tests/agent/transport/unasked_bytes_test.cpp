@@ -1,5 +1,5 @@
-// What a mirror sends that nobody asked for reaches nobody: each request carries a number, which
-// its answer must carry back.
+// Unrequested bytes from a mirror reach no client: each request carries a number, which its answer
+// must carry too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>

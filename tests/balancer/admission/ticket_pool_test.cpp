@@ -14,7 +14,7 @@ TEST_F(TicketPoolTest, GivesWhatItHasAndNoMore) {
   EXPECT_FALSE(is_free(pool));
 }
 
-// AC-011; who is refused anyhow need not come to ask.
+// AC-011; a request that would be refused need not queue.
 TEST_F(TicketPoolTest, KnowsWhomItWouldRefuse) {
   auto pool = pool_of({.size = 1, .queue_depth = 1});
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "a ticket is free";
@@ -186,7 +186,7 @@ TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC
       EXPECT_TRUE(waiter->was_woken);
       pool.collect(*waiter, now += 100ms).give_back(now);
     }
-    EXPECT_EQ(pool.statistics()[Priority::low].finished_processing, 4U) << "nobody is shed";
+    EXPECT_EQ(pool.statistics()[Priority::low].finished_processing, 4U) << "no request is shed";
     now = TimePoint(1s);
   }
 }

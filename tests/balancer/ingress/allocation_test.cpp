@@ -30,7 +30,7 @@ bool read_until(int fd, std::string& got, std::string_view end) {
   return true;
 }
 
-/// A mirror that gives everybody the same answer, one connection at a time.
+/// A mirror that gives every request the same answer, one connection at a time.
 class OneAnswer {
  public:
   OneAnswer() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {

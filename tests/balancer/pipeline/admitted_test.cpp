@@ -51,7 +51,7 @@ struct AdmittedHandle : testing::Asking {
   ~AdmittedHandle() override {
     if (!admission) return;
     for (const auto& [name, label, pool] : admission->pools())
-      EXPECT_EQ(out(*pool), 0U) << name << ": nobody is here any more";
+      EXPECT_EQ(out(*pool), 0U) << name << ": no ticket is in use";
   }
 
   InstanceSettings settings;
@@ -133,7 +133,7 @@ TEST_F(AdmittedHandle, AClientThatLeavesFreesItsPlace) {
   EXPECT_FALSE(waits.answer);
   first.reset();
   EXPECT_EQ(waits.answer->status, 200);
-  EXPECT_EQ(asked, 2) << "nobody asks for whoever left";
+  EXPECT_EQ(asked, 2) << "no mirror is asked for a client that left";
 }
 
 TEST_F(AdmittedHandle, SaysHowLongItWaitedInVain) {

@@ -88,7 +88,7 @@ TEST(Breaker, LetsOneProbeThroughPerInterval) {  // CO-092
   fail(breaker, 1, 11);
   EXPECT_EQ(breaker.try_probe(at(999ms)), std::nullopt);
   EXPECT_EQ(breaker.try_probe(at(1s)), 1U);
-  EXPECT_EQ(breaker.try_probe(at(1s)), std::nullopt) << "somebody has it";
+  EXPECT_EQ(breaker.try_probe(at(1s)), std::nullopt) << "another request has it";
   breaker.failed(1, kRead, at(1s));
   EXPECT_TRUE(breaker.is_tripped(1, at(1500ms)));
   EXPECT_EQ(breaker.try_probe(at(1999ms)), std::nullopt);
@@ -112,7 +112,7 @@ TEST(Breaker, NeverTripsTheLastMirror) {  // CO-091
   fail(breaker, 0, 11);
   EXPECT_EQ(breaker.tripped(at(0s)), only(0));
   fail(breaker, 1, 11);
-  EXPECT_TRUE(breaker.tripped(at(0s)).empty()) << "all failed: nobody is avoided";
+  EXPECT_TRUE(breaker.tripped(at(0s)).empty()) << "all failed: no mirror is avoided";
   breaker.succeeded(0, kRead, at(0s));
   EXPECT_EQ(breaker.tripped(at(0s)), only(1));
   Breaker alone{1, {}};

@@ -84,7 +84,7 @@ TEST(Standings, GroupTheMirrors) {
 TEST(Standings, TellWhoWaitsWhatAnAttemptShowed) {
   Standings standings(2);
   standings.ended(0, Outcome::answered);
-  EXPECT_FALSE(standings.take_news()) << "nobody waited";
+  EXPECT_FALSE(standings.take_news()) << "no request waited";
   standings.wait_begins();
   standings.ended(1, Outcome::agent_error);
   EXPECT_TRUE(standings.take_news());

@@ -31,7 +31,7 @@ TEST(Zones, AreTheValuesOfATag) {  // CO-030
   EXPECT_EQ(zone_of(picture, 2), "");
   EXPECT_EQ(zone_mates(picture, 0), of({0, 3}));
   EXPECT_EQ(zone_mates(picture, 1), of({1}));
-  EXPECT_EQ(zone_mates(picture, 2), Candidates()) << "without a zone nobody is in the same";
+  EXPECT_EQ(zone_mates(picture, 2), Candidates()) << "a mirror without a zone has no zone mates";
   EXPECT_EQ(zones(picture), 2U);
   EXPECT_EQ(zones(in_zones({"", ""})), 0U);
   EXPECT_EQ(zones(in_zones({})), 0U);

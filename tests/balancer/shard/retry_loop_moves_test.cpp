@@ -135,7 +135,7 @@ TEST(RetryLoop, GoesOnAtOnceWhileAMirrorIsNotKnownToBeBehind) {  // CO-077
     EXPECT_TRUE(next.avoid);
   }
   EXPECT_EQ(loop.after(none, 1s, 0, nullptr).prefer, Prefer::newest_behind);
-  EXPECT_EQ(loop.after(none, 1s, 0, nullptr).pause, 5ms) << "nobody waited before";
+  EXPECT_EQ(loop.after(none, 1s, 0, nullptr).pause, 5ms) << "no wait before";
 
   const RetryRules few{.max_attempts = 3};
   RetryLoop last(few, {.mirrors = 4});

@@ -335,7 +335,7 @@ TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-
   RetryLoop refused_once(rules, {.follow_up = true, .mirrors = 3});
   const auto decision = refused_once.after(told, 1min, 0, nullptr);
   EXPECT_TRUE(decision.is_retry()) << "the mirror did nothing";
-  EXPECT_EQ(decision.pause, 20ms) << "and nobody else has it";
+  EXPECT_EQ(decision.pause, 20ms) << "and no other mirror has it";
 }
 
 TEST(RetryLoop, GoesElsewhereWhenPingsFindTheMirrorUnreachable) {

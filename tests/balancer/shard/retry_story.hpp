@@ -31,7 +31,7 @@ constexpr AttemptSummary throttled(Micros delay) {
   auto ended = overloaded();
   ended.hint.kind = Kind::throttled;
   ended.hint.delay = delay;
-  ended.tried = 3;  // everybody: else another one is asked
+  ended.tried = 3;  // all mirrors; otherwise another one is asked
   return ended;
 }
 

@@ -210,7 +210,7 @@ TEST_F(ARequest, AsksReplicasThenWaitsForTheNewestThenAsksThePrimary) {
   EXPECT_EQ(ends(told), "ask c (retry)");
   EXPECT_EQ(answers(), "finish: answered");
   EXPECT_EQ(counted(Count::generation_retries), 2U);
-  // The next request knows who is behind.
+  // The next request knows which mirrors are behind.
   EXPECT_EQ(start(), "ask c");
 }
 

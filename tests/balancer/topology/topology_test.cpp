@@ -335,7 +335,7 @@ TEST(Reload, AgentsKeepTheirStatisticsAsLongAsAnybodyNamesThem) {
   EXPECT_EQ(second->agents[1]->counters.errors_in_a_row, 7u);
   first.reset();
   second.reset();
-  built.build(table("two", " agent = c:1:y"));  // nobody names it any more
+  built.build(table("two", " agent = c:1:y"));  // no table names it any more
   const auto again = built.build(table("two", " agent = a:1:y"));
   EXPECT_EQ(again->agents[0]->counters.errors_in_a_row, 0u);
   EXPECT_NE(again->agents[0]->id, id);  // its pools are not those of before

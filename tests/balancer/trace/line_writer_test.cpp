@@ -129,7 +129,7 @@ TEST_F(ALineWriter, CountsWhatTheDiskDidNotTake) {
 
 TEST_F(ALineWriter, NeitherWaitsForAReaderWhoDoesNotReadNorEndsForHim) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  EXPECT_FALSE(LineWriter::open(path())) << "nobody reads";
+  EXPECT_FALSE(LineWriter::open(path())) << "a pipe without a reader";
   const int reader = ::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);
   {

@@ -16,7 +16,7 @@ namespace karmad {
 
 namespace {
 
-/// The member `name` of an object; empty when it has none. Nothing when the object is malformed.
+/// The member `name` of an object; empty if it has none. Nothing if the object is malformed.
 std::optional<std::string_view> member_of(std::string_view object, std::string_view name) {
   std::string_view found;
   const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
@@ -26,11 +26,11 @@ std::optional<std::string_view> member_of(std::string_view object, std::string_v
   return whole ? std::optional(found) : std::nullopt;
 }
 
-/// The members of an object by name, the last of those with one name. Looking through the object
-/// for each aggregation would take as long as their number squared.
+/// The members of an object by name; of equal names the last. Searching the object once per
+/// aggregation would take quadratic time.
 using Members = std::map<std::string, std::string_view, std::less<>>;
 
-/// Nothing when the object is malformed.
+/// Nothing if the object is malformed.
 std::optional<Members> members_of(std::string_view object) {
   Members found;
   const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
@@ -45,7 +45,7 @@ bool is_metric(Merging merging) {
          merging == Merging::mean;
 }
 
-/// The answers of all shards to one aggregation after the other.
+/// Merges the shards' replies, one aggregation after the other.
 class Merger {
  public:
   Merger(std::span<const ReplyHead> heads, Collation collation, std::string& out)
@@ -68,7 +68,7 @@ class Merger {
 
   bool answered(std::size_t shard) const { return heads_[shard].hits.at != nullptr; }
 
-  /// What a shard answers to the aggregation called `name`.
+  /// A shard's result for the aggregation `name`.
   std::optional<std::string_view> answer(std::size_t shard, std::string_view name) const {
     const auto& answers = answers_[shard];
     if (!answers) return std::nullopt;

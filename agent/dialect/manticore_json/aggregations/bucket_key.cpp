@@ -8,10 +8,10 @@ namespace karmad {
 
 namespace {
 
-/// Beyond this a number has more digits than are worth the memory; the shortest form is used.
+/// Above this, six decimals would only waste memory; the shortest form is used.
 constexpr double kMostWritten = 1e21;
 
-/// As the server writes a real number when it sorts: with six decimals.
+/// A real number with six decimals, as the server writes it for sorting.
 std::string sorted_real(const JsonNumber& number) {
   return std::fabs(number.real) < kMostWritten ? fmt::format("{:.6f}", number.real)
                                                : fmt::format("{}", number.real);
@@ -37,7 +37,7 @@ Type type_of(std::string_view bytes) {
   }
 }
 
-/// The text a JSON value sorts by: numbers as they are written, strings, and nothing for the rest.
+/// The sort text of a JSON value: numbers as written, strings; empty for other types.
 SortValue sorted_text(const BucketKey& key) {
   SortValue value{.kind = SortValue::Kind::text};
   switch (type_of(key.bytes)) {

@@ -12,19 +12,18 @@ namespace karmad {
 /// How the search server orders and groups the values of a field.
 enum class KeyKind : std::uint8_t {
   attribute,  ///< numbers by value, strings by the collation; equal strings are one group
-  json_path,  ///< all values as text, by the collation; one group for each type and spelling
+  json_path,  ///< values as text, by the collation; one group per type and spelling
 };
 
-/// What a field's name tells about it: one with `.` or `[` is a path into a JSON attribute, unless
-/// it is a call such as `integer(meta.n)`. An alias of a JSON path cannot be told from an
-/// attribute.
+/// The kind by the field's name: one with `.` or `[` is a path into a JSON attribute, except a call
+/// such as `integer(meta.n)`. An alias of a JSON path is not recognized: it counts as an attribute.
 KeyKind key_kind(std::string_view field);
 
-/// The key of a bucket, or one part of it, as buckets are compared by.
+/// The key of a bucket, or one part of it, in comparable form.
 struct BucketKey {
   std::string_view bytes;  ///< of the JSON value
   SortValue value;         ///< KeyKind::attribute
-  std::string text;        ///< KeyKind::json_path: how the server sorts what is no whole number
+  std::string text;        ///< KeyKind::json_path: sort text of values that are not integers
 };
 
 /// `bytes`: a JSON value, or empty for none. The key refers to them.

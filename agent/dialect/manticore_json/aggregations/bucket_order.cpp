@@ -14,7 +14,7 @@ using rapidjson::Value;
 using Refusal = std::optional<ClientError>;
 
 constexpr const char* kWords[] = {"sort", "order"};
-/// Far more than the server orders by; bounds the work for each bucket.
+/// More than the server accepts; bounds the work per bucket.
 constexpr std::size_t kMostItems = 64;
 
 Refusal no(std::string reason) {

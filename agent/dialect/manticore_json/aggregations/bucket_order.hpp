@@ -17,16 +17,16 @@ struct OrderItem {
   bool descending = false;
 };
 
-/// Reads `sort` or `order`, beside the kind (`body`) or in it (`inner`); empty when there is none.
-/// Refuses (400) what is no order, and two of them. `aggregation`: its name, for the reason.
+/// Reads `sort` or `order`, beside the kind (`body`) or inside it (`inner`); empty if there is
+/// none. Refuses (400) a malformed order, or two of them; the reason names `aggregation`.
 std::expected<std::vector<OrderItem>, ClientError> read_order(std::string_view aggregation,
                                                               const rapidjson::Value& body,
                                                               const rapidjson::Value& inner);
 
-/// Attributes have no case, the members of a JSON attribute have.
+/// Compares names of attributes without case, and names of members of JSON attributes with case.
 bool same_field(std::string_view a, std::string_view b);
 
-/// Replaces what `read_order` reads by `items`, written as `sort` beside the kind.
+/// Replaces the order that `read_order` found by `items`, written as `sort` beside the kind.
 void write_order(const std::vector<OrderItem>& items, rapidjson::Value& body,
                  rapidjson::Document::AllocatorType& pool);
 

@@ -60,7 +60,7 @@ bool read_keyed(JsonCursor& json, AnswerBuckets& buckets) {
   return members.complete();
 }
 
-/// A bucket with what it is compared by.
+/// A bucket and its key in comparable form.
 struct Keyed {
   AnswerBucket bucket;
   BucketKey key;
@@ -96,7 +96,7 @@ void merge_by_key(const Aggregation& aggregation, Collation collation,
   std::vector<Keyed> sorted;
   sorted.reserve(list.size());
   for (const auto& bucket : list) sorted.push_back({bucket, bucket_key(bucket.key, kind)});
-  // By key, then by spelling, so that which of several spellings is shown is no accident.
+  // By key, then by spelling, so that the choice of the spelling shown is deterministic.
   std::ranges::sort(sorted, [&](const Keyed& a, const Keyed& b) {
     const auto order = compare_keys(a, b, kind, collation);
     return order != 0 ? order < 0 : a.bucket.key < b.bucket.key;
@@ -104,7 +104,7 @@ void merge_by_key(const Aggregation& aggregation, Collation collation,
   fold_equal(sorted, [&](const Keyed& a, const Keyed& b) {
     return compare_keys(a, b, kind, collation) == 0;
   });
-  // Keys that tie are neighbours in their order now, and stay so whichever way the keys run.
+  // Buckets with equal keys are now neighbours, and stay neighbours in either direction.
   std::ranges::stable_sort(sorted, [&](const Keyed& a, const Keyed& b) {
     for (const auto& order : aggregation.order) {
       const auto compared = order.by == BucketOrder::By::count
@@ -122,7 +122,7 @@ void merge_by_key(const Aggregation& aggregation, Collation collation,
 void merge_in_order(std::vector<AnswerBucket>& list) {
   std::list<AnswerBucket> merged;
   std::unordered_map<std::string_view, std::list<AnswerBucket>::iterator, KeyedHash> known;
-  auto next = merged.begin();  // a bucket not seen before goes behind its predecessor
+  auto next = merged.begin();  // a new bucket is inserted after its predecessor
   for (const auto& bucket : list) {
     if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) next = merged.begin();
     const auto [place, is_new] = known.try_emplace(bucket.key);

@@ -16,7 +16,7 @@ struct AnswerBucket {
   std::string_view name;       ///< raw, of a keyed answer
   std::string_view key;        ///< bytes of the value; of a keyed answer its name in quotes
   std::string_view bytes;      ///< the whole bucket
-  std::string_view doc_count;  ///< where its count stands in `bytes`
+  std::string_view doc_count;  ///< position of its count within `bytes`
   std::uint64_t count = 0;
   std::size_t shard = 0;
 };
@@ -30,15 +30,15 @@ struct AnswerBuckets {
 /// Adds the buckets of a shard's `answer`, the bytes of `{"buckets":…}`; false when malformed.
 bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buckets);
 
-/// Folds buckets with one key into one, sorts and cuts them as `aggregation` wants. Spellings of an
-/// attribute that the collation holds for equal are one key; the first in byte order is shown.
+/// Merges buckets with equal keys, then sorts and limits them as `aggregation` says. Spellings that
+/// the collation treats as equal have one key; the first in byte order is shown.
 void merge_by_key(const Aggregation& aggregation, Collation collation,
                   std::vector<AnswerBucket>& list);
 
-/// The same for buckets that all shards name in one order, which is kept.
+/// The same for buckets that all shards return in one order; that order is kept.
 void merge_in_order(std::vector<AnswerBucket>& list);
 
-/// Appends the merged buckets as the array or the object they came as.
+/// Appends the merged buckets in the form of the replies: array or object.
 void append_buckets(std::string& out, const AnswerBuckets& buckets);
 
 }  // namespace karmad

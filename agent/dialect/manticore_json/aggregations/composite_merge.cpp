@@ -29,12 +29,13 @@ class TupleOrder {
   TupleOrder(const Aggregation& aggregation, Collation collation)
       : sources_(aggregation.sources), sorted_by_(aggregation.sorted_by), collation_(collation) {}
 
-  /// The order in which the shards answer.
+  /// The order of the shards' replies.
   std::strong_ordering sorted(const Tuple& a, const Tuple& b) const {
     return compare_sources(a, b, sorted_by_);
   }
 
-  /// The same, and the groups that tie in it one after the other: equal only for one group.
+  /// The same order, made strict: equal only for the same group, so that equal groups are
+  /// neighbours.
   std::strong_ordering grouped(const Tuple& a, const Tuple& b) const {
     if (const auto order = compare_sources(a, b, sources_.size()); order != 0) return order;
     for (std::size_t i = 0; i < sources_.size(); ++i)
@@ -42,7 +43,7 @@ class TupleOrder {
     return std::strong_ordering::equal;
   }
 
-  /// Whether they differ at most in the way their numbers are written.
+  /// Whether they are equal apart from the spelling of numbers.
   bool same_values(const Tuple& a, const Tuple& b) const {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const auto kind = sources_[i].kind;
@@ -69,7 +70,7 @@ class TupleOrder {
   Collation collation_;
 };
 
-/// The values in the key of a bucket; a source that it lacks has none.
+/// The values in the key of a bucket; a missing source gives an empty value.
 Tuple tuple_of(std::string_view key, const std::vector<CompositeSource>& sources) {
   std::vector<std::string_view> values(sources.size());
   JsonCursor json(key);
@@ -97,8 +98,8 @@ Tuple tuple_of(const std::vector<std::string>& after, const std::vector<Composit
   return tuple;
 }
 
-/// Where the groups stop being whole: the smallest of the last groups of the shards that may have
-/// more. Null: nowhere.
+/// The end of the complete groups: the smallest of the last groups of shards that may have more.
+/// Null: all are complete.
 struct Cut {
   const Tuple* at = nullptr;
   std::optional<std::size_t> out_of_order;  ///< a shard
@@ -122,8 +123,8 @@ Cut find_cut(std::span<const Keyed> groups, std::size_t asked, const TupleOrder&
   return cut;
 }
 
-/// The group that the client means by `after`: many readers of JSON give 10.000000 back as 10,
-/// which is another group of a JSON path, in another place.
+/// The group that `after` means. Many JSON libraries change 10.000000 to 10, which is another group
+/// of a JSON path, at another position.
 Tuple group_meant(const Tuple& after, std::span<const Keyed> groups, const TupleOrder& order) {
   const Tuple* similar = nullptr;
   for (const auto& group : groups) {
@@ -152,7 +153,7 @@ std::optional<std::size_t> merge_composite(const Aggregation& aggregation, Colla
     if ((cut.at == nullptr || order.sorted(group.key, *cut.at) < 0) &&
         (after.empty() || order.grouped(group.key, after) > 0))
       page.push_back(std::move(group));
-  // By key, then by spelling, so that which of several spellings is shown is no accident.
+  // By key, then by spelling, so that the choice of the spelling shown is deterministic.
   std::ranges::sort(page, [&](const Keyed& a, const Keyed& b) {
     const auto compared = order.grouped(a.key, b.key);
     return compared != 0 ? compared < 0 : a.bucket.key < b.bucket.key;

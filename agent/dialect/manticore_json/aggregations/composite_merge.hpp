@@ -9,16 +9,16 @@
 
 namespace karmad {
 
-/// Makes one page of the groups that the shards found: those behind `aggregation.after`, in the
-/// common order, `aggregation.size` at most, each with the sum of its counts.
+/// Makes one page of the shards' groups: those after `aggregation.after`, in the common order, at
+/// most `aggregation.size`, each with the sum of its counts.
 ///
-/// A shard that answered with as many groups as it was asked for may have more. What comes before
-/// its last group is whole; so the page ends before the smallest of those last groups. Groups that
-/// tie with it in the order of the server are left to the next page, too: the shard may have more
-/// of them.
+/// A shard that returned as many groups as requested may have more. Its groups before the last one
+/// are complete, so the page ends before the smallest of these last groups. Groups that are equal
+/// to that one in the server's order also go to the next page, because the shard may have more of
+/// them.
 ///
-/// Returns the shard that may have more groups and did not answer in the order it was asked for:
-/// then it is unknown which groups are complete.
+/// Returns the shard that may have more groups and did not answer in the requested order: it is
+/// then unknown which groups are complete.
 std::optional<std::size_t> merge_composite(const Aggregation& aggregation, Collation collation,
                                            std::vector<AnswerBucket>& list);
 

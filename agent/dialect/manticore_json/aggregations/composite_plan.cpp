@@ -14,9 +14,9 @@ namespace {
 using rapidjson::Value;
 using Refusal = std::optional<ClientError>;
 
-/// Every bucket is compared by every source; this bounds it.
+/// Bounds the work: every bucket is compared by every source.
 constexpr std::size_t kMostSources = 64;
-/// The search server refuses to order by more.
+/// Most sort keys that the search server accepts.
 constexpr std::size_t kMostKeys = 5;
 
 Refusal no(const Aggregation& aggregation, std::string_view why) {
@@ -36,7 +36,7 @@ Refusal add_source(Aggregation& aggregation, const Value& given) {
   if (!kind.value.IsObject() || !kind.value.HasMember("field") || !kind.value["field"].IsString())
     return no(aggregation, fmt::format("source \"{}\" has no field", source.name));
   source.field = text_of(kind.value["field"]);
-  // A histogram's keys are numbers, whatever it counts.
+  // The keys of a histogram are always numbers.
   if (text_of(kind.name) == "terms") source.kind = key_kind(source.field);
   if (const auto order = kind.value.FindMember("order");
       order != kind.value.MemberEnd() && order->value.IsString())
@@ -68,7 +68,7 @@ Refusal reorder(Aggregation& aggregation, const std::vector<OrderItem>& items) {
       return no(aggregation, fmt::format("composite can be ordered by its sources, not by \"{}\": "
                                          "the table has several shards",
                                          item.by));
-    if (named < next) continue;  // it decided before
+    if (named < next) continue;  // an earlier key has decided already
     named->descending = item.descending;
     std::rotate(next, named, named + 1);
     ++next;
@@ -76,7 +76,7 @@ Refusal reorder(Aggregation& aggregation, const std::vector<OrderItem>& items) {
   return std::nullopt;
 }
 
-/// The group behind which the page begins.
+/// Reads `after`: the page begins behind this group.
 Refusal read_after(Aggregation& aggregation, const Value& inner) {
   const auto after = inner.FindMember("after");
   if (after == inner.MemberEnd()) return std::nullopt;

@@ -11,16 +11,15 @@
 
 namespace karmad {
 
-/// Plans a composite aggregation: fills in `aggregation`, and leaves in the value of its
-/// `composite` (`inner`) what the shards are asked, all but the size.
-/// Left to itself each shard pages in an order of its own, so the shards are asked for the order of
-/// the sources (or the client's, then the rest of the sources), from the first group on: a shard
-/// that lacks the group named in `after` would not know where to go on.
+/// Plans a composite aggregation: fills in `aggregation`, and writes the shards' request without
+/// its size into `inner`, the value of `composite`. By default each shard uses an order of its own.
+/// So the shards get an explicit order: the client's, then the remaining sources. They start at the
+/// first group, because a shard that lacks the group named in `after` could not continue from it.
 /// `max_matches`: most groups a shard keeps. Refuses (400) what cannot be merged.
 std::optional<ClientError> plan_composite(Aggregation& aggregation, std::size_t max_matches,
                                           const rapidjson::Value& body, rapidjson::Value& inner);
 
-/// The order that the shards are asked for. The server knows the sources by their fields.
+/// The order to request of the shards. The server names the sources by their fields.
 std::vector<OrderItem> composite_order(const Aggregation& aggregation);
 
 }  // namespace karmad

@@ -14,14 +14,14 @@ namespace {
 
 __extension__ typedef __int128 Wide;  // sums of 64-bit integers of many shards
 
-constexpr std::size_t kMostDecimals = 400;  // shown at most; few doubles have more
+constexpr std::size_t kMostDecimals = 400;  // most that are shown; few doubles have more
 
 std::size_t skip_digits(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
   return at;
 }
 
-/// By the grammar of JSON (RFC 8259, section 6): the text may end up in an answer.
+/// Whether it is a number by RFC 8259, section 6, and so may be copied to an answer.
 bool is_number(std::string_view text) {
   const std::size_t whole = text.starts_with('-') ? 1 : 0;
   auto at = skip_digits(text, whole);
@@ -52,9 +52,9 @@ bool has_exponent(std::string_view value) {
   return value.find_first_of("eE") != value.npos;
 }
 
-/// A real number as the shards would write it.
+/// A real number in the format of the shards.
 std::string written(long double value, std::size_t decimals, bool exponent) {
-  // What no double holds is no number for a reader of JSON either.
+  // A value beyond the range of double is not a valid number for JSON readers.
   if (!std::isfinite(static_cast<double>(value))) return "null";
   if (exponent) return fmt::format("{}", static_cast<double>(value));
   return fmt::format("{:.{}f}", value, decimals);
@@ -139,7 +139,7 @@ std::string merge_metric(Merging merging, std::span<const Measured> shards) {
       value = sum_of(shards);
   }
   if (!value.empty()) return value;
-  // No shard found anything: what the servers say then, if they say anything that is JSON.
+  // No shard found documents: copies the value of a shard, if it is valid JSON.
   for (const auto& shard : shards)
     if (!shard.value.empty()) return is_number(shard.value) ? std::string(shard.value) : "null";
   return {};

@@ -10,19 +10,19 @@
 
 namespace karmad {
 
-/// What one shard says to a metric.
+/// The value of a metric in one shard's reply.
 struct Measured {
-  std::string_view value;   ///< bytes of `value`; empty: the shard said nothing
-  std::uint64_t documents;  ///< that the shard found
+  std::string_view value;   ///< bytes of `value`; empty: no value in the reply
+  std::uint64_t documents;  ///< number of documents the shard found
 };
 
-/// The value for the whole; empty when no shard has one. Numbers are shown with as many decimals as
-/// the shards show; sums of integers are exact; the smallest and largest are shown as the shard
-/// that has them wrote them. Shards that found nothing have no say.
+/// The metric over all shards; empty when no shard has a value. Shards that found no documents are
+/// ignored. Numbers get as many decimals as in the replies; sums of integers are exact; minimum and
+/// maximum are copied from the reply.
 ///
-/// A mean is that of the shards' means, each weighed by the documents that the shard found: the
-/// server divides by those, and a document without the value counts as 0. So it has the digits that
-/// the shards show, where sums would overflow or be cut to a float.
+/// A mean is the mean of the shards' means, weighted by the documents found: the server divides by
+/// that number, and a document without the value counts as 0. So the result has the replies'
+/// precision; sums would overflow or be rounded to a float.
 std::string merge_metric(Merging merging, std::span<const Measured> shards);
 
 }  // namespace karmad

@@ -16,13 +16,13 @@ namespace {
 
 using rapidjson::Value;
 
-// The search server's own defaults.
+// Defaults of the search server.
 constexpr std::size_t kDefaultComposite = 1000;
-/// Terms without a size take the limit of the search; this is for a search without hits.
+/// Size of terms for a search without hits; otherwise the default is the limit of the search.
 constexpr std::size_t kTermsWithoutHits = 20;
-/// The server keeps its counts in 32 bits.
+/// The server stores counts in 32 bits.
 constexpr std::size_t kLargestSize = std::numeric_limits<std::int32_t>::max();
-// Merging looks names and ranges up one by one; these bound it.
+// Bounds the work: merging looks up names and ranges one by one.
 constexpr std::size_t kMostAggregations = 256;
 constexpr std::size_t kMostRanges = 1024;
 
@@ -44,7 +44,7 @@ constexpr Kind kKinds[] = {
     {"composite", Merging::composite},
 };
 
-/// Kinds whose answers of parts do not determine the answer of the whole.
+/// Kinds whose results for parts of the data do not determine the result for all data.
 constexpr std::string_view kUnmergeable[] = {"percentiles",
                                              "percentile_ranks",
                                              "mad",
@@ -54,7 +54,7 @@ constexpr std::string_view kUnmergeable[] = {"percentiles",
                                              "count_distinct",
                                              "significant_terms"};
 
-/// Turns the client's aggregations into what the shards are asked, one at a time.
+/// Converts the client's aggregations to the shards' request, one at a time.
 class Planner {
  public:
   Planner(rapidjson::Document& aggs, const SearchPage& page)
@@ -143,7 +143,8 @@ class Planner {
     auto items = read_order(aggregation.name, body, inner);
     if (!items) return items.error();
     if (auto refusal = plan_order(aggregation, *items, field_name)) return refusal;
-    // In the order of the keys a shard's first buckets hold all of the whole's first.
+    // In the order of the keys, each shard's first buckets include all candidates for the first
+    // ones.
     if (aggregation.order.front().by != BucketOrder::By::key)
       aggregation.asked = over_request(aggregation.size);
     else if (aggregation.key == KeyKind::json_path)
@@ -151,7 +152,7 @@ class Planner {
     else
       aggregation.asked = aggregation.size;
     set_size(aggregation, inner);
-    write_order(*items, body, pool_);  // `inner` may move
+    write_order(*items, body, pool_);  // may invalidate `inner`
     return std::nullopt;
   }
 
@@ -167,7 +168,7 @@ class Planner {
     if (auto refusal = plan_size(aggregation, inner, kDefaultComposite)) return refusal;
     if (auto refusal = plan_composite(aggregation, page_.max_matches, body, inner)) return refusal;
     set_size(aggregation, inner);
-    write_order(composite_order(aggregation), body, pool_);  // `inner` may move
+    write_order(composite_order(aggregation), body, pool_);  // may invalidate `inner`
     return std::nullopt;
   }
 
@@ -189,8 +190,8 @@ class Planner {
     inner.AddMember("size", static_cast<std::uint64_t>(aggregation.asked), pool_);
   }
 
-  /// Understands `items`, and leaves in them what the shards are asked to order by. The key is not
-  /// added to them: the server refuses to sort by an attribute that has several values.
+  /// Reads `items` and replaces them by the order to request of the shards. Does not add the key:
+  /// the server refuses to sort by an attribute with several values.
   static Refusal plan_order(Aggregation& aggregation, std::vector<OrderItem>& items,
                             std::string_view field) {
     if (items.empty() && aggregation.merging == Merging::terms) items.push_back({"count(*)", true});
@@ -200,7 +201,7 @@ class Planner {
       aggregation.order.push_back({*by, items[i].descending});
       items[i].by = *by == BucketOrder::By::count ? "count(*)" : field;
       if (*by != BucketOrder::By::key) continue;
-      items.resize(i + 1);  // keys do not tie
+      items.resize(i + 1);  // keys are unique
       return std::nullopt;
     }
     aggregation.order.push_back({BucketOrder::By::key, false});
@@ -232,7 +233,7 @@ std::size_t over_request(std::size_t size) {
 }
 
 std::size_t with_spare(std::size_t size) {
-  constexpr std::size_t kSpare = 16;  // that a page may lose at its end
+  constexpr std::size_t kSpare = 16;  // groups that a page may lose at its end
   return std::max(over_request(size), size + kSpare);
 }
 

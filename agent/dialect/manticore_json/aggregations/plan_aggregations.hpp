@@ -7,8 +7,8 @@
 
 namespace karmad {
 
-/// `text`: the bytes of the request's `aggs`, empty when there is none. Refuses what cannot be
-/// merged from answers: nested aggregations, percentiles, distinct counts, unknown kinds.
+/// `text`: the bytes of the request's `aggs`, empty if there is none. Refuses what cannot be merged
+/// from the shards' results: nested aggregations, percentiles, distinct counts, unknown kinds.
 std::expected<AggregationPlan, ClientError> plan_aggregations(std::string_view text,
                                                               const SearchPage& page);
 

@@ -83,7 +83,7 @@ TEST_F(Helpers, LeaveOutWorkThatIsStoppedBeforeItBegan) {
   EXPECT_FALSE(worked);
 }
 
-// What it reads belongs to who waits.
+// The work reads data of the waiting coroutine.
 TEST_F(Helpers, AreWaitedForOnceTheWorkHasBegun) {
   hold();
   nobody.request(StopReason::cancelled);

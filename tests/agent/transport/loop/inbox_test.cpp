@@ -168,7 +168,7 @@ TEST(RunDetached, RunsEveryJobAndABoundedNumberAtATime) {
   EXPECT_TRUE(eventually([&] { return shared->ended == 100; }));
 }
 
-// Who asked may go; the look-up ends for itself.
+// The caller may be destroyed; the look-up ends on its own.
 TEST_F(AnInbox, LeavesALookUpAloneThatNobodyWaitsFor) {
   Stop stop(loop);
   Address address;

@@ -17,7 +17,8 @@ struct Draining {
   std::uint64_t finished = 1'000'000;
 };
 
-// BP-015: Retry-After is who waits by how many are served in a second, whole seconds, 1 to 30.
+// BP-015: Retry-After is the queue's length by the number served per second, whole seconds, 1 to
+// 30.
 TEST(DrainRate, IsWhoWaitsByHowFastTheyAreServed) {
   const struct {
     std::uint64_t served;  // in 100 ms

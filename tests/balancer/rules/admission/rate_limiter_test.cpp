@@ -18,7 +18,7 @@ BucketRule tokens(double rate, double burst) {
   return BucketRule::of(rate, burst / rate);
 }
 
-/// Everybody asks at once; those who are told to sleep sleep.
+/// Many requests at the same moment; those that must sleep do.
 struct Crowd {
   unsigned at_once = 0;
   unsigned refused = 0;
