@@ -51,8 +51,8 @@ class OfASet final : public ShardMirrors {
   bool try_take_slot(std::size_t mirror) override {
     return (*set_)[mirror].agent->slots.try_take().has_value();
   }
-  WaitQueue& line() override { return set_->line(); }
-  std::uint64_t longest_line() const override { return 0; }
+  WaitQueue& wait_queue() override { return set_->wait_queue(); }
+  std::uint64_t longest_queue() const override { return 0; }
   HedgeConditions hedge_conditions() const override { return {}; }
 
  private:

@@ -12,7 +12,7 @@ namespace karmad {
 struct alignas(64) AgentCounters {
   std::atomic<std::uint32_t> in_flight{0};       ///< attempts of queries (AgentSlots counts them)
   std::atomic<std::uint32_t> most_in_flight{0};  ///< 0: unlimited
-  std::atomic<std::uint32_t> claimed{0};         ///< queue entries of queries that wait for a slot
+  std::atomic<std::uint32_t> waiting{0};         ///< queue entries of queries that wait for a slot
   std::atomic<std::uint32_t> errors_in_a_row{0};
   std::atomic<bool> answered{false};         ///< has ever answered a ping or query without error
   std::atomic<std::int64_t> last_answer{0};  ///< when the last attempt or ping ended

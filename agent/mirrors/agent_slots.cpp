@@ -56,46 +56,46 @@ bool AgentSlots::take_one() noexcept {
 }
 
 std::optional<AgentSlot> AgentSlots::try_take() {
-  const bool others = limited() && counters_.claimed.load(std::memory_order_relaxed) != 0;
+  const bool others = limited() && counters_.waiting.load(std::memory_order_relaxed) != 0;
   if (others || !take_one()) return std::nullopt;
   return AgentSlot(*this);
 }
 
 void AgentSlots::give() noexcept {
   counters_.in_flight.fetch_sub(1);
-  if (counters_.claimed.load() != 0) hand_out();
+  if (counters_.waiting.load() != 0) hand_out();
 }
 
 /// Drops queue entries whose waiter got a slot elsewhere.
 bool AgentSlots::grant_first() {
   const std::scoped_lock lock(mutex_);
-  while (!line_.empty()) {
-    const auto [waiter, mirror] = std::move(line_.front());
-    line_.pop_front();
-    counters_.claimed.store(static_cast<std::uint32_t>(line_.size()));
+  while (!queue_.empty()) {
+    const auto [waiter, mirror] = std::move(queue_.front());
+    queue_.pop_front();
+    counters_.waiting.store(static_cast<std::uint32_t>(queue_.size()));
     if (waiter->grant(mirror)) return true;
   }
   return false;
 }
 
 void AgentSlots::hand_out() {
-  while (counters_.claimed.load() != 0 && take_one())
+  while (counters_.waiting.load() != 0 && take_one())
     if (!grant_first()) counters_.in_flight.fetch_sub(1);
 }
 
 void AgentSlots::join(const std::shared_ptr<SlotWaiter>& waiter, std::size_t mirror) {
   {
     const std::scoped_lock lock(mutex_);
-    line_.push_back({waiter, mirror});
-    counters_.claimed.store(static_cast<std::uint32_t>(line_.size()));
+    queue_.push_back({waiter, mirror});
+    counters_.waiting.store(static_cast<std::uint32_t>(queue_.size()));
   }
   hand_out();
 }
 
 void AgentSlots::leave(const SlotWaiter& waiter) {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(line_, [&](const Entry& entry) { return entry.waiter.get() == &waiter; });
-  counters_.claimed.store(static_cast<std::uint32_t>(line_.size()));
+  std::erase_if(queue_, [&](const Entry& entry) { return entry.waiter.get() == &waiter; });
+  counters_.waiting.store(static_cast<std::uint32_t>(queue_.size()));
 }
 
 void AgentSlots::rules(const AgentSlotRules& rules) {
@@ -121,7 +121,7 @@ void AgentSlots::publish() {
   const auto now = automatic_ ? automatic_->limit() : rules_.most;
   limit_.store(automatic_ ? automatic_->settled() : rules_.most, std::memory_order_relaxed);
   counters_.most_in_flight.store(rules_.enforced ? now : 0);
-  if (counters_.claimed.load() != 0) hand_out();
+  if (counters_.waiting.load() != 0) hand_out();
 }
 
 void AgentSlots::refresh(TimePoint now) {

@@ -96,7 +96,7 @@ class AgentSlots {
   bool full() const {
     const auto most = counters_.most_in_flight.load(std::memory_order_relaxed);
     return most != 0 && (counters_.in_flight.load(std::memory_order_relaxed) >= most ||
-                         counters_.claimed.load(std::memory_order_relaxed) != 0);
+                         counters_.waiting.load(std::memory_order_relaxed) != 0);
   }
   bool limited() const { return counters_.most_in_flight.load(std::memory_order_relaxed) != 0; }
   /// The limit, also if it is not enforced; with `auto`, without the short reduction while the
@@ -151,7 +151,7 @@ class AgentSlots {
   std::optional<TimePoint> window_began_;
 
   std::mutex mutex_;
-  std::deque<Entry> line_;
+  std::deque<Entry> queue_;
 };
 
 inline AgentSlot::~AgentSlot() {

@@ -162,7 +162,7 @@ void MirrorSet::look_at_limits() {
   limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);
 }
 
-std::uint64_t MirrorSet::longest_line(unsigned per_slot) const {
+std::uint64_t MirrorSet::longest_queue(unsigned per_slot) const {
   std::uint64_t slots = 0;
   for (const auto& mirror : mirrors_) slots += mirror->agent->slots.limit();
   return slots * per_slot;
@@ -176,7 +176,7 @@ Task<void> MirrorSet::news(Loop& loop, TimePoint until, Stop& stop, SlotWaiter* 
   stop.arm(until, StopReason::deadline);
   if (!stop.requested() && (for_slot == nullptr || !for_slot->got())) {
     const Stop::Guard guard(stop, &waiter,
-                            [](void* whom) { static_cast<Waiter*>(whom)->signal.notify(); });
+                            [](void* target) { static_cast<Waiter*>(target)->signal.notify(); });
     co_await waiter.signal;
   }
   stop.disarm();

@@ -183,9 +183,9 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// Reads the limits of its agents after a change; from any thread.
   void look_at_limits();
   /// The queue of queries that wait because all mirrors are full, and its bound for `per_slot`.
-  WaitQueue& line() { return line_; }
-  const WaitQueue& line() const { return line_; }
-  std::uint64_t longest_line(unsigned per_slot) const;
+  WaitQueue& wait_queue() { return queue_; }
+  const WaitQueue& wait_queue() const { return queue_; }
+  std::uint64_t longest_queue(unsigned per_slot) const;
   const Loops& loops() const { return loops_; }
 
   /// For each mirror the probability to be the next query's first choice, by this worker's view;
@@ -235,7 +235,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   const std::shared_ptr<LatencyQuantiles> latencies_;  ///< written by the mirrors
   const Loops& loops_;
   std::atomic<bool> limited_{false};
-  WaitQueue line_;
+  WaitQueue queue_;
   SetState state_;                             ///< worker 0 only
   std::vector<std::weak_ptr<Pings>> pingers_;  ///< worker 0 only
   std::vector<Slot> slots_;

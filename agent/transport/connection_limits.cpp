@@ -107,10 +107,10 @@ bool ConnectionLimits::Member::try_open() {
     auto& share = of_.shares_[loop_.index];
     ++share.connections;
     ++share.connecting;
-    if (std::exchange(in_line_, false)) of_.take_off(*this);
+    if (std::exchange(queued_, false)) of_.take_off(*this);
     return true;
   }
-  if (std::exchange(in_line_, true)) return false;
+  if (std::exchange(queued_, true)) return false;
   of_.line_.push_back({this, Loop::now()});
   if (of_.lacks_connection(*this)) {
     of_.short_of_connections_.store(true, std::memory_order_relaxed);
@@ -120,7 +120,7 @@ bool ConnectionLimits::Member::try_open() {
 }
 
 void ConnectionLimits::Member::leave() {
-  if (!std::exchange(in_line_, false)) return;
+  if (!std::exchange(queued_, false)) return;
   const std::scoped_lock lock(of_.mutex_);
   of_.take_off(*this);
 }

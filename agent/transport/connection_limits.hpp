@@ -85,7 +85,7 @@ class ConnectionLimits {
     ConnectionLimits& of_;
     Loop& loop_;
     const std::shared_ptr<Member*> self_;
-    bool in_line_ = false;  ///< this worker's view
+    bool queued_ = false;  ///< this worker's view
   };
 
  private:

@@ -327,7 +327,7 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
                     ReplyLimits limits, Stop& stop, Reply& reply, ExchangeResult& result,
                     FirstByte* first_byte) {
   const Stop::Guard guard(stop, &connection,
-                          [](void* whom) { static_cast<Connection*>(whom)->close(); });
+                          [](void* target) { static_cast<Connection*>(target)->close(); });
   const LoopTurn::InFlightGuard under_way(loop.turn);
   // A failed write does not end the exchange: the agent may have answered before it read
   // everything.

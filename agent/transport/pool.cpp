@@ -228,7 +228,7 @@ class Pool::Place {
   Task<void> wait() {
     if (stop_.requested() || told_) co_return;
     const Stop::Guard guard(stop_, this,
-                            [](void* whom) { static_cast<Place*>(whom)->turn_.notify(); });
+                            [](void* target) { static_cast<Place*>(target)->turn_.notify(); });
     co_await turn_;
   }
   void look() { turn_.notify(); }
@@ -377,9 +377,9 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
     if (tcp) socket.set_option(asio::ip::tcp::no_delay(true), error);
     Connect connecting{socket, endpoint};
     {
-      const Stop::Guard guard(stop, &socket, [](void* whom) {
+      const Stop::Guard guard(stop, &socket, [](void* target) {
         error_code ignored;
-        static_cast<Socket*>(whom)->close(ignored);
+        static_cast<Socket*>(target)->close(ignored);
       });
       co_await connecting;
     }

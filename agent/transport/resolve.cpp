@@ -66,7 +66,7 @@ Task<std::expected<Endpoints, std::string>> resolve(
   {
     const asio::executor_work_guard<Executor> waiting(loop.io.get_executor());
     const Stop::Guard guard(stop, state.get(),
-                            [](void* whom) { static_cast<LookUpState*>(whom)->done.notify(); });
+                            [](void* target) { static_cast<LookUpState*>(target)->done.notify(); });
     co_await state->done;
   }
   state->abandoned = stop.requested();

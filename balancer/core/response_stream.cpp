@@ -96,7 +96,7 @@ void ResponseStream::release(Stream::Unasked behind) {
 /// Waits for bytes, at most for the rest of `patience_`.
 Task<Stream::Read> ResponseStream::wait(char* into, std::size_t room, Stop& stop) {
   const Stop::Guard guard(stop, connection_.get(),
-                          [](void* whom) { static_cast<Connection*>(whom)->close(); });
+                          [](void* target) { static_cast<Connection*>(target)->close(); });
   if (stop.requested()) co_return Stream::Read{asio::error::operation_aborted, 0};
   const auto began = Loop::now();
   stop.arm(began + patience_, StopReason::query_timeout);

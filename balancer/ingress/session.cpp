@@ -43,7 +43,7 @@ struct Session::DepartureWatch {
       : disconnect_watcher(session.worker_.disconnect_watcher),
         socket(session.socket().native_handle()),
         stop(session.worker_.loop),
-        guard(stop, &session, [](void* whom) { static_cast<Session*>(whom)->client_gone(); }) {
+        guard(stop, &session, [](void* target) { static_cast<Session*>(target)->client_gone(); }) {
     disconnect_watcher.watch(socket, stop);
   }
   DepartureWatch(const DepartureWatch&) = delete;

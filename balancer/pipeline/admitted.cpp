@@ -77,7 +77,7 @@ Task<std::optional<Answer>> wait_at(Query& query, TicketGate gate, Ticket& ticke
         longest > Micros{0} ? std::min(query.deadline, began + longest) : query.deadline;
     stop.arm(until, StopReason::deadline);
     const Stop::Guard guard(stop, &waiting,
-                            [](void* whom) { static_cast<Waiting*>(whom)->leave(); });
+                            [](void* target) { static_cast<Waiting*>(target)->leave(); });
     if (stop.requested()) waiting.leave();
     if (!waiting.done) co_await waiting.signal;
   }

@@ -26,7 +26,7 @@ Priority priority_of(const RequestHead& head, const Admission& admission);
 /// 429 for a request without a ticket, with both labels, code 462 and the expected wait (BP-015).
 /// Counts.
 Answer without_ticket(Worker& worker, const TicketGate& gate, std::string_view reason);
-/// The same for whom not even the queue has room; costs two copies.
+/// The same for a request for which the queue has no room; costs two copies.
 Answer queue_is_full(Worker& worker, const TicketGate& gate);
 
 /// The refusal of a request whose head was read, if its kind has no ticket left and no room to

@@ -76,10 +76,10 @@ void ShardDriver::handle(const ShardEvent& event, TimePoint now) {
     std::visit([this](const auto& what) { carry_out(what); }, action);
   agent_slots_.clear();
   if (!wait_ || wait_->slots.empty()) {
-    in_line_.reset();
+    queued_wait_.reset();
   } else {
-    if (!in_line_) in_line_.emplace(set_, worker_.loop.index);
-    in_line_->wants(wait_->slots);
+    if (!queued_wait_) queued_wait_.emplace(set_, worker_.loop.index);
+    queued_wait_->wants(wait_->slots);
   }
 }
 
@@ -147,7 +147,7 @@ Task<void> ShardDriver::wait() {
   Stop& stop = told_cancelled_ ? own.emplace(worker_.loop) : static_cast<Stop&>(*while_live);
   waiting_ = &stop;
   if (wait_ && wait_->news) {
-    co_await set_.news(worker_.loop, until, stop, in_line_ ? in_line_->waiter() : nullptr);
+    co_await set_.news(worker_.loop, until, stop, queued_wait_ ? queued_wait_->waiter() : nullptr);
   } else {
     co_await sleep(worker_.loop, until, stop);
   }
@@ -156,8 +156,8 @@ Task<void> ShardDriver::wait() {
 }
 
 void ShardDriver::wait_ended() {
-  if (in_line_ && in_line_->waiter() != nullptr && in_line_->waiter()->got()) {
-    auto got = in_line_->take();
+  if (queued_wait_ && queued_wait_->waiter() != nullptr && queued_wait_->waiter()->got()) {
+    auto got = queued_wait_->take();
     freed_slot_.emplace(std::move(got->slot));
     happened_ = event::SlotFreed{got->mirror};
   } else if (ended_.empty() && !is_over() && wait_) {
@@ -287,8 +287,8 @@ bool ShardDriver::try_take_slot(std::size_t mirror) {
   return slot.has_value();
 }
 
-std::uint64_t ShardDriver::longest_line() const {
-  return set_.longest_line(place_.query.topology->settings.max_in_flight_queue.value);
+std::uint64_t ShardDriver::longest_queue() const {
+  return set_.longest_queue(place_.query.topology->settings.max_in_flight_queue.value);
 }
 
 HedgeConditions ShardDriver::hedge_conditions() const {

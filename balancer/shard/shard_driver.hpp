@@ -105,8 +105,8 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   Candidates full() const override { return set_.full(); }
   bool limited() const override;
   bool try_take_slot(std::size_t mirror) override;
-  WaitQueue& line() override { return set_.line(); }
-  std::uint64_t longest_line() const override;
+  WaitQueue& wait_queue() override { return set_.wait_queue(); }
+  std::uint64_t longest_queue() const override;
   HedgeConditions hedge_conditions() const override;
   void selection_started() override;
   void selection_waits(Micros remaining) override;
@@ -133,7 +133,7 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   std::vector<Slot*> ended_;                       ///< attempts that ran concurrently
   std::size_t running_ = 0;
   std::optional<action::Wait> wait_;
-  std::optional<QueuedWait> in_line_;
+  std::optional<QueuedWait> queued_wait_;
   Stop* waiting_ = nullptr;
   bool cancelled_ = false;
   bool told_cancelled_ = false;

@@ -41,8 +41,8 @@ class ShardMirrors {
   /// Takes a slot at a mirror for the next `Send`; false: none is free.
   virtual bool try_take_slot(std::size_t mirror) = 0;
   /// The queue for slots, and its bound.
-  virtual WaitQueue& line() = 0;
-  virtual std::uint64_t longest_line() const = 0;
+  virtual WaitQueue& wait_queue() = 0;
+  virtual std::uint64_t longest_queue() const = 0;
   virtual HedgeConditions hedge_conditions() const = 0;
 
   // For the log of selections (SS-171 … SS-175).

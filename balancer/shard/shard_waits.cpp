@@ -35,8 +35,8 @@ void AttemptLines::look_again(bool news) {
 void AttemptLines::wait_for_slot(Line& line) {
   const auto full = choice(line).all_full();
   if (full.empty()) return wait_for_mirror(line);
-  auto& queue = moment_->mirrors.line();
-  const auto most = moment_->mirrors.longest_line();
+  auto& queue = moment_->mirrors.wait_queue();
+  const auto most = moment_->mirrors.longest_queue();
   line.slot_wait.emplace(queue.waiting);
   line.slot_wait_began = now();
   if (line.slot_wait->before() >= most) {
@@ -54,7 +54,7 @@ void AttemptLines::wait_for_slot(Line& line) {
 void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
   end_slot_wait(line);
   count(Count::slots_refused);
-  moment_->mirrors.line().refused.fetch_add(1, std::memory_order_relaxed);
+  moment_->mirrors.wait_queue().refused.fetch_add(1, std::memory_order_relaxed);
   line.end.refused = std::move(refusal);
   give_up_selection(line);
 }
@@ -87,7 +87,7 @@ void AttemptLines::end_slot_wait(Line& line) {
   const auto waited = std::chrono::duration_cast<Micros>(now() - line.slot_wait_began).count();
   const auto micros = static_cast<std::uint64_t>(std::max<Micros::rep>(0, waited));
   moment_->counters.add(Count::slots_wait_us, micros);
-  moment_->mirrors.line().micros.fetch_add(micros, std::memory_order_relaxed);
+  moment_->mirrors.wait_queue().micros.fetch_add(micros, std::memory_order_relaxed);
   line.slot_wait.reset();
   line.state = State::asks;
 }

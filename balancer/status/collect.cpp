@@ -87,7 +87,7 @@ class Collector {
                        .kind = std::string(name(view.picture.kind)),
                        .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
                        .budget = shard.protection->budget.status(),
-                       .line = set.line().status(),
+                       .line = set.wait_queue().status(),
                        .mixed = view.mixed};
     const auto shares = set.shares(selection.criteria(shard, {}), worker_);
     double karma = 0;

@@ -49,9 +49,10 @@ class NastyMirror : public testing::TestWithParam<Kind> {
     return json(R"({"took":1,"timed_out":false,"hits":{"total":1,"total_relation":"eq",)"
                 R"("hits":[{"_id":2,"_score":2,"_source":{"from":"second"}}]}})");
   }};
-  static constexpr auto kSettings =
+  static inline const std::string kSettings = fmt::format(
       "workers = 1\n ha_strategy = roundrobin\n agent_query_timeout = 20s\n request_timeout = 30s\n"
-      "max_packet_size = 30m\n ha_ping_interval = 0\n";
+      "max_packet_size = {}\n ha_ping_interval = 0\n",
+      31 * kMillion);
   /// For requests that are cancelled: the others have all the time they need on a slow machine.
   static constexpr auto kHasty =
       "workers = 1\n ha_strategy = roundrobin\n agent_query_timeout = 200ms\n"

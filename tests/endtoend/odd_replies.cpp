@@ -30,8 +30,8 @@ std::vector<OddReply> odd_replies() {
   const auto size = kBody.size();
   const std::string brackets = hit(std::string(100'000, '['));
   const std::string balanced = hit(std::string(100'000, '[') + std::string(100'000, ']'));
-  const std::string large = hit("\"" + std::string(20'000'000, 'x') + "\"");
-  const std::string too_large = hit("\"" + std::string(32'000'000, 'x') + "\"");
+  const std::string large = hit("\"" + std::string(20 * kMillion, 'x') + "\"");
+  const std::string too_large = hit("\"" + std::string(32 * kMillion, 'x') + "\"");
   const auto* wrong = "wrong_replies";
   const auto* closing = "unexpected_closings";
   const auto* timeouts = "query_timeouts";
@@ -67,9 +67,9 @@ std::vector<OddReply> odd_replies() {
        taken,
        ""},
       {"byte by byte", {whole(kBody), Then::stay, 1}, taken, taken, taken, ""},
-      {"of 20 MB", {whole(large)}, taken, taken, taken, ""},
-      {"of 20 MB in chunks", {chunked(large, 65536)}, taken, taken, taken, ""},
-      {"of 20 MB until the end", {head("") + large, Then::close}, taken, taken, taken, ""},
+      {"of 20 million", {whole(large)}, taken, taken, taken, ""},
+      {"of 20 million in chunks", {chunked(large, 65536)}, taken, taken, taken, ""},
+      {"of 20 million until the end", {head("") + large, Then::close}, taken, taken, taken, ""},
       {"longer than it said",
        {of_length(size) + kBody + "HTTP/1.1 200 OK\r\n"},
        taken,
@@ -252,7 +252,7 @@ std::vector<OddReply> odd_replies() {
       // Before the request was read.
       {"at the head", {whole(kBody)}, taken, taken, taken, "", true},
       {"at the head, then closed", {whole(kBody), Then::close}, taken, taken, taken, "", true},
-      {"of 20 MB at the head", {whole(large)}, taken, taken, taken, "", true},
+      {"of 20 million at the head", {whole(large)}, taken, taken, taken, "", true},
       {"503 at the head",
        {"HTTP/1.1 503 X\r\nContent-Length: 4\r\n\r\nbusy", Then::close},
        elsewhere,

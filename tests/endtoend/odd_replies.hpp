@@ -14,6 +14,14 @@ namespace karmad::test {
 /// timed out is not put again).
 enum class End { taken, elsewhere, timeout };
 
+/// The unit of long replies: a million bytes, and a quarter of that under sanitizers, which need
+/// much more time per byte.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kMillion = 250'000;
+#else
+inline constexpr std::size_t kMillion = 1'000'000;
+#endif
+
 /// A reply of a mirror, and what karmad makes of it.
 struct OddReply {
   std::string name;

@@ -41,8 +41,8 @@ Task<HelperPool::End> HelperPool::run(Loop& loop, Stop& stop, void (*call)(void*
     Job& job;
   } withdrawing{*this, job};
   const asio::executor_work_guard<Executor> under_way(loop.io.get_executor());
-  const Stop::Guard guard(stop, &withdrawing, [](void* whom) {
-    const auto& [pool, waiting] = *static_cast<Withdrawing*>(whom);
+  const Stop::Guard guard(stop, &withdrawing, [](void* target) {
+    const auto& [pool, waiting] = *static_cast<Withdrawing*>(target);
     if (!pool.take_back(waiting)) return;  // it has begun, and will notify its end
     waiting.withdrawn = true;
     waiting.ended.notify();

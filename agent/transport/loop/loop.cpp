@@ -99,7 +99,7 @@ Task<void> sleep(Loop& loop, TimePoint until, Stop& stop) {
   Alarm alarm;
   loop.arm(alarm, until);
   const Stop::Guard guard(stop, &alarm,
-                          [](void* whom) { static_cast<Alarm*>(whom)->signal.notify(); });
+                          [](void* target) { static_cast<Alarm*>(target)->signal.notify(); });
   co_await alarm.signal;
 }
 

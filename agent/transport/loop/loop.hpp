@@ -106,16 +106,16 @@ class Stop final : public Deadline {
     if (why_ != StopReason::none) return;
     why_ = why;
     disarm();
-    if (break_off_ != nullptr) break_off_(whom_);
+    if (break_off_ != nullptr) break_off_(target_);
   }
   StopReason why() const { return why_; }
   bool requested() const { return why_ != StopReason::none; }
 
-  /// Until the guard is destroyed, a stop request calls `break_off(whom)`.
+  /// Until the guard is destroyed, a stop request calls `break_off(target)`.
   class Guard {
    public:
-    Guard(Stop& stop, void* whom, void (*break_off)(void*)) : stop_(stop) {
-      stop.whom_ = whom;
+    Guard(Stop& stop, void* target, void (*break_off)(void*)) : stop_(stop) {
+      stop.target_ = target;
       stop.break_off_ = break_off;
     }
     Guard(const Guard&) = delete;
@@ -132,7 +132,7 @@ class Stop final : public Deadline {
   Loop& loop_;
   StopReason why_ = StopReason::none;
   StopReason armed_for_ = StopReason::none;
-  void* whom_ = nullptr;
+  void* target_ = nullptr;
   void (*break_off_)(void*) = nullptr;
 };
 

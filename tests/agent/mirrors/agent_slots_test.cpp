@@ -168,7 +168,7 @@ struct Pair {
     set->look_at_limits();
   }
   std::uint32_t in_flight(std::size_t i) const { return agents[i]->counters.in_flight.load(); }
-  std::uint32_t claimed(std::size_t i) const { return agents[i]->counters.claimed.load(); }
+  std::uint32_t waiting(std::size_t i) const { return agents[i]->counters.waiting.load(); }
 };
 
 TEST(QueuedWait, TakesWhicheverPlaceIsFreedFirst) {
@@ -177,18 +177,18 @@ TEST(QueuedWait, TakesWhicheverPlaceIsFreedFirst) {
   auto a = pair.agents[0]->slots.try_take();
   auto b = pair.agents[1]->slots.try_take();
   EXPECT_EQ(pair.set->full(), Candidates::first(2));
-  EXPECT_EQ(pair.set->longest_line(4), 8u);
+  EXPECT_EQ(pair.set->longest_queue(4), 8u);
   QueuedWait line(*pair.set, 0);
   line.wants(Candidates::first(2));
   line.wants(Candidates::first(2));
-  EXPECT_EQ(pair.claimed(0), 1u);
+  EXPECT_EQ(pair.waiting(0), 1u);
   b.reset();
   ASSERT_EQ(line.waiter()->got(), 1u);
   auto got = line.take();
   ASSERT_TRUE(got);
   EXPECT_EQ(got->mirror, 1u);
-  EXPECT_EQ(pair.claimed(0), 0u);
-  EXPECT_EQ(pair.claimed(1), 0u);
+  EXPECT_EQ(pair.waiting(0), 0u);
+  EXPECT_EQ(pair.waiting(1), 0u);
   EXPECT_EQ(pair.in_flight(1), 1u);
   got.reset();
   EXPECT_EQ(pair.in_flight(1), 0u);
@@ -248,7 +248,7 @@ TEST(QueuedWait, ManyThreadsNeverExceedTheLimitAndLoseNothing) {
   EXPECT_GT(served, 0u);
   for (const std::size_t i : {0, 1}) {
     EXPECT_EQ(pair.in_flight(i), 0u);
-    EXPECT_EQ(pair.claimed(i), 0u);
+    EXPECT_EQ(pair.waiting(i), 0u);
   }
 }
 

@@ -47,8 +47,8 @@ class SimulatedMirrors final : public ShardMirrors {
   Candidates full() const override { return {}; }
   bool limited() const override { return false; }
   bool try_take_slot(std::size_t) override { return true; }
-  WaitQueue& line() override { return queue_; }
-  std::uint64_t longest_line() const override { return 0; }
+  WaitQueue& wait_queue() override { return queue_; }
+  std::uint64_t longest_queue() const override { return 0; }
   HedgeConditions hedge_conditions() const override { return {}; }
 
   std::vector<MirrorView> numbers;

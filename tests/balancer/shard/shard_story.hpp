@@ -63,8 +63,8 @@ class MirrorsByHand final : public ShardMirrors {
   Candidates full() const override { return without_slot; }
   bool limited() const override { return !without_slot.empty() || has_limits; }
   bool try_take_slot(std::size_t mirror) override { return !without_slot.contains(mirror); }
-  WaitQueue& line() override { return queue; }
-  std::uint64_t longest_line() const override { return most_waiting; }
+  WaitQueue& wait_queue() override { return queue; }
+  std::uint64_t longest_queue() const override { return most_waiting; }
   HedgeConditions hedge_conditions() const override { return hedging; }
 
   TakesTheFirst strategy;
