@@ -103,7 +103,7 @@ TEST_F(MemoryLimitTest, TheLargestIsGivenUpAndItsMemoryExpected) {
   EXPECT_EQ(large.told, MemoryDenial::given_up);
   EXPECT_EQ(asks.asks_for(20 * kMega), MemoryGrant::later) << "it is enough for this, too";
   EXPECT_EQ(process.used(), 99 * kMega);
-  EXPECT_EQ(medium.description, MemoryDenial::none);
+  EXPECT_EQ(medium.told, MemoryDenial::none);
   EXPECT_EQ(large.times_told, 1);
   EXPECT_FALSE(large.hold(61 * kMega)) << "it gets nothing more";
   large.buffer.release();
