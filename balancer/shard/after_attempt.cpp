@@ -35,6 +35,19 @@ std::size_t newest_behind(const LineMemory& line, const SetView& view, std::size
   return newest;
 }
 
+/// The standings of the mirrors. A mirror that only could not be reached works again if its last
+/// ping was answered.
+Standings::Groups standings_in(const ShardMoment& moment) {
+  const auto& standings = moment.protection.standings;
+  auto groups = standings.groups();
+  if (!standings.any_unreachable()) return groups;
+  const auto reachable = standings.unreachable() - moment.mirrors.failing();
+  const auto back = reachable.where([&](std::size_t i) { return standings.of(i).needed == 1; });
+  groups.proven = groups.proven | back;
+  groups.failing = groups.failing - back;
+  return groups;
+}
+
 }  // namespace
 
 void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
@@ -220,7 +233,7 @@ void AttemptLines::ask_elsewhere(Line& line) {
     if (open.empty()) return consented(line, take_extra(line, RetryBudget::For::other));
     const auto preferred = open - choice.criteria_now().avoided;
     const auto target =
-        retry_target(preferred, open, protection.standings.groups(), protection.budget.saved() > 0);
+        retry_target(preferred, open, standings_in(*moment_), protection.budget.saved() > 0);
     if (target.among != preferred) line.memory.among = target.among;
     const auto& budget = protection.budget;
     if (target.on == On::nothing && budget.bears_another())

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 
@@ -58,10 +59,13 @@ class Metrics final : public StatsWriter {
     if (is_time(stat.unit)) name += "_seconds";
     if (stat.unit == Unit::bytes && stat.name.find("bytes") == stat.name.npos) name += "_bytes";
     if (counts) name += "_total";
+    const bool is_summary = std::ranges::find(labels, "quantile", &Label::name) != labels.end();
     auto& lines = lines_[name];
     if (lines.empty())
       lines = fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, stat.help,
-                          counts ? "counter" : "gauge");
+                          counts       ? "counter"
+                          : is_summary ? "summary"
+                                       : "gauge");
     lines += name;
     for (std::size_t i = 0; i < labels.size(); ++i) {
       lines.append(i == 0 ? "{" : ",").append(labels[i].name) += "=\"";

@@ -352,5 +352,22 @@ TEST_F(ARequest, SaysWhetherAnAttemptThatEndedNowWouldBeRepeated) {
   EXPECT_FALSE(request->would_repeat(0, report(Outcome::unreachable), moment));
 }
 
+// A whole set was down and its requests used up the budget. Then pings of b and c are answered.
+TEST_F(ARequest, IsRetriedWithoutBudgetAtAMirrorWhosePingsAreAnsweredAgain) {
+  for (std::size_t i = 0; i < 3; ++i) protection->standings.ended(i, Outcome::connect_failed);
+  std::vector<RetryBudget::RetryPermit> taken;
+  while (auto permit = protection->budget.take(RetryBudget::For::untried))
+    taken.push_back(std::move(*permit));
+  mirrors->failed = these({0, 1, 2});
+  EXPECT_EQ(start(), "ask a");
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; finish: connect failed")
+      << "nothing pays for a retry";
+  mirrors->failed = these({0});
+  at(2s);
+  EXPECT_EQ(start(), "ask a") << "a is due for a probe";
+  EXPECT_EQ(ends(Outcome::connect_failed), "check; ask b (retry)");
+  EXPECT_EQ(answers(), "finish: answered");
+}
+
 }  // namespace
 }  // namespace karmad::testing

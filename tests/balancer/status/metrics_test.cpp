@@ -121,6 +121,7 @@ TEST_F(MetricsOfAll, AreUniqueTypedAndGoByFamilies) {
     ASSERT_TRUE(std::regex_match(line, parts, sample)) << line;
     EXPECT_EQ(parts[1], family) << line;
     EXPECT_EQ(family.ends_with("_total"), type == "counter") << line;
+    EXPECT_EQ(line.find("quantile=") != line.npos, type == "summary") << line;
     EXPECT_TRUE(samples.insert(parts.str(1) + parts.str(2)).second) << "twice: " << line;
   }
   EXPECT_GT(samples.size(), 350U);
