@@ -6,13 +6,13 @@ namespace karmad {
 
 namespace {
 
-Matches nobody(const Index& index) {
+Matches no_documents(const Index& index) {
   const auto size = index.documents().size();
   return {std::vector<std::uint8_t>(size), std::vector<double>(size)};
 }
 
-Matches everybody(const Index& index) {
-  auto out = nobody(index);
+Matches all_documents(const Index& index) {
+  auto out = no_documents(index);
   std::fill(out.found.begin(), out.found.end(), std::uint8_t{1});
   return out;
 }
@@ -33,7 +33,7 @@ void add_word(const Index& index, Fields fields, const std::string& word, Matche
 }
 
 Matches evaluate(const Index& index, const Words& query) {
-  auto out = nobody(index);
+  auto out = no_documents(index);
   std::vector<std::uint32_t> held(out.found.size());
   for (const auto& word : query.words) add_word(index, query.fields, word, out, held);
   const auto wanted = query.all ? std::max<std::size_t>(query.words.size(), 1) : 1;
@@ -98,7 +98,7 @@ bool holds(const Condition& condition, const Value& value) {
 }
 
 Matches evaluate(const Index& index, const Condition& condition) {
-  auto out = nobody(index);
+  auto out = no_documents(index);
   const auto documents = index.documents();
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const auto values = values_of(documents[i], condition.column);
@@ -123,7 +123,7 @@ void narrow(const Index& index, const std::vector<Query>& parts, Role role, Matc
 }
 
 Matches evaluate(const Index& index, const Combination& query) {
-  auto out = everybody(index);
+  auto out = all_documents(index);
   narrow(index, query.must, Role::must, out);
   narrow(index, query.filter, Role::filter, out);
   narrow(index, query.must_not, Role::must_not, out);
@@ -144,7 +144,7 @@ Matches evaluate(const Index& index, const Combination& query) {
 }
 
 Matches evaluate(const Index& index, const Everything&) {
-  return everybody(index);
+  return all_documents(index);
 }
 
 bool ranks(const Everything&) {

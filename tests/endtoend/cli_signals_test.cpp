@@ -145,11 +145,11 @@ TEST(Stopping, WithClientsInEveryStateEndsCleanly) {
 TEST(Readiness, ComesWithTheFirstAnswerOfEveryShardAndNamesWhatIsMissing) {
   FakeMirror first([](const std::string&) { return json("{}"); });
   FakeMirror second([](const std::string&) { return json("", 500); }, true);
-  ClosedPort nobody;
+  ClosedPort closed_port;
   Master master(
       "ha_ping_interval = 20ms",
       fmt::format("table t {{\n type = distributed\n agent = {}:a\n agent = {}|{}:b\n}}\n",
-                  first.address(), second.address(), nobody.address()));
+                  first.address(), second.address(), closed_port.address()));
   EXPECT_EQ(get(master.port(), "/healthz").status, 200);
   Response answer;
   const auto names = [&](const std::string& what) { return answer.body.contains(what); };
@@ -161,7 +161,7 @@ TEST(Readiness, ComesWithTheFirstAnswerOfEveryShardAndNamesWhatIsMissing) {
   EXPECT_EQ(answer.status, 503);
   EXPECT_TRUE(names(R"("table":"t","shard":2)")) << answer.body;
   EXPECT_TRUE(names(second.address()));
-  EXPECT_TRUE(names(nobody.address()));
+  EXPECT_TRUE(names(closed_port.address()));
   EXPECT_TRUE(names(R"("ready":false)"));
   EXPECT_TRUE(names(R"("draining":false)"));
   second.react([](const std::string&) { return json("{}"); });

@@ -35,7 +35,7 @@ class Opaque : public testing::Test {
  protected:
   FakeMirror a{[](const std::string&) { return ok(); }, true};
   FakeMirror b{[](const std::string&) { return ok({}, "from b"); }};
-  ClosedPort nobody;
+  ClosedPort closed_port;
   static constexpr auto kSearchd = "workers = 1\n ha_strategy = roundrobin\n ha_ping_interval = 0";
 };
 
@@ -273,8 +273,8 @@ TEST_F(Opaque, UpdatesOfMirrorsThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem
 }
 
 TEST_F(Opaque, WhatWasNeverSentIsAlwaysRetried) {
-  Master master(kSearchd,
-                table("t", "route = /t\n updates = any", nobody.address() + "|" + b.address()));
+  Master master(kSearchd, table("t", "route = /t\n updates = any",
+                                closed_port.address() + "|" + b.address()));
   HttpClient client(master.port());
   for (int i = 0; i < 6; ++i) {
     const auto answer = client.request("POST", "/t/x", "x");
@@ -287,10 +287,10 @@ TEST_F(Opaque, WhatWasNeverSentIsAlwaysRetried) {
 
 TEST_F(Opaque, NoMirrorIsAnErrorThatNamesThemAll) {
   Master master(kSearchd, table("t", "route = /t\n agent_retry_count = 1",
-                                nobody.address() + "|127.0.0.1:1"));
+                                closed_port.address() + "|127.0.0.1:1"));
   const auto answer = get(master.port(), "/t/x");
   EXPECT_EQ(answer.status, 502);
-  EXPECT_TRUE(answer.body.contains(nobody.address()));
+  EXPECT_TRUE(answer.body.contains(closed_port.address()));
   EXPECT_TRUE(answer.body.contains("agent 127.0.0.1:1:"));
   EXPECT_TRUE(answer.body.contains("table t"));
 }

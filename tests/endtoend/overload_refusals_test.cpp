@@ -198,9 +198,10 @@ TEST(RefusedUpdate, IsRepeatedOnlyWhereThatIsSafe) {
 
 TEST(RefusedUpdate, IsRepeatedWhenNothingOfItWasSent) {  // CO-045
   const FakeMirror works(always(inserted()));
-  const ClosedPort nobody;
+  const ClosedPort closed_port;
   const RestingMaster master(
-      taking_turns(), table_of({line_of({nobody.address(), works.address()})}, "updates = any"));
+      taking_turns(),
+      table_of({line_of({closed_port.address(), works.address()})}, "updates = any"));
   EXPECT_EQ(insert(master).status, 200);
   EXPECT_EQ(works.requests(), 1u);
   EXPECT_EQ(master.count("agent_retry"), 1);

@@ -135,10 +135,10 @@ void run(const Json& file, const Json& test) {
   const FakeMirror mirror([](const std::string& request) {
     return request.starts_with("POST /insert") ? json(R"({"created":true})") : nothing_found();
   });
-  const ClosedPort nobody;
+  const ClosedPort closed_port;
   const Mirrors mirrors(text(only_topology(file)));
   RestingMaster master(settings_of(file),
-                       mirrors.table(refuses ? nobody.address() : mirror.address()));
+                       mirrors.table(refuses ? closed_port.address() : mirror.address()));
   for (const auto* operation : operations) {
     const auto name = text(required(*operation, "name"));
     if (name == "failPoint") continue;

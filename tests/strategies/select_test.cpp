@@ -127,8 +127,8 @@ TEST_F(SelectWithNeed, TheSelectorIsCalledExactlyWhenAMirrorIsSuitable) {  // SS
 
 TEST_F(SelectWithNeed, TheSelectorMayLeaveNothingAndAddsNobody) {  // SS-020, SS-123
   const Need replica{.preference = {.mode = Mode::secondary}};
-  const Selector nobody = [](const SetPicture&, Candidates) { return Candidates{}; };
-  EXPECT_EQ(pick({.need = &replica, .selector = &nobody}, set_), std::nullopt);
+  const Selector none = [](const SetPicture&, Candidates) { return Candidates{}; };
+  EXPECT_EQ(pick({.need = &replica, .selector = &none}, set_), std::nullopt);
   const Selector strangers = [](const SetPicture&, Candidates) { return set_of({0, 3, 63}); };
   EXPECT_EQ(pick({.need = &replica, .selector = &strangers}, set_), std::nullopt);
 }

@@ -63,7 +63,7 @@ TEST(Judge, TellsTheClientsMistakesFromTheAgents) {
       {500,
        R"({"error":"table t: agent a:1: remote query error: unknown column: x;\ntable t: agent b:1: query timed out"})",
        Outcome::agent_error},
-      {500, R"({"error":"something nobody knows"})", Outcome::agent_error},
+      {500, R"({"error":"an unknown error"})", Outcome::agent_error},
       {500, R"({"error":7})", Outcome::agent_error},
       {500, "Internal Server Error", Outcome::agent_error},
       {502, R"({"error":"unknown column: x"})", Outcome::agent_error},

@@ -33,8 +33,7 @@ TEST(JudgeUpdate, TellsWhoseFaultItIs) {
       {500,
        R"({"items":[{"replace":{"error":{"type":"table 'm' does not support INSERT","table":"m"},"status":409}}],"current_line":1,"skipped_lines":1,"errors":true,"error":"table 'm' does not support INSERT"})",
        Outcome::client_mistake},
-      {500, R"({"items":[],"errors":true,"error":"something nobody knows"})",
-       Outcome::client_mistake},
+      {500, R"({"items":[],"errors":true,"error":"an unknown error"})", Outcome::client_mistake},
       {500, R"({"items":[],"errors":true})", Outcome::client_mistake},
       // Conflicts.
       {409,
@@ -53,7 +52,7 @@ TEST(JudgeUpdate, TellsWhoseFaultItIs) {
       {200, R"({"error":"disk on fire"})", Outcome::agent_error},
       {200, R"({"error":{"type":"unknown column: 'x'"}})", Outcome::client_mistake},
       {409, R"({"error":{"reason":"unknown local table 'm'"},"status":409})", Outcome::agent_error},
-      {500, R"({"error":{"type":"something nobody knows"},"status":500})", Outcome::agent_error},
+      {500, R"({"error":{"type":"an unknown error"},"status":500})", Outcome::agent_error},
       {500, R"({"error":{"type":"unknown local table 'm'"},"status":500})", Outcome::agent_error},
       {500, "Internal Server Error", Outcome::agent_error},
       {429, R"({"errors":true})", Outcome::agent_error},

@@ -226,7 +226,7 @@ TEST(SetState, TakesEverybodyAsHeIsInADirectSet) {
   auto state = set_of(SetKind::direct, {{.address = "a:1"}});
   for (const auto role : {Role::primary, Role::replica, Role::arbiter, Role::other, Role::ghost,
                           Role::standalone, Role::router}) {
-    state.answered(0, {.role = role, .me = "somebody:2"}, 1ms, at(1s));
+    state.answered(0, {.role = role, .me = "other:2"}, 1ms, at(1s));
     EXPECT_EQ(state.facts(0).role, role);
   }
   EXPECT_EQ(state.picture().kind, SetKind::direct);

@@ -103,10 +103,10 @@ TEST(HedgePlan, PrefersAnAnswerToNoAnswerHoweverLate) {  // CO-082
       run({{0, 10ms, RaceEnd::nothing}, {1, 20ms, RaceEnd::not_final}, {2, 30ms, RaceEnd::nothing}})
           .winner,
       1U);
-  const auto nobody =
+  const auto unanswered =
       run({{0, 10ms, RaceEnd::nothing}, {1, 20ms, RaceEnd::nothing}, {2, 30ms, RaceEnd::nothing}});
-  EXPECT_EQ(nobody.winner, 2U) << "the last error, when there is no answer at all";
-  EXPECT_TRUE(nobody.over);
+  EXPECT_EQ(unanswered.winner, 2U) << "the last error, when there is no answer at all";
+  EXPECT_TRUE(unanswered.over);
 }
 
 TEST(HedgePlan, KeepsTheFirstFinalAnswerWhateverComesAfterIt) {

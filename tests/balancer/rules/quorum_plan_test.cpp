@@ -39,7 +39,7 @@ TEST(Quorum, IsMetWhenEnoughAnswersAreOfTheNewestGeneration) {  // CO-072
       {"two agree on what is old", {{7}, {7}, {8}}, 2, {Kind::behind, 2, 8}},
       {"a successful one first", {{7, false}, {7, true}}, 2, {Kind::met, 1, 7}},
       {"the generation before success", {{8, false}, {7, true}}, 2, {Kind::behind, 0, 8}},
-      {"nobody", {}, 1, {Kind::too_few}},
+      {"no answers", {}, 1, {Kind::too_few}},
       {"one of two", {{7}}, 2, {Kind::too_few}},
       {"one says nothing", {{7}, {std::nullopt}}, 2, {Kind::unknown}},
       {"two say enough", {{7}, {std::nullopt}, {7}}, 2, {Kind::met, 0, 7}},

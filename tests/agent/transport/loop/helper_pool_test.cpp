@@ -22,7 +22,7 @@ class Helpers : public testing::Test {
         self.began.set_value();
         self.may_end.get_future().wait();
       };
-      self.held = co_await self.pool.run(self.loop, self.nobody, work);
+      self.held = co_await self.pool.run(self.loop, self.query_stop, work);
     }(*this));
     began.get_future().wait();
   }
@@ -37,7 +37,7 @@ class Helpers : public testing::Test {
 
   Loop loop{0, 1 << 20, 1};
   HelperPool pool{1, 2};
-  Stop nobody{loop};
+  Stop query_stop{loop};
   std::promise<void> began;
   std::promise<void> may_end;
   std::optional<End> held;
@@ -61,7 +61,7 @@ TEST_F(Helpers, AreNotTheLoopsThread) {
   std::thread::id where;
   std::optional<End> end;
   ask(
-      nobody, [&] { where = std::this_thread::get_id(); }, end);
+      query_stop, [&] { where = std::this_thread::get_id(); }, end);
   EXPECT_TRUE(turn_until(loop, [&] { return end.has_value(); }));
   EXPECT_NE(where, std::this_thread::get_id());
   EXPECT_NE(where, std::thread::id());
@@ -86,7 +86,7 @@ TEST_F(Helpers, LeaveOutWorkThatIsStoppedBeforeItBegan) {
 // The work reads data of the waiting coroutine.
 TEST_F(Helpers, AreWaitedForOnceTheWorkHasBegun) {
   hold();
-  nobody.request(StopReason::cancelled);
+  query_stop.request(StopReason::cancelled);
   loop.io.restart();
   loop.io.poll();
   EXPECT_FALSE(held);
@@ -96,10 +96,10 @@ TEST_F(Helpers, AreWaitedForOnceTheWorkHasBegun) {
 }
 
 TEST_F(Helpers, DoNothingForAStopThatWasRequestedBefore) {
-  nobody.request(StopReason::cancelled);
+  query_stop.request(StopReason::cancelled);
   std::optional<End> end;
   ask(
-      nobody, [] { ADD_FAILURE(); }, end);
+      query_stop, [] { ADD_FAILURE(); }, end);
   EXPECT_EQ(end, End::withdrawn);
 }
 
@@ -108,7 +108,7 @@ TEST_F(Helpers, RefuseWhatIsTooMuch) {
   std::optional<End> ends[3];
   for (auto& end : ends)
     ask(
-        nobody, [] {}, end);
+        query_stop, [] {}, end);
   EXPECT_EQ(ends[2], End::refused);
   EXPECT_EQ(pool.refused(), 1U);
   EXPECT_EQ(pool.waiting(), 2U);
