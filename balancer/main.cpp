@@ -37,9 +37,8 @@ int main(int argc, char** argv) {
       "Reads a sphinx-style configuration; runs in the foreground and logs to standard error."};
   app.footer(
       "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
-      "HUP reads the configuration again (a broken one changes nothing); USR1 opens the access "
-      "log\n"
-      "anew; USR2 is ignored.\n"
+      "HUP reads the configuration again (one with errors changes nothing); USR1 reopens the\n"
+      "access log; USR2 has no effect.\n"
       "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
       "configuration.\n"
       "Example: karmad --config demo/karmad.conf, then\n"
@@ -48,9 +47,9 @@ int main(int argc, char** argv) {
   bool check = false;
   bool dump_config = false;
   app.add_option("-c,--config", path, "the configuration file")->required();
-  app.add_flag("--check", check, "read and judge the configuration, report all problems, and end");
+  app.add_flag("--check", check, "check the configuration, print all problems, and exit");
   app.add_flag("--dump-config", dump_config,
-               "print the effective configuration, with the place each value came from, and end");
+               "print the effective configuration, with the place each value came from, and exit");
   app.set_version_flag("-V,--version", "karmad " KARMAD_VERSION);
   try {
     app.parse(argc, argv);

@@ -51,11 +51,11 @@ void look_up_names(const Topology& topology) {
   for (const auto& agent : named) {
     if (agent->endpoints()) continue;
     if (!agent->unresolved())
-      set_unresolved(*agent, fmt::format("there is no answer yet to the look-up of the name '{}'",
+      set_unresolved(*agent, fmt::format("the look-up of the name '{}' has no answer yet",
                                          agent->address.host));
     // Dead from the start: strategies that consider errors use it only if no other mirror is left.
     agent->counters.errors_in_a_row = topology.settings.dead_after.value + 1;
-    spdlog::warn("agent {}: {}; it is looked up until it is known", agent->name,
+    spdlog::warn("agent {}: {}; the look-up is repeated until it succeeds", agent->name,
                  *agent->unresolved());
   }
 }
@@ -88,7 +88,7 @@ Task<void> NameFinder::find(Place search) {
     if (found) {
       agent->endpoints(*std::move(found));
       agent->counters.errors_in_a_row = 0;
-      spdlog::info("agent {}: its name is known now", agent->name);
+      spdlog::info("agent {}: its name is resolved now", agent->name);
     } else {
       set_unresolved(*agent, found.error());
       co_await sleep(loop_, Loop::now() + kAgain, stop);

@@ -15,7 +15,7 @@
 #include "balancer/core/memory.hpp"
 #include "balancer/shard/selection_log.hpp"
 #include "config/load.hpp"
-#include "config/units.hpp"
+#include "config/settings/units.hpp"
 
 namespace karmad {
 namespace {
@@ -65,7 +65,7 @@ PingSettings ping_settings(const InstanceSettings& settings, const ShardPings& p
 int open_signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&wanted, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) ::sigaddset(&wanted, number);
   ::pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   return ::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
 }
@@ -76,43 +76,10 @@ std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const st
     spdlog::warn("access_log {}: {}", path, why);
   };
   options.on_recovery = [path](std::uint64_t dropped) {
-    spdlog::warn("access_log {}: written again; {} lines were dropped", path, dropped);
+    spdlog::warn("access_log {}: can be written again; {} lines were dropped", path, dropped);
     return std::string();
   };
   return LineWriter::open(path, std::move(options));
-}
-
-void log_notices(const Settings& settings) {
-  for (const auto& notice : settings.notices)
-    spdlog::log(
-        notice.severity == Problem::Severity::warning ? spdlog::level::warn : spdlog::level::info,
-        "{}", text({notice.at, notice.message}));
-}
-
-/// Keeps settings that a running process cannot change, and logs them at every reload.
-void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
-  const auto say = [](std::string_view name, bool same) {
-    if (!same) spdlog::warn("reload: {} takes effect at the next start", name);
-  };
-  say("listen",
-      std::ranges::equal(now.listen, next.listen, {}, &Listen::address, &Listen::address));
-  next.listen = now.listen;
-  const auto keep = [&](std::string_view name, auto setting) {
-    say(name, (now.*setting).value == (next.*setting).value);
-    next.*setting = now.*setting;
-  };
-  keep("workers", &InstanceSettings::workers);
-  keep("ha_period_karma", &InstanceSettings::ha_period_karma);
-  keep("hostname_lookup", &InstanceSettings::hostname_lookup);
-  keep("long_work_threads", &InstanceSettings::long_work_threads);
-  keep("long_work_queue", &InstanceSettings::long_work_queue);
-  keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
-  keep("max_connections", &InstanceSettings::max_connections);
-  const auto path = [](const InstanceSettings& settings) {
-    return settings.access_log ? settings.access_log->value : std::string();
-  };
-  say("access_log", path(now) == path(next));
-  next.access_log = now.access_log;
 }
 
 }  // namespace
@@ -128,6 +95,8 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
       hooks_(std::move(hooks)),
       log_(std::move(log)) {
   process_.log = log_.get();
+  process_.events = &events_;
+  process_.watch = &mirror_watch_;
   process_.user_handles = hooks_.handles;
 }
 
@@ -136,10 +105,10 @@ Server::~Server() = default;
 void Server::limit_memory() {
   const auto setting = settings_.searchd.memory_limit;
   const auto limit = memory_limit_of(setting.value, memory_available());
-  if (limit == std::exchange(memory_limit_said_, limit)) return;
+  if (limit == std::exchange(logged_memory_limit_, limit)) return;
   process_.memory.limit(limit);
   if (limit == 0) {
-    spdlog::info("memory_limit = {}: memory has no bound", memory_text(setting.value));
+    spdlog::info("memory_limit = {}: no limit", memory_text(setting.value));
   } else {
     spdlog::info("memory_limit = {}: {} MB", memory_text(setting.value), limit >> 20);
   }
@@ -154,7 +123,7 @@ void Server::adopt_rates(const Topology& topology) {
 
 std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
-  if (signals < 0) return StartFailure{kSystem, "no descriptor for signals"};
+  if (signals < 0) return StartFailure{kSystem, "cannot open a descriptor for signals"};
   signals_.assign(signals);
   process_.max_connections =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
@@ -170,6 +139,8 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   selection_log_->level(settings_.searchd.selection_log_level.value);
   process_.selection_log = selection_log_;
   process_.started = Loop::now();
+  process_.started_at = std::chrono::system_clock::now();
+  process_.reloads.started(process_.started_at);
   if (const auto& access_log = settings_.searchd.access_log) {
     auto log = open_access_log(access_log->value);
     if (!log)
@@ -188,6 +159,8 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   process_.helpers = helpers_.get();
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
+  add_event(OperatorEvent::Kind::started,
+            fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, workers_wanted_));
   workers_.resize(workers_wanted_);
   for (unsigned i = 0; i < workers_wanted_; ++i)
     workers_[i] = std::make_unique<Worker>(i, seed + i, process_, topology_,
@@ -216,7 +189,7 @@ Task<void> Server::upkeep() {
     for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
-    set_watches_.look(*worker.topology(), Loop::now());
+    mirror_watch_.look(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
@@ -247,7 +220,7 @@ void Server::ping_as(const Topology& topology) {
     for (const auto& shard : table->shards)
       for (std::size_t i = 0; shard->pings.kind != nullptr && i < shard->mirrors->size(); ++i) {
         const auto pinger = pinger_of(shard->pings, (*shard->mirrors)[i]);
-        pinger->tell(shard->mirrors, i, shard->pings.always);
+        pinger->subscribe(shard->mirrors, i, shard->pings.always);
         shard->mirrors->pinger(i, pinger);
       }
   for (auto pinger = pingers_.begin() + old; pinger != pingers_.end(); ++pinger) (*pinger)->start();
@@ -312,9 +285,12 @@ void Server::on_signal(int number) {
   if (number == SIGHUP) {
     reload();
   } else if (number == SIGUSR1) {
+    spdlog::info("USR1: {}", access_log_ ? "reopening the access log" : "there is no access log");
     reopen_logs();
+  } else if (number == SIGUSR2) {
+    spdlog::info("USR2: this signal has no effect");
   } else if (stopping_) {
-    spdlog::warn("told to stop again: stopping at once");
+    spdlog::warn("second signal to stop: the process exits now");
     spdlog::default_logger()->flush();
     std::_Exit(kRuntime);
   } else {
@@ -325,66 +301,32 @@ void Server::on_signal(int number) {
 void Server::stop() {
   stopping_ = true;
   const auto longest = topology_->settings.shutdown_timeout.value;
-  spdlog::info("stopping; what is under way may take {} ms more", longest.count() / 1000);
+  spdlog::info("stopping; requests in progress have {} ms to end", longest.count() / 1000);
+  add_event(OperatorEvent::Kind::stopping, "karmad stops after the requests in progress");
   process_.draining.store(true, std::memory_order_relaxed);
   const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
   for (auto& worker : workers_) worker->post([&w = *worker, linger] { w.drain(linger); });
-  patience_.expires_after(longest);
-  patience_.async_wait([this](error_code error) {
+  shutdown_timer_.expires_after(longest);
+  shutdown_timer_.async_wait([this](error_code error) {
     if (error) return;
-    spdlog::warn("shutdown_timeout is over: cutting off what is still under way");
+    spdlog::warn("shutdown_timeout is over: requests still in progress are cancelled");
     for (auto& worker : workers_) worker->post([&w = *worker] { w.abandon(); });
-    patience_.expires_after(1s);
-    patience_.async_wait([](error_code cancelled) {
+    shutdown_timer_.expires_after(1s);
+    shutdown_timer_.async_wait([](error_code cancelled) {
       if (cancelled) return;
-      spdlog::error("something does not end: ending all the same");
+      spdlog::error("the shutdown did not complete: the process exits now");
       spdlog::default_logger()->flush();
       std::_Exit(kRuntime);
     });
   });
 }
 
-void Server::reopen_logs() {
-  if (access_log_) access_log_->reopen();
-}
-
-void Server::reload() {
-  spdlog::info("reading {} again", config_path_);
-  reopen_logs();
-  // A pipe could block this thread, and with it the signals that end the process.
-  auto loaded =
-      load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
-  if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
-  std::shared_ptr<const Topology> next;
-  if (loaded.settings)
-    next = Topology::build(*loaded.settings, environment(), topology_.get(), loaded.problems);
-  if (!next) {
-    for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
-    spdlog::error("reload: the configuration has errors; the old one stays");
-    return;
-  }
-  log_notices(*loaded.settings);
-  settings_ = *std::move(loaded.settings);
-  selection_log_->level(settings_.searchd.selection_log_level.value);
-  // Names are looked up again at the next connection; the old addresses are used until then.
-  for (const auto& agent : next->agents) agent->look_up_soon();
-  adopt_rates(*next);
-  limit_memory();
-  topology_ = next;
-  // The reload is complete when the last worker has the topology.
-  auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
-  workers_.front()->post([this, next, left] {
-    next->take_over();
-    for (auto& worker : workers_)
-      worker->post([&w = *worker, next, left] {
-        w.topology(next);
-        if (left->fetch_sub(1) == 1) spdlog::info("reload: done, {} tables", next->tables.size());
-      });
-    admission_->settings(next->settings, Loop::now());
-    next->apply_limits();
-    finder_->adopt(*next);
-    if (!workers_.front()->draining()) ping_as(*next);
-  });
+void Server::add_event(OperatorEvent::Kind kind, std::string message) {
+  using enum OperatorEvent::Kind;
+  const auto severity =
+      kind == reload_failed ? OperatorEvent::Severity::error : OperatorEvent::Severity::info;
+  events_.add({.severity = severity, .kind = kind, .message = std::move(message)},
+              std::chrono::system_clock::now());
 }
 
 }  // namespace karmad

@@ -15,8 +15,8 @@
 #include "balancer/core/worker.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/name_finder.hpp"
-#include "balancer/topology/set_watch.hpp"
 #include "balancer/trace/line_writer.hpp"
+#include "balancer/watch/mirror_watch.hpp"
 
 namespace karmad {
 
@@ -35,7 +35,7 @@ struct Hooks {
 
 /// Owns all objects: workers with their threads, listeners, pingers, the topology. Handles the
 /// signals to stop (TERM, INT), to reload the configuration (HUP) and to reopen the access log
-/// (USR1).
+/// (USR1); USR2 is only logged.
 class Server {
  public:
   /// `log`: for lines on standard error that are not spdlog's.
@@ -56,6 +56,8 @@ class Server {
   void stop();
   void reload();
   void reopen_logs();
+  static void log_notices(const Settings& settings);
+  void add_event(OperatorEvent::Kind kind, std::string message);
   /// Applies these rates to the limiters; called only after a reload can no longer fail.
   void adopt_rates(const Topology& topology);
   /// Sets and logs the limit of memory (`memory_limit`).
@@ -83,19 +85,20 @@ class Server {
   std::unique_ptr<Admission> admission_;  ///< worker 0 only
   std::unique_ptr<HelperPool> helpers_;   ///< outlives the coroutines that wait for it
   std::shared_ptr<const Topology> topology_;
+  EventLog events_;
+  MirrorWatch mirror_watch_{events_};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0 only
   std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
-  SetWatches set_watches_;                                         ///< worker 0 only
   std::unique_ptr<NameFinder> finder_;                             ///< worker 0 only
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0 only
   asio::io_context main_;
   /// Signals are blocked in all threads and read here as data, so none interrupts other code.
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};
-  asio::steady_timer patience_{main_};
-  std::optional<std::uint64_t> memory_limit_said_;
+  asio::steady_timer shutdown_timer_{main_};
+  std::optional<std::uint64_t> logged_memory_limit_;
   bool stopping_ = false;
 };
 

@@ -1,11 +1,11 @@
-// What does a request cost when 1 … 64 threads do the same at once? The bookkeeping that workers
-// share: the pick, the flight of an attempt, the retry budget, and entering what came of it. With
-// more threads than cores the time per item is what counts: it must not grow with the threads.
+// Cost of a request's shared bookkeeping with 1 … 64 threads at once: the pick, the in-flight
+// count, the retry budget, and recording the outcome. With more threads than cores, the time per
+// item must not grow with the number of threads.
 #include <benchmark/benchmark.h>
 
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/rules/protection.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-// How long does it take to make one page of the answers of several shards? Only the merge: no
+// How long does it take to merge the answers of several shards into one page? Only the merge: no
 // parsing of the request, no network. Targets: 2 x 20 hits 6 us, 8 x 20 10 us, 32 x 20 20 us,
 // 32 x 1000 400 us.
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@ namespace {
 
 using test::allocations;
 
-/// Blocks of memory a merge may ask for, however many hits it looks at.
+/// Most allocations of a merge, for any number of hits.
 constexpr std::size_t kMostAllocations = 8;
 
 /// The answer of a shard: `hits` hits of about 216 bytes, best score first.
@@ -67,8 +67,8 @@ BENCHMARK_CAPTURE(merge, by_two_attributes, R"(,"sort":[{"n":"asc"},{"price":"de
     ->ArgsProduct({{2, 8, 32}, {20}})
     ->Unit(benchmark::kMicrosecond);
 
-/// Ids that `std::hash` puts next to each other. Before the hash had a key of its own, 2 x 10000 of
-/// them cost quadratic time.
+/// Ids with adjacent values of `std::hash`: with an unkeyed hash, 2 x 10000 of them cost quadratic
+/// time.
 void merge_colliding(benchmark::State& state) {
   const auto hits = static_cast<unsigned>(state.range(0));
   const auto dialect = make_manticore_json({});

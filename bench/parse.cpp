@@ -1,4 +1,4 @@
-// What does it cost to read a head, to take a chunked body apart, and to write a head?
+// What does it cost to parse a head, to decode a chunked body, and to write a head?
 #include <benchmark/benchmark.h>
 
 #include <string>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "strategies/select.hpp"
 #include "tests/support/counted_allocations.hpp"
 
@@ -27,7 +27,7 @@ std::vector<MirrorView> healthy(std::size_t count) {
   return mirrors;
 }
 
-/// One in four dead, with errors that show.
+/// One in four is dead, with errors above the tolerated number.
 std::vector<MirrorView> troubled(std::size_t count) {
   auto mirrors = healthy(count);
   for (std::size_t i = 0; i < count; i += 4) {
@@ -37,7 +37,7 @@ std::vector<MirrorView> troubled(std::size_t count) {
   return mirrors;
 }
 
-/// All dead and above the tolerated rate, each to a degree of its own.
+/// All are dead and above the tolerated error rate, each with a different rate.
 std::vector<MirrorView> failing(std::size_t count) {
   auto mirrors = healthy(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -47,7 +47,8 @@ std::vector<MirrorView> failing(std::size_t count) {
   return mirrors;
 }
 
-/// A primary and replicas in two places, measured and nearly fresh; one in four is far away.
+/// A primary and replicas in two zones, with known round trips and little lag; one in four is far
+/// away.
 SetPicture pictured(std::size_t count) {
   SetPicture set{.kind = SetKind::roles, .ping_interval = std::chrono::seconds(1)};
   for (std::size_t i = 0; i < count; ++i)
@@ -65,7 +66,7 @@ void pick(benchmark::State& state, std::string_view name, const std::vector<Mirr
   const auto before = allocations();
   for (auto _ : state)
     benchmark::DoNotOptimize(select(criteria, picture, mirrors, *strategy, random));
-  // The loop's own bookkeeping allocates nothing either.
+  // The benchmark loop itself allocates nothing.
   if (allocations() != before) state.SkipWithError("a pick allocated memory");
 }
 
@@ -95,7 +96,8 @@ const bool registered = [] {
   return true;
 }();
 
-/// As a table with a read preference and no `ha_strategy`: two choices inside the latency window.
+/// The strategy of a table with a read preference and no `ha_strategy`: the less busy of two
+/// mirrors within the latency window.
 const bool registered_with_preference = [] {
   const std::vector<Tags> places{{{"dc", "la"}}, {{"dc", "sf"}, {"rack", "2"}}};
   for (const auto& [asked, preference] :

@@ -1,9 +1,9 @@
-// What does a plain shard request cost in the machine? One mirror is chosen, asked and answers: ns
-// from the rules to the result, without the attempt. Fails when it allocates.
+// What does a plain shard request cost in the state machine? One mirror is chosen and answers: ns
+// from the rules to the result, without the attempt. Fails if it allocates.
 #include <benchmark/benchmark.h>
 
 #include "balancer/shard/shard_request.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
@@ -14,7 +14,7 @@ using test::allocations;
 constexpr Micros kPeriod = std::chrono::seconds(60);
 constexpr TimePoint kNow{1000 * kPeriod};
 
-/// A mirror set as the server has it.
+/// A mirror set like that of the server.
 class OfASet final : public ShardMirrors {
  public:
   explicit OfASet(std::size_t count) {

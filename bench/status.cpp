@@ -1,20 +1,20 @@
 // What does it cost to report the state of all agents? SHOW AGENT STATUS and GET
-// /agents for tables of 1, 16 and 64 agents, and adding up one agent's history, which both do for
-// each.
+// /agents for tables of 1, 16 and 64 agents, and summing one agent's history, which both do for
+// each agent.
 #include <benchmark/benchmark.h>
 
 #include "agent/stats/history.hpp"
-#include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
-#include "balancer/status/render.hpp"
-#include "balancer/status/statements.hpp"
+#include "balancer/status/rows/agent_status.hpp"
+#include "balancer/status/rows/render.hpp"
+#include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A table of one shard whose mirrors live on as many agents.
+/// A table of one shard with one mirror per agent.
 Snapshot snapshot_of(std::size_t agents) {
   Snapshot snapshot{.period = 60s};
   TableStatus table{.name = "products", .dialect = "manticore"};
@@ -58,7 +58,7 @@ void agents_document(benchmark::State& state) {
 }
 BENCHMARK(agents_document)->Arg(1)->Arg(16)->Arg(64)->Unit(benchmark::kMicrosecond);
 
-/// What one agent's numbers cost to read, by the number of workers that wrote them.
+/// Cost of reading one agent's numbers, by the number of workers that wrote them.
 void history(benchmark::State& state) {
   const auto workers = static_cast<unsigned>(state.range(0));
   History history(workers, 60s);

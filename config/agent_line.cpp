@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "config/address.hpp"
 #include "config/agent_options.hpp"
-#include "config/units.hpp"
+#include "config/settings/address.hpp"
+#include "config/settings/units.hpp"
 
 namespace karmad {
 
@@ -20,10 +20,6 @@ struct Range {
 
 constexpr std::string_view kSeparator =
     "mirrors are separated by '|', as in a:9308|b:9308; ',' separates the names of tables";
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
 
 bool is_table_name(std::string_view name) {
   const auto letter = [](char c) {
@@ -74,8 +70,8 @@ class AgentLineReader {
     return std::string_view(text_).substr(range.begin, range.end - range.begin);
   }
   Range trim(Range range) const {
-    while (range.begin < range.end && is_blank(text_[range.begin])) ++range.begin;
-    while (range.begin < range.end && is_blank(text_[range.end - 1])) --range.end;
+    while (range.begin < range.end && is_space_or_tab(text_[range.begin])) ++range.begin;
+    while (range.begin < range.end && is_space_or_tab(text_[range.end - 1])) --range.end;
     return range;
   }
   /// The first `c` in [begin, end), or end.
@@ -109,7 +105,7 @@ class AgentLineReader {
         }
         i = close;
       }
-      at_start = at_start && is_blank(text_[i]);
+      at_start = at_start && is_space_or_tab(text_[i]);
     }
     return text_.size();
   }
@@ -125,7 +121,7 @@ class AgentLineReader {
     piece = trim(piece);
     if (piece.begin == piece.end) {
       if (is_followed || !shard_.mirrors.empty())
-        notices_.push_back({line_.place(piece.begin), "nothing stands between two '|'; skipped"});
+        notices_.push_back({line_.place(piece.begin), "no mirror stands between two '|'; ignored"});
       return nullptr;
     }
     auto mirror = mirror_above_;
@@ -159,7 +155,7 @@ class AgentLineReader {
     }
     const auto pipe = find('|', next, text_.size());
     if (next < pipe)
-      problem(next, fmt::format("nothing can follow the options, found {}",
+      problem(next, fmt::format("nothing may follow the options, found {}",
                                 in_quotes(view(trim({next, pipe})))));
     if (!brackets.empty()) read_options(brackets, mirror, pipe == text_.size());
     return pipe;
@@ -173,11 +169,11 @@ class AgentLineReader {
     const std::size_t most = is_last ? 2 : 1;
     if (brackets.size() > most)
       return problem(brackets[most].begin - 1,
-                     is_last ? "nothing can follow the options of the line, found a third bracket"
+                     is_last ? "nothing may follow the options of the line, found a third bracket"
                              : "a second bracket holds the options of the line: it belongs at the "
                                "end of the line");
     if (mirror == nullptr && !(is_last && brackets.size() == 1))
-      return problem(brackets[0].begin - 1, "no mirror stands before these options");
+      return problem(brackets[0].begin - 1, "there is no mirror before these options");
     MirrorSettings unnamed;
     auto& owner = mirror == nullptr ? unnamed : *mirror;
     const auto read = [&](Range bracket, OptionsOf whose) {
@@ -206,7 +202,7 @@ class AgentLineReader {
                       in_quotes(whole.substr(scheme + 3)), in_quotes(whole.substr(0, scheme + 3))));
     if (whole[0] != '[' && (whole.find("::") != std::string_view::npos ||
                             std::count(whole.begin(), whole.end(), ':') == 7))
-      return problem(host.begin, "an IPv6 address stands in brackets, as in [::1]:9308:table");
+      return problem(host.begin, "an IPv6 address needs brackets, as in [::1]:9308:table");
     auto parsed = parse_host(view(host));
     if (!parsed) return problem(host.begin, parsed.error());
     mirror.address.host = std::move(*parsed);
@@ -220,7 +216,7 @@ class AgentLineReader {
         comma != std::string_view::npos && is_number(trimmed_view(field.begin, comma)))
       return problem(field.begin + comma, std::string(kSeparator));
     if (!is_number(view(field))) {
-      notices_.push_back({mirror.at, fmt::format("{} is given no port; {} is taken",
+      notices_.push_back({mirror.at, fmt::format("{} has no port; {} is used",
                                                  in_quotes(view(host)), kDefaultPort)});
       if (rest.begin < rest.end) read_tables({rest.begin + 1, rest.end}, mirror);
       return;
@@ -268,7 +264,7 @@ class AgentLineReader {
     }
     if (first != nullptr)
       notices_.push_back(
-          {*first, "role, tags and weight mean nothing in a blackhole, all get a copy; ignored"});
+          {*first, "role, tags and weight are ignored in a blackhole: each agent gets a copy"});
   }
 
   void inherit_tables(std::string_view own_table) {

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "config/agent_options.hpp"
-#include "config/settings.hpp"
-#include "config/source_text.hpp"
+#include "config/settings/settings.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

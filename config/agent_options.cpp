@@ -8,18 +8,14 @@
 #include <set>
 #include <span>
 
-#include "config/attempts.hpp"
-#include "config/closest.hpp"
-#include "config/inherit.hpp"
-#include "config/values.hpp"
+#include "config/settings/attempts.hpp"
+#include "config/settings/inherit.hpp"
+#include "config/settings/values.hpp"
+#include "config/text/closest.hpp"
 
 namespace karmad {
 
 namespace {
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
 
 constexpr std::size_t kMirrorOptions = 4;
 /// Options of a mirror first. The inherited ones are those of mirror_keys() and line_keys().
@@ -53,8 +49,8 @@ class OptionsReader {
   }
   /// Without white space at both ends; data() still points into the text.
   static std::string_view cut(std::string_view part) {
-    while (!part.empty() && is_blank(part.front())) part.remove_prefix(1);
-    while (!part.empty() && is_blank(part.back())) part.remove_suffix(1);
+    while (!part.empty() && is_space_or_tab(part.front())) part.remove_prefix(1);
+    while (!part.empty() && is_space_or_tab(part.back())) part.remove_suffix(1);
     return part;
   }
   std::size_t offset(std::string_view part) const {

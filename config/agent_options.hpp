@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "config/settings.hpp"
-#include "config/source_text.hpp"
+#include "config/settings/settings.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

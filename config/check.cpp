@@ -39,7 +39,7 @@ class InstanceChecker : CheckSteps {
         if (address != listen.address &&
             !(same_port && (everywhere(address) || everywhere(listen.address))))
           continue;
-        problem(listen.at, fmt::format("{} is taken already by the listen in {}",
+        problem(listen.at, fmt::format("{} is already used by the listen in {}",
                                        text(listen.address), text(at)));
         break;
       }
@@ -87,6 +87,7 @@ class InstanceChecker : CheckSteps {
     check_burst("client_request", s.client_request_rate, s.client_request_burst);
     check_tickets();
     check_probing();
+    check_part("access_log_sample", s.access_log_sample, 0, 1);
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
       notice(s.overload_backoff_base.at,
              fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",

@@ -44,8 +44,7 @@ void CheckSteps::check_preference(const InheritedByTables& here, const Inherited
 
 void CheckSteps::check_retries(unsigned count, const Place& at) {
   if (count > kSensibleRetries)
-    notice(at,
-           fmt::format("{} retries: more than {} are hardly ever of use", count, kSensibleRetries));
+    notice(at, fmt::format("{} retries: more than {} rarely help", count, kSensibleRetries));
 }
 
 void CheckSteps::check_timeouts(const InheritedByTables& owner) {
@@ -78,11 +77,12 @@ void CheckSteps::check_search_times(const InheritedByTables& owner) {
 void CheckSteps::check_burst(std::string_view name, const Located<Rate>& rate,
                              const Located<Micros>& burst) {
   if (!rate.value.limits() || rate.value.in(burst.value) >= 1) return;
-  problem(rate.at, fmt::format("{}_rate = {} lets nothing in: {}_burst ({}) holds less than one; "
-                               "make it at least {}",
-                               name, rate_text(rate.value), name, time_text(burst.value),
-                               time_text((rate.value.per + Micros(rate.value.count - 1)) /
-                                         rate.value.count)));
+  problem(
+      rate.at,
+      fmt::format("{}_rate = {} admits nothing: {}_burst = {} is too short to save up one; "
+                  "make it at least {}",
+                  name, rate_text(rate.value), name, time_text(burst.value),
+                  time_text((rate.value.per + Micros(rate.value.count - 1)) / rate.value.count)));
 }
 
 }  // namespace karmad

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "config/inherit.hpp"
-#include "config/values.hpp"
+#include "config/settings/inherit.hpp"
+#include "config/settings/values.hpp"
 
 namespace karmad {
 

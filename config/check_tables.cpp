@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "config/attempts.hpp"
 #include "config/check_steps.hpp"
+#include "config/settings/attempts.hpp"
 
 namespace karmad {
 
@@ -35,7 +35,8 @@ class TableChecker : CheckSteps {
     const auto above = empty_table(searchd_);
     check_preference(table, above, fmt::format("table {}", in_quotes(table.name)));
     if (table.shards.empty())
-      problem(table.at, fmt::format("table {} has no agent that answers", in_quotes(table.name)));
+      problem(table.at, fmt::format("table {} needs a line of agent or agent_persistent",
+                                    in_quotes(table.name)));
     for (const auto* lines : {&table.shards, &table.blackholes})
       for (const auto& shard : *lines) check_shard(table, shard);
     for (const auto& shard : table.shards)
@@ -45,7 +46,7 @@ class TableChecker : CheckSteps {
         !table.shards.empty() &&
         std::none_of(table.shards.begin(), table.shards.end(), has_mirrors))
       notice(table.ha_strategy->at,
-             fmt::format("ha_strategy has nothing to choose from: no shard of table {} has mirrors",
+             fmt::format("ha_strategy has no effect: each shard of table {} has one agent",
                          in_quotes(table.name)));
     if (table.agent_retry_count)
       check_retries(table.agent_retry_count->value, table.agent_retry_count->at);
@@ -67,23 +68,22 @@ class TableChecker : CheckSteps {
     std::set<std::pair<Address, std::vector<std::string>>> seen;
     for (const auto& mirror : shard.mirrors)
       if (!seen.emplace(mirror.address, mirror.tables).second)
-        notice(mirror.at, fmt::format("{} is a mirror of this line already", text(mirror.address)));
+        notice(mirror.at, fmt::format("{} is already a mirror of this line", text(mirror.address)));
     if (shard.ha_strategy && is_own(shard.ha_strategy, table.ha_strategy) &&
         shard.mirrors.size() == 1)
-      notice(shard.ha_strategy->at,
-             "ha_strategy has nothing to choose from: the line has one agent");
+      notice(shard.ha_strategy->at, "ha_strategy has no effect: the line has one agent");
     if (shard.retry_count) check_retries(*shard.retry_count, shard.at);
     const auto& limit = searchd_.persistent_connections_limit;
     if (shard.persistent && limit && limit->value == 0)
       notice(shard.at, "no connection is kept: persistent_connections_limit is 0");
   }
 
-  /// Refuses an agent that is karmad itself: a query would return to it again and again.
+  /// Refuses an agent that is karmad itself: karmad would send each query to itself without end.
   void check_not_ourselves(const MirrorSettings& mirror) {
     for (const auto& listen : searchd_.listen)
       if (is_here(listen.address, mirror.address))
-        return problem(mirror.at, fmt::format("{} is karmad itself (listen, {}): a query would go "
-                                              "round in circles",
+        return problem(mirror.at, fmt::format("{} is karmad itself (listen, {}): each query would "
+                                              "be sent to karmad again without end",
                                               text(mirror.address), text(listen.at)));
   }
 };

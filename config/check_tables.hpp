@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "config/agent_line.hpp"
-#include "config/attempts.hpp"
-#include "config/inherit.hpp"
-#include "config/values.hpp"
+#include "config/settings/attempts.hpp"
+#include "config/settings/inherit.hpp"
+#include "config/settings/values.hpp"
 
 namespace karmad {
 

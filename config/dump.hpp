@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "config/address.hpp"
-#include "config/closest.hpp"
+#include "config/settings/address.hpp"
+#include "config/text/closest.hpp"
 
 namespace karmad {
 
@@ -65,16 +65,17 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
     fields.pop_back();
     if (protocol == "https")
       return problem(field.offset,
-                     "https is refused: there is no TLS here yet; listen with http and let a proxy "
-                     "in front do the TLS");
+                     "https is not supported: karmad has no TLS; listen with http, behind a proxy "
+                     "that does TLS");
     if (protocol != "http") {
-      notices.push_back({line.place(0), fmt::format("listen = {} is ignored: {} is not spoken here",
-                                                    line.text(), protocol)});
+      notices.push_back(
+          {line.place(0), fmt::format("listen = {} is ignored: karmad does not support {}",
+                                      line.text(), protocol)});
       return std::nullopt;
     }
     if (word != protocol)
       notices.push_back({line.place(field.offset),
-                         fmt::format("{} means http here: the suffix is ignored", word)});
+                         fmt::format("karmad reads {} as http: the suffix is ignored", word)});
   }
 
   Listen listen;
@@ -94,7 +95,7 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
     return listen;
   }
   if (fields.size() > 2 && fields[0].text.empty())
-    return problem(0, "an IPv6 address stands in brackets, as in [::1]:9308");
+    return problem(0, "an IPv6 address needs brackets, as in [::1]:9308");
   if (!is_number(fields[0].text)) {
     const auto& first = fields[0];
     if (first.text != "*") {

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "config/settings.hpp"
-#include "config/source_text.hpp"
+#include "config/settings/settings.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "config/check.hpp"
-#include "config/parse.hpp"
 #include "config/read.hpp"
+#include "config/text/parse.hpp"
 
 namespace karmad {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "config/environment.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
+#include "config/text/environment.hpp"
 
 namespace karmad {
 

@@ -5,12 +5,12 @@
 #include <array>
 #include <map>
 
-#include "config/address.hpp"
 #include "config/agent_line.hpp"
-#include "config/inherit.hpp"
 #include "config/listen_line.hpp"
-#include "config/peer_keys.hpp"
-#include "config/values.hpp"
+#include "config/settings/address.hpp"
+#include "config/settings/inherit.hpp"
+#include "config/settings/values.hpp"
+#include "config/text/peer_keys.hpp"
 
 namespace karmad {
 
@@ -84,7 +84,7 @@ class SectionSetter {
     const auto word = lower(entry.value.text());
     if (std::find(key.foreign.begin(), key.foreign.end(), word) == key.foreign.end()) return false;
     notices_.push_back({entry.value.place(0),
-                        fmt::format("{} = {} is ignored: it means nothing here", key.name, word)});
+                        fmt::format("{} = {} is ignored: karmad does not use it", key.name, word)});
     return true;
   }
 
@@ -153,7 +153,7 @@ class SectionSetter {
     }
     if (old.line != 0)
       notices_.push_back(
-          {entry.at, fmt::format("{} wins over its other name, set in {}", key.name, text(old))});
+          {entry.at, fmt::format("{} overrides its other name, set in {}", key.name, text(old))});
     return Located<T>{std::move(*value), entry.value.place(0)};
   }
 
@@ -257,8 +257,8 @@ class Reader {
       if (find_key(keys, entry.key) != nullptr) continue;
       if (section.kind == SectionKind::table && entry.key == "local")
         problem(entry.at,
-                "local tables cannot be part of a distributed table here: ignoring this one would "
-                "silently lose its data; serve it from an agent");
+                "karmad has no local tables: without this one its data would be missing from the "
+                "answers; serve it from an agent");
       else if (const auto missed = missed_without(section.kind, entry.key); !missed.empty())
         settings_.notices.push_back({entry.at, fmt::format("{} is ignored: {}", entry.key, missed),
                                      Problem::Severity::warning});
@@ -276,7 +276,7 @@ class Reader {
     const bool elsewhere = in_table ? find_key(searchd_keys(), key) != nullptr
                                     : find_key(table_keys(), key) != nullptr;
     if (elsewhere)
-      return fmt::format("{} stands in {}, not here", in_quotes(key),
+      return fmt::format("{} belongs in {}, not here", in_quotes(key),
                          in_table ? "searchd" : "a distributed table");
     std::vector<std::string_view> names;
     for (const auto& known : keys) names.push_back(known.name);
@@ -285,11 +285,12 @@ class Reader {
 
   void report_ignored() {
     auto& notices = settings_.notices;
-    ignored_searchd_.report("keys of searchd that mean nothing here are ignored", notices);
-    ignored_table_.report("keys of distributed tables that mean nothing here are ignored", notices);
+    ignored_searchd_.report("keys of searchd that karmad does not use are ignored", notices);
+    ignored_table_.report("keys of distributed tables that karmad does not use are ignored",
+                          notices);
     ignored_tables_.report("tables that are not distributed are ignored", notices);
     for (const auto& [kind, ignored] : ignored_sections_)
-      ignored.report("sections that mean nothing here are ignored", notices);
+      ignored.report("sections that karmad does not use are ignored", notices);
   }
 
   Problems& problems_;

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "config/parse.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
+#include "config/text/parse.hpp"
 
 namespace karmad {
 

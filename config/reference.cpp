@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "config/values.hpp"
+#include "config/settings/values.hpp"
 
 namespace karmad {
 

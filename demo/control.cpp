@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "demo/text.hpp"
+#include "demo/data/text.hpp"
 
 namespace karmad {
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kKeptBody = 2000;
 
-/// A JSON value as the text it would have in a query string.
+/// A JSON value in the form of a query string.
 std::string plain(const rapidjson::Value& json) {
   if (json.IsString()) return {json.GetString(), json.GetStringLength()};
   if (json.IsBool()) return json.GetBool() ? "1" : "0";
@@ -104,7 +104,7 @@ Control::Changed Control::answer(std::string_view parameters, std::string_view b
   if (last_way_in && wanted.mode == Mode::refuse && wanted.for_seconds <= 0)
     return {error_answer(400, "mode=refuse needs for=SECONDS or a control port of its own"), false};
   membership_ = std::move(member);
-  if (disturbs) {  // a change of role alone does not prolong what has an end
+  if (disturbs) {  // a change of the role alone does not extend a time limit
     switches_ = wanted;
     set_at_ = now;
   }

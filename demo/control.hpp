@@ -8,15 +8,15 @@
 #include <string>
 #include <string_view>
 
-#include "demo/membership.hpp"
+#include "demo/engine/membership.hpp"
 #include "demo/switches.hpp"
 
 namespace karmad {
 
-/// What the agent knows of a request when it decides on it.
+/// The parts of a request that the switches depend on.
 struct Seen {
   std::string_view target;
-  std::string_view timeout_ms;  ///< X-Timeout-Ms, empty when there is none
+  std::string_view timeout_ms;  ///< X-Timeout-Ms; empty without it
   std::string_view body;
 };
 
@@ -29,12 +29,12 @@ class Control {
   Control(std::string description, std::uint64_t seed, Membership membership = {})
       : description_(std::move(description)), dice_(seed), membership_(std::move(membership)) {}
 
-  /// The switches in force at `now`: those set, or none when their time is over.
+  /// The switches at `now`: those set, or the defaults if their time is over.
   Switches current(Clock::time_point now) const;
 
   Membership membership() const;
   void set_address(std::string me);
-  /// Counts updates taken, each of which is a generation.
+  /// Counts accepted updates; each one is a generation.
   void count_updates(std::size_t updates);
 
   struct Changed {
@@ -42,11 +42,12 @@ class Control {
     bool changed = false;  ///< of the switches; the membership needs no action
   };
   /// Answers a request for `/control`: `parameters` is its query string, `body` empty or a JSON
-  /// object. With `last_way_in` a refusal without an end is denied. `wall` dates a promotion.
+  /// object. With `last_way_in`, the mode `refuse` without a time limit is rejected. `wall`: the
+  /// time of a promotion.
   Changed answer(std::string_view parameters, std::string_view body, bool last_way_in,
                  Clock::time_point now, WallMs wall = 0);
 
-  /// Counts a request and decides its fate.
+  /// Counts a request and decides what happens to it.
   Fate decide(Purpose purpose, const Seen& seen, Clock::time_point now);
 
   void connection_opened();
@@ -56,14 +57,14 @@ class Control {
   Switches current_locked(Clock::time_point now) const;
   std::string write(Clock::time_point now) const;
 
-  const std::string description_;  ///< JSON members that name the agent
+  const std::string description_;  ///< JSON members with the names of the agent
   mutable std::mutex mutex_;
   Dice dice_;
   Switches switches_;
   Membership membership_;
   Clock::time_point set_at_{};
   std::array<std::uint64_t, 5> requests_{};  ///< by purpose
-  std::uint64_t disturbed_ = 0;              ///< requests met by a mode, an error or a refusal
+  std::uint64_t disturbed_ = 0;              ///< requests affected by a mode, an error or a refusal
   std::uint64_t opened_ = 0;
   std::uint64_t open_ = 0;
   std::string last_target_, last_timeout_, last_body_;

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "demo/corpus.hpp"
+#include "demo/data/corpus.hpp"
+#include "demo/data/text.hpp"
 #include "demo/server.hpp"
-#include "demo/text.hpp"
 
 namespace {
 
@@ -30,7 +30,7 @@ struct Arguments {
   std::uint64_t spread = 0;
 };
 
-// As sysexits.h and the master have it.
+// As in sysexits.h and in karmad.
 constexpr int kUsage = 2;
 constexpr int kSystem = 71;
 
@@ -79,7 +79,7 @@ std::string shown(const Endpoint& endpoint) {
                      endpoint.port());
 }
 
-/// The membership that the arguments name; empty after printing what is wrong with them.
+/// The membership from the arguments; empty after printing an error.
 std::optional<Membership> read_membership(const Arguments& arguments) {
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
@@ -111,7 +111,7 @@ int serve(const Arguments& arguments, Part part, Membership membership,
   signals.async_wait([&](auto, auto) { io.stop(); });
 
   Server server{io, shared, options};
-  // Who listens on all addresses cannot know by which one it is known.
+  // An agent that listens on all addresses does not know the address that clients use.
   if (!server.endpoint().address().is_unspecified()) control.set_address(shown(server.endpoint()));
   if (const auto side = server.control_endpoint()) fmt::print("control on {}\n", shown(*side));
   fmt::print("listening on {}\n", shown(server.endpoint()));

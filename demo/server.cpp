@@ -11,7 +11,7 @@ namespace karmad {
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAcceptToken = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace
 
@@ -40,11 +40,11 @@ void Listener::accept() {
 
 asio::awaitable<void> Listener::accept_loop() {
   for (;;) {
-    auto [error, socket] = co_await acceptor_.async_accept(asio::make_strand(io_), kToken);
+    auto [error, socket] = co_await acceptor_.async_accept(asio::make_strand(io_), kAcceptToken);
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
-    if (error) {  // out of descriptors, most likely: others may be given back meanwhile
+    if (error) {  // most likely no descriptor is free; one may become free soon
       asio::steady_timer pause(strand_, std::chrono::milliseconds(10));
-      co_await pause.async_wait(kToken);
+      co_await pause.async_wait(kAcceptToken);
       continue;
     }
     const auto session =
@@ -63,7 +63,7 @@ void Listener::refuse() {
   if (refusing_) return;
   refusing_ = true;
   acceptor_.close();
-  bind();  // without listening: the port stays ours, connections are refused
+  bind();  // without listening: keeps the port, and connections are refused
   for (const auto& weak : sessions_)
     if (const auto session = weak.lock()) session->close();
   sessions_.clear();

@@ -12,19 +12,19 @@
 
 namespace karmad {
 
-/// A listening socket that can be taken away and put back while its port stays ours.
+/// A listening socket that can be closed and reopened; meanwhile its port stays reserved.
 class Listener {
  public:
   using Strand = asio::strand<asio::io_context::executor_type>;
 
-  /// Binds and listens. Throws `boost::system::system_error` when the address cannot be had.
+  /// Binds and listens. Throws `boost::system::system_error` if the address is not available.
   Listener(asio::io_context& io, const asio::ip::tcp::endpoint& at, Shared& shared,
            Session::Kind kind);
 
   asio::ip::tcp::endpoint endpoint() const { return endpoint_; }
-  /// Takes connections. Like the following only on the strand, or before the threads start.
+  /// Accepts connections. Like the following, only on the strand, or before the threads start.
   void accept();
-  /// New connections are refused, those there are closed.
+  /// Refuses new connections and closes the open ones.
   void refuse();
   void listen_again();
   bool refusing() const { return refusing_; }
@@ -53,14 +53,14 @@ class Server {
     std::optional<asio::ip::tcp::endpoint> control;
   };
 
-  /// `shared` must outlive `io`, which the sessions live in.
+  /// `shared` must outlive `io`, which owns the sessions.
   Server(asio::io_context& io, Shared& shared, const Options& options);
 
   asio::ip::tcp::endpoint endpoint() const { return main_.endpoint(); }
   std::optional<asio::ip::tcp::endpoint> control_endpoint() const;
 
  private:
-  /// Brings the listening socket in line with the switches, now and when their time is over.
+  /// Opens or closes the listening socket as the switches say, now and when their time is over.
   void obey_switches();
 
   Shared& shared_;

@@ -19,7 +19,7 @@ namespace http = beast::http;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr std::uint32_t kHeadLimit = 16 << 10;
 constexpr std::uint64_t kBodyLimit = 16 << 20;
-constexpr auto kIdle = std::chrono::minutes(5);    // the peer's client_timeout
+constexpr auto kIdle = std::chrono::minutes(5);    // client_timeout of the search server
 constexpr auto kLinger = std::chrono::seconds(2);  // for a client to read its refusal
 constexpr std::size_t kHugeBody = std::size_t{256} << 20;
 
@@ -103,7 +103,7 @@ asio::awaitable<bool> Session::read(Parser& parser) {
 asio::awaitable<void> Session::refuse(int status, std::string_view why) {
   const WireOptions options{.name = shared_.name, .keep_alive = false};
   co_await send(deliver(error_answer(status, why), Mode::ok, options));
-  // Closing with bytes unread would reset the connection and take the answer with it.
+  // A close with unread bytes would reset the connection, and the client could lose the answer.
   boost::system::error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.expires_after(kLinger);

@@ -11,23 +11,23 @@
 #include <string>
 
 #include "demo/control.hpp"
-#include "demo/engine.hpp"
+#include "demo/engine/engine.hpp"
 #include "demo/wire.hpp"
 
 namespace karmad {
 
 namespace asio = boost::asio;
 
-/// What sessions share; outlives them.
+/// The state that sessions share; outlives them.
 struct Shared {
   const Engine& engine;
   Control& control;
   std::string name;
-  bool separate_control = false;           ///< there is a control port of its own
+  bool separate_control = false;           ///< /control has its own port
   std::function<void()> switches_changed;  ///< called after the answer has been sent
 };
 
-/// One connection: requests in, answers out, in order. Runs on its stream's executor, a strand.
+/// One connection: answers requests in order. Runs on its stream's executor, a strand.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   enum class Kind : std::uint8_t { ordinary, control_only };
@@ -45,15 +45,15 @@ class Session : public std::enable_shared_from_this<Session> {
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   asio::awaitable<void> run();
-  /// Reads one request; false at the connection's end, or after a refusal of what came.
+  /// Reads one request; false at the connection's end, or after a refused request.
   asio::awaitable<bool> read(Parser& parser);
-  /// Answers one request; false when the connection is over.
+  /// Answers one request; false if the connection has ended.
   asio::awaitable<bool> respond(const Parser::value_type& message);
   asio::awaitable<bool> respond_control(const HttpRequest& request, const WireOptions& options);
   asio::awaitable<bool> send(Delivery delivery);
   asio::awaitable<void> send_endless(std::string head);
   asio::awaitable<void> wait(Millis time);
-  /// Reads and forgets until the other side is gone or the time set has passed.
+  /// Reads and drops bytes until the peer closes the connection or the timer expires.
   asio::awaitable<void> swallow();
   asio::awaitable<void> refuse(int status, std::string_view why);
   void shut();

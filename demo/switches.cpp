@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
-#include "demo/membership.hpp"
-#include "demo/text.hpp"
+#include "demo/data/text.hpp"
+#include "demo/engine/membership.hpp"
 
 namespace karmad {
 
@@ -33,7 +33,7 @@ constexpr std::array<std::pair<std::string_view, Mode>, 16> kModes{{
     {"garbage", Mode::garbage},
 }};
 
-/// What `garbage` draws from.
+/// The modes from which `garbage` chooses.
 constexpr std::array kGarbage{Mode::not_http,   Mode::not_json,  Mode::wrong_json,  Mode::truncated,
                               Mode::short_body, Mode::long_body, Mode::close_within};
 
@@ -75,7 +75,7 @@ std::optional<std::pair<double, double>> two_numbers(std::string_view text) {
 }
 
 std::optional<Latency> read_latency(std::string_view text) {
-  using Kind = Latency::Kind;
+  using LatencyKind = Latency::Kind;
   if (text == "none" || text == "0") return Latency{};
   const auto colon = text.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -84,12 +84,12 @@ std::optional<Latency> read_latency(std::string_view text) {
   if (kind == "uniform") {
     const auto both = two_numbers(rest);
     if (!both) return std::nullopt;
-    return Latency{Kind::uniform, both->first, both->second};
+    return Latency{LatencyKind::uniform, both->first, both->second};
   }
   const auto value = number(rest);
   if (!value || *value < 0) return std::nullopt;
-  if (kind == "fixed") return Latency{Kind::fixed, *value, 0};
-  if (kind == "exp") return Latency{Kind::exponential, *value, 0};
+  if (kind == "fixed") return Latency{LatencyKind::fixed, *value, 0};
+  if (kind == "exp") return Latency{LatencyKind::exponential, *value, 0};
   return std::nullopt;
 }
 
@@ -99,7 +99,7 @@ bool store(T& to, const std::optional<double>& from) {
   return from.has_value();
 }
 
-/// Whether the value was understood; nothing for an unknown name.
+/// Whether the value is valid; nothing for an unknown name.
 std::optional<bool> try_change(Switches& out, std::string_view name, std::string_view value) {
   if (name == "mode") {
     const auto* found = std::find_if(kModes.begin(), kModes.end(),
@@ -169,7 +169,7 @@ Millis drawn(const Latency& latency, Dice& dice) {
   return Millis{0};
 }
 
-/// How much longer the present pause lasts.
+/// The rest of the current pause.
 Millis rest_of_stall(const Switches& switches, Millis since) {
   if (switches.stall_every.count() <= 0) return Millis{0};
   const Millis into{std::fmod(since.count(), switches.stall_every.count())};
@@ -226,7 +226,7 @@ Fate decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice)
   out.overloaded = dice.fraction() < switches.overload;
   out.wait = rest_of_stall(switches, since);
   const auto latency = drawn(switches.latency, dice);
-  if (!out.overloaded) out.wait += latency;  // who is too busy says so at once
+  if (!out.overloaded) out.wait += latency;  // a refusal because of overload has no delay
   return out;
 }
 

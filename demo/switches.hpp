@@ -7,57 +7,57 @@
 #include <string>
 #include <string_view>
 
-#include "demo/dice.hpp"
-#include "demo/engine.hpp"
+#include "demo/data/dice.hpp"
+#include "demo/engine/engine.hpp"
 
 namespace karmad {
 
 using Millis = std::chrono::duration<double, std::milli>;
 
-/// What the agent does with a request, or with its listening socket.
+/// How the agent treats a request, or its listening socket.
 enum class Mode : std::uint8_t {
   ok,
-  chunked,       ///< a right answer in chunks
+  chunked,       ///< a correct answer in chunks
   refuse,        ///< no listening socket, all connections closed
   blackhole,     ///< reads and never answers
   reset,         ///< a TCP reset instead of an answer
   close_before,  ///< closes instead of answering
   close_within,  ///< closes in the middle of the body
-  close_after,   ///< answers, then closes without having said so
-  not_http,      ///< bytes that are no HTTP
+  close_after,   ///< answers, then closes without announcing it
+  not_http,      ///< bytes that are not HTTP
   not_json,      ///< 200 with a page of HTML
   wrong_json,    ///< 200 with JSON of another shape
   truncated,     ///< half the JSON, with the right length for half
-  short_body,    ///< announces more bytes than come, then stays silent
-  long_body,     ///< announces fewer bytes than come
+  short_body,    ///< announces more bytes than it sends, then is silent
+  long_body,     ///< announces fewer bytes than it sends
   huge,          ///< an endless string inside the JSON, 256 MiB
-  garbage,       ///< one of the wrong ones above, drawn for each request
+  garbage,       ///< a random one of the invalid ones above for each request
 };
 std::string_view name_of(Mode mode);
 
 struct Latency {
   enum class Kind : std::uint8_t { none, fixed, exponential, uniform };
   Kind kind = Kind::none;
-  double first = 0;   ///< ms: the fixed value, the mean, or the least
-  double second = 0;  ///< ms: the largest
+  double first = 0;   ///< ms: the fixed value, the mean, or the minimum
+  double second = 0;  ///< ms: the maximum
 };
 
-/// What can be changed while the agent runs; a value.
+/// The settings that can be changed while the agent runs; a value.
 struct Switches {
   Mode mode = Mode::ok;
-  double mode_rate = 1;  ///< share of the requests that `mode` meets
+  double mode_rate = 1;  ///< share of the requests that `mode` affects
   Latency latency;
-  Millis stall_length{};  ///< every `stall_every` nothing is answered for so long
+  Millis stall_length{};  ///< length of the pause without answers every `stall_every`
   Millis stall_every{};
   double error_rate = 0;  ///< share of the requests answered with a 500
   double overload = 0;    ///< share of the requests refused
   int overload_status = 503;
-  int retry_after = 1;     ///< seconds, in a refusal; negative: not said
-  bool pings = true;       ///< pings (GET /, /healthz, /hello) suffer like searches
-  double for_seconds = 0;  ///< then all is as before; 0: no end
+  int retry_after = 1;     ///< seconds, in a refusal; negative: not sent
+  bool pings = true;       ///< also affect pings (GET /, /healthz, /hello)
+  double for_seconds = 0;  ///< time after which the switches are reset; 0: never
 };
 
-/// A switch as --help and docs/demo.md show it.
+/// A switch, for --help and docs/demo.md.
 struct SwitchHelp {
   std::string_view name;
   std::string_view value;
@@ -72,7 +72,7 @@ std::optional<std::string> change(Switches& switches, std::string_view name,
 /// The switches as a JSON object.
 std::string write_switches(const Switches& switches);
 
-/// What happens to one request.
+/// The effects on one request.
 struct Fate {
   Mode mode = Mode::ok;
   bool error = false;
@@ -80,7 +80,7 @@ struct Fate {
   Millis wait{};
 };
 
-/// Decides a request's fate; `since` is the time since the switches were set.
+/// Decides the effects on a request; `since` is the time since the switches were set.
 Fate decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice);
 
 }  // namespace karmad

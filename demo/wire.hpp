@@ -3,21 +3,21 @@
 #include <cstdint>
 #include <string>
 
-#include "demo/engine.hpp"
+#include "demo/engine/engine.hpp"
 #include "demo/switches.hpp"
 
 namespace karmad {
 
-/// How an answer is put on the wire.
+/// How an answer is sent.
 struct WireOptions {
   std::string name;  ///< X-Demo-Agent
   int retry_after = -1;
   bool head = false;       ///< the head only
   bool http10 = false;     ///< the request was HTTP/1.0
-  bool keep_alive = true;  ///< as the request wants it
+  bool keep_alive = true;  ///< as the request asks
 };
 
-/// What becomes of the connection.
+/// What happens to the connection after the answer.
 enum class After : std::uint8_t { keep, close, reset, silence };
 
 struct Delivery {
@@ -25,8 +25,8 @@ struct Delivery {
   After after = After::keep;
 };
 
-/// An answer as bytes, disturbed as `mode` says. `refuse` and `huge` are the session's: here they
-/// are as `ok` (`huge` without its body).
+/// An answer as bytes, changed as `mode` says. The session handles `refuse` and `huge`: here they
+/// are like `ok` (`huge` without its body).
 Delivery deliver(const HttpAnswer& answer, Mode mode, const WireOptions& options);
 
 }  // namespace karmad

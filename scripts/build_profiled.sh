@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds karmad for what it mostly does: first one that counts which ways its code takes, which then
-# answers some searches, and then the one that is optimized for these ways (profile-guided
-# optimization). Takes about three times as long as the release build.
+# Builds karmad with profile-guided optimization: a first program counts the branches of its code
+# while it answers searches; the second one is optimized with these counts. Takes about three times
+# as long as the release build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/packages.sh
@@ -40,7 +40,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
-# await COMMAND… : until it succeeds.
+# await COMMAND… : repeats the command until it succeeds.
 await() {
   local until=$((SECONDS + patience))
   until "$@" >/dev/null 2>&1; do
@@ -49,8 +49,8 @@ await() {
   done
 }
 
-# start NAME PROGRAM ARGUMENT… : its output goes to a log of its own. Should this script be killed
-# the hard way, the kernel stops the program in its place.
+# start NAME PROGRAM ARGUMENT… : starts the program with its own log. If this script is killed with
+# SIGKILL, the kernel stops the program.
 start() {
   local name=$1 together=()
   shift
@@ -61,7 +61,7 @@ start() {
 
 has_ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# stop NAME : a program writes down its counts as it ends, so it must end by itself.
+# stop NAME : ends the program gracefully, because it writes its counts at its end.
 stop() {
   local pid=${pid_of[$1]}
   kill "$pid" 2>/dev/null || true
@@ -70,15 +70,15 @@ stop() {
   wait "$pid" || fail "$1 ended with status $?: $(cat "$folder/$1.log")"
 }
 
-# ask TIMES BODY PATH : that often, 64 at a time.
+# ask TIMES BODY PATH : sends the request TIMES times, 64 at a time.
 ask() {
   curl -sS --no-progress-meter --fail --unix-socket "$folder/karmad.sock" -o /dev/null --parallel \
     --parallel-max 64 -H 'Content-Type: application/json' ${2:+-d "$2"} "http://karmad/$3#[1-$1]" ||
     fail "not all of $1 requests to /$3 were answered"
 }
 
-# train PROGRAMS : searches as most are: passed through, merged, small and large; and a little of
-# everything else, so that nothing of it is taken for what never happens.
+# train PROGRAMS : sends typical searches: passed through, merged, small and large; and a few other
+# requests, so that the compiler does not consider their code unused.
 train() {
   local agents=() number name address log
   [[ -x $1/karmad && -x $1/karmad-demo-agent ]] || fail "no karmad and karmad-demo-agent in $1"
@@ -132,7 +132,7 @@ if [[ -n $train_only ]]; then
 fi
 
 [[ $install == no ]] || install_packages "${build_packages[@]}" "${demo_packages[@]}"
-# build PROFILE : both programs.
+# build PROFILE : builds both programs.
 build() {
   cmake --preset release -B "$built" -DKARMAD_TESTS=OFF -DKARMAD_PROFILE="$1"
   cmake --build "$built" -j "$(nproc)" --target karmad karmad-demo-agent

@@ -1,16 +1,17 @@
 # shellcheck shell=bash disable=SC2034
-# The Debian packages the project needs, and installing the missing ones. To be sourced by bash.
-# docs/decisions/001-dependencies.md says why each is there.
+# The Debian packages that the project needs, and functions that install missing ones. For `source`
+# in bash. docs/decisions/001-dependencies.md has the reason for each package.
 
 build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
   libcli11-dev libjemalloc-dev zlib1g-dev)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin)
+ci_packages=(prometheus)  # for promtool; the package also starts a server
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
 
-# missing_packages NAME… : those of them that are not installed, one per line.
+# missing_packages NAME… : prints those that are not installed, one per line.
 missing_packages() {
   local package
   for package in "$@"; do
@@ -19,12 +20,12 @@ missing_packages() {
   done
 }
 
-# removed_by OUTPUT : the packages that a simulated apt-get said it would remove.
+# removed_by OUTPUT : prints the packages that a simulated apt-get would remove.
 removed_by() { awk '$1 == "Remv" || $1 == "Purg" {print $2}' <<<"$1" | sort -u | tr '\n' ' '; }
 
 simulate_install() { LC_ALL=C apt-get install -s --no-install-recommends "$@" 2>&1 </dev/null; }
 
-# Says for each package alone what it would remove, or why apt does not want it.
+# Prints for each package alone which packages it would remove, or why apt refuses it.
 explain_refusal() {
   local package answer removed
   for package in "$@"; do
@@ -37,8 +38,8 @@ explain_refusal() {
   done
 }
 
-# install_packages NAME… : installs those that are missing and says which. Uses sudo only when not
-# root. Never removes a package: says what conflicts and returns 1 with nothing changed.
+# install_packages NAME… : installs missing packages and prints their names. Uses sudo only if not
+# root. Never removes a package: prints the conflicts and returns 1 without a change.
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "error: no apt-get here; this needs Debian 12. To use what is installed: --no-install" >&2

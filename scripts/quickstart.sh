@@ -37,7 +37,7 @@ fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 in_use() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Takes free ports in a row, below those the kernel hands out.
+# Finds consecutive free ports, below those that the kernel assigns.
 take_free_ports() {
   local number free=no
   while [[ $free == no ]]; do
@@ -67,8 +67,8 @@ master=127.0.0.1:$port
 declare -A name_of=() # of each process we started and have not seen end
 declare -A pid_of=()
 
-# start NAME PROGRAM ARGUMENT… : a child whose output goes to a log. Should this script be killed
-# the hard way, the kernel stops the child in its place.
+# start NAME PROGRAM ARGUMENT… : starts a child whose output goes to a log. If this script is killed
+# with SIGKILL, the kernel stops the child.
 start() {
   local name=$1 together=()
   shift
@@ -80,7 +80,7 @@ start() {
 
 tell_all() { ((${#name_of[@]} == 0)) || kill -"$1" "${!name_of[@]}" 2>/dev/null || true; }
 
-# Finds a child that has ended since the last time: `ended` is its name, `ended_with` its status.
+# Finds a child that has ended since the last call: `ended` is its name, `ended_with` its status.
 next_ended() {
   local pid
   for pid in "${!name_of[@]}"; do
@@ -118,7 +118,7 @@ show_log() {
   tail -n 20 "$logs/$1.log" >&2
 }
 
-# Ends the script when a child has ended: which, how, and what it had to say.
+# Ends the script if a child has ended, with its name, its status and its last output.
 all_must_live() {
   next_ended || return 0
   show_log "$ended"
@@ -150,9 +150,9 @@ trap 'exit 129' HUP
 
 for ((i = 0; i < agents; ++i)); do
   shard=$((i / mirrors))
-  start "s${shard}m$((i % mirrors + 1))" "$programs/karmad-demo-agent" \
+  start "s$((shard + 1))m$((i % mirrors + 1))" "$programs/karmad-demo-agent" \
     --listen "127.0.0.1:$((first_agent + i))" --table "$table" --shard "$shard/$shards" \
-    --name "s${shard}m$((i % mirrors + 1))"
+    --name "s$((shard + 1))m$((i % mirrors + 1))"
   export "KARMAD_AGENT_$((i + 1))=$((first_agent + i))"
 done
 export KARMAD_PORT=$port
@@ -174,11 +174,11 @@ all_must_live # the answer must have come from our own processes
 # --- what to try ------------------------------------------------------------------------------
 
 search="curl -s http://$master/search -d '{\"table\":\"$table\",\"query\":{\"match\":{\"*\":\"steel kettle\"}},\"limit\":3}'"
-status="curl -s http://$master/cli -d 'SHOW AGENT STATUS'"
-victim=s0m1
+status="curl -s http://$master/cli -d 'SHOW AGENTS'"
+victim=s1m1
 kill_one="kill -9 ${pid_of[$victim]}; $search"
 
-# try WANTED COMMAND : runs it; its answer must contain WANTED.
+# try WANTED COMMAND : runs the command; its output must contain WANTED.
 try() {
   local said
   said=$(bash -c "$2" 2>&1) || fail "failed: $2"$'\n'"$said"
@@ -207,8 +207,8 @@ fi
 echo
 echo "Ready. The master: http://$master (pid ${pid_of[karmad]}), config demo/karmad.conf"
 for ((i = 0; i < agents; ++i)); do
-  name=s$((i / mirrors))m$((i % mirrors + 1))
-  echo "  shard $((i / mirrors)), mirror $name: http://127.0.0.1:$((first_agent + i)) (pid ${pid_of[$name]})"
+  name=s$((i / mirrors + 1))m$((i % mirrors + 1))
+  echo "  shard $((i / mirrors + 1)), mirror $name: http://127.0.0.1:$((first_agent + i)) (pid ${pid_of[$name]})"
 done
 cat <<END
 Logs: $logs/
@@ -218,10 +218,10 @@ Try, in another terminal:
   # a search over both shards
   $search
 
-  # how each mirror has been doing
+  # the state of each mirror
   $status
 
-  # kill a mirror: the next answer is as good
+  # kill a mirror: the next answer is complete
   $kill_one
 
 Ctrl-C stops all of it.

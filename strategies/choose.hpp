@@ -58,18 +58,18 @@ constexpr std::array<double, 8> running_sums(const std::array<double, 8>& w) {
 inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, RandomSource& random) {
   // Draws a block of eight, then a position in it, without branches on weights and with short
   // chains of additions.
-  constexpr std::size_t kBlock = 8;
-  std::array<std::array<double, kBlock>, Candidates::kMost / kBlock> sums;
-  std::array<double, Candidates::kMost / kBlock> ends;
+  constexpr std::size_t kAtOnce = 8;
+  std::array<std::array<double, kAtOnce>, Candidates::kMost / kAtOnce> sums;
+  std::array<double, Candidates::kMost / kAtOnce> ends;
   std::size_t blocks = 0;
   double total = 0;
-  for (std::size_t start = 0; start < mirrors.size(); start += kBlock) {
-    std::array<double, kBlock> weights{};
+  for (std::size_t start = 0; start < mirrors.size(); start += kAtOnce) {
+    std::array<double, kAtOnce> weights{};
     const auto weigh = [&](std::size_t i) {
       weights[i] = from.contains(start + i) ? usable(mirrors[start + i].karma) : 0.0;
     };
-    if (start + kBlock <= mirrors.size()) {
-      for (std::size_t i = 0; i < kBlock; ++i) weigh(i);
+    if (start + kAtOnce <= mirrors.size()) {
+      for (std::size_t i = 0; i < kAtOnce; ++i) weigh(i);
     } else {
       for (std::size_t i = 0; start + i < mirrors.size(); ++i) weigh(i);
     }
@@ -83,7 +83,7 @@ inline std::size_t weighted_by_karma(MirrorViews mirrors, Candidates from, Rando
   auto drawn = random.uniform() * total;
   const auto block = position_in(ends, drawn);
   if (block > 0) drawn -= ends[block - 1];
-  return block * kBlock + position_in(sums[block], drawn);
+  return block * kAtOnce + position_in(sums[block], drawn);
 }
 
 /// Draws two different mirrors of `from` (not empty) and takes the one with fewer attempts in

@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

@@ -69,7 +69,7 @@ inline Candidates prefer_alive(MirrorViews mirrors, Candidates from, std::uint32
 }
 
 /// Whether any mirror had a success in the window, so that `noerrors` can compare (HA-023).
-inline bool anybody_succeeded(MirrorViews mirrors, Candidates from) {
+inline bool any_succeeded(MirrorViews mirrors, Candidates from) {
   for (auto mirror : from)
     if (mirrors[mirror].rates.had_success()) return true;
   return false;

@@ -123,7 +123,7 @@ std::optional<InvalidPreference> invalid(const ReadPreference& preference) {
                        limit->count(), kLargestStaleness.count())};
   if (preference.mode != Mode::primary) return std::nullopt;
   constexpr std::string_view kOthers =
-      "the primary is taken as it is; use another mode, such as primaryPreferred";
+      "it always uses the primary; use another mode, such as primaryPreferred";
   if (limit)
     return InvalidPreference{
         0, fmt::format("maxStalenessSeconds has no meaning with mode primary: {}", kOthers)};

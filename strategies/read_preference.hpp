@@ -66,8 +66,8 @@ std::optional<Micros> staleness(const SetPicture& picture, std::size_t mirror);
 /// SS-140 … SS-145). The preference must be valid. May be empty. Allocates nothing.
 Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates from);
 
-/// Why a mirror does not suit the need now, for errors and the status: `not in use`, `role is
-/// other`, `lags 130 s, the limit is 90 s`; empty if it does.
+/// Why a mirror does not suit the need now, for errors and the status: `its role is unknown`, `role
+/// is other`, `lags 130 s, the limit is 90 s`; empty if it does.
 std::string why_unsuitable(const Need& need, const SetPicture& picture, std::size_t mirror);
 
 /// The preference sent with an attempt at a mirror of this role (SS-090 … SS-097), if any. `asked`:

@@ -12,9 +12,9 @@
 #include <span>
 #include <utility>
 
-#include "config/closest.hpp"
-#include "config/enum_names.hpp"
-#include "config/source_text.hpp"
+#include "config/text/closest.hpp"
+#include "config/text/enum_names.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/words.hpp"
 
 namespace karmad {

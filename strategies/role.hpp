@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 

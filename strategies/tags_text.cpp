@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "config/source_text.hpp"
+#include "config/text/source_text.hpp"
 #include "strategies/words.hpp"
 
 namespace karmad {
@@ -44,7 +44,7 @@ std::optional<std::string> add_tag(Tags& tags, std::string_view name, std::strin
   if (tags.size() == kMostTags) return fmt::format("more than {} tags in a set", kMostTags);
   const auto place = std::ranges::lower_bound(tags, name, {}, &Tag::name);
   if (place != tags.end() && place->name == name)
-    return fmt::format("the tag {} is there twice in a set", quoted(name));
+    return fmt::format("the tag {} is given twice in a set", quoted(name));
   tags.insert(place, {std::string(name), std::string(value)});
   return std::nullopt;
 }

@@ -18,7 +18,8 @@ std::string why_stale(const ReadPreference& preference, const SetPicture& pictur
   const auto limit = preference.max_staleness;
   const auto lag = staleness(picture, mirror);
   if (!limit || (lag && *lag <= *limit)) return {};
-  if (!lag) return fmt::format("does not say how fresh it is, the limit is {}", in_seconds(*limit));
+  if (!lag)
+    return fmt::format("does not report its staleness, the limit is {}", in_seconds(*limit));
   return fmt::format("lags {}, the limit is {}", in_seconds(*lag), in_seconds(*limit));
 }
 
@@ -56,9 +57,9 @@ std::string why_by_mode(const Need& need, const SetPicture& picture, std::size_t
 std::string why_unsuitable(const Need& need, const SetPicture& picture, std::size_t mirror) {
   const auto all = Candidates::first(picture.mirrors.size());
   if (suitable_for(need, picture, all).contains(mirror)) return {};
-  if (picture.incompatible) return "no mirror of its set answers pings in a version we know";
+  if (picture.incompatible) return "no mirror of its set answers pings in a known version";
   if (mirror >= picture.mirrors.size() || picture.mirrors[mirror].role == Role::unknown)
-    return "not in use";
+    return "its role is unknown";
   if (picture.kind == SetKind::unknown) return "the kind of its set is not known yet";
   const auto role = picture.mirrors[mirror].role;
   if (picture.kind == SetKind::flat && role == Role::router)

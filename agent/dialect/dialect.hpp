@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "agent/stats/outcome.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

@@ -51,8 +51,7 @@ class Judge {
       problem(table.reads_at, fmt::format("reads needs dialect = {}", routed()));
     if (table.path && !has_route)
       notices_.push_back(
-          {table.path->at,
-           fmt::format("path is ignored: it means something with dialect = {} only", routed())});
+          {table.path->at, fmt::format("path is ignored: only dialect = {} uses it", routed())});
   }
 
   /// Reports patterns that no path of the table's route can match.
@@ -61,8 +60,8 @@ class Judge {
     const auto star = pattern.find('*');
     if (star != std::string::npos && star + 1 != pattern.size())
       return problem(table.reads_at,
-                     fmt::format("reads: {} matches nothing: '*' stands for the rest of a path, so "
-                                 "only at its end, as in {}",
+                     fmt::format("reads: {} matches nothing: '*' may only be the last character, "
+                                 "as in {}",
                                  in_quotes(pattern), in_quotes(pattern.substr(0, star + 1))));
     const auto begins = std::string_view(pattern).substr(0, star);
     const std::string_view route = table.route.value;
@@ -85,7 +84,7 @@ class Judge {
     while (prefix.size() > 1 && prefix.ends_with('/')) prefix.pop_back();
     const auto [old, is_new] = taken_.emplace(prefix, route.at);
     if (!is_new)
-      problem(route.at, fmt::format("the route {} is taken already, in {}", in_quotes(route.value),
+      problem(route.at, fmt::format("the route {} is already used in {}", in_quotes(route.value),
                                     text(old->second)));
   }
 

@@ -33,8 +33,8 @@ AgentNumbers numbers_of(const Agent& agent, TimePoint now) {
 }
 
 void write_errors(StatsWriter& out, const AgentNumbers& agent) {
-  out.add({"errors_in_a_row", "failures since the last clean answer or ping", gauge, Unit::count,
-           "errorsarow"},
+  out.add({"errors_in_a_row", "failures since the last answer or ping without error", gauge,
+           Unit::count, "errorsarow"},
           agent.errors_in_a_row);
 }
 
@@ -45,26 +45,27 @@ void write_ping(StatsWriter& out, const AgentNumbers& agent) {
 }
 
 void write_load(StatsWriter& out, const AgentNumbers& agent) {
-  out.add({"in_flight", "attempts under way", gauge}, agent.in_flight);
-  out.add({"max_in_flight", "most attempts at a time", gauge},
+  out.add({"in_flight", "attempts in progress", gauge}, agent.in_flight);
+  out.add({"max_in_flight", "limit on attempts in progress (max_in_flight)", gauge},
           agent.max_in_flight != 0 ? StatValue(agent.max_in_flight) : Unlimited{});
-  out.add({"over_in_flight", "attempts above max_in_flight, let in because that is only watched",
-           counter, Unit::count, kHidden, kHidden},
-          agent.over_in_flight);
-  out.add({"open_connections", "connections open now", gauge, Unit::count, kHidden},
+  out.add(
+      {"over_in_flight", "attempts above max_in_flight, admitted because of admission = monitor",
+       counter, Unit::count, kHidden, kHidden},
+      agent.over_in_flight);
+  out.add({"open_connections", "open connections", gauge, Unit::count, kHidden},
           agent.open_connections);
   out.add({"waiting", "attempts that wait for a connection", gauge, Unit::count, kHidden},
           agent.waiting);
 }
 
 void write_times(StatsWriter& out, const AgentNumbers& agent) {
-  out.add({"since_last_query", "time since an attempt or ping last began", gauge, Unit::seconds,
+  out.add({"since_last_query", "time since the last attempt or ping started", gauge, Unit::seconds,
            "lastquery", "last_query_s", 2},
           agent.last_query);
-  out.add({"since_last_answer", "time since an attempt or ping last ended", gauge, Unit::seconds,
+  out.add({"since_last_answer", "time since the last attempt or ping ended", gauge, Unit::seconds,
            "lastanswer", "last_answer_s", 2},
           agent.last_answer);
-  out.add({"last_answer_time", "time that the last attempt or ping that ended took", gauge,
+  out.add({"last_answer_time", "duration of the last attempt or ping that ended", gauge,
            Unit::milliseconds, "lastperiodmsec", kHidden},
           agent.last_period);
 }

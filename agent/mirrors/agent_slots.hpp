@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "agent/health/concurrency_limit.hpp"
 #include "agent/mirrors/agent_counters.hpp"
-#include "agent/mirrors/concurrency_limit.hpp"
 #include "agent/transport/loop/loops.hpp"
 
 namespace karmad {

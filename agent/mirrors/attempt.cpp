@@ -134,8 +134,9 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
         (result.outcome == Outcome::closed_early || result.outcome == Outcome::broken);
     result.stale = result.stale || stale;
     if (stale && !request.repeatable) {
-      result.outcome = Outcome::own_trouble;
-      result.why = "closed a kept connection while the request was sent; it may have taken effect";
+      result.outcome = Outcome::local_error;
+      result.why =
+          "closed a kept connection while the request was sent; the request may have taken effect";
     }
     if (!stale || !request.repeatable) break;
     loop.buffers.give(std::move(result.reply.bytes));

@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-inline constexpr std::size_t kMaxExtraFields = 6;
+inline constexpr std::size_t kMaxExtraFields = 8;
 
 /// The request and the timeouts of one attempt.
 struct AttemptRequest {

@@ -36,13 +36,14 @@ WaitQueue::Status WaitQueue::status() const {
 }
 
 void write(StatsWriter& out, const WaitQueue::Status& line) {
-  out.add({"waiting", "queries that wait now because all mirrors of the shard are full",
-           StatKind::gauge},
-          line.waiting);
-  out.add({"waited", "queries that ever waited for that"}, line.waited);
-  out.add({"refused", "queries refused for that"}, line.refused);
-  out.add({"waited_time", "how long they waited in all", StatKind::counter, Unit::milliseconds,
-           kHidden, "waited_ms"},
+  out.add(
+      {"waiting", "queries that wait because all mirrors of the shard are full", StatKind::gauge},
+      line.waiting);
+  out.add({"waited", "queries that have waited because all mirrors of the shard were full"},
+          line.waited);
+  out.add({"refused", "queries refused because all mirrors of the shard were full"}, line.refused);
+  out.add({"waited_time", "total time of waits because all mirrors of the shard were full",
+           StatKind::counter, Unit::milliseconds, kHidden, "waited_ms"},
           line.time);
 }
 
@@ -157,7 +158,7 @@ Candidates MirrorSet::full() const {
   return full;
 }
 
-void MirrorSet::look_at_limits() {
+void MirrorSet::read_limits() {
   const auto limited = [](const auto& mirror) { return mirror->agent->slots.limited(); };
   limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);
 }
@@ -209,7 +210,7 @@ void MirrorSet::close() {
     });
 }
 
-void MirrorSet::stir() {
+void MirrorSet::wake_waiters() {
   for (unsigned worker = 0; worker < slots_.size(); ++worker)
     loops_.post(worker, [self = shared_from_this(), worker] { self->wake(self->slots_[worker]); });
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "agent/health/former_places.hpp"
+#include "agent/health/state.hpp"
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt_in_flight.hpp"
-#include "agent/mirrors/former_places.hpp"
-#include "agent/mirrors/state.hpp"
 #include "agent/stats/latency_quantiles.hpp"
 #include "agent/stats/load_baseline.hpp"
 #include "agent/stats/period_latency.hpp"
@@ -162,7 +162,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// The same for a barrier, whose pings may follow each other faster (CO-073, CO-074).
   void check_generations();
   /// Wakes all waits in news(), on every worker, for a change that no view shows. Any thread.
-  void stir();
+  void wake_waiters();
   bool closed(unsigned worker) const { return slots_[worker].closed; }
   bool pinged() const { return options_.state.pinged; }
   /// Reports an error of a mirror; from any thread (SD-020 …).
@@ -181,7 +181,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// Mirrors at which no attempt may start now (`max_in_flight`). Costs a branch without limits.
   Candidates full() const;
   /// Reads the limits of its agents after a change; from any thread.
-  void look_at_limits();
+  void read_limits();
   /// The queue of queries that wait because all mirrors are full, and its bound for `per_slot`.
   WaitQueue& wait_queue() { return queue_; }
   const WaitQueue& wait_queue() const { return queue_; }

@@ -24,7 +24,7 @@ std::optional<PingFailure> failure_of(Outcome outcome, bool silent) {
     case Outcome::query_timeout:
       return silent ? PingFailure::timeout : PingFailure::slow;
     case Outcome::cancelled:
-    case Outcome::own_trouble:
+    case Outcome::local_error:
       return std::nullopt;
     default:
       return PingFailure::answer;
@@ -148,13 +148,13 @@ Task<void> Pinger::ping() {
   ended_ = Loop::now();
   const bool silent = answers.empty() && !agent_->counters.replied_since(began);
   record_ping(*agent_, loop_.index, ended_, result);
-  tell_of(result, std::move(told), trip, silent);
+  publish(result, std::move(told), trip, silent);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));
   }
 }
 
-void Pinger::tell_of(const AttemptResult& result, std::expected<Description, std::string> told,
+void Pinger::publish(const AttemptResult& result, std::expected<Description, std::string> told,
                      Micros trip, bool silent) {
   if (stopping_) return;
   for (const auto& [set, mirror] : subscribers_) {

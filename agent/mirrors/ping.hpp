@@ -34,7 +34,7 @@ class Pinger final : public Pings {
   }
   /// Subscribes a mirror of a set. `always`: ping also while queries show that the agent is alive
   /// . Before start().
-  void tell(std::shared_ptr<MirrorSet> set, std::size_t mirror, bool always) {
+  void subscribe(std::shared_ptr<MirrorSet> set, std::size_t mirror, bool always) {
     subscribers_.push_back({std::move(set), mirror});
     always_ = always_ || always;
   }
@@ -51,7 +51,7 @@ class Pinger final : public Pings {
   Task<void> run();
   Task<void> ping();
   Task<AttemptResult> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
-  void tell_of(const AttemptResult& result, std::expected<Description, std::string> told,
+  void publish(const AttemptResult& result, std::expected<Description, std::string> told,
                Micros trip, bool silent);
   TimePoint due() const;
 

@@ -11,11 +11,11 @@ namespace {
 
 using rapidjson::Value;
 
-struct Counter {
+struct StatusRow {
   std::string_view name;
   std::string_view value;
 };
-using Counters = std::vector<Counter>;
+using Counters = std::vector<StatusRow>;
 
 /// The rows of the first result set: `[{"columns":[…],"data":[{"Counter":"…","Value":"…"},…],…}]`.
 std::expected<Counters, std::string> read_counters(const Value& answer) {
@@ -63,7 +63,7 @@ std::vector<Cluster> clusters_of(const Counters& counters) {
   }
   auto value_of = [&](std::string_view cluster, std::string_view what) -> std::string_view {
     const auto wanted = fmt::format("cluster_{}_{}", cluster, what);
-    const auto found = std::ranges::find(counters, wanted, &Counter::name);
+    const auto found = std::ranges::find(counters, wanted, &StatusRow::name);
     return found == counters.end() ? std::string_view{} : found->value;
   };
   for (auto& cluster : out) {
@@ -80,7 +80,7 @@ std::string complaint_of(const Cluster& cluster) {
     return fmt::format("cluster {} is {}", cluster.name, cluster.status);
   if (cluster.node_state == "synced" || cluster.node_state == "donor") return {};
   return fmt::format("its state in cluster {} is {}", cluster.name,
-                     cluster.node_state.empty() ? "not said" : cluster.node_state);
+                     cluster.node_state.empty() ? "unknown" : cluster.node_state);
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {

@@ -215,7 +215,8 @@ std::expected<Description, std::string> parse_description(std::string_view json)
   if (!parsed || !parsed->IsObject())
     return std::unexpected("the description is not a JSON object");
   Members members(*parsed);
-  if (!members.flag("ok", true)) members.should_be("ok", "true, the mirror says it is not well");
+  if (!members.flag("ok", true))
+    members.should_be("ok", "true: the mirror reports that it is not healthy");
   Description out;
   read_role(members, out);
   out.set = members.text("set");

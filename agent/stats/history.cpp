@@ -29,16 +29,18 @@ void write(StatsWriter& out, const Totals& totals, Over over) {
   using enum StatKind;
   const bool life = over == Over::life;
   for (const auto& [counter, stat] : kCounterStats) out.add(stat, totals.count(counter));
-  out.add({"queries", "clean answers without pings", counter, Unit::count, kHidden},
+  out.add({"queries", "answers without error or warning; pings do not count", counter, Unit::count,
+           kHidden},
           totals.queries);
   if (life)
-    out.add({"query_time", "time of all clean answers without pings", counter, Unit::milliseconds,
-             "total_query_time", kHidden},
+    out.add({"query_time", "total time of answers without error or warning; pings do not count",
+             counter, Unit::milliseconds, "total_query_time", kHidden},
             totals.query_time);
-  out.add({"mean_query_time", "mean time of the clean answers without pings", gauge,
-           Unit::milliseconds, life ? kHidden : "msecsperquery", "query_ms_mean"},
+  out.add({"mean_query_time", "mean time of answers without error or warning; pings do not count",
+           gauge, Unit::milliseconds, life ? kHidden : "msecsperquery", "query_ms_mean"},
           mean_query_time(totals));
-  out.add({"connects", "connections made", counter, Unit::count, "connect_count", "connect_count"},
+  out.add({"connects", "connections established", counter, Unit::count, "connect_count",
+           "connect_count"},
           totals.connects);
   out.add({"mean_connect_time", "mean time to connect", gauge, Unit::milliseconds, "connect_avg",
            "connect_ms_mean", 3, true},
@@ -50,9 +52,10 @@ void write(StatsWriter& out, const Totals& totals, Over over) {
 
 void write(StatsWriter& out, const Quantiles& quantiles) {
   const auto row = [&](std::string_view member, std::string_view quantile, const auto& value) {
-    out.add({"latency", "quantiles of the time of clean answers in the last period",
-             StatKind::gauge, Unit::milliseconds, kHidden, member},
-            value, {{"quantile", quantile}});
+    out.add(
+        {"latency", "quantiles of the time of answers without error or warning in the last period",
+         StatKind::gauge, Unit::milliseconds, kHidden, member},
+        value, {{"quantile", quantile}});
   };
   row("p50", "0.5", quantiles.p50);
   row("p95", "0.95", quantiles.p95);
@@ -139,10 +142,14 @@ Quantiles History::quantiles(TimePoint now) const {
   const auto current = block_of(now, period_);
   const auto oldest = is_young(now, period_) ? current - 1 : current;
   std::array<std::uint64_t, kLatencyBuckets> sum{};
+  bool any = false;
   for (const auto& cell : cells_)
     for (BlockNumber number = oldest; number <= current; ++number)
-      if (const auto* latencies = cell.latencies.find(number))
+      if (const auto* latencies = cell.latencies.find(number)) {
+        any = true;
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += latencies->counts[i].get();
+      }
+  if (!any) return {};
   return {quantile(sum, 0.50), quantile(sum, 0.95), quantile(sum, 0.99)};
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "agent/stats/stats_writer.hpp"
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 
@@ -30,8 +30,9 @@ struct CounterStat {
   Stat stat;
 };
 inline constexpr std::array<CounterStat, kCounters> kCounterStats{{
-    {Counter::query_timeouts, {"query_timeouts", "connected, but no complete answer in time"}},
-    {Counter::connect_timeouts, {"connect_timeouts", "no connection in time"}},
+    {Counter::query_timeouts,
+     {"query_timeouts", "the connection was made, but no complete answer came in time"}},
+    {Counter::connect_timeouts, {"connect_timeouts", "no connection was made in time"}},
     {Counter::connect_failures,
      {"connect_failures", "connecting was refused, or the name or route is unknown"}},
     {Counter::network_errors, {"network_errors", "the connection broke, or a ping timed out"}},
@@ -39,10 +40,10 @@ inline constexpr std::array<CounterStat, kCounters> kCounterStats{{
     {Counter::wrong_replies,
      {"wrong_replies", "errors, and answers that cannot be understood or are too large"}},
     {Counter::unexpected_closings,
-     {"unexpected_closings", "the agent closed before its answer was complete"}},
+     {"unexpected_closings", "the agent closed the connection before its answer was complete"}},
     {Counter::warnings, {"warnings", "complete answers with a warning"}},
     {Counter::succeeded_queries,
-     {"succeeded_queries", "complete clean answers, answered pings among them"}},
+     {"succeeded_queries", "complete answers without error or warning, including answered pings"}},
 }};
 static_assert(stands_in_order(kCounterStats, &CounterStat::counter));
 
@@ -59,7 +60,7 @@ enum class Outcome : std::uint8_t {
   closed_early,  ///< the agent closed before the reply was complete
   query_timeout,
   cancelled,    ///< client left, deadline of the whole query, or shutdown
-  own_trouble,  ///< not the agent's: no descriptors, or a kept connection closed before an update
+  local_error,  ///< not the agent's: no descriptors, or a kept connection closed before an update
   unreachable,  ///< ended because pings found that the agent cannot be reached
 };
 
@@ -104,7 +105,7 @@ inline constexpr std::array<OutcomeRow, 13> kOutcomes{{
      "query timed out",
      {false, true, false, true, Counter::query_timeouts, false}},
     {Outcome::cancelled, "cancelled", {false, false, false, false, Counter::none, false}},
-    {Outcome::own_trouble, "own trouble", {true, false, false, false, Counter::none, false}},
+    {Outcome::local_error, "local error", {true, false, false, false, Counter::none, false}},
     {Outcome::unreachable,
      "mirror unreachable",
      {true, true, false, true, Counter::network_errors, false}},

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/stats/duration_histogram.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -94,6 +95,11 @@ class StatsWriter {
     depth_ = depth;
   }
 
+  /// Adds a histogram. Only metrics show it.
+  void add(const Stat& stat, const Durations& durations) {
+    put_histogram(stat, durations, {labels_.data(), depth_});
+  }
+
   /// Adds this label to everything that `body` adds.
   template <class Body>
   void labelled(Label label, Body body) {
@@ -108,6 +114,7 @@ class StatsWriter {
 
  private:
   virtual void put(const Stat& stat, const StatValue& value, std::span<const Label> labels) = 0;
+  virtual void put_histogram(const Stat&, const Durations&, std::span<const Label>) {}
 
   void push(Label label) {
     assert(depth_ < labels_.size());

@@ -165,7 +165,7 @@ bool ConnectionLimits::Member::yields(bool idle) const {
   return idle || Loop::now() - of_.line_.front().since >= kTurn;
 }
 
-void ConnectionLimits::Member::tell_others(const NoConnection& why, TimePoint until) {
+void ConnectionLimits::Member::refuse_other_workers(const NoConnection& why, TimePoint until) {
   const std::scoped_lock lock(of_.mutex_);
   for (const auto& place : of_.line_)
     if (place.who != this)

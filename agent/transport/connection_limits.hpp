@@ -68,7 +68,7 @@ class ConnectionLimits {
     /// idle, otherwise when that worker has waited for 10 ms.
     bool yields(bool idle) const;
     /// Passes a refused connect to all waiting workers: theirs would be refused as well.
-    void tell_others(const NoConnection& why, TimePoint until);
+    void refuse_other_workers(const NoConnection& why, TimePoint until);
 
     virtual void may_open() = 0;   ///< the worker's turn has come
     virtual void make_room() = 0;  ///< an idle connection has to be closed

@@ -115,13 +115,13 @@ class ReplyReader {
       case StopReason::unreachable:
         return fail(Outcome::unreachable, kUnreachable);
       case StopReason::deadline:
-        return fail(Outcome::cancelled, "the query's time was over");
+        return fail(Outcome::cancelled, "the query's deadline had passed");
       case StopReason::cancelled:
         return fail(Outcome::cancelled, "cancelled");
     }
     if (error == asio::error::eof)
       return fail(Outcome::closed_early, result_.any_bytes
-                                             ? "closed the connection within its answer"
+                                             ? "closed the connection in the middle of its answer"
                                              : "closed the connection without an answer");
     return fail(Outcome::broken, error.message());
   }
@@ -155,7 +155,7 @@ class ReplyReader {
       }
       reply_.bytes.erase(0, head.size);
       if (++interim_ > kInterim) {
-        fail(Outcome::wrong_reply, "sent one interim answer after the other");
+        fail(Outcome::wrong_reply, "sent too many interim answers");
         return Step::failed;
       }
     }
@@ -181,7 +181,7 @@ class ReplyReader {
     const auto room = whole != 0 ? next_room_of(whole, now, needed)
                                  : next_room(now, needed, reply_.head_size + limits_.most);
     const bool granted = co_await reserve(loop_, reply_.memory, limits_.memory, room);
-    if (!granted) co_return fail(Outcome::cancelled, "its answer was given up (memory_limit)");
+    if (!granted) co_return fail(Outcome::cancelled, "its answer was dropped (memory_limit)");
     co_await grow(loop_, reply_.bytes, room);
     reply_.memory.charge(limits_.memory, reply_.bytes.capacity());
     co_return true;
@@ -337,8 +337,8 @@ Task<void> exchange(Loop& loop, Connection& connection, Outgoing& request, bool 
     result.unsent = true;
     result.unasked = came == Stream::Unasked::bytes;
     result.outcome = result.unasked ? Outcome::wrong_reply : Outcome::closed_early;
-    result.why = result.unasked ? "sent bytes before it was asked anything"
-                                : "closed the connection before it was asked anything";
+    result.why = result.unasked ? "sent bytes before any request"
+                                : "closed the connection before any request";
     co_return;
   }
   std::string rest;

@@ -32,7 +32,6 @@ struct Reply {
     left = 0;
     status = 0;
   }
-  std::string_view head() const { return std::string_view(bytes).substr(0, head_size); }
   std::string_view body() const { return std::string_view(bytes).substr(head_size); }
   std::string_view content_type() const {
     return std::string_view(bytes).substr(type_begin, type_size);

@@ -151,7 +151,7 @@ namespace {
 NoConnection no_turn(StopReason why) {
   if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
   if (why != StopReason::connect_timeout) return {Outcome::cancelled, "cancelled"};
-  return {Outcome::own_trouble,
+  return {Outcome::local_error,
           "no connection became free in time (agent_max_connections, agent_max_connecting)"};
 }
 
@@ -176,8 +176,8 @@ class Pool::Opening {
       pool_.not_opened();
       pool_.serve_soon();
       if (!failure_) return;
-      pool_.tell_all(*failure_, until_);
-      pool_.tell_others(*failure_, until_);
+      pool_.refuse_waiting(*failure_, until_);
+      pool_.refuse_other_workers(*failure_, until_);
     }
   }
   bool became_connection = false;
@@ -194,7 +194,7 @@ class Pool::Opening {
     if (why == StopReason::query_timeout) return {Outcome::query_timeout, "query timed out"};
     if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
     if (why == StopReason::deadline)
-      return {Outcome::cancelled, "the query's time was over while connecting"};
+      return {Outcome::cancelled, "the query's deadline had passed while connecting"};
     return {Outcome::cancelled, "cancelled"};
   }
 
@@ -226,17 +226,17 @@ class Pool::Place {
   }
   /// Waits until another try may succeed, or a stop is requested.
   Task<void> wait() {
-    if (stop_.requested() || told_) co_return;
+    if (stop_.requested() || refusal_) co_return;
     const Stop::Guard guard(stop_, this,
                             [](void* target) { static_cast<Place*>(target)->turn_.notify(); });
     co_await turn_;
   }
   void look() { turn_.notify(); }
-  void tell(const NoConnection& why) {
-    told_ = why;
+  void refuse(const NoConnection& why) {
+    refusal_ = why;
     turn_.notify();
   }
-  const std::optional<NoConnection>& told() const { return told_; }
+  const std::optional<NoConnection>& refusal() const { return refusal_; }
   bool ends_by(TimePoint until) const {
     return until == TimePoint::max() || (stop_.armed() && stop_.due() <= until);
   }
@@ -247,7 +247,7 @@ class Pool::Place {
   Pool& pool_;
   Stop& stop_;
   AsyncEvent turn_;
-  std::optional<NoConnection> told_;
+  std::optional<NoConnection> refusal_;
 };
 
 /// A connection or right was returned: the oldest waiting request tries again.
@@ -267,7 +267,7 @@ void Pool::serve_soon() {
 
 /// Serves as many requests as possible now.
 void Pool::serve() {
-  tell();
+  apply_refusal();
   while (!waiting_.empty()) {
     const auto number = waiting_.front()->number;
     waiting_.front()->look();
@@ -277,14 +277,14 @@ void Pool::serve() {
 
 /// A connect failed: the result for all waiting requests whose time is over by `until`. If a
 /// connection is open, requests continue to wait for it.
-void Pool::tell_all(const NoConnection& why, TimePoint until) {
+void Pool::refuse_waiting(const NoConnection& why, TimePoint until) {
   if (waiting_.empty() || local_ > connecting_) return;
   if (!refusal_ || refusal_->until <= until) refusal_ = {why, until, 0};
   refusal_->before = places_;
   serve_soon();
 }
 
-void Pool::tell() {
+void Pool::apply_refusal() {
   if (!refusal_) return;
   const auto refusal = *std::exchange(refusal_, std::nullopt);
   for (;;) {  // ending a wait may end others: search again each time
@@ -292,7 +292,7 @@ void Pool::tell() {
       return place->number >= refusal.before || place->ends_by(refusal.until);
     });
     if (next == waiting_.end() || (*next)->number >= refusal.before) return;
-    (*next)->tell(refusal.why);
+    (*next)->refuse(refusal.why);
   }
 }
 
@@ -308,7 +308,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
     for (;;) {
       co_await place.wait();
       if (stop.requested()) co_return Result(std::unexpected(no_turn(stop.why())));
-      if (place.told()) co_return Result(std::unexpected(*place.told()));
+      if (place.refusal()) co_return Result(std::unexpected(*place.refusal()));
       if (waiting_.front() != &place) continue;  // strictly in order
       if (from == From::idle && ready()) co_return Result(Taken{idle_one(), /*reused=*/true, {}});
       if (opens(waiting_.size())) break;
@@ -393,7 +393,7 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
   }
   if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
   co_return Result(std::unexpected(opening.failed(
-      {is_ours(error) ? Outcome::own_trouble : Outcome::connect_failed, error.message()})));
+      {is_ours(error) ? Outcome::local_error : Outcome::connect_failed, error.message()})));
 }
 
 }  // namespace karmad

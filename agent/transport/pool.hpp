@@ -132,12 +132,12 @@ class Pool final : ConnectionLimits::Member {
   }
   void may_open() override { serve(); }
   void make_room() override;
-  void refused(const NoConnection& why, TimePoint until) override { tell_all(why, until); }
+  void refused(const NoConnection& why, TimePoint until) override { refuse_waiting(why, until); }
   void next_waiter();
   void serve_soon();
   void serve();
-  void tell_all(const NoConnection& why, TimePoint until);
-  void tell();
+  void refuse_waiting(const NoConnection& why, TimePoint until);
+  void apply_refusal();
   Task<std::expected<Taken, NoConnection>> connect(Stop& stop);
 
   Loop& loop_;

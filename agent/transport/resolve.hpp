@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/transport/stream.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

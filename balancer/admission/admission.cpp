@@ -95,8 +95,8 @@ void Admission::look(TimePoint now) {
                        std::pair("updates of low priority", &low_updates)};
   for (const auto& [what, pool] : all) {
     if (pool->stalled(now))
-      spdlog::warn("tickets of {} do not come back in time: there remain {} of them", what,
-                   pool->size());
+      spdlog::warn("tickets of {} did not come back in time: the resizing ends with {} tickets",
+                   what, pool->size());
     pool->measure(now);
   }
   probing_.look(now);

@@ -7,7 +7,7 @@
 
 #include "balancer/admission/probing.hpp"
 #include "balancer/admission/ticket_pool.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

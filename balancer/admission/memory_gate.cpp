@@ -12,7 +12,7 @@ Answer memory_refusal(const MemoryLimit& limit, MemoryDenial why, bool repeatabl
           ? fmt::format("{} bytes of memory are used by other requests (memory_limit = {})",
                         limit.used(), limit.limit())
           : fmt::format(
-                "the request held most memory when the limit was reached, and was given up "
+                "the request was cancelled: it held the most memory when the limit was reached "
                 "(memory_limit = {})",
                 limit.limit());
   if (why == MemoryDenial::given_up && !repeatable)

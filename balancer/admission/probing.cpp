@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-constexpr double kWorthSaying = 0.25;  // relative change of the tickets that is logged
+constexpr double kLoggedChange = 0.25;  // relative change of the tickets that is logged
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void Probing::look(TimePoint now) {
   const auto decision = probe_.run(readings(), now);
   if (!decision) return;
   resize(decision->after, now);
-  tell(*decision);
+  publish(*decision);
 }
 
 void Probing::resize(PoolSizes sizes, TimePoint now) {
@@ -58,13 +58,14 @@ void Probing::resize(PoolSizes sizes, TimePoint now) {
   if (reads_.resizing() || writes_.resizing()) resizing_since_ = now;
 }
 
-void Probing::tell(const ProbeDecision& decision) {
+void Probing::publish(const ProbeDecision& decision) {
   auto said = text(decision);
-  if (decision.from != decision.to || decision.kept) spdlog::debug("tickets: {}", said);
+  if (decision.from != decision.to || decision.kept)
+    spdlog::debug("tickets of searches/updates: {}", said);
   const auto stable = probe_.stable_concurrency();
-  if (std::abs(stable - told_) > kWorthSaying * told_) {
-    spdlog::info("tickets: {} (searches/updates)", said);
-    told_ = stable;
+  if (std::abs(stable - logged_concurrency_) > kLoggedChange * logged_concurrency_) {
+    spdlog::info("tickets of searches/updates: {}", said);
+    logged_concurrency_ = stable;
   }
   const std::scoped_lock lock(mutex_);
   status_.state = probe_.state();
@@ -87,24 +88,30 @@ void write(StatsWriter& out, const ProbingStatus& probing) {
     out.add({name, help, kind, unit, kHidden, member}, value);
   };
   const auto& counters = probing.counters;
-  add("probing_stable_concurrency", "tickets that count as the best number", "stableConcurrency",
-      probing.stable_concurrency, gauge);
-  add("probing_stable_throughput", "answers per second with them", "stableThroughput",
-      probing.stable_throughput, gauge);
-  add("probing_search_tickets", "tickets of searches", "searchTickets", probing.sizes.reads, gauge);
-  add("probing_update_tickets", "tickets of updates", "updateTickets", probing.sizes.writes, gauge);
-  add("probing_decreased", "times there were fewer", "timesDecreased", counters.times_decreased);
-  add("probing_increased", "times there were more", "timesIncreased", counters.times_increased);
-  add("probing_decreased_by", "by how many in all", "totalAmountDecreased",
+  add("probing_stable_concurrency", "number of tickets that probing considers best",
+      "stableConcurrency", probing.stable_concurrency, gauge);
+  add("probing_stable_throughput", "answers per second with the best number of tickets",
+      "stableThroughput", probing.stable_throughput, gauge);
+  add("probing_search_tickets", "tickets for searches", "searchTickets", probing.sizes.reads,
+      gauge);
+  add("probing_update_tickets", "tickets for updates", "updateTickets", probing.sizes.writes,
+      gauge);
+  add("probing_decreased", "times that probing reduced the number of tickets", "timesDecreased",
+      counters.times_decreased);
+  add("probing_increased", "times that probing raised the number of tickets", "timesIncreased",
+      counters.times_increased);
+  add("probing_decreased_by", "tickets removed by probing in total", "totalAmountDecreased",
       counters.total_amount_decreased);
-  add("probing_increased_by", "by how many in all", "totalAmountIncreased",
+  add("probing_increased_by", "tickets added by probing in total", "totalAmountIncreased",
       counters.total_amount_increased);
-  add("probing_resize_time", "time that resizing took", "resizeDurationMicros",
-      probing.resize_duration_us, counter, Unit::microseconds);
-  add("probing_stable", "times the number was left alone", "timesProbedStable",
+  add("probing_resize_time", "total time until resized pools had their size",
+      "resizeDurationMicros", probing.resize_duration_us, counter, Unit::microseconds);
+  add("probing_stable", "times that probing kept the number of tickets", "timesProbedStable",
       counters.times_probed_stable);
-  add("probing_up", "times more were tried", "timesProbedUp", counters.times_probed_up);
-  add("probing_down", "times fewer were tried", "timesProbedDown", counters.times_probed_down);
+  add("probing_up", "times that probing tried more tickets", "timesProbedUp",
+      counters.times_probed_up);
+  add("probing_down", "times that probing tried fewer tickets", "timesProbedDown",
+      counters.times_probed_down);
 }
 
 }  // namespace karmad

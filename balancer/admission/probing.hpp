@@ -45,13 +45,13 @@ class Probing {
   bool probes() const { return probe_.parameters().reads || probe_.parameters().writes; }
   ProbeReadings readings();
   void resize(PoolSizes sizes, TimePoint now);
-  void tell(const ProbeDecision& decision);
+  void publish(const ProbeDecision& decision);
 
   TicketPool& reads_;
   TicketPool& writes_;
   ThroughputProbe probe_;
   std::optional<TimePoint> resizing_since_;
-  double told_ = 0;  ///< the concurrency in the last log line
+  double logged_concurrency_ = 0;  ///< the concurrency in the last log line
 
   mutable std::mutex mutex_;
   ProbingStatus status_;

@@ -7,7 +7,7 @@
 
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 namespace {

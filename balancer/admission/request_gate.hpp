@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "balancer/core/query.hpp"
-#include "config/address_range.hpp"
+#include "config/settings/address_range.hpp"
 
 namespace karmad {
 

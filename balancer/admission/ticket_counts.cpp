@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 
@@ -48,60 +48,63 @@ void write(StatsWriter& out, const PriorityStatistics& of) {
                        StatValue value, StatKind kind = counter, Unit unit = Unit::count) {
     out.add({name, help, kind, unit, kHidden, member}, value);
   };
-  add("pool_queued", "put into the queue", "addedToQueue", of.added_to_queue);
-  add("pool_dequeued", "left the queue", "removedFromQueue", of.removed_from_queue);
-  add("pool_queue_length", "wait now", "queueLength", of.queue_length(), gauge);
-  add("pool_started", "got a ticket", "startedProcessing", of.started_processing);
-  add("pool_processing", "have a ticket now", "processing", of.processing(), gauge);
-  add("pool_finished", "gave the ticket back", "finishedProcessing", of.finished_processing);
-  add("pool_processing_time", "time with a ticket", "totalTimeProcessingMicros",
+  add("pool_queued", "requests put into the queue", "addedToQueue", of.added_to_queue);
+  add("pool_dequeued", "requests that left the queue", "removedFromQueue", of.removed_from_queue);
+  add("pool_queue_length", "requests in the queue now", "queueLength", of.queue_length(), gauge);
+  add("pool_started", "requests that got a ticket", "startedProcessing", of.started_processing);
+  add("pool_processing", "requests that have a ticket now", "processing", of.processing(), gauge);
+  add("pool_finished", "requests that gave their ticket back", "finishedProcessing",
+      of.finished_processing);
+  add("pool_processing_time", "total time that requests had tickets", "totalTimeProcessingMicros",
       of.total_time_processing_us, counter, Unit::microseconds);
-  add("pool_canceled", "left the queue without a ticket", "canceled", of.canceled);
-  add("pool_admissions", "got a ticket; no request gets two", "newAdmissions",
+  add("pool_canceled", "requests that left the queue without a ticket", "canceled", of.canceled);
+  add("pool_admissions", "requests that got a ticket; the same as pool_started", "newAdmissions",
       of.started_processing);
-  add("pool_queued_time", "time in the queue", "totalTimeQueuedMicros", of.total_time_queued_us,
-      counter, Unit::microseconds);
-  add("pool_shed", "left the queue to make room, or after too long", "shed", of.shed);
-  add("pool_refused", "found the queue full", "refused", of.refused);
-  add("pool_would_queue", "would have waited, but for admission = monitor", "wouldQueue",
-      of.would_queue);
-  add("pool_would_refuse", "would have been refused, but for admission = monitor", "wouldRefuse",
-      of.would_refuse);
+  add("pool_queued_time", "total time of requests in the queue", "totalTimeQueuedMicros",
+      of.total_time_queued_us, counter, Unit::microseconds);
+  add("pool_shed", "requests removed from the queue to make room, or after too long a wait", "shed",
+      of.shed);
+  add("pool_refused", "requests refused because the queue was full", "refused", of.refused);
+  add("pool_would_queue", "requests that would have waited without admission = monitor",
+      "wouldQueue", of.would_queue);
+  add("pool_would_refuse", "requests that would have been refused without admission = monitor",
+      "wouldRefuse", of.would_refuse);
 }
 
 void write(StatsWriter& out, const PoolStatistics& pool) {
   using enum StatKind;
-  out.add({"pool_tickets_out", "tickets that are taken", gauge, Unit::count, "tickets_out", "out"},
+  out.add({"pool_tickets_out", "tickets in use", gauge, Unit::count, "tickets_out", "out"},
           pool.out);
-  out.add({"pool_tickets_available", "tickets that are left", gauge, Unit::count,
-           "tickets_available", "available"},
+  out.add({"pool_tickets_available", "free tickets", gauge, Unit::count, "tickets_available",
+           "available"},
           StatValue::limit(pool.available));
-  out.add({"pool_tickets", "all tickets", gauge, Unit::count, "tickets_total", "totalTickets"},
-          StatValue::limit(pool.total));
+  out.add(
+      {"pool_tickets", "number of tickets", gauge, Unit::count, "tickets_total", "totalTickets"},
+      StatValue::limit(pool.total));
   out.add({"pool_tickets_queued", "requests that wait now for a ticket", gauge, Unit::count,
            "tickets_queued", kHidden},
           pool.queued());
-  out.add({"pool_peak", "most tickets taken at a time since the probing last looked", gauge,
-           Unit::count, kHidden, "peak"},
+  out.add({"pool_peak", "most tickets in use at a time since the last measurement of probing",
+           gauge, Unit::count, kHidden, "peak"},
           pool.peak);
-  out.add({"pool_resizing", "1: waits for tickets to come back to become smaller", gauge,
+  out.add({"pool_resizing", "1: the pool becomes smaller and waits for tickets to come back", gauge,
            Unit::flag, kHidden, "resizing"},
           pool.resizing);
-  out.add({"pool_retry_after", "when a refused request is told to come back", gauge, Unit::seconds,
-           kHidden, "retryAfterSeconds"},
+  out.add({"pool_retry_after", "Retry-After of requests refused now", gauge, Unit::seconds, kHidden,
+           "retryAfterSeconds"},
           pool.retry_after.count());
 }
 
 void write_delinquent(StatsWriter& out, const PoolStatistics& pool) {
   using enum StatKind;
-  out.add({"pool_delinquent", "tickets held longer than the threshold", counter, Unit::count,
-           kHidden, "count"},
+  out.add({"pool_delinquent", "tickets held longer than ticket_delinquent_after", counter,
+           Unit::count, kHidden, "count"},
           pool.delinquent);
-  out.add({"pool_delinquent_time", "how long they were held in all", counter, Unit::milliseconds,
-           kHidden, "totalMillis"},
+  out.add({"pool_delinquent_time", "total time of tickets held longer than ticket_delinquent_after",
+           counter, Unit::milliseconds, kHidden, "totalMillis"},
           pool.delinquent_ms);
-  out.add({"pool_delinquent_longest", "the longest that one was held", gauge, Unit::milliseconds,
-           kHidden, "maxMillis"},
+  out.add({"pool_delinquent_longest", "longest time that one ticket was held", gauge,
+           Unit::milliseconds, kHidden, "maxMillis"},
           pool.delinquent_ms_most);
 }
 

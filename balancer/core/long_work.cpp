@@ -15,7 +15,7 @@ Answer without_long_work(Query& query, HelperPool::End end, Count count) {
   if (end == HelperPool::End::refused) return answer_with(too_much_long_work());
   return answer_with({.status = 504,
                       .type = "timeout",
-                      .reason = "the query's time was over before a helper thread was free"});
+                      .reason = "the query's deadline had passed before a helper thread was free"});
 }
 
 }  // namespace karmad

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

@@ -31,6 +31,9 @@ Query::Query(Worker& on, const Topology& with, const RequestHead& request_head,
       began(Loop::now()),
       deadline(began + time_allowed(request_head, topology->settings.request_timeout.value)),
       id(on.next_query()),
+      request_id(karmad::request_id(request_head.find(kRequestId), with.settings.request_id.value,
+                                    on.loop.random)),
+      trace_context(karmad::trace_context(request_head)),
       bytes_in(request_head.size + request_body.size()),
       waited(request_body.size() > kQuicklyRead) {}
 

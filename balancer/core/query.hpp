@@ -10,12 +10,14 @@
 
 #include "agent/dialect/dialect.hpp"
 #include "agent/mirrors/attempt.hpp"
+#include "balancer/core/body_source.hpp"
 #include "balancer/core/complaint.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/core/response_stream.hpp"
 #include "balancer/core/ticket.hpp"
 #include "balancer/core/worker.hpp"
 #include "balancer/rules/hedge_plan.hpp"
+#include "balancer/trace/request_identity.hpp"
 #include "balancer/trace/trace.hpp"
 
 namespace karmad {
@@ -42,7 +44,8 @@ struct Query : RequestFields {
   /// Answers the query after it was planned again. Set by the caller of the scatter.
   Task<Answer> (*answer_anew)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
-  Parsed parsed;  ///< valid once its dialect has parsed it
+  Parsed parsed;                 ///< valid once its dialect has parsed it
+  const Table* table = nullptr;  ///< set once it is put to one
   /// The head of the request; its fields are passed on if the dialect does that.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address
@@ -51,7 +54,9 @@ struct Query : RequestFields {
   std::string without_preference;  ///< the URL's parameters without those of karmad
   std::string_view operation;      ///< the kind of request in a word, for the log
   const std::uint64_t id;          ///< unique in this process
-  std::size_t bytes_in = 0;        ///< head and body
+  const RequestId request_id;      ///< for clients, agents and logs; may be empty
+  const TraceContext trace_context;
+  std::size_t bytes_in = 0;  ///< head and body
   Trace trace;
   bool wants_trace = false;  ///< the client or the access log consumes it
 
@@ -135,6 +140,7 @@ struct Answer {
   std::unique_ptr<ResponseStream> rest;  ///< the unread rest of `reply`; null: it is complete
   bool pass_fields = false;              ///< passes on the end-to-end fields of `reply`
   bool overloaded = false;               ///< both labels in X-Error-Labels
+  std::unique_ptr<BodySource> source;    ///< sends more after `body`; the length is unknown
   std::string trace;                     ///< value of X-Karmad-Trace; empty: none
 
   /// The body, or its beginning if there is a `rest`.

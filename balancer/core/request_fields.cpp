@@ -8,7 +8,7 @@
 
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
-#include "config/words.hpp"
+#include "config/settings/words.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {
@@ -42,6 +42,12 @@ constexpr std::array kFields{
     RequestField{kAppName, "a text", "`User-Agent`",
                  "Name of the client's application, for `ingress_request_exempt_apps`."},
     RequestField{kIdempotencyKey, "a text", "none", "Passed on; the update may be retried."},
+    RequestField{kRequestId, "1 to 128 bytes of visible ASCII without quotes and backslash",
+                 "a new id (`request_id`)",
+                 "Id of the request in the logs; agents and the client get it in the same header."},
+    RequestField{kTraceparent, "a trace of W3C Trace Context", "no trace",
+                 "Agents get the same trace with a new parent id for each attempt, and "
+                 "`tracestate` as it is."},
     RequestField{kTraceField, "`1`", "no trace",
                  "The answer lists every attempt, in the same header."},
 };

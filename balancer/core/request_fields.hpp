@@ -7,13 +7,14 @@
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_head.hpp"
 #include "balancer/rules/hedge_plan.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/read_preference.hpp"
 
 namespace karmad {
 
-// Every header field and URL parameter with which a client controls its request. kReadPreference
-// and kTimeoutMs, which agents get too, are in http_write.hpp. No other file contains these names.
+// Every header field and URL parameter with which a client controls its request. Those
+// that agents get too, as kReadPreference, are in agent/transport/http/field_names.hpp. No other
+// file contains these names.
 
 inline constexpr std::string_view kPreferenceParameter = "read_preference";
 inline constexpr std::string_view kHedge = "X-Hedge";

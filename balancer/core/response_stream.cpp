@@ -72,7 +72,7 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
   }
   note_last(piece);
   if (left_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
-    co_return fail(Outcome::wrong_reply, "its long answer does not end as JSON must");
+    co_return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
   if (left_ > 0) co_return true;
   release(extra ? Stream::Unasked::bytes : connection_->behind());
   slot_.reset();
@@ -129,7 +129,7 @@ bool ResponseStream::read_failed(const error_code& error, StopReason why) {
     return false;
   }
   if (error == asio::error::eof)
-    return fail(Outcome::closed_early, "closed the connection within its long answer");
+    return fail(Outcome::closed_early, "closed the connection in the middle of its long answer");
   return fail(Outcome::broken, error.message());
 }
 

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "agent/transport/http/http_head.hpp"
 #include "agent/transport/pool.hpp"
+#include "balancer/core/attempt_results.hpp"
 #include "balancer/core/counters.hpp"
 #include "balancer/core/disconnect_watcher.hpp"
+#include "balancer/core/reload_counts.hpp"
 #include "balancer/core/user_handle.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "balancer/rules/agreed_errors.hpp"
@@ -21,6 +24,8 @@ class Admission;
 class SelectionLog;
 class HelperPool;
 class LineWriter;
+class EventLog;
+class MirrorWatch;
 
 /// Data of the whole process that every worker may read.
 struct Process {
@@ -29,13 +34,18 @@ struct Process {
   std::atomic<bool> draining{false};
   std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
   std::shared_ptr<const SelectionLog> selection_log;
-  Admission* admission = nullptr;            ///< null: every request is admitted
-  LineWriter* access_log = nullptr;          ///< null: disabled
-  const LineWriter* log = nullptr;           ///< standard error
-  HelperPool* helpers = nullptr;             ///< null: each worker does its long work itself
-  MemoryLimit memory;                        ///< of all requests (`memory_limit`)
-  std::span<const UserHandle> user_handles;  ///< of the application
+  Admission* admission = nullptr;               ///< null: every request is admitted
+  LineWriter* access_log = nullptr;             ///< null: disabled
+  const LineWriter* log = nullptr;              ///< standard error
+  EventLog* events = nullptr;                   ///< null: events are not kept
+  std::atomic<std::uint32_t> event_streams{0};  ///< open now
+  const MirrorWatch* watch = nullptr;           ///< null: mirrors have no condition
+  HelperPool* helpers = nullptr;                ///< null: each worker does its long work itself
+  MemoryLimit memory;                           ///< of all requests (`memory_limit`)
+  std::span<const UserHandle> user_handles;     ///< of the application
   TimePoint started{};
+  std::chrono::system_clock::time_point started_at{};
+  ReloadCounts reloads;
   RateGates rates;
   AgreedErrors agreed_errors;
 };
@@ -101,6 +111,7 @@ class Worker {
   DisconnectWatcher disconnect_watcher{loop};
   Process& process;
   Counters counters;
+  AttemptResults attempt_results;
   LineRate retry_lines{10};                            ///< limits lines on retries in the log
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.

@@ -14,7 +14,7 @@ bool names_unknown_table(const Topology& topology, std::string_view parameters) 
          topology.find(parameters.substr(kTable.size())) == nullptr;
 }
 
-/// The table whose only mirror karmad stands in front of; none if it is not a side-car.
+/// The table with one shard of one mirror, for which karmad is a side-car; null without one.
 const Table* only_one(const Topology& topology, std::string_view parameters) {
   const Table* table = nullptr;
   if (parameters.starts_with(kTable)) {
@@ -31,7 +31,7 @@ const Table* only_one(const Topology& topology, std::string_view parameters) {
 
 Answer describe_balancer(Query& query) {
   if (names_unknown_table(*query.topology, query.request.query))
-    return refusal(404, "no such table; SHOW TABLES lists those there are");
+    return refusal(404, "no such table; SHOW TABLES lists the tables");
   Description description;
   if (const auto* table = only_one(*query.topology, query.request.query)) {
     const auto& shard = *table->shards.front();
@@ -42,7 +42,8 @@ Answer describe_balancer(Query& query) {
       description.role = view.picture.mirrors.front().role;
       description.tags = view.picture.mirrors.front().tags;
       description.why = mirror.why;
-      description.me.reset();  // its own address; ours is what the other karmad knows
+      // The mirror's own address; the other karmad has the address of this one.
+      description.me.reset();
       if (description.role == Role::unknown) {
         Answer answer =
             refusal(503, fmt::format("the only mirror is not reachable: {}", mirror.why));

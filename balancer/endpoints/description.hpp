@@ -4,9 +4,9 @@
 
 namespace karmad {
 
-/// Answers `GET /hello`: what karmad says of itself in the native description, so that another
-/// karmad can have it as a mirror. With one table, one shard and one mirror (or `?table=NAME` of
-/// that shape) it is that mirror's side-car and says what the mirror said; else it is a router.
+/// Answers `GET /hello` with a native description of karmad, so that karmad can be a mirror of
+/// another karmad. With one table, one shard and one mirror (or `?table=NAME` for such a table)
+/// karmad is a side-car and repeats the mirror's description; else its role is router.
 Answer describe_balancer(Query& query);
 
 }  // namespace karmad

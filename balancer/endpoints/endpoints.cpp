@@ -15,19 +15,19 @@
 namespace karmad {
 namespace {
 
-/// What answers at a path that is an endpoint of karmad and the route of a table.
+/// Which one answers if a path is both an endpoint of karmad and the route of a table.
 enum class Precedence : std::uint8_t { endpoint, route };
 
-/// What karmad tells of itself, at exactly this path. Its requests choose no mirror.
+/// An endpoint about karmad itself, at exactly this path. Its requests use no mirror.
 struct OwnEndpoint {
   std::string_view path;
-  std::string_view methods;  ///< as the field Allow lists them
+  std::string_view methods;  ///< in the format of the field Allow
   TicketClass ticket_class;
   Precedence precedence;
   Handler handler;
 };
 
-/// What is not here may be served by a dialect, or be the route of a table; else it is unknown.
+/// Other paths are endpoints of dialects or routes of tables; all others are unknown.
 constexpr std::array kOwnEndpoints{
     OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner},
     OwnEndpoint{"/healthz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_healthy},
@@ -36,11 +36,12 @@ constexpr std::array kOwnEndpoints{
     OwnEndpoint{"/hello", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_hello},
     OwnEndpoint{"/status", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_status},
     OwnEndpoint{"/metrics", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_metrics},
+    OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events},
     OwnEndpoint{"/admission", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
                 answer_admission},
 };
 
-/// The endpoint of that path. Asked several times for each request.
+/// The endpoint of that path; null if there is none. Runs several times for each request.
 const OwnEndpoint* own_endpoint_at(std::string_view path) {
   const auto* found = std::ranges::find(kOwnEndpoints, path, &OwnEndpoint::path);
   return found == kOwnEndpoints.end() ? nullptr : found;
@@ -55,13 +56,13 @@ bool allows(std::string_view methods, std::string_view method) {
   return false;
 }
 
-/// The endpoint of that path, if no route of a table is asked instead, whatever the tables are.
+/// The endpoint of that path, if it has precedence over the routes of any tables; else null.
 const OwnEndpoint* certain_endpoint_at(std::string_view path) {
   const auto* found = own_endpoint_at(path);
   return found != nullptr && found->precedence == Precedence::endpoint ? found : nullptr;
 }
 
-/// The endpoint of ours that is asked, if it is one.
+/// The endpoint about karmad itself that answers the query; null if another one does.
 const OwnEndpoint* own_endpoint(const Query& query) {
   const auto* found = own_endpoint_at(query.request.path);
   const bool gives_way = found != nullptr && found->precedence == Precedence::route &&
@@ -69,7 +70,7 @@ const OwnEndpoint* own_endpoint(const Query& query) {
   return gives_way ? nullptr : found;
 }
 
-/// A request whose body has to be unpacked before it can be understood.
+/// Answers a request whose body must be unpacked before it can be parsed.
 Task<Answer> unpacked(Query& query, const ServedPath& served, Scatter scatter) {
   auto refused = co_await unpack_body(query);
   if (refused) co_return *std::move(refused);
@@ -102,7 +103,7 @@ Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
   return scatter(query, table, *table.routed);
 }
 
-/// The methods of a path, without asking for what it answers (RFC 9110 section 9.3.7).
+/// Answers OPTIONS with the methods of a path (RFC 9110 section 9.3.7).
 Answer options(std::string_view methods) {
   Answer told;
   told.status = 204;
@@ -110,15 +111,15 @@ Answer options(std::string_view methods) {
   return told;
 }
 
-/// What a path answers that has these methods, when the request is none of them, or asks for them;
-/// nothing: it is one of them.
+/// The answer if the method of the request is OPTIONS or not one of `methods`; nothing if it is one
+/// of them.
 std::optional<Answer> answer_to_method(Query& query, std::string_view path,
                                        std::string_view methods) {
   query.operation = path.substr(1);
   if (query.request.method == "OPTIONS") return options(methods);
   if (allows(methods, query.request.method)) return std::nullopt;
   auto no = bad_request(query, 405,
-                        fmt::format("{} answers {}, not {}", path, methods, query.request.method));
+                        fmt::format("{} accepts {}, not {}", path, methods, query.request.method));
   no.allow = methods;
   return no;
 }
@@ -146,7 +147,7 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
 TicketClass ticket_class_of(const Query& query) {
   if (const auto* served = query.topology->served(query.request.path)) {
     const auto& endpoint = served->endpoint;
-    // Of a compressed statement it is not known what it is: it counts as the search that it may be.
+    // A compressed statement is not parsed yet: it counts as a search.
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
     return asks ? served->dialect->ticket_class(query.request) : endpoint.ticket_class;
   }
@@ -195,7 +196,7 @@ void judge(const Settings& settings, Problems& problems, Problems& notices) {
 
 namespace {
 
-/// The same once more, on the topology of now: a shard is not where it was (CO-052).
+/// Answers the query again with the current topology, because a shard has moved (CO-052).
 Task<Answer> answer_anew(Query& query, Scatter scatter) {
   query.plan_anew = false;
   query.worker.counters.add(Count::planned_anew);
@@ -210,7 +211,7 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   query.answer_anew = answer_anew;
   if (query.request.path == "*") return at_once(options("GET, HEAD, POST, OPTIONS"));
   const auto* const served = query.topology->served(query.request.path);
-  // What a request says of mirrors means nothing to an answer about karmad itself.
+  // Fields of the request about mirrors do not concern an answer about karmad itself.
   if (served == nullptr)
     if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
   if (const auto wrong =
@@ -220,8 +221,8 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);
-  return at_once(
-      bad_request(query, 404, fmt::format("nothing answers '{}' here", query.request.path)));
+  return at_once(bad_request(
+      query, 404, fmt::format("no endpoint and no route has the path '{}'", query.request.path)));
 }
 
 }  // namespace karmad

@@ -8,27 +8,28 @@
 
 namespace karmad {
 
-/// Answers any request: our own endpoints, those that dialects serve, and routes of tables. The
-/// table of our own stands in endpoints.cpp.
+/// Answers any request: endpoints about karmad itself (the table is in endpoints.cpp), endpoints of
+/// dialects, and routes of tables.
 Task<Answer> answer(Query& query, Scatter scatter);
 
-/// Whether a request needs a ticket, and which: the endpoint says so (AC-062); of statements and of
-/// what comes to a route, the dialect. What tells about karmad itself needs none.
+/// Whether a request needs a ticket, and which one: the endpoint decides (AC-062); for statements
+/// and for routes the dialect does. Answers about karmad itself need none.
 TicketClass ticket_class_of(const Query& query);
-/// What the path tells of it without the rest of the request; none where that decides.
+/// The same from the path alone; none if the rest of the request decides.
 std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string_view path);
 
-/// Judges what only the floors below know (Topology::judge), and that no route is a path of ours.
+/// Checks what only the floors below know (Topology::judge), and that no route is a path that
+/// karmad answers itself.
 Judge judge_with(Dialects known);
-/// The same with the dialects of karmad.
+/// The same with the built-in dialects.
 void judge(const Settings& settings, Problems& problems, Problems& notices);
 
-/// True for a path that karmad answers itself, or one of these dialects: a route of that name is
-/// never asked. `/` is not among them; it gives way to a route.
+/// True for a path that karmad or one of these dialects answers: such a path cannot be a route. `/`
+/// is not one of them, as a route may have it.
 bool is_own_path(std::string_view path, Dialects known = dialects());
 
-/// True for a path whose answer tells of karmad itself; at any rate of requests it is given. `/` is
-/// not among them, as it may be a route.
+/// True for a path whose answer is about karmad itself; it is given at any rate of requests. `/` is
+/// not one of them, as it may be a route.
 bool answers_itself(std::string_view path);
 
 }  // namespace karmad

@@ -11,7 +11,7 @@
 namespace karmad {
 namespace {
 
-constexpr int kGzipOnly = 16 + MAX_WBITS;  // for inflateInit2: the header of RFC 1952, no other
+constexpr int kGzipOnly = 16 + MAX_WBITS;  // for inflateInit2: only the header of RFC 1952
 
 }  // namespace
 
@@ -76,7 +76,7 @@ std::optional<ClientError> Gunzip::after(int result, std::size_t plain_size) {
       if (!done_ && inflateReset(&z) != Z_OK) return wrong("it cannot be read");
       return std::nullopt;
     case Z_OK:
-    case Z_BUF_ERROR:  // no room, or nothing left to take
+    case Z_BUF_ERROR:  // no room for output, or no input left
       if (z.avail_in == 0 && given_ == packed_.size() && z.avail_out != 0)
         return wrong("it ends too early");
       return std::nullopt;

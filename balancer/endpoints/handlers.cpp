@@ -4,11 +4,12 @@
 
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/description.hpp"
+#include "balancer/endpoints/event_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/rates_json.hpp"
 #include "balancer/status/readiness.hpp"
-#include "balancer/status/statements.hpp"
+#include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
 
@@ -33,8 +34,8 @@ Answer text_json(int status, std::string body) {
   return answer;
 }
 
-/// Puts what was understood to its table. The tasks of those below are the scatter's own: a frame
-/// around it would move the answer once more.
+/// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
+/// coroutine around it would move the answer once more.
 Task<Answer> put(Query& query, const ServedPath& served, Scatter scatter) {
   const auto* table = query.topology->find(query.parsed.table);
   if (table == nullptr || table->dialect != served.kind)
@@ -46,7 +47,7 @@ Task<Answer> put(Query& query, const ServedPath& served, Scatter scatter) {
   return scatter(query, *table, *served.dialect);
 }
 
-/// A request that takes long to understand.
+/// Parses a long request on a helper thread.
 Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<Parsed, ClientError> parsed;
   auto parse = [&] { parsed = served.dialect->parse(query.request); };
@@ -58,8 +59,8 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
   co_return answer;
 }
 
-/// A search, or an update: that goes to the one mirror that takes it, or nowhere. Spread over
-/// shards or copies it would leave them different.
+/// Answers a search or an update. An update goes to the one mirror that accepts updates: sent to
+/// several shards or copies, it would leave them different.
 Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
   if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
   auto parsed = served.dialect->parse(query.request);
@@ -79,7 +80,7 @@ StatusForm form_at(const ServedPath& served) {
   return served.endpoint.statements == Statements::as_text ? StatusForm::text : StatusForm::raw;
 }
 
-/// A statement that takes long to understand.
+/// Parses a long statement on a helper thread.
 Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<AnyStatement, ClientError> statement;
   auto read = [&] { statement = read_statement(served, query.request); };
@@ -139,6 +140,10 @@ Task<Answer> answer_status(Query& query) {
 
 Task<Answer> answer_metrics(Query& query) {
   return metrics_answer(query);
+}
+
+Task<Answer> answer_events(Query& query) {
+  return at_once(events_answer(query));
 }
 
 Task<Answer> answer_admission(Query& query) {

@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-// What answers at the paths of ours, and at those of dialects. Each may be called on a complete
-// request only.
+// The handlers of the endpoints about karmad itself and of the endpoints of dialects. Each needs a
+// complete request.
 
 using Handler = Task<Answer> (*)(Query& query);
 
@@ -17,16 +17,18 @@ Task<Answer> answer_agents(Query& query);
 Task<Answer> answer_hello(Query& query);
 Task<Answer> answer_status(Query& query);
 Task<Answer> answer_metrics(Query& query);
+/// The last events as JSON, or as a stream for a client that accepts text/event-stream.
+Task<Answer> answer_events(Query& query);
 Task<Answer> answer_admission(Query& query);
 
-/// Answers what a dialect serves; `scatter` puts what is a query to the shards of its table.
-/// Statements about karmad itself are answered as the endpoint says.
+/// Answers a request at an endpoint of a dialect; `scatter` sends queries to the shards of their
+/// table. The endpoint decides about statements about karmad itself.
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter);
 
-/// An answer that is there already.
+/// A task that is complete: it has this answer.
 Task<Answer> at_once(Answer answer);
 
-/// What could not become a query; counted.
+/// The answer to a request that cannot become a query; counted.
 Answer bad_request(Query& query, int status, std::string_view reason);
 
 }  // namespace karmad

@@ -10,10 +10,10 @@
 namespace karmad {
 namespace {
 
-/// Unpacking a byte takes longer than moving one, which is what a turn of the loop counts.
+/// A turn of the loop counts moved bytes; unpacking a byte takes this many times longer.
 constexpr std::size_t kCostOfByte = 2;
 
-/// What the request says of its body; several fields are one list (RFC 9110 section 5.3).
+/// The Content-Encoding of the request; several fields are one list (RFC 9110 section 5.3).
 std::string encoding_of(const Query& query) {
   std::string encodings;
   for (const auto& field : query.head.all()) {
@@ -28,7 +28,7 @@ Answer refused(Query& query, int status, std::string_view reason) {
   return refusal(status, reason);
 }
 
-/// Room for the next step. False: memory was denied.
+/// Reserves memory for the next step. False: memory was denied.
 Task<bool> make_room(Query& query, std::string& plain, std::size_t most) {
   if (plain.size() < plain.capacity() && plain.capacity() > Buffers::kSmall) co_return true;
   auto& loop = query.worker.loop;
@@ -40,7 +40,7 @@ Task<bool> make_room(Query& query, std::string& plain, std::size_t most) {
   co_return true;
 }
 
-/// Lets the other work of the loop go first, where that is due. An answer when the query is over.
+/// Lets other work of the loop run first if the turn is over. An answer if the query has ended.
 Task<std::optional<Answer>> take_turn(Query& query) {
   auto& turn = query.worker.loop.turn;
   if (!turn.over()) co_return std::nullopt;
@@ -48,7 +48,7 @@ Task<std::optional<Answer>> take_turn(Query& query) {
   co_await turn.next();
   if (query.stopped) co_return Answer{};
   if (Loop::now() < query.deadline) co_return std::nullopt;
-  co_return refused(query, 504, "the query's time was over before its body was unpacked");
+  co_return refused(query, 504, "the query's deadline had passed before its body was unpacked");
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
   if (wire::same_word(encoding, "identity")) co_return std::nullopt;
   if (!wire::same_word(encoding, "gzip") && !wire::same_word(encoding, "x-gzip"))
     co_return refused(query, 415,
-                      fmt::format("{} is '{}'; a body may come as gzip (or x-gzip), or without "
+                      fmt::format("{} is '{}'; supported are gzip (or x-gzip) and bodies without "
                                   "this field",
                                   kContentEncoding, encoding));
   const auto most = query.topology->settings.max_packet_size.value;
@@ -74,7 +74,7 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
     auto over = co_await take_turn(query);
     if (over) co_return over;
     const bool has_room = co_await make_room(query, plain, most);
-    if (!has_room) co_return Answer{};  // the session says why
+    if (!has_room) co_return Answer{};  // the session writes the refusal
     const auto before = plain.size() + gunzip.taken();
     if (const auto wrong = gunzip.step(plain))
       co_return refused(query, wrong->status, wrong->reason);

@@ -8,14 +8,14 @@ namespace karmad {
 
 inline constexpr std::string_view kContentEncoding = "Content-Encoding";
 
-/// Whether the request has a body that says to be encoded and was not unpacked yet. Costs a
+/// Whether the request has a Content-Encoding and its body is not unpacked yet. Costs one
 /// comparison of bits for a request without that field.
 bool is_packed(const Query& query);
 
 /// Unpacks the body of such a request (`gzip`, `x-gzip`), in turns of the loop and within
 /// `max_packet_size`; its memory counts like that of other bodies. Then `request.body` is the plain
-/// one. An answer when that is not to be: 415 for another encoding, 400 or 413 for what is wrong
-/// with the body.
+/// one. An answer if this fails: 415 for another encoding, 400 or 413 for an invalid or too large
+/// body.
 Task<std::optional<Answer>> unpack_body(Query& query);
 
 }  // namespace karmad

@@ -13,15 +13,15 @@ bool is_control(int byte) {
 }
 
 std::string_view trouble_with_escape(int byte) {
-  if (byte < 0) return "a % that begins no escape";
+  if (byte < 0) return "a % without two hexadecimal digits";
   if (byte == '/') return "an encoded slash";
   if (byte == '\\') return "a backslash";
   if (is_control(byte)) return "a control character";
-  if (byte == 0xc0 || byte == 0xc1) return "a byte that UTF-8 does not have";
+  if (byte == 0xc0 || byte == 0xc1) return "a byte that is not valid in UTF-8";
   return {};
 }
 
-/// Whether an escape that was escaped itself stands for something that divides or climbs.
+/// Whether a character that was encoded twice could be a separator or part of a `..` segment.
 bool hides(int byte) {
   return byte == '/' || byte == '\\' || byte == '.' || byte == '%' || byte == ';' ||
          (byte >= 0 && is_control(byte));
@@ -42,7 +42,8 @@ std::string_view trouble_with_segment(std::string_view segment) {
     decoded.push_back(c);
   }
   for (std::size_t at = 0; at < decoded.size(); ++at)
-    if (hides(escaped_byte(std::string_view(decoded).substr(at)))) return "an escape of an escape";
+    if (hides(escaped_byte(std::string_view(decoded).substr(at))))
+      return "a character that is encoded twice";
   const auto name = std::string_view(decoded).substr(0, decoded.find(';'));
   if (name == "." || name == "..") return "a segment . or ..";
   return {};

@@ -1,33 +1,42 @@
 #include "balancer/endpoints/status_answers.hpp"
 
 #include "balancer/core/long_work.hpp"
-#include "balancer/status/agent_status.hpp"
 #include "balancer/status/agents_json.hpp"
 #include "balancer/status/collect.hpp"
 #include "balancer/status/metrics.hpp"
-#include "balancer/status/render.hpp"
-#include "balancer/status/status_json.hpp"
+#include "balancer/status/rows/agent_status.hpp"
+#include "balancer/status/rows/render.hpp"
+#include "balancer/status/rows/status_json.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr std::size_t kFewAgents = 64;  // up to 2 ms to write
+constexpr std::size_t kFewAgents = 64;           // up to 2 ms to write
+constexpr std::uint32_t kFewConnections = 1000;  // up to 1 ms to count descriptors
 
 template <class Write>
-Task<Answer> written_aside(Query& query, Snapshot snapshot, Write write) {
+Task<Answer> written_aside(Query& query, Snapshot snapshot,
+                           std::shared_ptr<const Topology> topology, Write write) {
   Answer told;
-  auto work = [&] { told = write(snapshot); };
+  auto work = [&] {
+    add_histories(snapshot, *topology);
+    told = write(snapshot);
+  };
   const auto end = co_await run_aside(query, work);
   if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
   co_return std::move(told);
 }
 
-/// `write` makes the answer out of a snapshot, on any thread.
+/// `write` makes the answer from a snapshot, on any thread.
 template <class Write>
 Task<Answer> written(Query& query, Write write) {
   auto snapshot = collect(query.worker);
-  if (snapshot.agents.size() > kFewAgents && query.worker.process.helpers != nullptr)
-    return written_aside(query, std::move(snapshot), std::move(write));
+  const auto& process = query.worker.process;
+  const bool is_long = snapshot.agents.size() > kFewAgents ||
+                       process.connections.load(std::memory_order_relaxed) > kFewConnections;
+  if (is_long && process.helpers != nullptr)
+    return written_aside(query, std::move(snapshot), query.worker.topology(), std::move(write));
+  add_histories(snapshot, *query.worker.topology_now());
   return [](Answer answer) -> Task<Answer> { co_return std::move(answer); }(write(snapshot));
 }
 
@@ -53,7 +62,7 @@ Task<Answer> metrics_answer(Query& query) {
   return written(query, [](const Snapshot& snapshot) {
     Answer answer;
     answer.content_type = kMetricsType;
-    append_metrics(answer.body, snapshot);
+    append_metrics(answer.body, snapshot, process_numbers());
     return answer;
   });
 }

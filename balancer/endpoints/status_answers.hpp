@@ -1,14 +1,14 @@
 #pragma once
 
 #include "balancer/core/query.hpp"
-#include "balancer/status/statements.hpp"
+#include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
 
 enum class StatusForm : std::uint8_t { raw, text };
 
-/// What karmad says of itself. The numbers are read here; where there are many agents a helper
-/// thread writes the answer.
+/// Answers about karmad itself. This thread reads the numbers; with many agents a helper thread
+/// writes the answer.
 Task<Answer> agents_answer(Query& query);
 Task<Answer> status_answer(Query& query);
 Task<Answer> metrics_answer(Query& query);

@@ -18,13 +18,13 @@
 namespace karmad {
 namespace {
 
-constexpr unsigned kAtOnce = 64;  // connections
+constexpr unsigned kAtOnce = 64;  // connections per turn of the loop
 
 std::string failure(const char* what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// One listening socket. `shared`: others will listen on the same port.
+/// One listening socket. `shared`: other sockets will listen on the same port.
 std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared, int backlog) {
   const int family = endpoint.protocol().family();
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -33,7 +33,7 @@ std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared,
   if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   if (shared) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-  // Connections have it from here (tcp(7) on Linux): a system call less for each.
+  // Accepted connections inherit it (tcp(7) on Linux): one system call less for each.
   if (family != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
       ::listen(fd, backlog) != 0) {
@@ -83,14 +83,14 @@ std::string peer_name(const Endpoint& peer) {
   return {};
 }
 
-/// Has the kernel drop requests for new connections, which come back as refused ones once the
-/// socket is closed. Closing it at once would reset those whose handshake is under way.
+/// Lets the kernel drop SYN segments of new connections; clients repeat them and are refused once
+/// the socket is closed. Closing it at once would reset connections whose handshake is in progress.
 void refuse_handshakes(int listener, int family) {
   if (family == AF_UNIX) {
-    ::shutdown(listener, SHUT_RD);  // connect() fails, what waits can be accepted
+    ::shutdown(listener, SHUT_RD);  // connect() fails; waiting connections can be accepted
     return;
   }
-  constexpr unsigned kFlags = 13;  // their place in the TCP header
+  constexpr unsigned kFlags = 13;  // offset of the flags in the TCP header
   constexpr unsigned kSyn = 0x02;
   constexpr unsigned kAck = 0x10;
   std::array<sock_filter, 5> code{
@@ -101,7 +101,7 @@ void refuse_handshakes(int listener, int family) {
   ::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/// Waits until there may be a connection to accept.
+/// Waits until the socket is readable: there may be a connection to accept.
 struct Knock {
   asio::basic_socket_acceptor<Protocol, Executor>& acceptor;
 
@@ -122,7 +122,7 @@ std::optional<IpAddress> address_of(const Endpoint& peer) {
   return std::nullopt;
 }
 
-/// The answer to a client for which there is no room, with its head.
+/// The answer to a refused connection, with its head.
 std::string no_room(std::string_view reason) {
   const auto refused = refusal(429, reason);
   const Field retry{kRetryAfter, "1"};
@@ -135,11 +135,11 @@ std::string no_room(std::string_view reason) {
   return out + refused.body;
 }
 
-/// Tells a client so, as cheaply as possible.
+/// Sends the refusal without waiting.
 void turn_away(Socket& socket, const std::string& answer) {
   error_code ignored;
   socket.non_blocking(true, ignored);
-  // What lies there unread would turn the close into a reset, and the answer might be lost.
+  // Unread bytes would turn the close into a reset, and the client might lose the answer.
   std::array<char, 4096> unread;
   socket.read_some(asio::buffer(unread), ignored);
   socket.write_some(asio::buffer(answer), ignored);
@@ -210,7 +210,7 @@ Task<void> Acceptor::run() {
     co_await knock;
     const auto accepted = accept_those_waiting();
     if (!accepted && acceptor_.is_open()) {
-      // Out of descriptors, most likely: what is open goes on, new ones wait a little.
+      // Most likely no descriptor is free: open connections continue, new ones wait 100 ms.
       if (!trouble) spdlog::warn("accept: {}", accepted.error().message());
       co_await sleep(worker_.loop, Loop::now() + 100ms, pause_);
     }
@@ -218,7 +218,8 @@ Task<void> Acceptor::run() {
   }
 }
 
-/// As many at once as still let others have their turn: how many, or why it could not go on.
+/// Accepts up to kAtOnce connections, so that other work gets its turn. Returns their number, or
+/// the error that stopped it.
 std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
   unsigned accepted = 0;
   while (accepted < kAtOnce && acceptor_.is_open()) {
@@ -226,7 +227,7 @@ std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
     auto size = static_cast<socklen_t>(peer.capacity());
     const int fd =
         ::accept4(acceptor_.native_handle(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    // EINVAL: the socket does not listen any more.
+    // EINVAL: the socket no longer listens.
     if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINVAL)) break;
     if (fd < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)) continue;
     if (fd < 0) return std::unexpected(error_code(errno, boost::system::system_category()));
@@ -248,7 +249,7 @@ void Acceptor::arrived(Arrival arrival) {
   worker_.counters.add(Count::connections);
   const auto& process = worker_.process;
   if (process.connections.load(std::memory_order_relaxed) + process.rates.connections.asleep() >=
-      process.max_connections) {  // those who wait for their turn have their place already
+      process.max_connections) {  // connections that wait for the rate count as open
     static const auto kTooMany = no_room("too many connections (max_connections)");
     worker_.counters.add(Count::connections_refused);
     return turn_away(arrival.socket, kTooMany);
@@ -261,7 +262,7 @@ void Acceptor::arrived(Arrival arrival) {
   }
 }
 
-/// At once, later, or not at all.
+/// Starts the session at once or later, or refuses the connection.
 void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings) {
   static const auto kOverRate = no_room("too many new connections (ingress_connection_rate)");
   auto& limiter = worker_.process.rates.connections;
@@ -284,8 +285,8 @@ void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings)
   spawn(wait(std::move(arrival), *std::move(turn), until));
 }
 
-/// Until the token is paid back or the peer leaves: then the token goes back. When the worker
-/// drains the connection is let in.
+/// Waits until the borrowed token is earned, or until the peer leaves: then the token is returned.
+/// When the worker drains, the session starts at once.
 Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Reservation turn, TimePoint until) {
   const auto socket = arrival.socket.native_handle();
   Stop stop(worker_.loop);

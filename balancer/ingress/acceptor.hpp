@@ -8,39 +8,40 @@
 #include <vector>
 
 #include "balancer/core/worker.hpp"
-#include "config/address_range.hpp"
+#include "config/settings/address_range.hpp"
 
 namespace karmad {
 
-/// A socket that listens, opened before any worker runs; a descriptor until a worker takes it.
+/// A listening socket, opened before any worker runs; it is a descriptor until a worker takes it.
 struct Listening {
   int descriptor = -1;
   Protocol protocol{0, 0};
 };
 
 /// Opens `listen` for that many workers, each with a socket of its own (SO_REUSEPORT), so that the
-/// kernel spreads connections. SO_REUSEPORT would hide a port that another process uses: a plain
-/// bind looks first. `port` 0 becomes the port the kernel chose. On failure: what went wrong.
+/// kernel spreads connections. SO_REUSEPORT would hide a port that another process uses, so a
+/// plain bind checks it first. `port` 0 becomes the port that the kernel chose. On failure: the
+/// error.
 std::expected<std::vector<Listening>, std::string> open_listeners(Address& address,
                                                                   unsigned workers, int backlog);
 
-/// Accepts the connections of one listening socket on one worker. Where there is a rate of them
-/// (AC-040 … AC-043), those over it wait here, in a queue that all acceptors share the places of.
+/// Accepts the connections of one listening socket on one worker. With a rate of connections
+/// (AC-040 … AC-043), connections above it wait here; all acceptors share the bound of the queue.
 class Acceptor {
  public:
   Acceptor(Worker& worker, const Listening& listening);
   void start();
-  /// No new connections: handshakes that have begun may end, those that wait for their turn by the
-  /// rate are let in now.
+  /// Accepts no new connections: handshakes in progress may end, and connections that wait because
+  /// of the rate start their sessions now.
   void refuse_new();
-  /// Accepts the connections that are there, and closes.
+  /// Accepts the waiting connections, and closes the socket.
   void stop();
 
  private:
   struct Arrival {
     Socket socket;
     Endpoint peer;
-    std::optional<IpAddress> address;  ///< none: a unix socket
+    std::optional<IpAddress> address;  ///< none for a unix socket
   };
   Task<void> run();
   std::expected<unsigned, error_code> accept_those_waiting();
@@ -53,7 +54,7 @@ class Acceptor {
   const Protocol protocol_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
-  std::list<Stop*> waiting_;  ///< the ends of their waits
+  std::list<Stop*> waiting_;  ///< of the connections that wait
   bool draining_ = false;
 };
 

@@ -12,19 +12,19 @@
 namespace karmad {
 namespace {
 
-/// An empty line behind a request is not the beginning of another one (RFC 9112 section 2.2); those
-/// before a request are the parser's.
+/// Drops an empty line after a request, which starts no request (RFC 9112 section 2.2). The parser
+/// handles empty lines before a request.
 void skip_empty_line(std::string& in) {
   if (equals_literal(in, "\r\n")) in.clear();
 }
 
-/// Bytes of a request before the next one.
+/// Size of a request in bytes; the next one follows.
 std::size_t size_of(const RequestHead& head) {
   return head.framing == Framing::length ? head.size + static_cast<std::size_t>(head.content_length)
                                          : head.size;
 }
 
-/// A head of the worker's, for the time of a request.
+/// Borrows a RequestHead of the worker for a request.
 struct HeadLease {
   explicit HeadLease(Worker& of) : worker(of) {}
   HeadLease(const HeadLease&) = delete;
@@ -37,7 +37,7 @@ struct HeadLease {
 
 }  // namespace
 
-/// Notices the client's end while bytes of it lie unread: no read is outstanding then.
+/// Notices that the client left while its bytes are unread: no read is outstanding then.
 struct Session::DepartureWatch {
   explicit DepartureWatch(Session& session)
       : disconnect_watcher(session.worker_.disconnect_watcher),
@@ -95,10 +95,10 @@ void Session::abandon() {
   query_->stop();
 }
 
-/// A read ended while a query runs.
+/// Called when a read ends while a query runs.
 void Session::unexpected() {
   if (!last().error) {
-    unread_ = true;  // the next request; it waits its turn
+    unread_ = true;  // the next request, which waits
     if (query_ != nullptr) watch_departure();
     return;
   }
@@ -115,19 +115,18 @@ bool Session::has_bytes() {
   return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/// The watch goes first: a descriptor that is closed may be another socket's at once.
-/// Ends the query that the client no longer waits for.
+/// Ends the query, as its client has left.
 void Session::client_gone() {
   departed_ = true;
   if (query_ == nullptr || query_->client_left || timed_out_) return;
-  worker_.counters.add(Count::clients_left);
+  if (!streams_) worker_.counters.add(Count::clients_left);
   query_->client_left = true;
   query_->stop();
 }
 
-/// The clock rang: for this phase, or for one that ended before its time.
+/// Called when the clock expires: for this phase, or for an earlier one that has ended.
 void Session::check_time() {
-  if (phase_ == Phase::answering) return;  // armed again with the next phase
+  if (phase_ == Phase::answering) return;  // the next phase arms it again
   if (Loop::now() >= due_) return too_slow();
   checked_ = due_;
   worker_.loop.arm(clock_, due_);
@@ -138,15 +137,15 @@ void Session::too_slow() {
   if (phase_ != Phase::idle && phase_ != Phase::lingering)
     worker_.counters.add(Count::slow_clients);
   if (phase_ == Phase::reading) {
-    cancel();  // it is told why
+    cancel();  // the reader answers 408
   } else {
     end();
   }
 }
 
-/// Begins a phase that may take `longest`. The clock stays armed where it rings early enough: most
-/// phases end long before their time. Only a long wait for the next request may count from a little
-/// earlier: whatever held the loop before must not take from the client's time.
+/// Starts a phase that may take `longest`. An armed clock that expires early enough stays armed,
+/// because most phases end long before their time. Only a long wait for the next request may count
+/// from the loop's cached time: other phases must not lose the time that the loop was busy.
 void Session::allow(Phase phase, Micros longest) {
   constexpr Micros kLong = 10s;
   const bool roughly = phase == Phase::idle && longest >= kLong;
@@ -157,7 +156,7 @@ void Session::allow(Phase phase, Micros longest) {
   worker_.loop.arm(clock_, due_);
 }
 
-/// The whole life of a session. Its frame is all that an idle one has besides itself.
+/// Runs the session to its end. Besides the session, an idle connection needs only this frame.
 Background Session::run(boost::intrusive_ptr<Session> self) {
   for (bool stays = true; stays && self->open() && !self->ending_;) {
     self->await_request();
@@ -175,7 +174,7 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
   self->end();
 }
 
-/// Those of now. A query goes by them to its end.
+/// Takes the current topology. A query keeps the one it started with.
 void Session::take_settings() {
   if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
 }
@@ -186,15 +185,15 @@ void Session::await_request() {
   if (!unread_ && !reading()) start_read();
 }
 
-/// While the answer is made the next read is outstanding: it tells when the client leaves.
-/// `more_here`: a further request has come.
+/// Keeps a read outstanding while the query runs: it notices a client that leaves. `more_here`: a
+/// further request has arrived.
 void Session::prepare_answer(bool more_here) {
   if (!more_here && !unread_ && !reading()) start_read();
   phase_ = Phase::answering;
   take_settings();
 }
 
-/// Makes it the query that the client waits for.
+/// Starts the query as the one that the client waits for.
 void Session::begin(Query& query) {
   query.memory = memory_;
   query.admissions = &low_admissions_;
@@ -204,22 +203,23 @@ void Session::begin(Query& query) {
   open_trace(query);
 }
 
-/// The query has its answer, which may become another one.
+/// Ends the query; may replace its answer.
 void Session::conclude(Query& query, Answer& answer) {
   query_ = nullptr;
   if (memory_->denied() && !query.client_left) answer = given_up(query);
   close_trace(query, answer);
+  count_response(query, answer);
   if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
 }
 
-/// The answer was sent.
+/// Called when the answer was sent; reuses its memory.
 void Session::recycle(Answer& answer) {
   within_answer_ = false;
   worker_.loop.buffers.give(std::move(answer.body));
   if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
 }
 
-/// Takes a request of `size` bytes, which has its answer, out of `in`.
+/// Removes an answered request of `size` bytes from `in`.
 void Session::forget_request(std::string& in, std::size_t size) {
   watch_.reset();
   memory_->release();
@@ -227,7 +227,7 @@ void Session::forget_request(std::string& in, std::size_t size) {
   if (!in.empty()) memory_->body.charge(memory_, in.capacity());
 }
 
-/// Answers everything that has arrived. False: the connection is over.
+/// Answers all requests that have arrived. False: the connection has ended.
 Task<bool> Session::serve() {
   const HeadLease lease(worker_);
   auto& head = *lease.head;
@@ -248,9 +248,10 @@ Task<bool> Session::serve() {
     note_head();
     auto refused = refuse_on_head({worker_, *settings_, head, address_, memory, whole});
     if (refused && refused->ends_connection) {
+      const auto id = note_refused(refused->answer, head.size, &head);
       in.give_back();
       memory.release();
-      co_return co_await end_with(refused->answer);
+      co_return co_await end_with(refused->answer, id);
     }
     if (!whole) {
       const bool complete = co_await read_body(*in, head, chunks, body);
@@ -262,7 +263,8 @@ Task<bool> Session::serve() {
     if (refused) {
       phase_ = Phase::answering;
       goes_on = stays(&head);
-      const bool sent = co_await send_answer(refused->answer, &head);
+      const auto id = note_refused(refused->answer, size, &head);
+      const bool sent = co_await send_answer(refused->answer, &head, id);
       if (!sent) co_return false;
     } else {
       prepare_answer(in->size() > size);
@@ -274,12 +276,13 @@ Task<bool> Session::serve() {
       RestLog log(query, answer);
       if (query.client_left || !open()) co_return false;
       goes_on = stays(&head);
-      auto outgoing = write_answer(answer, &head);
+      auto outgoing = write_answer(answer, &head, query.request_id.text());
       within_answer_ = true;
       const auto error = co_await send(outgoing);
       bool sent = !error;
       if (error == asio::error::would_block) sent = co_await send_rest(outgoing);
       if (sent && answer.rest) sent = co_await pass_rest(query, answer, log);
+      if (sent && answer.source) sent = co_await send_source(query, *answer.source);
       if (!sent) co_return false;
       recycle(answer);
     }

@@ -12,12 +12,13 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kLinger = 1 << 20;  // what is read of a refused body, at most
+constexpr Micros kSlowReader = 1s;        // for one piece of a body without known length
+constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refused body
 
 }  // namespace
 
-/// What the client does not take at once goes out in pieces, each with a network_timeout of its
-/// own: a client may read slowly, but it must read.
+/// Sends the part of an answer that the socket did not accept at once, in pieces. Each piece has
+/// its own network_timeout: a slow client may continue, one that does not read is disconnected.
 Task<bool> Session::send_rest(Outgoing out) {
   const std::string head(out.head);
   out.head = head;
@@ -41,7 +42,7 @@ Task<bool> Session::send_rest(Outgoing out) {
   co_return !error;
 }
 
-/// Sends at once, whatever else is under way.
+/// Sends `out`; at first without waiting.
 Task<bool> Session::send_now(Outgoing out) {
   const auto error = write_now(out);
   if (error != asio::error::would_block) co_return !error;
@@ -49,17 +50,17 @@ Task<bool> Session::send_now(Outgoing out) {
   co_return sent;
 }
 
-/// Passes the rest of a reply on as it arrives. What the client does not take stays at the agent:
-/// only one piece is here at a time. False: the answer is not whole, and the connection is reset.
+/// Passes the rest of a reply on as it arrives. It reads the next piece from the agent only when
+/// the client has the last one. False: the answer is incomplete, and the connection is reset.
 Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   worker_.counters.add(Count::replies_passed);
   log.sent(answer.content().size());
-  worker_.loop.buffers.give(std::move(answer.reply->bytes));  // its beginning was sent
+  worker_.loop.buffers.give(std::move(answer.reply->bytes));  // the client has these bytes
   answer.reply->bytes.clear();
   answer.reply->memory.release();
   memory_->piece.charge(memory_, kPassedPiece);
   if (departed_) co_return false;
-  query_ = &query;  // the client may leave yet
+  query_ = &query;  // notices a client that leaves
   if (!reading()) watch_departure();
   struct Asking {
     Query*& place;
@@ -88,8 +89,48 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   co_return true;
 }
 
-Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head) {
-  auto outgoing = write_answer(answer, head);
+/// Sends a body that is made while it is sent; the connection ends with it. A client that takes
+/// longer than a second for a piece gets the reason and is cut off; one that takes nothing is cut
+/// off after `network_timeout`.
+Task<bool> Session::send_source(Query& query, BodySource& source) {
+  within_answer_ = query.request.method != "HEAD";
+  if (!within_answer_) co_return false;
+  streams_ = true;
+  query_ = &query;
+  if (!reading()) watch_departure();
+  QueryStop stop(query);
+  Buffer piece(worker_.loop.buffers);
+  for (bool more = !departed_; more;) {
+    phase_ = Phase::answering;
+    more = co_await source.next(*piece, stop);
+    if (query.client_left || !open()) break;
+    const auto began = Loop::now();
+    const bool sent = co_await send_now({{}, *piece});
+    if (!sent) break;
+    worker_.counters.add(Count::bytes_out, piece->size());
+    if (Loop::now() - began < kSlowReader) continue;
+    worker_.counters.add(Count::slow_clients);
+    const auto why = source.last_words("the client reads too slowly");
+    co_await send_now({{}, why});
+    more = false;
+  }
+  query_ = nullptr;
+  within_answer_ = false;  // closes the connection without a reset: the body ends there
+  co_return false;
+}
+
+/// Logs a request that becomes no query; returns its id. No `head`: it could not be read.
+RequestId Session::note_refused(const Answer& answer, std::size_t bytes_in,
+                                const RequestHead* head) {
+  const auto id = request_id(head != nullptr ? head->find(kRequestId) : std::string_view(),
+                             settings().request_id.value, worker_.loop.random);
+  log_refused(worker_, settings(),
+              {.head = head, .client = client_, .id = id.text(), .bytes_in = bytes_in}, answer);
+  return id;
+}
+
+Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head, RequestId id) {
+  auto outgoing = write_answer(answer, head, id.text());
   within_answer_ = true;
   const auto error = co_await send(outgoing);
   bool sent = !error;
@@ -102,15 +143,16 @@ bool Session::stays(const RequestHead* head) const {
   return head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
 }
 
-/// What is to be sent, with a head that is good until something waits. No `head`: for a request
-/// that could not be read.
-Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
+/// The bytes to send. The head is in a buffer of the worker, valid until the next co_await. `head`
+/// is null for a request that could not be parsed.
+Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, std::string_view id) {
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  std::array<Field, 4> extra;
+  std::array<Field, 5> extra;
   std::size_t extras = 0;
   std::array<char, 12> seconds;
+  if (!id.empty()) extra[extras++] = {kRequestId, id};
   if (answer.overloaded) extra[extras++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
   if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
   if (answer.retry_after) {
@@ -124,8 +166,8 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
   const bool bare = has_no_body(answer.status);
   const bool to_head = head != nullptr && equals_literal(head->method, "HEAD");
   std::optional<std::uint64_t> length = answer.length();
-  if (bare) length.reset();
-  // What an agent said of the length of a body that is not sent travels on (RFC 9110 section 8.6).
+  if (bare || answer.source) length.reset();
+  // Without a body the agent's Content-Length is passed on unchanged (RFC 9110 section 8.6).
   if (passed_on != nullptr && (answer.status == 304 || to_head)) {
     length.reset();
     if (!passed_on->find("Content-Length").empty()) length = passed_on->content_length;
@@ -134,7 +176,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
       out, {.status = answer.status,
             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
             .content_length = length,
-            .keep_alive = stays(head),
+            .keep_alive = stays(head) && !answer.source,
             .client_minor_version = head != nullptr ? head->minor_version : 1,
             .extra = {extra.data(), extras},
             .passed_on = passed_on});
@@ -145,22 +187,25 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head) {
   return {out, {}};
 }
 
-/// Says why, and ends the connection: it is unknown where the next request begins.
-Task<bool> Session::refuse(int status, std::string_view reason) {
+/// Refuses a request and ends the connection: the start of the next request is unknown. `head` is
+/// null if it is not complete.
+Task<bool> Session::refuse(int status, std::string_view reason, std::size_t bytes_in,
+                           const RequestHead* head) {
   worker_.counters.add(Count::bad_requests);
-  const bool stays = co_await end_with(refusal(status, reason));
+  const auto answer = refusal(status, reason);
+  const bool stays = co_await end_with(answer, note_refused(answer, bytes_in, head));
   co_return stays;
 }
 
 /// Answers and ends the connection.
-Task<bool> Session::end_with(const Answer& answer) {
-  co_await send_answer(answer, nullptr);
+Task<bool> Session::end_with(const Answer& answer, RequestId id) {
+  co_await send_answer(answer, nullptr, id);
   if (open()) co_await linger();
   co_return false;
 }
 
-/// Reads what the client still sends, for a moment: closing at once would reset the connection, and
-/// the answer might never be read.
+/// Reads for a moment what the client still sends: closing at once would reset the connection, and
+/// the client might lose the answer.
 Task<void> Session::linger() {
   error_code error;
   socket().shutdown(Socket::shutdown_send, error);

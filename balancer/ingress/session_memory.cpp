@@ -1,4 +1,4 @@
-// What `memory_limit` means for a session.
+// How a session obeys `memory_limit`.
 #include <boost/asio/post.hpp>
 #include <boost/asio/socket_base.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace karmad {
 
-/// Room for so many bytes of a request's body. False: it was denied.
+/// Reserves memory for `room` bytes of a request's body. False: memory was denied.
 Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
   if (room <= bytes.capacity()) co_return true;
   const bool granted = co_await reserve(worker_.loop, memory_->body, memory_, room);
@@ -17,19 +17,20 @@ Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
   co_return true;
 }
 
-/// Frees what came of a body, says why, and ends the connection.
-Task<bool> Session::refuse_for_memory(std::string& bytes) {
+/// Frees the received part of a body, answers with the reason, and ends the connection.
+Task<bool> Session::refuse_for_memory(std::string& bytes, const RequestHead& head) {
   worker_.counters.add(Count::requests);
-  worker_.loop.buffers.give(std::exchange(bytes, {}));
   memory_->body.release();
-  const auto why = memory_->denial();
+  const auto answer =
+      memory_refusal(worker_.process.memory, memory_->denial(), /*repeatable=*/true);
+  const auto id = note_refused(answer, bytes.size(), &head);
+  worker_.loop.buffers.give(std::exchange(bytes, {}));
   memory_->forgive();
-  const bool stays =
-      co_await end_with(memory_refusal(worker_.process.memory, why, /*repeatable=*/true));
+  const bool stays = co_await end_with(answer, id);
   co_return stays;
 }
 
-/// What a query is answered that was denied memory, instead of what it has come to.
+/// The answer to a query that was denied memory; replaces its own answer.
 Answer Session::given_up(const Query& query) {
   const auto why = memory_->denial();
   memory_->forgive();
@@ -37,15 +38,16 @@ Answer Session::given_up(const Query& query) {
   return memory_refusal(worker_.process.memory, why, query.parsed.read);
 }
 
-/// Another request, or this one, asks for memory just now: what follows has a turn of its own.
+/// Called within a reservation of this or another request, so the consequences run later, from the
+/// event loop.
 void Session::memory_denied(MemoryDenial why) {
   count_denial(worker_.counters, why);
   asio::post(worker_.loop.io,
              [self = boost::intrusive_ptr<Session>(this)] { self->end_for_memory(); });
 }
 
-/// Ends what the request waits for. An answer that has begun is reset, not ended: the client must
-/// not take a part for the whole.
+/// Cancels what the request waits for. If a part of the answer was sent, the connection is reset,
+/// so that the client does not take the part for a complete answer.
 void Session::end_for_memory() {
   if (memory_ == nullptr || !memory_->denied()) return;
   switch (phase_) {

@@ -7,12 +7,12 @@
 
 namespace karmad {
 
-/// Appends what comes next to `in`; false when nothing more comes.
+/// Appends the next bytes to `in`; false if none will come.
 Task<bool> Session::more(std::string& in) {
   if (!unread_ && !reading()) start_read();
   const auto got = co_await read();
   unread_ = false;
-  // The time may have ended while what was read waited for its turn.
+  // The clock may have expired between the read and this resumption.
   if (got.error || (timed_out_ && phase_ == Phase::reading)) co_return false;
   if (in.empty()) {
     in.swap(arrived());
@@ -27,7 +27,8 @@ HeadLimits Session::head_limits() const {
   return {settings().max_header_size.value, settings().max_header_count.value};
 }
 
-/// How much of a request is there. Most come in one piece; then `head` and `body` are it.
+/// How much of a request has arrived. Most requests arrive in one piece; then `head` and `body` are
+/// set.
 Session::Arrived Session::look_at(const std::string& in, RequestHead& head,
                                   std::string_view& body) const {
   const auto state = parse_request_head(in, head_limits(), head);
@@ -40,20 +41,20 @@ Session::Arrived Session::look_at(const std::string& in, RequestHead& head,
   return Arrived::whole;
 }
 
-/// Reads until the head is complete, or refuses the request. False: the connection is over.
+/// Reads until the head is complete, or refuses the request. False: the connection has ended.
 Task<bool> Session::read_head(std::string& in, RequestHead& head) {
   for (;;) {
     const auto state = parse_request_head(in, head_limits(), head);
-    if (!state) co_return co_await refuse(state.error().status, state.error().reason);
+    if (!state) co_return co_await refuse(state.error().status, state.error().reason, in.size());
     if (*state == HeadState::complete) co_return true;
     if (!co_await more(in)) {
       if (!timed_out_) co_return false;
-      co_return co_await refuse(408, "the head of the request did not come in time");
+      co_return co_await refuse(408, "the head of the request did not come in time", in.size());
     }
   }
 }
 
-/// Reads what is missing of the body, or refuses the request. False: the connection is over.
+/// Reads the rest of the body, or refuses the request. False: the connection has ended.
 Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string& chunks,
                               std::string_view& body) {
   if (head.framing == Framing::none) co_return true;
@@ -71,23 +72,25 @@ Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string& c
   const auto whole = head.size + static_cast<std::size_t>(head.content_length);
   if (in.size() < whole) {
     co_await read_up_to(in, whole);
-    if (memory_->denied()) co_return co_await refuse_for_memory(in);
+    // `in` may have been reallocated.
+    if (!parse_request_head(in, head_limits(), head)) co_return false;
+    if (memory_->denied()) co_return co_await refuse_for_memory(in, head);
     if (in.size() < whole) {
       if (!timed_out_) co_return false;
-      co_return co_await refuse(408, "the body of the request did not come in time");
+      co_return co_await refuse(408, "the body of the request did not come in time", in.size(),
+                                &head);
     }
-    // The bytes may have moved.
-    if (!parse_request_head(in, head_limits(), head)) co_return false;
   }
   body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
   co_return true;
 }
 
-/// Reads on until `in` has `whole` bytes, or less when the client, the time or the memory ends it.
+/// Reads until `in` has `whole` bytes; fewer if the client leaves, the clock expires or memory is
+/// denied.
 Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
   auto due = in.size() + kPerTimeout;
   while (in.size() < whole) {
-    // Straight to its place, in steps that grow with what has come.
+    // Reads directly into `in`, in steps that grow with the bytes received.
     if (unread_ || reading()) {
       if (!co_await more(in)) co_return;
       continue;
@@ -115,14 +118,14 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
   }
 }
 
-/// A head is complete.
+/// Called when a head is complete.
 void Session::note_head() {
   if (std::exchange(greeted_, true)) return;
   const auto took = Loop::now() - began_;
   worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
 }
 
-/// Takes a chunked body apart; what follows it stays behind the head in `in`.
+/// Decodes a chunked body into `chunks`; bytes after it stay behind the head in `in`.
 Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string& chunks) {
   ChunkedBody decoder(settings().max_packet_size.value);
   Buffer rest(worker_.loop.buffers);
@@ -133,15 +136,18 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
     const bool has_room =
         co_await make_room(chunks, next_room(chunks.capacity(), chunks.size() + rest->size(),
                                              settings().max_packet_size.value));
-    if (!has_room) co_return co_await refuse_for_memory(chunks);
+    if (!has_room) co_return co_await refuse_for_memory(chunks, head);
     const auto used = decoder.put(*rest, chunks);
-    if (!used) co_return co_await refuse(used.error().status, used.error().reason);
+    if (!used)
+      co_return co_await refuse(used.error().status, used.error().reason, in.size() + chunks.size(),
+                                &head);
     rest->erase(0, *used);
     if (decoder.done()) break;
     if (!co_await more(*rest)) {
-      if (memory_->denied()) co_return co_await refuse_for_memory(chunks);
+      if (memory_->denied()) co_return co_await refuse_for_memory(chunks, head);
       if (!timed_out_) co_return false;
-      co_return co_await refuse(408, "the body of the request did not come in time");
+      co_return co_await refuse(408, "the body of the request did not come in time",
+                                in.size() + chunks.size(), &head);
     }
     if (chunks.size() >= due) {
       due = chunks.size() + kPerTimeout;

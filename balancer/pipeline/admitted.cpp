@@ -9,14 +9,14 @@
 namespace karmad {
 namespace {
 
-/// A ticket the query needs, and where it keeps it.
+/// A ticket that the query needs, and the place where the query keeps it.
 struct Needed {
   TicketGate gate;
   Ticket& ticket;
 };
 
-/// In the order the query meets them. What has low priority gets its own ticket first: a line of
-/// work that has time holds no ingress tickets.
+/// The needed tickets in the order of their gates. A request of low priority takes the ticket of
+/// its own pool first, so that requests in that queue hold no ingress tickets.
 std::array<Needed, 2> needed(Query& query, Admission& admission, TicketClass ticket_class,
                              Priority priority) {
   const Needed ingress{ingress_gate(admission), query.ingress_ticket};
@@ -25,7 +25,7 @@ std::array<Needed, 2> needed(Query& query, Admission& admission, TicketClass tic
   return {ingress, work};
 }
 
-/// Who waits, as long as it does.
+/// A query in the queue of a pool.
 struct Waiting final : TicketWaiter {
   Waiting(TicketPool& of, const Query& query, Priority with)
       : TicketWaiter(query.worker.loop.index, with,
@@ -37,7 +37,7 @@ struct Waiting final : TicketWaiter {
     signal.notify();
   }
   void leave() {
-    if (done || !pool.cancel(*this, Loop::now())) return;  // else it will be woken
+    if (done || !pool.cancel(*this, Loop::now())) return;  // else the pool wakes it
     left = true;
     woken();
   }
@@ -45,10 +45,10 @@ struct Waiting final : TicketWaiter {
   TicketPool& pool;
   AsyncEvent signal;
   bool done = false;
-  bool left = false;  ///< without a ticket
+  bool left = false;  ///< left the queue without a ticket
 };
 
-/// Refused after it waited.
+/// The refusal of a query that has waited.
 Answer refused_after(Query& query, const TicketGate& gate, Micros waited, std::string_view why) {
   query.worker.counters.add(Count::tickets_expired);
   return without_ticket(query.worker, gate,
@@ -90,7 +90,7 @@ Task<std::optional<Answer>> wait_at(Query& query, TicketGate gate, Ticket& ticke
   if (waiting.left)
     co_return refused_after(query, gate, waited,
                             now >= query.deadline
-                                ? "its time is over"
+                                ? "its deadline has passed"
                                 : "no request waits longer (ticket_queue_timeout)");
   co_return refused_after(query, gate, waited, "it made room for others (ticket_queue_discipline)");
 }

@@ -6,13 +6,13 @@
 
 namespace karmad {
 
-/// Takes the tickets a query needs, if they are free; true also when it needs none. The query keeps
-/// them until its answer was handed to the socket (AC-064).
+/// Takes the tickets that a query needs, if they are free; true also if it needs none. The query
+/// keeps them until its answer was handed to the socket (AC-064).
 bool admitted_at_once(Query& query);
-/// Waits for those it did not get. Why it is not let in, if it is not.
+/// Waits for the tickets that were not free. Returns the refusal if the query does not get them.
 Task<std::optional<Answer>> wait_for_tickets(Query& query);
 
-/// Lets a query in when there are tickets for it: first one of all requests, then one of searches
+/// Admits a query that gets its tickets: first one of all requests, then one of searches
 /// or updates (AC-060 … AC-065). A query that gets them at once costs no coroutine of its own.
 template <Handle Next>
 class Admitted {

@@ -6,7 +6,7 @@
 
 namespace karmad {
 
-/// A step of a query's way. It owns the next one, asks it or answers itself, and lives until the
+/// A step of the pipeline. It owns the next step, calls it or answers itself, and lives until the
 /// query has its answer.
 template <class H>
 concept Handle = requires(H& handle, Query& query) {

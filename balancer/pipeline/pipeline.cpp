@@ -27,7 +27,7 @@ bool is_dropped_easily(const ArrivedHead& request) {
   return head.framing == Framing::length && head.content_length <= most && !head.expect_continue;
 }
 
-/// AC-050 … AC-056. What karmad tells of itself is exempt.
+/// AC-050 … AC-056. Requests about karmad itself are exempt.
 Refused refuse_over_rate(const ArrivedHead& request) {
   auto& worker = request.worker;
   if (!request.topology.limits_requests) return std::nullopt;
@@ -50,7 +50,7 @@ Refused refuse_for_size(const ArrivedHead& request) {
                       true};
 }
 
-/// What karmad tells of itself is never refused.
+/// Requests about karmad itself are never refused.
 Refused refuse_for_memory(const ArrivedHead& request) {
   auto& memory = request.memory;
   const auto& head = request.head;
@@ -64,7 +64,7 @@ Refused refuse_for_memory(const ArrivedHead& request) {
                       true};
 }
 
-/// A request whose body is still to come may find a ticket when it is here.
+/// A request without its body yet is not refused: a ticket may be free when the body is complete.
 Refused refuse_without_ticket(const ArrivedHead& request) {
   if (!request.body_arrived) return std::nullopt;
   auto refused = refused_at_once(request.worker, request.head);

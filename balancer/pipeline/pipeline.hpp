@@ -4,12 +4,12 @@
 
 #include "agent/transport/loop/memory_limit.hpp"
 #include "balancer/core/query.hpp"
-#include "config/address_range.hpp"
+#include "config/settings/address_range.hpp"
 
 namespace karmad {
 
-// The order of all steps of a request: first those that need only its head, then those of the
-// query that is made of it once its body is here.
+// The order of all steps of a request: first those that need only its head, then those that
+// need the query, which exists once the body is complete.
 
 /// A request whose head is complete.
 struct ArrivedHead {
@@ -17,18 +17,18 @@ struct ArrivedHead {
   const Topology& topology;
   const RequestHead& head;
   const std::optional<IpAddress>& client;  ///< none: a unix socket
-  MemoryHolder& memory;                    ///< of the request
-  bool body_arrived;                       ///< all of it, if there is one
+  MemoryHolder& memory;                    ///< for the memory of the request
+  bool body_arrived;                       ///< completely, or the request has none
 };
 
 /// The answer to a request that is not served.
 struct EarlyRefusal {
   Answer answer;
-  bool ends_connection = false;  ///< else its body is read and dropped
+  bool ends_connection = false;  ///< false: its body is read and dropped
 };
 
-/// The steps on a head: request rates, size of the body, memory for it, tickets. The first that
-/// refuses wins. Counts each refusal by its cause, and as a request where it ends the connection.
+/// The steps on a head: request rates, size of the body, memory for it, tickets. Returns the first
+/// refusal. Counts each refusal by its cause, and as a request if it ends the connection.
 std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request);
 
 /// The steps of a query: tickets, the application's handles, route, and in scatter_gather() the

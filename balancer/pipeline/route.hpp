@@ -5,8 +5,7 @@
 
 namespace karmad {
 
-/// Finds what answers the request: one of our own endpoints, or the shards of a table, which
-/// `scatter` puts it to.
+/// Finds the endpoint that answers the request; `scatter` sends a query to the shards of its table.
 class Route {
  public:
   constexpr explicit Route(Scatter scatter) : scatter_(scatter) {}

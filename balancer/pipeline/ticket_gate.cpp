@@ -25,14 +25,13 @@ unsigned retry_after(const TicketGate& gate) {
   return static_cast<unsigned>(gate.pool.retry_after().count());
 }
 
-/// The bodies for those who find a full queue, written once.
+/// The bodies of refusals because of a full queue, written once.
 const std::string& full_body(TicketGate::Of of) {
   static const auto bodies = [] {
     std::array<std::string, kSettings.size()> all;
     for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = answer_with(refusal_for(fmt::format("all tickets ({}) are taken, and as many "
-                                                   "requests wait for one as may "
-                                                   "(ticket_queue_depth)",
+      all[i] = answer_with(refusal_for(fmt::format("all tickets ({}) are taken, and their "
+                                                   "queue is full (ticket_queue_depth)",
                                                    kSettings[i])))
                    .body;
     return all;

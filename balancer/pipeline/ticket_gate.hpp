@@ -7,13 +7,13 @@
 
 namespace karmad {
 
-/// One of the pools of tickets, as those who ask for one know it.
+/// One of the pools of tickets, with the name of its setting.
 struct TicketGate {
   TicketPool& pool;
   enum class Of : std::uint8_t { all, searches, updates, low_priority };
   Of of = Of::all;
 
-  /// Where its size stands.
+  /// The setting with its size.
   std::string_view setting() const;
 };
 
@@ -26,13 +26,13 @@ Priority priority_of(const RequestHead& head, const Admission& admission);
 /// 429 for a request without a ticket, with both labels, code 462 and the expected wait (BP-015).
 /// Counts.
 Answer without_ticket(Worker& worker, const TicketGate& gate, std::string_view reason);
-/// The same for a request for which the queue has no room; costs two copies.
+/// The same if the queue is full; costs two copies of strings.
 Answer queue_is_full(Worker& worker, const TicketGate& gate);
 
 /// The refusal of a request whose head was read, if its kind has no ticket left and no room to
 /// wait. It is cheap, since under overload most requests are refused. None for a request that may
-/// get a ticket, needs none, has a trace consumer, or whose kind the path alone does not tell:
-/// these take the full pipeline.
+/// get a ticket, needs none, has a trace consumer, or whose ticket class does not follow from the
+/// path alone: these take the full pipeline.
 std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head);
 
 }  // namespace karmad

@@ -1,30 +1,53 @@
 #include "balancer/pipeline/trace_scope.hpp"
 
+#include "balancer/trace/access_text.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr int kClientLeft = 499;  // what nginx writes for it
-
 std::uint64_t bytes_out(const Query& query, const Answer& answer) {
   const bool bare = query.client_left || has_no_body(answer.status) || query.head.method == "HEAD";
   return bare ? 0 : answer.length();
 }
 
-void log(LineWriter& log, const Query& query, const Answer& answer, TimePoint now,
-         std::uint64_t bytes_out, std::string_view broken_off = {}) {
-  Buffer line(query.worker.loop.buffers);
-  append_access_line(*line, query.trace, now,
-                     {.time = std::chrono::system_clock::now() - (now - query.began),
-                      .method = query.head.method,
-                      .path = query.head.path,
-                      .status = query.client_left ? kClientLeft : answer.status,
-                      .bytes_in = query.bytes_in,
-                      .bytes_out = bytes_out,
-                      .broken_off = broken_off});
-  log.write(*line);
+/// The body of an error says why. Nothing of an answer with a rest, whose beginning may be gone.
+std::string_view reason_of(const Answer& answer) {
+  return answer.status >= 400 && !answer.rest ? answer.content() : std::string_view();
+}
+
+int status_of(const Query& query, const Answer& answer) {
+  return query.client_left ? kClientLeft : answer.status;
+}
+
+/// Writes the line of a request, if it is notable or belongs to the sample.
+void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, TimePoint now,
+         const Access& access) {
+  const auto sample = settings.access_log_sample.value;
+  if (sample < 1 && !is_notable(trace, now, access, settings.access_log_slow.value) &&
+      worker.loop.random.uniform() >= sample)
+    return;
+  Buffer line(worker.loop.buffers);
+  if (settings.access_log_format.value == AccessLogFormat::text) {
+    append_access_text(*line, trace, now, access);
+  } else {
+    append_access_json(*line, trace, now, access);
+  }
+  worker.process.access_log->write(*line);
+}
+
+void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t bytes_out,
+         std::string_view broken_off = {}) {
+  log(query.worker, query.topology->settings, query.trace, now,
+      {.time = std::chrono::system_clock::now() - (now - query.began),
+       .method = query.head.method,
+       .path = query.head.path,
+       .status = status_of(query, answer),
+       .bytes_in = query.bytes_in,
+       .bytes_out = bytes_out,
+       .broken_off = broken_off,
+       .reason = query.client_left ? std::string_view() : reason_of(answer)});
 }
 
 }  // namespace
@@ -32,6 +55,8 @@ void log(LineWriter& log, const Query& query, const Answer& answer, TimePoint no
 void open_trace(Query& query) {
   auto& trace = query.trace;
   trace.id = query.id;
+  trace.request_id = query.request_id.text();
+  trace.trace_id = query.trace_context.trace_id;
   trace.client = query.client;
   trace.began = query.began;
   trace.deadline = query.deadline;
@@ -39,22 +64,48 @@ void open_trace(Query& query) {
 }
 
 void close_trace(Query& query, Answer& answer) {
-  auto* access_log = query.worker.process.access_log;
   if (!query.wants_trace) return;
   const bool wanted = asks_for_trace(query.head);
   const auto now = Loop::now();
   query.trace.operation = query.operation;
   if (wanted) append_json(answer.trace, query.trace, now);
-  if (access_log != nullptr && !answer.rest)
-    log(*access_log, query, answer, now, bytes_out(query, answer));
+  if (query.worker.process.access_log != nullptr && !answer.rest)
+    log(query, answer, now, bytes_out(query, answer));
+}
+
+void log_refused(Worker& worker, const InstanceSettings& settings, const RefusedRequest& request,
+                 const Answer& answer) {
+  if (worker.process.access_log == nullptr) return;
+  const auto now = Loop::now();
+  const auto* head = request.head;
+  const auto context = head != nullptr ? trace_context(*head) : TraceContext();
+  Trace trace;
+  trace.id = worker.next_query();
+  trace.request_id = request.id;
+  trace.trace_id = context.trace_id;
+  trace.client = request.client;
+  trace.began = now;
+  log(worker, settings, trace, now,
+      {.time = std::chrono::system_clock::now(),
+       .method = head != nullptr ? head->method : std::string_view(),
+       .path = head != nullptr ? head->path : std::string_view(),
+       .status = answer.status,
+       .bytes_in = request.bytes_in,
+       .bytes_out = answer.length(),
+       .reason = reason_of(answer)});
+}
+
+void count_response(const Query& query, const Answer& answer) {
+  if (query.table == nullptr) return;
+  query.table->tally->responded(query.worker.loop.index, status_of(query, answer),
+                                std::chrono::duration_cast<Micros>(Loop::now() - query.began));
 }
 
 RestLog::~RestLog() {
-  auto* access_log = query_.worker.process.access_log;
-  if (!has_rest_ || access_log == nullptr || !query_.wants_trace) return;
+  if (!has_rest_ || query_.worker.process.access_log == nullptr || !query_.wants_trace) return;
   std::string_view why = broken_off_;
   if (why.empty() && sent_ < length_) why = "not taken by the client";
-  log(*access_log, query_, answer_, Loop::now(), sent_, why);
+  log(query_, answer_, Loop::now(), sent_, why);
 }
 
 }  // namespace karmad

@@ -6,14 +6,30 @@
 
 namespace karmad {
 
-/// Opens the query's trace.
+/// Starts the query's trace.
 void open_trace(Query& query);
-/// Closes it: a line of the access log, if there is one (of an answer with a rest, RestLog writes
-/// it), and the field X-Karmad-Trace, if the request asks for it.
+/// Ends the trace: writes a line of the access log, if there is one (RestLog writes that of an
+/// answer with a rest), and the field X-Karmad-Trace, if the request asks for it.
 void close_trace(Query& query, Answer& answer);
 
-/// The line in the access log of an answer whose rest is passed on as it arrives: it is written
-/// when this goes, and says how much of the answer the client got. Nothing for any other answer.
+/// Counts the answer, if a table gave it.
+void count_response(const Query& query, const Answer& answer);
+
+/// A request that is answered before it becomes a query.
+struct RefusedRequest {
+  const RequestHead* head = nullptr;  ///< null: it is not complete, or not valid
+  std::string_view client;
+  std::string_view id;
+  std::size_t bytes_in = 0;  ///< so far
+};
+
+/// Writes its line in the access log, if there is one.
+void log_refused(Worker& worker, const InstanceSettings& settings, const RefusedRequest& request,
+                 const Answer& answer);
+
+/// Writes the line in the access log for an answer whose rest is passed on as it arrives: the
+/// destructor does, and the line has the number of bytes that the client got. Other answers have no
+/// line here.
 class RestLog {
  public:
   RestLog(const Query& query, const Answer& answer)

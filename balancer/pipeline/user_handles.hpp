@@ -7,10 +7,10 @@
 
 namespace karmad {
 
-/// The handles of this query's process.
+/// The application's handles.
 std::span<const UserHandle> user_handles(const Query& query);
 
-/// The application's handles in their order; without any, as if it were not there.
+/// Calls the application's handles in their order; without any it calls the next step directly.
 template <class Last>
 class UserHandles {
  public:

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 namespace {
@@ -12,7 +12,7 @@ struct Row {
   std::string_view name;
   std::string_view traced;
 };
-constexpr std::array<Row, 15> kReasons{{
+constexpr std::array<Row, kAttemptReasons> kReasons{{
     {AttemptReason::initial, "initial", "initial"},
     {AttemptReason::retry, "retry", "retry"},
     {AttemptReason::overload, "overload", "overload"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -23,6 +24,8 @@ enum class AttemptReason : std::uint8_t {
   new_primary,     ///< an update whose mirror is not the primary any more (CO-032)
   quorum,          ///< several have to agree (CO-070)
 };
+
+inline constexpr std::size_t kAttemptReasons = static_cast<std::size_t>(AttemptReason::quorum) + 1;
 
 /// The reason as the log says it.
 std::string_view name(AttemptReason reason);

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "agent/mirrors/former_places.hpp"
+#include "agent/health/former_places.hpp"
 #include "agent/stats/outcome.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/candidates.hpp"
 #include "strategies/read_preference.hpp"
 #include "strategies/time.hpp"

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cassert>
 
-#include "config/source_text.hpp"
-#include "config/units.hpp"
+#include "config/settings/units.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = HedgeSetting::Kind;
+using HedgeKind = HedgeSetting::Kind;
 
 constexpr Micros kLongestThreshold = 1h;
 
@@ -22,21 +22,21 @@ constexpr Micros kDefaultThreshold = 1s;
 constexpr Micros kDefaultStep = 500ms;
 
 bool is_on(const std::optional<HedgeSetting>& setting) {
-  return setting && setting->kind != Kind::off;
+  return setting && setting->kind != HedgeKind::off;
 }
 
 std::optional<Micros> threshold_of(const HedgeSetting& setting, const RecentLatency& measured) {
   switch (setting.kind) {
-    case Kind::off:
+    case HedgeKind::off:
       return std::nullopt;
-    case Kind::after:
+    case HedgeKind::after:
       return setting.after;
-    case Kind::p95:
-    case Kind::p99:
+    case HedgeKind::p95:
+    case HedgeKind::p99:
       break;
   }
   if (measured.samples < kEnoughSamples) return std::nullopt;
-  return setting.kind == Kind::p95 ? measured.p95 : measured.p99;
+  return setting.kind == HedgeKind::p95 ? measured.p95 : measured.p99;
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ std::optional<Micros> threshold_of(const HedgeSetting& setting, const RecentLate
 std::expected<HedgeSetting, std::string> parse_hedge(std::string_view text) {
   const auto word = lower(text.substr(0, 4));  // one longer than any word
   if (word == "off") return HedgeSetting{};
-  if (word == "p95") return HedgeSetting{.kind = Kind::p95};
-  if (word == "p99") return HedgeSetting{.kind = Kind::p99};
+  if (word == "p95") return HedgeSetting{.kind = HedgeKind::p95};
+  if (word == "p99") return HedgeSetting{.kind = HedgeKind::p99};
   const auto time = parse_time(text, 1ms);
   if (!time)
     return std::unexpected(
@@ -54,18 +54,18 @@ std::expected<HedgeSetting, std::string> parse_hedge(std::string_view text) {
   if (*time > kLongestThreshold)
     return std::unexpected(
         fmt::format("it is longer than {}: {}", time_text(kLongestThreshold), time_text(*time)));
-  return HedgeSetting{.kind = Kind::after, .after = *time};
+  return HedgeSetting{.kind = HedgeKind::after, .after = *time};
 }
 
 std::string text(const HedgeSetting& setting) {
   switch (setting.kind) {
-    case Kind::off:
+    case HedgeKind::off:
       return "off";
-    case Kind::after:
+    case HedgeKind::after:
       return time_text(setting.after);
-    case Kind::p95:
+    case HedgeKind::p95:
       return "p95";
-    case Kind::p99:
+    case HedgeKind::p99:
       return "p99";
   }
   return "off";
@@ -79,7 +79,7 @@ Hedging hedging_in_force(const HedgeWords& words, Micros request_timeout) {
   if (is_on(words.table)) return {*words.table, words.step};
   if (is_on(words.instance)) return {words.instance, words.step};
   const auto after = std::max(std::min(kDefaultThreshold, request_timeout / 2), 1us);
-  return {{.kind = Kind::after, .after = after}, words.step.value_or(kDefaultStep)};
+  return {{.kind = HedgeKind::after, .after = after}, words.step.value_or(kDefaultStep)};
 }
 
 std::optional<HedgeRules> hedge_rules(const HedgeChance& chance) {

@@ -10,7 +10,7 @@
 
 #include "agent/stats/latency_quantiles.hpp"
 #include "agent/stats/outcome.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

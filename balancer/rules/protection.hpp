@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "agent/mirrors/state.hpp"
+#include "agent/health/state.hpp"
 #include "balancer/rules/breaker.hpp"
 #include "balancer/rules/generation.hpp"
 #include "balancer/rules/retry_budget.hpp"

@@ -5,24 +5,25 @@
 namespace karmad {
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
+using std::memory_order_relaxed;
 
 /// Adds up to `most`; other threads see only valid values.
 template <class Number>
 void add_up_to(std::atomic<Number>& account, Number amount, Number most) {
-  auto before = account.load(relaxed);
+  auto before = account.load(memory_order_relaxed);
   while (before < most &&
-         !account.compare_exchange_weak(before, before + std::min(amount, most - before), relaxed))
+         !account.compare_exchange_weak(before, before + std::min(amount, most - before),
+                                        memory_order_relaxed))
     continue;
 }
 
 /// Takes all of `amount`, or nothing.
 template <class Number>
 bool take_whole(std::atomic<Number>& account, Number amount) {
-  auto before = account.load(relaxed);
+  auto before = account.load(memory_order_relaxed);
   do {
     if (before < amount) return false;
-  } while (!account.compare_exchange_weak(before, before - amount, relaxed));
+  } while (!account.compare_exchange_weak(before, before - amount, memory_order_relaxed));
   return true;
 }
 
@@ -31,22 +32,23 @@ bool take_whole(std::atomic<Number>& account, Number amount) {
 void write(StatsWriter& out, const RetryBudgetStatus& budget) {
   using enum StatKind;
   out.add({"retry_budget_live",
-           "requests to shards under way, which the retry budget is a share of",
+           "requests to shards in progress; the retry budget is a share of them",
            gauge,
            Unit::count,
            {},
            "live"},
           budget.live);
   out.add({"retry_budget_extras",
-           "retries and hedges queued or under way",
+           "retries and hedges queued or in progress",
            gauge,
            Unit::count,
            {},
            "extras"},
           budget.extras);
-  out.add({"retry_budget_saved", "further ones that quiet times have saved up", gauge, Unit::count,
-           kHidden, "saved"},
-          budget.saved);
+  out.add(
+      {"retry_budget_saved", "retries and hedges that the budget has saved up during quiet times",
+       gauge, Unit::count, kHidden, "saved"},
+      budget.saved);
   out.add({"retry_budget_given",
            "retries and hedges that the budget has allowed",
            counter,
@@ -80,16 +82,16 @@ std::uint64_t RetryBudget::ended() const {
 }
 
 void RetryBudget::take_over(const RetryBudget& before) {
-  const auto owed = std::min<std::int64_t>(before.saved_.load(relaxed), 0);
+  const auto owed = std::min<std::int64_t>(before.saved_.load(memory_order_relaxed), 0);
   const auto saved = static_cast<std::int64_t>(before.saved()) * kAttempt;
   saved_ = std::min(owed < 0 ? owed : saved, most_saved());
 }
 
 std::int64_t RetryBudget::saved_or_owed() const {
-  const auto added = added_up_.load(relaxed);
+  const auto added = added_up_.load(memory_order_relaxed);
   const auto all = ended();
   const auto more = all > added ? static_cast<std::int64_t>((all - added) * rules_.percent) : 0;
-  return std::min(saved_.load(relaxed) + more, most_saved());
+  return std::min(saved_.load(memory_order_relaxed) + more, most_saved());
 }
 
 std::uint32_t RetryBudget::saved() const {
@@ -99,8 +101,9 @@ std::uint32_t RetryBudget::saved() const {
 /// Adds the savings of the requests that ended since the last call.
 void RetryBudget::add_up_ended() {
   const auto all = ended();
-  auto before = added_up_.load(relaxed);
-  while (before < all && !added_up_.compare_exchange_weak(before, all, relaxed)) continue;
+  auto before = added_up_.load(memory_order_relaxed);
+  while (before < all && !added_up_.compare_exchange_weak(before, all, memory_order_relaxed))
+    continue;
   if (before >= all) return;
   save(static_cast<std::int64_t>((all - before) * rules_.percent));
 }
@@ -111,8 +114,8 @@ std::uint32_t RetryBudget::most_extras() const {
                   static_cast<std::uint32_t>(std::min<std::uint64_t>(share, UINT32_MAX)));
 }
 
-bool RetryBudget::bears_another() const {
-  const std::int64_t unpaid = unpaid_.load(relaxed);
+bool RetryBudget::can_start_another() const {
+  const std::int64_t unpaid = unpaid_.load(memory_order_relaxed);
   const auto to_come = std::int64_t{live()} * rules_.percent;  // in hundredths, too
   return unpaid == 0 || (unpaid + 1) * kAttempt <= saved_or_owed() + to_come;
 }
@@ -121,29 +124,29 @@ std::optional<RetryBudget::RetryPermit> RetryBudget::take(For what) {
   add_up_ended();
   const bool none_wanted = rules_.percent == 0 && rules_.at_least == 0;
   if (none_wanted || !enter(what)) {
-    refused_.fetch_add(1, relaxed);
+    refused_.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
   const bool paid = what != For::proven;
   if (paid && !spend()) {
-    extras_.fetch_sub(1, relaxed);
-    refused_.fetch_add(1, relaxed);
+    extras_.fetch_sub(1, memory_order_relaxed);
+    refused_.fetch_add(1, memory_order_relaxed);
     return std::nullopt;
   }
-  if (!paid) unpaid_.fetch_add(1, relaxed);
-  given_.fetch_add(1, relaxed);
+  if (!paid) unpaid_.fetch_add(1, memory_order_relaxed);
+  given_.fetch_add(1, memory_order_relaxed);
   return RetryPermit(*this, paid);
 }
 
 bool RetryBudget::enter(For what) {
   if (what != For::other) {
-    extras_.fetch_add(1, relaxed);
+    extras_.fetch_add(1, memory_order_relaxed);
     return true;
   }
-  auto before = extras_.load(relaxed);
+  auto before = extras_.load(memory_order_relaxed);
   do {
     if (before >= most_extras()) return false;
-  } while (!extras_.compare_exchange_weak(before, before + 1, relaxed));
+  } while (!extras_.compare_exchange_weak(before, before + 1, memory_order_relaxed));
   return true;
 }
 
@@ -156,9 +159,9 @@ void RetryBudget::save(std::int64_t hundredths) {
 }
 
 void RetryBudget::give_back(bool paid, bool succeeded) {
-  extras_.fetch_sub(1, relaxed);
-  if (!paid) unpaid_.fetch_sub(1, relaxed);
-  if (!paid && !succeeded) saved_.fetch_sub(kAttempt, relaxed);
+  extras_.fetch_sub(1, memory_order_relaxed);
+  if (!paid) unpaid_.fetch_sub(1, memory_order_relaxed);
+  if (!paid && !succeeded) saved_.fetch_sub(kAttempt, memory_order_relaxed);
   if (!paid || !succeeded) return;
   add_up_ended();
   save(kAttempt);

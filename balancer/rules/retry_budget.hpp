@@ -9,7 +9,7 @@
 
 #include "agent/stats/single_writer.hpp"
 #include "agent/stats/stats_writer.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 
@@ -63,7 +63,7 @@ void write(StatsWriter& out, const RetryBudgetStatus& budget);
 /// workers together. A retry onto a working mirror (see retry_target.hpp) is always allowed, and is
 /// paid for afterwards if it fails, if necessary by debt. All other extra attempts need two
 /// accounts to agree. If many requests fail at the same moment, free retries are sent in turns
-/// (bears_another()): the first ones show whether the mirrors still work.
+/// (can_start_another()): the first ones show whether the mirrors still work.
 ///
 /// *In flight*: at most `percent` of the live requests, and `at_least`, at a time. This limits slow
 /// extra attempts; requests that fail fast leave few in flight and would pass. An immediate retry
@@ -143,7 +143,7 @@ class RetryBudget {
   };
   /// Whether another retry onto a working mirror may start: if all those in flight could be paid
   /// for after a failure, or there are none. If not, wait for one of them to end.
-  bool bears_another() const;
+  bool can_start_another() const;
   /// Called when the extra attempt is queued, before its pause; nothing: refused.
   std::optional<RetryPermit> take(For what);
   /// Whether take() would succeed now, for hedges that need preparation.

@@ -4,13 +4,13 @@
 #include <array>
 #include <utility>
 
-#include "config/attempts.hpp"
+#include "config/settings/attempts.hpp"
 
 namespace karmad {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = ErrorHint::Kind;
+using HintKind = ErrorHint::Kind;
 
 constexpr int kRetryWith = 449;
 constexpr int kUnavailable = 503;
@@ -27,11 +27,11 @@ bool is_answered(Outcome outcome) {
 
 /// Whether the mirror has no part in this end: the client left, or this process failed.
 bool is_ours(Outcome outcome) {
-  return outcome == Outcome::cancelled || outcome == Outcome::own_trouble;
+  return outcome == Outcome::cancelled || outcome == Outcome::local_error;
 }
 
-bool is_moved(Kind kind) {
-  return kind == Kind::moved || kind == Kind::migrating || kind == Kind::recreated;
+bool is_moved(HintKind kind) {
+  return kind == HintKind::moved || kind == HintKind::migrating || kind == HintKind::recreated;
 }
 
 /// Pauses before the same mirror is asked again for a generation (CO-035).
@@ -67,12 +67,12 @@ struct RetryLoop::Moment {
   bool all_tried(const RetrySubject& subject) const { return ended.tried >= subject.mirrors; }
   /// In sets with roles only overload makes a retry avoid a mirror (X-1, BP-062).
   bool avoids() const { return ended.set != SetKind::roles; }
-  Kind kind() const { return ended.hint.kind; }
+  HintKind kind() const { return ended.hint.kind; }
 };
 
 LeaveAlone leave_alone(const RetryRules& rules, const ErrorHint& hint) {
-  if (hint.kind == Kind::draining) return {.unavailable = rules.unavailable_mark};
-  if (hint.kind == Kind::throttled)
+  if (hint.kind == HintKind::draining) return {.unavailable = rules.unavailable_mark};
+  if (hint.kind == HintKind::throttled)
     return {.retry_after = std::min(throttle_pause(rules, hint), rules.unavailable_mark)};
   return {};
 }
@@ -98,7 +98,7 @@ bool RetryLoop::switched_on() const {
 /// execute the request.
 bool RetryLoop::may_repeat(const AttemptSummary& ended) const {
   return subject_.kind == RequestClass::read || subject_.has_idempotency_key || !ended.sent ||
-         ended.nothing_done || ended.hint.kind != Kind::none;
+         ended.nothing_done || ended.hint.kind != HintKind::none;
 }
 
 Doubling RetryLoop::backoff_limits(const ErrorHint& hint) const {
@@ -126,14 +126,14 @@ Decision RetryLoop::after(const AttemptSummary& ended, Micros left, double jitte
 
   const Moment now{ended, left, jitter};
   auto decision = decide(now, bucket);
-  if (const auto alone = leave_alone(rules_, ended.hint); now.kind() != Kind::none) {
+  if (const auto alone = leave_alone(rules_, ended.hint); now.kind() != HintKind::none) {
     decision.unavailable = std::max(decision.unavailable, alone.unavailable);
     decision.retry_after = alone.retry_after;
   }
-  if (now.kind() == Kind::retry_with) conflict_met_ = true;
+  if (now.kind() == HintKind::retry_with) conflict_met_ = true;
   if (!decision.is_retry()) {
     if (is_moved(now.kind())) decision.status = conflict_met_ ? kRetryWith : kUnavailable;
-    if (now.kind() == Kind::retry_with) decision.status = kRetryWith;
+    if (now.kind() == HintKind::retry_with) decision.status = kRetryWith;
     return decision;
   }
   ++attempts_;
@@ -145,32 +145,32 @@ Decision RetryLoop::after(const AttemptSummary& ended, Micros left, double jitte
 /// reasons count their attempts.
 Decision RetryLoop::decide(const Moment& now, TokenBucket* bucket) {
   if (!switched_on()) return over(Final::switched_off);
-  const bool refused = now.kind() == Kind::overload || now.kind() == Kind::throttled;
+  const bool refused = now.kind() == HintKind::overload || now.kind() == HintKind::throttled;
   if (subject_.follow_up && !refused) return over(Final::not_retryable);  // BP-002, BP-061
   if (now.ended.outcome == Outcome::cancelled || !may_repeat(now.ended))
     return over(Final::not_retryable);
   if (attempts_ >= most_attempts()) return over(Final::max_attempts);
   if (now.left <= Micros{0}) return over(Final::deadline);
   switch (now.kind()) {
-    case Kind::overload:
+    case HintKind::overload:
       return overload(now, bucket);
-    case Kind::throttled:
+    case HintKind::throttled:
       return throttled(now);
-    case Kind::moved:
+    case HintKind::moved:
       return moved(now, AttemptReason::moved);
-    case Kind::migrating:
+    case HintKind::migrating:
       return moved(now, AttemptReason::migrating);
-    case Kind::recreated:
+    case HintKind::recreated:
       return moved(now, AttemptReason::recreated);
-    case Kind::lost_copy:
+    case HintKind::lost_copy:
       return elsewhere(now, AttemptReason::lost_copy);
-    case Kind::draining:
+    case HintKind::draining:
       return elsewhere(now, AttemptReason::draining);
-    case Kind::retry_with:
+    case HintKind::retry_with:
       return conflict(now);
-    case Kind::generation_low:
+    case HintKind::generation_low:
       return generation_low(now);
-    case Kind::none:
+    case HintKind::none:
       if (now.ended.nothing_done && subject_.kind != RequestClass::read) return new_primary();
       return ordinary(now);
   }
@@ -281,8 +281,8 @@ std::optional<Decision> RetryLoop::next_zone(const Moment& now) {
   if (!now.ended.other_zone || zones_left_ >= rules_.zone_max_retries) return std::nullopt;
   const bool unreachable =
       is_connecting(now.ended.outcome) || now.ended.outcome == Outcome::unreachable;
-  if (!unreachable && now.kind() != Kind::draining) {
-    const bool in_trouble = now.kind() == Kind::lost_copy || now.ended.status == kInternal ||
+  if (!unreachable && now.kind() != HintKind::draining) {
+    const bool in_trouble = now.kind() == HintKind::lost_copy || now.ended.status == kInternal ||
                             now.ended.status == kUnavailable;
     if (!in_trouble || subject_.kind != RequestClass::read) return std::nullopt;
     if (zone_answers_ >= rules_.zone_answers) return std::nullopt;

@@ -5,12 +5,12 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/mirrors/error_hint.hpp"
+#include "agent/health/error_hint.hpp"
 #include "agent/stats/outcome.hpp"
 #include "balancer/rules/attempt_reason.hpp"
 #include "balancer/rules/backoff.hpp"
 #include "balancer/rules/retry_budget.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/role.hpp"
 #include "strategies/time.hpp"
 

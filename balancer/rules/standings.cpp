@@ -5,7 +5,7 @@
 namespace karmad {
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
+using std::memory_order_relaxed;
 
 bool is_answer(Outcome outcome) {
   return consequence(outcome).success || outcome == Outcome::answered_with_warning ||
@@ -37,20 +37,20 @@ MirrorStanding MirrorStanding::after(Outcome outcome) const {
 }
 
 MirrorStanding Standings::of(std::size_t mirror) const noexcept {
-  return unpack(cells_[mirror].standing.load(relaxed));
+  return unpack(cells_[mirror].standing.load(memory_order_relaxed));
 }
 
 void Standings::take_over(const Standings& before, const FormerPlaces& places) noexcept {
   for_each_former(places, [&](std::size_t now, std::size_t then) {
-    cells_[now].standing = before.cells_[then].standing.load(relaxed);
-    cells_[now].probed = before.cells_[then].probed.load(relaxed);
-    if (of(now).unreachable) unreachable_.fetch_add(1, relaxed);
+    cells_[now].standing = before.cells_[then].standing.load(memory_order_relaxed);
+    cells_[now].probed = before.cells_[then].probed.load(memory_order_relaxed);
+    if (of(now).unreachable) unreachable_.fetch_add(1, memory_order_relaxed);
   });
 }
 
 void Standings::ended(std::size_t mirror, Outcome outcome) noexcept {
   auto& standing = cells_[mirror].standing;
-  auto bits = standing.load(relaxed);
+  auto bits = standing.load(memory_order_relaxed);
   MirrorStanding before;
   MirrorStanding next;
   do {
@@ -59,20 +59,20 @@ void Standings::ended(std::size_t mirror, Outcome outcome) noexcept {
     if (next == before) return;
   } while (!standing.compare_exchange_weak(bits, pack(next)));
   if (next.unreachable != before.unreachable) unreachable_.fetch_add(next.unreachable ? 1 : -1u);
-  if (!before.known || (next.proven() && !before.proven())) tell();
+  if (!before.known || (next.proven() && !before.proven())) notify_waiters();
 }
 
 /// An attempt that started at an unknown mirror has ended, perhaps without a result.
 void Standings::left(std::size_t mirror, bool counted) noexcept {
   if (!counted) return;
   auto& cell = cells_[mirror];
-  if (cell.under_way.fetch_sub(1) == 1 && !unpack(cell.standing.load()).known) tell();
+  if (cell.under_way.fetch_sub(1) == 1 && !unpack(cell.standing.load()).known) notify_waiters();
 }
 
 /// A waiter is counted before it checks, and this checks for waiters after the change: at least one
 /// sees the other (sequentially consistent; all of it is rare).
-void Standings::tell() noexcept {
-  if (waiting_.load() != 0) news_.store(true);
+void Standings::notify_waiters() noexcept {
+  if (waiting_.load() != 0) changed_.store(true);
 }
 
 Standings::InFlightGuard::InFlightGuard(Standings& standings, std::size_t mirror)
@@ -96,7 +96,7 @@ Standings::Groups Standings::groups() const noexcept {
 Candidates Standings::unreachable() const noexcept {
   Candidates unreachable;
   for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (unpack(cells_[i].standing.load(relaxed)).unreachable) unreachable.insert(i);
+    if (unpack(cells_[i].standing.load(memory_order_relaxed)).unreachable) unreachable.insert(i);
   return unreachable;
 }
 
@@ -105,8 +105,9 @@ std::optional<std::size_t> Standings::try_probe(Candidates unreachable, TimePoin
   const auto at = now.time_since_epoch().count();
   for (const auto mirror : unreachable) {
     auto& probed = cells_[mirror].probed;
-    auto last = probed.load(relaxed);
-    if (at - last >= every.count() && probed.compare_exchange_strong(last, at, relaxed))
+    auto last = probed.load(memory_order_relaxed);
+    if (at - last >= every.count() &&
+        probed.compare_exchange_strong(last, at, memory_order_relaxed))
       return mirror;
   }
   return std::nullopt;

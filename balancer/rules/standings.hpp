@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/mirrors/former_places.hpp"
+#include "agent/health/former_places.hpp"
 #include "agent/stats/outcome.hpp"
 #include "strategies/candidates.hpp"
 #include "strategies/time.hpp"
@@ -89,14 +89,14 @@ class Standings {
   std::optional<std::size_t> try_probe(Candidates unreachable, TimePoint now,
                                        Micros every) noexcept;
 
-  /// Counts requests that wait for news of a mirror's state. take_news() is true once after such
-  /// news.
+  /// Counts requests that wait for a change of a mirror's state. take_change() is true once after
+  /// such a change.
   void wait_begins() noexcept { waiting_.fetch_add(1); }
   void wait_ends() noexcept { waiting_.fetch_sub(1); }
   /// A retry has ended: another one may start in its place.
-  void retry_ended() noexcept { tell(); }
-  bool take_news() noexcept {
-    return news_.load(std::memory_order_relaxed) && news_.exchange(false);
+  void retry_ended() noexcept { notify_waiters(); }
+  bool take_change() noexcept {
+    return changed_.load(std::memory_order_relaxed) && changed_.exchange(false);
   }
 
  private:
@@ -116,12 +116,12 @@ class Standings {
             .needed = static_cast<std::uint8_t>(bits >> 16)};
   }
   void left(std::size_t mirror, bool counted) noexcept;
-  void tell() noexcept;
+  void notify_waiters() noexcept;
 
   std::vector<Cell> cells_;
   std::atomic<std::uint32_t> unreachable_{0};  ///< number of such mirrors
   std::atomic<std::uint32_t> waiting_{0};
-  std::atomic<bool> news_{false};
+  std::atomic<bool> changed_{false};
 };
 
 }  // namespace karmad

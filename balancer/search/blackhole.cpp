@@ -1,5 +1,7 @@
 #include "balancer/search/blackhole.hpp"
 
+#include <boost/container/static_vector.hpp>
+
 #include "agent/mirrors/attempt.hpp"
 #include "agent/transport/http/http_write.hpp"
 
@@ -14,6 +16,9 @@ struct Copy {
   std::string body;
   bool read = true;
   std::string fields;  ///< those that travel on, as a head to parse (where the dialect passes them)
+  RequestId request_id;
+  std::string traceparent;  ///< empty: no trace
+  std::string tracestate;
   Micros connect_timeout{};
   Micros query_timeout{};
   std::size_t max_reply = 0;
@@ -28,6 +33,13 @@ std::string fields_of(const Head& head) {
   return text + "\r\n";
 }
 
+/// The value of `traceparent` for one copy; empty: no trace.
+std::string traceparent_of(const Query& query) {
+  if (query.trace_context.empty()) return {};
+  const auto value = traceparent(query.trace_context, random_id(query.worker.loop.random));
+  return {value.begin(), value.end()};
+}
+
 Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
   Stop stop(worker.loop);
   worker.copies.push_back(&stop);
@@ -36,12 +48,18 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
   const bool with_fields =
       !copy.fields.empty() &&
       parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
+  boost::container::static_vector<Field, 3> extra;
+  for (const Field field :
+       {Field{kRequestId, copy.request_id.text()}, Field{kTraceparent, copy.traceparent},
+        Field{kTracestate, copy.tracestate}})
+    if (!field.value.empty()) extra.push_back(field);
   const auto now = Loop::now();
   const AttemptRequest order{.began = now,
                              .method = copy.method,
                              .target = copy.target,
                              .content_type = copy.content_type,
                              .body = copy.body,
+                             .extra = {extra.data(), extra.size()},
                              .passed_on = with_fields ? &passed_on : nullptr,
                              .repeatable = copy.read,
                              .connect_timeout = copy.connect_timeout,
@@ -76,6 +94,9 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .body = std::string(request.body),
                 .read = parsed.read,
                 .fields = with_fields ? fields_of(query.head) : std::string(),
+                .request_id = query.request_id,
+                .traceparent = traceparent_of(query),
+                .tracestate = query.trace_context.state,
                 .connect_timeout = table.connect_timeout,
                 .query_timeout = table.query_timeout,
                 .max_reply = query.topology->settings.max_packet_size.value}));

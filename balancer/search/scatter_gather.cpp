@@ -36,6 +36,7 @@ class Dispatch {
   /// All steps before a mirror is asked; an answer if the query ends there.
   std::optional<Answer> prepare() {
     if (!query_.former) query_.worker.counters.add(Count::queries);
+    query_.table = &shard_query_.table;
     query_.trace.table = shard_query_.table.name;
     const auto& shards = shard_query_.table.shards;
     if (shards.size() > 1) {
@@ -122,7 +123,8 @@ class Dispatch {
       const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
       if (!room) co_return answer;
       const auto warning = missing > 0 ? reasons() : std::string();
-      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
+      const auto began = Loop::now();
+      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(began - query_.began),
                              .timed_out = timed_out,
                              .warning = warning};
       std::optional<FanOut::BadReply> bad;
@@ -140,6 +142,7 @@ class Dispatch {
         merge();
       }
       answer.memory.charge(query_.memory, answer.body.capacity());
+      if (query_.wants_trace) note_merge(began);
       if (!bad) {
         if (missing > 0) {
           query_.worker.counters.add(Count::answers_partial);
@@ -172,6 +175,12 @@ class Dispatch {
     std::size_t bytes = 0;
     for (const auto& reply : replies) bytes += reply.body.size();
     return is_long_work(query_, bytes, plan_->merge_weight());
+  }
+
+  /// Adds the time since `began`: a merge may be repeated.
+  void note_merge(TimePoint began) {
+    query_.trace.merge = query_.trace.merge.value_or(Micros{0}) +
+                         std::chrono::duration_cast<Micros>(Loop::now() - began);
   }
 
   static bool is_answered(const Part& part) { return part->answered(); }

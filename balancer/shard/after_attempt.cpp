@@ -102,7 +102,7 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
   if (protection.breaker && !report.undecided && !report.passed_on)
     protection.breaker->ended(mirror, rules_.need->operation, report.outcome, now());
   line.under_way.reset();
-  if (protection.standings.take_news()) actions_.emplace_back(action::TellOthers{});
+  if (protection.standings.take_change()) actions_.emplace_back(action::TellOthers{});
   line.generation = report.generation;
   line.end.outcome = report.outcome;
   line.end.status = report.status;
@@ -122,7 +122,7 @@ Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
     line.retry_permit.reset();
     auto& standings = moment_->protection.standings;
     standings.retry_ended();
-    if (standings.take_news()) actions_.emplace_back(action::TellOthers{});
+    if (standings.take_change()) actions_.emplace_back(action::TellOthers{});
   }
   if (answered)
     return line.retries ? retries_.after({.outcome = report.outcome}, Micros{0}, 0, tokens)
@@ -236,9 +236,9 @@ void AttemptLines::ask_elsewhere(Line& line) {
         retry_target(preferred, open, standings_in(*moment_), protection.budget.saved() > 0);
     if (target.among != preferred) line.memory.among = target.among;
     const auto& budget = protection.budget;
-    if (target.on == On::nothing && budget.bears_another())
+    if (target.on == On::nothing && budget.can_start_another())
       return consented(line, take_extra(line, RetryBudget::For::proven));
-    if (target.on == On::budget && (budget.bears_another() || budget.saved() == 0))
+    if (target.on == On::budget && (budget.can_start_another() || budget.saved() == 0))
       return consented(line, take_extra(line, RetryBudget::For::untried));
     if (!wait_for_standing(line)) return;
   }

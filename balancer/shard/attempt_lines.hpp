@@ -170,7 +170,7 @@ class AttemptLines {
   void end_slot_wait(Line& line);
   void wait_for_mirror(Line& line);
   void look_for_mirror(Line& line);
-  void sleep_until_news(Line& line);
+  void wait_for_change(Line& line);
   TimePoint selection_end(const Line& line) const;
   void give_up_selection(Line& line);
 };

@@ -52,7 +52,8 @@ bool is_known(const Query& query, const ShardQuery& shard_query, std::string_vie
 }
 
 /// Records the complaint for its mirror.
-void settle(Query& query, const ShardQuery& shard_query, Complaint& complaint, Outcome as) {
+void record_complaint(Query& query, const ShardQuery& shard_query, Complaint& complaint,
+                      Outcome as) {
   auto& protection = *complaint.shard->protection;
   const auto& set = *complaint.shard->mirrors;
   complaint.end.outcome = as;
@@ -65,15 +66,16 @@ void settle(Query& query, const ShardQuery& shard_query, Complaint& complaint, O
          complaint.end);
 }
 
-void tell(Query& query, const ShardQuery& shard_query, std::string_view text) {
+void log_agreement(Query& query, const ShardQuery& shard_query, std::string_view text) {
   query.worker.counters.add(Count::mistakes_agreed);
   auto& agreed = query.worker.process.agreed_errors;
   const auto left_out = agreed.agreed(remembered_as(shard_query, text), Loop::now());
   if (left_out)
     spdlog::warn(
-        "table {}: mirrors agree that a query is at fault; they said {:?}{}",
+        "table {}: mirrors gave the same error for a query, so it counts as the query's mistake: "
+        "{:?}{}",
         shard_query.table.name, text.substr(0, kShown),
-        *left_out == 0 ? "" : fmt::format(" ({} more since the last such line)", *left_out));
+        *left_out == 0 ? "" : fmt::format(" ({} more since the last such message)", *left_out));
 }
 
 }  // namespace
@@ -107,7 +109,7 @@ bool is_mistake_of_query(Query& query, const ShardQuery& shard_query, const Shar
     all.proven += stand.proven.contains(other.mirror) ? 1 : 0;
   }
   if (query_is_at_fault(all)) {
-    tell(query, shard_query, text);
+    log_agreement(query, shard_query, text);
     settle_complaints(query, shard_query, &shard, Outcome::client_mistake);
     return true;
   }
@@ -131,7 +133,7 @@ bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const
     return other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent;
   });
   if (!agreed && !is_known(query, shard_query, said->text)) return false;
-  tell(query, shard_query, said->text);
+  log_agreement(query, shard_query, said->text);
   settle_complaints(query, shard_query, nullptr, Outcome::client_mistake);
   return true;
 }
@@ -140,16 +142,16 @@ void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard*
                        Outcome as) {
   std::erase_if(query.complaints, [&](Complaint& complaint) {
     if (shard != nullptr && complaint.shard != shard) return false;
-    settle(query, shard_query, complaint, as);
+    record_complaint(query, shard_query, complaint, as);
     return true;
   });
 }
 
 void give_up_complaints(Query& query, const ShardQuery& shard_query) {
   for (auto& complaint : query.complaints)
-    settle(query, shard_query, complaint,
-           is_known(query, shard_query, complaint.text) ? Outcome::client_mistake
-                                                        : Outcome::agent_error);
+    record_complaint(query, shard_query, complaint,
+                     is_known(query, shard_query, complaint.text) ? Outcome::client_mistake
+                                                                  : Outcome::agent_error);
   query.complaints.clear();
 }
 

@@ -1,7 +1,7 @@
 #include "balancer/shard/mirror_attempt.hpp"
 
-#include "agent/mirrors/error_hint.hpp"
-#include "agent/mirrors/state_error.hpp"
+#include "agent/health/error_hint.hpp"
+#include "agent/health/state_error.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/core/long_work.hpp"
@@ -67,7 +67,8 @@ Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
 /// Nothing if the trace is not used.
 std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::Send& send,
                                       const Mirror& mirror,
-                                      const std::optional<HedgeRules>& hedging) {
+                                      const std::optional<HedgeRules>& hedging,
+                                      std::uint64_t span) {
   if (!place.query.wants_trace) return std::nullopt;
   AttemptStart start{
       .shard = place.shard_number,
@@ -77,6 +78,7 @@ std::optional<OpenAttempt> open_trace(const AttemptPlace& place, const action::S
                  .suitable = static_cast<std::uint8_t>(send.pick.suitable.size()),
                  .acceptable = static_cast<std::uint8_t>(send.pick.acceptable.size())},
       .pause = send.pause,
+      .span = span,
       .at = Loop::now()};
   if (send.reason == AttemptReason::initial) start.hedging = hedging;
   return place.query.trace.begin(start);
@@ -151,6 +153,13 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
   }
   if (!preference.empty()) add(kReadPreference, preference_ = std::move(preference));
   if (query.min_generation) add(kMinGeneration, query.head.find(kMinGeneration));
+  if (!query.request_id.empty()) add(kRequestId, query.request_id.text());
+  if (const auto& context = query.trace_context; !context.empty()) {
+    span_ = random_id(query.worker.loop.random);
+    traceparent_ = traceparent(context, span_);
+    add(kTraceparent, {traceparent_.data(), traceparent_.size()});
+    if (!context.state.empty()) add(kTracestate, context.state);
+  }
   if (const auto key = query.head.find(kIdempotencyKey); !passes_fields && !key.empty())
     add(kIdempotencyKey, key);
 }
@@ -163,6 +172,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       query_(place.query),
       shard_query_(place.shard_query),
       slot_(send.slot),
+      reason_(send.reason),
       result_(result),
       set_(*place.shard.mirrors),
       mirror_(set_[mirror]),
@@ -176,7 +186,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
                         shard_query_.dialect.write(query_.request, shard_query_.parsed,
                                                    shard_query_.plan, mirror_.tables, *written_),
                         extra_.all())),
-      trace_(open_trace(place, send, mirror_, hedging)),
+      trace_(open_trace(place, send, mirror_, hedging, extra_.span())),
       stop_(query_) {
   if (written_->empty()) written_.give_back();  // the client's own body is sent
   written_memory_.charge(query_.memory, written_->capacity());
@@ -250,7 +260,7 @@ Task<void> MirrorAttempt::check_aside() {
   if (ended == HelperPool::End::done) co_return;
   result_.outcome = Outcome::cancelled;
   result_.out_of_time = stop.why() == StopReason::deadline;
-  result_.why = "its answer was not looked through any more";
+  result_.why = "its answer was not checked any more";
   no_helper_ = ended == HelperPool::End::refused;
 }
 
@@ -274,6 +284,14 @@ void MirrorAttempt::count_end() const {
   if (result_.outcome == Outcome::unreachable) counters.add(Count::attempts_interrupted);
   if (result_.outcome == Outcome::query_timeout)
     counters.add(result_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
+}
+
+/// Counts the attempt by its outcome, which is final. A cancelled one has no time of its own.
+void MirrorAttempt::count_result() const {
+  auto& worker = query_.worker;
+  worker.attempt_results.add(reason_, result_.outcome);
+  if (result_.outcome != Outcome::cancelled)
+    shard_query_.table.tally->attempted(worker.loop.index, result_.took);
 }
 
 void MirrorAttempt::end_trace() {
@@ -307,6 +325,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
     settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
   record_slot_outcome(agent_slot_, result_);
   if (result_.rest_on) keep_rest(ends_in, rest);
+  count_result();
   end_trace();
   if (!rest && !undecided && (shard_query_.plan == nullptr || !answered))
     record(mirror_, set_.failure_floor(), query_.worker.loop.index, result_.ended, result_);

@@ -18,12 +18,16 @@ class ExtraFields {
   ExtraFields(const ExtraFields&) = delete;
   ExtraFields& operator=(const ExtraFields&) = delete;
   std::span<const Field> all() const { return {fields_.data(), count_}; }
+  /// The parent id that the agent gets in `traceparent`; 0: none.
+  std::uint64_t span() const { return span_; }
 
  private:
   void add(std::string_view name, std::string_view value) { fields_[count_++] = {name, value}; }
 
   std::string from_;
   std::string preference_;
+  std::uint64_t span_ = 0;
+  Traceparent traceparent_;
   std::array<Field, kMaxExtraFields> fields_;
   std::size_t count_ = 0;
 };
@@ -78,6 +82,7 @@ class MirrorAttempt final : private AttemptInFlight {
   AttemptReport report(const ErrorHint& hint);
   bool is_undecided(std::string_view complaint, const ErrorHint& hint);
   void count_end() const;
+  void count_result() const;
   void keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest);
   void end_trace();
   void unreachable() override;
@@ -86,6 +91,7 @@ class MirrorAttempt final : private AttemptInFlight {
   Query& query_;
   const ShardQuery& shard_query_;
   const std::size_t slot_;
+  const AttemptReason reason_;
   AttemptResult& result_;
   MirrorSet& set_;
   Mirror& mirror_;

@@ -108,7 +108,7 @@ std::optional<QuorumPlan::Step> QuorumRead::next_step() {
 
 /// False: no other mirror can be asked.
 bool QuorumRead::start_another() {
-  if (stops_asking()) return false;
+  if (starts_no_more_reads()) return false;
   auto reader = make_reader();
   const bool left = !lines_.choice(*reader).untried().empty();
   // If no mirror is suitable, the first reader waits for one.
@@ -229,7 +229,7 @@ bool QuorumRead::counts(const Line& reader) {
 }
 
 /// Whether to stop: every mirror would refuse the query, or all are slow.
-bool QuorumRead::stops_asking() const {
+bool QuorumRead::starts_no_more_reads() const {
   bool slow = false;
   bool answered = false;
   for (const auto slot : round_) {
@@ -295,7 +295,7 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
   if (verdict.kind == Kind::met || verdict.kind == Kind::behind) winner_ = slots[verdict.winner];
   selected_ = verdict.generation;
   if (winner_ && needed_ > 1) mark_those_behind();
-  if (verdict.kind == Kind::too_few && stops_asking()) return {.what = Do::fail};
+  if (verdict.kind == Kind::too_few && starts_no_more_reads()) return {.what = Do::fail};
   return plan_.after(verdict, verdict.kind == Kind::behind && may_settle && can_settle());
 }
 
@@ -316,13 +316,13 @@ std::optional<QuorumPlan::Step> QuorumRead::after_barrier() {
     ++barrier_step_;
     enter_barrier_step();
   }
-  return plan_.after_barrier(has_reached(), nobody_serves());
+  return plan_.after_barrier(has_reached(), no_mirror_serves());
 }
 
 void QuorumRead::enter_barrier_step() {
   const auto pause = barrier_pause(barrier_step_, zones(view().picture) > 1);
   until_ = lines_.now() + pause.value_or(Micros{0});
-  barrier_over_ = !pause || until_ >= lines_.rules_.deadline || nobody_serves();
+  barrier_over_ = !pause || until_ >= lines_.rules_.deadline || no_mirror_serves();
   if (!barrier_over_) lines_.actions_.emplace_back(action::CheckMirrors{.generations = true});
 }
 
@@ -339,7 +339,7 @@ bool QuorumRead::has_reached() const {
   return reached >= needed_;
 }
 
-bool QuorumRead::nobody_serves() const {
+bool QuorumRead::no_mirror_serves() const {
   return lines_.moment_->mirrors.pinged() &&
          std::ranges::all_of(view().picture.mirrors,
                              [](const auto& mirror) { return mirror.role == Role::unknown; });
@@ -378,7 +378,7 @@ Refusal QuorumRead::not_met() const {
       said.append(said.empty() ? "" : ", ").append(name).append(": ");
       said += failed != lines_.failed_.end() ? failed->why
               : generation                   ? fmt::format("generation {}", *generation)
-                                             : "says no generation";
+                                             : "reports no generation";
       if (i > 0) details.add(',');
       details.add_quoted(name);
       details.add(':');
@@ -387,13 +387,12 @@ Refusal QuorumRead::not_met() const {
     details.add('}');
   }
   refusal.reason =
-      unknown_
-          ? fmt::format(
-                "a quorum needs to know the generation of each answer: from its field {}, "
-                "or from a ping_type that tells it; {}",
-                kGeneration, said)
-          : fmt::format("quorum not met: {} of {} mirrors have to be of the newest generation; {}",
-                        needed_, mirrors(), said);
+      unknown_ ? fmt::format(
+                     "consistency = quorum needs the generation of each answer: from its field {}, "
+                     "or from a ping_type that reports it; {}",
+                     kGeneration, said)
+               : fmt::format("quorum not met: {} of {} mirrors must have the newest generation; {}",
+                             needed_, mirrors(), said);
   return refusal;
 }
 

@@ -43,7 +43,7 @@ class QuorumRead {
   bool may_read(Line& reader, bool asked_for);
   void start(std::unique_ptr<Line> reader);
   std::size_t free_slot() const;
-  bool stops_asking() const;
+  bool starts_no_more_reads() const;
   std::size_t running() const;
   std::size_t counting() const;
   static bool counts(const Line& reader);
@@ -54,7 +54,7 @@ class QuorumRead {
   void mark_those_behind() const;
   Generation known(std::size_t mirror) const;
   bool has_reached() const;
-  bool nobody_serves() const;
+  bool no_mirror_serves() const;
   bool is_newest() const;
   void clear();
   void fail();

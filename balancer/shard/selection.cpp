@@ -56,14 +56,14 @@ std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, cons
   }
   if (need.operation == Operation::write && view.picture.kind == SetKind::flat &&
       view.mirrors.size() > 1 && !any_takes_updates)
-    return Refusal{
-        .status = 403,
-        .type = "no_primary",
-        .reason = fmt::format("the table has {} mirrors and none of them is the primary: an update "
-                              "would reach one copy only. Say which mirror has role=primary, or, "
-                              "where the mirrors pass updates on to each other, updates = any. A "
-                              "request that only reads belongs into reads (dialect http)",
-                              view.mirrors.size())};
+    return Refusal{.status = 403,
+                   .type = "no_primary",
+                   .reason = fmt::format(
+                       "the table has {} mirrors and none of them is the primary: an update "
+                       "would reach one copy only. Configure role=primary for one mirror or, "
+                       "if the mirrors pass updates on to each other, updates = any. Paths of "
+                       "requests that only read belong in reads (dialect http)",
+                       view.mirrors.size())};
   if (view.picture.incompatible)
     return Refusal{.type = "incompatible_mirrors",
                    .reason =
@@ -136,7 +136,7 @@ Refusal overloaded(std::string reason) {
 
 Refusal too_many_waiting(unsigned most) {
   return overloaded(
-      fmt::format("{} queries wait for a suitable mirror already "
+      fmt::format("{} queries already wait for a suitable mirror "
                   "(max_waiting_selections)",
                   most));
 }
@@ -149,7 +149,7 @@ Refusal all_mirrors_full(std::uint64_t most) {
 }
 
 Refusal no_slot_in_time() {
-  return overloaded("all mirrors were full for as long as the query had time (max_in_flight)");
+  return overloaded("all mirrors were full until the query's deadline (max_in_flight)");
 }
 
 }  // namespace karmad

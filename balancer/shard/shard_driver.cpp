@@ -242,7 +242,7 @@ ShardMoment ShardDriver::moment(TimePoint now) {
 
 void ShardDriver::append_failed(std::string& text) const {
   const auto& failed = request_.failed();
-  if (failed.empty()) text += "not asked, the query was over";
+  if (failed.empty()) text += "not asked: the query had ended";
   for (std::size_t i = 0; i < failed.size(); ++i)
     fmt::format_to(std::back_inserter(text), "{}agent {}: {}", i == 0 ? "" : ", ",
                    name(failed[i].mirror), failed[i].why);
@@ -257,15 +257,16 @@ void ShardDriver::log_retry(const action::Send& send) {
   if (!left_out) return;
   const auto& failed = request_.failed();
   // Quoted, because an agent's text may contain line ends.
-  const auto said = failed.empty() ? std::string()
-                                   : fmt::format("; {} said {:?}", name(failed.back().mirror),
-                                                 std::string_view(failed.back().why));
-  spdlog::info("query {}: table {}, shard {}: attempt {} ({}) after a pause of {} ms at {}{}{}",
+  const auto failure = failed.empty() ? std::string()
+                                      : fmt::format("; {} failed: {:?}", name(failed.back().mirror),
+                                                    std::string_view(failed.back().why));
+  spdlog::info("query {}: table {}, shard {}: attempt {} ({}) at {} after a pause of {} ms{}{}",
                place_.query.id, place_.shard_query.table.name, place_.shard_number, send.number + 1,
-               karmad::name(send.reason),
-               std::chrono::duration<double, std::milli>(send.pause).count(),
-               name(send.pick.mirror), said,
-               *left_out == 0 ? "" : fmt::format(" ({} retries before it not logged)", *left_out));
+               karmad::name(send.reason), name(send.pick.mirror),
+               std::chrono::duration<double, std::milli>(send.pause).count(), failure,
+               *left_out == 0 ? ""
+                              : fmt::format(" ({} retries since the last message were not logged)",
+                                            *left_out));
 }
 
 Candidates ShardDriver::failing() const {
@@ -275,7 +276,7 @@ Candidates ShardDriver::failing() const {
 }
 
 bool ShardDriver::limited() const {
-  set_.look_at_limits();  // a reload may have set limits meanwhile
+  set_.read_limits();  // a reload may have set limits meanwhile
   for (std::size_t i = 0; i < set_.size(); ++i)
     if (set_[i].agent->slots.limited()) return true;
   return false;

@@ -62,7 +62,7 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   void carry_out(const action::Cancel& cancel) {
     slot(cancel.slot).attempt->cancel(cancel.lost_race);
   }
-  void carry_out(const action::TellOthers&) { set_.stir(); }
+  void carry_out(const action::TellOthers&) { set_.wake_waiters(); }
   void carry_out(const action::CheckMirrors& check) {
     check.generations ? set_.check_generations() : set_.check_now();
   }

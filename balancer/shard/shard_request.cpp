@@ -80,12 +80,12 @@ void ShardRequest::decide_hedging() {
 
 /// Asks further mirrors when they are due, and ends the other lines after a final answer.
 void ShardRequest::run_race() {
-  tell_race();
+  report_to_race();
   while (!over_ && !race_->is_over()) {
     const auto next = race_->next_at();
     if (!next || *next > now()) return;
     hedge();
-    tell_race();
+    report_to_race();
   }
   const auto winner = race_->winner();
   for (std::size_t slot = 0; slot <= others_.size(); ++slot)
@@ -93,7 +93,7 @@ void ShardRequest::run_race() {
 }
 
 /// Reports ends of lines to the race, but not those caused by the end of the request.
-void ShardRequest::tell_race() {
+void ShardRequest::report_to_race() {
   for (std::size_t slot = 0; slot <= others_.size(); ++slot) {
     auto& line = this->line(slot);
     if (!line.ended() || over_ || std::exchange(line.taken_in, true)) continue;

@@ -52,7 +52,7 @@ class ShardRequest : private AttemptLines {
 
   void decide_hedging();
   void run_race();
-  void tell_race();
+  void report_to_race();
   void hedge();
   void take_winner();
 

@@ -98,7 +98,7 @@ TimePoint AttemptLines::selection_end(const Line& line) const {
 
 /// Waits until a mirror is suitable (SS-112, SS-128).
 void AttemptLines::wait_for_mirror(Line& line) {
-  if (line.selection_wait) return sleep_until_news(line);  // it waited for a slot meanwhile
+  if (line.selection_wait) return wait_for_change(line);  // it waited for a slot meanwhile
   auto& mirrors = moment_->mirrors;
   if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);
   line.selection_wait.emplace(*rules_.waiting_selections);
@@ -109,10 +109,10 @@ void AttemptLines::wait_for_mirror(Line& line) {
   }
   count(Count::selections_waited);
   mirrors.selection_waits(std::chrono::duration_cast<Micros>(selection_end(line) - now()));
-  sleep_until_news(line);
+  wait_for_change(line);
 }
 
-void AttemptLines::sleep_until_news(Line& line) {
+void AttemptLines::wait_for_change(Line& line) {
   const auto end = selection_end(line);
   if (end <= now() || moment_->mirrors.closed()) return give_up_selection(line);
   actions_.emplace_back(action::CheckMirrors{});

@@ -5,7 +5,7 @@
 
 #include "balancer/admission/admission.hpp"
 #include "balancer/status/document.hpp"
-#include "config/words.hpp"
+#include "config/settings/words.hpp"
 
 namespace karmad {
 namespace {

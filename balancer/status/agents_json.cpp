@@ -1,6 +1,7 @@
 #include "balancer/status/agents_json.hpp"
 
 #include "balancer/status/document.hpp"
+#include "balancer/status/verdict.hpp"
 
 #include <fmt/format.h>
 
@@ -11,11 +12,14 @@
 namespace karmad {
 namespace {
 
-std::string_view state(const MirrorStatus& mirror, const AgentStatus& agent) {
-  if (mirror.blackhole) return "blackhole";  // its answers are dropped
-  if (!agent.numbers.last_answer) return "unknown";
-  if (!agent.alive) return "dead";
-  return agent.numbers.errors_in_a_row > 0 ? "failing" : "alive";
+/// The condition of the mirror; an agent that gets copies of queries has none.
+void write_condition(Document& out, const MirrorStatus& mirror, const AgentStatus& agent) {
+  if (mirror.blackhole) return out.text("state", "blackhole");
+  const auto& report = mirror.report;
+  out.text("state", name(report.condition));
+  out.text("state_since", report.since == WallTime{} ? "" : utc_text(report.since));
+  out.text("reason", report.reason);
+  out.text("diagnosis", diagnosis(agent.address, report));
 }
 
 void write_agent(Document& out, const AgentStatus& agent) {
@@ -50,7 +54,7 @@ void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
     const AgentStatus& agent = snapshot.agents[mirror.agent];
     out.text("address", agent.address);
     out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
-    out.text("state", state(mirror, agent));
+    write_condition(out, mirror, agent);
     write_shares(out, mirror);
     out.value("persistent", mirror.persistent);
     out.value("blackhole", mirror.blackhole);
@@ -70,6 +74,7 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
       if (!shard.kind.empty()) {
         out.text("kind", shard.kind);
         out.value("mixed", shard.mixed);
+        out.text("diagnosis", diagnosis(snapshot, shard));
         out.text("criteria", shard.criteria);
         out.object("retry_budget", [&] { write(out, shard.budget); });
         out.object("max_in_flight", [&] { write(out, shard.line); });
@@ -88,6 +93,7 @@ void append_agents_json(std::string& out, const Snapshot& snapshot) {
   Document document(out);
   document.object([&] {
     document.text("version", snapshot.process.version);
+    document.text("verdict", verdict(snapshot));
     write_begin(document, snapshot.process);
     write_periods(document, snapshot);
     document.array("tables", snapshot.tables, [&](const TableStatus& table) {

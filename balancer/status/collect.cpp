@@ -1,6 +1,7 @@
 #include "balancer/status/collect.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "agent/transport/loop/helper_pool.hpp"
@@ -40,16 +41,13 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
   if (status.numbers.errors_in_a_row > 0 ||
       !agent.counters.answered.load(std::memory_order_relaxed))
     status.last_error = agent.last_error();
-  for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
-    status.periods[i] = agent.history.over(kShownPeriods[i], now);
-  status.latency = agent.history.quantiles(now);
   return status;
 }
 
 class Collector {
  public:
-  Collector(const Topology& topology, unsigned worker, TimePoint now)
-      : topology_(topology), worker_(worker), now_(now) {
+  Collector(const Topology& topology, const Worker& worker, TimePoint now)
+      : topology_(topology), worker_(worker.loop.index), watch_(worker.process.watch), now_(now) {
     for (const auto& agent : topology.agents) {
       if (agent->id >= places_.size()) places_.resize(agent->id + 1);
       places_[agent->id] = snapshot_.agents.size();
@@ -61,6 +59,7 @@ class Collector {
     for (const auto& table : topology_.tables) {
       TableStatus status{.name = table->name, .dialect = std::string(table->dialect.name)};
       if (table->requests) status.requests = table->requests->counts(now_);
+      status.totals = table->tally->totals();
       for (const auto& shard : table->shards) status.shards.push_back(shard_status(*table, *shard));
       for (const auto& blackhole : table->blackholes) {
         status.blackholes.resize(blackhole.line + 1);
@@ -90,6 +89,8 @@ class Collector {
                        .line = set.wait_queue().status(),
                        .mixed = view.mixed};
     const auto shares = set.shares(selection.criteria(shard, {}), worker_);
+    auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);
+    reports.resize(set.size());
     double karma = 0;
     for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma() * set[i].weight;
     for (std::size_t i = 0; i < set.size(); ++i) {
@@ -101,7 +102,8 @@ class Collector {
                                 .persistent = shard.persistent,
                                 .standing = standing(selection.at(shard), view, i),
                                 .attempts = mirror.tally.attempts(),
-                                .since_start = mirror.tally.totals()});
+                                .since_start = mirror.tally.totals(),
+                                .report = std::move(reports[i])});
     }
     return status;
   }
@@ -124,6 +126,7 @@ class Collector {
 
   const Topology& topology_;
   unsigned worker_;
+  const MirrorWatch* watch_;
   TimePoint now_;
   Snapshot snapshot_;
   std::vector<std::size_t> places_;  ///< in it, by Agent::id
@@ -145,10 +148,11 @@ void write_shards(StatsWriter& out, const Snapshot& snapshot) {
       budget.refused += shard.budget.refused;
     }
   write(out, budget);
-  out.add({"max_in_flight_waiting", "queries that wait now because all mirrors of a shard are full",
-           gauge},
+  out.add({"max_in_flight_waiting",
+           "queries that wait because all mirrors of a shard have max_in_flight attempts", gauge},
           in_line);
-  out.add({"max_in_flight_over", "attempts at full agents, let in because that is only watched"},
+  out.add({"max_in_flight_over",
+           "attempts above max_in_flight, admitted because of admission = monitor"},
           over);
 }
 
@@ -160,6 +164,12 @@ void write_counters(StatsWriter& out, const Worker& worker) {
   }
 }
 
+void write_attempt_results(StatsWriter& out, const Worker& worker) {
+  AttemptResultTotals totals;
+  for (const auto& each : worker.all) each->attempt_results.add_to(totals);
+  write(out, totals);
+}
+
 /// Writes the delays of the workers' loops.
 void write_loops(StatsWriter& out, const Worker& worker) {
   Micros longest{};
@@ -169,13 +179,13 @@ void write_loops(StatsWriter& out, const Worker& worker) {
     late += each->loop.delay().late();
   }
   out.add({.name = "loop_longest_delay",
-           .help = "longest a worker came late to its work in the last one to two minutes",
+           .help = "longest delay of a worker's event loop in the last one to two minutes",
            .kind = gauge,
            .unit = Unit::milliseconds,
            .row = "loop_longest_delay_ms",
            .decimals = 1},
           longest);
-  out.add({"loop_delays", "times a worker came more than 5 ms late to its work"}, late);
+  out.add({"loop_delays", "delays of a worker's event loop of more than 5 ms"}, late);
 }
 
 void write_admission(StatsWriter& out, const Admission& admission) {
@@ -197,11 +207,13 @@ void write_admission(StatsWriter& out, const Admission& admission) {
       would_be_refused += of[priority].would_refuse;
     }
   }
-  out.add({"tickets_exempt", "requests that needed no ticket"}, exempt);
-  out.add({"tickets_would_wait", "requests that would have waited but for admission = monitor"},
+  out.add({"tickets_exempt", "requests that needed no ticket, such as those about karmad itself"},
+          exempt);
+  out.add({"tickets_would_wait",
+           "requests that would have waited for a ticket without admission = monitor"},
           would_wait);
   out.add({"tickets_would_be_refused",
-           "requests that would have been refused but for admission = monitor"},
+           "requests that would have been refused without admission = monitor"},
           would_be_refused);
   if (const auto probing = admission.probing(); probing.reads || probing.writes)
     write(out, probing);
@@ -224,13 +236,17 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
   const auto& process = worker.process;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
   write_counters(out, worker);
+  write_attempt_results(out, worker);
+  write(out, process.reloads);
   write_shards(out, snapshot);
-  out.add({"selections_waiting", "selections of a mirror that wait now because none suits", gauge},
+  out.add({"selections_waiting", "selections that wait now because no mirror is suitable", gauge},
           read(process.waiting_selections));
   std::uint64_t unasked = 0;
   for (const auto& each : worker.all) unasked += each->loop.unasked.get();
-  out.add({"unasked_bytes", "times an agent sent unrequested bytes, and lost the connection"},
+  out.add({"unasked_bytes", "connections closed because the agent sent unrequested bytes"},
           unasked);
+  out.add({"event_streams", "clients that read the stream of /events now", gauge},
+          read(process.event_streams));
   out.add({"connections_open", "client connections open now", gauge}, read(process.connections));
   write_loops(out, worker);
   write(out, process.helpers);
@@ -243,14 +259,27 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
 
 }  // namespace
 
+void add_histories(Snapshot& snapshot, const Topology& topology) {
+  const auto now = Loop::now();
+  assert(snapshot.agents.size() == topology.agents.size());
+  for (std::size_t a = 0; a < topology.agents.size(); ++a) {
+    const auto& history = topology.agents[a]->history;
+    auto& status = snapshot.agents[a];
+    for (std::size_t i = 0; i < kShownPeriods.size(); ++i)
+      status.periods[i] = history.over(kShownPeriods[i], now);
+    status.latency = history.quantiles(now);
+  }
+}
+
 Snapshot collect(const Worker& worker) {
   const auto topology = worker.topology();
   const auto now = Loop::now();
-  auto snapshot = Collector(*topology, worker.loop.index, now).run();
+  auto snapshot = Collector(*topology, worker, now).run();
   snapshot.period = topology->settings.ha_period_karma.value;
   auto& process = snapshot.process;
   process.uptime = std::chrono::duration_cast<Micros>(now - worker.process.started);
   process.version = KARMAD_VERSION;
+  process.started_at = worker.process.started_at;
   process.workers = static_cast<unsigned>(worker.all.size());
   for (const auto& each : worker.all) process.connections += each->counters[Count::connections];
   StatsRecorder recorder;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
+#include <utility>
 
 namespace karmad {
 namespace {
@@ -19,6 +21,10 @@ bool is_time(Unit unit) {
 }
 
 void append_escaped(std::string& out, std::string_view text) {
+  if (text.find_first_of("\\\"\n") == text.npos) {
+    out += text;
+    return;
+  }
   for (const char c : text) {
     if (c == '\\' || c == '"') out += '\\';
     c == '\n' ? out += "\\n" : out += c;
@@ -44,43 +50,109 @@ void append_value(std::string& out, const StatValue& value, Unit unit) {
       value.get());
 }
 
+void append_seconds(std::string& out, Micros time) {
+  fmt::format_to(std::back_inserter(out), "{}", static_cast<double>(time.count()) / 1e6);
+}
+
+/// The labels without braces.
+void append_labels(std::string& out, std::span<const Label> labels) {
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (i > 0) out += ',';
+    out.append(labels[i].name) += "=\"";
+    append_escaped(out, labels[i].value);
+    out += '"';
+  }
+}
+
 /// Collects lines by metric name, since the format groups them.
 class Metrics final : public StatsWriter {
  public:
   std::string_view prefix = "karmad_";  ///< prefix of the names that follow
 
-  const auto& lines() const { return lines_; }
+  /// Appends all lines, sorted by name.
+  void append_to(std::string& out) const {
+    std::size_t size = 0;
+    for (const auto& [name, lines] : families_) size += lines.size();
+    out.reserve(out.size() + size);
+    for (const auto& [name, lines] : families_) out += lines;
+  }
 
  private:
+  using Family = std::pair<const std::string, std::string>;  // name, lines
+
   void put(const Stat& stat, const StatValue& value, std::span<const Label> labels) override {
     if (std::holds_alternative<std::monostate>(value.get())) return;
-    const bool counts = stat.kind == StatKind::counter;
-    auto name = fmt::format("{}{}", prefix, stat.name);
-    if (is_time(stat.unit)) name += "_seconds";
-    if (stat.unit == Unit::bytes && stat.name.find("bytes") == stat.name.npos) name += "_bytes";
-    if (counts) name += "_total";
-    const bool is_summary = std::ranges::find(labels, "quantile", &Label::name) != labels.end();
-    auto& lines = lines_[name];
-    if (lines.empty())
-      lines = fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, stat.help,
-                          counts       ? "counter"
-                          : is_summary ? "summary"
-                                       : "gauge");
+    auto& [name, lines] = family(stat, [&] {
+      const bool is_summary = std::ranges::find(labels, "quantile", &Label::name) != labels.end();
+      return stat.kind == StatKind::counter ? "counter" : is_summary ? "summary" : "gauge";
+    });
     lines += name;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      lines.append(i == 0 ? "{" : ",").append(labels[i].name) += "=\"";
-      append_escaped(lines, labels[i].value);
-      lines += '"';
+    if (!labels.empty()) {
+      lines += '{';
+      append_labels(lines, labels);
+      lines += '}';
     }
-    lines += labels.empty() ? " " : "} ";
+    lines += ' ';
     append_value(lines, value, stat.unit);
     lines += '\n';
   }
 
-  std::map<std::string, std::string> lines_;
+  /// Buckets are cumulative in this format.
+  void put_histogram(const Stat& stat, const Durations& durations,
+                     std::span<const Label> labels) override {
+    auto& [name, lines] = family(stat, [] { return "histogram"; });
+    std::string all;
+    append_labels(all, labels);
+    const std::string_view comma = all.empty() ? "" : ",";
+    const auto to = std::back_inserter(lines);
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < durations.counts.size(); ++i) {
+      count += durations.counts[i];
+      fmt::format_to(to, "{}_bucket{{{}{}le=\"", name, all, comma);
+      if (i < kDurationBounds.size())
+        append_seconds(lines, kDurationBounds[i]);
+      else
+        lines += "+Inf";
+      fmt::format_to(to, "\"}} {}\n", count);
+    }
+    const auto braced = all.empty() ? all : fmt::format("{{{}}}", all);
+    fmt::format_to(to, "{}_sum{} ", name, braced);
+    append_seconds(lines, durations.sum);
+    fmt::format_to(to, "\n{}_count{} {}\n", name, braced, count);
+  }
+
+  /// The lines of that number, which begin with its help and type. With a thousand mirrors most
+  /// calls are for a known number: these put no name together.
+  template <class Type>
+  Family& family(const Stat& stat, Type type) {
+    auto& known = known_[{prefix.data(), stat.name.data(), stat.unit, stat.kind}];
+    if (known == nullptr) {
+      const std::string_view of_type = type();
+      auto name = fmt::format("{}{}", prefix, stat.name);
+      if (is_time(stat.unit)) name += "_seconds";
+      if (stat.unit == Unit::bytes && stat.name.find("bytes") == stat.name.npos) name += "_bytes";
+      if (of_type == "counter") name += "_total";
+      known = &*families_.try_emplace(std::move(name)).first;
+      if (known->second.empty())
+        known->second =
+            fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", known->first, stat.help, of_type);
+    }
+    return *known;
+  }
+
+  std::map<std::string, std::string> families_;
+  /// By the texts' addresses, which live as long as the program.
+  std::map<std::tuple<const char*, const char*, Unit, StatKind>, Family*> known_;
 };
 
+/// A number whose labels tell what it is about; always 1.
+void add_info(Metrics& out, std::string_view name, std::string_view help,
+              std::initializer_list<Label> labels) {
+  out.add({name, help, StatKind::gauge}, 1U, labels);
+}
+
 void write_mirror(Metrics& out, const MirrorStatus& mirror) {
+  add_info(out, "state", "1; the state of the mirror", {{"state", name(mirror.report.condition)}});
   write_shares(out, mirror);
   write(out, mirror.standing);
   write_since_start(out, mirror);
@@ -89,11 +161,14 @@ void write_mirror(Metrics& out, const MirrorStatus& mirror) {
 void write_table(Metrics& out, const Snapshot& snapshot, const TableStatus& table) {
   out.prefix = "karmad_table_";
   if (table.requests) write(out, *table.requests);
+  out.labelled({"dialect", table.dialect}, [&] { write(out, table.totals); });
   std::size_t number = 0;
   for (const auto& shard : table.shards) {
     const auto shard_number = fmt::format("{}", ++number);
     out.labelled({"shard", shard_number}, [&] {
       out.prefix = "karmad_shard_";
+      add_info(out, "info", "1; the strategy and the kind of the shard's mirror set",
+               {{"strategy", shard.strategy}, {"kind", shard.kind}});
       write(out, shard.budget);
       write(out, shard.line);
       out.prefix = "karmad_mirror_";
@@ -111,10 +186,15 @@ void write_table(Metrics& out, const Snapshot& snapshot, const TableStatus& tabl
 
 }  // namespace
 
-void append_metrics(std::string& out, const Snapshot& snapshot) {
+void append_metrics(std::string& out, const Snapshot& snapshot, const ProcessNumbers& system) {
   Metrics metrics;
-  write_begin(metrics, snapshot.process);
-  write_counters(metrics, snapshot.process);
+  const auto& process = snapshot.process;
+  add_info(metrics, "build_info", "1; the version that runs", {{"version", process.version}});
+  write_begin(metrics, process);
+  write_counters(metrics, process);
+  metrics.prefix = "process_";
+  write(metrics, system);
+  write_start(metrics, process);
   metrics.prefix = "karmad_agent_";
   for (const auto& agent : snapshot.agents)
     metrics.labelled({"agent", agent.address}, [&] {
@@ -126,7 +206,7 @@ void append_metrics(std::string& out, const Snapshot& snapshot) {
     });
   for (const auto& table : snapshot.tables)
     metrics.labelled({"table", table.name}, [&] { write_table(metrics, snapshot, table); });
-  for (const auto& [name, lines] : metrics.lines()) out += lines;
+  metrics.append_to(out);
 }
 
 }  // namespace karmad

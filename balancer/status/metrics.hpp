@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "balancer/status/process_numbers.hpp"
 #include "balancer/status/snapshot.hpp"
 
 namespace karmad {
@@ -11,8 +12,8 @@ namespace karmad {
 inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Appends every number of the snapshot in the Prometheus text format, sorted by name. Names start
-/// with `karmad_`; times are in seconds, counters end in `_total`. Values not measured are omitted;
-/// a limit that is not set is `+Inf`.
-void append_metrics(std::string& out, const Snapshot& snapshot);
+/// with `karmad_`, those of `system` with `process_`; times are in seconds, counters end in
+/// `_total`. Values not measured are omitted; a limit that is not set is `+Inf`.
+void append_metrics(std::string& out, const Snapshot& snapshot, const ProcessNumbers& system);
 
 }  // namespace karmad

@@ -7,28 +7,30 @@ namespace karmad {
 using enum StatKind;
 
 void write(StatsWriter& out, const Standing& standing) {
-  out.add({"staleness", "how far a replica is behind", gauge, Unit::milliseconds, "staleness_ms",
-           "staleness_ms"},
+  out.add({"staleness", "how far the replica lags behind", gauge, Unit::milliseconds,
+           "staleness_ms", "staleness_ms"},
           standing.staleness);
-  out.add({"generation", "the last change it has seen", gauge}, standing.generation);
+  out.add({"generation", "generation of the latest update that the mirror has", gauge},
+          standing.generation);
   out.add({"rtt", "smoothed round trip of pings", gauge, Unit::milliseconds, "rtt_ms", "rtt_ms"},
           standing.rtt);
-  out.add({"least_rtt", "least round trip of the last ten pings", gauge, Unit::milliseconds,
+  out.add({"least_rtt", "shortest round trip of the last ten pings", gauge, Unit::milliseconds,
            "rtt_ms_least", "rtt_ms_least"},
           standing.least_rtt);
-  out.add({"load", "as the mirror reports it", gauge, Unit::count, kHidden}, standing.load);
+  out.add({"load", "load that the mirror reports", gauge, Unit::count, kHidden}, standing.load);
 }
 
 void write_shares(StatsWriter& out, const MirrorStatus& mirror) {
-  out.add({"weight", "karma, as its part of the shard's", gauge, Unit::share, "probability_weight"},
+  out.add({"weight", "the mirror's karma as a share of the shard's total", gauge, Unit::share,
+           "probability_weight"},
           mirror.weight);
-  out.add({"probability", "with which a search would go to the mirror now", gauge, Unit::share,
+  out.add({"probability", "probability that a search goes to the mirror now", gauge, Unit::share,
            kHidden},
           mirror.probability);
 }
 
 void write_since_start(StatsWriter& out, const MirrorStatus& mirror) {
-  out.add({"attempts", "attempts begun, whatever became of them", counter, Unit::count, kHidden},
+  out.add({"attempts", "attempts started, with any outcome", counter, Unit::count, kHidden},
           mirror.attempts);
   write(out, mirror.since_start, Over::life);
 }
@@ -41,6 +43,12 @@ void write_begin(StatsWriter& out, const ProcessStatus& process) {
   out.add(connections, process.connections);
 }
 
+void write_start(StatsWriter& out, const ProcessStatus& process) {
+  const std::chrono::duration<double> since_1970 = process.started_at.time_since_epoch();
+  out.add({"start_time", "when the process started, since 1970", gauge, Unit::seconds},
+          since_1970.count());
+}
+
 void write_counters(StatsWriter& out, const ProcessStatus& process) {
   out.add({"workers", "threads that serve queries", gauge, Unit::count, "workers_total", kHidden},
           process.workers);
@@ -48,10 +56,10 @@ void write_counters(StatsWriter& out, const ProcessStatus& process) {
 }
 
 void write_periods(StatsWriter& out, const Snapshot& snapshot) {
-  out.add({"period", "length of a period, ha_period_karma", gauge, Unit::seconds, "period_seconds",
+  out.add({"period", "length of a period (ha_period_karma)", gauge, Unit::seconds, "period_seconds",
            "period_s", 0},
           snapshot.period);
-  out.add({"stored_periods", "how many periods are kept", gauge}, snapshot.stored_periods);
+  out.add({"stored_periods", "number of periods that are kept", gauge}, snapshot.stored_periods);
 }
 
 }  // namespace karmad

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "agent/stats/history.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/retry_budget.hpp"
+#include "balancer/topology/table_tally.hpp"
+#include "balancer/watch/mirror_watch.hpp"
 
 namespace karmad {
 
@@ -57,6 +60,7 @@ struct MirrorStatus {
   Standing standing;
   std::uint64_t attempts = 0;  ///< started since the start of the process, with any outcome
   Totals since_start;
+  MirrorReport report;
 };
 void write_shares(StatsWriter& out, const MirrorStatus& mirror);
 void write_since_start(StatsWriter& out, const MirrorStatus& mirror);
@@ -77,11 +81,13 @@ struct TableStatus {
   std::vector<ShardStatus> shards;
   std::vector<ShardStatus> blackholes;
   std::optional<RateCounts> requests;  ///< of its rate limiter
+  TableTotals totals;
 };
 
 struct ProcessStatus {
   Micros uptime{};
   std::string version;
+  std::chrono::system_clock::time_point started_at{};
   unsigned workers = 0;
   std::uint64_t connections = 0;       ///< of clients, accepted since the start
   std::vector<RecordedStat> counters;  ///< all others
@@ -89,6 +95,8 @@ struct ProcessStatus {
 // In two parts: rows show the version between them.
 void write_begin(StatsWriter& out, const ProcessStatus& process);
 void write_counters(StatsWriter& out, const ProcessStatus& process);
+/// For metrics, with the name that all Prometheus clients use.
+void write_start(StatsWriter& out, const ProcessStatus& process);
 
 /// All data of the status at one moment. Plain copied values.
 struct Snapshot {

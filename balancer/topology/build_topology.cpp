@@ -12,7 +12,7 @@
 #include "balancer/topology/former_shard.hpp"
 #include "balancer/topology/rule_reader.hpp"
 #include "balancer/topology/slot_limits.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 namespace karmad {
 
@@ -55,7 +55,7 @@ class Builder {
     table->hedge_max = from.hedge_max.value;
     table->updates = updates(from);
     table->consistency = from.consistency.value;
-    if (notices_ == nullptr) limit_requests(from, *table);
+    if (notices_ == nullptr) keep_counts(from, *table);
     table->partial_results = from.partial_results.value;
     if (table->dialect.is_routed()) {
       table->route = from.route.value;
@@ -172,7 +172,7 @@ class Builder {
       return;
     notices_->push_back(
         {from.at, fmt::format("updates of table {} will be refused: none of its {} mirrors is the "
-                              "primary; name it with role=primary, or, where the mirrors pass "
+                              "primary; configure role=primary for it or, if the mirrors pass "
                               "updates on to each other, set updates = any",
                               table.name, mirrors.size())});
   }
@@ -181,12 +181,14 @@ class Builder {
     notices_->push_back({at, std::move(message), Problem::Severity::warning});
   }
 
-  /// A table keeps its limiter with its tokens as long as it has a rate.
-  void limit_requests(const TableSettings& from, Table& table) const {
+  /// A table keeps its tally, and its limiter with its tokens as long as it has a rate.
+  void keep_counts(const TableSettings& from, Table& table) const {
+    const auto* before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
+    table.tally =
+        before != nullptr ? before->tally : std::make_shared<TableTally>(environment_.workers);
     const auto& rate = from.request_rate.value;
     if (!rate.limits() || topology_.settings.admission.value == AdmissionMode::off) return;
     table.request_rule = rule_of(rate, from.request_burst.value);
-    const auto* before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
     table.requests =
         before != nullptr && before->requests ? before->requests : std::make_shared<RateLimiter>();
   }

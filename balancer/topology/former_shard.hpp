@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "agent/mirrors/former_places.hpp"
+#include "agent/health/former_places.hpp"
 #include "balancer/topology/topology.hpp"
 
 namespace karmad {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/closest.hpp"
+#include "config/text/closest.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "strategies/read_preference_text.hpp"
-#include "strategies/registry.hpp"
 
 namespace karmad {
 
@@ -157,7 +157,7 @@ std::vector<Member> RuleReader::members(const ShardSettings& line) {
       members[i].role = role_named(mirror.role->value);
       check_role(line, *mirror.role, members[i]);
       if (members[i].role == Role::primary && primary)
-        problem(mirror.role->at, fmt::format("a set has one primary, and {} is it already",
+        problem(mirror.role->at, fmt::format("a set has one primary, and {} already has this role",
                                              text(line.mirrors[*primary].address)));
       if (members[i].role == Role::primary) primary = i;
     }
@@ -180,14 +180,14 @@ void RuleReader::check_role(const ShardSettings& line, const Located<std::string
                                  fmt::join(std::span(kRoleNames.all()).subspan(1), ", ")));
   if (read.role == Role::standalone && line.mirrors.size() > 1)
     problem(role.at,
-            "role=standalone is for a mirror alone in its set; mirrors that are all alike "
-            "are role=router");
+            "role=standalone is for the only mirror of a set; mirrors of equal rank have "
+            "role=router");
 }
 
 void RuleReader::check_ping_interval() {
   const auto& interval = searchd_.ha_ping_interval;
   if (needs_pings_.empty() || interval.value >= kLeastInterval) return;
-  problem(interval.at, fmt::format("ha_ping_interval is at least 500ms (and not 0) where a read "
+  problem(interval.at, fmt::format("ha_ping_interval must be at least 500ms (and not 0) if a read "
                                    "preference, roles, tags or a ping_type are configured, as "
                                    "for table {}",
                                    needs_pings_));

@@ -7,7 +7,7 @@
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
 #include "balancer/topology/shard_definition.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/read_preference.hpp"
 
 namespace karmad {

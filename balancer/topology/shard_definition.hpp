@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "agent/mirrors/state.hpp"
+#include "agent/health/state.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/rules/protection.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/karma_weights.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 namespace karmad {
 

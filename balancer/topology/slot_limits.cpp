@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "config/source_text.hpp"
-#include "config/units.hpp"
+#include "config/settings/units.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "agent/mirrors/agent_slots.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

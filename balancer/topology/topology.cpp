@@ -29,7 +29,7 @@ void Topology::apply_limits() const {
     agent->slots.rules(found == slots.end() ? AgentSlotRules() : found->second);
   }
   for (const auto& table : tables)
-    for (const auto& shard : table->shards) shard->mirrors->look_at_limits();
+    for (const auto& shard : table->shards) shard->mirrors->read_limits();
 }
 
 bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {

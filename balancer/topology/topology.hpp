@@ -12,7 +12,8 @@
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
 #include "balancer/topology/shard_definition.hpp"
-#include "config/settings.hpp"
+#include "balancer/topology/table_tally.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 
@@ -62,7 +63,8 @@ struct Table {
   Updates updates{};
   Consistency consistency{};
   std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is disabled
-  BucketRule request_rule;                ///< applied to the limiter when this topology is adopted
+  std::shared_ptr<TableTally> tally;
+  BucketRule request_rule;  ///< applied to the limiter when this topology is adopted
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
 };

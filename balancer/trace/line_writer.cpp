@@ -1,54 +1,23 @@
 #include "balancer/trace/line_writer.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "balancer/trace/line_output.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 namespace karmad {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kEnough = 64 << 10;  // bytes that are written without waiting for more
 constexpr auto kLastWait = 1s;
-constexpr int kPoll = 100;  // ms; delay until the end is noticed while a pipe is not read
-constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-mode_t kind_of(int file) {
-  struct stat status {};
-  return ::fstat(file, &status) == 0 ? status.st_mode & S_IFMT : 0;
-}
-
-/// The same file, opened for non-blocking writes. A descriptor shares its O_NONBLOCK with all
-/// processes that inherited it, so pipes and terminals are opened again. If that is not permitted,
-/// a duplicate is used.
-int open_same(int descriptor) {
-  if (const auto kind = kind_of(descriptor); kind == S_IFIFO || kind == S_IFCHR) {
-    const auto path = "/proc/self/fd/" + std::to_string(descriptor);
-    if (const int file = ::open(path.c_str(), kFlags); file >= 0) return file;
-  }
-  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-}
-
-/// A descriptor for writing; -1: see errno. Does not wait for the reader of a pipe.
-int open_file(const std::string& path) {
-  if (path == "-") return open_same(STDOUT_FILENO);
-  return ::open(path.c_str(), kFlags | O_CREAT, 0640);
-}
 
 /// Blocks all signals while the writer's thread is started, which inherits that.
 class SignalsBlocked {
@@ -67,73 +36,6 @@ class SignalsBlocked {
 };
 
 }  // namespace
-
-/// The file, used by the writer's thread only.
-class LineWriter::Output {
- public:
-  Output(int file, const std::atomic<bool>& ending)
-      : file_(file), kind_(kind_of(file)), ending_(ending) {}
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-  ~Output() { ::close(file_); }
-
-  void change(int file) {
-    ::close(std::exchange(file_, file));
-    kind_ = kind_of(file);
-    torn_ = false;
-  }
-
-  /// False: see errno. After an interrupted line, the next one starts on a new line.
-  bool write(std::string_view lines) { return (!torn_ || write_all("\n")) && write_all(lines); }
-
- private:
-  bool write_all(std::string_view bytes) {
-    while (!bytes.empty()) {
-      if (kind_ != S_IFREG && !wait_for_room()) return false;
-      const auto done = write_some(bytes.substr(0, piece(bytes)));
-      if (done >= 0) {
-        bytes.remove_prefix(static_cast<std::size_t>(done));
-        torn_ = !bytes.empty() && bytes.data()[-1] != '\n';
-      } else if (errno != EINTR && errno != EAGAIN) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  ssize_t write_some(std::string_view bytes) const {
-    return kind_ == S_IFSOCK
-               ? ::send(file_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-               : ::write(file_, bytes.data(), bytes.size());
-  }
-
-  /// A pipe accepts PIPE_BUF bytes atomically, so that lines of two writers do not mix.
-  std::size_t piece(std::string_view bytes) const {
-    if (kind_ == S_IFREG || bytes.size() <= PIPE_BUF) return bytes.size();
-    const auto end = bytes.substr(0, PIPE_BUF).rfind('\n');
-    return end == std::string_view::npos ? PIPE_BUF : end + 1;
-  }
-
-  /// False if the log ends and its reader has not read it in time.
-  bool wait_for_room() {
-    pollfd waiting{.fd = file_, .events = POLLOUT, .revents = 0};
-    for (;;) {
-      if (ending_) {
-        if (!give_up_) give_up_ = Clock::now() + kLastWait;
-        if (Clock::now() >= *give_up_) break;
-      }
-      if (::poll(&waiting, 1, kPoll) > 0) return true;
-    }
-    errno = ETIMEDOUT;
-    return false;
-  }
-
-  int file_;
-  mode_t kind_;
-  const std::atomic<bool>& ending_;
-  bool torn_ = false;                         ///< the last write left a piece of a line
-  std::optional<Clock::time_point> give_up_;  ///< once the log ends
-};
 
 /// State shared by callers and the thread.
 struct LineWriter::State {
@@ -166,20 +68,21 @@ struct LineWriter::State {
   bool ended = false;
 
   // Used by the thread only.
-  Output output;
+  LineOutput output;
   bool trouble = false;      ///< the last write failed, which was reported
   std::uint64_t untold = 0;  ///< dropped lines that were not reported
 
   void write_out(const Lines& lines);
+  void connect_again();
   void open_again();
   void report(int error, std::string_view consequence) const;
 };
 
 std::expected<std::unique_ptr<LineWriter>, std::string> LineWriter::open(std::string path,
                                                                          Options options) {
-  const int file = open_file(path);
+  const int file = open_output(path);
   if (file < 0) return std::unexpected(std::string(std::strerror(errno)));
-  if (path == "-") path.clear();
+  if (!can_be_reopened(path)) path.clear();
   return std::unique_ptr<LineWriter>(
       new LineWriter(std::make_shared<State>(std::move(path), file, std::move(options))));
 }
@@ -290,7 +193,9 @@ void LineWriter::State::write_out(const Lines& lines) {
     const auto error = errno;
     dropped.fetch_add(lines.count, std::memory_order_relaxed);
     untold += lines.count;
-    if (!std::exchange(trouble, true)) report(error, "lines are dropped until it can be written");
+    if (!std::exchange(trouble, true))
+      report(error, "lines are dropped until the file can be written");
+    if (output.sends_messages()) connect_again();
     return;
   }
   trouble = false;
@@ -301,10 +206,15 @@ void LineWriter::State::write_out(const Lines& lines) {
   if (!line.empty()) output.write(line + '\n');
 }
 
+/// For a system log that was started again: its old socket takes nothing any more.
+void LineWriter::State::connect_again() {
+  if (const int file = path.empty() ? -1 : open_output(path); file >= 0) output.change(file);
+}
+
 void LineWriter::State::open_again() {
-  const int file = open_file(path);
+  const int file = open_output(path);
   if (file >= 0) return output.change(file);
-  report(errno, "going on in the old file");
+  report(errno, "the old file stays in use");
 }
 
 void LineWriter::State::report(int error, std::string_view consequence) const {
@@ -316,8 +226,8 @@ void write(StatsWriter& out, const LineWriter* log) {
   out.add(
       {"log_lines_written", "lines written to a log", StatKind::counter, Unit::count, "written"},
       log != nullptr ? log->written() : 0U);
-  out.add({"log_lines_dropped", "lines a log had no room for or could not write", StatKind::counter,
-           Unit::count, "dropped"},
+  out.add({"log_lines_dropped", "lines dropped: the log had no room or could not be written",
+           StatKind::counter, Unit::count, "dropped"},
           log != nullptr ? log->dropped() : 0U);
 }
 

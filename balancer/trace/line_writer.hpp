@@ -14,8 +14,8 @@
 
 namespace karmad {
 
-/// Writes lines to a file, standard output or standard error on its own thread. A caller copies its
-/// line into a buffer and continues; a line for which the buffer has no room, or that cannot be
+/// Writes lines to a file, a standard output or the system log on its own thread. A caller copies
+/// its line into a buffer and continues; a line for which the buffer has no room, or that cannot be
 /// written, is dropped and counted. The lock is held while a line is copied, never during a write.
 /// Any thread.
 class LineWriter {
@@ -34,7 +34,7 @@ class LineWriter {
     std::function<std::string(std::uint64_t dropped)> on_recovery;
   };
 
-  /// `path`: of a file to append to, or `-` for standard output. The error says what failed.
+  /// `path`: a file, `stdout` or `syslog`, as open_output() has it. The error says what failed.
   static std::expected<std::unique_ptr<LineWriter>, std::string> open(std::string path,
                                                                       Options options);
   static std::expected<std::unique_ptr<LineWriter>, std::string> open(std::string path) {
@@ -61,7 +61,6 @@ class LineWriter {
   std::uint64_t dropped() const;
 
  private:
-  class Output;
   struct State;
   explicit LineWriter(std::shared_ptr<State> state);
   static void run(const std::shared_ptr<State>& state);

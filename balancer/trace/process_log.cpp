@@ -8,7 +8,7 @@
 #include <array>
 #include <mutex>
 
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "balancer/trace/line_writer.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace spdlog {
 class logger;

@@ -30,6 +30,7 @@ struct AttemptStart {
   Choice choice;
   std::optional<HedgeRules> hedging;  ///< of an initial attempt: when others follow (CO-086)
   Micros pause{};                     ///< pause before it
+  std::uint64_t span = 0;             ///< its parent id in the trace of the client; 0: none
   TimePoint at{};
 };
 
@@ -79,13 +80,16 @@ class Trace {
   Trace& operator=(const Trace&) = delete;
 
   std::uint64_t id = 0;
+  std::string_view request_id;  ///< empty: none
+  std::string_view trace_id;    ///< of W3C Trace Context; empty: none
   std::string_view client;
   std::string_view operation;  ///< the kind of request in a word
   std::string_view table;      ///< empty: no table
   TimePoint began{};
   TimePoint deadline{};
-  Micros queued{};       ///< time waited for tickets
-  bool partial = false;  ///< the answer lacks a shard
+  Micros queued{};              ///< time waited for tickets
+  std::optional<Micros> merge;  ///< time of merging the replies, if there was something to merge
+  bool partial = false;         ///< the answer lacks a shard
 
   OpenAttempt begin(const AttemptStart& start);
 

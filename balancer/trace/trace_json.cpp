@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "agent/json/json_line.hpp"
+#include "balancer/trace/access_text.hpp"
+#include "balancer/trace/request_identity.hpp"
 
 namespace karmad {
 namespace {
 
 // Even with every byte escaped as six, a head and one attempt fit into kTraceFieldSize.
 constexpr std::size_t kWord = 32;    // operations may be methods chosen by a client
-constexpr std::size_t kName = 128;   // of tables, agents, clients
+constexpr std::size_t kName = 128;   // of tables, agents
+constexpr std::size_t kClient = 64;  // an address
 constexpr std::size_t kError = 200;  // the beginning contains the cause
 constexpr std::size_t kPath = 2048;
 constexpr std::size_t kAttemptsInLog = 32 << 10;
@@ -51,50 +54,6 @@ void add_flag(JsonLine& out, const char (&name)[Size], bool value) {
   out.add(value ? std::string_view("true") : std::string_view("false"));
 }
 
-/// Writes `1.234`.
-template <std::size_t Size>
-void add_millis(JsonLine& out, const char (&name)[Size], Micros value) {
-  const auto us = static_cast<std::uint64_t>(std::max<Micros::rep>(value.count(), 0));
-  add_count(out, name, us / 1000);
-  out.add('.');
-  out.add_digits<3>(static_cast<unsigned>(us % 1000));
-}
-
-/// Writes 2023-11-14T22:13:20.
-void add_second(JsonLine& out, std::chrono::sys_seconds time) {
-  const auto number = [](auto count) { return static_cast<unsigned>(count.count()); };
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  out.add_digits<4>(static_cast<unsigned>(static_cast<int>(date.year())));
-  out.add('-');
-  out.add_digits<2>(static_cast<unsigned>(date.month()));
-  out.add('-');
-  out.add_digits<2>(static_cast<unsigned>(date.day()));
-  out.add('T');
-  out.add_digits<2>(number(clock.hours()));
-  out.add(':');
-  out.add_digits<2>(number(clock.minutes()));
-  out.add(':');
-  out.add_digits<2>(number(clock.seconds()));
-  out.add('.');
-}
-
-/// Writes 2023-11-14T22:13:20.000042Z. Caches the text of the last second per thread.
-void add_date(JsonLine& out, std::chrono::system_clock::time_point time) {
-  thread_local std::chrono::sys_seconds known = std::chrono::sys_seconds::min();
-  thread_local std::string text;
-  const auto second = std::chrono::floor<std::chrono::seconds>(time);
-  if (second != known) {
-    text.clear();
-    JsonLine line(text);
-    add_second(line, known = second);
-  }
-  out.add(std::string_view(text));
-  out.add_digits<6>(static_cast<unsigned>(std::chrono::floor<Micros>(time - second).count()));
-  out.add('Z');
-}
-
 void add_queued(JsonLine& out, const Trace& trace) {
   if (trace.queued > Micros{0}) add_time(out, R"(,"queued_us":)", trace.queued);
 }
@@ -110,6 +69,10 @@ void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
     add_count(out, R"(,"acceptable":)", start.choice.acceptable);
   }
   if (start.hedging) add_text(out, R"(,"hedging":)", text(*start.hedging), kWord);
+  if (start.span != 0) {
+    const auto digits = hex_digits(start.span);
+    add_word(out, R"(,"span_id":")", {digits.data(), digits.size()});
+  }
   if (start.pause > Micros{0}) add_time(out, R"(,"pause_us":)", start.pause);
   add_time(out, R"(,"start_us":)", attempt.started);
   add_time(out, R"(,"connected_us":)", attempt.connected);
@@ -140,6 +103,12 @@ void add_attempts(JsonLine& out, const Trace& trace, std::size_t end) {
   out.add('}');
 }
 
+/// Both are valid, so they need no escapes.
+void add_identity(JsonLine& out, const Trace& trace) {
+  if (!trace.request_id.empty()) add_word(out, R"(,"request_id":")", trace.request_id);
+  if (!trace.trace_id.empty()) add_word(out, R"(,"trace_id":")", trace.trace_id);
+}
+
 Micros took(const Trace& trace, TimePoint now) {
   return std::chrono::duration_cast<Micros>(now - trace.began);
 }
@@ -150,23 +119,26 @@ void append_json(std::string& text, const Trace& trace, TimePoint now, std::size
   JsonLine out(text);
   const auto end = out.size() + most;
   add_count(out, R"({"id":)", trace.id);
+  add_identity(out, trace);
   add_text(out, R"(,"operation":)", trace.operation, kWord);
   add_text(out, R"(,"table":)", trace.table, kName);
-  add_text(out, R"(,"client":)", trace.client, kName);
+  add_text(out, R"(,"client":)", trace.client, kClient);
   add_time(out, R"(,"deadline_us":)",
            std::chrono::duration_cast<Micros>(trace.deadline - trace.began));
   add_time(out, R"(,"took_us":)", took(trace, now));
   add_queued(out, trace);
+  add_time(out, R"(,"merge_us":)", trace.merge);
   add_attempts(out, trace, end);
 }
 
-void append_access_line(std::string& text, const Trace& trace, TimePoint now,
+void append_access_json(std::string& text, const Trace& trace, TimePoint now,
                         const Access& access) {
   JsonLine out(text);
   out.add(R"({"time":")");
   add_date(out, access.time);
   add_count(out, R"(","id":)", trace.id);
-  add_text(out, R"(,"client":)", trace.client, kName);
+  add_identity(out, trace);
+  add_text(out, R"(,"client":)", trace.client, kClient);
   add_text(out, R"(,"method":)", access.method, kWord);
   add_text(out, R"(,"path":)", access.path, kPath);
   add_text(out, R"(,"operation":)", trace.operation, kWord);
@@ -175,11 +147,15 @@ void append_access_line(std::string& text, const Trace& trace, TimePoint now,
   add_count(out, R"(,"bytes_in":)", access.bytes_in);
   add_count(out, R"(,"bytes_out":)", access.bytes_out);
   if (!access.broken_off.empty()) add_text(out, R"(,"broken_off":)", access.broken_off, kError);
-  add_millis(out, R"(,"total_ms":)", took(trace, now));
+  add_word(out, R"(,"end":")", end_of(trace, access));
+  if (!access.reason.empty()) add_text(out, R"(,"reason":)", access.reason, kError);
+  out.add(R"(,"total_ms":)");
+  add_millis(out, took(trace, now));
   add_flag(out, R"(,"hedged":)", trace.hedged());
   add_flag(out, R"(,"retried":)", trace.retried());
   add_flag(out, R"(,"partial":)", trace.partial);
   add_queued(out, trace);
+  add_time(out, R"(,"merge_us":)", trace.merge);
   add_attempts(out, trace, out.size() + kAttemptsInLog);
 }
 

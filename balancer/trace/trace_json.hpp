@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "balancer/trace/access.hpp"
 #include "balancer/trace/trace.hpp"
 
 namespace karmad {
@@ -18,18 +19,7 @@ inline constexpr std::size_t kTraceFieldSize = 4 << 10;
 void append_json(std::string& out, const Trace& trace, TimePoint now,
                  std::size_t most = kTraceFieldSize);
 
-/// The data of an access log line besides the trace.
-struct Access {
-  std::chrono::system_clock::time_point time;  ///< when the request was complete
-  std::string_view method;
-  std::string_view path;
-  int status = 0;
-  std::size_t bytes_in = 0;
-  std::uint64_t bytes_out = 0;
-  std::string_view broken_off{};  ///< why the answer was broken off; empty: it is complete
-};
-
-/// Appends a line of the access log, without its line end.
-void append_access_line(std::string& out, const Trace& trace, TimePoint now, const Access& access);
+/// Appends a line of the access log in JSON, without its line end.
+void append_access_json(std::string& out, const Trace& trace, TimePoint now, const Access& access);
 
 }  // namespace karmad

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/mirrors/state.hpp"
+#include "agent/health/state.hpp"
 
 namespace karmad::testing {
 

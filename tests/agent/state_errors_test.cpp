@@ -30,7 +30,7 @@ TEST(SetState, ThinksNothingOfATimeoutInUse) {  // SD-021
   EXPECT_EQ(state[1].generation, 0U);
 }
 
-TEST(SetState, ThinksNothingOfTroubleWhileConnecting) {  // SD-022
+TEST(SetState, IgnoresErrorsWhileConnecting) {  // SD-022
   auto state = settled();
   const auto before = state.picture();
   for (const auto what : {What::network, What::timeout})
@@ -45,7 +45,7 @@ TEST(SetState, ForgetsAMirrorWhoseNameIsRefused) {  // SD-022
   EXPECT_EQ(state.facts(1).role, Role::unknown);
 }
 
-TEST(SetState, ChecksAMirrorThatSaysItsStateHasChanged) {  // SD-023
+TEST(SetState, ChecksAMirrorThatReportsAChangeOfItsState) {  // SD-023
   for (const auto what : {What::not_primary, What::recovering}) {
     auto state = settled();
     EXPECT_EQ(state.on_error(0, error(what), at(2s)), Effects{.check_now = only(0)});
@@ -88,7 +88,7 @@ TEST(SetState, TakesOverTheCountOfConnectionGenerations) {  // SD-024
 
 // Freshness
 
-TEST(SetState, TakesTheTimeOfTheLastWriteAsItIsTold) {
+TEST(SetState, TakesTheTimeOfTheLastWriteAsReported) {
   const struct {
     std::int64_t told;
     std::optional<Micros> last_write;
@@ -157,7 +157,7 @@ TEST(SetState, KnowsHowFarAReplicaIsBehindTheOthersFromGenerations) {  // SS-049
   EXPECT_EQ(lag(state, 2), 20s);
 }
 
-TEST(SetState, CountsAnewWhenThePrimarysCounterFalls) {
+TEST(SetState, StartsCountingAgainWhenThePrimarysCounterFalls) {
   auto state = set_of(SetKind::roles);
   says(state, 0, Role::primary, 1000, 60s);
   says(state, 1, Role::replica, 1000, 60s);
@@ -190,7 +190,7 @@ TEST(SetState, IsNotFooledIntoFreshnessByAReplicaAheadOfItsPrimary) {
   EXPECT_EQ(lag(state, 1), 10s);
 }
 
-TEST(SetState, SaysNothingOfFreshnessWhereAMirrorDoesNot) {  // SS-046
+TEST(SetState, HasNoFreshnessIfTheMirrorReportsNone) {  // SS-046
   auto state = settled();
   EXPECT_EQ(state.facts(1).last_write, std::nullopt);
   EXPECT_EQ(lag(state, 1), std::nullopt);

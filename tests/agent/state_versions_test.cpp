@@ -18,7 +18,7 @@ TEST(SetState, DoesNotUnderstandOtherVersionsOfTheDescription) {  // SS-121
     state.answered(0, {.role = Role::primary, .api = api}, 1ms, at(1s));
     EXPECT_EQ(state.facts(0).role, Role::unknown) << api;
   }
-  EXPECT_EQ(state[0].why, "its description is of version 3, understood are 1 to 2");
+  EXPECT_EQ(state[0].why, "its description has version 3, karmad understands 1 to 2");
 }
 
 TEST(SetState, IsIncompatibleWhenEveryMirrorWasLastHeardToBeSo) {  // SS-121
@@ -134,7 +134,7 @@ TEST(SetState, ExcludesMirrorsOfAnotherSet) {  // SD-016
   state.answered(1, {.role = Role::replica, .set = "ours"}, 1ms, at(1s));
   state.answered(2, {.role = Role::replica}, 1ms, at(1s));
   EXPECT_EQ(roles(state), (std::vector{Role::unknown, Role::replica, Role::replica}));
-  EXPECT_EQ(state[0].why, "is of the set theirs, not ours");
+  EXPECT_EQ(state[0].why, "belongs to the set theirs, not ours");
   EXPECT_FALSE(state.mixed());
 }
 
@@ -150,7 +150,7 @@ TEST(SetState, ExcludesAReplicaThatGoesByAnotherAddress) {  // SD-016
   state.answered(1, {.role = Role::replica, .me = "x:1"}, 1ms, at(1s));
   state.answered(2, {.role = Role::replica, .me = "C:1"}, 1ms, at(1s));
   EXPECT_EQ(roles(state), (std::vector{Role::primary, Role::unknown, Role::replica}));
-  EXPECT_EQ(state[1].why, "calls itself x:1, not b:1");
+  EXPECT_EQ(state[1].why, "reports the address x:1, not b:1");
 }
 
 TEST(SetState, QuotesNoMoreThanALineOfAMirrorsWords) {

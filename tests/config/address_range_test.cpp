@@ -1,8 +1,8 @@
-#include "config/address_range.hpp"
+#include "config/settings/address_range.hpp"
 
 #include <gtest/gtest.h>
 
-#include "config/units.hpp"
+#include "config/settings/units.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "config/expand.hpp"
+#include "config/text/expand.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {
@@ -102,8 +102,8 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"9312:t", "c:1:1: '9312' is neither a host name nor an IPv4 address"},
       {"ho st:1", "c:1:3: ' ' cannot be part of a host name"},
       {":9312:t", "c:1:1: a host is missing"},
-      {"::1:9312", "c:1:1: an IPv6 address stands in brackets, as in [::1]:9308:table"},
-      {"a:1|fe80::1:9312", "c:1:5: an IPv6 address stands in brackets, as in [::1]:9308:table"},
+      {"::1:9312", "c:1:1: an IPv6 address needs brackets, as in [::1]:9308:table"},
+      {"a:1|fe80::1:9312", "c:1:5: an IPv6 address needs brackets, as in [::1]:9308:table"},
       {"[::1:9312:t", "c:1:1: the '[' of an IPv6 address has no ']'"},
       {"[::g]:9312:t", "c:1:2: '::g' is not an IPv6 address"},
       {"[::1]9312", "c:1:6: expected ':' after the host, found '9'"},
@@ -129,7 +129,7 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"h:1:t [conn=pconn,]", "c:1:19: an option is missing here"},
       {"h:1:t [blackhole=0,blackhole=1]", "c:1:20: the option blackhole is given twice"},
       {"h:1:t [conn=pconn", "c:1:7: the '[' of the options has no ']'"},
-      {"h:1:t [conn=pconn] x", "c:1:20: nothing can follow the options, found 'x'"},
+      {"h:1:t [conn=pconn] x", "c:1:20: nothing may follow the options, found 'x'"},
       {"h:1:t[conn=pconn]|g:1:t",
        "c:1:7: conn holds for the whole line: it belongs in the bracket at the end of the line"},
       {"h:1:t[role=primary,retry_count=1]|g:1:t",
@@ -148,11 +148,11 @@ TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
       {"h:1:t[conn=pconn][set=x]",
        "c:1:7: conn holds for the whole line: it belongs in the bracket at the end of the line"},
       {"h:1:t[role=x][set=x][]",
-       "c:1:21: nothing can follow the options of the line, found a third bracket"},
+       "c:1:21: nothing may follow the options of the line, found a third bracket"},
       {"h:1:t|[role=x]",
        "c:1:8: role holds for one mirror: it belongs in the bracket right behind that mirror"},
-      {"h:1:t|[role=x]|g:1:t", "c:1:7: no mirror stands before these options"},
-      {"h:1:t[role=x] y|g:1:t", "c:1:15: nothing can follow the options, found 'y'"},
+      {"h:1:t|[role=x]|g:1:t", "c:1:7: there is no mirror before these options"},
+      {"h:1:t[role=x] y|g:1:t", "c:1:15: nothing may follow the options, found 'y'"},
       {"h:1:t[role=x|g:1:t]", "c:1:6: the '[' of the options has no ']'"},
       {"h:1:t[role=]|g:1:t", "c:1:12: the option role has no value"},
       {"h:1:t[tags= ]|g:1:t", "c:1:12: the option tags has no value"},
@@ -201,9 +201,9 @@ TEST(AgentLine, SkipsEmptyPiecesAndDefaultsPortsWithANotice) {
   const auto read = read_line("a:1||b|");
   ASSERT_TRUE(read.shard);
   EXPECT_EQ(text(*read.shard), "a:1:own|b:9308:own");
-  EXPECT_EQ(read.notices, (Lines{"c:1:5: nothing stands between two '|'; skipped",
-                                 "c:1:6: 'b' is given no port; 9308 is taken",
-                                 "c:1:8: nothing stands between two '|'; skipped"}));
+  EXPECT_EQ(read.notices, (Lines{"c:1:5: no mirror stands between two '|'; ignored",
+                                 "c:1:6: 'b' has no port; 9308 is used",
+                                 "c:1:8: no mirror stands between two '|'; ignored"}));
 }
 
 TEST(AgentLine, KnowsThePlacesOfMirrorsAndOptionsAndTheLineAsWritten) {
@@ -223,7 +223,7 @@ TEST(AgentLine, LetsOptionsWinOverDefaults) {
       parse_agent_line(source("a:1[blackhole=0]"), "own", problems, notices, blackhole)->blackhole);
 }
 
-TEST(AgentLine, KeepsWhatAMirrorIsToldAsWrittenWithItsPlace) {
+TEST(AgentLine, KeepsOptionsOfAMirrorAsWrittenWithTheirPlace) {
   const auto read = read_line("a:1[role=Primary,tags=DC:ny;Rack:2]|b:2:t[weight=7][set=Main]");
   ASSERT_TRUE(read.shard);
   const auto& first = read.shard->mirrors[0];
@@ -241,13 +241,13 @@ TEST(AgentLine, KeepsWhatAMirrorIsToldAsWrittenWithItsPlace) {
   EXPECT_EQ(read.shard->set_name.value().at, (Place{"c", 1, 57}));
 }
 
-TEST(AgentLine, IgnoresWhatTheMirrorsOfABlackholeAreTold) {
+TEST(AgentLine, IgnoresOptionsOfMirrorsOfABlackhole) {
   const auto read = read_line("a:1|b:2[role=primary,weight=2]|c:3[tags=x:y][blackhole=1]");
   ASSERT_TRUE(read.shard);
   EXPECT_EQ(text(*read.shard), "a:1:own|b:2:own|c:3:own");
   EXPECT_EQ(read.notices,
-            Lines{"c:1:5: role, tags and weight mean nothing in a blackhole, all get a copy; "
-                  "ignored"});
+            Lines{"c:1:5: role, tags and weight are ignored in a blackhole: each agent gets a "
+                  "copy"});
 }
 
 const std::string kGood =

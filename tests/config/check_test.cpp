@@ -50,8 +50,8 @@ TEST(Check, HoldsNumbersToTheirBounds) {
       {"max_waiting_selections = 0", ""},
       {"ingress_request_burst = 0", "c:2:25: ingress_request_burst is shorter than 1ms: 0"},
       {"ingress_request_rate = 6/m",
-       "c:2:24: ingress_request_rate = 6/m lets nothing in: ingress_request_burst (1s) holds less "
-       "than one; make it at least 10s"},
+       "c:2:24: ingress_request_rate = 6/m admits nothing: ingress_request_burst = 1s is too short "
+       "to save up one; make it at least 10s"},
       {"client_request_rate = 6/m\n client_request_burst = 10s", ""},
       {"client_request_remembered = 0", "c:2:29: client_request_remembered is smaller than 1: 0"},
       {"ingress_connection_rate = 0",
@@ -123,6 +123,8 @@ TEST(Check, HoldsNumbersToTheirBounds) {
        "c:2:36: throughput_probing_evidence_gain is larger than 1: 1.01"},
       {"throughput_probing_concurrency_adjustment_interval = 9ms",
        "c:2:54: throughput_probing_concurrency_adjustment_interval is shorter than 10ms: 9ms"},
+      {"access_log_sample = 0", ""},
+      {"access_log_sample = 1.5", "c:2:21: access_log_sample is larger than 1: 1.5"},
       {"ping_type = none\nha_ping_interval = 1s", ""},
       {"ping_path = healthz", "c:2:13: ping_path is not the path of a URL: 'healthz'"},
       {"ping_path = /a b", "c:2:13: ping_path is not the path of a URL: '/a b'"},
@@ -213,15 +215,16 @@ TEST(Check, RefusesTheSameListenTwice) {
   for (const auto& c : cases)
     EXPECT_EQ(
         mentions(problems_of(searchd(fmt::format("listen = {}\nlisten = {}", c.first, c.second))),
-                 "is taken already by the listen in c:2:10"),
+                 "is already used by the listen in c:2:10"),
         c.clash)
         << c.first << " " << c.second;
 }
 
 TEST(Check, WantsAnAgentThatAnswersInEveryTable) {
-  EXPECT_EQ(problems_of(table("")), Lines{"c:1:1: table 't' has no agent that answers"});
+  EXPECT_EQ(problems_of(table("")),
+            Lines{"c:1:1: table 't' needs a line of agent or agent_persistent"});
   EXPECT_EQ(problems_of(table(" agent_blackhole = a:1")),
-            Lines{"c:1:1: table 't' has no agent that answers"});
+            Lines{"c:1:1: table 't' needs a line of agent or agent_persistent"});
 }
 
 TEST(Check, RefusesMoreThan64Mirrors) {
@@ -238,7 +241,7 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
     std::string text;
     const char* notice;
   } const cases[] = {
-      {searchd("agent_retry_count = 20"), "c:2:21: 20 retries: more than 8 are hardly ever of use"},
+      {searchd("agent_retry_count = 20"), "c:2:21: 20 retries: more than 8 rarely help"},
       {searchd("agent_retry_delay = 5000"),
        "c:2:21: agent_retry_delay is longer than one second: 5s"},
       {searchd("agent_connect_timeout = 20s"),
@@ -262,16 +265,15 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
       {searchd("max_packet_size = 8k"),
        "max_header_size (16k) is larger than max_packet_size (8k)"},
       {table(" agent = a:1\n ha_strategy = nodeads"),
-       "c:4:16: ha_strategy has nothing to choose from: no shard of table 't' has mirrors"},
+       "c:4:16: ha_strategy has no effect: each shard of table 't' has one agent"},
       {table(" agent = a:1[ha_strategy=nodeads]"),
-       "c:3:26: ha_strategy has nothing to choose from: the line has one agent"},
-      {table(" agent = a:1[retry_count=9]"),
-       "c:3:10: 9 retries: more than 8 are hardly ever of use"},
+       "c:3:26: ha_strategy has no effect: the line has one agent"},
+      {table(" agent = a:1[retry_count=9]"), "c:3:10: 9 retries: more than 8 rarely help"},
       {searchd("agent_retry_count = 4\n max_attempts = 6") + table(" agent = a:1|b:1"),
        "makes 9 attempts, but max_attempts = 6 in c:3:17 ends them"},
       {table(" agent = a:1|b:1[retry_count=7]\n max_attempts = 3"),
        "retry_count=7 makes 8 attempts, but max_attempts = 3 in c:4:17 ends them"},
-      {table(" agent = a:1:x|a:1:x"), "c:3:16: a:1 is a mirror of this line already"},
+      {table(" agent = a:1:x|a:1:x"), "c:3:16: a:1 is already a mirror of this line"},
       {table(" agent = a:1\n agent_query_timeout = 1m"),
        "c:4:24: agent_query_timeout (1m) can never be reached: request_timeout ends the whole "
        "request after 10s"},
@@ -294,7 +296,7 @@ TEST(Check, NoticesWhatIsAllowedButHardlyMeant) {
   }
 }
 
-TEST(Check, HasNothingToSayAboutASensibleConfiguration) {
+TEST(Check, FindsNoProblemInASensibleConfiguration) {
   EXPECT_EQ(notices_of(searchd("listen = 127.0.0.1:9308\nha_strategy = noerrors") +
                        table(" agent = a:9308|b:9308:x\n agent = c:9308|d:9308:y")),
             Lines{});

@@ -1,4 +1,4 @@
-#include "config/closest.hpp"
+#include "config/text/closest.hpp"
 
 #include <gtest/gtest.h>
 

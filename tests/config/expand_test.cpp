@@ -1,4 +1,4 @@
-#include "config/expand.hpp"
+#include "config/text/expand.hpp"
 
 #include <gtest/gtest.h>
 

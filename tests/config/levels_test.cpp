@@ -6,8 +6,8 @@
 
 #include "config/agent_line.hpp"
 #include "config/dump.hpp"
-#include "config/inherit.hpp"
-#include "config/values.hpp"
+#include "config/settings/inherit.hpp"
+#include "config/settings/values.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {

@@ -7,13 +7,13 @@
 namespace karmad {
 namespace {
 
-struct Read {
+struct ListenRead {
   std::optional<Listen> listen;
   Lines problems;
   Lines notices;
 };
 
-Read read_line(std::string_view line) {
+ListenRead read_listen_line(std::string_view line) {
   Problems problems;
   Problems notices;
   auto listen = parse_listen(source(line), problems, notices);
@@ -37,7 +37,7 @@ TEST(Listen, TakesLinesWithoutAProtocolAndHttp) {
                      {"/run/karmad.sock", "/run/karmad.sock"},
                      {"/run/karmad.sock:http", "/run/karmad.sock"}};
   for (const auto& c : cases) {
-    const auto read = read_line(c.line);
+    const auto read = read_listen_line(c.line);
     EXPECT_EQ(read.problems, Lines{}) << c.line;
     EXPECT_EQ(read.notices, Lines{}) << c.line;
     ASSERT_TRUE(read.listen) << c.line;
@@ -50,19 +50,19 @@ TEST(Listen, IgnoresTheOtherProtocolsWithANotice) {
        {"9306:mysql", "9306:mysql41", "127.0.0.1:9306:mysql41_vip", "9306:mysql_readonly",
         "9306:mysql_vip_readonly", "9312:sphinx", "192.168.1.1:9360-9370:replication",
         "/run/m.sock:mysql41", "9312:sphinx_vip"}) {
-    const auto read = read_line(line);
+    const auto read = read_listen_line(line);
     EXPECT_EQ(read.problems, Lines{}) << line;
     EXPECT_FALSE(read.listen) << line;
     EXPECT_EQ(read.notices.size(), 1U) << line;
   }
-  EXPECT_EQ(read_line("9306:mysql41").notices,
-            Lines{"c:1:1: listen = 9306:mysql41 is ignored: mysql41 is not spoken here"});
+  EXPECT_EQ(read_listen_line("9306:mysql41").notices,
+            Lines{"c:1:1: listen = 9306:mysql41 is ignored: karmad does not support mysql41"});
 }
 
-TEST(Listen, TakesHttpWithASuffixAndSaysThatTheSuffixMeansNothing) {
-  const auto read = read_line("9308:http_vip");
+TEST(Listen, AcceptsHttpWithASuffixAndReportsThatItIgnoresTheSuffix) {
+  const auto read = read_listen_line("9308:http_vip");
   EXPECT_TRUE(read.listen);
-  EXPECT_EQ(read.notices, Lines{"c:1:6: http_vip means http here: the suffix is ignored"});
+  EXPECT_EQ(read.notices, Lines{"c:1:6: karmad reads http_vip as http: the suffix is ignored"});
 }
 
 TEST(Listen, ReportsMistakesAtTheirCharacter) {
@@ -71,8 +71,8 @@ TEST(Listen, ReportsMistakesAtTheirCharacter) {
     const char* problem;
   } const cases[] = {
       {"9308:https",
-       "c:1:6: https is refused: there is no TLS here yet; listen with http and let a proxy in "
-       "front do the TLS"},
+       "c:1:6: https is not supported: karmad has no TLS; listen with http, behind a proxy that "
+       "does TLS"},
       {"70000", "c:1:1: port 70000 is larger than 65535"},
       {"127.0.0.1:70000", "c:1:11: port 70000 is larger than 65535"},
       {"127.0.0.1:", "c:1:11: a value is missing"},
@@ -82,11 +82,11 @@ TEST(Listen, ReportsMistakesAtTheirCharacter) {
       {"/run/x:htpt", "c:1:8: unknown protocol 'htpt'; did you mean 'http'?"},
       {"1.2.3:9308", "c:1:1: '1.2.3' is neither a host name nor an IPv4 address"},
       {"a b:9308", "c:1:2: ' ' cannot be part of a host name"},
-      {"::1", "c:1:1: an IPv6 address stands in brackets, as in [::1]:9308"},
+      {"::1", "c:1:1: an IPv6 address needs brackets, as in [::1]:9308"},
       {"[::1:9308", "c:1:1: the '[' of an IPv6 address has no ']'"},
       {"9306-9309", "c:1:1: '9306-9309' is neither a host name nor an IPv4 address"}};
   for (const auto& c : cases) {
-    const auto read = read_line(c.line);
+    const auto read = read_listen_line(c.line);
     EXPECT_EQ(read.problems, Lines{c.problem}) << c.line;
     EXPECT_FALSE(read.listen) << c.line;
   }

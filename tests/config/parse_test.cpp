@@ -1,4 +1,4 @@
-#include "config/parse.hpp"
+#include "config/text/parse.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(Parse, AccumulatesListsAndKeepsTheFirstOfOtherKeys) {
   EXPECT_EQ(outline(result.tree), Lines{"table a: list=1 k=1 list=2"});
   EXPECT_EQ(result.problems, Lines{});
   EXPECT_EQ(lines(result.tree.notices),
-            Lines{"c:5:2: k is set already, in c:3:2; that value stays"});
+            Lines{"c:5:2: k is already set in c:3:2; that value is used"});
 }
 
 TEST(Parse, InheritsEverythingAChildDoesNotSet) {
@@ -114,12 +114,11 @@ TEST(Parse, ReportsMistakesWithTheirPlaceAndGoesOn) {
       {"table a {\n k v\n}", {"c:2:4: expected '=' after 'k', found 'v'"}},
       {"table a {\n = v\n}", {"c:2:2: expected a key or '}', found '='"}},
       {"}", {"c:1:1: expected a section such as searchd or table, found '}'"}},
-      {"table a {\n}\nindex a {\n}", {"c:3:1: table 'a' exists already, since c:1:1"}},
+      {"table a {\n}\nindex a {\n}", {"c:3:1: table 'a' is already defined in c:1:1"}},
       {"table Products {\n}\ntable products {\n}",
-       {"c:3:1: table 'products' exists already, since c:1:1, as 'Products': names of tables have "
-        "no "
-        "case"}},
-      {"searchd {\n}\nsearchd {\n}", {"c:3:1: searchd exists already, since c:1:1"}},
+       {"c:3:1: table 'products' is already defined in c:1:1, as 'Products': names of tables are "
+        "not case-sensitive"}},
+      {"searchd {\n}\nsearchd {\n}", {"c:3:1: searchd is already defined in c:1:1"}},
       {"table alpha {\n}\ntable b : alhpa {\n}",
        {"c:3:11: the parent 'alhpa' of table 'b' is not defined before it; did you mean 'alpha'?"}},
       {"source a {\n}\ntable b : a {\n}",
@@ -179,7 +178,7 @@ TEST(Include, RefusesCycles) {
 
 TEST(Include, StandsOutsideOfSections) {
   EXPECT_EQ(parsed("table a {\n include = x\n}").problems,
-            Lines{"c:2:2: include stands outside of sections, not in one"});
+            Lines{"c:2:2: include belongs outside of sections"});
   EXPECT_EQ(parsed("include x").problems, Lines{"c:1:9: expected '=' after include, found 'x'"});
   EXPECT_EQ(parsed("include = # none").problems, Lines{"c:1:1: include names no file"});
 }
@@ -187,7 +186,7 @@ TEST(Include, StandsOutsideOfSections) {
 TEST(Include, IsBoundedInDepthAndNumber) {
   Files deep{{"c", "include = f0"}};
   for (int i = 0; i < 40; ++i) deep[fmt::format("f{}", i)] = fmt::format("include = f{}", i + 1);
-  EXPECT_TRUE(mentions(parsed(deep).problems, "files include each other more than 16 deep"));
+  EXPECT_TRUE(mentions(parsed(deep).problems, "includes are nested more than 16 deep"));
 
   Files wide{{"c", "include = d/*"}};
   for (int i = 0; i < 1100; ++i) wide[fmt::format("d/{}", i)] = "";

@@ -18,8 +18,8 @@ TEST(Read, ReportsUnknownKeysWithTheClosestOne) {
 
 TEST(Read, SaysWhereAKnownKeyBelongs) {
   EXPECT_EQ(problems_of("searchd {\n agent = a:1\n}\n" + table(" listen = 1\n agent = a:1")),
-            (Lines{"c:2:2: 'agent' stands in a distributed table, not here",
-                   "c:6:2: 'listen' stands in searchd, not here"}));
+            (Lines{"c:2:2: 'agent' belongs in a distributed table, not here",
+                   "c:6:2: 'listen' belongs in searchd, not here"}));
 }
 
 TEST(Read, ReportsBadValuesAtTheCharacterThatIsWrong) {
@@ -54,13 +54,12 @@ TEST(Read, ReportsBadValuesAtTheCharacterThatIsWrong) {
 }
 
 TEST(Read, RefusesLocalTablesInADistributedOne) {
-  EXPECT_EQ(
-      problems_of(table(" local = x\n agent = a:1")),
-      Lines{"c:3:2: local tables cannot be part of a distributed table here: ignoring this one "
-            "would silently lose its data; serve it from an agent"});
+  EXPECT_EQ(problems_of(table(" local = x\n agent = a:1")),
+            Lines{"c:3:2: karmad has no local tables: without this one its data would be missing "
+                  "from the answers; serve it from an agent"});
 }
 
-TEST(Read, WantsToBeToldThatATableIsDistributed) {
+TEST(Read, RequiresTheTypeDistributed) {
   EXPECT_EQ(problems_of("table t {\n agent = a:1\n}"),
             Lines{"c:1:1: table 't' has agents, but no 'type = distributed'"});
   EXPECT_EQ(problems_of("table t {\n type = distribtued\n agent = a:1\n}"),
@@ -74,8 +73,8 @@ TEST(Read, WarnsOfIgnoredKeysThatTheOperatorWillMiss) {
       (Lines{"c:2:2: warning: ssl_cert is ignored: karmad does not speak TLS, clients connect "
              "unencrypted",
              "c:3:2: warning: max_children is ignored: search_tickets and update_tickets "
-             "bound how many requests are worked on",
-             "c:4:2: keys of searchd that mean nothing here are ignored: log"}));
+             "limit the requests in progress",
+             "c:4:2: keys of searchd that karmad does not use are ignored: log"}));
 }
 
 TEST(Read, ListsWhatItIgnoresOncePerKindOfSection) {
@@ -86,12 +85,13 @@ TEST(Read, ListsWhatItIgnoresOncePerKindOfSection) {
           "searchd {\n log = /l\n pid_file = /p\n binlog_path =\n}\n" +
           table(" morphology = none\n agent = a:1")),
       (Lines{
-          "c:1:1: sections that mean nothing here are ignored: source s1, source s2",
-          "c:6:1: sections that mean nothing here are ignored: indexer",
-          "c:9:1: sections that mean nothing here are ignored: common",
+          "c:1:1: sections that karmad does not use are ignored: source s1, source s2",
+          "c:6:1: sections that karmad does not use are ignored: indexer",
+          "c:9:1: sections that karmad does not use are ignored: common",
           "c:11:1: tables that are not distributed are ignored: p, r",
-          "c:19:2: keys of searchd that mean nothing here are ignored: log, pid_file, binlog_path",
-          "c:25:2: keys of distributed tables that mean nothing here are ignored: morphology"}));
+          "c:19:2: keys of searchd that karmad does not use are ignored: log, pid_file, "
+          "binlog_path",
+          "c:25:2: keys of distributed tables that karmad does not use are ignored: morphology"}));
 }
 
 // An installation's file as it is found in the field: local tables, sources and a distributed one.
@@ -204,7 +204,7 @@ searchd
   for (const char* part :
        {"source main_base, source main_delta", "ignored: docs_0, docs_0_delta", "ignored: indexer",
         "workers = threads is ignored", "9306:mysql41", "/var/run/searchd.sock:mysql41",
-        "keys of searchd that mean nothing here are ignored: log, query_log",
+        "keys of searchd that karmad does not use are ignored: log, query_log",
         "warning: max_children is ignored"})
     EXPECT_TRUE(mentions(notices, part)) << part;
 }

@@ -26,7 +26,7 @@ TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-02
             Lines{"warning: there is no distributed table: nothing can be searched"});
 }
 
-TEST(Read, AsksForNothingOfAMirrorUnlessTold) {  // SS-010, SS-013, SS-030
+TEST(Read, HasNoRequirementsOfAMirrorByDefault) {  // SS-010, SS-013, SS-030
   const auto s = settings_of("searchd {\n}\n").searchd;
   EXPECT_EQ(s.ping_type.value, "http");
   EXPECT_FALSE(s.ping_path);
@@ -74,7 +74,7 @@ TEST(Read, SetsWhatReadsAskOfAMirrorForOneTable) {  // SS-080
   EXPECT_EQ(plain.tables.at(0).updates.value, Updates::primary);
 }
 
-TEST(Read, LetsEverybodyInUnlessTold) {  // AC-004, AC-011, AC-015, AC-020, AC-060
+TEST(Read, HasNoRateLimitsByDefault) {  // AC-004, AC-011, AC-015, AC-020, AC-060
   const auto s = settings_of("searchd {\n}\n").searchd;
   EXPECT_EQ(s.admission.value, AdmissionMode::enforce);
   EXPECT_EQ(s.ingress_tickets.value, 1'000'000U);
@@ -142,6 +142,10 @@ TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, C
   EXPECT_EQ(s.breaker_writes.value, 5U);
   EXPECT_EQ(s.breaker_window.value, 5min);
   EXPECT_FALSE(s.access_log);
+  EXPECT_EQ(s.access_log_format.value, AccessLogFormat::json);
+  EXPECT_EQ(s.access_log_sample.value, 1);
+  EXPECT_EQ(s.access_log_slow.value, 1s);
+  EXPECT_EQ(s.request_id.value, RequestIds::make);
 }
 
 TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
@@ -155,7 +159,9 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
           " interrupt_unreachable = 0\n hedge_disabled = 1\n hedge_max_load_percent = 0\n "
           "agent_first_byte_timeout = 80\n"
           " search_timeouts = 300, 1s ,3s\n breaker = 1\n breaker_reads = 7\n"
-          " breaker_writes = 0\n breaker_window = 30\n access_log = -\n}")
+          " breaker_writes = 0\n breaker_window = 30\n access_log = -\n"
+          " access_log_format = text\n access_log_sample = 0.25\n access_log_slow = 300ms\n"
+          " request_id = accept\n}")
           .searchd;
   EXPECT_FALSE(s.retry_reads.value);
   EXPECT_FALSE(s.retry_writes.value);
@@ -184,6 +190,10 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
   EXPECT_EQ(s.breaker_writes.value, 0U);
   EXPECT_EQ(s.breaker_window.value, 30s);
   EXPECT_EQ(s.access_log.value().value, "-");
+  EXPECT_EQ(s.access_log_format.value, AccessLogFormat::text);
+  EXPECT_EQ(s.access_log_sample.value, 0.25);
+  EXPECT_EQ(s.access_log_slow.value, 300ms);
+  EXPECT_EQ(s.request_id.value, RequestIds::accept);
 }
 
 TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsForOneTable) {
@@ -201,16 +211,16 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsForOneTable) {
   EXPECT_EQ(t.search_timeouts.value().value, std::vector<Micros>{2s});
   EXPECT_FALSE(t.breaker.value);
   EXPECT_EQ(problems_of(table(" agent = a:1\n hedge_disabled = 1\n retry_budget_min = 1")),
-            (Lines{"c:4:2: 'hedge_disabled' stands in searchd, not here",
-                   "c:5:2: 'retry_budget_min' stands in searchd, not here"}));
+            (Lines{"c:4:2: 'hedge_disabled' belongs in searchd, not here",
+                   "c:5:2: 'retry_budget_min' belongs in searchd, not here"}));
 }
 
 TEST(Read, KeepsTheWindowAndTheWaitingForTheWholeProcess) {  // SS-011, SS-014, SS-016
   EXPECT_EQ(problems_of(table(" agent = a:1\n local_threshold = 1\n selection_timeout = 1\n"
                               " max_waiting_selections = 1\n server_selection_try_once = 1")),
-            (Lines{"c:4:2: 'local_threshold' stands in searchd, not here",
-                   "c:5:2: 'selection_timeout' stands in searchd, not here",
-                   "c:6:2: 'max_waiting_selections' stands in searchd, not here",
+            (Lines{"c:4:2: 'local_threshold' belongs in searchd, not here",
+                   "c:5:2: 'selection_timeout' belongs in searchd, not here",
+                   "c:6:2: 'max_waiting_selections' belongs in searchd, not here",
                    "c:7:2: unknown key 'server_selection_try_once'"}));
 }
 
@@ -313,9 +323,9 @@ TEST(Read, LetsTheNewNameOfAKeyWinOverItsOtherName) {
   EXPECT_EQ(settings.searchd.collation.value, Collation::libc_cs);
   EXPECT_EQ(settings.tables.at(0).agent_retry_count.value().value, 5U);
   EXPECT_EQ(lines(settings.notices),
-            (Lines{"c:2:2: network_timeout wins over its other name, set in c:3:17",
-                   "c:4:2: mirror_retry_count wins over its other name, set in c:5:22",
-                   "c:10:2: mirror_retry_count wins over its other name, set in c:11:22"}));
+            (Lines{"c:2:2: network_timeout overrides its other name, set in c:3:17",
+                   "c:4:2: mirror_retry_count overrides its other name, set in c:5:22",
+                   "c:10:2: mirror_retry_count overrides its other name, set in c:11:22"}));
 }
 
 }  // namespace

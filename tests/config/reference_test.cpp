@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "config/keys.hpp"
-#include "config/peer_keys.hpp"
+#include "config/settings/keys.hpp"
+#include "config/text/peer_keys.hpp"
 #include "tests/config/written.hpp"
 
 namespace karmad {

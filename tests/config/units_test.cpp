@@ -1,4 +1,4 @@
-#include "config/units.hpp"
+#include "config/settings/units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -112,7 +112,7 @@ TEST(ParseSwitch, IsZeroOrOne) {
   EXPECT_EQ(parse_switch("yes").error().why, "'yes' is neither 0 nor 1");
 }
 
-TEST(TimeText, ReadsBackAsTheSameTimeWhateverTheBareUnit) {
+TEST(TimeText, ReadsBackAsTheSameTimeForAnyBareUnit) {
   struct {
     Micros time;
     const char* text;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/load.hpp"
-#include "config/source_text.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 

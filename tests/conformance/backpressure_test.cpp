@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/mirrors/error_hint.hpp"
+#include "agent/health/error_hint.hpp"
 #include "balancer/rules/retry_plan.hpp"
 #include "tests/conformance/json_files.hpp"
 

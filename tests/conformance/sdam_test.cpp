@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/mirrors/state.hpp"
-#include "agent/mirrors/state_error.hpp"
+#include "agent/health/state.hpp"
+#include "agent/health/state_error.hpp"
 #include "tests/conformance/json_files.hpp"
 
 namespace karmad::conformance {
@@ -178,9 +178,9 @@ std::string_view topology_type(const SetState& state) {
 }
 
 /// Plays one file: its mirrors are all that it ever names, since membership is configured here.
-class Play {
+class SdamPlay {
  public:
-  explicit Play(const Json& file)
+  explicit SdamPlay(const Json& file)
       : uri_(parse_uri(text(required(file, "uri")))),
         addresses_(all_addresses(uri_, file)),
         state_(settings(uri_), members(addresses_)) {}
@@ -336,7 +336,7 @@ INSTANTIATE_TEST_SUITE_P(, Sdam, ::testing::ValuesIn(files_below(kFolder)), by_n
 TEST_P(Sdam, TakesTheMirrorsAsTheFileSays) {
   const auto file = read(GetParam(), {"description", "uri", "phases"});
   SCOPED_TRACE(text(required(file, "description")));
-  Play play(file);
+  SdamPlay play(file);
   std::size_t number = 0;
   for (const auto* phase : elements(file, "phases")) {
     SCOPED_TRACE(fmt::format("phase {}", ++number));

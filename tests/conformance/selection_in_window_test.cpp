@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "strategies/select.hpp"
 #include "tests/conformance/selection_picture.hpp"
 

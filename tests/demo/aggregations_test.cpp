@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "demo/dates.hpp"
+#include "demo/language/dates.hpp"
 #include "tests/demo/shop.hpp"
 
 namespace karmad {

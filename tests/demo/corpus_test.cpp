@@ -1,4 +1,4 @@
-#include "demo/corpus.hpp"
+#include "demo/data/corpus.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "demo/text.hpp"
+#include "demo/data/text.hpp"
 
 namespace karmad {
 namespace {

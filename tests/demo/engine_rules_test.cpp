@@ -7,17 +7,17 @@
 #include <map>
 #include <set>
 
-#include "demo/corpus.hpp"
+#include "demo/data/corpus.hpp"
 #include "tests/demo/shop.hpp"
 
 namespace karmad {
 namespace {
 
-auto documents() {
+auto rule_documents() {
   return whole_shop().index().documents();
 }
 
-std::string aggregated(std::string_view aggregation, const Engine& engine = whole_shop()) {
+std::string rule_aggregated(std::string_view aggregation, const Engine& engine = whole_shop()) {
   return aggregation_of(ask(engine, with_aggregation(aggregation)), "a");
 }
 
@@ -37,7 +37,7 @@ std::vector<std::string> sorted_members(std::string_view sort, const char* membe
 TEST(EngineRules, JsonHasInnerObjectsAndNumbersOfBothKinds) {
   const auto answer =
       ask(whole_shop(), R"({"table":"products","limit":1,"sort":["id"],"_source":["meta"]})");
-  const auto& first = documents()[0];
+  const auto& first = rule_documents()[0];
   const auto height = std::get<double>(first.meta.back().value);
   EXPECT_NE(answer.body.find(fmt::format(R"("h":{:.6f}}}}}}})", height)), std::string::npos)
       << answer.body;
@@ -56,14 +56,14 @@ TEST(EngineRules, JsonSortsAsTextAndWhatIsMissingComesFirst) {
 
 TEST(EngineRules, KeysInJsonAreOrderedAsTextAndDifferByCase) {
   const auto sizes =
-      aggregated(R"({"terms":{"field":"meta.s","size":9},"sort":[{"meta.s":"asc"}]})");
+      rule_aggregated(R"({"terms":{"field":"meta.s","size":9},"sort":[{"meta.s":"asc"}]})");
   std::vector<std::size_t> places;
   for (const auto* key : {"10", "100", "1000", "11", "250", "50", "6", "9"})
     places.push_back(sizes.find(fmt::format(R"("key":{},)", key)));
   EXPECT_TRUE(std::is_sorted(places.begin(), places.end())) << sizes;
-  const auto widths = aggregated(R"({"histogram":{"field":"meta.size.w","interval":500}})");
+  const auto widths = rule_aggregated(R"({"histogram":{"field":"meta.size.w","interval":500}})");
   EXPECT_LT(widths.find(R"("key":500,)"), widths.find(R"("key":1000,)")) << widths;
-  const auto colors = aggregated(R"({"terms":{"field":"meta.color"}})");
+  const auto colors = rule_aggregated(R"({"terms":{"field":"meta.color"}})");
   EXPECT_NE(colors.find(R"("key":"Red")"), std::string::npos);
   EXPECT_NE(colors.find(R"("key":"red")"), std::string::npos);
 }
@@ -71,12 +71,12 @@ TEST(EngineRules, KeysInJsonAreOrderedAsTextAndDifferByCase) {
 TEST(EngineRules, SumsOfWholeNumbersWrapAndAveragesDoNot) {
   std::uint64_t sum = 0;
   double real = 0;
-  for (const auto& document : documents()) {
+  for (const auto& document : rule_documents()) {
     sum += static_cast<std::uint64_t>(document.stock);
     real += static_cast<double>(document.stock);
   }
   ASSERT_GT(real, 0x1p63);
-  EXPECT_EQ(aggregated(R"({"sum":{"field":"stock"}})"),
+  EXPECT_EQ(rule_aggregated(R"({"sum":{"field":"stock"}})"),
             fmt::format(R"({{"value":{}}})", static_cast<std::int64_t>(sum)));
   const auto json = json_of(ask(whole_shop(), with_aggregation(R"({"avg":{"field":"stock"}})")));
   EXPECT_DOUBLE_EQ(json["aggregations"]["a"]["value"].GetDouble(), real / 4000);
@@ -85,7 +85,7 @@ TEST(EngineRules, SumsOfWholeNumbersWrapAndAveragesDoNot) {
 TEST(EngineRules, FloatsAreAddedAsFloatsAndSomePrintAlike) {
   float sum = 0;
   std::set<float> alike;
-  for (const auto& document : documents()) {
+  for (const auto& document : rule_documents()) {
     sum += document.weight;
     if (fmt::format("{:.6f}", document.weight) == "0.250000") alike.insert(document.weight);
   }
@@ -97,7 +97,7 @@ TEST(EngineRules, FloatsAreAddedAsFloatsAndSomePrintAlike) {
 
 TEST(EngineRules, TheAverageOfAJsonMemberIsOverAllDocuments) {
   double sum = 0;
-  for (const auto& document : documents())
+  for (const auto& document : rule_documents())
     for (const auto& member : document.meta)
       if (member.key == "s") sum += static_cast<double>(std::get<std::int64_t>(member.value));
   const auto json = json_of(ask(whole_shop(), with_aggregation(R"({"avg":{"field":"meta.s"}})")));
@@ -165,9 +165,9 @@ TEST(EngineRules, CompositesPageInTheOrderOfTheColumnsAskedFor) {
   EXPECT_EQ(pages.keys[119], "9 Aurora");
 }
 
-TEST(EngineRules, ACompositeAfterAGroupThatIsNotThereBeginsAnew) {
+TEST(EngineRules, ACompositeAfterAnUnknownGroupStartsAtTheFirst) {
   const auto page = [](std::string_view after) {
-    return aggregated(fmt::format(
+    return rule_aggregated(fmt::format(
         R"({{"composite":{{"size":2,"sources":[{{"x":{{"terms":{{"field":"brand"}}}}}}]{}}},)"
         R"("sort":[{{"brand":"asc"}}]}})",
         after));
@@ -176,7 +176,7 @@ TEST(EngineRules, ACompositeAfterAGroupThatIsNotThereBeginsAnew) {
   EXPECT_NE(page(R"(,"after":{"x":"bluebird"})").find("Cobalt"), std::string::npos);
 }
 
-TEST(EngineRules, CompositesHaveAThousandBucketsUnlessTold) {
+TEST(EngineRules, CompositesHaveAThousandBucketsByDefault) {
   const auto json = json_of(
       ask(whole_shop(),
           with_aggregation(R"({"composite":{"sources":[{"x":{"terms":{"field":"id"}}}]}})")));
@@ -195,7 +195,7 @@ TEST(EngineRules, TableNamesHaveNoCase) {
   EXPECT_EQ(ask(whole_shop(), R"({"table":"PRODUCTS","limit":1})").status, 200);
 }
 
-TEST(EngineRules, MistakesAreToldInTheWordsOfThePeer) {
+TEST(EngineRules, MistakesHaveTheTextsOfThePeer) {
   struct Case {
     std::string_view rest;
     int status;
@@ -235,7 +235,7 @@ TEST(EngineRules, MistakesAreToldInTheWordsOfThePeer) {
 
 TEST(EngineRules, AnotherSpreadIsAnotherDistribution) {
   std::size_t moved = 0;
-  for (const auto& document : documents()) {
+  for (const auto& document : rule_documents()) {
     EXPECT_LT(part_of(document.id, 3, 7), 3U);
     moved += part_of(document.id, 3, 7) != part_of(document.id, 3);
   }

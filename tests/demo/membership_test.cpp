@@ -1,4 +1,4 @@
-#include "demo/membership.hpp"
+#include "demo/engine/membership.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -223,7 +223,7 @@ TEST(Updates, AreRefusedWhenTheyCannotBeReadOrDone) {
 }
 
 // SD-023
-TEST(Updates, AreForThePrimaryOrWhoeverKnowsNoRoles) {
+TEST(Updates, AreForThePrimaryOrMirrorsWithoutRoles) {
   const std::string update = R"({"table":"products","id":7,"doc":{}})";
   for (const auto* role : {"primary", "standalone", "router"})
     EXPECT_EQ(as(member({{"role", role}}), "/insert", update).status, 200) << role;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "demo/membership.hpp"
-#include "demo/text.hpp"
+#include "demo/data/text.hpp"
+#include "demo/engine/membership.hpp"
 #include "tests/demo/shop.hpp"
 
 namespace karmad {
@@ -64,7 +64,7 @@ TEST(Search, ScoresAreOneUnlessTheSortUsesThemOrTheyAreTracked) {
 }
 
 // What the end-to-end tests rest on: the halves give each document the score of the whole.
-TEST(Search, TheHalvesTogetherSayWhatTheWholeSays) {
+TEST(Search, TwoHalvesGiveTheSameAnswerAsTheWhole) {
   const std::vector<std::string_view> queries{
       R"({"match_all":{}})",
       R"({"match":{"title":"lamp"}})",

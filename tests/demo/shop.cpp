@@ -5,8 +5,8 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include "demo/corpus.hpp"
-#include "demo/membership.hpp"
+#include "demo/data/corpus.hpp"
+#include "demo/engine/membership.hpp"
 
 namespace karmad {
 

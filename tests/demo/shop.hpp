@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "demo/engine.hpp"
+#include "demo/engine/engine.hpp"
 
 namespace karmad {
 

@@ -112,7 +112,7 @@ TEST(MaxInFlight, AFullQueueRefusesAtOnce) {
   }
 }
 
-TEST(MaxInFlight, WhoeverLeavesTheQueueOrHasNoTimeLeftFreesHisPlace) {
+TEST(MaxInFlight, AQueryThatLeavesTheQueueOrTimesOutFreesItsPlace) {
   FakeSet mirrors(1);
   mirrors[0].hold();
   const RestingMaster master(limited("1\n max_in_flight_queue = 1"), mirrors.table());
@@ -125,7 +125,7 @@ TEST(MaxInFlight, WhoeverLeavesTheQueueOrHasNoTimeLeftFreesHisPlace) {
   ASSERT_TRUE(has_waiting(master, 0));
   const auto late = ask(master.port(), "POST", "/search", kFindAll, "X-Timeout-Ms: 50\r\n");
   expect_overloaded(late);
-  EXPECT_TRUE(late.body.contains("as long as the query had time")) << late.body;
+  EXPECT_TRUE(late.body.contains("all mirrors were full until the query's deadline")) << late.body;
   auto next = pending(master);
   ASSERT_TRUE(has_waiting(master, 1));
   mirrors[0].release();
@@ -174,7 +174,7 @@ TEST(MaxInFlight, AFullShardIsMissingWhereAnswersMayBePartial) {
 }
 
 // The limit protects the server, whichever table its queries are of; the strictest word counts.
-TEST(MaxInFlight, IsThatOfTheAgentWhateverTablesShareIt) {
+TEST(MaxInFlight, BelongsToTheAgentForAllTablesThatShareIt) {
   FakeMirror mirror(always(nothing_found()));
   mirror.hold();
   const auto tables = fmt::format(
@@ -216,7 +216,7 @@ TEST(MaxInFlight, AReloadChangesTheLimitAndKeepsWhatIsCountedAndWaits) {
   for (auto& each : held) EXPECT_EQ(each.answer().status, 200);
 }
 
-TEST(MaxInFlight, WhoWaitsIsServedThoughAReloadMadeAnotherSetOfItsMirror) {
+TEST(MaxInFlight, AWaitingQueryIsServedAlthoughAReloadReplacedTheSet) {
   FakeSet mirrors(1);
   mirrors[0].hold();
   RestingMaster master(limited("1"), mirrors.table());

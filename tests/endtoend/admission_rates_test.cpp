@@ -150,7 +150,7 @@ TEST_F(Rates, ConnectionsFromBypassRangesNeedNoToken) {  // AC-042
   EXPECT_EQ(client_at(master, "127.0.0.5")->receive()->status, 429);
 }
 
-TEST_F(Rates, RequestsOverTheRateAreToldWhenToComeBack) {  // AC-050, AC-054, BP-015
+TEST_F(Rates, RequestsOverTheRateGetRetryAfter) {  // AC-050, AC-054, BP-015
   const LimitedMaster master(
       taking_turns("ingress_request_rate = 3/h\n ingress_request_burst = 1h\n"
                    " ingress_request_exempt = 127.0.0.2"),
@@ -165,7 +165,7 @@ TEST_F(Rates, RequestsOverTheRateAreToldWhenToComeBack) {  // AC-050, AC-054, BP
   EXPECT_FALSE(answer->fields.contains("connection")) << "its body was small: it stays";
   // What karmad says of itself it says at any rate (AC-053), and exempt clients pass.
   for (const auto* path :
-       {"/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics", "/admission"})
+       {"/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics", "/events", "/admission"})
     EXPECT_EQ(status_of(*client, path), 200) << path;
   const auto exempt = client_at(master, "127.0.0.2");
   for (int i = 0; i < 5; ++i) EXPECT_EQ(search_by(*exempt), 200);

@@ -83,7 +83,7 @@ TEST(Tickets, AClientThatLeavesTheQueueFreesItsPlace) {
   EXPECT_EQ(busy.mirrors.requests(), 2u);
 }
 
-TEST(Tickets, WhoWaitsUntilItsDeadlineIsToldHowLong) {
+TEST(Tickets, ARequestThatWaitsUntilItsDeadlineGetsTheLengthOfItsWait) {
   Busy busy(tickets(1, 1), 1);
   const auto late = busy.master.find("", "X-Timeout-Ms: 50\r\nX-Karmad-Trace: 1\r\n");
   EXPECT_EQ(late.status, 429);
@@ -119,20 +119,20 @@ TEST(Tickets, LowPriorityHasItsOwnAndALineOfItsOwn) {  // AC-007
   EXPECT_EQ(low.answer().status, 200);
 }
 
-TEST(Tickets, MonitoringCountsAndRefusesNobody) {
+TEST(Tickets, MonitoringCountsAndRefusesNoRequest) {
   Busy busy(tickets(1, 1, "admission = monitor"), 3);
   EXPECT_EQ(busy.master.count("tickets_would_wait"), 1);
   EXPECT_EQ(busy.master.count("tickets_would_be_refused"), 1);
   EXPECT_EQ(busy.master.count("tickets_refused"), 0);
 }
 
-TEST(Tickets, WhatTellsAboutKarmadNeedsNone) {  // AC-005, AC-062
+TEST(Tickets, RequestsAboutKarmadNeedNone) {  // AC-005, AC-062
   const FakeSet mirrors(1);
   const RestingMaster master(taking_turns("ingress_tickets = 0"), mirrors.table());
   EXPECT_EQ(master.find().status, 429);
   EXPECT_EQ(insert(master).status, 429);
-  for (const auto* path :
-       {"/", "/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics", "/admission"}) {
+  for (const auto* path : {"/", "/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics",
+                           "/events", "/admission"}) {
     const auto status = get(master.port(), path).status;
     EXPECT_TRUE(status == 200 || status == 503) << path << ' ' << status;
   }
@@ -159,7 +159,7 @@ TEST(Tickets, OneIsForTheWholeRequest) {  // AC-063: retries need no further one
   EXPECT_EQ(master.count("tickets_refused"), 0);
 }
 
-TEST(Tickets, AReloadResizesAndLosesNobody) {  // AC-012
+TEST(Tickets, AReloadResizesAndLosesNoRequest) {  // AC-012
   Busy busy(tickets(1, 4), 1);
   Pending first = search(busy.master);
   Pending second = search(busy.master);
@@ -178,7 +178,7 @@ TEST(Tickets, AReloadResizesAndLosesNobody) {  // AC-012
   EXPECT_TRUE(eventually([&] { return busy.mirrors.requests() == 3; }));
 }
 
-TEST(Tickets, StatusIsToldAsJson) {
+TEST(Tickets, StatusIsJson) {
   Busy busy(tickets(2, 3), 1);
   const Pending second = search(busy.master);
   ASSERT_TRUE(shows(busy.master, "search_tickets_out", 2));

@@ -8,9 +8,9 @@
 namespace karmad::test {
 namespace {
 
-constexpr std::string_view kQuery = R"({"table":"t","query":{"match_all":{}}})";
+constexpr std::string_view kBlackholeQuery = R"({"table":"t","query":{"match_all":{}}})";
 
-FakeMirror::React with(const Reaction& reaction) {
+FakeMirror::React blackhole_with(const Reaction& reaction) {
   return [reaction](const std::string&) { return reaction; };
 }
 
@@ -20,15 +20,15 @@ std::string table(const std::string& agent, const std::string& blackholes) {
 }
 
 TEST(Blackhole, GetsACopyOfEveryQueryForItsOwnTable) {
-  const FakeMirror mirror(with(nothing_found()));
-  const FakeMirror copy(with(nothing_found()));
-  const FakeMirror other(with(nothing_found()));
+  const FakeMirror mirror(blackhole_with(nothing_found()));
+  const FakeMirror copy(blackhole_with(nothing_found()));
+  const FakeMirror other(blackhole_with(nothing_found()));
   const Master master(
       "ha_ping_interval = 0",
       table(mirror.address(),
             fmt::format(" agent_blackhole = {}:copied\n agent = {}:too [blackhole=1]",
                         copy.address(), other.address())));
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(kQuery).status, 200);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(kBlackholeQuery).status, 200);
   EXPECT_TRUE(eventually([&] { return copy.requests() == 5 && other.requests() == 5; }));
   EXPECT_EQ(mirror.requests(), 5u);
   EXPECT_NE(copy.seen()[0].find(R"({"table":"copied","query":{"match_all":{}}})"),
@@ -39,9 +39,9 @@ TEST(Blackhole, GetsACopyOfEveryQueryForItsOwnTable) {
 
 // The answers of these would cost 20 s each, were they waited for.
 TEST(Blackhole, DoesNotMatterWhenItIsDeadSlowOrMad) {
-  const FakeMirror mirror(with(nothing_found()));
-  const FakeMirror silent(with(silence()));
-  const FakeMirror mad(with({.bytes = "garbage\r\n\r\n"}));
+  const FakeMirror mirror(blackhole_with(nothing_found()));
+  const FakeMirror silent(blackhole_with(silence()));
+  const FakeMirror mad(blackhole_with({.bytes = "garbage\r\n\r\n"}));
   const ClosedPort gone;
   Master master(
       "agent_query_timeout = 20s\n agent_connect_timeout = 20s\n request_timeout = 20s",
@@ -50,7 +50,7 @@ TEST(Blackhole, DoesNotMatterWhenItIsDeadSlowOrMad) {
                         silent.address(), mad.address(), gone.address())));
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 20; ++i) {
-    const auto answer = master.search(kQuery);
+    const auto answer = master.search(kBlackholeQuery);
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body.find("warning"), std::string::npos) << answer.body;
   }

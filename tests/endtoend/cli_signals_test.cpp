@@ -9,9 +9,9 @@
 namespace karmad::test {
 namespace {
 
-constexpr std::string_view kQuery = R"({"table":"t"})";
+constexpr std::string_view kSignalQuery = R"({"table":"t"})";
 const std::string kRequest =
-    "POST /search HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n" + std::string(kQuery);
+    "POST /search HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n" + std::string(kSignalQuery);
 
 std::string table(const FakeMirror& mirror) {
   return fmt::format("table t {{\n type = distributed\n agent = {}:t\n}}\n", mirror.address());
@@ -73,7 +73,7 @@ TEST_P(Stopping, WithNothingUnderWayIsAtOnce) {
   FakeMirror mirror([](const std::string&) { return json("{}"); });
   Master master("", table(mirror));
   ASSERT_TRUE(master.ready());
-  ASSERT_EQ(master.search(std::string(kQuery)).status, 200);
+  ASSERT_EQ(master.search(std::string(kSignalQuery)).status, 200);
   HttpClient half(master.port());
   HttpClient idle(master.port());
   ASSERT_EQ(idle.request("GET", "/healthz")->status, 200);

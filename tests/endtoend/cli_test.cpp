@@ -27,7 +27,7 @@ constexpr auto kGood =
     "table web {\n type = distributed\n dialect = http\n route = /web\n path = /\n"
     " reads = /web/find, /web/views/*\n agent = [::1]:80\n}\n";
 
-TEST(CommandLine, HelpAndVersionSayWhatTheyAreAskedFor) {
+TEST(CommandLine, PrintsHelpAndVersion) {
   const auto help = run({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const auto* word : {"--config", "--check", "--dump-config", "--version", "78", "71", "HUP"})
@@ -68,7 +68,7 @@ TEST(CommandLine, AFileThatCannotBeReadIsAConfigurationError) {
     }
 }
 
-TEST(Check, SaysThatAGoodFileIsGoodAndChangesNothing) {
+TEST(Check, AcceptsAGoodFileAndChangesNothing) {
   TempDir dir;
   const auto good = dir.file("good.conf", kGood);
   const auto ran = run({"--config", good, "--check"});
@@ -179,7 +179,7 @@ TEST_F(Ports, OneThatAnotherKarmadHoldsIsInUseToo) {  // though both would share
   EXPECT_EQ(get(other.port(), "/healthz").status, 200);
 }
 
-TEST_F(Ports, AnAddressThatIsNotOursOrAFolderThatIsNotThereIsAnErrorOfTheSystem) {
+TEST_F(Ports, AForeignAddressOrAMissingFolderIsAnErrorOfTheSystem) {
   for (const auto& listen : {std::string("192.0.2.1:9308"), dir.path() + "/no/such/socket"}) {
     const auto path = config(listen);
     const auto ran = run({"-c", path});

@@ -144,7 +144,7 @@ TEST(Quorum, AsksAsManyMirrorsAsAnUpdateCannotHaveMissed) {  // CO-070, CO-071
   }
 }
 
-TEST(Quorum, IsTheTablesUnlessTheRequestSaysOtherwise) {  // CO-070
+TEST(Quorum, IsThatOfTheTableUnlessTheRequestHasAnother) {  // CO-070
   Copies copies({7, 7, 7});
   const RestingMaster master(taking_turns(), copies.table("consistency = quorum"));
   EXPECT_EQ(master.find().status, 200);

@@ -165,7 +165,7 @@ TEST_F(Faults, AQueryThatMeetsAFrozenMirrorEndsInTimeWithAnAnswerOrAWarning) {
   EXPECT_EQ(load.wrong(), "");
 }
 
-TEST_F(Faults, WhateverGarbageComesTheAnswerIsRightOrSaysWhatIsMissing) {
+TEST_F(Faults, AfterAnyGarbageTheAnswerIsRightOrNamesTheMissingShards) {
   start("ha_strategy = random\n max_packet_size = 1m\n agent_query_timeout = 400ms");
   const auto right = without_took(expected);
   const auto named = fmt::format("table products: shard 1: agent {}: ", a1->address());

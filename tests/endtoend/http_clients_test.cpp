@@ -13,9 +13,9 @@ namespace karmad::test {
 namespace {
 
 const Reaction kNever{"", Reaction::Then::hang};
-constexpr std::string_view kQuery = R"({"table":"t"})";
+constexpr std::string_view kClientQuery = R"({"table":"t"})";
 const std::string kRequest =
-    "POST /search HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n" + std::string(kQuery);
+    "POST /search HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n" + std::string(kClientQuery);
 
 std::string one_table(const FakeMirror& mirror) {
   return fmt::format("table t {{\n type = distributed\n agent = {}:t\n}}\n", mirror.address());
@@ -103,7 +103,7 @@ TEST(AClientWhoLeaves, InThePauseBeforeARetryEndsTheQuery) {
   EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }, 5s));
 }
 
-TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNobody) {
+TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNoOtherClient) {
   const std::string large = R"({"x":")" + std::string(8'000'000, 'x') + "\"}";
   FakeMirror mirror([&](const std::string& request) {
     return request.contains("large") ? json(large) : json("{}");
@@ -117,7 +117,7 @@ TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNobody) {
                     R"({"table":"t","large":1})"));
   }
   ASSERT_TRUE(eventually([&] { return mirror.requests() == 4; }));
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(std::string(kQuery)).status, 200);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(std::string(kClientQuery)).status, 200);
   for (auto& reader : readers) {
     const auto answer = reader.receive();
     ASSERT_TRUE(answer);
@@ -126,7 +126,7 @@ TEST(SlowReaders, OfLargeAnswersAreServedAndBlockNobody) {
   }
 }
 
-TEST(SlowReaders, WhoStopReadingAreCutOffAfterTheNetworkTimeout) {
+TEST(SlowReaders, ThatStopReadingAreDisconnectedAfterTheNetworkTimeout) {
   const std::string large = R"({"x":")" + std::string(20'000'000, 'x') + "\"}";
   FakeMirror mirror([&](const std::string&) { return json(large); });
   Master master("workers = 1\n network_timeout = 300ms", one_table(mirror));
@@ -140,7 +140,7 @@ TEST(SlowReaders, WhoStopReadingAreCutOffAfterTheNetworkTimeout) {
   EXPECT_LT(reader.rest().size(), large.size());
 }
 
-TEST(Crowds, OfIdleAndDrippingConnectionsStopNobody) {
+TEST(Crowds, OfIdleAndSlowConnectionsDoNotStopOtherClients) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -163,7 +163,7 @@ TEST(Crowds, OfIdleAndDrippingConnectionsStopNobody) {
   EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 2201; }));
   for (int i = 0; i < 50; ++i) {
     for (auto& client : dripping) client.send("a");
-    EXPECT_EQ(master.search(std::string(kQuery)).status, 200);
+    EXPECT_EQ(master.search(std::string(kClientQuery)).status, 200);
   }
   EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 200; }));
   EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 2001; }));

@@ -117,7 +117,7 @@ TEST_F(Ingress, ReadsBodiesWithALengthAndInChunksOfAnySize) {
   expect_told(client, 1);
 }
 
-TEST_F(Ingress, SaysContinueToAClientThatWaitsForIt) {
+TEST_F(Ingress, SendsContinueToAClientThatExpectsIt) {
   for (const bool chunked : {false, true}) {
     HttpClient client(master.port());
     const auto length = chunked ? std::string("Transfer-Encoding: chunked")
@@ -152,8 +152,8 @@ TEST_F(Ingress, DoesNotSayContinueWhenTheBodyIsThereOrUnwanted) {
 TEST_F(Ingress, AnswersHeadWithTheHeadOfGetAndNoBody) {
   HttpClient client(master.port());
   for (const auto* path : {"/", "/healthz", "/nothing"}) {
-    const auto full = client.request("GET", path);
-    const auto head = client.request("HEAD", path);
+    const auto full = client.request("GET", path, {}, "X-Request-Id: 7\r\n");
+    const auto head = client.request("HEAD", path, {}, "X-Request-Id: 7\r\n");
     ASSERT_TRUE(full && head);
     EXPECT_EQ(head->status, full->status) << path;
     EXPECT_EQ(head->fields, full->fields) << path;
@@ -163,7 +163,7 @@ TEST_F(Ingress, AnswersHeadWithTheHeadOfGetAndNoBody) {
   EXPECT_EQ(client.request("GET", "/healthz")->body, R"({"status":"ok"})");  // no byte too many
 }
 
-TEST_F(Ingress, ClosesWhenItIsToldToOrTheVersionSaysSo) {
+TEST_F(Ingress, ClosesOnRequestAndForHttp10) {
   const struct {
     std::string_view version;
     std::string_view fields;

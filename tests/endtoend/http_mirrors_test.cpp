@@ -129,7 +129,7 @@ TEST_P(NastyMirror, AloneIsAClearErrorThatNamesItAndIsCounted) {
   }
 }
 
-TEST_P(NastyMirror, WhoClosesIdleConnectionsIsAskedOnANewOneWithoutBlame) {
+TEST_P(NastyMirror, ThatClosesIdleConnectionsIsAskedOnANewOneWithoutAnError) {
   Master master(kSettings, table(nasty.address(), second));
   nasty.react([](const std::string&) { return json(kBody); });
   const auto statement = fmt::format("SHOW AGENT '{}' STATUS", nasty.address());
@@ -142,7 +142,7 @@ TEST_P(NastyMirror, WhoClosesIdleConnectionsIsAskedOnANewOneWithoutBlame) {
   EXPECT_EQ(nasty.connections(), 10u);
 }
 
-TEST_P(NastyMirror, WhoClosesJustAsARequestComesIsAskedAgainOnce) {
+TEST_P(NastyMirror, ThatClosesAsARequestArrivesIsAskedAgainOnce) {
   Master master(kSettings, table(nasty.address(), second));
   std::size_t on_this_connection = 0;
   nasty.react([&](const std::string&) {  // the second request on a connection ends it

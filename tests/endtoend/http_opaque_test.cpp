@@ -116,7 +116,8 @@ TEST_F(Opaque, EndToEndFieldsTravelAndHopByHopOnesStop) {
       "Accept: a/b\r\nAuthorization: Basic eDp5\r\nCookie: c=d\r\nIf-None-Match: \"1\"\r\n"
       "X-Twice: 1\r\nX-Twice: 2\r\nRange: bytes=0-1\r\nAccept-Encoding: gzip, br\r\n"
       "User-Agent: test\r\nX-Client: hop\r\nConnection: X-Client\r\nTE: trailers\r\n"
-      "Keep-Alive: 5\r\nProxy-Connection: keep-alive\r\nUpgrade: websocket\r\n");
+      "Keep-Alive: 5\r\nProxy-Connection: keep-alive\r\nUpgrade: websocket\r\n"
+      "X-Request-Id: 7\r\n");
   ASSERT_TRUE(answer);
   const auto seen = a.seen().back();
   for (const auto* line :
@@ -137,11 +138,12 @@ TEST_F(Opaque, EndToEndFieldsTravelAndHopByHopOnesStop) {
       {"x-odd", "\x80\xff"},
       {"location", "/elsewhere"},
       {"content-length", "4"},
+      {"x-request-id", "7"},
   };
-  EXPECT_EQ(fields, expected);  // and nothing else: neither theirs nor ours
+  EXPECT_EQ(fields, expected);  // and nothing else
 }
 
-TEST_F(Opaque, TellsWhoAskedAndWhoAskedBefore) {
+TEST_F(Opaque, PassesOnTheAddressesOfTheClientAndItsProxies) {
   Master master(kSearchd, table("t", "route = /t", a.address()));
   HttpClient client(master.port());
   client.request("GET", "/t", {}, "X-Forwarded-For: 10.1.1.1\r\n");
@@ -214,7 +216,7 @@ TEST_F(Opaque, AnswersOfAnyStatusComeInTheAgentsOwnWords) {
   EXPECT_EQ(errors, 4);
 }
 
-TEST_F(Opaque, ReadsAreRetriedElsewhere) {
+TEST_F(Opaque, ReadsAreRetriedAtAnotherMirror) {
   a.react([](const std::string&) { return Reaction{"", Then::close}; });
   Master master(kSearchd, table("t", "route = /t\n updates = any\n reads = /t/find, /t/views/*",
                                 a.address() + "|" + b.address()));

@@ -43,7 +43,7 @@ class Refusals : public testing::Test {
 };
 
 /// Requests after which the start of the next one is unknown: answered and closed.
-TEST_F(Refusals, EveryFormOfABadHeadIsToldWhyAndTheConnectionClosed) {
+TEST_F(Refusals, EveryFormOfABadHeadIsRefusedWithAReasonAndTheConnectionClosed) {
   const std::string post = "POST /search HTTP/1.1\r\nHost: h\r\n";
   const std::string get_healthz = "GET /healthz HTTP/1.1\r\n";
   const std::string big(20'000, 'x');
@@ -147,7 +147,7 @@ TEST_F(Refusals, EveryFormOfABadHeadIsToldWhyAndTheConnectionClosed) {
   expect_untouched();
 }
 
-TEST_F(Refusals, WhatIsNotAnsweredHereIsToldOnAConnectionThatStays) {
+TEST_F(Refusals, UnknownPathsAreRefusedOnAConnectionThatStaysOpen) {
   HttpClient client(master.port());
   const struct {
     std::string_view method;
@@ -233,7 +233,7 @@ TEST_F(Refusals, WhatEnginesReadDifferentlyIsNotPassedOn) {
   expect_untouched();
 }
 
-TEST_F(Refusals, OptionsTellsTheMethodsOfAPath) {  // RFC 9110 section 9.3.7
+TEST_F(Refusals, OptionsReturnsTheMethodsOfAPath) {  // RFC 9110 section 9.3.7
   HttpClient client(master.port());
   for (const auto& [target, methods] :
        {std::pair("*", "GET, HEAD, POST, OPTIONS"), std::pair("/search", "POST"),
@@ -314,7 +314,7 @@ class SlowSenders : public Refusals {
   SlowSenders() : Refusals("network_timeout = 150ms\n client_timeout = 300ms\n") {}
 };
 
-TEST_F(SlowSenders, AreToldThatTheyWereTooSlow) {
+TEST_F(SlowSenders, GetAnErrorThatTheyWereTooSlow) {
   const auto slow = master.count("slow_clients");
   const std::string_view cases[] = {
       "G",
@@ -348,7 +348,7 @@ TEST_F(SlowSenders, CannotWinTimeByDripping) {
   expect_untouched();
 }
 
-TEST_F(SlowSenders, WhoSaysNothingIsClosedWithoutAWord) {
+TEST_F(SlowSenders, WithoutAnyByteAreClosedWithoutAnAnswer) {
   const auto slow = master.count("slow_clients");
   HttpClient silent(master.port());
   EXPECT_EQ(silent.rest(), "");
@@ -359,7 +359,7 @@ TEST_F(SlowSenders, WhoSaysNothingIsClosedWithoutAWord) {
   expect_untouched();
 }
 
-TEST_F(SlowSenders, WhoWasRefusedAndStaysIsLetGoAndNotCalledSlow) {
+TEST_F(SlowSenders, AreDisconnectedAfterARefusalAndNotCountedAsSlow) {
   const auto slow = master.count("slow_clients");
   HttpClient bad(master.port());
   ASSERT_TRUE(bad.send("nonsense\r\n\r\n"));

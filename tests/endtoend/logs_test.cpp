@@ -76,7 +76,7 @@ TEST(TheLog, ThatIsReadIsWholeAtTheEnd) {
   EXPECT_TRUE(log.ends_with("stopped\n")) << log;
 }
 
-TEST(TheAccessLog, IsOpenedAnewAfterUsr1AndUsr2IsIgnored) {
+TEST(TheAccessLog, IsReopenedByUsr1AndUsr2IsOnlyLogged) {
   const TempDir folder;
   const auto path = folder.path() + "/access";
   FakeMirror mirror([](const std::string&) { return nothing_found(); });
@@ -93,6 +93,21 @@ TEST(TheAccessLog, IsOpenedAnewAfterUsr1AndUsr2IsIgnored) {
   ASSERT_TRUE(eventually([&] { return ::access(path.c_str(), F_OK) == 0; }));
   ASSERT_EQ(master.search(kQuery).status, 200);
   EXPECT_TRUE(eventually([&] { return has_lines(path); }));
+  EXPECT_TRUE(eventually([&] {
+    const auto& log = master.process().output();
+    return log.contains("USR1: reopening the access log") &&
+           log.contains("USR2: this signal has no effect");
+  }));
+}
+
+TEST(TheLog, SaysAfterUsr1ThatThereIsNoAccessLog) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Master master("", table(mirror));
+  ASSERT_TRUE(master.ready());
+  master.process().signal(SIGUSR1);
+  EXPECT_TRUE(eventually(
+      [&] { return master.process().output().contains("USR1: there is no access log"); }));
+  EXPECT_EQ(master.search(kQuery).status, 200);
 }
 
 }  // namespace

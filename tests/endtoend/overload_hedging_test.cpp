@@ -163,7 +163,7 @@ TEST_F(Hedging, AnAnswerThatIsNotFinalBringsTheNextMirrorInAtOnce) {
 }
 
 // The same of the hedge's own answer: it does not end the race that the first may still win.
-TEST_F(Hedging, AHedgeThatKnowsLessDoesNotWin) {
+TEST_F(Hedging, AHedgeWithAnOlderGenerationDoesNotWin) {
   FakeSet set(2);
   set[0].react(always(slowly(1s)));
   set[1].react(always(refused(404, "X-Sub-Status: 1002\r\n", R"({"error":"no such document"})")));

@@ -89,7 +89,7 @@ TEST_F(TwoTables, WithoutABreakerTheMirrorKeepsItsTurns) {
 // CO-033: five minutes, or until a ping says otherwise; here without pings.
 // CO-051: what is known of the set is old. Its mirrors were pinged at the start, and would be again
 // in an hour.
-TEST(Moved, AShardIsLookedForElsewhereAndItsMirrorsArePinged) {
+TEST(Moved, AShardIsSearchedAtOtherMirrorsAndItsMirrorsArePinged) {
   std::atomic<int> pings{0};
   const auto pinged = [&](const Reaction& reaction) {
     return [&pings, reaction](const std::string& request) {
@@ -122,7 +122,7 @@ TEST(Draining, AMirrorThatIsTakenAwayIsLeftAlone) {
   }
 }
 
-TEST(Draining, AMirrorThatSaysSoToAHedgeIsLeftAloneToo) {
+TEST(Draining, AMirrorThatReportsItToAHedgeIsAvoidedToo) {
   FakeSet mirrors(3);
   mirrors[0].react(always(slowly(200ms)));
   mirrors[1].react(always(refused(403, "X-Sub-Status: 1008\r\n")));
@@ -251,7 +251,7 @@ TEST(Generation, ALaggardHandsOverToTheReplicaThatIsFresh) {
 
 // The mirror's answer counts for later queries too, for a second: without pings there is no other
 // source.
-TEST(Generation, ALaggardIsNotAskedByEveryQuery) {
+TEST(Generation, NotEveryQueryAsksAMirrorThatIsBehind) {
   FakeSet mirrors(3);
   mirrors[1].react(always(kBehind));
   const RestingMaster master(taking_turns(), mirrors.table());
@@ -281,7 +281,7 @@ TEST(Generation, WhereAllReplicasAreBehindTheLastAttemptIsThePrimarys) {  // max
 }
 
 // The one that said to have seen most is the first to have caught up.
-TEST(Generation, OfThoseBehindTheNewestIsAskedAgain) {
+TEST(Generation, TheNewestOfTheMirrorsBehindIsAskedAgain) {
   FakeSet mirrors(2);
   for (std::size_t i = 0; i < 2; ++i)
     mirrors[i].react([i, n = 0](const std::string&) mutable {

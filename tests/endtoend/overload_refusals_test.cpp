@@ -110,7 +110,7 @@ TEST(Refused, RetriesAreAsManyAsTheSettingsSay) {
 
 // CO-021: the told time is longer than we wait in all, or than the client does. Waiting it would
 // take longer than the test may.
-TEST(Refused, WhoeverIsToldToWaitTooLongGivesUpAtOnce) {
+TEST(Refused, ARequestWithATooLongDelayFailsAtOnce) {
   const struct {
     std::string_view after;
     std::string searchd;
@@ -139,7 +139,7 @@ TEST(Refused, WhoeverIsToldToWaitTooLongGivesUpAtOnce) {
 
 // BP-005. The pause is a random part of an hour: that it is shorter than the deadline happens once
 // in sixty, and hardly twice in eight.
-TEST(Refused, WhoeverWouldPauseBeyondTheDeadlineGivesUpAtOnce) {
+TEST(Refused, ARequestWithAPauseBeyondTheDeadlineFailsAtOnce) {
   FakeSet mirrors(2, refused(429, ""));
   const RestingMaster master(
       taking_turns("overload_backoff_base = 1h\n overload_backoff_cap = 1h\n request_timeout = 5s"),
@@ -208,7 +208,7 @@ TEST(RefusedUpdate, IsRepeatedWhenNothingOfItWasSent) {  // CO-045
 }
 
 // CO-037: at once, and once.
-TEST(Refused, AFailedReadAndALostCopyAreAskedForElsewhereAlike) {
+TEST(Refused, AFailedReadAndALostCopyAreRetriedAtAnotherMirrorAlike) {
   for (const auto& reaction :
        {json(R"({"error":"internal error"})", 500), refused(410, "X-Sub-Status: 1022\r\n")}) {
     SCOPED_TRACE(reaction.bytes);

@@ -28,7 +28,7 @@ std::string all(const std::string& trace, const std::string& member) {
   return words;
 }
 
-TEST(Trace, TellsOfEveryAttemptWhyItWasMadeAndHowItEnded) {  // CO-001
+TEST(Trace, ShowsReasonAndOutcomeOfEveryAttempt) {  // CO-001
   const struct {
     Reaction first;
     std::string searchd;
@@ -63,7 +63,7 @@ TEST(Trace, TellsOfEveryAttemptWhyItWasMadeAndHowItEnded) {  // CO-001
 }
 
 // CO-086: when further mirrors are asked, which were, in which order and why, and which answered.
-TEST(Trace, TellsHowASearchWasHedged) {
+TEST(Trace, ShowsTheHedgesOfASearch) {
   FakeSet mirrors(3);
   mirrors[0].react(always(silence()));
   mirrors[1].react(always(silence()));
@@ -80,7 +80,7 @@ TEST(Trace, TellsHowASearchWasHedged) {
 }
 
 // BP-031
-TEST(Log, SaysOfEveryRetryWhyItIsMade) {
+TEST(Log, HasTheReasonOfEveryRetry) {
   FakeSet mirrors(2);
   mirrors[0].react(always(refused(429, "Retry-After-Ms: 7\r\n", R"({"error":"busy\nnow"})")));
   RestingMaster master(taking_turns("log_level = debug\n throttle_max_retries = 1"),
@@ -89,11 +89,11 @@ TEST(Log, SaysOfEveryRetryWhyItIsMade) {
   const auto line = master.process().wait_for("throttled").value_or("");
   for (const std::string& word :
        {std::string("query "), std::string("table t, shard 1: attempt 2 (throttled)"),
-        std::string("pause of 0 ms"), mirrors[0].address() + R"( said "status 429: busy\nnow")"})
+        std::string("pause of 0 ms"), mirrors[0].address() + R"( failed: "status 429: busy\nnow")"})
     EXPECT_TRUE(line.contains(word)) << word << "\n" << line;
 }
 
-TEST(Trace, TellsThePauseBeforeAnAttempt) {
+TEST(Trace, ShowsThePauseBeforeAnAttempt) {
   FakeSet mirrors(1, refused(429, "Retry-After-Ms: 25\r\n"));
   const RestingMaster master(taking_turns("max_attempts = 2"), mirrors.table());
   const auto trace = trace_of(master);
@@ -103,7 +103,7 @@ TEST(Trace, TellsThePauseBeforeAnAttempt) {
             std::stol(at(trace, "/attempts/0/end_us")) + 25000);
 }
 
-TEST(Trace, TellsOfAFailedRequestToo) {
+TEST(Trace, CoversFailedRequestsToo) {
   FakeSet mirrors(3, refused(429, ""));
   const RestingMaster master(taking_turns("max_attempts = 3"), mirrors.table());
   EXPECT_EQ(all(trace_of(master), "reason"), "initial overload overload");
@@ -163,7 +163,7 @@ TEST_F(AccessLog, HasOneLineOfJsonForEachRequestWithItsAttempts) {
   EXPECT_EQ(master.count("access_log_dropped"), 0);
 }
 
-TEST_F(AccessLog, TellsOfAClientThatLeft) {
+TEST_F(AccessLog, LogsAClientThatLeft) {
   mirrors.react(silence());
   const RestingMaster master(searchd(), mirrors.table());
   {

@@ -51,7 +51,7 @@ TEST(OneShard, AnswersInTheAgentsOwnWordsWithTheTableRenamed) {
   EXPECT_EQ(master.number("/tables/0/shards/0/mirrors/0/errors_in_a_row"), 0);
 }
 
-TEST(SeveralShards, RefuseWhatCannotBeMergedAndAskNobody) {
+TEST(SeveralShards, RefuseWhatCannotBeMergedAndAskNoMirror) {
   const FakeMirror one(answer);
   const FakeMirror two(answer);
   const Master master(

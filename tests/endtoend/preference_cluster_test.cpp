@@ -51,7 +51,7 @@ TEST_F(Cluster, TheGenerationIsShownAndWithoutAClusterEverybodyServes) {
   for (const auto attempts : master.spread(40)) EXPECT_GT(attempts, 0);
 }
 
-TEST_F(Cluster, WithNobodyInItASearchWaitsAndSaysWhyWhenTimeIsUp) {  // SS-170
+TEST_F(Cluster, WithoutAnAvailableMirrorASearchWaitsAndFailsWithTheReason) {  // SS-170
   for (auto* agent : {&a, &b}) agent->control("cluster_state=non_primary&set=books");
   const RestingMaster master(choosing(), table());
   ASSERT_TRUE(master.shows({"other", "other"}));

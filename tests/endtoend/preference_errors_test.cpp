@@ -86,7 +86,7 @@ TEST_F(NoPrimary, TimeUpIsA503ThatNamesTheCriteriaAndEveryMirror) {  // SS-170
   EXPECT_EQ(at(tags.body, "/error/mirrors/1/why"), "has no tag set of dc:sf");
 }
 
-TEST_F(NoPrimary, WhenNobodyIsThereTheirCommonErrorIsTheReason) {  // SS-170
+TEST_F(NoPrimary, WithoutAnAvailableMirrorTheCommonErrorIsTheReason) {  // SS-170
   const ClosedPort other;
   const RestingMaster master(choosing("selection_timeout = 200ms"),
                              table_of({fmt::format("{}[role=primary]|{}[role=replica]",
@@ -102,7 +102,7 @@ TEST_F(NoPrimary, WhenNobodyIsThereTheirCommonErrorIsTheReason) {  // SS-170
       << answer.body;
 }
 
-TEST_F(NoPrimary, TellsOfNoErrorThatIsOver) {
+TEST_F(NoPrimary, ShowsNoPastErrors) {
   FakeSet mirrors(2);
   const RestingMaster master(choosing("selection_timeout = 0"),
                              mirrors.table("", {"replica", "replica"}));
@@ -122,7 +122,7 @@ TEST_F(NoPrimary, TellsOfNoErrorThatIsOver) {
   EXPECT_EQ(at(answer.body, "/error/mirrors/0/last_error"), "") << answer.body;
 }
 
-TEST_F(NoPrimary, WithASelectionTimeoutOfZeroNobodyWaits) {  // SS-015
+TEST_F(NoPrimary, WithASelectionTimeoutOfZeroNoQueryWaits) {  // SS-015
   const RestingMaster master(choosing("selection_timeout = 0"), table());
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
   const auto answer = master.find("primary");

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(, TwoChoices,
                          });
 
 // SS-010, SS-155: the pings' round trips narrow what is chosen from, where a preference is given.
-TEST(Window, LeavesOutWhoIsFartherThanTheThreshold) {
+TEST(Window, LeavesOutMirrorsBeyondTheThreshold) {
   const auto near = copy_of_all("standalone");
   const auto far = copy_of_all("standalone");
   const auto lines = std::vector{line_of({near.address(), far.address()})};

@@ -115,7 +115,7 @@ TEST_F(SelectionLines, OfARetryAreOnesOfTheirOwn) {
   EXPECT_EQ(told[0].json["operationId"], told[3].json["operationId"]);
 }
 
-TEST_F(SelectionLines, TellOnlyWhoWaitsUnlessAskedForMore) {  // the default: info
+TEST_F(SelectionLines, ReportOnlyWaitsByDefault) {  // the default: info
   RestingMaster master(choosing("selection_timeout = 100ms"), table);
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
   EXPECT_EQ(master.find("secondary").status, 200);

@@ -108,7 +108,7 @@ TEST_F(PassingOn, ALoneCopyIsAskedToAcceptTheRead) {  // SS-095, SS-096
 }
 
 // What passes through unread keeps neither the client's field nor its parameter.
-TEST_F(PassingOn, AnOpaqueServerIsToldByTheSameRules) {  // SS-090 … SS-097
+TEST_F(PassingOn, AnOpaqueServerGetsPreferencesByTheSameRules) {  // SS-090 … SS-097
   const auto opaque = [&](std::string_view mirrors) {
     return fmt::format(
         "table t {{\n type = distributed\n dialect = http\n route = /books\n"

@@ -34,7 +34,7 @@ class SideCars : public testing::Test {
   }
 };
 
-TEST_F(SideCars, SayWhatTheirEngineSays) {
+TEST_F(SideCars, RepeatTheStateOfTheirEngine) {
   a.control("generation=12&set=books");
   ASSERT_TRUE(eventually([&] { return by_a.number_of(0, "generation") == 12; }));
   const auto told = get(by_a.port(), "/hello");

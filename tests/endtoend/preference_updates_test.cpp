@@ -42,7 +42,7 @@ class Updates : public testing::Test {
   static double updates(const DemoAgent& agent) { return agent.number("/requests/update"); }
 };
 
-TEST_F(Updates, ReachThePrimaryAndNobodyElse) {  // SS-100, SS-144
+TEST_F(Updates, ReachOnlyThePrimary) {  // SS-100, SS-144
   const RestingMaster master(choosing(), table("read_preference = secondary"));
   ASSERT_TRUE(master.shows({"primary", "replica"}));
   const auto all = every_update();
@@ -130,7 +130,7 @@ TEST_F(Updates, ToCopiesThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem) {
 
 // Pings are an hour apart: the mirror's own error causes its check, and a waiting query causes the
 // checks of the others (SS-128).
-TEST_F(Updates, AMirrorThatSaysItIsNotThePrimaryIsCheckedAtOnce) {  // SD-023, CO-032
+TEST_F(Updates, AMirrorThatReportsItIsNotThePrimaryIsCheckedAtOnce) {  // SD-023, CO-032
   auto settings = choosing("selection_timeout = 5m");
   settings.replace(settings.find("500ms"), 5, "1h");
   const RestingMaster master(settings, table());
@@ -260,7 +260,7 @@ TEST_F(StepDown, AnUpdateThatMayHaveBeenCarriedOutIsNotRepeated) {
   }
 }
 
-TEST_F(StepDown, NobodyIsAskedWhenUpdatesAreNotRetried) {  // BP-006
+TEST_F(StepDown, NoOtherMirrorIsAskedWhenUpdatesAreNotRetried) {  // BP-006
   const RestingMaster master(unpinged("retry_writes = 0"), table());
   ASSERT_TRUE(master.shows({"primary", "replica"}));
   EXPECT_GE(post(master.port(), "/insert", kInsert).status, 400);
@@ -298,7 +298,7 @@ TEST_F(StepDown, WithoutAnElectionInTimeTheMirrorsWordIsTheAnswer) {  // BP-063
   EXPECT_EQ(b.updates(), 0);
 }
 
-TEST(StateErrors, AReadThatMeetsOneGoesOnElsewhereAndTheMirrorIsCheckedAtOnce) {  // SD-023
+TEST(StateErrors, AReadContinuesAtAnotherMirrorAndTheFirstIsCheckedAtOnce) {  // SD-023
   std::atomic<int> hellos{0};
   FakeMirror recovering([&](const std::string& request) {
     if (!request.starts_with("GET /hello"))

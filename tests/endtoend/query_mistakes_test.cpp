@@ -17,7 +17,7 @@ constexpr std::string_view kStrange = R"({"error":"the widget of this query cann
 /// Refuses a query for `bad` with an error, and answers any other.
 FakeMirror::React refusing(const Reaction& error) {
   return [error](const std::string& request) {
-    return request.contains("bad") ? error : nothing_found();
+    return request.contains(R"("bad")") ? error : nothing_found();
   };
 }
 
@@ -58,7 +58,7 @@ TEST(QueryMistakes, OfSixClientsLeaveAllMirrorsHealthyAtTwoAttemptsEach) {
   expect_healthy(master, 3);
   for (int i = 0; i < 30; ++i) EXPECT_EQ(master.find().status, 200);
   // The operator is told which words these were, once.
-  ASSERT_TRUE(master.process().wait_for("mirrors agree that a query is at fault"));
+  ASSERT_TRUE(master.process().wait_for("mirrors gave the same error for a query"));
   EXPECT_TRUE(master.process().output().contains("the widget of this query cannot be turned"));
 }
 
@@ -123,7 +123,7 @@ TEST(QueryMistakes, AreNotSeenWhereTwoMirrorsBreakAlikeAndTheThirdWorks) {
 }
 
 // What every mirror says of its own trouble stays trouble.
-TEST(QueryMistakes, AreNoKnownTroubleThatAllMirrorsHave) {
+TEST(QueryMistakes, AreNotKnownErrorsOfAllMirrors) {
   FakeSet set(2, json(R"({"error":"query: out of memory"})", 500));
   RestingMaster master(calm(), set.table());
   EXPECT_EQ(master.find().status, 502);
@@ -131,7 +131,7 @@ TEST(QueryMistakes, AreNoKnownTroubleThatAllMirrorsHave) {
 }
 
 // What the client wrote itself is no trouble of a mirror, however it is written.
-TEST(QueryMistakes, AreNotTroubleBecauseTheClientNamesSome) {
+TEST(QueryMistakes, MayContainTheTextOfAnAgentsError) {
   FakeSet set(2, json(R"({"error":"unknown option 'out of memory'"})", 500));
   RestingMaster master(calm(), set.table());
   for (const auto* option : {R"("out of memory":1)", R"("out\u0020of memory":1)"}) {
@@ -220,7 +220,7 @@ TEST(QueryMistakes, OfStatementsAreSeenToo) {
 }
 
 // A mirror that stops says 400 to requests that it does not take any more.
-TEST(StoppingMirror, IsInTroubleAndItsSearchesGoElsewhere) {
+TEST(StoppingMirror, HasErrorsAndItsSearchesGoToOtherMirrors) {
   FakeSet set(2);
   set[0].react(
       always(json(R"({"error":"failed to receive HTTP request: interrupted, got SIGTERM"})", 400)));

@@ -125,7 +125,7 @@ TEST(Reload, OfALimitDoesNotForgetThatAMirrorAskedForAPause) {
   EXPECT_EQ(busy.requests(), before);
 }
 
-TEST(Reload, OfABrokenFileChangesNothingAndSaysWhere) {
+TEST(Reload, OfABrokenFileChangesNothingAndReportsThePlace) {
   const FakeMirror mirror(answer);
   Master master(kCalm, table("t", mirror.address()));
   EXPECT_EQ(master.search(query("t")).status, 200);
@@ -177,7 +177,7 @@ TEST(Reload, LetsQueriesUnderWaySucceedEvenOfATableThatGoes) {
   EXPECT_EQ(load.wrong(), "");
 }
 
-TEST(Reload, OfWhatNeedsARestartSaysSoAndChangesNothing) {
+TEST(Reload, OfASettingThatNeedsARestartWarnsAndChangesNothing) {
   const FakeMirror mirror(answer);
   Master master("ha_period_karma = 5s\n workers = 1", table("t", mirror.address()));
   ASSERT_TRUE(master.reload("ha_period_karma = 7s\n workers = 2",

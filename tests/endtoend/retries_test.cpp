@@ -49,13 +49,13 @@ class Mirrors {
   std::vector<std::unique_ptr<FakeMirror>> mirrors_;
 };
 
-const std::string kCalm = "ha_ping_interval = 0\n";
+const std::string kCalmRetries = "ha_ping_interval = 0\n";
 
 double counted(const Master& master, std::size_t mirror, const std::string& what) {
   return master.number(fmt::format("/tables/0/shards/0/mirrors/{}/{}", mirror, what));
 }
 
-std::string query(const std::string& options) {
+std::string retried_query(const std::string& options) {
   return R"({"table":"t","options":{)" + options + "}}";
 }
 
@@ -69,9 +69,9 @@ struct Case {
   std::size_t asked;     ///< different mirrors
 };
 
-// HA-026: agent_retry_count times the mirrors, the line's count absolute, the query's word first;
-// without a word each mirror once. The delay is short where attempts go on after all mirrors were
-// tried.
+// HA-026: agent_retry_count times the mirrors, the line's count absolute, the query's word
+// first; without a word each mirror once. The delay is short where attempts go on after all mirrors
+// were tried.
 TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
   const std::string quick = "agent_retry_delay = 1ms\n";
   const std::string plain(kQuery);
@@ -88,9 +88,9 @@ TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
       {3, quick, "[retry_count=2]", "agent_retry_count = 5", plain, 1 + 2, 3},
       {3, quick, "[retry_count=0]", "agent_retry_count = 5", plain, 1, 1},
       {2, quick, "[retry_count=5]", "", plain, 1 + 5, 2},
-      {3, quick, "[retry_count=5]", "", query(R"("retry_count":0)"), 1, 1},
-      {2, quick, "[retry_count=1]", "", query(R"("retry_count":2)"), 1 + 4, 2},
-      {2, quick + "agent_retry_count = 0", "", "", query(R"("retry_count":1)"), 1 + 2, 2},
+      {3, quick, "[retry_count=5]", "", retried_query(R"("retry_count":0)"), 1, 1},
+      {2, quick, "[retry_count=1]", "", retried_query(R"("retry_count":2)"), 1 + 4, 2},
+      {2, quick + "agent_retry_count = 0", "", "", retried_query(R"("retry_count":1)"), 1 + 2, 2},
       // More than the default of max_attempts, which then gives way.
       {8, "", "", "", plain, 8, 8},
       {1, quick, "[retry_count=9]", "", plain, 1 + 9, 1},
@@ -100,7 +100,7 @@ TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
   };
   for (const auto& c : cases) {
     Mirrors mirrors(c.mirrors, trouble());
-    const Master master(kCalm + c.searchd, mirrors.table(c.line, c.table));
+    const Master master(kCalmRetries + c.searchd, mirrors.table(c.line, c.table));
     const auto trace =
         fmt::format("{} mirrors, {} {} {} {}", c.mirrors, c.searchd, c.line, c.table, c.query);
     EXPECT_EQ(master.search(c.query).status, 502) << trace;
@@ -112,7 +112,7 @@ TEST(Retries, AreAsManyAsTheQueryTheLineTheTableOrTheInstanceSay) {
 
 // X-16. A delay beyond the deadline is never begun: whatever happens here, happens without it.
 TEST(Retries, GoAtOnceToMirrorsNotTriedYetAndWaitOnlyWhenAllWere) {
-  const std::string endless = kCalm + "agent_retry_delay = 1h\n";
+  const std::string endless = kCalmRetries + "agent_retry_delay = 1h\n";
   for (int turn = 0; turn < 5; ++turn) {
     Mirrors mirrors(4, trouble());
     const Master master(endless + "agent_retry_count = 8", mirrors.table());
@@ -124,13 +124,14 @@ TEST(Retries, GoAtOnceToMirrorsNotTriedYetAndWaitOnlyWhenAllWere) {
 
 TEST(Retries, WaitTheDelayBetweenRoundsAlsoTheQuerysOwn) {
   Mirrors mirrors(2, trouble());
-  const Master master(kCalm + "agent_retry_count = 2\n agent_retry_delay = 100ms", mirrors.table());
+  const Master master(kCalmRetries + "agent_retry_count = 2\n agent_retry_delay = 100ms",
+                      mirrors.table());
   auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(master.search(kQuery).status, 502);
   EXPECT_GE(std::chrono::steady_clock::now() - began, 300ms);  // before the 3rd, 4th, 5th attempt
   EXPECT_EQ(mirrors.requests(), 5u);
   began = std::chrono::steady_clock::now();
-  EXPECT_EQ(master.search(query(R"("retry_count":1,"retry_delay":200)")).status, 502);
+  EXPECT_EQ(master.search(retried_query(R"("retry_count":1,"retry_delay":200)")).status, 502);
   EXPECT_GE(std::chrono::steady_clock::now() - began, 200ms);  // before the 3rd attempt
   EXPECT_EQ(mirrors.requests(), 5u + 3u);
 }
@@ -140,7 +141,8 @@ TEST(Retries, AreNotMadeAfterAQueryTimeOut) {
   Mirrors mirrors(2, nothing_found());
   mirrors[0].react(with(silence()));
   const Master master(
-      kCalm + "ha_strategy = roundrobin\n agent_query_timeout = 100ms\n agent_retry_count = 3",
+      kCalmRetries +
+          "ha_strategy = roundrobin\n agent_query_timeout = 100ms\n agent_retry_count = 3",
       mirrors.table());
   EXPECT_EQ(master.search(kQuery).status, 504);
   EXPECT_EQ(mirrors[0].requests(), 1u);
@@ -160,7 +162,7 @@ TEST(Retries, AreNotMadeForWhatTheClientGotWrongAndNoMirrorIsBlamed) {
   };
   for (const auto& mistake : mistakes) {
     Mirrors mirrors(2, json(mistake.body, mistake.status));
-    const Master master(kCalm + "agent_retry_count = 3", mirrors.table());
+    const Master master(kCalmRetries + "agent_retry_count = 3", mirrors.table());
     const auto answer = master.search(kQuery);
     EXPECT_EQ(answer.status, mistake.status);
     EXPECT_EQ(answer.body, mistake.body);
@@ -179,7 +181,7 @@ TEST(Retries, AreNotMadeOnAnyShardForWhatTheClientGotWrong) {
   const FakeMirror second(with(mistake));
   auto table = first.table();
   table.insert(table.rfind('}'), fmt::format(" agent = {}:products\n", second.address()));
-  const Master master(kCalm + "agent_retry_count = 3", table);
+  const Master master(kCalmRetries + "agent_retry_count = 3", table);
   const auto answer = master.search(kQuery);
   EXPECT_EQ(answer.status, 500);
   EXPECT_EQ(answer.body, R"({"error":"unknown column: nope"})");
@@ -195,7 +197,7 @@ TEST(Retries, AreMadeWhenAMirrorLacksTheTable) {
                            R"({"error":{"type":"x","reason":"table not found: products"}})"}) {
     Mirrors mirrors(2, nothing_found());
     mirrors[0].react(with(json(error, 500)));
-    const Master master(kCalm + "ha_strategy = roundrobin", mirrors.table());
+    const Master master(kCalmRetries + "ha_strategy = roundrobin", mirrors.table());
     EXPECT_EQ(master.search(kQuery).status, 200);
     EXPECT_EQ(mirrors[0].requests(), 1u);
     EXPECT_EQ(mirrors[1].requests(), 1u);
@@ -209,7 +211,7 @@ TEST(StaleConnection, IsReplacedWithoutBlameAndCountsAsNoRetry) {
   mirrors[0].react([n = 0](const std::string&) mutable {
     return n++ == 1 ? Reaction{.bytes = "", .then = Reaction::Then::close} : nothing_found();
   });
-  const Master master(kCalm + "workers = 1\n agent_retry_count = 0", mirrors.table());
+  const Master master(kCalmRetries + "workers = 1\n agent_retry_count = 0", mirrors.table());
   EXPECT_EQ(master.search(kQuery).status, 200);
   const auto answer = master.search(kQuery, "X-Karmad-Trace: 1\r\n");
   EXPECT_EQ(answer.status, 200);
@@ -226,7 +228,7 @@ TEST(StaleConnection, IsReplacedWithoutBlameAndCountsAsNoRetry) {
 
 TEST(StaleConnection, ClosedWhileIdleIsNeverUsed) {
   Mirrors mirrors(1, nothing_found());
-  const Master master(kCalm + "workers = 1\n agent_retry_count = 0", mirrors.table());
+  const Master master(kCalmRetries + "workers = 1\n agent_retry_count = 0", mirrors.table());
   EXPECT_EQ(master.search(kQuery).status, 200);
   mirrors[0].close_all();
   EXPECT_TRUE(eventually([&] { return counted(master, 0, "open_connections") == 0; }));
@@ -237,7 +239,7 @@ TEST(StaleConnection, ClosedWhileIdleIsNeverUsed) {
 
 TEST(FreshConnection, ThatIsClosedWithoutAnAnswerIsTheMirrorsFault) {
   Mirrors mirrors(1, {.bytes = "", .then = Reaction::Then::close});
-  const Master master(kCalm, mirrors.table());
+  const Master master(kCalmRetries, mirrors.table());
   EXPECT_EQ(master.search(kQuery).status, 502);
   EXPECT_EQ(mirrors.requests(), 1u);
   EXPECT_EQ(counted(master, 0, "periods/1/unexpected_closings"), 1);
@@ -251,7 +253,7 @@ long told_ms(const std::string& request) {
 
 TEST(Deadline, OfTheClientEndsTheQueryAndIsHandedToTheAgent) {
   Mirrors mirrors(2, silence());
-  const Master master(kCalm +
+  const Master master(kCalmRetries +
                           "agent_query_timeout = 20s\n request_timeout = 25s\n"
                           " agent_retry_count = 5",
                       mirrors.table());
@@ -268,9 +270,9 @@ TEST(Deadline, OfTheClientEndsTheQueryAndIsHandedToTheAgent) {
 
 TEST(Deadline, OfAnAttemptIsTheAgentsTimeOutWhenTheQueryHasMore) {
   Mirrors mirrors(1, nothing_found());
-  const Master master(kCalm + "agent_query_timeout = 700ms", mirrors.table());
+  const Master master(kCalmRetries + "agent_query_timeout = 700ms", mirrors.table());
   EXPECT_EQ(master.search(kQuery, "X-Timeout-Ms: 60000\r\n").status, 200);
-  EXPECT_EQ(master.search(query(R"("agent_query_timeout":300)")).status, 200);
+  EXPECT_EQ(master.search(retried_query(R"("agent_query_timeout":300)")).status, 200);
   EXPECT_EQ(told_ms(mirrors[0].seen()[0]), 700);
   EXPECT_EQ(told_ms(mirrors[0].seen()[1]), 300);
 }
@@ -280,7 +282,7 @@ TEST(Deadline, OfTheClientEndsOneShardsPartAndTheAnswerOfTheOtherIsGiven) {
   Mirrors mirrors(1, nothing_found());
   auto table = mirrors.table();
   table.insert(table.rfind('}'), fmt::format(" agent = {}:products\n", slow.address()));
-  const Master master(kCalm + "agent_query_timeout = 20s\n request_timeout = 20s", table);
+  const Master master(kCalmRetries + "agent_query_timeout = 20s\n request_timeout = 20s", table);
   const auto answer = master.search(kQuery, "X-Timeout-Ms: 150\r\n");
   EXPECT_EQ(answer.status, 200);
   EXPECT_NE(answer.body.find("\"timed_out\":true"), std::string::npos) << answer.body;
@@ -291,14 +293,15 @@ TEST(Deadline, OfTheClientEndsOneShardsPartAndTheAnswerOfTheOtherIsGiven) {
 
 TEST(Deadline, OfNoTimeAtAllIsATimeOutAtOnce) {
   Mirrors mirrors(1, silence());
-  const Master master(kCalm + "agent_query_timeout = 20s\n request_timeout = 20s", mirrors.table());
+  const Master master(kCalmRetries + "agent_query_timeout = 20s\n request_timeout = 20s",
+                      mirrors.table());
   EXPECT_EQ(master.search(kQuery, "X-Timeout-Ms: 0\r\n").status, 504);
   EXPECT_EQ(counted(master, 0, "errors_in_a_row"), 0);
 }
 
 TEST(Deadline, OfTheInstanceBoundsRetries) {
   Mirrors mirrors(1, trouble());
-  const Master master(kCalm +
+  const Master master(kCalmRetries +
                           "request_timeout = 250ms\n agent_retry_count = 100\n"
                           " agent_retry_delay = 100ms",
                       mirrors.table());
@@ -320,7 +323,7 @@ TEST(BrokenHits, FoundWhileMergingAreRetriedElsewhereAndCounted) {
   Mirrors broken(2, nothing_found());
   broken[0].react(with(json(kBrokenInside)));
   const FakeMirror sound(with(nothing_found()));
-  const Master master(kCalm + "ha_strategy = roundrobin", two_shards(broken, sound));
+  const Master master(kCalmRetries + "ha_strategy = roundrobin", two_shards(broken, sound));
   const auto answer = master.search(kQuery);
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body.find("warning"), std::string::npos) << answer.body;
@@ -336,7 +339,7 @@ TEST(BrokenHits, AreRetriedNoMoreOftenThanTheSettingsSay) {
   const FakeMirror sound(with(nothing_found()));
   for (const auto& [searchd, requests] :
        {std::pair{"agent_retry_count = 0", 1u}, std::pair{"", 1u + 3u}}) {
-    const Master master(kCalm + searchd, two_shards(broken, sound));
+    const Master master(kCalmRetries + searchd, two_shards(broken, sound));
     const auto answer = master.search(kQuery);
     EXPECT_EQ(answer.status, 200);
     EXPECT_NE(answer.body.find("table t: shard 1: agent "), std::string::npos) << answer.body;

@@ -22,7 +22,7 @@ std::string pinging(const std::string& more = {}) {
 }
 
 // Without searches: pings are sufficient.
-TEST(TheLog, SaysOnceThatAMirrorThatIdlesIsGoneThatNoneIsLeftAndThatTheyAreBack) {
+TEST(TheLog, ReportsOnceThatIdleMirrorsAreDownThatNoneIsLeftAndThatTheyAreUp) {
   std::optional<DemoAgent> a{std::in_place, "0/1", "a", 0, 50};
   std::optional<DemoAgent> b{std::in_place, "0/1", "b", 0, 50};
   const auto port_a = a->port();
@@ -34,40 +34,41 @@ TEST(TheLog, SaysOnceThatAMirrorThatIdlesIsGoneThatNoneIsLeftAndThatTheyAreBack)
   ASSERT_TRUE(master.ready());
   auto& log = master.process();
   a.reset();
-  const auto first = log.wait_for(named(port_a) + "down, 1 of 2 mirrors are left");
+  const auto first = log.wait_for(named(port_a) + "dead, was ");
   ASSERT_TRUE(first) << log.output();
-  EXPECT_TRUE(first->contains(" warning ")) << *first;
+  EXPECT_TRUE(first->contains(" warning ") && first->contains("; 1 of 2 mirrors are left"))
+      << *first;
   b.reset();
-  const auto last = log.wait_for(named(port_b) + "down, no mirror is left");
+  const auto last = log.wait_for(named(port_b) + "dead, was ");
   ASSERT_TRUE(last) << log.output();
-  EXPECT_TRUE(last->contains(" error ")) << *last;
+  EXPECT_TRUE(last->contains(" error ") && last->contains("; no mirror is left")) << *last;
   a.emplace("0/1", "a", port_a, 50);
-  const auto back = log.wait_for(named(port_a) + "up again, 1 of 2 mirrors are");
+  const auto back = log.wait_for(named(port_a) + "ready, was dead; 1 of 2");
   ASSERT_TRUE(back) << log.output();
   EXPECT_TRUE(back->contains(" warning ")) << *back;
   b.emplace("0/1", "b", port_b, 50);
-  const auto all = log.wait_for(named(port_b) + "up again, 2 of 2 mirrors are");
+  const auto all = log.wait_for(named(port_b) + "ready, was dead; 2 of 2 mirrors are left");
   ASSERT_TRUE(all) << log.output();
   EXPECT_TRUE(all->contains(" info ")) << *all;
-  EXPECT_EQ(count_of(log.output(), "is down"), 2u) << log.output();
-  EXPECT_EQ(count_of(log.output(), "is up again"), 2u) << log.output();
+  EXPECT_EQ(count_of(log.output(), "is dead"), 2u) << log.output();
+  EXPECT_EQ(count_of(log.output(), "is ready"), 2u) << log.output();
 }
 
 // Four workers meet the errors of queries, and the log has one line.
-TEST(TheLog, SaysOnceThatAMirrorIsDownThatAnswersWithErrorsOnly) {
+TEST(TheLog, ReportsOnceThatAMirrorWithOnlyErrorsIsDown) {
   FakeSet set(2);
   set[0].react(always(json(R"({"error":"internal error"})", 500)));
   RestingMaster master("workers = 4\n ha_ping_interval = 0\n ha_strategy = roundrobin",
                        set.table());
   for (int i = 0; i < 40; ++i) EXPECT_EQ(master.find().status, 200);
   auto& log = master.process();
-  ASSERT_TRUE(log.wait_for("is down, 1 of 2 mirrors are left")) << log.output();
+  ASSERT_TRUE(log.wait_for("is dead, was ")) << log.output();
   for (int i = 0; i < 40; ++i) EXPECT_EQ(master.find().status, 200);
   set[0].react(always(nothing_found()));
   for (int i = 0; i < 40; ++i) EXPECT_EQ(master.find().status, 200);
-  ASSERT_TRUE(log.wait_for("is up again, 2 of 2 mirrors are")) << log.output();
-  EXPECT_EQ(count_of(log.output(), "is down"), 1u) << log.output();
-  EXPECT_EQ(count_of(log.output(), "is up again"), 1u) << log.output();
+  ASSERT_TRUE(log.wait_for("is ready, was ")) << log.output();
+  EXPECT_EQ(count_of(log.output(), "is dead"), 1u) << log.output();
+  EXPECT_EQ(count_of(log.output(), "is ready"), 1u) << log.output();
 }
 
 // BP-031
@@ -79,8 +80,9 @@ TEST(TheLog, HasALineOfEachRetryWithItsNextMirror) {
   const auto line = master.process().wait_for("table t, shard 1: attempt 2 (retry)");
   ASSERT_TRUE(line);
   EXPECT_TRUE(line->contains(" info ")) << *line;
-  EXPECT_TRUE(line->contains(fmt::format("after a pause of 0 ms at {}; {} said \"internal error\"",
-                                         set[1].address(), set[0].address())))
+  EXPECT_TRUE(
+      line->contains(fmt::format("at {} after a pause of 0 ms; {} failed: \"internal error\"",
+                                 set[1].address(), set[0].address())))
       << *line;
 }
 

@@ -14,7 +14,7 @@
 namespace karmad::test {
 namespace {
 
-constexpr std::string_view kQuery = R"({"table":"t"})";
+constexpr std::string_view kShutdownQuery = R"({"table":"t"})";
 
 std::string table(const FakeMirror& mirror) {
   return fmt::format("table t {{\n type = distributed\n agent = {}:t\n}}\n", mirror.address());
@@ -45,7 +45,7 @@ class Clients {
     for (;;) {
       if (!client) client.emplace(port);
       if (!client->connected()) return;
-      const auto answer = client->request("POST", "/search", kQuery);
+      const auto answer = client->request("POST", "/search", kShutdownQuery);
       ++(answer && answer->status == 200 ? answered : lost);
       if (!answer || says_close(*answer) || connections == Connections::fresh) client.reset();
       nap();
@@ -88,7 +88,7 @@ TEST(AGracefulEnd, AnswersWhatComesOnAKeptConnectionWithinTheLinger) {
   master.process().signal(SIGTERM);
   ASSERT_TRUE(master.process().wait_for("stopping"));
   for (auto* client : {&used, &fresh}) {
-    const auto answer = client->request("POST", "/search", kQuery);
+    const auto answer = client->request("POST", "/search", kShutdownQuery);
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 200);
     EXPECT_TRUE(says_close(*answer));

@@ -67,7 +67,7 @@ constexpr auto kFew =
     "workers = 1\n agent_max_connections = 2\n ha_ping_interval = 0\n agent_connect_timeout = 60s\n"
     "agent_query_timeout = 60s\n request_timeout = 60s";
 
-TEST(UnaskedAnswers, BehindAnAnswerReachNobodyThoughConnectionsAreHandedOn) {
+TEST(UnaskedAnswers, AfterAnAnswerReachNoClientAlthoughConnectionsAreReused) {
   const struct {
     Ask ask;
     std::size_t size;

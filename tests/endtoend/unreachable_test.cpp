@@ -127,7 +127,7 @@ TEST_F(Frozen, ATimeOutIsRepeatedElsewhereWhenTheMirrorCannotBeReached) {
   EXPECT_EQ(master.count("query_timeouts"), 1);
 }
 
-TEST_F(Frozen, AMirrorThatIsMerelySlowIsNotAskedTwice) {
+TEST_F(Frozen, ASlowMirrorIsNotAskedTwice) {
   const RestingMaster master(settings("agent_query_timeout = 1s"), table());
   ASSERT_TRUE(master.shows(kRoles));
   primary.react([](const std::string& request) {

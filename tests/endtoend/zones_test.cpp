@@ -49,7 +49,7 @@ TEST(Zones, ARetryLeavesTheZoneOfAMirrorThatCannotBeReached) {  // CO-030, CO-03
   EXPECT_LE(met, 3) << "it is left alone for a while";
 }
 
-TEST(Zones, ASearchLeavesTheZoneOfAMirrorInTroubleOnce) {  // CO-036, CO-037
+TEST(Zones, ASearchLeavesTheZoneOfAFailingMirrorOnce) {  // CO-036, CO-037
   FakeSet mirrors(4, json(R"({"error":"internal error"})", 503));
   std::string line;
   for (std::size_t i = 0; i < 4; ++i)
@@ -62,7 +62,7 @@ TEST(Zones, ASearchLeavesTheZoneOfAMirrorInTroubleOnce) {  // CO-036, CO-037
   for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(mirrors[i].requests(), 2U);
 }
 
-TEST(Zones, DoNotMatterWhenTheSettingSaysSo) {  // CO-031
+TEST(Zones, DoNotMatterIfTheSettingIsOff) {  // CO-031
   FakeSet mirrors(2);
   mirrors[0].react(always(json(R"({"error":"internal error"})", 503)));
   const auto line =
@@ -74,7 +74,7 @@ TEST(Zones, DoNotMatterWhenTheSettingSaysSo) {  // CO-031
 }
 
 // CO-052: the table of shards is the configuration; a reload says where the shard is now.
-TEST(Moved, ARequestIsPlannedAnewWhenAReloadSaysWhereTheShardIs) {
+TEST(Moved, ARequestIsPlannedAgainWhenAReloadHasThePlaceOfTheShard) {
   for (const auto consistency : {std::string_view(), kQuorum}) {
     SCOPED_TRACE(consistency);
     FakeSet before(2);

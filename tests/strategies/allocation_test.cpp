@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "strategies/karma_weights.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/pictures.hpp"
 #include "tests/support/counted_allocations.hpp"

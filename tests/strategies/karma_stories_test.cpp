@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "strategies/karma_weights.hpp"
-#include "strategies/nodeads.hpp"
+#include "strategies/kinds/nodeads.hpp"
 #include "tests/strategies/builders.hpp"
 
 namespace karmad {

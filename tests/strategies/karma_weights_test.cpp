@@ -98,7 +98,7 @@ TEST(NextWeights, WithoutAFloorTheSlowestFadesAway) {
 }
 
 // HA-021
-TEST(NextWeights, NobodyMeasuredChangesNothing) {
+TEST(NextWeights, DoNotChangeWithoutAMeasuredMirror) {
   const Weights before{0.2, 0.7, 0.1};
   EXPECT_EQ(after(before, Means(3)), before);
   EXPECT_EQ(after(before, Means(3), kMemoryless), before);
@@ -118,7 +118,7 @@ TEST(NextWeights, AnUnmeasuredMirrorKeepsItsShareForEverAndHoweverTheOthersFare)
   }
 }
 
-TEST(NextWeights, AMirrorMeasuredAloneHasNobodyToBeComparedWith) {
+TEST(NextWeights, TheOnlyMeasuredMirrorKeepsItsWeight) {
   expect_near(after({0.2, 0.8}, {3s, std::nullopt}), {0.2, 0.8});
   expect_near(after({0.2, 0.8}, {3s, std::nullopt}, kMemoryless), {0.2, 0.8});
 }
@@ -144,7 +144,7 @@ TEST(NextWeights, OfASetOfOneOrNoneAreNothingToWorryAbout) {
   EXPECT_TRUE(after({}, {}).empty());
 }
 
-TEST(NextWeights, AreTheSameInWhateverOrderTheMirrorsStand) {
+TEST(NextWeights, DoNotDependOnTheOrderOfTheMirrors) {
   const auto weights = after({0.1, 0.2, 0.7}, {9ms, {}, 4ms});
   const auto reversed = after({0.7, 0.2, 0.1}, {4ms, {}, 9ms});
   expect_near(weights, {reversed[2], reversed[1], reversed[0]}, 1e-12);

@@ -1,4 +1,4 @@
-#include "strategies/leastops.hpp"
+#include "strategies/kinds/leastops.hpp"
 
 #include <gtest/gtest.h>
 

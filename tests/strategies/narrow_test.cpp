@@ -40,7 +40,7 @@ TEST(PreferNear, KeepsMirrorsWithinTheWindowOfTheFastestBothEndsIncluded) {  // 
   EXPECT_EQ(near({100ms, 0ms, 15ms}, 15ms), set_of({1, 2}));
 }
 
-TEST(PreferNear, MeasuresFromTheFastestOfThoseAskedAbout) {  // SS-155
+TEST(PreferNear, MeasuresFromTheFastestCandidate) {  // SS-155
   EXPECT_EQ(near({26ms, 5ms, 100ms}, 15ms, set_of({0, 2})), set_of({0}));
   EXPECT_EQ(near({26ms, 5ms}, 15ms, Candidates{}), Candidates{});
 }
@@ -50,7 +50,7 @@ TEST(PreferNear, AWindowOfZeroKeepsTheFastestAndAHugeOneEverybody) {  // SS-036
   EXPECT_EQ(near({7ms, 0ms, 40s}, Micros::max()), Candidates::first(3));
 }
 
-TEST(PreferNear, WhoWasNotMeasuredStaysOnlyWhenNobodyWas) {
+TEST(PreferNear, KeepsUnmeasuredMirrorsOnlyWithoutAMeasuredOne) {
   EXPECT_EQ(near({{}, {}}, 15ms), Candidates::first(2));
   EXPECT_EQ(near({{}, 90ms}, 15ms), set_of({1}));
   EXPECT_EQ(prefer_near({}, Candidates::first(3), 15ms), Candidates::first(3));
@@ -106,7 +106,7 @@ TEST(PreferFewestErrors, MirrorsWithoutSuccessArePassedOver) {
   EXPECT_EQ(prefer_fewest_errors(mirrors, Candidates::first(3)), set_of({1}));
 }
 
-TEST(PreferFewestErrors, WithoutAnySuccessEverybodyStaysWhateverTheErrors) {
+TEST(PreferFewestErrors, WithoutAnySuccessKeepsAllMirrors) {
   const auto mirrors =
       with_rates({error_rates(0, 0, 0), error_rates(0, 0, 50), error_rates(0, 3, 1)});
   EXPECT_EQ(prefer_fewest_errors(mirrors, Candidates::first(3)), Candidates::first(3));

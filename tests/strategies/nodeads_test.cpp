@@ -1,4 +1,4 @@
-#include "strategies/nodeads.hpp"
+#include "strategies/kinds/nodeads.hpp"
 
 #include <gtest/gtest.h>
 

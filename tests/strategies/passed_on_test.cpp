@@ -28,7 +28,7 @@ TEST(PassedOn, NothingToAStandaloneMirror) {  // SS-095
     EXPECT_EQ(passed_on(asked, SetKind::direct, Role::standalone), kNothing);
 }
 
-TEST(PassedOn, PrimaryPreferredToOneCopySoThatItAcceptsWhateverItsRole) {  // SS-096
+TEST(PassedOn, PrimaryPreferredToOneCopySoThatItAcceptsInAnyRole) {  // SS-096
   for (auto role : {Role::primary, Role::replica, Role::arbiter, Role::other, Role::ghost}) {
     EXPECT_EQ(passed_on(kNothing, SetKind::direct, role), kPreferred) << name(role);
     EXPECT_EQ(passed_on(kPrimary, SetKind::direct, role), kPreferred) << name(role);
@@ -36,7 +36,7 @@ TEST(PassedOn, PrimaryPreferredToOneCopySoThatItAcceptsWhateverItsRole) {  // SS
   }
 }
 
-TEST(PassedOn, ARouterOnItsOwnChoosesForItselfUnlessSomebodyAsked) {  // SS-090, SS-091
+TEST(PassedOn, ASingleRouterChoosesUnlessTheRequestHasAPreference) {  // SS-090, SS-091
   EXPECT_EQ(passed_on(kNothing, SetKind::direct, Role::router), kNothing);
   EXPECT_EQ(passed_on(kPrimary, SetKind::direct, Role::router), kNothing);
   EXPECT_EQ(passed_on(kTagged, SetKind::direct, Role::router), kTagged);

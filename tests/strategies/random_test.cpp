@@ -1,4 +1,4 @@
-#include "strategies/random.hpp"
+#include "strategies/kinds/random.hpp"
 
 #include <gtest/gtest.h>
 

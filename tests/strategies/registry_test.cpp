@@ -1,4 +1,4 @@
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 #include <gtest/gtest.h>
 

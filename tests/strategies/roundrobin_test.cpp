@@ -1,4 +1,4 @@
-#include "strategies/roundrobin.hpp"
+#include "strategies/kinds/roundrobin.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST_F(RoundRobinTest, TheTurnOfAnAvoidedMirrorGoesToTheNextInOrder) {
   EXPECT_EQ(pick(set_of({2})), 0U);
 }
 
-TEST_F(RoundRobinTest, NobodyIsTakenTwiceInARowWhileThereIsAnother) {
+TEST_F(RoundRobinTest, TakesNoMirrorTwiceInARowWhileThereIsAnother) {
   std::size_t before = 99;
   for (int i = 0; i < 50; ++i) {
     const auto taken = pick(i % 2 == 0 ? Candidates{} : set_of({1}));

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/pictures.hpp"
 #include "tests/strategies/scripted_random.hpp"
@@ -92,7 +92,7 @@ TEST_F(SelectWithNeed, AnUpdateComesBackToATriedPrimary) {  // SS-122, SS-144
   EXPECT_EQ(pick({.need = &write, .avoided = set_of({0})}, set_), 0U);
 }
 
-TEST_F(SelectWithNeed, FindsNothingWhenNobodyIsSuitable) {
+TEST_F(SelectWithNeed, FindsNothingWithoutASuitableMirror) {
   const Need tagged{.preference = {.mode = Mode::nearest, .tag_sets = testing::tag_sets("dc:ny")}};
   EXPECT_EQ(pick({.need = &tagged}, set_), std::nullopt);
   const Need any{.preference = {.mode = Mode::nearest}};
@@ -125,7 +125,7 @@ TEST_F(SelectWithNeed, TheSelectorIsCalledExactlyWhenAMirrorIsSuitable) {  // SS
   EXPECT_EQ(calls, 1);
 }
 
-TEST_F(SelectWithNeed, TheSelectorMayLeaveNothingAndAddsNobody) {  // SS-020, SS-123
+TEST_F(SelectWithNeed, TheSelectorMayLeaveNothingAndAddsNothing) {  // SS-020, SS-123
   const Need replica{.preference = {.mode = Mode::secondary}};
   const Selector none = [](const SetPicture&, Candidates) { return Candidates{}; };
   EXPECT_EQ(pick({.need = &replica, .selector = &none}, set_), std::nullopt);
@@ -152,7 +152,7 @@ TEST_F(SelectWithNeed, StrategyExclusionsNeverLeaveNothing) {  // HA-022, HA-023
             set_of({2}));
 }
 
-TEST_F(SelectWithNeed, TheWindowStartsAtTheFastestOfThoseThatAreLeft) {  // SS-124, SS-155
+TEST_F(SelectWithNeed, TheWindowStartsAtTheFastestRemainingMirror) {  // SS-124, SS-155
   auto set = picture(SetKind::roles, testing::with_rtt(Role::replica, {26ms, 5ms, 100ms}));
   set.mirrors[1].role = Role::primary;
   const Need replica{.preference = {.mode = Mode::secondary}};
@@ -179,7 +179,7 @@ TEST_F(SelectWithNeed, AConfiguredStrategyPicksInsideTheWindow) {  // X-5
               expected);
 }
 
-TEST(Select, TellsWhichCandidatesItSaw) {
+TEST(Select, ReportsItsCandidates) {
   const auto set = picture(SetKind::flat, {mirror(Role::router), mirror(Role::router),
                                            mirror(Role::router), mirror(Role::unknown)});
   const std::vector<MirrorView> mirrors(4);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "tests/strategies/builders.hpp"
 
 namespace karmad {

@@ -54,7 +54,7 @@ TEST(RoundTrips, RefuseANegativeMeasurement) {  // SS-154
   EXPECT_EQ(trips.least(), Micros(0));
 }
 
-TEST(RoundTrips, StartAnewAfterTheMirrorWasUnavailable) {  // SS-151
+TEST(RoundTrips, StartAgainAfterTheMirrorWasUnavailable) {  // SS-151
   auto trips = after({10ms, 20ms});
   trips.clear();
   EXPECT_EQ(trips.average(), std::nullopt);

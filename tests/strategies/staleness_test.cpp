@@ -132,7 +132,7 @@ TEST(InvalidPreference, InASetWithRolesALimitIsNotTooSmall) {  // SS-042, SS-045
     EXPECT_EQ(code(1s, kind, 1s), 0) << name(kind);
 }
 
-TEST(InvalidPreference, SaysWhatWouldBeRight) {
+TEST(InvalidPreference, NamesTheValidForm) {
   const auto why =
       invalid_for({.mode = Mode::nearest, .max_staleness = 100s}, SetKind::roles, 200'500ms);
   ASSERT_TRUE(why);

@@ -37,13 +37,13 @@ SetPicture one_of_each(SetKind kind) {
   return picture(kind, mirrors);
 }
 
-TEST(Suitable, NobodyInASetOfWhichNothingIsKnown) {  // SS-140
+TEST(Suitable, NoMirrorOfAnUnknownSet) {  // SS-140
   for (auto mode : kModes)
     EXPECT_TRUE(suitable(reading(mode), one_of_each(SetKind::unknown)).empty());
   EXPECT_TRUE(suitable(writing(), one_of_each(SetKind::unknown)).empty());
 }
 
-TEST(Suitable, NobodyInASetThatSpeaksAnotherVersion) {  // SS-121
+TEST(Suitable, NoMirrorOfASetWithAnotherVersion) {  // SS-121
   for (auto kind : {SetKind::direct, SetKind::flat, SetKind::roles, SetKind::balanced}) {
     auto set = one_of_each(kind);
     set.incompatible = true;
@@ -68,7 +68,7 @@ TEST(Suitable, TheAddressOfABalancedSetAlways) {  // SS-142
   EXPECT_EQ(why_unsuitable(writing(), set, 0), "");
 }
 
-TEST(Suitable, EveryAvailableMirrorOfAFlatSetWhateverThePreference) {  // SS-145
+TEST(Suitable, EveryAvailableMirrorOfAFlatSetForAnyPreference) {  // SS-145
   const auto set = picture(SetKind::flat, {mirror(Role::router, "dc:ny"), mirror(Role::unknown),
                                            mirror(Role::router), mirror(Role::other)});
   for (auto mode : kModes) EXPECT_EQ(suitable(reading(mode, "dc:ny"), set), set_of({0, 2}));
@@ -172,7 +172,7 @@ TEST(WhyUnsuitable, IsEmptyExactlyForTheSuitableOnes) {  // SS-170
   }
 }
 
-TEST(WhyUnsuitable, SaysItInPlainWords) {  // SS-170, SS-046
+TEST(WhyUnsuitable, GivesTheReason) {  // SS-170, SS-046
   auto lagging = testing::written(Role::replica, 500s, 380s);
   auto silent = mirror(Role::replica);
   auto set = picture(SetKind::roles, {testing::written(Role::primary, 500s, 500s), lagging, silent,
@@ -181,10 +181,10 @@ TEST(WhyUnsuitable, SaysItInPlainWords) {  // SS-170, SS-046
   need.preference.max_staleness = 90s;
   EXPECT_EQ(why_unsuitable(need, set, 0), "");
   EXPECT_EQ(why_unsuitable(need, set, 1), "lags 130 s, the limit is 90 s");
-  EXPECT_EQ(why_unsuitable(need, set, 2), "does not say how fresh it is, the limit is 90 s");
+  EXPECT_EQ(why_unsuitable(need, set, 2), "does not report its staleness, the limit is 90 s");
   EXPECT_EQ(why_unsuitable(need, set, 3), "role is other");
-  EXPECT_EQ(why_unsuitable(need, set, 4), "not in use");
-  EXPECT_EQ(why_unsuitable(need, set, 9), "not in use");
+  EXPECT_EQ(why_unsuitable(need, set, 4), "its role is unknown");
+  EXPECT_EQ(why_unsuitable(need, set, 9), "its role is unknown");
   EXPECT_EQ(why_unsuitable(reading(Mode::nearest, "dc:ny,rack:2|dc:sf"), set, 1),
             "has no tag set of dc:ny,rack:2|dc:sf");
   EXPECT_EQ(why_unsuitable(reading(Mode::primary), set, 1),

@@ -144,7 +144,7 @@ bool Master::reload(const std::string& searchd, const std::string& rest) {
   const auto ends = [this] {
     const auto& told = process_.output();
     std::size_t count = 0;
-    for (const std::string_view end : {"reload: done", "the old one stays"})
+    for (const std::string_view end : {"reload: done", "the old configuration stays in use"})
       for (auto at = told.find(end); at != told.npos; at = told.find(end, at + 1)) ++count;
     return count;
   };

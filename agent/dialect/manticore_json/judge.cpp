@@ -31,7 +31,8 @@ bool looks_like_json(std::string_view body) {
 
 Judgement blamed(const AgentReply& reply, std::string_view error) {
   if (!error.empty()) return judge_error(error, reply.request);
-  return judgement(Outcome::agent_error, fmt::format("status {} without a reason", reply.status));
+  return judgement(Outcome::agent_error,
+                   fmt::format("status {} without an error text", reply.status));
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ void look_inside(const AgentReply& reply, bool merged, Judgement& judged) {
   if (merged) {
     const auto head = read_reply(reply.body, ReadTail::no);
     if (!head) {
-      judged = judgement(Outcome::wrong_reply, "the answer is no search result: " + head.error());
+      judged =
+          judgement(Outcome::wrong_reply, "the answer is not a search result: " + head.error());
       return;
     }
   }

@@ -14,7 +14,7 @@
 #include "agent/dialect/manticore_json/plain_request.hpp"
 #include "agent/json/equals_literal.hpp"
 #include "agent/transport/http/http_syntax.hpp"
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 

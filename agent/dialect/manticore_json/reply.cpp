@@ -99,7 +99,7 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
   }
   if (!members.complete()) return bad("it is malformed");
   skip_space(json);
-  if (!json.done()) return bad("something follows the JSON object");
+  if (!json.done()) return bad("bytes follow the JSON object");
   if (head.hits.at == nullptr) return bad("it has no hits");
   return head;
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 

@@ -29,7 +29,7 @@ class Reader {
 
   std::expected<Select, ClientError> run() {
     if (token_.kind == Kind::ambiguous)
-      return no(fmt::format("at offset {} stands {}", token_.at, token_.why));
+      return no(fmt::format("found {1} at offset {0}", token_.at, token_.why));
     if (!token_.is_word("select")) return no("only SELECT is passed to the agents");
     step();
     if (auto refusal = skip_to_from()) return std::unexpected(std::move(*refusal));
@@ -49,7 +49,7 @@ class Reader {
     if (token_.kind == Kind::unfinished)
       return refuse(fmt::format("a quote or comment opened at offset {} does not end", token_.at));
     if (token_.kind == Kind::ambiguous)
-      return refuse(fmt::format("at offset {} stands {}", token_.at, token_.why));
+      return refuse(fmt::format("found {1} at offset {0}", token_.at, token_.why));
     if (token_.is_word("select")) return refuse("a SELECT within a SELECT is not supported");
     return std::nullopt;
   }

@@ -6,7 +6,7 @@ namespace karmad {
 
 namespace {
 
-bool is_space(char c) {
+bool is_sql_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
@@ -87,7 +87,7 @@ SqlToken SqlTokens::quoted_name(char quote) {
 
 std::optional<SqlToken> SqlTokens::skip_space_and_comments() {
   for (;;) {
-    while (at_ < statement_.size() && is_space(statement_[at_])) ++at_;
+    while (at_ < statement_.size() && is_sql_space(statement_[at_])) ++at_;
     const auto rest = statement_.substr(at_);
     if (rest.starts_with("--"))
       return ambiguous(
@@ -100,7 +100,8 @@ std::optional<SqlToken> SqlTokens::skip_space_and_comments() {
       return ambiguous("/*!, which is a comment for some engines only");
     const auto end = rest.find("*/", 2);
     const auto star = rest.find('*', 2);
-    if (star != end) return ambiguous("a * within a comment, whose end engines see differently");
+    if (star != end)
+      return ambiguous("a * within a comment: engines differ on where such a comment ends");
     if (end == rest.npos) return token(SqlToken::Kind::unfinished, statement_.size());
     at_ += end + 2;
   }

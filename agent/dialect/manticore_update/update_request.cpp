@@ -175,7 +175,7 @@ class UpdateReader {
       return std::unexpected(fmt::format("is not JSON: a zero byte at offset {}", stream.Tell()));
     if (form_ == Form::bulk && !listener.has_action())
       return std::unexpected(
-          "holds no action; insert, create, replace, update and delete are some");
+          "holds no action; the actions are insert, create, replace, update and delete");
     const auto places = listener.places();
     if (!places.found()) return std::unexpected("names no table; give its name in \"table\"");
     if (auto wrong = take_heard()) return std::unexpected(*std::move(wrong));
@@ -187,7 +187,7 @@ class UpdateReader {
  private:
   /// Why the name is invalid, or differs from the former ones.
   std::optional<std::string> take_heard() {
-    if (heard_.empty()) return "names a table without a name";
+    if (heard_.empty()) return "has an empty table name";
     if (heard_.find(',') != std::string::npos)
       return fmt::format("names several tables, \"{}\"; name one", shown(heard_));
     if (heard_ == "_all") return "names \"_all\", which is not supported; name one table";

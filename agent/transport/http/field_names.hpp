@@ -13,6 +13,11 @@ inline constexpr std::string_view kReadPreference = "X-Read-Preference";
 inline constexpr std::string_view kTimeoutMs = "X-Timeout-Ms";
 /// Of requests: the sender understands labels of overload (BP-032).
 inline constexpr std::string_view kBackpressure = "X-Backpressure";
+/// Of requests and answers: the id of a request in the logs of all programs that serve it.
+inline constexpr std::string_view kRequestId = "X-Request-Id";
+// Of requests: the trace that they belong to, and data of its vendors (W3C Trace Context).
+inline constexpr std::string_view kTraceparent = "traceparent";
+inline constexpr std::string_view kTracestate = "tracestate";
 
 // Of answers: how a server is. Agents tell karmad, karmad its clients.
 

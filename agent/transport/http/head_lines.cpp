@@ -146,7 +146,7 @@ Scan no_line_end(Cursor& cursor) {
   const auto byte = static_cast<unsigned char>(*cursor.at);
   if (byte == '\r') return cursor.left() < 2 ? Scan::more : cursor.bad(400, "a CR without LF");
   if (byte == '\n') return cursor.bad(400, "a LF without CR");
-  return cursor.bad(400, fmt::format("byte 0x{:02x} where the line should go on or end", byte));
+  return cursor.bad(400, fmt::format("byte 0x{:02x} where the line should continue or end", byte));
 }
 
 Scan version(Cursor& cursor, unsigned& minor) {
@@ -161,16 +161,16 @@ Scan version(Cursor& cursor, unsigned& minor) {
     return cursor.bad(400, "no HTTP/1.1 or HTTP/1.0 where the version should be");
   const char* digits = cursor.at + name.size();
   if (cursor.left() < name.size() + 1) return Scan::more;
-  if (!in_set(digits[0], kDigitByte)) return cursor.bad(400, "the HTTP version is no number");
+  if (!in_set(digits[0], kDigitByte)) return cursor.bad(400, "the HTTP version is not a number");
   if (digits[0] != '1')
     return cursor.bad(
-        505, fmt::format("HTTP/{} is not spoken here, only HTTP/1.1 and HTTP/1.0", digits[0]));
+        505, fmt::format("HTTP/{} is not supported, only HTTP/1.1 and HTTP/1.0", digits[0]));
   if (cursor.left() < name.size() + 3) return Scan::more;
   if (digits[1] != '.' || !in_set(digits[2], kDigitByte))
     return cursor.bad(400, "the HTTP version is not of the form 1.1");
   if (digits[2] > '1')
     return cursor.bad(
-        505, fmt::format("HTTP/1.{} is not spoken here, only HTTP/1.1 and HTTP/1.0", digits[2]));
+        505, fmt::format("HTTP/1.{} is not supported, only HTTP/1.1 and HTTP/1.0", digits[2]));
   minor = static_cast<unsigned>(digits[2] - '0');
   cursor.at += name.size() + 3;
   return Scan::done;

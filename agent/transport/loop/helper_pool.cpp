@@ -98,11 +98,11 @@ void write(StatsWriter& out, const HelperPool* helpers) {
   using enum StatKind;
   out.add({"long_work", "merges, checks and parses done by helper threads"},
           helpers != nullptr ? helpers->done() : 0U);
-  out.add({"long_work_running", "of them, those that run now", gauge},
+  out.add({"long_work_running", "tasks that helper threads run now", gauge},
           helpers != nullptr ? helpers->running() : 0U);
-  out.add({"long_work_waiting", "those that wait now for a thread", gauge},
+  out.add({"long_work_waiting", "tasks that wait for a helper thread", gauge},
           helpers != nullptr ? helpers->waiting() : 0U);
-  out.add({"long_work_refused", "those refused because long_work_queue waited already"},
+  out.add({"long_work_refused", "tasks refused because long_work_queue was reached"},
           helpers != nullptr ? helpers->refused() : 0U);
 }
 

@@ -25,11 +25,10 @@ MemoryVerdict judge_memory(std::uint64_t limit, std::uint64_t used, std::uint64_
 
 void write(StatsWriter& out, const MemoryLimit& memory) {
   using enum StatKind;
-  out.add(
-      {"memory_used", "bytes of buffers that requests hold now (memory_limit)", gauge, Unit::bytes},
-      memory.used());
-  out.add({"memory_peak", "the most that was at a time", gauge, Unit::bytes}, memory.peak());
-  out.add({"memory_limit", "what memory_limit comes to, in bytes; 0: no limit", gauge, Unit::bytes},
+  out.add({"memory_used", "bytes of buffers that requests hold", gauge, Unit::bytes},
+          memory.used());
+  out.add({"memory_peak", "highest value of memory_used", gauge, Unit::bytes}, memory.peak());
+  out.add({"memory_limit", "value of memory_limit in bytes; 0: no limit", gauge, Unit::bytes},
           memory.limit());
 }
 

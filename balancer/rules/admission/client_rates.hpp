@@ -10,7 +10,7 @@
 
 #include "agent/stats/stats_writer.hpp"
 #include "balancer/rules/admission/token_bucket.hpp"
-#include "config/address_range.hpp"
+#include "config/settings/address_range.hpp"
 
 namespace karmad {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

@@ -6,29 +6,34 @@
 #include "balancer/rules/admission/client_rates.hpp"
 #include "balancer/rules/admission/moving_average.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 
 namespace karmad {
 
 /// The bucket rule of a rate setting.
 BucketRule rule_of(const Rate& rate, Micros burst);
 
-inline constexpr Stat kConnectionsQueued{"connections_queued",
-                                         "client connections that wait now for their turn",
-                                         StatKind::gauge,
-                                         Unit::count,
-                                         {},
-                                         "queuedForEstablishment"};
-inline constexpr Stat kConnectionsLeftQueue{"connections_left_queue",
-                                            "client connections that ended before their turn",
-                                            StatKind::counter,
-                                            Unit::count,
-                                            kHidden,
-                                            "interruptedDueToClientDisconnect"};
+inline constexpr Stat kConnectionsQueued{
+    "connections_queued",
+    "client connections that wait because of ingress_connection_rate",
+    StatKind::gauge,
+    Unit::count,
+    {},
+    "queuedForEstablishment"};
+inline constexpr Stat kConnectionsLeftQueue{
+    "connections_left_queue",
+    "client connections that ended while they waited because of ingress_connection_rate",
+    StatKind::counter,
+    Unit::count,
+    kHidden,
+    "interruptedDueToClientDisconnect"};
 inline constexpr Stat kTimeToHead{
-    "time_to_head",  "moving mean of the time to the first complete head",
-    StatKind::gauge, Unit::microseconds,
-    kHidden,         "averageTimeToCompletedHelloMicros"};
+    "time_to_head",
+    "moving mean of the time from accepting a connection to its first complete head",
+    StatKind::gauge,
+    Unit::microseconds,
+    kHidden,
+    "averageTimeToCompletedHelloMicros"};
 
 /// The rate limiters of the process; those of tables are in the topology. Any thread may ask them;
 /// the rates come from the configuration.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "config/enum_names.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 namespace {
@@ -40,14 +40,14 @@ std::string_view name(ProbeState state) {
 std::string text(const ProbeDecision& decision) {
   const auto sizes = [](PoolSizes of) { return fmt::format("{}/{}", of.reads, of.writes); };
   if (decision.from != ProbeState::stable)
-    return fmt::format("{} than {:.0f}/s with {}: {:.0f}/s, now {}",
-                       decision.kept ? "better" : "not better", decision.compared_to,
-                       sizes(decision.before), decision.throughput, sizes(decision.after));
+    return fmt::format("{:.0f} answers/s with {}: {} than {:.0f}/s, now {}", decision.throughput,
+                       sizes(decision.before), decision.kept ? "better" : "not better",
+                       decision.compared_to, sizes(decision.after));
   if (decision.to == ProbeState::stable)
-    return fmt::format("{:.0f}/s, nothing to try with {}", decision.throughput,
+    return fmt::format("{:.0f} answers/s with {}: no probe is possible", decision.throughput,
                        sizes(decision.before));
-  return fmt::format("{:.0f}/s with {}, trying {}", decision.throughput, sizes(decision.before),
-                     sizes(decision.after));
+  return fmt::format("{:.0f} answers/s with {}, now probing {}", decision.throughput,
+                     sizes(decision.before), sizes(decision.after));
 }
 
 ThroughputProbe::ThroughputProbe(const ProbeParameters& parameters, unsigned cores)
@@ -136,7 +136,7 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
                          .compared_to = stable_throughput_,
                          .before = {readings.reads.size, readings.writes.size}};
   if (state_ == ProbeState::stable) {
-    look_around(readings, look);
+    choose_probe(readings, look);
   } else {
     decision.kept = judge(look);
   }
@@ -158,7 +158,7 @@ int ThroughputProbe::direction(const Look& look) {
 }
 
 /// AC-022, AC-024.
-void ThroughputProbe::look_around(const ProbeReadings& readings, const Look& look) {
+void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Look& look) {
   ++counters_.times_probed_stable;
   stable_throughput_ = look.throughput();
   stable_look_ = look;

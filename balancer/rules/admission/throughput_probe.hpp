@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "config/settings.hpp"
+#include "config/settings/settings.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -128,7 +128,7 @@ class ThroughputProbe {
   double total(const ProbeReadings& readings) const;
   bool weighs() const { return parameters_.evidence > 0; }
   int direction(const Look& look);
-  void look_around(const ProbeReadings& readings, const Look& look);
+  void choose_probe(const ProbeReadings& readings, const Look& look);
   bool weigh(const Look& look);
   bool judge(const Look& look);
 

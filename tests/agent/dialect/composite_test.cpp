@@ -106,7 +106,7 @@ TEST(CompositePlan, RefusesWhatCannotBeMergedWithTheReason) {
   }
 }
 
-TEST(CompositeMerge, IsCutToItsSizeAndTellsWhereToGoOn) {
+TEST(CompositeMerge, IsCutToItsSizeAndNamesTheNextPage) {
   EXPECT_EQ(
       merged(
           search(R"("size":3,)" + std::string(kTwo)),
@@ -150,13 +150,13 @@ TEST(CompositeMerge, EndsWhereAShardMayHaveMore) {
 TEST(CompositeMerge, NamesAShardThatMayHaveMoreAndIsNotInOrder) {
   const auto wrong = numbers(500, 500) + "," + numbers(0, 500);
   EXPECT_EQ(merged(search(kNumber), {numbers(0, 10), wrong}),
-            "bad shard 1: the groups of aggregation \"c\" are not in the order asked for");
+            "bad shard 1: the groups of aggregation \"c\" are not in the requested order");
   // What is whole may come in any order.
   EXPECT_TRUE(merged(search(kNumber), {numbers(0, 10), numbers(9, 1) + "," + numbers(3, 1)})
                   .starts_with(R"({"after_key":{"n":9})"));
 }
 
-TEST(CompositeMerge, KnowsTheGroupWhoseNumberAReaderOfJsonWroteInAnotherWay) {
+TEST(CompositeMerge, FindsTheGroupAfterANumberInAnotherNotation) {
   const std::string groups =
       R"({"key":{"n":1.500000},"doc_count":1},{"key":{"n":10.000000},"doc_count":2},{"key":{"n":9.000000},"doc_count":3})";
   const std::string source = R"("sources":[{"n":{"terms":{"field":"meta.n"}}}])";

@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-TEST(FollowUp, IsToldByTheMethodAndTheEndOfThePath) {
+TEST(FollowUp, IsRecognizedByTheMethodAndTheEndOfThePath) {
   const struct {
     std::string_view method;
     std::string_view path;

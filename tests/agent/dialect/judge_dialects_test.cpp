@@ -58,13 +58,11 @@ TEST(JudgeDialects, RefusesReadsThatMatchNothing) {
        {"c:5:10: reads is not a path that begins with '/': "
         "'*'"}},
       {"/*/_search",
-       {"c:5:10: reads: '/*/_search' matches nothing: '*' stands for the rest of a path, so only "
-        "at "
-        "its end, as in '/*'"}},
+       {"c:5:10: reads: '/*/_search' matches nothing: '*' may only be the last character, as in "
+        "'/*'"}},
       {"/x/*/find*",
-       {"c:5:10: reads: '/x/*/find*' matches nothing: '*' stands for the rest of a path, so only "
-        "at "
-        "its end, as in '/x/*'"}},
+       {"c:5:10: reads: '/x/*/find*' matches nothing: '*' may only be the last character, as in "
+        "'/x/*'"}},
       {"/y/find",
        {"c:5:10: reads: '/y/find' matches nothing: the table gets only paths below its route "
         "'/x'"}},
@@ -82,14 +80,14 @@ TEST(JudgeDialects, RefusesARouteThatIsTaken) {
   EXPECT_EQ(judged_problems(
                 "table a {\n type = distributed\n dialect = http\n route = /x\n agent = a:1\n}\n"
                 "table b : a {\n route = /x/\n}\ntable c : a {\n route = /xy\n}"),
-            Lines{"c:8:10: the route '/x/' is taken already, in c:4:10"});
+            Lines{"c:8:10: the route '/x/' is already used in c:4:10"});
 }
 
 TEST(JudgeDialects, NamesAPathWithoutEffect) {
   const auto loaded = judged(table(" agent = a:1\n path = /p"));
   ASSERT_TRUE(loaded.settings);
   EXPECT_EQ(lines(loaded.settings->notices),
-            Lines{"c:4:9: path is ignored: it means something with dialect = http only"});
+            Lines{"c:4:9: path is ignored: only dialect = http uses it"});
 }
 
 TEST(JudgeDialects, ListsThoseThereAreWhenATableNamesAnother) {

@@ -34,7 +34,7 @@ TEST(Judge, OfABeginningLooksAtItsFirstByteAndSaysWhichTheLastMustBe) {
   }
 }
 
-TEST(Judge, TellsTheClientsMistakesFromTheAgents) {
+TEST(Judge, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
   const struct {
     int status;
     std::string_view body;
@@ -80,7 +80,7 @@ TEST(Judge, TellsTheClientsMistakesFromTheAgents) {
   }
 }
 
-TEST(Judge, GivesTheAgentsOwnWordsAsTheReasonCutToABound) {
+TEST(Judge, GivesTheAgentsTextAsTheReasonCutToABound) {
   EXPECT_EQ(judged(500, R"({"error":"unknown column: \"x\""})").message, "unknown column: \"x\"");
   EXPECT_EQ(judged(500, "{\"error\":\"" + std::string(100'000, 'x') + "\"}").message.size(), 1024u);
 }
@@ -114,7 +114,7 @@ TEST(Judge, SeesAWarning) {
   EXPECT_EQ(judged(200, answer(1, R"({"_id":1,"warning":{}})")).outcome, Outcome::answered);
 }
 
-TEST(Refusal, IsJsonWhateverItSays) {
+TEST(Refusal, IsJsonForAnyText) {
   std::string out = "x";
   Searching().dialect().refuse(500, "bad \"\xFF\"\n", out);
   EXPECT_EQ(out, "x{\"error\":\"bad \\\"\xEF\xBF\xBD\\\"\\n\"}");

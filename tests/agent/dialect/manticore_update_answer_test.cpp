@@ -8,7 +8,7 @@
 namespace karmad {
 namespace {
 
-TEST(JudgeUpdate, TellsWhoseFaultItIs) {
+TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
   const Updating updating;
   const struct {
     int status;
@@ -99,7 +99,7 @@ TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
   EXPECT_EQ(updating.dialect().body_for_client(parsed, longer), std::nullopt);
 }
 
-TEST(RefusedUpdate, IsJsonWhateverItSays) {
+TEST(RefusedUpdate, IsJsonForAnyText) {
   std::string out = "x";
   Updating().dialect().refuse(400, "bad \"\xFF\"\n", out);
   EXPECT_EQ(out, "x{\"error\":\"bad \\\"\xEF\xBF\xBD\\\"\\n\"}");

@@ -67,7 +67,7 @@ TEST(Update, IsRefusedWithTheReason) {
       {R"({"table":7})", "the request must name its table with a string"},
       {R"({"table":{"a":1}})", "the request must name its table with a string"},
       {R"({"index":["a"]})", "the request must name its table with a string"},
-      {R"({"table":""})", "the request names a table without a name"},
+      {R"({"table":""})", "the request has an empty table name"},
       {R"({"table":"a,b"})", "the request names several tables, \"a,b\"; name one"},
       {R"({"table":"_all"})", "\"_all\", which is not supported"},
       {R"({"table":"a","table":"a"})", "the request gives \"table\" twice"},

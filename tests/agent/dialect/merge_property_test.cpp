@@ -211,7 +211,7 @@ TEST(MergedPage, PagesPutTogetherAreTheWholeListAlsoWhereCopiesDiffer) {
   }
 }
 
-TEST(MergedPage, PagesOfTheDefaultOrderLoseAndRepeatNothingWhateverTheShardsOrderOfTies) {
+TEST(MergedPage, PagesOfTheDefaultOrderLoseAndRepeatNothingForAnyOrderOfTies) {
   std::mt19937 random(11);
   const Searching searching;
   for (int round = 0; round < 200; ++round) {

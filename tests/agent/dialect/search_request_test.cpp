@@ -47,7 +47,7 @@ TEST(SearchRequest, OfTableAndIndexTheSearchServerReadsTable) {
   }
 }
 
-TEST(OneShard, IsToldItsNameTwiceWhereTheRequestNamesAnotherTableBeside) {
+TEST(OneShard, GetsItsNameTwiceIfTheRequestAlsoNamesAnotherTable) {
   const Searching searching;
   const auto request = Searching::post(R"({"table":"t","index":"secret"})");
   const auto parsed = searching.dialect().parse(request);
@@ -110,7 +110,7 @@ TEST(SearchRequest, IsRefusedWithTheReason) {
   }
 }
 
-TEST(SearchRequest, SaysWhereTheJsonBreaks) {
+TEST(SearchRequest, ReportsThePlaceOfInvalidJson) {
   EXPECT_EQ(
       Searching().parse(R"({"table":"products" "x"})").error().reason,
       "the request is not JSON: Missing a comma or '}' after an object member. At offset 20.");

@@ -49,7 +49,7 @@ TEST(SortValue, OrdersMissingNumbersAndTextsAndItsRankNeverContradicts) {
         }
 }
 
-TEST(SortValue, HasARankThatTellsCommonValuesApart) {
+TEST(SortValue, HasARankThatDistinguishesCommonValues) {
   EXPECT_LT(rank(sort_value("null")), rank(sort_value("-5")));
   EXPECT_LT(rank(sort_value("-5")), rank(sort_value("-4.5")));
   EXPECT_LT(rank(sort_value("1700007200")), rank(sort_value("1700007201")));

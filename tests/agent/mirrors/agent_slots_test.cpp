@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "agent/mirrors/queued_wait.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 namespace karmad {
 namespace {
@@ -60,7 +60,7 @@ TEST(AgentSlots, WhatIsNotEnforcedIsCounted) {
   EXPECT_EQ(agent.slots.limit(), 1u);
 }
 
-TEST(AgentSlots, AFreedPlaceGoesToWhoWaitedLongest) {
+TEST(AgentSlots, AFreeSlotGoesToTheLongestWait) {
   OneAgent agent(1);
   auto taken = agent.slots.try_take();
   const auto first = waiter();
@@ -78,7 +78,7 @@ TEST(AgentSlots, AFreedPlaceGoesToWhoWaitedLongest) {
   EXPECT_EQ(agent.in_flight(), 0u);
 }
 
-TEST(AgentSlots, NobodyOvertakesWhoWaits) {
+TEST(AgentSlots, NewQueriesDoNotOvertakeWaitingOnes) {
   OneAgent agent(1);
   auto taken = agent.slots.try_take();
   const auto waits = waiter();
@@ -165,7 +165,7 @@ struct Pair {
     }
     SetOptions options{.strategy = make_strategy("random", {}), .period = 60s};
     set = std::make_shared<MirrorSet>(std::move(mirrors), std::move(options), kNoLoops);
-    set->look_at_limits();
+    set->read_limits();
   }
   std::uint32_t in_flight(std::size_t i) const { return agents[i]->counters.in_flight.load(); }
   std::uint32_t waiting(std::size_t i) const { return agents[i]->counters.waiting.load(); }
@@ -194,7 +194,7 @@ TEST(QueuedWait, TakesWhicheverPlaceIsFreedFirst) {
   EXPECT_EQ(pair.in_flight(1), 0u);
 }
 
-TEST(QueuedWait, WhoLeavesPassesOnWhatHeGot) {
+TEST(QueuedWait, AQueryThatLeavesPassesItsSlotOn) {
   Pair pair(1);
   auto a = pair.agents[0]->slots.try_take();
   std::optional<QueuedWait> first(std::in_place, *pair.set, 0);

@@ -1,5 +1,5 @@
 // Per-mirror concurrency (`max_in_flight = auto`): the gradient by itself, with given values.
-#include "agent/mirrors/concurrency_limit.hpp"
+#include "agent/health/concurrency_limit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/mirrors/error_hint.hpp"
+#include "agent/health/error_hint.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(AdviceOf, WithoutLabelsTheStatusImpliesThem) {  // BP-013
   EXPECT_EQ(labels(read_hint(500, {{"Retry-After", "1"}})), kNeither);
 }
 
-TEST(AdviceOf, KnowsHowEnginesRefuse) {  // BP-013
+TEST(AdviceOf, RecognizesRefusalsOfEngines) {  // BP-013
   const auto* const rejected =
       R"({"error": {"type": "es_rejected_execution_exception", "reason": "queue"}, "status": 503})";
   const auto* const search_rejected =
@@ -152,7 +152,7 @@ TEST(AdviceOf, ReadsTheBaseOfTheBackoff) {  // BP-016
   EXPECT_EQ(read_hint(429, {}, R"({"baseBackoffMS": 7})").backoff_base, 7ms);
 }
 
-TEST(AdviceOf, TellsTheKindsApart) {  // CO-020 … CO-057, X-11
+TEST(AdviceOf, DistinguishesTheKinds) {  // CO-020 … CO-057, X-11
   const struct {
     int status;
     const char* sub_status;
@@ -189,7 +189,7 @@ TEST(AdviceOf, TellsTheKindsApart) {  // CO-020 … CO-057, X-11
   EXPECT_EQ(read_hint(409, {}, R"({"type": "generation_too_low"})").kind, Kind::generation_low);
 }
 
-TEST(AdviceOf, BelievesTheHeaderBeforeTheBody) {
+TEST(AdviceOf, PrefersTheHeaderToTheBody) {
   EXPECT_EQ(read_hint(410, {{"X-Sub-Status", "1022"}}, R"({"subStatus": 1000})").sub_status, 1022U);
   EXPECT_EQ(read_hint(410, {{"X-Sub-Status", "99999999999"}}, R"({"subStatus": 1000})").sub_status,
             1000U);

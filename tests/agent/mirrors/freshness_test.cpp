@@ -1,4 +1,4 @@
-#include "agent/mirrors/freshness.hpp"
+#include "agent/health/freshness.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Freshness, TakesAMirrorForFreshUntilAnythingNewerWasSeen) {
   EXPECT_EQ(freshness.fresh_until(12, at(40s)), at(40s));
 }
 
-TEST(Freshness, HoldsForTheMomentOfTheAnswerWhateverCameLater) {
+TEST(Freshness, HoldsForTheTimeOfTheAnswerDespiteLaterUpdates) {
   Freshness freshness;
   freshness.seen(7, at(5s));
   freshness.seen(8, at(20s));
@@ -84,7 +84,7 @@ TEST(Freshness, TakesAnyGeneration) {
 }
 
 // Against a history that forgets nothing, updates coming at any pace for weeks.
-TEST(Freshness, NeverLooksFresherForWhatItForgotAndHardlyStaler) {
+TEST(Freshness, IsNeverFresherAndHardlyStalerAfterForgettingOldUpdates) {
   struct Seen {
     std::uint64_t generation;
     TimePoint at;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/mirrors/attempt.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 namespace karmad {
 namespace {
@@ -219,7 +219,7 @@ TEST(MirrorSet, ARetryAvoidsTheMirrorsThatWereTried) {  // X-8
   }
 }
 
-TEST(MirrorSet, SaysWithWhichProbabilityAMirrorIsNext) {
+TEST(MirrorSet, ComputesTheProbabilityOfEachMirror) {
   Cluster cluster(2);
   for (int i = 0; i < 4; ++i) cluster.ended(0, Outcome::connect_timeout, 1ms);
   EXPECT_EQ(cluster.set->shares({}, 0), (std::vector<double>{0.0, 1.0}));

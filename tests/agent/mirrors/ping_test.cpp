@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 #include "tests/agent/transport/on_loop.hpp"
 #include "tests/support/fake_mirror.hpp"
 
@@ -29,7 +29,7 @@ struct Pinged {
         loop, agent,
         PingSettings{.interval = interval, .timeout = timeout, .kind = ping_kind("http")},
         LookUp::at_load);
-    pinger->tell(set, 0, true);
+    pinger->subscribe(set, 0, true);
     set->pinger(0, pinger);
     pinger->start();
   }
@@ -79,7 +79,7 @@ struct Watching final : AttemptInFlight {
   std::function<void()> then;
 };
 
-TEST(Pings, ThatTimeOutAreToldToAttemptsUnderWay) {  // SD-008
+TEST(Pings, ThatTimeOutEndAttemptsInProgress) {  // SD-008
   FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
   Pinged pinged(mirror, 20ms, 100ms);
   ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));
@@ -103,7 +103,7 @@ TEST(Pings, ThatTimeOutAreToldToAttemptsUnderWay) {  // SD-008
   EXPECT_TRUE(pinged.until([&] { return begun_by_it->told == 1; })) << "the next one times out too";
 }
 
-TEST(Pings, ThatTimeOutWhileOtherRequestsAreAnsweredAreToldToNoAttempt) {
+TEST(Pings, ThatTimeOutWhileOtherRequestsAreAnsweredEndNoAttempt) {
   FakeMirror mirror([](const std::string&) { return json("{}"); }, true);
   Pinged pinged(mirror, 20ms, 50ms);
   ASSERT_TRUE(pinged.until([&] { return pinged.role() == Role::router; }));

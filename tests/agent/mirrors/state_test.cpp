@@ -103,7 +103,7 @@ TEST(SetState, KeepsTheRoundTripsWhenOnlyTheRoleChanges) {  // SD-010, SS-150, S
   EXPECT_EQ(state.facts(1).rtt, 4ms);
 }
 
-TEST(SetState, StartsTheRoundTripsAnewAfterAMirrorWasUnknown) {  // SD-010, SS-151, SS-152
+TEST(SetState, StartsTheRoundTripsAgainAfterAMirrorWasUnknown) {  // SD-010, SS-151, SS-152
   auto state = settled();
   state.on_error(1, error(What::recovering), at(2s));
   EXPECT_EQ(state.facts(1).rtt, std::nullopt);
@@ -135,7 +135,7 @@ TEST(SetState, RemembersMirrorsThatDoNotServeAndWhy) {  // SD-013
 
 // Kinds
 
-TEST(SetState, LearnsItsKindFromTheFirstAnswerThatTellsIt) {
+TEST(SetState, LearnsItsKindFromTheFirstAnswerThatHasIt) {
   const struct {
     Description told;
     std::size_t mirrors;
@@ -171,7 +171,7 @@ TEST(SetState, StaysWhatItWasFoundToBe) {
 }
 
 // A node that joins its cluster is asked before the others: it has a set, and no role yet.
-TEST(SetState, LearnsItsKindAnewWhenOnlyMirrorsThatDoNotServeHaveToldIt) {
+TEST(SetState, LearnsItsKindAgainIfOnlyMirrorsThatDoNotServeHadReportedIt) {
   const Description joining{.role = Role::other, .set = "s"};
   auto routers = set_of(SetKind::unknown);
   routers.answered(0, joining, 1ms, at(1s));
@@ -232,7 +232,7 @@ TEST(SetState, TakesEverybodyAsHeIsInADirectSet) {
   EXPECT_EQ(state.picture().kind, SetKind::direct);
 }
 
-TEST(SetState, TakesMirrorsThatAreNotPingedToBeThereWhateverHappens) {
+TEST(SetState, TreatsMirrorsWithoutPingsAsAlwaysAvailable) {
   SetState state({.pinged = false}, three());
   EXPECT_EQ(state.picture().kind, SetKind::flat);
   EXPECT_EQ(roles(state), std::vector(3, Role::router));
@@ -291,7 +291,7 @@ TEST(SetState, CanKeepAMirrorFromServing) {
   EXPECT_EQ(state[0].why, "its role is other");
 }
 
-TEST(SetState, HasRolesWhenTheyAreConfiguredWhoeverAnswersFirst) {
+TEST(SetState, HasConfiguredRolesForAnyOrderOfAnswers) {
   auto members = three();
   members[0].role = Role::primary;
   members[1].role = Role::replica;
@@ -315,7 +315,7 @@ TEST(SetState, HasTheConfiguredRolesWithoutPings) {
   EXPECT_TRUE(state.mixed());
 }
 
-TEST(SetState, LetsConfiguredTagsReplaceTheToldOnes) {
+TEST(SetState, LetsConfiguredTagsReplaceReportedOnes) {
   auto members = three();
   members[0].tags = Tags{{"dc", "ny"}};
   members[1].tags = Tags{};

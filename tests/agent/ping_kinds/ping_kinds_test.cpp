@@ -22,7 +22,7 @@ TEST(PingKinds, AreFoundByName) {
   EXPECT_TRUE(ping_kind("native")->describes);
 }
 
-TEST(PingKinds, AskWhereThePathSays) {
+TEST(PingKinds, SendRequestsToTheConfiguredPath) {
   struct Case {
     std::string_view kind, path;
     std::vector<std::string> targets;
@@ -108,7 +108,7 @@ TEST(NativePing, ComesBackAsItWasWritten) {
     EXPECT_EQ(parse_description(text(description)), description) << text(description);
 }
 
-TEST(NativePing, ReadsWhatTheDemoAgentSays) {
+TEST(NativePing, ReadsTheDescriptionOfTheDemoAgent) {
   const auto description = parse_description(
       R"({"ok":true,"role":"replica","set":"books","me":"127.0.0.1:9321","hidden":false,)"
       R"("draining":false,"tags":{"dc":"ny"},"last_write_ms":1763999998500,"generation":7,)"
@@ -200,7 +200,7 @@ TEST(ManticorePing, KeepsNodesThatAreOutOfTheirClusterFromSearches) {
   for (const auto& [status, state, why] :
        {Case{"primary", "joining", "its state in cluster posts is joining"},
         Case{"primary", "closed", "its state in cluster posts is closed"},
-        Case{"primary", "", "its state in cluster posts is not said"},
+        Case{"primary", "", "its state in cluster posts is unknown"},
         Case{"non_primary", "synced", "cluster posts is non_primary"},
         Case{"disconnected", "synced", "cluster posts is disconnected"}}) {
     const auto answer = one_cluster(status, state);

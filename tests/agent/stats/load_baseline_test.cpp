@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TimePoint at(Micros since_epoch) {
+TimePoint baseline_at(Micros since_epoch) {
   return TimePoint{since_epoch};
 }
 
@@ -26,9 +26,9 @@ TEST(TypicalInFlight, DoesNotShowOneMirrorThatStalls) {
   EXPECT_EQ(median({}), 0U);
 }
 
-/// Looks at a load ten times a second from `begin` up to `end`.
+/// Looks baseline_at a load ten times a second from `begin` up to `end`.
 void look(LoadBaseline& usual, Micros begin, Micros end, double load) {
-  for (auto time = begin; time < end; time += 100ms) usual.add(at(time), load);
+  for (auto time = begin; time < end; time += 100ms) usual.add(baseline_at(time), load);
 }
 
 TEST(LoadBaseline, IsNotKnownInTheFirstSeconds) {
@@ -56,16 +56,17 @@ TEST(LoadBaseline, DoesNotDependOnHowOftenItLooks) {
   LoadBaseline rarely;
   look(often, 0s, 30s, 10);
   look(often, 30s, 60s, 20);
-  for (int second = 0; second < 60; ++second) rarely.add(at(second * 1s), second < 30 ? 10 : 20);
+  for (int second = 0; second < 60; ++second)
+    rarely.add(baseline_at(second * 1s), second < 30 ? 10 : 20);
   EXPECT_NEAR(often.average().value(), rarely.average().value(), 0.5);
 }
 
 TEST(LoadBaseline, SurvivesPausesAndTimesThatDoNotRise) {
   LoadBaseline usual;
-  usual.add(at(10s), 4);
-  usual.add(at(10s), 400);
-  usual.add(at(9s), 400);
-  usual.add(at(10h), 6);
+  usual.add(baseline_at(10s), 4);
+  usual.add(baseline_at(10s), 400);
+  usual.add(baseline_at(9s), 400);
+  usual.add(baseline_at(10h), 6);
   EXPECT_DOUBLE_EQ(usual.average().value(), 6);
 }
 

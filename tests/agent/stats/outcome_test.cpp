@@ -13,7 +13,7 @@ constexpr Outcome kAll[] = {Outcome::answered,        Outcome::answered_with_war
                             Outcome::wrong_reply,     Outcome::connect_failed,
                             Outcome::connect_timeout, Outcome::broken,
                             Outcome::closed_early,    Outcome::query_timeout,
-                            Outcome::cancelled,       Outcome::own_trouble,
+                            Outcome::cancelled,       Outcome::local_error,
                             Outcome::unreachable};
 
 TEST(Outcome, LeadsToWhatTheTableOfConsequencesSays) {  // BP-060, HA-022, HA-024
@@ -37,7 +37,7 @@ TEST(Outcome, LeadsToWhatTheTableOfConsequencesSays) {  // BP-060, HA-022, HA-02
       {Outcome::closed_early, true, true, false, true, "unexpected_closings", false},
       {Outcome::query_timeout, false, true, false, true, "query_timeouts", false},
       {Outcome::cancelled, false, false, false, false, "none", false},
-      {Outcome::own_trouble, true, false, false, false, "none", false},
+      {Outcome::local_error, true, false, false, false, "none", false},
       {Outcome::unreachable, true, true, false, true, "network_errors", false},
   };
   ASSERT_EQ(std::size(cases), std::size(kAll));

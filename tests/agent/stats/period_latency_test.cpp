@@ -9,38 +9,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TimePoint at(Micros since_epoch) {
+TimePoint period_at(Micros since_epoch) {
   return TimePoint{since_epoch};
 }
 
 TEST(PeriodLatency, MeansAClosedBlockOverAllWorkers) {  // HA-027
   PeriodLatency blocks{3, 60s};
-  blocks.add(0, at(60s), 10ms);
-  blocks.add(1, at(90s), 20ms);
-  blocks.add(2, at(119s), 60ms);
-  blocks.add(2, at(120s), 1s);  // the next block
+  blocks.add(0, period_at(60s), 10ms);
+  blocks.add(1, period_at(90s), 20ms);
+  blocks.add(2, period_at(119s), 60ms);
+  blocks.add(2, period_at(120s), 1s);  // the next block
   EXPECT_EQ(blocks.mean_of_closed_block(1), 30ms);
 }
 
 TEST(PeriodLatency, HasNoMeanOfABlockWithoutSamples) {  // HA-021
   PeriodLatency blocks{1, 60s};
-  blocks.add(0, at(0s), 10ms);
+  blocks.add(0, period_at(0s), 10ms);
   EXPECT_EQ(blocks.mean_of_closed_block(1), std::nullopt);
-  EXPECT_EQ(blocks.running_mean(at(180s)), std::nullopt);
+  EXPECT_EQ(blocks.running_mean(period_at(180s)), std::nullopt);
 }
 
 TEST(PeriodLatency, RunsOverTheCurrentBlockAndTheOneBefore) {
   PeriodLatency blocks{2, 60s};
-  blocks.add(0, at(0s), 1s);
-  blocks.add(0, at(60s), 10ms);
-  blocks.add(1, at(120s), 20ms);
-  EXPECT_EQ(blocks.running_mean(at(179s)), 15ms);
-  EXPECT_EQ(blocks.running_mean(at(180s)), 20ms);
+  blocks.add(0, period_at(0s), 1s);
+  blocks.add(0, period_at(60s), 10ms);
+  blocks.add(1, period_at(120s), 20ms);
+  EXPECT_EQ(blocks.running_mean(period_at(179s)), 15ms);
+  EXPECT_EQ(blocks.running_mean(period_at(180s)), 20ms);
 }
 
 TEST(PeriodLatency, StillHasTheBlockBeforeTheClosedOneForALateReader) {
   PeriodLatency blocks{1, 60s};
-  for (int block = 0; block < 4; ++block) blocks.add(0, at(block * 60s), (block + 1) * 1ms);
+  for (int block = 0; block < 4; ++block) blocks.add(0, period_at(block * 60s), (block + 1) * 1ms);
   EXPECT_EQ(blocks.mean_of_closed_block(0), std::nullopt);
   EXPECT_EQ(blocks.mean_of_closed_block(1), 2ms);
   EXPECT_EQ(blocks.mean_of_closed_block(2), 3ms);
@@ -48,8 +48,8 @@ TEST(PeriodLatency, StillHasTheBlockBeforeTheClosedOneForALateReader) {
 
 TEST(PeriodLatency, NumbersBlocksFromTheEpochOfTheClock) {
   const PeriodLatency blocks{1, 60s};
-  EXPECT_EQ(blocks.block_of(at(59s)), 0);
-  EXPECT_EQ(blocks.block_of(at(60s)), 1);
+  EXPECT_EQ(blocks.block_of(period_at(59s)), 0);
+  EXPECT_EQ(blocks.block_of(period_at(60s)), 1);
 }
 
 }  // namespace

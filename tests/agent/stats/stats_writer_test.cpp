@@ -36,7 +36,7 @@ TEST(StatsWriter, NumbersHaveTheLabelsAroundThem) {
             (std::vector<std::string>{"plain 1", "deep ofA byB 4", "flat ofA 0", "plain 2"}));
 }
 
-TEST(StatsRecorder, WritesAgainWhatItWasTold) {
+TEST(StatsRecorder, RepeatsTheNumbersItGot) {
   Lines at_once;
   write_two(at_once);
   StatsRecorder recorder;

@@ -174,7 +174,7 @@ TEST_F(SharedLimits, PassTheTurnOnWhenAWorkerWaitsNoMore) {
   third.connection()->close();
 }
 
-TEST_F(SharedLimits, OfAReloadTakeEffectForThoseWhoWait) {
+TEST_F(SharedLimits, OfAReloadTakeEffectForWaitingRequests) {
   Workers at(mirror.port(), 4, {.connections = 1});
   auto busy = at.connection(0);
   auto& second = at.take(1);
@@ -198,7 +198,7 @@ TEST(SharedLimitsWithoutAnAgent, TellAllWorkersThatItRefuses) {
     EXPECT_EQ(taking->result->error().outcome, Outcome::connect_failed);
 }
 
-TEST(SharedLimitsWithASlowAgent, BoundHowManyConnectAtATimeAndTellOthersThatItWasInVain) {
+TEST(SharedLimitsWithASlowAgent, BoundConnectsInProgressAndPassAFailureToOtherWorkers) {
   FullPort full;
   Workers at(std::atoi(full.address().c_str() + full.address().find(':') + 1), 4,
              {.connecting = 2});

@@ -162,7 +162,7 @@ struct Taking {
   std::optional<std::expected<Pool::Taken, NoConnection>> result;
 };
 
-TEST_F(Pools, ServeThoseWhoWaitForAConnectionInTheirOrder) {  // SD-025
+TEST_F(Pools, ServeWaitingRequestsInTheirOrder) {  // SD-025
   at.agent->connections.change({.connections = 1});
   std::vector<int> order;
   Taking first(at, order, 1);
@@ -195,7 +195,7 @@ TEST_F(Pools, WaitForAConnectionNoLongerThanTheyMay) {  // SS-111
     ASSERT_TRUE(waiting.done());
     ASSERT_FALSE(*waiting.result);
     EXPECT_EQ(waiting.result->error().outcome,  // never the agent's fault
-              why == StopReason::cancelled ? Outcome::cancelled : Outcome::own_trouble);
+              why == StopReason::cancelled ? Outcome::cancelled : Outcome::local_error);
     EXPECT_EQ(at.agent->counts.waiting, 0u);
   }
   only->close();
@@ -214,7 +214,7 @@ struct Crowd {
 
 // One refusal is the result for all waiting requests: none polls the clock, and none is resumed
 // from within the end of another one.
-TEST(PoolWithoutAnAgent, TellsAllWhoWaitAtOnce) {
+TEST(PoolWithoutAnAgent, RefusesAllWaitingRequestsAtOnce) {
   ClosedPort closed;
   AgentAt at(closed.port());
   at.agent->connections.change({.connecting = 2});
@@ -288,7 +288,7 @@ TEST_F(Pools, PassOnWhatTheFirstInTheQueueDidNotTake) {
   (*second.result)->connection->close();
 }
 
-TEST(PoolOfASlowAgent, TellsThoseWhoHaveNoMoreTimeThanAnotherSpentInVain) {
+TEST(PoolOfASlowAgent, RefusesRequestsWithNoMoreTimeThanAFailedConnectTook) {
   FullPort full;
   AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
   at.agent->connections.change({.connecting = 1});
@@ -338,7 +338,7 @@ TEST(PoolOfASlowAgent, EstablishesFewConnectionsAtATime) {  // SD-025
   ASSERT_TRUE(turn_until(at.loop, [&] { return order.size() == 3; }));
 }
 
-TEST(PoolWithoutAnAgent, SaysThatConnectingFailedAndWhy) {
+TEST(PoolWithoutAnAgent, ReportsTheErrorOfAFailedConnect) {
   ClosedPort closed;
   AgentAt at(closed.port());
   Stop stop(at.loop);
@@ -350,7 +350,7 @@ TEST(PoolWithoutAnAgent, SaysThatConnectingFailedAndWhy) {
   EXPECT_EQ(at.open(), 0u);
 }
 
-TEST(PoolWithoutAnAgent, EndsConnectingForWhateverReasonItIsTold) {
+TEST(PoolWithoutAnAgent, EndsConnectingForEveryReason) {
   FullPort full;
   AgentAt at(std::atoi(full.address().c_str() + full.address().find(':') + 1));
   const struct {

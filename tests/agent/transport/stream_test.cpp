@@ -137,7 +137,7 @@ TEST_F(Streams, SendOnAfterSuchAnEnd) {  // the other side may have ended its se
   ASSERT_TRUE(turn_until(loop, [&] { return end.has_value(); }));
 }
 
-TEST_F(Streams, WhoWaitsForAReadIsNoSurprise) {
+TEST_F(Streams, WithAPendingReadReportNothingUnexpected) {
   stream->start_read(into.data(), into.size());
   std::optional<Stream::Read> got;
   spawn([](Stream& from, std::optional<Stream::Read>& result) -> Task<void> {
@@ -150,7 +150,7 @@ TEST_F(Streams, WhoWaitsForAReadIsNoSurprise) {
   EXPECT_EQ(stream->surprises, 0);
 }
 
-TEST_F(Streams, NoticeThatTheOtherSideLeftWhileNobodyWaits) {
+TEST_F(Streams, NoticeAClosedPeerWithoutAPendingRead) {
   stream->start_read(into.data(), into.size());
   leave();
   ASSERT_TRUE(turn_until(loop, [&] { return stream->surprises == 1; }));

@@ -107,7 +107,7 @@ class UnaskedBytes : public testing::Test {
 
 const std::string kShortAnswer = "HTTP/1.1 500 X\r\nContent-Length: 6\r\n\r\nalien!";
 
-TEST_F(UnaskedBytes, BehindAnAnswerOfAnyLengthReachNobody) {
+TEST_F(UnaskedBytes, AfterAnAnswerOfAnyLengthReachNoClient) {
   for (const auto framing : {Framing::length, Framing::one_chunk, Framing::chunks})
     for (const std::size_t around : {200U, 16U << 10, 32U << 10, 64U << 10, 256U << 10, 512U << 10})
       for (int off = -2; off <= 2; ++off)
@@ -120,7 +120,7 @@ TEST_F(UnaskedBytes, BehindAnAnswerOfAnyLengthReachNobody) {
         }
 }
 
-TEST_F(UnaskedBytes, BehindABodyAsLongAsABufferReachNobody) {
+TEST_F(UnaskedBytes, AfterABodyAsLongAsABufferReachNoClient) {
   for (const std::size_t body : {16384U - 1, 16384U, 65536U, 262144U, 262144U + 65536U}) {
     SCOPED_TRACE(body);
     expect_own_answers(
@@ -132,7 +132,7 @@ TEST_F(UnaskedBytes, BehindABodyAsLongAsABufferReachNobody) {
   }
 }
 
-TEST_F(UnaskedBytes, BehindAnAnswerWithoutABodyReachNobody) {
+TEST_F(UnaskedBytes, AfterAnAnswerWithoutABodyReachNoClient) {
   const auto none = [](std::string_view head) {
     return [head = std::string(head)](std::size_t) { return head + "\r\n"; };
   };
@@ -145,7 +145,7 @@ TEST_F(UnaskedBytes, BehindAnAnswerWithoutABodyReachNobody) {
   expect_own_answers(none(filling), kShortAnswer);
 }
 
-TEST_F(UnaskedBytes, ThatAreAnotherHeadReachNobody) {
+TEST_F(UnaskedBytes, ThatAreAnotherHeadReachNoClient) {
   for (const std::string extra :
        {"HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 101 X\r\nUpgrade: h2c\r\n\r\n",
         "HTTP/1.1 200 X\r\n\r\n", "HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n"})
@@ -221,7 +221,7 @@ TEST_F(LateUnaskedBytes, CloseAnIdleConnectionAndCountAgainstTheAgent) {
   EXPECT_FALSE(result.stale);
 }
 
-TEST_F(LateUnaskedBytes, ReachNobodyBehindTheFirstAnswerOfAnAgent) {
+TEST_F(LateUnaskedBytes, ReachNoClientAfterTheFirstAnswerOfAnAgent) {
   auto& quiet = at.agent->counts.quiet;
   quiet = 0;
   at.pool.give(at.pool.take_idle());

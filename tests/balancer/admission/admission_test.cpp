@@ -63,8 +63,8 @@ TEST(AdmissionPools, WarnOfAResizeThatGetsStuck) {  // AC-012
     const auto text = logged.text();
     EXPECT_TRUE(text.contains(std::string("[warning] tickets of ")
                                   .append(c.what)
-                                  .append(" do not come back in time: "
-                                          "there remain 2 of them")))
+                                  .append(" did not come back in time: "
+                                          "the resizing ends with 2 tickets")))
         << text;
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << "once: " << text;
   }

@@ -15,7 +15,7 @@ TEST_F(TicketPoolTest, GivesWhatItHasAndNoMore) {
 }
 
 // AC-011; a request that would be refused need not queue.
-TEST_F(TicketPoolTest, KnowsWhomItWouldRefuse) {
+TEST_F(TicketPoolTest, PredictsARefusal) {
   auto pool = pool_of({.size = 1, .queue_depth = 1});
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "a ticket is free";
   auto only = take(pool, 1);
@@ -74,7 +74,7 @@ TEST_F(TicketPoolTest, AdmitsOneWaiterPerNewTicket) {  // AC-012
   EXPECT_EQ(statistics.total, 5U);
 }
 
-TEST_F(TicketPoolTest, RefusesAtOnceWhoFindsTheQueueFull) {  // AC-011
+TEST_F(TicketPoolTest, RefusesAtOnceWhenTheQueueIsFull) {  // AC-011
   auto pool = pool_of({.size = 4, .queue_depth = 0});
   auto tickets = take(pool, 4);
   TicketRequest fifth;
@@ -169,7 +169,7 @@ TEST_F(TicketPoolTest, AWaiterThatLeavesFreesItsPlace) {
   EXPECT_EQ(pool.statistics()[Priority::normal].canceled, 1U);
 }
 
-TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC-007
+TEST_F(TicketPoolTest, ServesTheFewestAdmissionsFirstIfConfigured) {  // AC-007
   for (const auto order : {QueueOrder::fifo, QueueOrder::lifo, QueueOrder::codel}) {
     auto pool = pool_of({.size = 1,
                          .line = {.discipline = {.order = order, .target = 1ms, .interval = 1ms},
@@ -191,7 +191,7 @@ TEST_F(TicketPoolTest, ServesThoseOfFewestAdmissionsFirstWhereItIsTold) {  // AC
   }
 }
 
-TEST_F(TicketPoolTest, AdmissionsMeanNothingElsewhere) {
+TEST_F(TicketPoolTest, AdmissionsHaveNoEffectInOtherQueues) {
   auto pool = pool_of(1);
   auto tickets = take(pool, 1);
   TicketRequest often(Priority::low, 7);
@@ -204,7 +204,7 @@ TEST_F(TicketPoolTest, AdmissionsMeanNothingElsewhere) {
   }
 }
 
-TEST_F(TicketPoolTest, SaysWhenToComeBack) {  // BP-015
+TEST_F(TicketPoolTest, SetsRetryAfter) {  // BP-015
   auto pool = pool_of({.size = 2, .queue_depth = 100});
   EXPECT_EQ(pool.retry_after(), 1s) << "nothing is known yet";
   auto tickets = take(pool, 2);
@@ -255,7 +255,7 @@ TEST_F(TicketPoolTest, ServesTheNewestAndShedsTheOldestUnderSustainedOverload) {
   EXPECT_EQ(pool.statistics()[Priority::normal].shed, 2U);
 }
 
-TEST_F(TicketPoolTest, RecordsItsPeakUseUntilSomebodyLooks) {  // AC-013
+TEST_F(TicketPoolTest, RecordsItsPeakUseUntilItIsRead) {  // AC-013
   auto pool = pool_of(10);
   auto tickets = take(pool, 7);
   tickets.resize(2);
@@ -332,7 +332,7 @@ TEST_F(TicketPoolTest, WithoutTicketsAndQueueBlocksEverything) {  // AC-060
   EXPECT_EQ(ask(pool, waiting), Asked::refused);
 }
 
-TEST_F(TicketPoolTest, MonitoringRefusesNobodyAndCountsWhomItWouldHave) {
+TEST_F(TicketPoolTest, MonitoringRefusesNoRequestAndCountsWouldBeRefusals) {
   auto pool = pool_of({.size = 2, .enforced = false, .queue_depth = 1});
   std::vector<Ticket> tickets;
   for (int i = 0; i < 5; ++i) tickets.push_back(pool.watch(0, Priority::normal, now));
@@ -345,7 +345,7 @@ TEST_F(TicketPoolTest, MonitoringRefusesNobodyAndCountsWhomItWouldHave) {
   EXPECT_EQ(pool.statistics()[Priority::normal].processing(), 0U);
 }
 
-TEST_F(TicketPoolTest, LetsEverybodyInWhoWaitsWhenTheLimitIsGone) {
+TEST_F(TicketPoolTest, AdmitsAllWaitingRequestsWhenTheLimitIsRemoved) {
   for (const auto& settings : {PoolSettings{}, PoolSettings{.size = 1, .enforced = false}}) {
     auto pool = pool_of(1);
     auto tickets = take(pool, 1);

@@ -68,7 +68,7 @@ TEST_F(TicketPoolTest, NeverLetsMoreInThanItHasTickets) {  // AC-010
   EXPECT_EQ(available(pool), 3);
 }
 
-TEST_F(TicketPoolTest, LosesNoTicketWhateverThreadsDo) {
+TEST_F(TicketPoolTest, LosesNoTicketWithManyThreads) {
   constexpr unsigned kThreads = 4;
   constexpr std::uint64_t kEach = 250'000;
   constexpr std::uint32_t kLargest = 6;

@@ -9,7 +9,7 @@
 namespace karmad {
 namespace {
 
-TEST(Counters, EveryOneIsDocumentedWithTheHelpItWasBornWith) {
+TEST(Counters, AreDocumentedWithTheirHelp) {
   std::ostringstream docs;
   docs << std::ifstream(KARMAD_SOURCE_DIR "/docs/status.md").rdbuf();
   for (const auto& [count, stat] : kCountStats) {
@@ -23,7 +23,7 @@ TEST(Counters, EveryOneIsDocumentedWithTheHelpItWasBornWith) {
   }
 }
 
-TEST(Counters, WhatIsCountedNowIsDocumentedToo) {  // SS-113
+TEST(Counters, GaugesAreDocumentedToo) {  // SS-113
   std::ostringstream docs;
   docs << std::ifstream(KARMAD_SOURCE_DIR "/docs/status.md").rdbuf();
   for (const std::string name :

@@ -25,7 +25,7 @@ class MemoryAvailable : public testing::Test {
   std::string root_;
 };
 
-TEST_F(MemoryAvailable, IsWhatTheMachineHasWhereNoGroupSaysLess) {
+TEST_F(MemoryAvailable, IsThatOfTheMachineUnlessAGroupHasLess) {
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto machine = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   EXPECT_EQ(memory_available(root_), machine);

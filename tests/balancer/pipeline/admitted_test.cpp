@@ -99,7 +99,7 @@ TEST_F(AdmittedHandle, RefusesWithEverythingAClientNeedsToComeBack) {  // AC-011
   EXPECT_TRUE(second.answer->overloaded);
   EXPECT_EQ(second.answer->body,
             R"({"error":{"type":"overloaded","reason":"all tickets (search_tickets) are taken, )"
-            R"-(and as many requests wait for one as may (ticket_queue_depth)","code":462,)-"
+            R"-(and their queue is full (ticket_queue_depth)","code":462,)-"
             R"("labels":["SystemOverloadedError","RetryableError"]},"status":429})");
   EXPECT_EQ(counted(Count::tickets_refused), 1U);
   EXPECT_EQ(asked, 1);
@@ -136,7 +136,7 @@ TEST_F(AdmittedHandle, AClientThatLeavesFreesItsPlace) {
   EXPECT_EQ(asked, 2) << "no mirror is asked for a client that left";
 }
 
-TEST_F(AdmittedHandle, SaysHowLongItWaitedInVain) {
+TEST_F(AdmittedHandle, ReportsTheWaitOfARefusedRequest) {
   admit("search_tickets = 1\n ticket_queue_timeout = 1ms");
   const Request first(*this, kSearch);
   const Request second(*this, kSearch);
@@ -214,7 +214,7 @@ TEST_F(AdmittedHandle, APriorityIsLowOnlyWhereThatMeansSomething) {  // AC-007
   EXPECT_EQ(high.answer->status, 200);
 }
 
-TEST_F(AdmittedHandle, SaysWhenToComeBackByHowLongTheLineIs) {  // BP-015
+TEST_F(AdmittedHandle, SetsRetryAfterByTheLengthOfTheQueue) {  // BP-015
   admit("search_tickets = 1\n ticket_queue_depth = 3");
   std::optional<Request> first(std::in_place, *this, kSearch);
   std::vector<std::unique_ptr<Request>> waiting;
@@ -230,7 +230,7 @@ TEST_F(AdmittedHandle, SaysWhenToComeBackByHowLongTheLineIs) {  // BP-015
   while (!waiting.empty()) waiting.erase(waiting.begin());
 }
 
-TEST_F(AdmittedHandle, MonitoringRefusesNobody) {
+TEST_F(AdmittedHandle, MonitoringRefusesNoRequest) {
   admit("search_tickets = 1\n ticket_queue_depth = 1\n admission = monitor");
   const Request a(*this, kSearch);
   const Request b(*this, kSearch);
@@ -306,7 +306,7 @@ TEST_F(AdmittedHandle, TheProbingResizesThePoolItProbes) {  // AC-022
 }
 
 // AC-062
-TEST_F(AdmittedHandle, TheEndpointSaysWhichTicketItNeeds) {
+TEST_F(AdmittedHandle, TheEndpointDecidesWhichTicketItNeeds) {
   const struct {
     std::string_view head;
     std::string_view body;

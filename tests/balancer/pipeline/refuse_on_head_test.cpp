@@ -95,7 +95,7 @@ TEST_F(RefuseOnHead, ABodyThatIsHereNeedsNoMemory) {
   expect_refused(of_whole(), 429, "search_tickets", false);
 }
 
-TEST_F(RefuseOnHead, WhatKarmadTellsOfItselfIsRefusedForItsSizeOnly) {  // AC-053
+TEST_F(RefuseOnHead, RequestsAboutKarmadAreRefusedForTheirSizeOnly) {  // AC-053
   expect_refused(of_head("/status", kLong), 413, "max_packet_size", true);
   use(std::string(kRate));
   EXPECT_FALSE(of_head("/status", kLong));

@@ -37,7 +37,7 @@ TEST_F(ARoute, AnswersForItselfWithoutAskingShards) {
 }
 
 // CO-052: on the topology of now, and once; what was tried on the former one stays referred to.
-TEST_F(ARoute, PlansAnewOnceWhenAShardMoved) {
+TEST_F(ARoute, PlansAgainOnceWhenAShardMoved) {
   static std::vector<const Topology*> seen;
   seen.clear();
   static Scatter scatter;

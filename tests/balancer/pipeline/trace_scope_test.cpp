@@ -47,7 +47,7 @@ struct TracedQuery : testing::Asking {
   }
 };
 
-TEST_F(TracedQuery, TellsTheTraceToWhoeverAsksForIt) {
+TEST_F(TracedQuery, SendsTheTraceIfTheRequestAsksForIt) {
   const auto answer = ask(handle, "GET / HTTP/1.1\r\nHost: h\r\nX-Karmad-Trace: 1\r\n");
   rapidjson::Document json;
   json.Parse(answer.trace.c_str());
@@ -58,7 +58,7 @@ TEST_F(TracedQuery, TellsTheTraceToWhoeverAsksForIt) {
   EXPECT_STREQ(json["attempts"][0]["mirror"].GetString(), "a:1");
 }
 
-TEST_F(TracedQuery, TellsNobodyElse) {
+TEST_F(TracedQuery, IsSentToNoOtherClient) {
   EXPECT_EQ(ask(handle, "GET / HTTP/1.1\r\nHost: h\r\n").trace, "");
   EXPECT_EQ(ask(handle, "GET / HTTP/1.1\r\nHost: h\r\nX-Karmad-Trace: 0\r\n").trace, "");
 }

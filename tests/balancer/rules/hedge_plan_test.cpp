@@ -118,7 +118,7 @@ TEST(HedgePlan, KeepsTheFirstFinalAnswerWhateverComesAfterIt) {
   EXPECT_EQ(race.sent.size(), 2U);
 }
 
-TEST(HedgePlan, HearsAnAttemptOnce) {
+TEST(HedgePlan, CountsAnAttemptOnce) {
   const auto race = run({{0, 10ms, RaceEnd::nothing}, {0, 11ms, RaceEnd::final}}, 12ms);
   EXPECT_FALSE(race.over);
 }
@@ -130,7 +130,7 @@ TEST(HedgePlan, IsARaceOfOneWithoutRules) {
   EXPECT_TRUE(race.over);
 }
 
-TEST(HedgePlan, GoesOnWithThoseThatAreOutWhenThereShallBeNoMore) {
+TEST(HedgePlan, WaitsForRunningAttemptsWhenNoMoreMayStart) {
   HedgePlan plan{kRules};
   plan.sent(at(0ms));
   plan.sent(at(100ms));

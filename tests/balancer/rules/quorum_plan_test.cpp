@@ -8,14 +8,14 @@ namespace karmad {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = QuorumVerdict::Kind;
+using VerdictKind = QuorumVerdict::Kind;
 using Do = QuorumPlan::Do;
 using Step = QuorumPlan::Step;
 using Answers = std::vector<QuorumAnswer>;
 
-constexpr QuorumVerdict kMet{.kind = Kind::met};
-constexpr QuorumVerdict kBehind{.kind = Kind::behind};
-constexpr QuorumVerdict kTooFew{.kind = Kind::too_few};
+constexpr QuorumVerdict kMet{.kind = VerdictKind::met};
+constexpr QuorumVerdict kBehind{.kind = VerdictKind::behind};
+constexpr QuorumVerdict kTooFew{.kind = VerdictKind::too_few};
 
 TEST(Quorum, IsWhatAMajorityOfUpdatedMirrorsCannotMiss) {  // CO-071
   const std::size_t expected[]{1, 1, 2, 2, 3};
@@ -33,18 +33,18 @@ TEST(Quorum, IsMetWhenEnoughAnswersAreOfTheNewestGeneration) {  // CO-072
     QuorumVerdict verdict;
   };
   const Case cases[]{
-      {"all agree", {{7}, {7}}, 2, {Kind::met, 0, 7}},
-      {"one is older", {{7}, {6}, {7}}, 2, {Kind::met, 0, 7}},
-      {"the newest is alone", {{7}, {8}}, 2, {Kind::behind, 1, 8}},
-      {"two agree on what is old", {{7}, {7}, {8}}, 2, {Kind::behind, 2, 8}},
-      {"a successful one first", {{7, false}, {7, true}}, 2, {Kind::met, 1, 7}},
-      {"the generation before success", {{8, false}, {7, true}}, 2, {Kind::behind, 0, 8}},
-      {"no answers", {}, 1, {Kind::too_few}},
-      {"one of two", {{7}}, 2, {Kind::too_few}},
-      {"one says nothing", {{7}, {std::nullopt}}, 2, {Kind::unknown}},
-      {"two say enough", {{7}, {std::nullopt}, {7}}, 2, {Kind::met, 0, 7}},
-      {"nothing to compare with", {{std::nullopt}}, 1, {Kind::met, 0, 0}},
-      {"generation 0 is one", {{0}, {0}}, 2, {Kind::met, 0, 0}},
+      {"all agree", {{7}, {7}}, 2, {VerdictKind::met, 0, 7}},
+      {"one is older", {{7}, {6}, {7}}, 2, {VerdictKind::met, 0, 7}},
+      {"the newest is alone", {{7}, {8}}, 2, {VerdictKind::behind, 1, 8}},
+      {"two agree on what is old", {{7}, {7}, {8}}, 2, {VerdictKind::behind, 2, 8}},
+      {"a successful one first", {{7, false}, {7, true}}, 2, {VerdictKind::met, 1, 7}},
+      {"the generation before success", {{8, false}, {7, true}}, 2, {VerdictKind::behind, 0, 8}},
+      {"no answers", {}, 1, {VerdictKind::too_few}},
+      {"one of two", {{7}}, 2, {VerdictKind::too_few}},
+      {"one says nothing", {{7}, {std::nullopt}}, 2, {VerdictKind::unknown}},
+      {"two say enough", {{7}, {std::nullopt}, {7}}, 2, {VerdictKind::met, 0, 7}},
+      {"nothing to compare with", {{std::nullopt}}, 1, {VerdictKind::met, 0, 0}},
+      {"generation 0 is one", {{0}, {0}}, 2, {VerdictKind::met, 0, 0}},
   };
   for (const auto& c : cases) EXPECT_EQ(judge(c.answers, c.needed), c.verdict) << c.what;
 }
@@ -76,7 +76,7 @@ TEST(QuorumPlan, AnswersWhenABarrierWasReached) {  // CO-073
   EXPECT_EQ(plan.after_barrier(true), Step{Do::answer});
 }
 
-TEST(QuorumPlan, AsksWhoWasNotAskedBeforeItWaitsForAnybody) {  // CO-072
+TEST(QuorumPlan, AsksUntriedMirrorsBeforeItWaits) {  // CO-072
   QuorumPlan plan(5, false);
   EXPECT_EQ(plan.after(kBehind, true), Step{Do::settle});
   EXPECT_EQ(plan.after(kBehind, true), Step{Do::settle});
@@ -106,7 +106,7 @@ TEST(QuorumPlan, WithoutAPrimaryThereIsOneBarrier) {  // CO-074
   EXPECT_EQ(plan.after_barrier(false), Step{Do::read});
 }
 
-TEST(QuorumPlan, WaitsForNobodyWhoCannotCatchUp) {  // CO-074
+TEST(QuorumPlan, WaitsForNoMirrorThatCannotCatchUp) {  // CO-074
   QuorumPlan plan(5, true);
   plan.after(kBehind);
   EXPECT_EQ(plan.after_barrier(false, true), Step{Do::read});
@@ -144,8 +144,8 @@ TEST(QuorumPlan, WithoutAPrimaryItAsksTheOthersAgainAndFails) {  // CO-075
   EXPECT_EQ(plan.after(kTooFew), Step{Do::fail});
 }
 
-TEST(QuorumPlan, FailsAtOnceWhenNobodySaysOfWhichGenerationHeIs) {
-  EXPECT_EQ(QuorumPlan(2, true).after({.kind = Kind::unknown}), Step{Do::fail});
+TEST(QuorumPlan, FailsAtOnceWhenNoMirrorReportsItsGeneration) {
+  EXPECT_EQ(QuorumPlan(2, true).after({.kind = VerdictKind::unknown}), Step{Do::fail});
 }
 
 }  // namespace

@@ -34,13 +34,13 @@ TEST(MirrorStanding, OneFailureEndsIt) {
 }
 
 TEST(MirrorStanding, WhatIsNotTheMirrorsDoingShowsNothing) {
-  for (const auto nothing : {Outcome::cancelled, Outcome::own_trouble}) {
+  for (const auto nothing : {Outcome::cancelled, Outcome::local_error}) {
     EXPECT_EQ(after({nothing}), MirrorStanding{});
     EXPECT_EQ(after({Outcome::answered, nothing}), after({Outcome::answered}));
   }
 }
 
-TEST(MirrorStanding, WhoFailedProvesItByEightAnswersInARow) {
+TEST(MirrorStanding, AFailedMirrorProvesItByEightAnswersInARow) {
   auto standing = after({Outcome::answered, Outcome::agent_error});
   for (int i = 1; i < MirrorStanding::kProof; ++i) {
     standing = standing.after(Outcome::answered);
@@ -51,7 +51,7 @@ TEST(MirrorStanding, WhoFailedProvesItByEightAnswersInARow) {
   EXPECT_FALSE(standing.after(Outcome::agent_error).after(Outcome::answered).proven());
 }
 
-TEST(MirrorStanding, WhoWasOnlyNotThereIsBackWithOneAnswer) {
+TEST(MirrorStanding, AnUnreachableMirrorIsBackWithOneAnswer) {
   EXPECT_TRUE(after({Outcome::answered, Outcome::connect_failed}).unreachable);
   const auto back = after({Outcome::answered, Outcome::connect_failed, Outcome::answered});
   EXPECT_TRUE(back.proven());
@@ -81,16 +81,16 @@ TEST(Standings, GroupTheMirrors) {
   EXPECT_FALSE(standings.any_unreachable());
 }
 
-TEST(Standings, TellWhoWaitsWhatAnAttemptShowed) {
+TEST(Standings, WakeWaitingRequestsAfterTheResultOfAnAttempt) {
   Standings standings(2);
   standings.ended(0, Outcome::answered);
-  EXPECT_FALSE(standings.take_news()) << "no request waited";
+  EXPECT_FALSE(standings.take_change()) << "no request waited";
   standings.wait_begins();
   standings.ended(1, Outcome::agent_error);
-  EXPECT_TRUE(standings.take_news());
-  EXPECT_FALSE(standings.take_news());
+  EXPECT_TRUE(standings.take_change());
+  EXPECT_FALSE(standings.take_change());
   standings.ended(1, Outcome::agent_error);
-  EXPECT_FALSE(standings.take_news()) << "that was known";
+  EXPECT_FALSE(standings.take_change()) << "that was known";
 }
 
 TEST(Standings, TellAlsoThatAnAttemptShowedNothing) {
@@ -98,9 +98,9 @@ TEST(Standings, TellAlsoThatAnAttemptShowedNothing) {
   standings.wait_begins();
   std::optional<Standings::InFlightGuard> under_way(std::in_place, standings, 0);
   standings.ended(0, Outcome::cancelled);
-  EXPECT_FALSE(standings.take_news());
+  EXPECT_FALSE(standings.take_change());
   under_way.reset();
-  EXPECT_TRUE(standings.take_news());
+  EXPECT_TRUE(standings.take_change());
   EXPECT_TRUE(standings.groups().told_soon.empty());
 }
 
@@ -115,7 +115,7 @@ TEST(Standings, HaveAMirrorProbedOnceInAWhile) {
 
 using On = RetryTarget::On;
 
-struct Case {
+struct StandingsCase {
   const char* what;
   Candidates preferred, untried;
   Standings::Groups stand;
@@ -124,9 +124,9 @@ struct Case {
   Candidates among;
 };
 
-TEST(RetryTarget, GoesWhereItHelpsAndSaysWhoPays) {
+TEST(RetryTarget, DependsOnTheErrorAndDecidesWhichBudgetPays) {
   const auto all = these({0, 1, 2, 3});
-  const Case cases[] = {
+  const StandingsCase cases[] = {
       {"one works",
        all,
        all,

@@ -37,7 +37,7 @@ TEST(Zones, AreTheValuesOfATag) {  // CO-030
   EXPECT_EQ(zones(in_zones({})), 0U);
 }
 
-TEST(Avoided, IsWhatLeavesSomebody) {  // CO-038
+TEST(Avoided, KeepsAtLeastOneMirror) {  // CO-038
   struct Case {
     std::string_view what;
     std::array<Candidates, 3> reasons;  // tried, unavailable, zones left; the weightiest first

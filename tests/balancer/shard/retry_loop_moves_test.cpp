@@ -31,7 +31,7 @@ TEST(RetryLoop, LeavesTheRetryTimeToExecute) {  // CO-056
   EXPECT_EQ(story.pauses, (Pauses{0ms, 10ms}));
 }
 
-TEST(RetryLoop, AnIndexMadeAnewMayBeSoTwice) {  // CO-053
+TEST(RetryLoop, ARecreatedIndexAllowsTwoRetries) {  // CO-053
   Story story{.rules = products()};
   EXPECT_EQ(story.play({refused(Kind::recreated)}), 3U);
   EXPECT_EQ(story.final, Final::limit);
@@ -71,7 +71,7 @@ TEST(RetryLoop, ReportsTheEarlierConflict) {  // CO-056
   EXPECT_EQ(conflict.last.status, 449);
 }
 
-TEST(RetryLoop, AsksElsewhereWhereverACopyIsLost) {  // CO-057
+TEST(RetryLoop, AsksAnotherMirrorWhenACopyIsLost) {  // CO-057
   Story story;
   EXPECT_EQ(story.play({refused(Kind::lost_copy), tried(2, refused(Kind::lost_copy)),
                         tried(3, refused(Kind::lost_copy))}),

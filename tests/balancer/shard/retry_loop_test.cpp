@@ -32,7 +32,7 @@ TEST(RetryLoop, BacksOffAsTheVectorsSay) {  // BP-007, X-2, X-3
             (Pauses{100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms, 6400ms, 10s, 10s, 10s}));
 }
 
-TEST(RetryLoop, TakesTheBaseTheMirrorTells) {  // BP-016
+TEST(RetryLoop, TakesTheBaseThatTheMirrorNames) {  // BP-016
   auto told = overloaded();
   told.hint.backoff_base = 50ms;
   Story story{.rules = {.overload_max_retries = 2}, .jitter = 1};
@@ -279,7 +279,7 @@ TEST(RetryLoop, HedgesAreAttemptsToo) {  // max_attempts
 
 // Throttling: CO-020, CO-021
 
-TEST(RetryLoop, WaitsAsLongAsAThrottlingMirrorTells) {
+TEST(RetryLoop, WaitsAsLongAsAThrottlingMirrorDemands) {
   const struct {
     Micros delay;
     unsigned attempts;
@@ -292,7 +292,7 @@ TEST(RetryLoop, WaitsAsLongAsAThrottlingMirrorTells) {
   }
 }
 
-TEST(RetryLoop, WaitsForNobodyWhileAnotherMirrorWasNotAsked) {  // CO-036
+TEST(RetryLoop, DoesNotWaitWhileAnotherMirrorIsUntried) {  // CO-036
   for (const auto delay : {1s, 0s, 30s}) {
     auto ended = throttled(delay);
     ended.tried = 1;
@@ -308,7 +308,7 @@ TEST(RetryLoop, WaitsForNobodyWhileAnotherMirrorWasNotAsked) {  // CO-036
 }
 
 // CO-036: what a mirror told holds for all queries, whatever becomes of this one.
-TEST(RetryLoop, TellsHowLongAThrottlingMirrorIsToBeLeftAloneAfterTheLastAttemptToo) {
+TEST(RetryLoop, ReportsTheDelayOfAThrottlingMirrorAfterTheLastAttemptToo) {
   const RetryRules rules;
   RetryLoop all_tried(rules, {.mirrors = 3});
   EXPECT_EQ(all_tried.after(throttled(20s), 1min, 0, nullptr).retry_after, 20s);
@@ -338,7 +338,7 @@ TEST(RetryLoop, SendsAFollowUpOfACursorAgainOnlyAfterARefusal) {  // BP-002, BP-
   EXPECT_EQ(decision.pause, 20ms) << "and no other mirror has it";
 }
 
-TEST(RetryLoop, GoesElsewhereWhenPingsFindTheMirrorUnreachable) {
+TEST(RetryLoop, AsksAnotherMirrorWhenPingsFindTheMirrorUnreachable) {
   const RetryRules rules;
   const AttemptSummary ended{.outcome = Outcome::unreachable, .sent = true, .tried = 1};
   RetryLoop read(rules, {.mirrors = 2});

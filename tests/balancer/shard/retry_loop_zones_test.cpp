@@ -82,7 +82,7 @@ TEST(RetryLoop, ADrainingMirrorSpeaksForItsZone) {  // CO-033
   EXPECT_EQ(next.unavailable, 5min);
 }
 
-TEST(RetryLoop, WhoWantsNoRetriesLeavesNoZone) {
+TEST(RetryLoop, WithoutRetriesLeavesNoZone) {
   const RetryRules rules;
   const RetrySubject none{.mirrors = 4, .ordinary = {.per_mirror = 0}};
   EXPECT_FALSE(RetryLoop(rules, none).after(kUnreachable, 1s, 0, nullptr).is_retry());

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "balancer/shard/shard_request.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/kinds/registry.hpp"
 
 namespace karmad::testing {
 

@@ -31,7 +31,7 @@ TEST_F(AQuorumRead, AsksAsManyMirrorsAsHaveToAgree) {
   EXPECT_EQ(counted(Count::quorum_reads), 1U);
 }
 
-TEST_F(AQuorumRead, AsksAThirdMirrorWhenTwoDisagreeAndPingsTellNothing) {
+TEST_F(AQuorumRead, AsksAThirdMirrorWhenTwoDisagreeAndPingsReportNoGeneration) {
   start();
   ends(at_generation(5), 1);
   EXPECT_EQ(ends(at_generation(6), 2), "ask c in 3 (quorum)");
@@ -80,7 +80,7 @@ TEST_F(AQuorumRead, IsRefusedWhereMirrorsDoNotSayTheirGeneration) {
   start();
   ends(Outcome::answered, 1);
   EXPECT_EQ(ends(Outcome::answered, 2), "finish: no_generation");
-  EXPECT_NE(request->result().refused->reason.find("a: says no generation"), std::string::npos);
+  EXPECT_NE(request->result().refused->reason.find("a: reports no generation"), std::string::npos);
 }
 
 TEST_F(AQuorumRead, AsksAnotherMirrorForOneThatFails) {

@@ -44,7 +44,7 @@ TEST_F(ARequest, AsksAnotherMirrorAtOnceAfterAnError) {
 }
 
 //
-TEST_F(ARequest, AsksEachMirrorOnceWithoutAWordOnRetries) {
+TEST_F(ARequest, AsksEachMirrorOnceByDefault) {
   start();
   EXPECT_EQ(ends(Outcome::broken), "ask b (retry)");
   EXPECT_EQ(ends(Outcome::broken), "ask c (retry)");
@@ -162,13 +162,13 @@ TEST_F(ARequest, MarksAMirrorThatWantsAPauseForOtherRequests) {
 }
 
 // CO-051
-TEST_F(ARequest, LooksForAShardThatMovedElsewhere) {
+TEST_F(ARequest, LooksForAMovedShardAtOtherMirrors) {
   start();
   EXPECT_EQ(ends(hint(Kind::moved, 410)), "check; ask b (moved)");
 }
 
 // CO-052
-TEST_F(ARequest, IsPlannedAnewWhenTheShardMovedAndAReloadSaysWhere) {
+TEST_F(ARequest, IsPlannedAgainWhenTheShardMovedAndAReloadHasItsPlace) {
   start();
   auto told = hint(Kind::moved, 410);
   told.replaced = true;
@@ -292,7 +292,7 @@ struct AtTheStart : ARequest {
   }
 };
 
-TEST_F(AtTheStart, WaitsForWhatAnAttemptElsewhereTells) {
+TEST_F(AtTheStart, WaitsForTheResultOfAnotherAttempt) {
   std::optional<Standings::InFlightGuard> other(std::in_place, protection->standings, 1);
   EXPECT_EQ(ends(report(Outcome::agent_error, 500)), "wait until 500ms for news");
   EXPECT_EQ(waiting, 1U);
@@ -303,7 +303,7 @@ TEST_F(AtTheStart, WaitsForWhatAnAttemptElsewhereTells) {
   EXPECT_EQ(counted(Count::retries_waited), 1U);
 }
 
-TEST_F(AtTheStart, TellsOthersThatWait) {
+TEST_F(AtTheStart, WakesOtherWaitingRequests) {
   protection->standings.wait_begins();
   EXPECT_EQ(answers(), "tell others; finish: answered");
 }

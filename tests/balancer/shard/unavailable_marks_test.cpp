@@ -36,7 +36,7 @@ TEST(UnavailableMarks, EndWithTheirTime) {
   EXPECT_EQ(marks.marked(pinged(at(-1s)), true, at(11s)), Candidates{});
 }
 
-TEST(UnavailableMarks, OfAMirrorThatGoesAwayEndWithAPingThatSaysThatItServes) {  // CO-033
+TEST(UnavailableMarks, OfAMirrorThatShutsDownEndWithAPingThatItServes) {  // CO-033
   UnavailableMarks marks(2);
   marks.mark(0, at(0s), 5min);
   EXPECT_EQ(marks.marked(pinged(at(1s)), true, at(2s)), Candidates{});

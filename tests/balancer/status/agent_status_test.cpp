@@ -1,4 +1,4 @@
-#include "balancer/status/agent_status.hpp"
+#include "balancer/status/rows/agent_status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST(ShowAgentStatus, ShowsHowEveryMirrorStands) {  // SS-046
   for (const auto& row : expected) EXPECT_EQ(value_of(set, row[0]), row[1]) << row[0];
 }
 
-TEST(ShowAgentStatus, SaysWhatWasNotMeasured) {
+TEST(ShowAgentStatus, MarksUnmeasuredNumbers) {
   Snapshot snapshot{.agents = {{.address = "h:1"}}};
   const auto set = ask("SHOW AGENT STATUS", snapshot);
   for (const auto* key : {"ag_0_lastquery", "ag_0_lastanswer", "ag_0_lastperiodmsec",
@@ -137,7 +137,7 @@ TEST(ShowAgentHost, ShowsOneAgent) {
             (std::vector<Row>{{"agent_ping", "yes"}}));
 }
 
-TEST(ShowAgentTable, FindsItWhateverTheCaseOfItsName) {
+TEST(ShowAgentTable, FindsItInAnyCaseOfItsName) {
   EXPECT_EQ(ask("SHOW AGENT Products STATUS"), ask("SHOW AGENT products STATUS"));
 }
 

@@ -1,4 +1,4 @@
-#include "balancer/status/like.hpp"
+#include "balancer/status/rows/like.hpp"
 
 #include <gtest/gtest.h>
 

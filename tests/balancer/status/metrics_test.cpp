@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -12,8 +13,8 @@
 #include <string>
 
 #include "balancer/admission/admission.hpp"
-#include "balancer/status/agent_status.hpp"
 #include "balancer/status/collect.hpp"
+#include "balancer/status/rows/agent_status.hpp"
 #include "tests/balancer/pipeline/asking.hpp"
 #include "tests/balancer/status/sample.hpp"
 #include "tests/support/counted_allocations.hpp"
@@ -38,7 +39,23 @@ struct MetricsOfAll : testing::Asking {
     snapshot.tables[0].requests.emplace();
     snapshot.tables[1].name = "of \"\\\n";
     snapshot.tables[1].requests.emplace();
+    TableTally tally(2);
+    tally.responded(0, 200, 500us);
+    tally.responded(1, 200, 501us);
+    tally.responded(1, 418, 31s);
+    tally.attempted(0, 2ms);
+    snapshot.tables[0].totals = tally.totals();
     return snapshot;
+  }
+  std::string metrics() {
+    std::string text;
+    append_metrics(text, everything(),
+                   {.cpu = 1500ms,
+                    .resident_memory = 1U << 20,
+                    .virtual_memory = 1U << 30,
+                    .open_fds = 7,
+                    .max_fds = 1024});
+    return text;
   }
   std::optional<Admission> admission;
 };
@@ -47,8 +64,15 @@ struct MetricsOfAll : testing::Asking {
 class Checker final : public StatsWriter {
  public:
   std::size_t seen = 0;
+  std::size_t histograms = 0;
 
  private:
+  void put_histogram(const Stat& stat, const Durations&, std::span<const Label>) override {
+    ++histograms;
+    EXPECT_TRUE(std::regex_match(std::string(stat.name), std::regex("[a-z_]+"))) << stat.name;
+    EXPECT_FALSE(stat.help.empty()) << stat.name;
+    EXPECT_EQ(stat.unit, Unit::microseconds) << stat.name;
+  }
   void put(const Stat& stat, const StatValue& value, std::span<const Label>) override {
     ++seen;
     EXPECT_TRUE(std::regex_match(std::string(stat.name), std::regex("[a-z_]+"))) << stat.name;
@@ -88,14 +112,17 @@ TEST_F(MetricsOfAll, EveryNumberHasAHelpAUnitAndATypeThatGoWithIt) {
   write_shares(checker, shard.mirrors[0]);
   write(checker, shard.mirrors[0].standing);
   write_since_start(checker, shard.mirrors[0]);
+  write(checker, snapshot.tables[0].totals);
+  write(checker, ProcessNumbers{});
+  write_start(checker, snapshot.process);
   EXPECT_GT(checker.seen, 350U);
+  EXPECT_EQ(checker.histograms, 2U);
 }
 
 TEST_F(MetricsOfAll, AreUniqueTypedAndGoByFamilies) {
-  std::string text;
-  append_metrics(text, everything());
+  const auto text = metrics();
   const std::regex sample(
-      R"re((karmad_[a-z_]+)(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? )re"
+      R"re(((?:karmad|process)_[a-z_]+)(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? )re"
       R"re((-?[0-9.e+-]+|\+Inf))re");
   std::istringstream lines(text);
   std::set<std::string> families;
@@ -119,15 +146,22 @@ TEST_F(MetricsOfAll, AreUniqueTypedAndGoByFamilies) {
     }
     std::smatch parts;
     ASSERT_TRUE(std::regex_match(line, parts, sample)) << line;
-    EXPECT_EQ(parts[1], family) << line;
+    if (type == "histogram") {
+      EXPECT_TRUE(std::regex_match(parts.str(1), std::regex(family + "_(bucket|sum|count)")))
+          << line;
+    } else {
+      EXPECT_EQ(parts[1], family) << line;
+    }
     EXPECT_EQ(family.ends_with("_total"), type == "counter") << line;
     EXPECT_EQ(line.find("quantile=") != line.npos, type == "summary") << line;
     EXPECT_TRUE(samples.insert(parts.str(1) + parts.str(2)).second) << "twice: " << line;
   }
   EXPECT_GT(samples.size(), 350U);
   for (const auto* expected :
-       {"karmad_uptime_seconds 3723.5\n", "karmad_connections_total 73\n",
-        "karmad_bytes_in_total 0\n", "karmad_log_lines_written_total{log=\"access_log\"} 0\n",
+       {"karmad_uptime_seconds 3723.5\n",
+        "karmad_connections_total 73\n",
+        "karmad_bytes_in_total 0\n",
+        "karmad_log_lines_written_total{log=\"access_log\"} 0\n",
         "karmad_pool_tickets{pool=\"update\"} 3\n",
         "karmad_agent_max_in_flight{agent=\"127.0.0.1:9322\"} +Inf\n",
         "karmad_pool_queued_time_seconds_total{pool=\"search\",priority=\"low\"} 0\n",
@@ -136,8 +170,35 @@ TEST_F(MetricsOfAll, AreUniqueTypedAndGoByFamilies) {
         "karmad_shard_waited_time_seconds_total{table=\"products\",shard=\"1\"} 0.03125\n",
         "karmad_mirror_connect_failures_total{table=\"products\",shard=\"1\",mirror=\"2\","
         "agent=\"127.0.0.1:9322\"} 11\n",
+        "karmad_build_info{version=\"0.1.0\"} 1\n",
+        "process_cpu_seconds_total 1.5\n",
+        "process_resident_memory_bytes 1048576\n",
+        "process_open_fds 7\n",
+        "karmad_config_last_reload_failed 0\n",
+        "karmad_attempt_results_total{reason=\"hedge\",result=\"cancelled\"} 0\n",
+        "karmad_shard_info{table=\"products\",shard=\"1\",strategy=\"nodeads\",kind=\"roles\"} 1\n",
+        "karmad_table_responses_total{table=\"products\",dialect=\"manticore\",code=\"200\"} 2\n",
+        "karmad_table_responses_total{table=\"products\",dialect=\"manticore\",code=\"other\"} 1\n",
+        "karmad_table_request_duration_seconds_bucket{table=\"products\",dialect=\"manticore\","
+        "le=\"0.0005\"} 1\n",
+        "karmad_table_request_duration_seconds_bucket{table=\"products\",dialect=\"manticore\","
+        "le=\"30\"} 2\n",
+        "karmad_table_request_duration_seconds_bucket{table=\"products\",dialect=\"manticore\","
+        "le=\"+Inf\"} 3\n",
+        "karmad_table_request_duration_seconds_sum{table=\"products\",dialect=\"manticore\"} "
+        "31.001001\n",
+        "karmad_table_attempt_duration_seconds_count{table=\"products\",dialect=\"manticore\"} 1\n",
         "karmad_table_rate_rejected_total{table=\"of \\\"\\\\\\n\"} 0\n"})
     EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+}
+
+TEST_F(MetricsOfAll, AreAcceptedByPromtool) {
+  if (std::system("command -v promtool >/dev/null") != 0) GTEST_SKIP() << "there is no promtool";
+  auto* const promtool = ::popen("promtool check metrics 2>&1", "w");
+  ASSERT_NE(promtool, nullptr);
+  const auto text = metrics();
+  std::fwrite(text.data(), 1, text.size(), promtool);
+  EXPECT_EQ(::pclose(promtool), 0);
 }
 
 /// One row of the manual per metric: name, type, labels, help.
@@ -153,7 +214,7 @@ std::string reference_of(const std::string& text) {
     out += "| `" + name + "` | " + type + " | " + all + " | " + help + " |\n";
     labels.clear();
   };
-  static const std::regex label("([a-z]+)=\"");
+  static const std::regex label("([a-z]+)=\"");  // of a histogram also `le`
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string mark, what;
@@ -180,9 +241,7 @@ TEST_F(MetricsOfAll, StandInTheManual) {
   auto text = read.str();
   ASSERT_NE(text.find(mark), std::string::npos) << file;
   const auto from = text.find(mark) + mark.size();
-  std::string metrics;
-  append_metrics(metrics, everything());
-  const auto wanted = "\n" + reference_of(metrics);
+  const auto wanted = "\n" + reference_of(metrics());
   if (std::getenv("KARMAD_UPDATE_DOCS") != nullptr) {
     std::ofstream(file) << text.substr(0, from) << wanted;
     return;

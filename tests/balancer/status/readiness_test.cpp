@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kOneShard = "table t {\n type = distributed\n agent = a:1|b:2:x\n}\n";
 
-struct Readiness : testing::Test {
+struct Readiness : ::testing::Test {
   AgentRegistry registry{1, std::chrono::seconds(60)};
   Loops loops;
   Process process;
@@ -34,7 +34,7 @@ TEST_F(Readiness, NeedsOneMirrorOfEveryShardThatAnsweredAndIsNotDead) {  // HA-0
   EXPECT_FALSE(readiness(*topology, process, 0).first);
 }
 
-TEST_F(Readiness, IsJsonWhateverAnAgentSaid) {
+TEST_F(Readiness, IsJsonForAnyTextOfAnAgent) {
   agent(0).last_error("\xff\"}\n");
   const auto [ready, body] = readiness(*topology, process, 0);
   EXPECT_FALSE(ready);

@@ -1,4 +1,4 @@
-#include "balancer/status/render.hpp"
+#include "balancer/status/rows/render.hpp"
 
 #include <gtest/gtest.h>
 

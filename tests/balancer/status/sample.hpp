@@ -49,17 +49,20 @@ inline Snapshot sample_snapshot() {
                                            .least_rtt = 812us,
                                            .load = 0.25},
                               .attempts = 7,
-                              .since_start = good};
+                              .since_start = good,
+                              .report = {.condition = MirrorCondition::ready}};
   MirrorStatus on_second{
       .agent = 1,
       .tables = {"s1", "s1b"},
       .weight = 1.0 / 3,
       .standing = {.role = "unknown", .unsuitable = "not reachable: connection refused"},
       .attempts = 11,
-      .since_start = bad};
+      .since_start = bad,
+      .report = {.condition = MirrorCondition::dead, .reason = "connection refused"}};
   MirrorStatus lone = on_second;
   lone.standing = {.role = "replica", .tags = "dc:sf", .staleness = 2500ms, .generation = 41};
   lone.tables = {"s2"};
+  lone.report = {.condition = MirrorCondition::ready};
   lone.weight = lone.probability = 1;
   lone.persistent = true;
   MirrorStatus hole{.agent = 0, .tables = {"copy"}, .blackhole = true};

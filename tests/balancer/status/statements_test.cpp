@@ -1,4 +1,4 @@
-#include "balancer/status/statements.hpp"
+#include "balancer/status/rows/statements.hpp"
 
 #include <gtest/gtest.h>
 

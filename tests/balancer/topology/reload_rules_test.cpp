@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "config/values.hpp"
+#include "config/settings/values.hpp"
 #include "tests/balancer/topology/built.hpp"
 
 namespace karmad {
@@ -146,15 +146,15 @@ std::size_t expect_anew(std::span<const Key<Owner>> keys) {
   return settings;
 }
 
-TEST(ReloadRules, OneSettingOfSearchdMakesAnewWhatIsMadeOfIt) {
+TEST(ReloadRules, OneSettingOfSearchdReplacesWhatDependsOnIt) {
   EXPECT_GE(expect_anew(searchd_keys()), 100U);
 }
 
-TEST(ReloadRules, OneSettingOfATableMakesAnewWhatIsMadeOfIt) {
+TEST(ReloadRules, OneSettingOfATableReplacesWhatDependsOnIt) {
   EXPECT_GE(expect_anew(table_keys()), 20U);
 }
 
-TEST(ReloadRules, AReadPreferenceMattersWhereMirrorsAreNotToldApart) {
+TEST(ReloadRules, AReadPreferenceMattersInASetWithoutRoles) {
   const std::string plain = "table t {\n type = distributed\n agent = a:1|b:1\n";
   EXPECT_EQ(made_anew(plain + "}\n", plain + " read_preference = nearest\n}\n", 0), Anew::mirrors);
   EXPECT_EQ(made_anew(plain + "}\n", plain + "}\nsearchd {\n ha_ping_interval = 2s\n}\n", 0),
@@ -162,7 +162,7 @@ TEST(ReloadRules, AReadPreferenceMattersWhereMirrorsAreNotToldApart) {
       << "pings follow a new interval by themselves";
 }
 
-TEST(ReloadRules, OneOptionOfALineMakesAnewWhatIsMadeOfIt) {
+TEST(ReloadRules, OneOptionOfALineReplacesWhatDependsOnIt) {
   const struct {
     const char* mirror;
     const char* line;

@@ -106,7 +106,7 @@ Loaded judged(const std::string& text) {
   return load("c", world({{"c", text}}), FileKind::any, judge);
 }
 
-TEST(Judge, NamesARouteThatIsAPathOfOurs) {
+TEST(Judge, RefusesARouteThatKarmadAnswersItself) {
   const auto loaded = judged(opaque("two", "/search"));
   std::string all;
   for (const auto& problem : loaded.problems) all += text(problem) + "\n";
@@ -174,7 +174,7 @@ TEST(Judge, NamesTablesWhoseUpdatesWillBeRefused) {
   EXPECT_EQ(refused(" ping_type = native\n agent = a:1|b:1:x"), 0) << "pings tell the roles";
 }
 
-TEST(Reload, MirrorSetsThatDidNotChangeStayAndOthersAreMadeAnew) {
+TEST(Reload, UnchangedMirrorSetsStayAndOthersAreReplaced) {
   Built built;
   const auto before = built.build(table("t", " agent = a:1|b:1:x\n agent = c:1|d:1:x"));
   ASSERT_TRUE(before);
@@ -301,7 +301,7 @@ TEST(Reload, AMirrorThatFailedIsStillKnownToWhenOthersComeOrLimitsChange) {
   }
 }
 
-TEST(Reload, WhatPingsToldGoesOverToTheNewSet) {
+TEST(Reload, TheStateFromPingsMovesToTheNewSet) {
   Built built;
   const auto line = [](const std::string& mirrors) {
     return table("t", " agent = " + mirrors + "[ping_type=native]\n");

@@ -83,7 +83,7 @@ TEST_F(AToyDialect, TakesUpdatesOfMirrorsThatAreAlikeWhereOthersDoNot) {
   EXPECT_EQ(post("/insert", R"({"table":"plain","doc":{"a":1}})").status, 403);
 }
 
-TEST_F(AToyDialect, SaysWhichRequestsItsPathsTake) {  // SS-103
+TEST_F(AToyDialect, HasPathsForItsRequests) {  // SS-103
   const auto wrong = test::get(server.port(), "/toy/add");
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.fields.at("allow"), "POST, PUT");

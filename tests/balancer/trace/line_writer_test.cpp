@@ -155,7 +155,7 @@ struct APipe {
   int ends[2];
 };
 
-TEST_F(ALineWriter, TellsWhatWasDroppedOnceItIsReadAgain) {
+TEST_F(ALineWriter, ReportsDroppedLinesOnceItIsReadAgain) {
   APipe pipe;
   const auto log = LineWriter::for_descriptor(
       pipe.ends[1], {.room = 64 << 10, .gather = {}, .on_recovery = [](std::uint64_t dropped) {
@@ -183,7 +183,7 @@ TEST_F(ALineWriter, LeavesTheDescriptorItIsGivenAsItIs) {
   EXPECT_EQ(::fcntl(pipe.ends[1], F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_F(ALineWriter, EndsAlthoughNobodyReads) {
+TEST_F(ALineWriter, EndsAlthoughItsPipeIsNotRead) {
   APipe pipe;
   const auto log = LineWriter::for_descriptor(pipe.ends[1], {});
   for (int i = 0; i < 200; ++i) log->write(std::string(1000, 'x'));

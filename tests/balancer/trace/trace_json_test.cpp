@@ -44,14 +44,14 @@ struct TraceJson : testing::Test {
   }
   std::string line(const Access& access = {}) const {
     std::string out;
-    append_access_line(out, trace, kBegan + 1234us, access);
+    append_access_json(out, trace, kBegan + 1234us, access);
     return out;
   }
 
   Trace trace;
 };
 
-TEST_F(TraceJson, TellsOfTheRequestAndItsAttempts) {
+TEST_F(TraceJson, ShowsTheRequestAndItsAttempts) {
   failed_attempt("reset");
   auto second = trace.begin({.shard = 2,
                              .mirror = "b:2",
@@ -72,14 +72,26 @@ TEST_F(TraceJson, TellsOfTheRequestAndItsAttempts) {
             R"("end_us":80,"outcome":"answered"}]})");
 }
 
-TEST_F(TraceJson, TellsHowLongTheRequestWaitedForTickets) {
+TEST_F(TraceJson, NamesTheRequestAndItsTrace) {
+  trace.request_id = "abc";
+  trace.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  trace.begin({.mirror = "a:1", .span = 0xabc, .at = kBegan}).end(kBegan, Outcome::answered);
+  for (const auto& text : {field(), line()}) {
+    const auto json = parsed(text);
+    EXPECT_STREQ(json["request_id"].GetString(), "abc");
+    EXPECT_STREQ(json["trace_id"].GetString(), "4bf92f3577b34da6a3ce929d0e0e4736");
+    EXPECT_STREQ(json["attempts"][0]["span_id"].GetString(), "0000000000000abc");
+  }
+}
+
+TEST_F(TraceJson, ShowsTheWaitForTickets) {
   EXPECT_EQ(field().find("queued_us"), std::string::npos);
   trace.queued = 1500us;
   EXPECT_EQ(parsed(field())["queued_us"].GetInt(), 1500);
   EXPECT_EQ(parsed(line())["queued_us"].GetInt(), 1500);
 }
 
-TEST_F(TraceJson, TellsHowAShardIsHedged) {  // CO-086
+TEST_F(TraceJson, ShowsTheHedgesOfAShard) {  // CO-086
   trace.begin({.mirror = "a:1", .hedging = HedgeRules{.threshold = 100ms, .step = 50ms}})
       .end(kBegan + 120us, Outcome::cancelled);
   trace.begin({.mirror = "b:2", .reason = AttemptReason::hedge})
@@ -89,7 +101,7 @@ TEST_F(TraceJson, TellsHowAShardIsHedged) {  // CO-086
   EXPECT_FALSE(json["attempts"][1].HasMember("hedging"));
 }
 
-TEST_F(TraceJson, CanStandInAFieldWhateverAnAgentSaid) {
+TEST_F(TraceJson, IsAValidFieldForAnyTextOfAnAgent) {
   failed_attempt("\xff\"\\\r\n\t\x7f\x01 \xc3\xa4 \xf0\x9f\x98\x80");
   const auto text = field();
   EXPECT_TRUE(is_printable(text)) << text;
@@ -107,10 +119,13 @@ TEST_F(TraceJson, LeavesOutAttemptsThatWouldMakeItTooLong) {
   EXPECT_EQ(json["attempts"].Size() + json["left_out"].GetUint(), 100U);
 }
 
-TEST_F(TraceJson, StaysShortWhateverTheNames) {
+TEST_F(TraceJson, StaysShortForAnyNames) {
   const std::string hostile(100000, '\x01');
   trace.client = trace.operation = trace.table = hostile;
-  trace.begin({.mirror = hostile, .choice = {.strategy = hostile}, .at = kBegan})
+  const std::string longest_id(128, 'x');
+  trace.request_id = longest_id;
+  trace.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  trace.begin({.mirror = hostile, .choice = {.strategy = hostile}, .span = 1, .at = kBegan})
       .end(kBegan, Outcome::broken, hostile);
   const auto text = field();
   EXPECT_LE(text.size(), kTraceFieldSize);
@@ -131,19 +146,31 @@ TEST_F(TraceJson, IsALineOfTheAccessLog) {
             .bytes_out = 45}),
       R"({"time":"2023-11-14T22:13:20.000042Z","id":7,"client":"127.0.0.1","method":"POST",)"
       R"("path":"/search","operation":"search","table":"products","status":200,"bytes_in":321,)"
-      R"("bytes_out":45,"total_ms":1.234,"hedged":false,"retried":true,"partial":true,)"
+      R"("bytes_out":45,"end":"partial","total_ms":1.234,"hedged":false,"retried":true,"partial":true,)"
       R"("attempts":[{"shard":1,"mirror":"a:1","reason":"initial","start_us":10,"end_us":40,)"
       R"("outcome":"connection broken","error":"reset"},{"shard":1,"mirror":"b:2",)"
       R"("reason":"retry","start_us":50,"end_us":80,"outcome":"answered"}]})");
 }
 
-TEST_F(TraceJson, SaysInTheLogWhyAnAnswerIsNotWhole) {
+TEST_F(TraceJson, ShowsWhyAnAnswerIsIncomplete) {
   EXPECT_FALSE(line({.bytes_out = 5}).contains("broken_off"));
   EXPECT_TRUE(line({.bytes_out = 5, .broken_off = "it \"closed\""})
-                  .contains(R"("bytes_out":5,"broken_off":"it \"closed\"","total_ms")"));
+                  .contains(R"("bytes_out":5,"broken_off":"it \"closed\"","end":"broken_off",)"));
 }
 
-TEST_F(TraceJson, TellsWhenInUniversalTime) {
+TEST_F(TraceJson, SaysInTheLogWhyARequestWasRefused) {
+  EXPECT_TRUE(line({.status = 429, .reason = "so \"busy\""})
+                  .contains(R"("end":"refused","reason":"so \"busy\"","total_ms")"));
+}
+
+TEST_F(TraceJson, TellsHowLongTheMergeTook) {
+  EXPECT_FALSE(line().contains("merge_us"));
+  trace.merge = 0us;
+  EXPECT_EQ(parsed(line())["merge_us"].GetInt(), 0);
+  EXPECT_EQ(parsed(field())["merge_us"].GetInt(), 0);
+}
+
+TEST_F(TraceJson, ShowsUniversalTime) {
   const struct {
     std::chrono::microseconds since;
     std::string_view text;

@@ -13,14 +13,14 @@ using test::allocations;
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint kBegan{1s};
+constexpr TimePoint kTraceBegan{1s};
 
 struct ATrace : testing::Test {
-  ATrace() { trace.began = kBegan; }
+  ATrace() { trace.began = kTraceBegan; }
 
   OpenAttempt begin(std::string_view mirror, Micros at,
                     AttemptReason reason = AttemptReason::initial) {
-    return trace.begin({.mirror = mirror, .reason = reason, .at = kBegan + at});
+    return trace.begin({.mirror = mirror, .reason = reason, .at = kTraceBegan + at});
   }
 
   Trace trace;
@@ -28,16 +28,16 @@ struct ATrace : testing::Test {
 
 TEST_F(ATrace, KeepsEveryAttemptWithItsTimesFromTheBeginningOfTheRequest) {
   auto first = begin("a:1", 10us);
-  first.connected(kBegan + 20us);
-  first.first_byte(kBegan + 30us);
-  first.end(kBegan + 40us, Outcome::agent_error, "HTTP 500");
+  first.connected(kTraceBegan + 20us);
+  first.first_byte(kTraceBegan + 30us);
+  first.end(kTraceBegan + 40us, Outcome::agent_error, "HTTP 500");
   auto second = trace.begin({.shard = 2,
                              .mirror = "b:2",
                              .reason = AttemptReason::overload,
                              .choice = {"nodeads", 3, 2},
                              .pause = 7us,
-                             .at = kBegan + 50us});
-  second.end(kBegan + 60us, Outcome::answered);
+                             .at = kTraceBegan + 50us});
+  second.end(kTraceBegan + 60us, Outcome::answered);
 
   ASSERT_EQ(trace.attempts().size(), 2U);
   const auto& failed = trace.attempts()[0];
@@ -58,7 +58,7 @@ TEST_F(ATrace, KeepsEveryAttemptWithItsTimesFromTheBeginningOfTheRequest) {
 TEST_F(ATrace, HasOneEndForEveryBeginning) {  // BP-030
   for (const auto outcome : {Outcome::answered, Outcome::answered_with_warning, Outcome::broken,
                              Outcome::client_mistake, Outcome::cancelled})
-    begin("a:1", 0us).end(kBegan + 1us, outcome);
+    begin("a:1", 0us).end(kTraceBegan + 1us, outcome);
   EXPECT_EQ(trace.started(), 5U);
   EXPECT_EQ(trace.succeeded(), 2U);
   EXPECT_EQ(trace.failed(), 3U);
@@ -76,7 +76,7 @@ TEST_F(ATrace, CountsAnAttemptThatWasHandedOverOnce) {  // BP-030
   auto begun = begin("a:1", 0us);
   {
     auto taken = std::move(begun);
-    taken.end(kBegan + 1us, Outcome::answered);
+    taken.end(kTraceBegan + 1us, Outcome::answered);
   }
   EXPECT_EQ(trace.succeeded(), 1U);
   EXPECT_EQ(trace.failed(), 0U);
@@ -86,35 +86,35 @@ TEST_F(ATrace, EndsAttemptsInAnyOrder) {
   auto slow = begin("a:1", 0us);
   std::vector<OpenAttempt> hedges;
   for (int i = 0; i < 9; ++i) hedges.push_back(begin("b:2", 5us, AttemptReason::hedge));
-  slow.end(kBegan + 9us, Outcome::answered);
+  slow.end(kTraceBegan + 9us, Outcome::answered);
   hedges.clear();
   EXPECT_EQ(trace.attempts()[0].outcome, Outcome::answered);
   EXPECT_EQ(trace.failed(), 9U);
 }
 
 TEST_F(ATrace, KeepsTheFirst64AndCountsTheOthers) {
-  for (int i = 0; i < 100; ++i) begin("a:1", 0us).end(kBegan, Outcome::broken, "reset");
+  for (int i = 0; i < 100; ++i) begin("a:1", 0us).end(kTraceBegan, Outcome::broken, "reset");
   EXPECT_EQ(trace.attempts().size(), Trace::kKept);
   EXPECT_EQ(trace.started(), 100U);
   EXPECT_EQ(trace.failed(), 100U);
 }
 
-TEST_F(ATrace, TellsRetriesFromHedges) {
-  begin("a:1", 0us).end(kBegan, Outcome::broken);
+TEST_F(ATrace, DistinguishesRetriesFromHedges) {
+  begin("a:1", 0us).end(kTraceBegan, Outcome::broken);
   EXPECT_FALSE(trace.retried() || trace.hedged());
-  begin("a:1", 0us, AttemptReason::hedge).end(kBegan, Outcome::broken);
+  begin("a:1", 0us, AttemptReason::hedge).end(kTraceBegan, Outcome::broken);
   EXPECT_TRUE(trace.hedged() && !trace.retried());
-  begin("a:1", 0us, AttemptReason::throttled).end(kBegan, Outcome::answered);
+  begin("a:1", 0us, AttemptReason::throttled).end(kTraceBegan, Outcome::answered);
   EXPECT_TRUE(trace.retried());
 }
 
 TEST_F(ATrace, AllocatesNothingForFourAttempts) {
   std::string error = "a text too long to be kept in the string itself";
   const auto before = allocations();
-  for (int i = 0; i < 3; ++i) begin("a:1", 0us).end(kBegan, Outcome::answered);
-  begin("a:1", 0us).end(kBegan, Outcome::broken, std::move(error));
+  for (int i = 0; i < 3; ++i) begin("a:1", 0us).end(kTraceBegan, Outcome::answered);
+  begin("a:1", 0us).end(kTraceBegan, Outcome::broken, std::move(error));
   EXPECT_EQ(allocations(), before);
-  begin("a:1", 0us).end(kBegan, Outcome::answered);
+  begin("a:1", 0us).end(kTraceBegan, Outcome::answered);
   EXPECT_GT(allocations(), before);
 }
 

@@ -20,7 +20,7 @@ using Rule = AllowedDifferences::Rule;
 /// Numbers stay the text that they are.
 constexpr unsigned kParse = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseIterativeFlag;
 
-std::string text_of(const Json& json) {
+std::string json_text(const Json& json) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer writer(buffer);
   json.Accept(writer);
@@ -85,7 +85,7 @@ std::string folded(std::string text) {
 /// off another may be the last.
 bool ties_changed_places(const Json& expected, const Json& found) {
   if (expected.Size() != found.Size() || found.Empty()) return false;
-  const auto key = [](const Json& bucket) { return folded(text_of(bucket["key"])); };
+  const auto key = [](const Json& bucket) { return folded(json_text(bucket["key"])); };
   for (rapidjson::SizeType i = 0; i < found.Size(); ++i) {
     if (key(expected[i]) != key(found[i])) return false;
     const bool moved = std::find(expected.Begin(), expected.End(), found[i]) != expected.End();
@@ -98,8 +98,8 @@ std::string aggregations_difference(const GeneratedSearch& search, const Json& w
                                     const Json& merged, AllowedDifferences& allowed) {
   if (!same_names(whole, merged)) return "the aggregations have other names";
   for (auto x = whole.MemberBegin(), y = merged.MemberBegin(); x != whole.MemberEnd(); ++x, ++y) {
-    const auto expected = text_of(x->value);
-    const auto found = text_of(y->value);
+    const auto expected = json_text(x->value);
+    const auto found = json_text(y->value);
     if (expected == found) continue;
     const auto inexact = search.inexact.find(x->name.GetString());
     const auto kind = inexact == search.inexact.end() ? "" : inexact->second;
@@ -135,14 +135,16 @@ std::string hits_difference(const GeneratedSearch& search, const Json& whole, co
   const auto& found = merged["hits"];
   for (const auto* name : {"total", "total_relation"})
     if (whole[name] != merged[name])
-      return fmt::format("{}: {} instead of {}", name, text_of(merged[name]), text_of(whole[name]));
+      return fmt::format("{}: {} instead of {}", name, json_text(merged[name]),
+                         json_text(whole[name]));
   if (expected.Size() != found.Size())
     return fmt::format("{} hits instead of {}", found.Size(), expected.Size());
   bool alike = false;
   for (rapidjson::SizeType i = 0; i < expected.Size(); ++i) {
     if (expected[i] == found[i]) continue;
     if (!search.by_weight || !weighs_alike(expected[i]) || !weighs_alike(found[i]))
-      return fmt::format("hit {}: {} instead of {}", i, text_of(found[i]), text_of(expected[i]));
+      return fmt::format("hit {}: {} instead of {}", i, json_text(found[i]),
+                         json_text(expected[i]));
     alike = true;
   }
   if (alike) allowed.count(Rule::floats_alike);
@@ -196,8 +198,8 @@ std::string difference(const GeneratedSearch& search, const Response& whole, con
     out = aggregations_difference(search, *aggregations, found["aggregations"], allowed);
   for (const auto* name : {"timed_out", "warning"})
     if (out.empty() && expected.HasMember(name) && expected[name] != found[name])
-      out =
-          fmt::format("{}: {} instead of {}", name, text_of(found[name]), text_of(expected[name]));
+      out = fmt::format("{}: {} instead of {}", name, json_text(found[name]),
+                        json_text(expected[name]));
   return out;
 }
 
@@ -221,9 +223,10 @@ std::string refusal_difference(const Response& merged, AllowedDifferences& allow
   return {};
 }
 
-Groups page_through(HttpClient& client, const GeneratedSearch& search, std::string_view table) {
+PagedGroups page_through(HttpClient& client, const GeneratedSearch& search,
+                         std::string_view table) {
   constexpr std::size_t kMostPages = 1000;
-  Groups out;
+  PagedGroups out;
   for (std::string after; out.trouble.empty();) {
     const auto body = search.page(table, after);
     const auto answer = client.request("POST", "/search", body);
@@ -241,9 +244,9 @@ Groups page_through(HttpClient& client, const GeneratedSearch& search, std::stri
     after = answer->body.substr(begin + 12, end + 1 - (begin + 12));
     for (const auto& bucket : page["buckets"].GetArray()) {
       const bool fresh =
-          out.counts.emplace(text_of(bucket["key"]), text_of(bucket["doc_count"])).second;
-      if (!fresh) out.trouble = "a group twice: " + text_of(bucket);
-      out.spelled += text_of(bucket["key"]);
+          out.counts.emplace(json_text(bucket["key"]), json_text(bucket["doc_count"])).second;
+      if (!fresh) out.trouble = "a group twice: " + json_text(bucket);
+      out.spelled += json_text(bucket["key"]);
     }
     if (out.pages == kMostPages) out.trouble = "no end";
   }
@@ -251,8 +254,8 @@ Groups page_through(HttpClient& client, const GeneratedSearch& search, std::stri
   return out;
 }
 
-std::string groups_difference(const GeneratedSearch& search, const Groups& whole,
-                              const Groups& merged, AllowedDifferences& allowed) {
+std::string groups_difference(const GeneratedSearch& search, const PagedGroups& whole,
+                              const PagedGroups& merged, AllowedDifferences& allowed) {
   if (!whole.trouble.empty()) return "the search server: " + whole.trouble;
   if (!merged.trouble.empty()) return merged.trouble;
   if (whole.counts.size() != merged.counts.size())

@@ -42,7 +42,7 @@ std::string mistake_difference(const Response& whole, const Response& merged,
 std::string refusal_difference(const Response& merged, AllowedDifferences& allowed);
 
 /// Every group of a composite aggregation, as JSON, and how it was paged.
-struct Groups {
+struct PagedGroups {
   std::map<std::string, std::string> counts;  ///< by the bucket's key
   std::string in_order;                       ///< the keys as they came, without case
   std::size_t pages = 0;                      ///< with the last, empty one
@@ -51,9 +51,9 @@ struct Groups {
 };
 
 /// Pages through it on the server at `port`.
-Groups page_through(HttpClient& client, const GeneratedSearch& search, std::string_view table);
+PagedGroups page_through(HttpClient& client, const GeneratedSearch& search, std::string_view table);
 
-std::string groups_difference(const GeneratedSearch& search, const Groups& whole,
-                              const Groups& merged, AllowedDifferences& allowed);
+std::string groups_difference(const GeneratedSearch& search, const PagedGroups& whole,
+                              const PagedGroups& merged, AllowedDifferences& allowed);
 
 }  // namespace karmad::test

@@ -16,7 +16,7 @@ namespace karmad::test {
 namespace {
 
 /// More than `max_matches`, which a page and a composite end at.
-constexpr unsigned kDocuments = 1100;
+constexpr unsigned kDifferentialDocuments = 1100;
 constexpr int kShards[] = {1, 2, 3, 5};
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -67,7 +67,7 @@ class Differential : public testing::Test {
   }
 
   DemoAgent& part(int shard, int of) {
-    return agents_.emplace_back(fmt::format("{}/{}", shard, of), "part", 0, kDocuments,
+    return agents_.emplace_back(fmt::format("{}/{}", shard, of), "part", 0, kDifferentialDocuments,
                                 std::vector<std::string>{"--spread", std::to_string(seed_)});
   }
 
@@ -76,7 +76,8 @@ class Differential : public testing::Test {
                                          Client& merged) {
     using Kind = GeneratedSearch::Kind;
     const bool composite = search.kind == Kind::composite;
-    const auto groups = composite ? page_through(whole.connected(), search, "products") : Groups();
+    const auto groups =
+        composite ? page_through(whole.connected(), search, "products") : PagedGroups();
     const auto expected = composite ? Response() : whole.search(search.body("products"));
     std::map<int, std::string> out;
     for (const auto of : kShards) {
@@ -99,8 +100,8 @@ class Differential : public testing::Test {
 
   const std::uint64_t seed_ = from_environment("KARMAD_DIFFERENTIAL_SEED", 20261123);
   const std::uint64_t searches_ = from_environment("KARMAD_DIFFERENTIAL_SEARCHES", 500);
-  DemoAgent whole_{"0/1", "whole", 0, kDocuments};
-  DemoAgent twin_{"0/1", "twin", 0, kDocuments};
+  DemoAgent whole_{"0/1", "whole", 0, kDifferentialDocuments};
+  DemoAgent twin_{"0/1", "twin", 0, kDifferentialDocuments};
   std::deque<DemoAgent> agents_;
   std::optional<Master> master_;
   AllowedDifferences allowed_;

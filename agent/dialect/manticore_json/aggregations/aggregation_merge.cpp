@@ -115,7 +115,7 @@ class Merger {
       case Merging::composite:
         if (const auto shard = merge_composite(aggregation, collation_, all.list))
           return FanOut::BadReply{
-              *shard, fmt::format("the groups of aggregation \"{}\" are not in the order asked for",
+              *shard, fmt::format("the groups of aggregation \"{}\" are not in the requested order",
                                   aggregation.name)};
         if (!all.list.empty()) {
           out_ += "\"after_key\":";

@@ -59,7 +59,7 @@ std::expected<std::vector<OrderItem>, ClientError> read_order(std::string_view a
       const auto given = place->FindMember(word);
       if (given == place->MemberEnd()) continue;
       if (!items.empty())
-        return refused(fmt::format("aggregation \"{}\" is ordered twice", aggregation));
+        return refused(fmt::format("aggregation \"{}\" has two orders", aggregation));
       const auto& order = given->value;
       if (!order.IsArray()) {
         if (auto refusal = add_items(aggregation, order, items))

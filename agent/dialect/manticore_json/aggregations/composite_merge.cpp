@@ -14,7 +14,7 @@ namespace {
 /// The values of a group, in the order of the sources.
 using Tuple = std::vector<BucketKey>;
 
-struct Keyed {
+struct CompositeBucket {
   AnswerBucket bucket;
   Tuple key;
 };
@@ -105,7 +105,7 @@ struct Cut {
   std::optional<std::size_t> out_of_order;  ///< a shard
 };
 
-Cut find_cut(std::span<const Keyed> groups, std::size_t asked, const TupleOrder& order) {
+Cut find_cut(std::span<const CompositeBucket> groups, std::size_t asked, const TupleOrder& order) {
   Cut cut;
   for (std::size_t begin = 0; begin < groups.size();) {
     const auto shard = groups[begin].bucket.shard;
@@ -125,7 +125,8 @@ Cut find_cut(std::span<const Keyed> groups, std::size_t asked, const TupleOrder&
 
 /// The group that `after` means. Many JSON libraries change 10.000000 to 10, which is another group
 /// of a JSON path, at another position.
-Tuple group_meant(const Tuple& after, std::span<const Keyed> groups, const TupleOrder& order) {
+Tuple group_meant(const Tuple& after, std::span<const CompositeBucket> groups,
+                  const TupleOrder& order) {
   const Tuple* similar = nullptr;
   for (const auto& group : groups) {
     if (after.empty() || order.grouped(group.key, after) == 0) return after;
@@ -140,7 +141,7 @@ std::optional<std::size_t> merge_composite(const Aggregation& aggregation, Colla
                                            std::vector<AnswerBucket>& list) {
   const auto& sources = aggregation.sources;
   const TupleOrder order(aggregation, collation);
-  std::vector<Keyed> groups;
+  std::vector<CompositeBucket> groups;
   groups.reserve(list.size());
   for (const auto& bucket : list) groups.push_back({bucket, tuple_of(bucket.key, sources)});
   const auto cut = find_cut(groups, aggregation.asked, order);
@@ -148,18 +149,19 @@ std::optional<std::size_t> merge_composite(const Aggregation& aggregation, Colla
 
   const auto named = tuple_of(aggregation.after, sources);
   const auto after = group_meant(named, groups, order);
-  std::vector<Keyed> page;
+  std::vector<CompositeBucket> page;
   for (auto& group : groups)
     if ((cut.at == nullptr || order.sorted(group.key, *cut.at) < 0) &&
         (after.empty() || order.grouped(group.key, after) > 0))
       page.push_back(std::move(group));
   // By key, then by spelling, so that the choice of the spelling shown is deterministic.
-  std::ranges::sort(page, [&](const Keyed& a, const Keyed& b) {
+  std::ranges::sort(page, [&](const CompositeBucket& a, const CompositeBucket& b) {
     const auto compared = order.grouped(a.key, b.key);
     return compared != 0 ? compared < 0 : a.bucket.key < b.bucket.key;
   });
-  fold_equal(page,
-             [&](const Keyed& a, const Keyed& b) { return order.grouped(a.key, b.key) == 0; });
+  fold_equal(page, [&](const CompositeBucket& a, const CompositeBucket& b) {
+    return order.grouped(a.key, b.key) == 0;
+  });
   if (page.size() > aggregation.size) page.resize(aggregation.size);
   list.clear();
   for (const auto& group : page) list.push_back(group.bucket);

@@ -14,7 +14,7 @@ bool same_letters(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
-TEST(SameWord, TellsWhatComparingLetterByLetterTells) {
+TEST(SameWord, EqualsAComparisonLetterByLetter) {
   std::mt19937 random(3);
   constexpr std::string_view bytes = "aAzZ@[`{-09\x80\xC1\xE1";
   int same = 0;

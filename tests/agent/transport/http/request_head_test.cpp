@@ -271,7 +271,7 @@ TEST(RequestHead, ReasonsNameTheValueAndStayShortAndPrintable) {
   EXPECT_EQ(reason(with("X-A : b")), "a blank after the header name 'X-A'");
   EXPECT_EQ(reason(get("/\x80")), "byte 0x80 in the target: it must be %-encoded");
   EXPECT_EQ(reason("PRI * HTTP/2.0\r\n\r\n"),
-            "HTTP/2 is not spoken here, only HTTP/1.1 and HTTP/1.0");
+            "HTTP/2 is not supported, only HTTP/1.1 and HTTP/1.0");
   const auto bad_host = reason(with("Expect: \xff" + std::string(5000, 'x')));
   EXPECT_LT(bad_host.size(), 120u);
   EXPECT_NE(bad_host.find("'?xxx"), std::string::npos) << bad_host;

@@ -169,7 +169,7 @@ TEST(RunDetached, RunsEveryJobAndABoundedNumberAtATime) {
 }
 
 // The caller may be destroyed; the look-up ends on its own.
-TEST_F(AnInbox, LeavesALookUpAloneThatNobodyWaitsFor) {
+TEST_F(AnInbox, ContinuesALookUpWithoutAWaitingRequest) {
   Stop stop(loop);
   Address address;
   address.host = "localhost";

@@ -7,34 +7,34 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TimePoint at(Micros since) {
+TimePoint delay_at(Micros since) {
   return TimePoint{1h + since};
 }
 
 TEST(LoopDelays, AreTheLongestOfThisMinuteAndTheLast) {
   LoopDelay delay;
   EXPECT_EQ(delay.longest(), 0us);
-  delay.note(at(0s), 40ms);
-  delay.note(at(1s), 3ms);
+  delay.note(delay_at(0s), 40ms);
+  delay.note(delay_at(1s), 3ms);
   EXPECT_EQ(delay.longest(), 40ms);
-  delay.note(at(60s), 7ms);
+  delay.note(delay_at(60s), 7ms);
   EXPECT_EQ(delay.longest(), 40ms);
-  delay.note(at(120s), 1ms);
+  delay.note(delay_at(120s), 1ms);
   EXPECT_EQ(delay.longest(), 7ms);
-  delay.note(at(180s), 0ms);
+  delay.note(delay_at(180s), 0ms);
   EXPECT_EQ(delay.longest(), 1ms);
 }
 
 TEST(LoopDelays, AreForgottenAfterAPauseOfTwoMinutes) {
   LoopDelay delay;
-  delay.note(at(0s), 40ms);
-  delay.note(at(130s), 2ms);
+  delay.note(delay_at(0s), 40ms);
+  delay.note(delay_at(130s), 2ms);
   EXPECT_EQ(delay.longest(), 2ms);
 }
 
 TEST(LoopDelays, OfMoreThanFiveMillisecondsAreCounted) {
   LoopDelay delay;
-  for (const auto late : {0us, 4'999us, 5'000us, 5'001us, 90'000us}) delay.note(at(1s), late);
+  for (const auto late : {0us, 4'999us, 5'000us, 5'001us, 90'000us}) delay.note(delay_at(1s), late);
   EXPECT_EQ(delay.late(), 2U);
 }
 

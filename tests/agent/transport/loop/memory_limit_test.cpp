@@ -114,7 +114,7 @@ TEST_F(MemoryLimitTest, TheLargestIsGivenUpAndItsMemoryExpected) {
   EXPECT_TRUE(large.hold(kMega)) << "the next request on the connection";
 }
 
-TEST_F(MemoryLimitTest, WhoAsksIsGivenUpWhereItIsTheLargest) {
+TEST_F(MemoryLimitTest, TheRequestThatAsksIsCancelledIfItIsTheLargest) {
   Request small(ledger);
   Request asks(ledger);
   ASSERT_TRUE(small.hold(20 * kMega));
@@ -125,7 +125,7 @@ TEST_F(MemoryLimitTest, WhoAsksIsGivenUpWhereItIsTheLargest) {
   EXPECT_EQ(small.told, MemoryDenial::none);
 }
 
-TEST_F(MemoryLimitTest, WhatIsThereAlreadyIsCountedWhateverItTakes) {
+TEST_F(MemoryLimitTest, ExistingBuffersAreCountedAboveTheLimitToo) {
   Request large(ledger);
   ASSERT_TRUE(large.hold(60 * kMega));
   large.buffer.charge(&large, 120 * kMega);

@@ -43,7 +43,7 @@ TEST(Lifo, ServesTheNewestOnceTheOldestWaitedTooLongForAnInterval) {
                            });
 }
 
-TEST(Lifo, ShedsWhoWaitedLongerThanTheIntervalThen) {
+TEST(Lifo, ThenShedsRequestsThatWaitedLongerThanTheInterval) {
   expect(QueueOrder::lifo, {
                                {0ms, 3, 300ms, serve_oldest},
                                {200ms, 3, 500ms, shed_oldest},
@@ -62,7 +62,7 @@ TEST(Lifo, ServesAsTheyCameAgainOnceTheQueueWasEmpty) {
                            });
 }
 
-TEST(Lifo, LetsTheOldestGoForWhoComesOnlyInOverload) {
+TEST(Lifo, ReplacesTheOldestByANewRequestOnlyInOverload) {
   QueueDiscipline discipline({.order = QueueOrder::lifo});
   EXPECT_FALSE(discipline.newest_first());
   discipline.next(5, 100ms, TimePoint(1s));
@@ -87,7 +87,7 @@ TEST(Codel, ShedsOneAfterAnIntervalAndThenMoreAndMoreOften) {
                             });
 }
 
-TEST(Codel, ShedsNobodyOnceTheWaitIsShort) {
+TEST(Codel, ShedsNoRequestOnceTheWaitIsShort) {
   expect(QueueOrder::codel, {
                                 {0ms, 9, 30ms, serve_oldest},
                                 {200ms, 9, 30ms, shed_oldest},

@@ -179,7 +179,7 @@ TEST(ThroughputProbe, DecidesNothingAtItsFirstLookOrWithoutTimeElapsed) {  // AC
   EXPECT_TRUE(probe.run(readings, TimePoint(2s)));
 }
 
-TEST(ThroughputProbe, MeasuresFromWhereItWasToldTo) {  // AC-026
+TEST(ThroughputProbe, MeasuresFromTheGivenReadings) {  // AC-026
   ThroughputProbe probe({.initial = 64}, 1);
   probe.run({{32, 0, 0}, {32, 0, 0}}, TimePoint(1s));
   probe.compare_with({{32, 0, 500}, {32, 0, 0}}, TimePoint(6s));
@@ -223,11 +223,11 @@ TEST(ThroughputProbe, NeverTakesTheLastTicket) {  // AC-024, OURS
   EXPECT_EQ(probing.probe.sizes().reads, 1U);
 }
 
-TEST(ThroughputProbe, SaysWhatItDecided) {
+TEST(ThroughputProbe, DescribesItsDecisions) {
   Probing probing({.initial = 64});
-  EXPECT_EQ(text(*probing.run({32, 0})), "0/s with 32/32, trying 35/35");
-  EXPECT_EQ(text(*probing.judged(true)), "better than 0/s with 35/35: 10000/s, now 33/33");
-  EXPECT_EQ(text(*probing.run({1, 1})), "0/s, nothing to try with 33/33");
+  EXPECT_EQ(text(*probing.run({32, 0})), "0 answers/s with 32/32, now probing 35/35");
+  EXPECT_EQ(text(*probing.judged(true)), "10000 answers/s with 35/35: better than 0/s, now 33/33");
+  EXPECT_EQ(text(*probing.run({1, 1})), "0 answers/s with 33/33: no probe is possible");
 }
 
 }  // namespace

@@ -1,0 +1,331 @@
+#include "agent/health/state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <compare>
+#include <string_view>
+#include <utility>
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kLongestQuote = 128;         // of a mirror's text in a reason
+constexpr std::int64_t kLatest = 253402300799999;  // ms: the end of the year 9999
+
+bool serves(Role role) {
+  return role == Role::primary || role == Role::replica || role == Role::standalone ||
+         role == Role::router;
+}
+
+bool belongs_to_roles(Role role) {
+  return role == Role::primary || role == Role::replica || role == Role::arbiter;
+}
+
+SetKind learned_from(Role role, const Description& description, std::size_t mirrors) {
+  if (belongs_to_roles(role) || (role == Role::other && description.set)) return SetKind::roles;
+  if (role == Role::router) return SetKind::flat;
+  if (role == Role::standalone && mirrors == 1) return SetKind::direct;
+  return SetKind::unknown;
+}
+
+bool is_known(const Description& description) {
+  return description.api >= kOldestApi && description.api <= kNewestApi;
+}
+
+/// Whether both are of the same process, so that the counters can be compared.
+bool comparable(const std::optional<VersionMark>& a, const std::optional<VersionMark>& b) {
+  return a && b && a->process_id == b->process_id;
+}
+
+bool same_address(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+std::string_view quote(std::string_view words) {
+  return words.substr(0, kLongestQuote);
+}
+
+/// Compares numbers given as digits of any base; a missing one is lowest.
+std::strong_ordering compare(const std::optional<std::string>& a,
+                             const std::optional<std::string>& b) {
+  if (!a || !b) return a.has_value() <=> b.has_value();
+  const auto digits = [](std::string_view id) {
+    return id.substr(std::min(id.find_first_not_of('0'), id.size()));
+  };
+  const auto x = digits(*a);
+  const auto y = digits(*b);
+  return x.size() != y.size() ? x.size() <=> y.size() : x.compare(y) <=> 0;
+}
+
+}  // namespace
+
+SetState::SetState(SetSettings settings, std::vector<Member> members)
+    : settings_(std::move(settings)), members_(std::move(members)), mirrors_(members_.size()) {
+  const auto has_role = [](const Member& m) { return m.role && belongs_to_roles(*m.role); };
+  picture_.kind = settings_.kind;
+  if (picture_.kind == SetKind::unknown && std::ranges::any_of(members_, has_role))
+    picture_.kind = SetKind::roles;
+  picture_.ping_interval = settings_.ping_interval;
+  picture_.tags_in_flat = settings_.tags_in_flat;
+  picture_.mirrors.resize(members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    picture_.mirrors[i].tags = members_[i].tags.value_or(Tags{});
+  if (!always_there()) return;
+
+  if (picture_.kind == SetKind::unknown) picture_.kind = SetKind::flat;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto role = role_of(i);  // without pings: as configured, or a router
+    mirrors_[i].why = why_misfit(role);
+    mirrors_[i].misfit = !mirrors_[i].why.empty();
+    if (!mirrors_[i].misfit) picture_.mirrors[i].role = role;
+  }
+}
+
+void SetState::take_over(const SetState& before, const FormerPlaces& places) {
+  auto same = before.settings_;
+  same.ping_interval = settings_.ping_interval;
+  if (settings_ != same || always_there()) return;
+  picture_.kind = before.picture_.kind;
+  kind_guessed_ = before.kind_guessed_;
+  freshness_ = before.freshness_;
+  newest_election_ = before.newest_election_;
+  newest_set_version_ = before.newest_set_version_;
+  for_each_former(places, [&](std::size_t now, std::size_t then) {
+    if (members_[now] != before.members_[then]) return;
+    mirrors_[now] = before.mirrors_[then];
+    picture_.mirrors[now] = before.picture_.mirrors[then];
+  });
+  note_compatibility();
+}
+
+Effects SetState::answered(std::size_t mirror, Description description, Micros trip,
+                           TimePoint now) {
+  auto& m = mirrors_[mirror];
+  if (always_there()) return {};
+  if (comparable(description.version, m.version) &&
+      description.version->counter < m.version->counter)
+    return {};  // older than the current one (SD-015)
+  const auto generation_before = m.description.generation;
+  m.description = std::move(description);
+  m.version = m.description.version;
+  m.reached = m.answers_pings = true;
+  m.unreachable = false;
+  note_compatibility();
+
+  const auto refuse = [&](std::string why) {
+    becomes_unknown(mirror, std::move(why), now);
+    return Effects{};
+  };
+  if (auto why = why_refused(mirror); !why.empty()) return refuse(std::move(why));
+  const auto role = role_of(mirror);
+  learn_kind(role, m.description);
+  if (auto why = why_misfit(role); !why.empty()) {
+    refuse(std::move(why));
+    m.misfit = true;
+    return {};
+  }
+  if (has_other_address(mirror, role))
+    return refuse(fmt::format("reports the address {}, not {}", quote(*m.description.me),
+                              members_[mirror].address));
+
+  Effects effects;
+  if (role == Role::primary && picture_.kind == SetKind::roles) {
+    if (!wins_election(m.description))
+      return refuse("primary marked stale due to electionId/setVersion mismatch");
+    effects = demote_others(mirror, now);
+    // Updates that only a former primary had are lost; a lower counter has restarted.
+    const auto is_new = facts(mirror).role != Role::primary;
+    if (m.description.generation && (is_new || generation_before > m.description.generation))
+      freshness_.forget_newer(*m.description.generation);
+  }
+  take_in(mirror, role, trip, now);
+  return effects;
+}
+
+Effects SetState::failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now) {
+  if (always_there()) return {};
+  Effects effects;
+  auto& m = mirrors_[mirror];
+  const auto was_known = facts(mirror).role != Role::unknown;
+  if (m.reached) drop_connections(mirror, effects);
+  if (was_known && failure == PingFailure::network) effects.check_now.insert(mirror);
+  // If no ping was ever answered, the pings themselves may be wrong.
+  if (failure == PingFailure::timeout && m.answers_pings) effects.interrupt.insert(mirror);
+  m.unreachable = failure == PingFailure::timeout || failure == PingFailure::network;
+  m.version.reset();
+  becomes_unknown(mirror, std::move(why), now);
+  return effects;
+}
+
+Effects SetState::on_error(std::size_t mirror, const UseError& error, TimePoint now) {
+  using What = UseError::What;
+  auto& m = mirrors_[mirror];
+  if (error.generation < m.generation) return {};  // SD-024
+  if (comparable(error.version, m.version) && error.version->counter <= m.version->counter)
+    return {};                                 // known or outdated (SD-015)
+  if (error.what == What::timeout) return {};  // SD-021, SD-022
+  if (error.what == What::network && error.when == UseError::When::connecting) return {};
+
+  Effects effects;
+  if (error.what == What::network || error.what == What::shutting_down)
+    drop_connections(mirror, effects);
+  if (always_there()) return effects;
+  if (error.what == What::network)
+    effects.cancel_ping.insert(mirror);
+  else if (error.what != What::name_refused)
+    effects.check_now.insert(mirror);
+  m.version = error.version;
+  becomes_unknown(mirror, error.why, now);
+  return effects;
+}
+
+std::optional<std::size_t> SetState::primary() const {
+  const auto found = std::ranges::find(picture_.mirrors, Role::primary, &MirrorFacts::role);
+  if (found == picture_.mirrors.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - picture_.mirrors.begin());
+}
+
+bool SetState::mixed() const {
+  return picture_.kind != SetKind::unknown && std::ranges::any_of(mirrors_, &MirrorState::misfit);
+}
+
+/// The role with the configured override, which never hides an error.
+Role SetState::role_of(std::size_t mirror) const {
+  const auto reported = mirrors_[mirror].description.role;
+  const auto replaced = serves(reported) || reported == Role::unknown;
+  return replaced ? members_[mirror].role.value_or(reported) : reported;
+}
+
+/// A mirror that has a set but no role now may become a replica or a router: the first mirror that
+/// serves decides.
+void SetState::learn_kind(Role role, const Description& description) {
+  const bool is_better = kind_guessed_ && (belongs_to_roles(role) || role == Role::router);
+  if (picture_.kind != SetKind::unknown && !is_better) return;
+  picture_.kind = learned_from(role, description, mirrors_.size());
+  kind_guessed_ = picture_.kind == SetKind::roles && !belongs_to_roles(role);
+}
+
+/// Why a description is rejected in any kind of set (SD-016, SS-121).
+std::string SetState::why_refused(std::size_t mirror) const {
+  const auto& description = mirrors_[mirror].description;
+  if (!is_known(description))
+    return fmt::format("its description has version {}, karmad understands {} to {}",
+                       description.api, kOldestApi, kNewestApi);
+  if (settings_.name && description.set && *description.set != *settings_.name)
+    return fmt::format("belongs to the set {}, not {}", quote(*description.set), *settings_.name);
+  return {};
+}
+
+std::string SetState::why_misfit(Role role) const {
+  const auto is_roleless = role == Role::router || role == Role::standalone;
+  if (picture_.kind == SetKind::roles && is_roleless)
+    return fmt::format("is a {} in a set with roles", name(role));
+  if (picture_.kind == SetKind::flat && belongs_to_roles(role))
+    return fmt::format("has the role {} in a flat set", name(role));
+  if (picture_.kind == SetKind::unknown && role == Role::standalone)
+    return "is standalone in a set of several mirrors";
+  return {};
+}
+
+/// A primary may use another address, as there is only one (SD-016).
+bool SetState::has_other_address(std::size_t mirror, Role role) const {
+  const auto& me = mirrors_[mirror].description.me;
+  return picture_.kind == SetKind::roles && role != Role::primary && me &&
+         !same_address(*me, members_[mirror].address);
+}
+
+/// Whether no newer election than the candidate's is known; if so, stores it (SD-014).
+bool SetState::wins_election(const Description& claimant) {
+  const auto& election = claimant.election_id;
+  const auto& version = claimant.set_version;
+  const auto by_election = compare(election, newest_election_);
+  if (claimant.api >= 2) {
+    if (by_election < 0 || (by_election == 0 && version < newest_set_version_)) return false;
+    newest_election_ = election;
+    newest_set_version_ = version;
+    return true;
+  }
+  if (election && version) {
+    const auto both_known = newest_election_ && newest_set_version_;
+    if (both_known &&
+        (version < newest_set_version_ || (version == newest_set_version_ && by_election < 0)))
+      return false;
+    newest_election_ = election;
+  }
+  newest_set_version_ = std::max(newest_set_version_, version);
+  return true;
+}
+
+/// Keeps at most one primary; connections to the former one stay open (SD-014).
+Effects SetState::demote_others(std::size_t primary, TimePoint now) {
+  Effects effects;
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    if (i == primary || facts(i).role != Role::primary) continue;
+    mirrors_[i].version.reset();
+    becomes_unknown(i, "primary marked stale due to discovery of newer primary", now);
+    effects.check_now.insert(i);
+  }
+  return effects;
+}
+
+/// The time of the mirror's newest update: as reported, else from its generation. A primary is
+/// always fresh.
+std::optional<Micros> SetState::last_write(std::size_t mirror, Role role, TimePoint now) {
+  const auto& description = mirrors_[mirror].description;
+  if (description.last_write_ms && *description.last_write_ms >= 0 &&
+      *description.last_write_ms <= kLatest)
+    return std::chrono::milliseconds(*description.last_write_ms);
+  if (!description.generation) return std::nullopt;
+  freshness_.seen(*description.generation, now);
+  const auto until =
+      role == Role::primary ? now : freshness_.fresh_until(*description.generation, now);
+  return until.time_since_epoch();
+}
+
+/// Replaces the mirror's facts by the description (SD-009); keeps its round trips (SD-010).
+void SetState::take_in(std::size_t mirror, Role role, Micros trip, TimePoint now) {
+  auto& m = mirrors_[mirror];
+  const auto& configured = members_[mirror];
+  m.misfit = false;
+  m.why.clear();
+  if (!serves(role))
+    m.why = role != m.description.role || m.description.why.empty()
+                ? fmt::format("its role is {}", name(role))
+                : m.description.why;
+  if (role == Role::unknown)
+    m.trips.clear();
+  else
+    m.trips.add(trip);
+  picture_.mirrors[mirror] = {.role = role,
+                              .tags = configured.tags.value_or(m.description.tags),
+                              .rtt = m.trips.smoothed(),
+                              .last_write = last_write(mirror, role, now),
+                              .updated = now};
+}
+
+/// Drops all facts about the mirror, also its round trips (SS-151, SD-010).
+void SetState::becomes_unknown(std::size_t mirror, std::string why, TimePoint now) {
+  auto& m = mirrors_[mirror];
+  m.why = std::move(why);
+  m.misfit = false;
+  m.trips.clear();
+  picture_.mirrors[mirror] = {.tags = members_[mirror].tags.value_or(Tags{}), .updated = now};
+}
+
+void SetState::drop_connections(std::size_t mirror, Effects& effects) {
+  auto& m = mirrors_[mirror];
+  ++m.generation;
+  m.reached = false;
+  effects.drop_idle.insert(mirror);
+}
+
+void SetState::note_compatibility() {
+  picture_.incompatible = std::ranges::none_of(mirrors_, is_known, &MirrorState::description);
+}
+
+}  // namespace karmad

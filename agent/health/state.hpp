@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/health/former_places.hpp"
+#include "agent/health/freshness.hpp"
+#include "agent/ping_kinds/description.hpp"
+#include "strategies/candidates.hpp"
+#include "strategies/set_picture.hpp"
+#include "strategies/smoothing.hpp"
+
+namespace karmad {
+
+/// Configured properties of a mirror; they override what its ping reports.
+struct Member {
+  std::string address;       ///< as the mirror reports its address in `me`
+  std::optional<Role> role;  ///< replaces the role of a serving mirror; never hides an error
+  std::optional<Tags> tags;  ///< replaces the tags
+  bool operator==(const Member&) const = default;
+};
+
+struct SetSettings {
+  SetKind kind = SetKind::unknown;  ///< the initial kind; `unknown` becomes the reported one
+  std::optional<std::string> name;  ///< a mirror that reports another name is excluded (SD-016)
+  Micros ping_interval{};
+  bool pinged = true;  ///< false: every mirror counts as available
+  bool tags_in_flat = false;
+  bool operator==(const SetSettings&) const = default;
+};
+
+/// An error met while using a mirror (SD-020 … SD-024).
+struct UseError {
+  enum class When : std::uint8_t { connecting, in_use };
+  enum class What : std::uint8_t {
+    network,        ///< the connection broke
+    timeout,        ///< too slow, but not known to be unreachable
+    name_refused,   ///< the name does not resolve, or a certificate is refused
+    not_primary,    ///< an error answer with that meaning
+    recovering,     ///< likewise
+    shutting_down,  ///< likewise
+  };
+  When when = When::in_use;
+  What what = What::network;
+  std::uint64_t generation = 0;        ///< of the connection it happened on
+  std::optional<VersionMark> version;  ///< from the error answer
+  std::string why;
+  bool nothing_done = false;  ///< the error answer says that the mirror did nothing of the request
+};
+
+enum class PingFailure : std::uint8_t {
+  network,  ///< no connection, or it broke
+  timeout,  ///< neither the ping nor another request got a reply in time
+  slow,     ///< no answer in time, but other requests got replies
+  answer,   ///< not a description, or a status other than 2xx
+};
+
+/// What the caller must do after an event; bits are mirrors.
+struct Effects {
+  Candidates check_now;    ///< ping soon (SD-004 limits how soon)
+  Candidates drop_idle;    ///< close idle connections: they belong to an old generation
+  Candidates cancel_ping;  ///< cancel the ping in progress
+  Candidates interrupt;    ///< end attempts in flight there, to retry elsewhere (SD-008)
+  bool operator==(const Effects&) const = default;
+};
+
+/// State of one mirror that is not part of the picture.
+struct MirrorState {
+  Description description;  ///< the last description received
+  std::string why;          ///< why it is unknown or does not serve; else empty
+  RoundTrips trips;
+  std::uint64_t generation = 0;        ///< of its connections (SD-024)
+  std::optional<VersionMark> version;  ///< of the newest answer or error (SD-015)
+  bool reached = false;                ///< answered a ping since its connections were last dropped
+  bool answers_pings = false;          ///< has ever answered one
+  bool unreachable = false;            ///< its last ping got no connection or timed out
+  bool misfit = false;                 ///< answers, but its role does not fit the set's kind
+};
+
+/// The state machine of a mirror set (SD-008 … SD-024): pings and errors in, states out, without
+/// socket or clock. For one thread. Members are fixed: where the specifications remove a server, it
+/// becomes `unknown` here, with the reason.
+///
+/// If the kind is not configured, the first answer that shows it decides: a role of primary,
+/// replica or arbiter, configured or reported, makes `roles`; a router `flat`; a single standalone
+/// `direct`. In `roles` a router or standalone does not serve; in `flat` a primary, replica or
+/// arbiter does not.
+class SetState {
+ public:
+  SetState(SetSettings settings, std::vector<Member> members);
+
+  /// A ping was answered (SD-009, SD-014 … SD-016). `trip`: its round trip.
+  Effects answered(std::size_t mirror, Description description, Micros trip, TimePoint now);
+  /// A ping failed (SD-008). Requests one more ping at once if the mirror was known until now and
+  /// the cause is the network.
+  Effects failed(std::size_t mirror, PingFailure failure, std::string why, TimePoint now);
+  /// An error happened while using the mirror (SD-020 … SD-024).
+  Effects on_error(std::size_t mirror, const UseError& error, TimePoint now);
+
+  /// Takes over the state of mirrors that existed before, if the configuration of the set and of
+  /// the mirror is unchanged. Call before any other event.
+  void take_over(const SetState& before, const FormerPlaces& places);
+
+  const SetPicture& picture() const { return picture_; }
+  const MirrorState& operator[](std::size_t mirror) const { return mirrors_[mirror]; }
+  const MirrorFacts& facts(std::size_t mirror) const { return picture_.mirrors[mirror]; }
+  std::size_t size() const { return mirrors_.size(); }
+  const SetSettings& settings() const { return settings_; }
+  /// The position of the current primary.
+  std::optional<std::size_t> primary() const;
+  /// Some mirrors have roles and some have none; those that do not fit the set's kind are not
+  /// searched.
+  bool mixed() const;
+  /// Sets the generation of connections; the agent counts it, as it may belong to several sets.
+  void generation(std::size_t mirror, std::uint64_t now) { mirrors_[mirror].generation = now; }
+
+ private:
+  bool always_there() const { return !settings_.pinged || picture_.kind == SetKind::balanced; }
+  Role role_of(std::size_t mirror) const;
+  void learn_kind(Role role, const Description& told);
+  std::string why_refused(std::size_t mirror) const;
+  std::string why_misfit(Role role) const;
+  bool has_other_address(std::size_t mirror, Role role) const;
+  bool wins_election(const Description& claimant);
+  Effects demote_others(std::size_t primary, TimePoint now);
+  std::optional<Micros> last_write(std::size_t mirror, Role role, TimePoint now);
+  void take_in(std::size_t mirror, Role role, Micros trip, TimePoint now);
+  void becomes_unknown(std::size_t mirror, std::string why, TimePoint now);
+  void drop_connections(std::size_t mirror, Effects& effects);
+  void note_compatibility();
+
+  SetSettings settings_;
+  std::vector<Member> members_;
+  std::vector<MirrorState> mirrors_;
+  SetPicture picture_;
+  bool kind_guessed_ = false;  // from mirrors that do not serve
+  Freshness freshness_;
+  // The newest election reported, also after its winner has left (SD-014).
+  std::optional<std::string> newest_election_;
+  std::optional<std::int64_t> newest_set_version_;
+};
+
+}  // namespace karmad

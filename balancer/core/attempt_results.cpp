@@ -1,0 +1,40 @@
+#include "balancer/core/attempt_results.hpp"
+
+#include "config/text/enum_names.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr auto kEndNames = enum_names<AttemptEnd>({{AttemptEnd::answered, "answered"},
+                                                   {AttemptEnd::client_mistake, "client_mistake"},
+                                                   {AttemptEnd::failed, "failed"},
+                                                   {AttemptEnd::cancelled, "cancelled"}});
+
+}  // namespace
+
+AttemptEnd attempt_end(Outcome outcome) {
+  if (outcome == Outcome::answered || outcome == Outcome::answered_with_warning)
+    return AttemptEnd::answered;
+  if (outcome == Outcome::client_mistake) return AttemptEnd::client_mistake;
+  return outcome == Outcome::cancelled ? AttemptEnd::cancelled : AttemptEnd::failed;
+}
+
+void AttemptResults::add_to(AttemptResultTotals& totals) const {
+  for (std::size_t reason = 0; reason < counts_.size(); ++reason)
+    for (std::size_t end = 0; end < kAttemptEnds; ++end)
+      totals.counts[reason][end] += counts_[reason][end].get();
+}
+
+void write(StatsWriter& out, const AttemptResultTotals& totals) {
+  static constexpr Stat kResults{.name = "attempt_results",
+                                 .help = "ended attempts, by their reason and result",
+                                 .row = kHidden,
+                                 .member = kHidden};
+  for (std::size_t reason = 0; reason < totals.counts.size(); ++reason)
+    for (std::size_t end = 0; end < kAttemptEnds; ++end)
+      out.add(kResults, totals.counts[reason][end],
+              {{"reason", name(static_cast<AttemptReason>(reason))},
+               {"result", kEndNames[static_cast<AttemptEnd>(end)]}});
+}
+
+}  // namespace karmad

@@ -1,0 +1,78 @@
+#include "balancer/endpoints/event_answers.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "balancer/watch/event_stream.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::string_view kSince = "since";
+
+std::optional<std::uint64_t> event_id(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, id);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return id;
+}
+
+/// The id that the client has seen: from the URL, or from the field of a client that connects
+/// again.
+std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
+  auto parameters = query.request.query;
+  std::uint64_t seen = 0;
+  if (const auto again = event_id(query.head.find("Last-Event-ID"))) seen = *again;
+  while (!parameters.empty()) {
+    const auto parameter = parameters.substr(0, parameters.find('&'));
+    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
+    const auto name = parameter.substr(0, parameter.find('='));
+    if (name != kSince)
+      return std::unexpected(fmt::format("unknown parameter '{}'; /events takes {}", name, kSince));
+    const auto id = event_id(parameter.substr(std::min(name.size() + 1, parameter.size())));
+    if (!id)
+      return std::unexpected(fmt::format("'{}' is the id of an event, a whole number", parameter));
+    seen = *id;
+  }
+  return seen;
+}
+
+std::string all_events(const EventLog& log, std::uint64_t after) {
+  std::string body = fmt::format(R"({{"newest":{},"events":[)", log.newest());
+  bool follows = false;
+  for (const auto& event : log.since(after)) {
+    if (std::exchange(follows, true)) body += ",\n";
+    body += event.json;
+  }
+  return body += "]}";
+}
+
+}  // namespace
+
+Answer events_answer(Query& query) {
+  auto& process = query.worker.process;
+  const auto after = last_seen(query);
+  if (!after) {
+    query.worker.counters.add(Count::bad_requests);
+    return refusal(400, after.error());
+  }
+  if (process.events == nullptr) return refusal(404, "this process keeps no events");
+  // The id is from before a restart: all events are new to the client.
+  const auto seen = *after > process.events->newest() ? 0 : *after;
+  Answer answer;
+  if (!query.head.find("Accept").contains("text/event-stream")) {
+    answer.body = all_events(*process.events, seen);
+    return answer;
+  }
+  const auto most = query.topology->settings.max_event_streams.value;
+  if (process.event_streams.load(std::memory_order_relaxed) >= most)
+    return refusal(
+        503, fmt::format("{} clients read the event stream already (max_event_streams)", most));
+  answer.content_type = "text/event-stream";
+  answer.source = std::make_unique<EventStream>(query.worker, *process.events, seen);
+  return answer;
+}
+
+}  // namespace karmad

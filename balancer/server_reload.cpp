@@ -1,0 +1,105 @@
+#include "balancer/server.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "balancer/endpoints/endpoints.hpp"
+#include "balancer/shard/selection_log.hpp"
+#include "config/load.hpp"
+
+// Reading the configuration again, while the server runs.
+
+namespace karmad {
+namespace {
+
+/// Keeps settings that a running process cannot change, and logs them at every reload.
+void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
+  const auto log_change = [](std::string_view name, bool same) {
+    if (!same) spdlog::warn("reload: {} takes effect at the next start", name);
+  };
+  log_change("listen",
+             std::ranges::equal(now.listen, next.listen, {}, &Listen::address, &Listen::address));
+  next.listen = now.listen;
+  const auto keep = [&](std::string_view name, auto setting) {
+    log_change(name, (now.*setting).value == (next.*setting).value);
+    next.*setting = now.*setting;
+  };
+  keep("workers", &InstanceSettings::workers);
+  keep("ha_period_karma", &InstanceSettings::ha_period_karma);
+  keep("hostname_lookup", &InstanceSettings::hostname_lookup);
+  keep("long_work_threads", &InstanceSettings::long_work_threads);
+  keep("long_work_queue", &InstanceSettings::long_work_queue);
+  keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
+  keep("max_connections", &InstanceSettings::max_connections);
+  const auto path = [](const InstanceSettings& settings) {
+    return settings.access_log ? settings.access_log->value : std::string();
+  };
+  log_change("access_log", path(now) == path(next));
+  next.access_log = now.access_log;
+}
+
+}  // namespace
+
+void Server::log_notices(const Settings& settings) {
+  for (const auto& notice : settings.notices)
+    spdlog::log(
+        notice.severity == Problem::Severity::warning ? spdlog::level::warn : spdlog::level::info,
+        "{}", text({notice.at, notice.message}));
+}
+
+void Server::reopen_logs() {
+  if (access_log_) access_log_->reopen();
+}
+
+void Server::reload() {
+  spdlog::info("reload: reading {}", config_path_);
+  reopen_logs();
+  // A pipe could block this thread, and with it the signals that end the process.
+  auto loaded =
+      load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
+  if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
+  std::shared_ptr<const Topology> next;
+  if (loaded.settings)
+    next = Topology::build(*loaded.settings, environment(), topology_.get(), loaded.problems);
+  if (!next) {
+    for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
+    spdlog::error("reload: the configuration has errors; the old configuration stays in use");
+    process_.reloads.failed();
+    add_event(OperatorEvent::Kind::reload_failed,
+              loaded.problems.empty()
+                  ? "the configuration has errors; the old configuration stays in use"
+                  : "the old configuration stays: " + text(loaded.problems.front()));
+    return;
+  }
+  log_notices(*loaded.settings);
+  settings_ = *std::move(loaded.settings);
+  selection_log_->level(settings_.searchd.selection_log_level.value);
+  // Names are looked up again at the next connection; the old addresses are used until then.
+  for (const auto& agent : next->agents) agent->look_up_soon();
+  adopt_rates(*next);
+  limit_memory();
+  topology_ = next;
+  process_.reloads.succeeded(std::chrono::system_clock::now());
+  // The reload is complete when the last worker has the topology.
+  auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
+  workers_.front()->post([this, next, left] {
+    next->take_over();
+    for (auto& worker : workers_)
+      worker->post([this, &w = *worker, next, left] {
+        w.topology(next);
+        if (left->fetch_sub(1) != 1) return;
+        const auto message = fmt::format("reload: done, {} tables", next->tables.size());
+        spdlog::info("{}", message);
+        add_event(OperatorEvent::Kind::reloaded, message);
+      });
+    admission_->settings(next->settings, Loop::now());
+    next->apply_limits();
+    finder_->adopt(*next);
+    if (!workers_.front()->draining()) ping_as(*next);
+  });
+}
+
+}  // namespace karmad

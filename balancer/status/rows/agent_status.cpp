@@ -1,0 +1,235 @@
+#include "balancer/status/rows/agent_status.hpp"
+
+#include "agent/json/json_text.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "balancer/status/rows/like.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace karmad {
+namespace {
+
+std::string yes_no(bool yes) {
+  return yes ? "yes" : "no";
+}
+
+// HA-024 defines these names and their order.
+void add_agent(Rows rows, const AgentStatus& agent) {
+  rows.text("hostname", agent.address);
+  rows.count("references", agent.references);
+  rows.text("ping", yes_no(agent.pinged));
+  rows.text("has_perspool", yes_no(agent.has_pool));
+  rows.text("need_resolve", yes_no(agent.need_resolve));
+  write_times(rows, agent.numbers);
+  write_ping(rows, agent.numbers);
+  write_errors(rows, agent.numbers);
+  for (std::size_t i = 0; i < kShownPeriods.size(); ++i) {
+    auto of_periods = rows.under(fmt::format("{}periods_", kShownPeriods[i]));
+    write(of_periods, agent.periods[i], Over::periods);
+  }
+}
+
+RowSink into(ResultSet& set) {
+  return [&set](std::string key, std::string value, bool) {
+    set.rows.push_back({std::move(key), std::move(value)});
+  };
+}
+
+/// `host:port:table,table`.
+std::string id(const Snapshot& snapshot, const MirrorStatus& mirror) {
+  return fmt::format("{}:{}", snapshot.agents[mirror.agent].address, fmt::join(mirror.tables, ","));
+}
+
+/// Calls `visit` for each shard of the table, then for each blackhole; numbers continue from 1.
+template <class Visit>
+void for_each_shard(const TableStatus& table, Visit visit) {
+  std::size_t number = 0;
+  for (const auto& shard : table.shards) visit(++number, shard, false);
+  for (const auto& shard : table.blackholes) visit(++number, shard, true);
+}
+
+std::string or_none(const std::string& text) {
+  return text.empty() ? "none" : text;
+}
+
+/// The state of a mirror from pings and errors; the search server has no such rows.
+void add_standing(Rows rows, const Standing& standing, const AgentStatus& agent) {
+  rows.text("role", standing.role);
+  rows.text("tags", or_none(standing.tags));
+  write(rows, standing);
+  write_load(rows, agent.numbers);
+  rows.text("unsuitable", or_none(standing.unsuitable));
+}
+
+/// The rows of one shard of SHOW AGENT table STATUS. A single mirror is called `agent` and has no
+/// weight, as in the search server.
+void add_shard(const Rows& rows, const Snapshot& snapshot, std::size_t number,
+               const ShardStatus& shard) {
+  auto of_shard = rows.under(fmt::format("dstindex_{}", number));
+  const bool mirrored = shard.mirrors.size() > 1;
+  of_shard.count("_is_ha", mirrored);
+  if (!shard.kind.empty()) {
+    of_shard.text("_kind", shard.mixed ? shard.kind + " (mixed)" : shard.kind);
+    auto of_line = of_shard.under("_");
+    write(of_line, shard.line);
+  }
+  for (std::size_t i = 0; i < shard.mirrors.size(); ++i) {
+    const MirrorStatus& mirror = shard.mirrors[i];
+    auto of_mirror = of_shard.under(mirrored ? fmt::format("mirror{}_", i + 1) : "_agent_");
+    of_mirror.text("id", id(snapshot, mirror));
+    if (mirrored) write_shares(of_mirror, mirror);
+    of_mirror.count("is_blackhole", mirror.blackhole);
+    of_mirror.count("is_persistent", mirror.persistent);
+    if (!mirror.blackhole) add_standing(of_mirror, mirror.standing, snapshot.agents[mirror.agent]);
+  }
+}
+
+ResultSet show_agents(const Snapshot& snapshot) {
+  ResultSet set{.columns = {"Key", "Value"}};
+  const auto sink = into(set);
+  const Rows rows(sink);
+  auto status = rows.under("status_");
+  write_periods(status, snapshot);
+  for (std::size_t i = 0; i < snapshot.agents.size(); ++i)
+    add_agent(rows.under(fmt::format("ag_{}_", i)), snapshot.agents[i]);
+  for (const auto& table : snapshot.tables)
+    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
+      const auto& mirrors = table.shards[shard].mirrors;
+      for (std::size_t i = 0; i < mirrors.size(); ++i)
+        add_standing(rows.under(fmt::format("mirror_{}_{}_{}_", table.name, shard + 1, i + 1)),
+                     mirrors[i].standing, snapshot.agents[mirrors[i].agent]);
+    }
+  return set;
+}
+
+const TableStatus* find_table(const Snapshot& snapshot, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      snapshot.tables, [&](const TableStatus& each) { return wire::same_word(each.name, name); });
+  return found == snapshot.tables.end() ? nullptr : &*found;
+}
+
+/// Looks for a table of that name first, then for an agent's address.
+bool add_named(const Rows& rows, std::string_view name, const Snapshot& snapshot) {
+  if (const auto* table = find_table(snapshot, name)) {
+    for_each_shard(*table, [&](auto number, const ShardStatus& shard, bool) {
+      add_shard(rows, snapshot, number, shard);
+    });
+    return true;
+  }
+  const auto agent = std::ranges::find_if(snapshot.agents, [&](const AgentStatus& each) {
+    return wire::same_word(each.address, name);  // host names are case-insensitive
+  });
+  if (agent == snapshot.agents.end()) return false;
+  add_agent(rows.under("agent_"), *agent);
+  return true;
+}
+
+/// For people: what matters of each mirror in one row.
+ResultSet show_mirrors(const Snapshot& snapshot) {
+  ResultSet set{.columns = {"Address", "Table", "Shard", "Mirror", "State", "Since", "Share",
+                            "p95 ms", "In flight", "Errors in a row", "Reason"}};
+  for (const auto& table : snapshot.tables)
+    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
+      const auto& mirrors = table.shards[shard].mirrors;
+      for (std::size_t i = 0; i < mirrors.size(); ++i) {
+        const auto& agent = snapshot.agents[mirrors[i].agent];
+        const auto& report = mirrors[i].report;
+        const auto p95 = agent.latency.p95;
+        set.rows.push_back(
+            {agent.address, table.name, fmt::format("{}", shard + 1), fmt::format("{}", i + 1),
+             std::string(name(report.condition)),
+             report.since == WallTime{} ? "" : utc_text(report.since),
+             fmt::format("{:.0f} %", mirrors[i].probability * 100),
+             p95 ? fmt::format("{:.1f}", static_cast<double>(p95->count()) / 1000) : "",
+             fmt::format("{}", agent.numbers.in_flight),
+             fmt::format("{}", agent.numbers.errors_in_a_row), clean_utf8(report.reason)});
+      }
+    }
+  return set;
+}
+
+ResultSet show_tables(const Snapshot& snapshot) {
+  ResultSet set{.columns = {"Table", "Type"}};
+  for (const auto& table : snapshot.tables) set.rows.push_back({table.name, "distributed"});
+  std::ranges::sort(set.rows);
+  return set;
+}
+
+/// `remote_1_mirror_2`; `remote_1` for a lone mirror; `blackhole_…` likewise.
+ResultSet describe(const Snapshot& snapshot, const TableStatus& table) {
+  ResultSet set{.columns = {"Agent", "Type"}};
+  for_each_shard(table, [&](auto number, const ShardStatus& shard, bool blackhole) {
+    for (std::size_t i = 0; i < shard.mirrors.size(); ++i) {
+      auto type = fmt::format("{}_{}", blackhole ? "blackhole" : "remote", number);
+      if (shard.mirrors.size() > 1) type += fmt::format("_mirror_{}", i + 1);
+      set.rows.push_back({id(snapshot, shard.mirrors[i]), std::move(type)});
+    }
+  });
+  return set;
+}
+
+ResultSet show_status(const Snapshot& snapshot) {
+  ResultSet set{.columns = {"Counter", "Value"}};
+  status_rows(snapshot, into(set));
+  return set;
+}
+
+ResultSet filtered(ResultSet set, const std::optional<std::string>& like) {
+  if (like) std::erase_if(set.rows, [&](const auto& row) { return !is_like(row.front(), *like); });
+  return set;
+}
+
+}  // namespace
+
+void status_rows(const Snapshot& snapshot, const RowSink& sink) {
+  Rows rows(sink);
+  write_begin(rows, snapshot.process);
+  rows.text("version", snapshot.process.version);
+  write_counters(rows, snapshot.process);
+  for (const auto& table : snapshot.tables)
+    for (std::size_t shard = 0; shard < table.shards.size(); ++shard) {
+      const auto& mirrors = table.shards[shard].mirrors;
+      for (std::size_t i = 0; i < mirrors.size(); ++i) {
+        auto of_mirror = rows.under(fmt::format("ag_{}_{}_{}_", table.name, shard + 1, i + 1));
+        write_since_start(of_mirror, mirrors[i]);
+      }
+    }
+}
+
+std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
+                                             const Snapshot& snapshot) {
+  switch (statement.show) {
+    case Show::agents:
+      return filtered(show_agents(snapshot), statement.like);
+    case Show::mirrors:
+      return filtered(show_mirrors(snapshot), statement.like);
+    case Show::tables:
+      return filtered(show_tables(snapshot), statement.like);
+    case Show::status:
+      return filtered(show_status(snapshot), statement.like);
+    case Show::version:
+      return ResultSet{{"Component", "Version"}, {{"karmad", snapshot.process.version}}};
+    case Show::table:
+      if (const auto* table = find_table(snapshot, statement.name))
+        return filtered(describe(snapshot, *table), statement.like);
+      return std::unexpected(fmt::format("no such table '{}'", clean_utf8(statement.name)));
+    case Show::agent:
+      break;
+  }
+  ResultSet set{.columns = {"Variable_name", "Value"}};
+  const auto sink = into(set);
+  if (add_named(Rows(sink), statement.name, snapshot))
+    return filtered(std::move(set), statement.like);
+  // Not filtered: a hidden error would look like an empty answer.
+  set.rows.push_back(
+      {"status_error", fmt::format("No such distributed table or agent: {}", statement.name)});
+  return set;
+}
+
+}  // namespace karmad

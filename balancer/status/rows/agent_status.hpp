@@ -1,0 +1,23 @@
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "balancer/status/rows/result_set.hpp"
+#include "balancer/status/rows/rows.hpp"
+#include "balancer/status/rows/statements.hpp"
+#include "balancer/status/snapshot.hpp"
+
+namespace karmad {
+
+/// Answers a statement from the snapshot; docs/status.md describes every key. An unknown name after
+/// SHOW AGENT gives a row `status_error`, as in the search server; only DESC of an unknown table is
+/// an error.
+std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
+                                             const Snapshot& snapshot);
+
+/// The rows of SHOW STATUS: the process, then every mirror since the start. Blackholes have none,
+/// as their answers are dropped. Keys may repeat, as tables may have any name.
+void status_rows(const Snapshot& snapshot, const RowSink& sink);
+
+}  // namespace karmad

@@ -1,0 +1,61 @@
+#include "balancer/status/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace karmad {
+namespace {
+
+bool has_outage(const ShardStatus& shard) {
+  return std::ranges::none_of(shard.mirrors, [](const MirrorStatus& mirror) {
+    return can_be_asked(mirror.report.condition);
+  });
+}
+
+const MirrorStatus& worst_of(const ShardStatus& shard) {
+  return *std::ranges::max_element(shard.mirrors, {}, [](const MirrorStatus& mirror) {
+    return std::pair(is_trouble(mirror.report.condition), mirror.report.condition);
+  });
+}
+
+}  // namespace
+
+std::string diagnosis(const Snapshot& snapshot, const ShardStatus& shard) {
+  if (shard.mirrors.empty()) return "has no mirrors";
+  const auto& worst = worst_of(shard);
+  const auto about = diagnosis(snapshot.agents[worst.agent].address, worst.report);
+  if (has_outage(shard)) return fmt::format("no mirror can be asked: {}", about);
+  const auto ready = std::ranges::count_if(shard.mirrors, [](const MirrorStatus& mirror) {
+    return mirror.report.condition == MirrorCondition::ready;
+  });
+  const auto ready_text = fmt::format("{} of {} mirrors are ready", ready, shard.mirrors.size());
+  return worst.report.condition <= MirrorCondition::ready
+             ? ready_text
+             : fmt::format("{}: {}", ready_text, about);
+}
+
+std::string verdict(const Snapshot& snapshot) {
+  std::string worst_text;
+  std::pair<bool, MirrorCondition> worst{};
+  std::size_t troubles = 0;
+  for (const auto& table : snapshot.tables)
+    for (std::size_t s = 0; s < table.shards.size(); ++s) {
+      const auto& shard = table.shards[s];
+      if (shard.mirrors.empty()) continue;
+      troubles += static_cast<std::size_t>(std::ranges::count_if(
+          shard.mirrors,
+          [](const MirrorStatus& mirror) { return is_trouble(mirror.report.condition); }));
+      const std::pair rank{has_outage(shard), worst_of(shard).report.condition};
+      if ((!rank.first && !is_trouble(rank.second)) || (!worst_text.empty() && rank <= worst))
+        continue;
+      worst = rank;
+      worst_text =
+          fmt::format("table {}, shard {}: {}", table.name, s + 1, diagnosis(snapshot, shard));
+    }
+  if (worst_text.empty()) return "all well";
+  if (troubles > 1) worst_text += fmt::format(" ({} mirrors are in trouble in all)", troubles);
+  return worst_text;
+}
+
+}  // namespace karmad

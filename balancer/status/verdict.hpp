@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "balancer/status/snapshot.hpp"
+
+namespace karmad {
+
+/// How a shard is: the number of its ready mirrors and the diagnosis of the worst one.
+std::string diagnosis(const Snapshot& snapshot, const ShardStatus& shard);
+
+/// How the whole process is, in one line: `all well`, or the worst shard or mirror and the number
+/// of others in trouble. A shard without a mirror that can be asked is worst.
+std::string verdict(const Snapshot& snapshot);
+
+}  // namespace karmad

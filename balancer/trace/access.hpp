@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "balancer/trace/trace.hpp"
+
+namespace karmad {
+
+/// What nginx writes as the status of a request whose client left.
+inline constexpr int kClientLeft = 499;
+
+/// The data of an access log line besides the trace.
+struct Access {
+  std::chrono::system_clock::time_point time;  ///< when the request was complete
+  std::string_view method;                     ///< empty: its head could not be read
+  std::string_view path;
+  int status = 0;
+  std::size_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  std::string_view broken_off{};  ///< why the answer was broken off; empty: it is complete
+  std::string_view reason{};      ///< beginning of an error's body
+};
+
+/// How a request ended, in a word: `answered`, `partial`, `failed`, `refused` (no mirror was
+/// asked), `client_left` or `broken_off`.
+std::string_view end_of(const Trace& trace, const Access& access);
+
+/// Whether the line of a request is written although it is not in the sample: it did not end well,
+/// or took `slow` or longer.
+bool is_notable(const Trace& trace, TimePoint now, const Access& access, Micros slow);
+
+}  // namespace karmad

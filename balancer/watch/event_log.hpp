@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/text/enum_names.hpp"
+
+namespace karmad {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+/// `2026-11-23T21:43:27.125Z`: RFC 3339, UTC, milliseconds.
+std::string utc_text(WallTime time);
+
+/// What an operator wants to know afterwards: a mirror changed its condition, the configuration was
+/// read again, the process started.
+struct OperatorEvent {
+  enum class Severity : std::uint8_t { info, warning, error };
+  enum class Kind : std::uint8_t { started, reloaded, reload_failed, stopping, mirror };
+
+  Severity severity = Severity::info;
+  Kind kind = Kind::mirror;
+  // Only for events of a mirror.
+  std::string_view table;
+  std::size_t shard = 0;   ///< from 1
+  std::size_t mirror = 0;  ///< from 1, in its shard
+  std::string_view address;
+  std::string_view state;
+  std::string_view former_state;
+
+  std::string message;  ///< a sentence for people; at most 512 bytes of it are kept
+};
+inline constexpr auto kSeverityNames =
+    enum_names<OperatorEvent::Severity>({{OperatorEvent::Severity::info, "info"},
+                                         {OperatorEvent::Severity::warning, "warning"},
+                                         {OperatorEvent::Severity::error, "error"}});
+inline constexpr auto kEventKindNames =
+    enum_names<OperatorEvent::Kind>({{OperatorEvent::Kind::started, "started"},
+                                     {OperatorEvent::Kind::reloaded, "reloaded"},
+                                     {OperatorEvent::Kind::reload_failed, "reload_failed"},
+                                     {OperatorEvent::Kind::stopping, "stopping"},
+                                     {OperatorEvent::Kind::mirror, "mirror"}});
+
+/// The last events as JSON. Any thread; takes a lock, so it is not for the path of a query.
+class EventLog {
+ public:
+  static constexpr std::size_t kKept = 1000;
+
+  struct Entry {
+    std::uint64_t id = 0;  ///< 1, 2, …
+    std::string json;      ///< one object
+  };
+
+  void add(const OperatorEvent& event, WallTime at);
+  /// The kept events with ids above `id`, oldest first.
+  std::vector<Entry> since(std::uint64_t id) const;
+  /// The id of the newest event; 0 if there is none.
+  std::uint64_t newest() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<Entry> entries_;
+  std::uint64_t newest_ = 0;
+};
+
+}  // namespace karmad

@@ -1,0 +1,96 @@
+#include "balancer/watch/mirror_condition.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace karmad {
+namespace {
+
+double ms(Micros time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
+bool is_slow(const MirrorSigns& signs, MirrorCondition before) {
+  const auto mean = signs.recent.mean();
+  if (!mean || !signs.peers_mean) return false;
+  const bool was = before == MirrorCondition::slow;
+  if (!was && signs.recent.queries < kFewAttempts) return false;
+  const auto factor = was ? kStillSlowFactor : kSlowFactor;
+  return ms(*mean) > factor * ms(*signs.peers_mean) && *mean - *signs.peers_mean > kSlowLead;
+}
+
+bool is_failing(const MirrorSigns& signs) {
+  const auto& latest = signs.latest;
+  return signs.unreachable || signs.errors_in_a_row > 1 ||
+         (latest.attempts >= kFewAttempts &&
+          static_cast<double>(latest.failures) >=
+              kFailingShare * static_cast<double>(latest.attempts));
+}
+
+/// What its trouble does to the traffic of the mirror; empty without traffic.
+std::string with_share(std::string reason, const MirrorSigns& signs) {
+  constexpr std::uint64_t kFew = 20;
+  if (signs.attempts_of_set < kFew || signs.mirrors < 2) return reason;
+  return fmt::format("{}; gets {:.0f} % of the attempts, an equal share is {:.0f} %", reason,
+                     signs.share * 100, 100.0 / static_cast<double>(signs.mirrors));
+}
+
+std::string why_slow(const MirrorSigns& signs) {
+  auto reason = fmt::format("queries take {:.1f} ms, those of the other mirrors {:.1f} ms",
+                            ms(*signs.recent.mean()), ms(*signs.peers_mean));
+  if (const auto connect = signs.recent.mean_connect()) {
+    const bool itself = *connect < *signs.recent.mean() / 4;
+    reason += fmt::format("; connecting takes {:.1f} ms, so {} is slow", ms(*connect),
+                          itself ? "the server itself" : "the network or its accept queue");
+  }
+  return with_share(std::move(reason), signs);
+}
+
+std::string why_failing(const MirrorSigns& signs) {
+  auto reason = signs.last_error.empty() ? "no reply" : signs.last_error;
+  if (signs.errors_in_a_row > 1)
+    reason += fmt::format("; {} errors in a row", signs.errors_in_a_row);
+  else if (signs.latest.failures > 0)
+    reason += fmt::format("; {} of the last {} attempts failed", signs.latest.failures,
+                          signs.latest.attempts);
+  return with_share(std::move(reason), signs);
+}
+
+}  // namespace
+
+Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
+  using enum MirrorCondition;
+  if (signs.unresolved) return {unresolved, *signs.unresolved};
+  if (signs.down) return {dead, why_failing(signs)};
+  if (signs.tripped) return {breaker_open, why_failing(signs)};
+  if (!signs.answered && signs.errors_in_a_row <= 1 && !signs.unreachable)
+    return {unknown, signs.last_error.empty() ? "has not answered yet" : signs.last_error};
+  if (is_failing(signs)) return {failing, why_failing(signs)};
+  if (signs.lags) return {lagging, signs.unsuitable};
+  if (!signs.unsuitable.empty()) return {unsuitable, signs.unsuitable};
+  if (is_slow(signs, before)) return {slow, why_slow(signs)};
+  if (signs.full)
+    return {full,
+            fmt::format("has {} attempts in flight, the most that are allowed", signs.in_flight)};
+  return {ready, {}};
+}
+
+bool ConditionTrack::observe(Diagnosis now, TimePoint at) {
+  if (now.condition == current_.condition) {
+    current_.reason = std::move(now.reason);
+    better_since_.reset();
+    if (since_ == TimePoint{}) since_ = at;
+    return false;
+  }
+  if (now.condition < current_.condition) {
+    if (!better_since_) better_since_ = at;
+    if (at - *better_since_ < kSettle) return false;
+  }
+  better_since_.reset();
+  before_ = std::exchange(current_, std::move(now)).condition;
+  since_ = at;
+  return true;
+}
+
+}  // namespace karmad

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "balancer/watch/recent_work.hpp"
+#include "config/text/enum_names.hpp"
+
+namespace karmad {
+
+/// The state of a mirror as an operator sees it. A later value is worse.
+enum class MirrorCondition : std::uint8_t {
+  unknown,       ///< has not answered a ping or a query yet
+  ready,         ///< gets its share of the queries
+  full,          ///< has as many attempts in flight as its limit allows
+  slow,          ///< answers much later than the other mirrors of its set
+  unsuitable,    ///< its role or tags do not fit the table's read preference
+  lagging,       ///< a replica that is too far behind its primary
+  failing,       ///< recent attempts or pings failed
+  breaker_open,  ///< the breaker of its shard avoids it
+  unresolved,    ///< its name has no address
+  dead,          ///< more than `dead_after` errors in a row, or cannot be reached
+};
+inline constexpr auto kConditionNames =
+    enum_names<MirrorCondition>({{MirrorCondition::unknown, "unknown"},
+                                 {MirrorCondition::ready, "ready"},
+                                 {MirrorCondition::full, "full"},
+                                 {MirrorCondition::slow, "slow"},
+                                 {MirrorCondition::unsuitable, "unsuitable"},
+                                 {MirrorCondition::lagging, "lagging"},
+                                 {MirrorCondition::failing, "failing"},
+                                 {MirrorCondition::breaker_open, "breaker_open"},
+                                 {MirrorCondition::unresolved, "unresolved"},
+                                 {MirrorCondition::dead, "dead"}});
+constexpr std::string_view name(MirrorCondition condition) {
+  return kConditionNames[condition];
+}
+
+/// Whether a mirror in this condition can be asked. A shard without one has an outage.
+constexpr bool can_be_asked(MirrorCondition condition) {
+  return condition <= MirrorCondition::slow || condition == MirrorCondition::failing;
+}
+
+/// Whether the condition asks for an operator. `full` and `unsuitable` follow from settings.
+constexpr bool is_trouble(MirrorCondition condition) {
+  return condition == MirrorCondition::slow || condition >= MirrorCondition::lagging;
+}
+
+/// What is known of a mirror at one moment.
+struct MirrorSigns {
+  bool answered = false;                  ///< has ever answered
+  std::optional<std::string> unresolved;  ///< why its name has no address
+  bool down = false;                      ///< is_down()
+  bool tripped = false;                   ///< by the breaker of its shard
+  bool unreachable = false;               ///< its last ping got no connection or timed out
+  std::uint32_t errors_in_a_row = 0;
+  std::string last_error;
+  std::string
+      unsuitable;     ///< why it is unsuitable for a search without read preference; else empty
+  bool lags = false;  ///< it is unsuitable because it is too far behind
+  bool full = false;
+  std::uint32_t in_flight = 0;
+  RecentWork recent;                  ///< WorkWindow::recent()
+  RecentWork latest;                  ///< WorkWindow::latest(), for its failures
+  std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
+  double share = 0;                   ///< its part of the recent attempts of its set: 0 to 1
+  std::size_t mirrors = 1;            ///< size of its set
+  std::uint64_t attempts_of_set = 0;  ///< recent ones
+};
+
+struct Diagnosis {
+  MirrorCondition condition = MirrorCondition::unknown;
+  std::string reason;  ///< part of a sentence; empty if it is ready
+};
+
+/// A mirror is slow if its mean time is above three times that of its peers and 5 ms longer; it
+/// stays slow above two times.
+inline constexpr double kSlowFactor = 3;
+inline constexpr double kStillSlowFactor = 2;
+inline constexpr Micros kSlowLead = std::chrono::milliseconds(5);
+/// A mirror is failing if at least a fifth of at least five recent attempts failed.
+inline constexpr double kFailingShare = 0.2;
+inline constexpr std::uint64_t kFewAttempts = 5;
+
+/// The condition of a mirror with these signs, which was in the condition `before`. Pure.
+Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before);
+
+/// The condition of one mirror over time: a worse one counts at once, a better one when it has
+/// lasted for kSettle. So a mirror that changes all the time has at most one change per second to
+/// the better.
+class ConditionTrack {
+ public:
+  static constexpr Micros kSettle = std::chrono::seconds(1);
+
+  /// True if the condition has changed.
+  bool observe(Diagnosis now, TimePoint at);
+
+  const Diagnosis& current() const { return current_; }
+  MirrorCondition before() const { return before_; }
+  TimePoint since() const { return since_; }
+
+ private:
+  Diagnosis current_;
+  MirrorCondition before_ = MirrorCondition::unknown;
+  TimePoint since_{};
+  std::optional<TimePoint> better_since_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "balancer/topology/topology.hpp"
+#include "balancer/trace/line_rate.hpp"
+#include "balancer/watch/event_log.hpp"
+#include "balancer/watch/mirror_condition.hpp"
+
+namespace karmad {
+
+/// The condition of a mirror, for the status pages.
+struct MirrorReport {
+  MirrorCondition condition = MirrorCondition::unknown;
+  WallTime since{};    ///< the epoch if it is not watched yet
+  std::string reason;  ///< empty if it is ready
+};
+
+/// `10.0.0.1:9308 dead since 2026-11-23T12:03:11.000Z: Connection refused`.
+std::string diagnosis(std::string_view address, const MirrorReport& report);
+
+/// Whether an agent counts as dead: it has more than `dead_after` errors in a row, or at least two
+/// and the last evidence is that it is unreachable (a connection was refused, or a connect or ping
+/// timed out). A single lost connection is not enough.
+bool is_down(const Agent& agent, std::uint32_t dead_after);
+
+/// Finds the condition of every mirror twice a second, writes a log line and an event for each
+/// change, and keeps the conditions for the status pages. Requests and pings do not call it.
+///
+/// Changes from `unknown` to `ready` and between `ready` and `full` are neither logged nor events.
+/// The log gets at most kLinesPerSecond lines.
+class MirrorWatch {
+ public:
+  static constexpr unsigned kParts = 5;
+  static constexpr std::uint32_t kLinesPerSecond = 50;
+
+  explicit MirrorWatch(EventLog& events) : events_(events) {}
+
+  /// Samples a fifth of the mirror sets. Worker 0 calls it ten times a second.
+  void look(const Topology& topology, TimePoint now, WallTime wall);
+
+  /// One report per mirror: `unknown` if it is not watched yet. Any thread; takes a lock.
+  std::vector<MirrorReport> reports(const MirrorSet& set) const;
+
+ private:
+  struct WatchedMirror {
+    std::shared_ptr<const MirrorRecord> record;  ///< survives reloads, so the condition does too
+    ConditionTrack track;
+    WorkWindow window;
+    WallTime since{};
+    std::uint64_t round = 0;  ///< when it was last in the topology
+  };
+  using WatchedMirrors = std::vector<WatchedMirror*>;
+  struct Place {
+    const Topology& topology;
+    const Table& table;
+    std::size_t shard;  ///< from 1
+    const MirrorSet& set;
+  };
+
+  WatchedMirrors watched(const MirrorSet& set, WallTime wall);
+  void sample(const WatchedMirrors& mirrors, const Place& place, const Shard& shard, TimePoint now,
+              WallTime wall);
+  void report(const WatchedMirrors& mirrors, std::size_t mirror, const Place& place, TimePoint now,
+              WallTime wall);
+
+  EventLog& events_;
+  LineRate lines_{kLinesPerSecond};
+  mutable std::mutex mutex_;  ///< for `mirrors_`; held for one set at a time
+  std::unordered_map<const MirrorRecord*, WatchedMirror> mirrors_;
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace karmad

@@ -1,0 +1,31 @@
+#include "config/settings/settings.hpp"
+
+#include <fmt/format.h>
+
+namespace karmad {
+
+std::string text(const Place& at) {
+  return at.line == 0 ? "default" : fmt::format("{}:{}:{}", at.file, at.line, at.column);
+}
+
+std::string text(const Problem& problem) {
+  const auto* const label = problem.severity == Problem::Severity::warning ? "warning: " : "";
+  return problem.at.line == 0 ? label + problem.message
+                              : fmt::format("{}: {}{}", text(problem.at), label, problem.message);
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string out = "'";
+  for (const char c : text.substr(0, kLongest))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > kLongest ? "…'" : "'");
+}
+
+std::string text(const Address& address) {
+  if (address.is_unix()) return address.unix_path;
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(v6 ? "[{}]:{}" : "{}:{}"), address.host, address.port);
+}
+
+}  // namespace karmad

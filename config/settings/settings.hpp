@@ -1,0 +1,277 @@
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings/address_range.hpp"
+#include "config/text/located.hpp"
+
+namespace karmad {
+
+using Micros = std::chrono::microseconds;
+using namespace std::chrono_literals;
+
+/// That many per period, evenly spaced. 0: unlimited.
+struct Rate {
+  unsigned count = 0;
+  Micros per{1s};
+
+  bool limits() const { return count != 0; }
+  /// Number in a time: `2s` at 5/s gives 10.
+  double in(Micros time) const {
+    return count * (static_cast<double>(time.count()) / static_cast<double>(per.count()));
+  }
+  bool operator==(const Rate&) const = default;
+};
+
+/// Prefixes of application names; none is empty.
+using AppNames = std::vector<std::string>;
+
+/// An end point of a connection: host and port, or the path of a unix socket (empty host).
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string unix_path;
+
+  bool is_unix() const { return !unix_path.empty(); }
+  auto operator<=>(const Address&) const = default;
+};
+
+/// `host:port`, `[v6]:port` or the path.
+std::string text(const Address& address);
+
+/// One `listen` line for HTTP; `*` or no host means every address.
+struct Listen {
+  Address address;
+  Place at;
+};
+
+enum class PartialResults : std::uint8_t { allow, deny };
+enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
+enum class LookUp : std::uint8_t { at_load, on_request };
+enum class Updates : std::uint8_t { primary, any };
+enum class Consistency : std::uint8_t { any, quorum };
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+enum class AccessLogFormat : std::uint8_t { json, text };
+/// Which requests have an id: all, or those whose client sent one.
+enum class RequestIds : std::uint8_t { make, accept };
+enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
+enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
+enum class TicketResize : std::uint8_t { gradual, immediate };
+
+/// Settings of `searchd` that a table, and a mirror in brackets, may override.
+struct InheritedByMirrors {
+  Located<std::string> max_in_flight{"unlimited", {}};  ///< checked when the topology is built
+};
+
+/// Settings of `searchd` that a table and an agent line may override.
+struct InheritedByLines {
+  /// Unset: `leastops` if a read preference is configured, else `random`.
+  std::optional<Located<std::string>> ha_strategy;
+  Located<std::string> ping_type{"http", {}};     ///< checked when the topology is built
+  std::optional<Located<std::string>> ping_path;  ///< unset: the kind's default
+};
+
+/// Settings of `searchd` that a table may override.
+struct InheritedByTables : InheritedByLines, InheritedByMirrors {
+  std::optional<Located<std::string>> read_preference;  ///< checked when the topology is built
+  std::optional<Located<std::string>> tag_sets;         ///< likewise
+  std::optional<Located<Micros>> max_staleness;         ///< 0 (written -1): no limit
+  Located<Micros> agent_connect_timeout{1s, {}};
+  Located<Micros> agent_query_timeout{3s, {}};
+  /// Unset: each other mirror once. Also set by `mirror_retry_count`.
+  std::optional<Located<unsigned>> agent_retry_count;
+  std::optional<Located<Micros>> agent_first_byte_timeout;      ///< unset: none
+  std::optional<Located<std::vector<Micros>>> search_timeouts;  ///< of attempt 1, 2, … (CO-044)
+  std::optional<Located<unsigned>> max_attempts;
+  Located<unsigned> retry_budget_percent{20, {}};
+  Located<std::string> hedge{"off", {}};      ///< checked when the topology is built (CO-080)
+  std::optional<Located<Micros>> hedge_step;  ///< unset: equal to the threshold
+  Located<unsigned> hedge_max{1, {}};         ///< attempts in addition to the first
+  Located<bool> breaker{false, {}};           ///< CO-090
+  Located<PartialResults> partial_results{PartialResults::allow, {}};
+};
+
+/// One mirror of an agent line. `tables`: its names of the table, never empty.
+struct MirrorSettings : InheritedByMirrors {
+  Address address;
+  std::vector<std::string> tables;
+  std::optional<Located<std::string>> role;  ///< checked when the topology is built
+  std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, checked likewise
+  Located<unsigned> weight{1, {}};           ///< factor of its karma in weighted strategies
+  Place at;
+};
+
+/// One agent line: a shard, and the mirrors that hold it.
+struct ShardSettings : InheritedByLines {
+  std::vector<MirrorSettings> mirrors;
+  /// Absolute number of retries; overrides the table's count, which is per mirror.
+  std::optional<unsigned> retry_count;
+  bool persistent = false;
+  bool blackhole = false;
+  std::optional<Located<std::string>> set_name;  ///< mirrors that report another name are excluded
+  std::string line;                              ///< as written
+  Place at;
+};
+
+/// The number of tickets of a pool: fixed, found by probing, or unlimited.
+struct TicketCount {
+  enum class Kind : std::uint8_t { fixed, automatic, unlimited };
+  Kind kind = Kind::unlimited;
+  unsigned count = 0;
+
+  bool operator==(const TicketCount&) const = default;
+};
+
+/// A limit of memory: bytes (0: unlimited), or a part of the available memory.
+struct MemorySize {
+  bool automatic = true;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const MemorySize&) const = default;
+};
+
+/// A distributed table.
+struct TableSettings : InheritedByTables {
+  std::string name;
+  Place at;
+  Located<std::string> dialect{"manticore", {}};  ///< checked when the topology is built
+  Located<std::string> route;                     ///< dialect `http`: prefix of its paths, `/x`
+  std::optional<Located<std::string>> path;       ///< dialect `http`: replaces the prefix
+  std::vector<std::string> reads;                 ///< dialect `http`: paths that may be retried
+  Place reads_at;
+  Located<Rate> request_rate;
+  Located<Micros> request_burst{1s, {}};
+  Located<Updates> updates{Updates::primary, {}};
+  Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
+  std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
+  std::vector<ShardSettings> blackholes;
+};
+
+/// All settings of `searchd`; all defaults are defined here.
+struct InstanceSettings : InheritedByTables {
+  std::vector<Listen> listen;        ///< never empty after reading: 127.0.0.1:9308 by default
+  Located<unsigned> workers{0, {}};  ///< 0: one per usable core
+  Located<Micros> ha_period_karma{60s, {}};
+  Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
+  std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
+  Located<Micros> local_threshold{15ms, {}};    ///< width of the latency window (SS-010)
+  Located<Micros> selection_timeout{30s, {}};   ///< 0: do not wait (SS-013, SS-015)
+  Located<unsigned> max_waiting_selections{1024, {}};  ///< 0: none may wait (SS-113)
+  Located<unsigned> max_event_streams{64, {}};         ///< 0: none
+  Located<LogLevel> selection_log_level{LogLevel::info, {}};
+  Located<bool> tags_in_flat{false, {}};
+  Located<bool> karma_compound{true, {}};
+  Located<unsigned> dead_after{3, {}};  ///< errors in a row that are tolerated (HA-022)
+
+  Located<Micros> agent_retry_delay{500ms, {}};
+  Located<Micros> request_timeout{10s, {}};
+
+  Located<bool> retry_reads{true, {}};               ///< BP-006
+  Located<bool> retry_writes{true, {}};              ///< BP-006
+  Located<unsigned> overload_max_retries{5, {}};     ///< BP-004
+  Located<Micros> overload_backoff_base{100ms, {}};  ///< BP-007
+  Located<Micros> overload_backoff_cap{10s, {}};     ///< BP-007
+  Located<bool> overload_retarget{true, {}};         ///< BP-008
+  Located<bool> adaptive_retries{false, {}};         ///< BP-020
+  Located<unsigned> throttle_max_retries{9, {}};     ///< CO-020
+  Located<Micros> throttle_max_wait{3s, {}};         ///< CO-021
+  Located<Micros> unavailable_for{5min, {}};         ///< CO-033
+  Located<unsigned> zone_max_retries{3, {}};         ///< CO-031
+  Located<unsigned> retry_budget_min{3, {}};
+  Located<bool> interrupt_unreachable{true, {}};      ///< SD-008
+  Located<bool> hedge_disabled{false, {}};            ///< switches hedging off for all (CO-085)
+  Located<unsigned> hedge_max_load_percent{200, {}};  ///< 0: at any load
+  Located<unsigned> breaker_reads{10, {}};            ///< failures that are tolerated
+  Located<unsigned> breaker_writes{5, {}};            ///< likewise
+  Located<Micros> breaker_window{5min, {}};
+  Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: unlimited
+  Located<unsigned> agent_max_connecting{2, {}};     ///< connects in progress; 0: unlimited
+  Located<unsigned> max_in_flight_min{4, {}};        ///< of `auto`; so are the next four
+  Located<unsigned> max_in_flight_max{200, {}};
+  Located<unsigned> max_in_flight_initial{20, {}};
+  Located<unsigned> max_in_flight_slack{4, {}};
+  Located<unsigned> max_in_flight_smoothing{20, {}};  ///< percent
+  Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per slot; 0: none
+  std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
+  Located<LookUp> hostname_lookup{LookUp::at_load, {}};
+  Located<Collation> collation{Collation::libc_ci, {}};
+
+  Located<AdmissionMode> admission{AdmissionMode::enforce, {}};
+  Located<unsigned> ingress_tickets{1'000'000, {}};  ///< 0: no request that needs one (AC-060)
+  Located<TicketCount> search_tickets;
+  Located<TicketCount> update_tickets;
+  std::optional<Located<unsigned>> ticket_queue_depth;  ///< unset: four times the pool (AC-011)
+  std::optional<Located<Micros>> ticket_queue_timeout;  ///< unset: the request's deadline
+  Located<QueueOrder> ticket_queue_discipline{QueueOrder::lifo, {}};
+  Located<Micros> ticket_queue_target{20ms, {}};
+  Located<Micros> ticket_queue_interval{200ms, {}};
+  Located<bool> low_priority{false, {}};                            ///< AC-007
+  Located<unsigned> low_priority_tickets{4, {}};                    ///< 0: none is admitted
+  Located<TicketResize> ticket_resize{TicketResize::gradual, {}};   ///< AC-012
+  Located<Micros> ticket_delinquent_after{30ms, {}};                ///< AC-015
+  Located<unsigned> throughput_probing_initial_concurrency{0, {}};  ///< 0: twice the cores
+  Located<unsigned> throughput_probing_min_concurrency{4, {}};      ///< per pool
+  Located<unsigned> throughput_probing_max_concurrency{128, {}};    ///< per pool
+  Located<double> throughput_probing_read_write_ratio{0.5, {}};
+  Located<double> throughput_probing_concurrency_moving_average_weight{0.2, {}};
+  Located<double> throughput_probing_step_multiple{0.1, {}};
+  Located<unsigned> throughput_probing_evidence{100, {}};  ///< 0: one measurement decides
+  Located<double> throughput_probing_evidence_step{0.2, {}};
+  Located<double> throughput_probing_evidence_gain{0.15, {}};
+  Located<Micros> throughput_probing_stall_detection_timeout{60s, {}};
+  Located<Micros> throughput_probing_concurrency_adjustment_interval{100ms, {}};
+
+  Located<Micros> client_timeout{300s, {}};
+  Located<Micros> network_timeout{5s, {}};
+  Located<std::size_t> max_packet_size{128u << 20, {}};
+  Located<std::size_t> reply_buffer_size{1u << 20, {}};
+  Located<std::size_t> max_header_size{16u << 10, {}};
+  Located<unsigned> max_header_count{100, {}};
+  Located<unsigned> max_connections{0, {}};  ///< 0: as many as the file limit allows
+  Located<Rate> ingress_connection_rate;     ///< AC-041
+  Located<Micros> ingress_connection_burst{1s, {}};
+  Located<unsigned> ingress_connection_queue{0, {}};
+  Located<AddressRanges> ingress_connection_bypass;
+  Located<Rate> ingress_request_rate;  ///< AC-052
+  Located<Micros> ingress_request_burst{1s, {}};
+  Located<AddressRanges> ingress_request_exempt;
+  Located<AppNames> ingress_request_exempt_apps;  ///< AC-056
+  Located<Rate> client_request_rate;
+  Located<Micros> client_request_burst{1s, {}};
+  Located<unsigned> client_request_remembered{10'000, {}};
+  Located<unsigned> long_work_threads{0, {}};  ///< 0: as many as workers
+  Located<unsigned> long_work_queue{1000, {}};
+  Located<std::size_t> long_work_size{256u << 10, {}};
+  Located<unsigned> max_json_depth{128, {}};
+  Located<MemorySize> memory_limit;
+  Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
+  Located<unsigned> listen_backlog{511, {}};
+  Located<Micros> shutdown_timeout{60s, {}};
+  Located<Micros> shutdown_linger{1s, {}};
+  Located<LogLevel> log_level{LogLevel::info, {}};
+  Located<RequestIds> request_id{RequestIds::make, {}};
+  /// `stdout` or `-`; `syslog` or `syslog:PATH`; else a file. Unset: none.
+  std::optional<Located<std::string>> access_log;
+  Located<AccessLogFormat> access_log_format{AccessLogFormat::json, {}};
+  Located<double> access_log_sample{1, {}};
+  Located<Micros> access_log_slow{1s, {}};
+};
+
+/// The defaults. Rules that are made from settings take their defaults from here.
+inline const InstanceSettings kDefaultSettings;
+
+/// A configuration that has been read and checked.
+struct Settings {
+  InstanceSettings searchd;
+  std::vector<TableSettings> tables;
+  /// Settings that karmad does not use, or has corrected; logged once.
+  Problems notices;
+};
+
+}  // namespace karmad

@@ -1,0 +1,280 @@
+#include "config/settings/units.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "config/text/closest.hpp"
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+struct Unit {
+  std::string_view suffix;
+  std::uint64_t factor;
+};
+
+// Micros per unit, in ascending order.
+constexpr std::array<Unit, 7> kTimes{{{"us", 1},
+                                      {"ms", 1'000},
+                                      {"s", 1'000'000},
+                                      {"m", 60'000'000},
+                                      {"h", 3'600'000'000},
+                                      {"d", 86'400'000'000},
+                                      {"w", 604'800'000'000}}};
+
+constexpr std::array<Unit, 8> kSizes{{{"k", 1ULL << 10},
+                                      {"m", 1ULL << 20},
+                                      {"g", 1ULL << 30},
+                                      {"t", 1ULL << 40},
+                                      {"kib", 1ULL << 10},
+                                      {"mib", 1ULL << 20},
+                                      {"gib", 1ULL << 30},
+                                      {"tib", 1ULL << 40}}};
+
+struct Number {
+  std::uint64_t value;
+  std::size_t end;  // offset of what follows the digits
+};
+
+std::expected<Number, Unfit> parse_digits(std::string_view text) {
+  if (text.empty()) return unfit(0, "a value is missing");
+  if (text[0] == '-') return unfit(0, fmt::format("{} must not be negative", in_quotes(text)));
+  Number number{};
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
+  number.end = static_cast<std::size_t>(stop - text.data());
+  if (error == std::errc::result_out_of_range)
+    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  if (error != std::errc{})
+    return unfit(0, fmt::format("{} does not begin with a whole number", in_quotes(text)));
+  return number;
+}
+
+/// The number multiplied by the factor of its suffix, at most `largest`.
+template <std::size_t n>
+std::expected<std::uint64_t, Unfit> parse_with_unit(std::string_view text,
+                                                    const std::array<Unit, n>& units,
+                                                    std::string_view unit_words, std::uint64_t bare,
+                                                    std::uint64_t largest) {
+  const auto number = parse_digits(text);
+  if (!number) return std::unexpected(number.error());
+  const auto suffix = text.substr(number->end);
+  auto factor = suffix.empty() ? bare : 0;
+  for (const auto& unit : units)
+    if (lower(suffix) == unit.suffix) factor = unit.factor;
+  if (factor == 0) {
+    if (suffix[0] == '.' || suffix[0] == ',')
+      return unfit(number->end, fmt::format("{} has a fraction; write a whole number of a smaller "
+                                            "unit",
+                                            in_quotes(text)));
+    if (suffix[0] == ' ' || suffix[0] == '\t')
+      return unfit(number->end, fmt::format("{} has a blank between number and unit; write '{}{}'",
+                                            in_quotes(text), number->value, trimmed(suffix)));
+    return unfit(number->end,
+                 fmt::format("{} has an unknown unit; known are {}", in_quotes(text), unit_words));
+  }
+  if (number->value > largest / factor)
+    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  return number->value * factor;
+}
+
+/// Items separated by commas and white space; at least one and at most `most`.
+template <class Item, class Parse>
+std::expected<std::vector<Item>, Unfit> parse_list(std::string_view text, std::size_t most,
+                                                   std::string_view what, Parse parse) {
+  std::vector<Item> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto item = trimmed(text.substr(begin, end - begin));
+    const auto offset = item.empty() ? begin : static_cast<std::size_t>(item.data() - text.data());
+    if (items.size() == most)
+      return unfit(offset, fmt::format("more than {} {} are given", most, what));
+    auto read = parse(item);
+    if (!read) return unfit(offset + read.error().offset, read.error().why);
+    items.push_back(*std::move(read));
+    begin = end + 1;
+  }
+  return items;
+}
+
+constexpr std::uint64_t kMostPerTime = (std::uint64_t{1} << 31) - 1;  // AC-041, AC-052
+
+}  // namespace
+
+std::expected<Micros, Unfit> parse_time(std::string_view text, Micros bare_unit) {
+  const auto micros = parse_with_unit(text, kTimes, "us, ms, s, m, h, d, w",
+                                      static_cast<std::uint64_t>(bare_unit.count()),
+                                      std::numeric_limits<Micros::rep>::max());
+  if (!micros) return std::unexpected(micros.error());
+  return Micros{static_cast<Micros::rep>(*micros)};
+}
+
+std::expected<std::vector<Micros>, Unfit> parse_times(std::string_view text, Micros bare_unit) {
+  return parse_list<Micros>(text, kMostTimes, "times",
+                            [=](std::string_view item) { return parse_time(item, bare_unit); });
+}
+
+std::expected<Rate, Unfit> parse_rate(std::string_view text) {
+  if (lower(text) == "unlimited") return Rate{};
+  const auto number = parse_digits(text);
+  if (!number) return std::unexpected(number.error());
+  if (number->value == 0) return unfit(0, "a rate is at least 1; write unlimited for no limit");
+  if (number->value > kMostPerTime)
+    return unfit(0, fmt::format("{} is too large", in_quotes(text)));
+  Rate rate{.count = static_cast<unsigned>(number->value)};
+  const auto suffix = text.substr(number->end);
+  if (suffix.empty()) return rate;
+  for (const auto& [time, factor] : kTimes)
+    if (suffix.starts_with('/') && factor >= 1'000'000 && lower(suffix.substr(1)) == time &&
+        time != "w") {
+      rate.per = Micros(static_cast<Micros::rep>(factor));
+      return rate;
+    }
+  return unfit(number->end, fmt::format("{} is not a rate; write it as in 100/s, with /s, /m, /h "
+                                        "or /d",
+                                        in_quotes(text)));
+}
+
+namespace {
+
+std::expected<AddressRange, Unfit> parse_range(std::string_view text) {
+  const auto slash = std::min(text.find('/'), text.size());
+  const std::string spelt(text.substr(0, slash));
+  AddressRange range;
+  unsigned most = 128;
+  if (in_addr v4{}; ::inet_pton(AF_INET, spelt.c_str(), &v4) == 1) {
+    range.first = IpAddress::v4(ntohl(v4.s_addr));
+    most = 32;
+  } else if (in6_addr v6{}; ::inet_pton(AF_INET6, spelt.c_str(), &v6) == 1) {
+    range.first = IpAddress::v6(v6.s6_addr);
+  } else {
+    return unfit(0,
+                 fmt::format("{} is neither an address nor a range as in 10.0.0.0/8 or fe80::/10",
+                             in_quotes(text)));
+  }
+  if (slash == text.size()) return range;
+  const auto length = parse_count(text.substr(slash + 1));
+  if (!length || *length > most)
+    return unfit(slash + 1, fmt::format("{}: the length of the prefix is a number from 0 to {}",
+                                        in_quotes(text), most));
+  range.bits = static_cast<unsigned>(*length) + 128 - most;
+  const AddressRange whole{
+      {range.first.high & range.high_mask(), range.first.low & range.low_mask()}, range.bits};
+  if (whole != range)
+    return unfit(0, fmt::format("{} has bits set after its prefix; write {}", in_quotes(text),
+                                karmad::text(whole)));
+  return range;
+}
+
+}  // namespace
+
+std::expected<AddressRanges, Unfit> parse_ranges(std::string_view text) {
+  return parse_list<AddressRange>(text, kMostRanges, "ranges", parse_range);
+}
+
+std::expected<AppNames, Unfit> parse_app_names(std::string_view text) {
+  return parse_list<std::string>(
+      text, kMostAppNames, "names", [](std::string_view item) -> std::expected<std::string, Unfit> {
+        if (item.empty()) return unfit(0, "a name is missing");
+        if (item.size() > kLongestAppName)
+          return unfit(0,
+                       fmt::format("{} is longer than {} bytes", in_quotes(item), kLongestAppName));
+        return std::string(item);
+      });
+}
+
+std::string rate_text(const Rate& rate) {
+  if (!rate.limits()) return "unlimited";
+  return fmt::format("{}/{}", rate.count, time_text(rate.per).substr(1));
+}
+
+std::expected<std::uint64_t, Unfit> parse_size(std::string_view text) {
+  return parse_with_unit(text, kSizes, "k, m, g, t (powers of 1024)", 1,
+                         std::numeric_limits<std::int64_t>::max());
+}
+
+std::expected<std::uint64_t, Unfit> parse_count(std::string_view text) {
+  const auto number = parse_digits(text);
+  if (!number) return std::unexpected(number.error());
+  if (number->end != text.size())
+    return unfit(number->end, fmt::format("{} is not a whole number", in_quotes(text)));
+  return number->value;
+}
+
+std::expected<bool, Unfit> parse_switch(std::string_view text) {
+  if (text == "1") return true;
+  if (text == "0") return false;
+  return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
+}
+
+std::expected<double, Unfit> parse_real(std::string_view text) {
+  double number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const bool starts = !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
+  if (!starts || error != std::errc{} || stop != end)
+    return unfit(0, fmt::format("{} is not a number such as 0.5", in_quotes(text)));
+  return number;
+}
+
+std::expected<TicketCount, Unfit> parse_tickets(std::string_view text) {
+  const auto word = lower(text);
+  if (word == "auto") return TicketCount{TicketCount::Kind::automatic};
+  if (word == "unlimited") return TicketCount{TicketCount::Kind::unlimited};
+  const auto count = parse_count(text);
+  if (!count || *count > std::numeric_limits<unsigned>::max())
+    return unfit(
+        0, fmt::format("{} is neither auto, unlimited nor a number of tickets", in_quotes(text)));
+  return TicketCount{TicketCount::Kind::fixed, static_cast<unsigned>(*count)};
+}
+
+std::string tickets_text(TicketCount tickets) {
+  switch (tickets.kind) {
+    case TicketCount::Kind::automatic:
+      return "auto";
+    case TicketCount::Kind::unlimited:
+      return "unlimited";
+    case TicketCount::Kind::fixed:
+      break;
+  }
+  return fmt::format("{}", tickets.count);
+}
+
+std::expected<MemorySize, Unfit> parse_memory(std::string_view text) {
+  if (lower(text) == "auto") return MemorySize{};
+  const auto size = parse_size(text);
+  if (size) return MemorySize{.automatic = false, .bytes = *size};
+  auto error = size.error();
+  error.why += "; or auto";
+  return std::unexpected(std::move(error));
+}
+
+std::string memory_text(MemorySize memory) {
+  return memory.automatic ? "auto" : size_text(memory.bytes);
+}
+
+std::string time_text(Micros time) {
+  const auto micros = static_cast<std::uint64_t>(time.count());
+  if (micros == 0) return "0";
+  const Unit* longest = &kTimes.front();
+  for (const auto& unit : kTimes)
+    if (micros % unit.factor == 0) longest = &unit;
+  return fmt::format("{}{}", micros / longest->factor, longest->suffix);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes == 0) return "0";
+  const Unit* largest = nullptr;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (bytes % kSizes[i].factor == 0) largest = &kSizes[i];
+  return largest == nullptr ? fmt::format("{}", bytes)
+                            : fmt::format("{}{}", bytes / largest->factor, largest->suffix);
+}
+
+}  // namespace karmad

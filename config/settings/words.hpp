@@ -1,0 +1,66 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "config/settings/settings.hpp"
+#include "config/text/enum_names.hpp"
+
+namespace karmad {
+
+/// The words of an enum as the configuration writes them, in lower case.
+template <class Enum>
+inline constexpr auto kWords = nullptr;
+template <>
+inline constexpr auto kWords<PartialResults> =
+    enum_names<PartialResults>({{PartialResults::allow, "allow"}, {PartialResults::deny, "deny"}});
+template <>
+inline constexpr auto kWords<Collation> = enum_names<Collation>({{Collation::libc_ci, "libc_ci"},
+                                                                 {Collation::libc_cs, "libc_cs"},
+                                                                 {Collation::binary, "binary"}});
+template <>
+inline constexpr auto kWords<LookUp> = enum_names<LookUp>({{LookUp::at_load, "at_load"},
+                                                           {LookUp::on_request, "request"}});
+template <>
+inline constexpr auto kWords<Updates> = enum_names<Updates>({{Updates::primary, "primary"},
+                                                             {Updates::any, "any"}});
+template <>
+inline constexpr auto kWords<Consistency> =
+    enum_names<Consistency>({{Consistency::any, "any"}, {Consistency::quorum, "quorum"}});
+template <>
+inline constexpr auto kWords<LogLevel> = enum_names<LogLevel>({{LogLevel::debug, "debug"},
+                                                               {LogLevel::info, "info"},
+                                                               {LogLevel::warning, "warning"},
+                                                               {LogLevel::error, "error"}});
+template <>
+inline constexpr auto kWords<AccessLogFormat> =
+    enum_names<AccessLogFormat>({{AccessLogFormat::json, "json"}, {AccessLogFormat::text, "text"}});
+template <>
+inline constexpr auto kWords<RequestIds> = enum_names<RequestIds>({{RequestIds::make, "make"},
+                                                                   {RequestIds::accept, "accept"}});
+template <>
+inline constexpr auto kWords<AdmissionMode> =
+    enum_names<AdmissionMode>({{AdmissionMode::enforce, "enforce"},
+                               {AdmissionMode::monitor, "monitor"},
+                               {AdmissionMode::off, "off"}});
+template <>
+inline constexpr auto kWords<QueueOrder> = enum_names<QueueOrder>({{QueueOrder::fifo, "fifo"},
+                                                                   {QueueOrder::lifo, "lifo"},
+                                                                   {QueueOrder::codel, "codel"}});
+template <>
+inline constexpr auto kWords<TicketResize> = enum_names<TicketResize>(
+    {{TicketResize::gradual, "gradual"}, {TicketResize::immediate, "immediate"}});
+
+/// The word for a value in the configuration.
+template <class Enum>
+constexpr std::span<const std::string_view> words() {
+  return kWords<Enum>.all();
+}
+
+/// The word of a value.
+template <class Enum>
+constexpr std::string_view word(Enum value) {
+  return kWords<Enum>[value];
+}
+
+}  // namespace karmad

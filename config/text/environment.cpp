@@ -1,0 +1,71 @@
+#include "config/text/environment.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace karmad {
+
+namespace {
+
+/// Opens without waiting for a writer if the file must be regular; null: see errno.
+std::FILE* open_file(const std::string& path, FileKind kind) {
+  const int waiting = kind == FileKind::regular ? O_NONBLOCK : 0;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | waiting);
+  return file < 0 ? nullptr : ::fdopen(file, "rb");
+}
+
+bool is_regular(std::FILE* file) {
+  struct stat status {};
+  return ::fstat(::fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+std::expected<std::string, std::string> read_file(const std::string& path, std::size_t at_most,
+                                                  FileKind kind) {
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(open_file(path, kind));
+  if (!file) return std::unexpected(std::string(std::strerror(errno)));
+  if (kind == FileKind::regular && !is_regular(file.get()))
+    return std::unexpected(std::string("it is not a regular file"));
+  std::string text;
+  std::array<char, 16384> block;
+  while (const auto got = std::fread(block.data(), 1, block.size(), file.get())) {
+    text.append(block.data(), got);
+    if (text.size() > at_most)
+      return std::unexpected(fmt::format("it is larger than {} bytes", at_most));
+  }
+  if (std::ferror(file.get()) != 0) return std::unexpected(std::string(std::strerror(errno)));
+  return text;
+}
+
+std::vector<std::string> matches(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return paths;
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+Environment real_environment() {
+  return {read_file, matches, variable};
+}
+
+}  // namespace karmad

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/text/environment.hpp"
+#include "config/text/sections.hpp"
+
+namespace karmad {
+
+/// Limits for reading a configuration, far above real ones.
+inline constexpr std::size_t kLargestConfigFile = 4U << 20;
+inline constexpr std::size_t kMostConfigFiles = 1000;
+inline constexpr std::size_t kDeepestInclude = 16;
+inline constexpr std::size_t kMostEntries = 200'000;
+
+/// The sections of a configuration with all included files; inherited entries come first.
+struct Tree {
+  std::vector<Section> sections;
+  Problems notices;
+};
+
+/// Whether a key may be repeated in a section, each time adding to a list.
+using Repeats = bool (*)(SectionKind kind, std::string_view key);
+
+/// Reads `path` and all files it includes. A key of a child replaces the parent's value or whole
+/// list. If a key that is no list is repeated, the first value is used, with a notice. `kind`: of
+/// `path`; included files must be regular.
+Tree parse(const std::string& path, FileKind kind, const Environment& environment, Repeats repeats,
+           Problems& problems);
+
+}  // namespace karmad

@@ -1,0 +1,256 @@
+#include "config/text/sections.hpp"
+
+#include <fmt/format.h>
+
+#include "config/text/closest.hpp"
+
+namespace karmad {
+
+namespace {
+
+struct SectionWord {
+  std::string_view word;
+  SectionKind kind;
+};
+constexpr std::array<SectionWord, 6> kSectionWords{{{"searchd", SectionKind::searchd},
+                                                    {"indexer", SectionKind::indexer},
+                                                    {"common", SectionKind::common},
+                                                    {"source", SectionKind::source},
+                                                    {"table", SectionKind::table},
+                                                    {"index", SectionKind::table}}};
+constexpr std::array<std::string_view, 7> kTopWords{"searchd", "indexer", "common", "source",
+                                                    "table",   "index",   "include"};
+
+std::optional<SectionKind> section_kind(std::string_view word) {
+  for (const auto& known : kSectionWords)
+    if (known.word == word) return known.kind;
+  return std::nullopt;
+}
+
+bool is_named(SectionKind kind) {
+  return kind == SectionKind::source || kind == SectionKind::table;
+}
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+bool is_word_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
+
+class SectionReader {
+ public:
+  SectionReader(const SourceText& file, Problems& problems) : file_(file), problems_(problems) {}
+
+  std::vector<Statement> run() {
+    while (skip_space(), more()) read_statement();
+    return std::move(statements_);
+  }
+
+ private:
+  bool more() const { return next_ < file_.size() && problems_.size() < kEnoughProblems; }
+  char peek() const { return next_ < file_.size() ? file_.text()[next_] : '\0'; }
+  /// Whether the next character is this brace as syntax, not escaped or substituted.
+  bool at_brace(char brace) const { return peek() == brace && !file_.is_literal(next_); }
+  Place here() const { return file_.place(next_); }
+  void problem(Place at, std::string message) {
+    problems_.push_back({std::move(at), std::move(message)});
+  }
+
+  void skip_blanks() {
+    while (next_ < file_.size() && is_blank(peek())) ++next_;
+  }
+  void skip_space() {
+    while (next_ < file_.size() && (is_blank(peek()) || peek() == '\n')) ++next_;
+  }
+  void skip_line() { next_ = std::min(file_.text().find('\n', next_), file_.size()); }
+
+  std::string read_word() {
+    const auto begin = next_;
+    while (next_ < file_.size() && is_word_letter(peek())) ++next_;
+    return file_.text().substr(begin, next_ - begin);
+  }
+
+  /// The next character for a message.
+  std::string found() const {
+    if (next_ >= file_.size()) return "the end of the file";
+    return peek() == '\n' ? "the end of the line" : in_quotes(file_.text().substr(next_, 1));
+  }
+
+  void read_statement() {
+    const auto at = here();
+    const auto word = lower(read_word());
+    if (word.empty()) {
+      problem(at, fmt::format("expected a section such as searchd or table, found {}", found()));
+      return skip_line();
+    }
+    if (word == "include") return read_include(at);
+    const auto kind = section_kind(word);
+    if (!kind)
+      problem(at,
+              fmt::format("unknown section {}{}", in_quotes(word), suggestion(word, kTopWords)));
+    auto written = read_head(kind, word, at);
+    if (at_brace('{'))
+      ++next_;
+    else if (!written)
+      return skip_line();
+    auto entries = read_body(word, at);
+    if (!written) return;
+    written->section.entries = std::move(entries);
+    statements_.emplace_back(std::move(*written));
+  }
+
+  void read_include(const Place& at) {
+    skip_blanks();
+    if (peek() != '=') {
+      problem(here(), fmt::format("expected '=' after include, found {}", found()));
+      return skip_line();
+    }
+    ++next_;
+    const auto begin = next_;
+    skip_line();
+    auto pattern = trimmed(file_.slice(begin, next_));
+    if (pattern.size() == 0) return problem(at, "include names no file");
+    statements_.emplace_back(Include{std::move(pattern), at});
+  }
+
+  /// Reads up to the opening brace. Nothing after a (reported) mistake; the position is then at the
+  /// brace, if the line has one.
+  std::optional<WrittenSection> read_head(std::optional<SectionKind> kind, const std::string& word,
+                                          const Place& at) {
+    WrittenSection written;
+    written.section.at = at;
+    written.section.kind = kind.value_or(SectionKind::common);
+    skip_blanks();
+    bool good = kind.has_value();
+    const bool named = kind && is_named(*kind);
+    if (is_word_letter(peek())) {
+      written.section.name = read_word();
+      if (kind && !named) {
+        problem(at, fmt::format("section {} has no name", word));
+        good = false;
+      }
+    } else if (named) {
+      problem(here(), fmt::format("expected the name of the {}, found {}", word, found()));
+      good = false;
+    }
+    skip_blanks();
+    if (named && good && peek() == ':') {
+      ++next_;
+      skip_blanks();
+      written.parent_at = here();
+      written.parent = read_word();
+      if (written.parent.empty()) {
+        problem(here(), fmt::format("expected the name of the parent, found {}", found()));
+        good = false;
+      }
+    }
+    const auto before_brace = next_;
+    skip_space();
+    if (at_brace('{')) return good ? std::optional(std::move(written)) : std::nullopt;
+    next_ = before_brace;
+    if (good)
+      problem(here(), fmt::format("expected {}'{{', found {}",
+                                  named && written.parent.empty() ? "':' or " : "", found()));
+    if (peek() == '\n') return good ? std::optional(std::move(written)) : std::nullopt;
+    while (next_ < file_.size() && peek() != '\n' && !at_brace('{')) ++next_;
+    return std::nullopt;
+  }
+
+  std::vector<Entry> read_body(const std::string& word, const Place& opened) {
+    std::vector<Entry> entries;
+    while (problems_.size() < kEnoughProblems) {
+      skip_space();
+      if (at_brace('}')) {
+        ++next_;
+        return entries;
+      }
+      if (next_ >= file_.size()) {
+        problem(here(), fmt::format("the closing '}}' of the section {} in line {} is missing",
+                                    word, opened.line));
+        return entries;
+      }
+      if (next_section_begins()) {
+        problem(here(), fmt::format("a section begins inside the section {}: the closing '}}' of "
+                                    "line {}'s '{{' is missing",
+                                    word, opened.line));
+        return entries;
+      }
+      read_entry(entries);
+    }
+    return entries;
+  }
+
+  /// True at `table x {` and the like in place of a key.
+  bool next_section_begins() {
+    const auto begin = next_;
+    const auto word = lower(read_word());
+    skip_blanks();
+    const bool begins = section_kind(word) && (is_word_letter(peek()) || at_brace('{'));
+    next_ = begin;
+    return begins;
+  }
+
+  void read_entry(std::vector<Entry>& entries) {
+    Entry entry{.key = {}, .at = here(), .value = {}};
+    entry.key = lower(read_word());
+    if (entry.key.empty()) {
+      problem(entry.at, fmt::format("expected a key or '}}', found {}", found()));
+      return skip_line();
+    }
+    skip_blanks();
+    if (peek() != '=') {
+      problem(here(),
+              fmt::format("expected '=' after {}, found {}", in_quotes(entry.key), found()));
+      return skip_line();
+    }
+    ++next_;
+    entry.value = read_value();
+    if (entry.key == "include") return problem(entry.at, "include belongs outside of sections");
+    entries.push_back(std::move(entry));
+  }
+
+  /// Reads up to the end of the line, or to a closing brace that the value itself did not open.
+  SourceText read_value() {
+    const auto begin = next_;
+    std::size_t open = 0;
+    for (; next_ < file_.size() && peek() != '\n'; ++next_) {
+      if (at_brace('{')) ++open;
+      if (!at_brace('}')) continue;
+      if (open == 0) break;
+      --open;
+    }
+    return trimmed(file_.slice(begin, next_));
+  }
+
+  const SourceText& file_;
+  Problems& problems_;
+  std::vector<Statement> statements_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::string_view name_of(SectionKind kind) {
+  switch (kind) {
+    case SectionKind::searchd:
+      return "searchd";
+    case SectionKind::indexer:
+      return "indexer";
+    case SectionKind::common:
+      return "common";
+    case SectionKind::source:
+      return "source";
+    case SectionKind::table:
+      return "table";
+  }
+  return "";
+}
+
+std::vector<Statement> read_sections(const SourceText& file, Problems& problems) {
+  return SectionReader(file, problems).run();
+}
+
+}  // namespace karmad

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/text/located.hpp"
+
+namespace karmad {
+
+/// Configuration text in which every character has its original position, also after lines were
+/// joined, comments removed and variables substituted.
+class SourceText {
+ public:
+  SourceText() = default;
+  explicit SourceText(std::string file) : file_(std::move(file)) {}
+
+  /// plain: may be syntax (such as a brace); literal: is always content.
+  enum class Role : std::uint8_t { plain, literal };
+
+  /// Appends a character with its original position.
+  void add(char c, unsigned line, unsigned column, Role role = Role::plain);
+  /// Appends text that replaces the text at `line`:`column`; all of it has that position.
+  void add_substituted(std::string_view text, unsigned line, unsigned column);
+
+  const std::string& text() const { return text_; }
+  std::size_t size() const { return text_.size(); }
+  /// The original position of the character at `offset`; one past the end is allowed.
+  Place place(std::size_t offset) const;
+  /// True for substituted and escaped characters: they never open or close a section.
+  bool is_literal(std::size_t offset) const;
+  /// The part [begin, end).
+  SourceText slice(std::size_t begin, std::size_t end) const;
+
+ private:
+  struct Run {
+    std::size_t offset;  // of its first character
+    unsigned line;
+    unsigned column;
+    bool advances;  // consecutive characters are in consecutive columns
+    Role role;
+  };
+  const Run* run_at(std::size_t offset) const;
+
+  std::string file_;
+  std::string text_;
+  std::vector<Run> runs_;
+};
+
+/// Space and tab, which separate the words of a value.
+constexpr bool is_space_or_tab(char c) {
+  return c == ' ' || c == '\t';
+}
+/// Removes white space at both ends.
+SourceText trimmed(const SourceText& source);
+std::string_view trimmed(std::string_view text);
+std::string lower(std::string_view text);
+
+}  // namespace karmad

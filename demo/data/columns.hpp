@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "demo/data/document.hpp"
+
+namespace karmad {
+
+enum class Type : std::uint8_t { bigint, text, uint, real, string, multi, json, timestamp };
+
+/// One column of the table, or one member of its JSON column ("meta.color").
+struct Column {
+  enum class Of : std::uint8_t {
+    id,
+    title,
+    body,
+    price,
+    rating,
+    brand,
+    seller,
+    tags,
+    meta,
+    ts,
+    stock,
+    weight,
+  };
+  std::string name;
+  Of of = Of::id;
+  Type type = Type::bigint;
+  std::string member;  ///< of the JSON column; empty: all of it
+};
+
+/// The table's columns in the order of answers, `id` first.
+std::span<const Column> all_columns();
+/// The column `name` of a request (case-insensitive), also "meta.color", and `tags` of "any(tags)".
+std::optional<Column> column_named(std::string_view name);
+
+/// A single value; nothing if a document has none. The text lives as long as its document.
+using Value = std::variant<std::monostate, std::int64_t, double, std::string_view>;
+/// A value that owns its text.
+using Literal = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+Value view(const Literal& literal);
+Literal owned(const Value& value);
+
+/// Order: nothing, numbers, strings. Numbers compare exactly, strings by `collate`.
+int compare(const Value& a, const Value& b);
+
+/// The sort order of `column`: like `compare`, but JSON values sort as text (10, 11, 6), a missing
+/// one first.
+int sort_order(const Column& column, const Value& a, const Value& b);
+/// Zero for values of the same group, otherwise any total order. String columns are grouped by
+/// `collate`; in JSON "Red" and "red" are two keys, and so are 5 and "5".
+int group_order(const Column& column, const Value& a, const Value& b);
+
+/// The value of a column; the smallest one of a multi-valued column.
+Value value_of(const Document& document, const Column& column);
+/// All values of a column: none, one or several.
+std::vector<Value> values_of(const Document& document, const Column& column);
+
+/// Appends a value as JSON: floats with six decimals.
+void append_json(std::string& out, const Value& value);
+/// Appends all values of a document's column as JSON.
+void append_json(std::string& out, const Document& document, const Column& column);
+
+}  // namespace karmad

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "demo/data/document.hpp"
+
+namespace karmad {
+
+/// Generates the catalogue: always the same `size` documents, ascending by id. About one id in
+/// sixteen is above 2^53 (neighbours that a double cannot tell apart). Prices, ratings, brands and
+/// time stamps repeat often; some texts hold quotes, backslashes, brackets and letters beyond
+/// ASCII.
+std::vector<Document> invent_corpus(std::size_t size);
+
+/// The part, of `of` parts, with the document `id`. Parts differ in size; each `spread` gives
+/// another distribution.
+std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread = 0);
+
+}  // namespace karmad

@@ -1,0 +1,122 @@
+#include "demo/data/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace karmad {
+
+namespace {
+
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+constexpr bool in_word(char c) {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+}  // namespace
+
+std::vector<Token> tokens(std::string_view text) {
+  std::vector<Token> out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!in_word(text[i])) {
+      ++i;
+      continue;
+    }
+    const auto begin = i;
+    while (i < text.size() && in_word(text[i])) ++i;
+    out.push_back({folded(text.substr(begin, i - begin)), begin, i});
+  }
+  return out;
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  for (auto& token : tokens(text)) out.push_back(std::move(token.word));
+  return out;
+}
+
+std::string folded(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+int collate(std::string_view a, std::string_view b) {
+  const auto shorter = std::min(a.size(), b.size());
+  for (std::size_t i = 0; i < shorter; ++i) {
+    const int difference =
+        static_cast<unsigned char>(lower(a[i])) - static_cast<unsigned char>(lower(b[i]));
+    if (difference != 0) return difference;
+  }
+  if (a.size() == b.size()) return 0;
+  return a.size() < b.size() ? -1 : 1;
+}
+
+bool fits(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  auto star = std::string_view::npos;  // place of the last `*`, and the length that it matches
+  std::size_t eaten = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      eaten = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++eaten;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
+std::string url_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ptr ==
+            text.data() + i + 3) {
+      out += static_cast<char>(value);
+      i += 2;
+    } else {
+      out += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace karmad

@@ -1,0 +1,126 @@
+#include "demo/engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "demo/data/text.hpp"
+#include "demo/engine/membership.hpp"
+#include "demo/engine/search.hpp"
+#include "demo/engine/sql.hpp"
+#include "demo/engine/updates.hpp"
+#include "demo/language/read_request.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+}
+
+HttpAnswer not_allowed(std::string allow) {
+  auto out = error_answer(405, "method not allowed, use " + allow);
+  out.allow = std::move(allow);
+  return out;
+}
+
+std::string banner() {
+  return "{\"name\":\"karmad-demo-agent\",\"version\":{\"number\":\"" KARMAD_VERSION
+         "\"},\"tagline\":\"a small search server to try karmad with\"}";
+}
+
+}  // namespace
+
+HttpAnswer error_answer(int status, std::string_view text) {
+  return {status, fmt::format("{{\"error\":{}}}", json_string(text)), {}};
+}
+
+std::string parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const auto pair = query.substr(0, query.find('&'));
+    const auto equals = pair.find('=');
+    if (equals != std::string_view::npos && pair.substr(0, equals) == name)
+      return url_decoded(pair.substr(equals + 1));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+  }
+  return {};
+}
+
+Purpose purpose_of(std::string_view path) {
+  if (path == "/search" || path == "/json/search") return Purpose::search;
+  if (path == "/sql" || path == "/cli_json") return Purpose::sql;
+  if (path == "/" || path == "/healthz" || path == "/hello") return Purpose::ping;
+  if (is_update(path)) return Purpose::update;
+  return Purpose::other;
+}
+
+HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membership,
+                          std::int64_t now_ms) const {
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  const bool posts = request.method == "POST";
+  switch (purpose_of(request.path)) {
+    case Purpose::search:
+      return posts ? search(request.body) : not_allowed("POST");
+    case Purpose::sql:
+      return posts || reads ? sql(request, membership) : not_allowed("GET, HEAD, POST");
+    case Purpose::ping:
+      return reads ? ping(request, membership, now_ms) : not_allowed("GET, HEAD");
+    case Purpose::update:
+      if (!posts) return not_allowed("POST");
+      return takes_updates(membership) ? answer_update(request, tables_)
+                                       : not_primary(membership.role);
+    case Purpose::other:
+      return error_answer(404, fmt::format("unknown path '{}'", request.path));
+  }
+  return error_answer(404, "unknown path");
+}
+
+HttpAnswer Engine::ping(const HttpRequest& request, const Membership& membership,
+                        std::int64_t now_ms) const {
+  if (request.path == "/hello") return {200, write_hello(membership, now_ms), {}};
+  return {200, request.path == "/" ? banner() : "{\"status\":\"ok\"}", {}};
+}
+
+HttpAnswer Engine::search(std::string_view body) const {
+  const auto start = Clock::now();
+  Complaint complaint;
+  const auto request = read_search(body, tables_, complaint);
+  if (complaint) return error_answer(complaint.status(), complaint.text());
+  const auto result = karmad::search(index_, request);
+  return {200, write_answer(index_, request, result, milliseconds_since(start)), {}};
+}
+
+HttpAnswer Engine::sql(const HttpRequest& request, const Membership& membership) const {
+  if (request.path == "/cli_json")
+    return statement(request.body.empty() ? url_decoded(request.query) : request.body, true,
+                     membership);
+  // The body decides: clients that send a bare statement often label it as a form.
+  const bool form = request.body.starts_with("query=") || request.body.starts_with("mode=raw&");
+  const auto& parameters = form ? request.body : request.query;
+  const bool raw =
+      parameter(request.query, "mode") == "raw" || (form && parameter(parameters, "mode") == "raw");
+  const auto text = form || request.body.empty() ? parameter(parameters, "query") : request.body;
+  if (text.empty()) return error_answer(400, "query missing");
+  return statement(text, raw, membership);
+}
+
+HttpAnswer Engine::statement(std::string_view text, bool raw, const Membership& membership) const {
+  const auto start = Clock::now();
+  Complaint complaint;
+  const auto read = read_sql(text, tables_, complaint);
+  if (complaint) return error_answer(raw ? 500 : complaint.status(), complaint.text());
+  if (read.kind != Statement::Kind::select && !raw)
+    return error_answer(501, "only SELECT queries are supported");
+  if (read.kind == Statement::Kind::show_tables) return {200, write_raw_tables(tables_), {}};
+  if (read.kind == Statement::Kind::show_status)
+    return {200, write_raw_status(membership, read.like), {}};
+  if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(), {}};
+  const auto result = karmad::search(index_, read.search);
+  if (raw) return {200, write_raw(index_, read, result), {}};
+  return {200, write_sql_hits(index_, read, result, milliseconds_since(start)), {}};
+}
+
+}  // namespace karmad

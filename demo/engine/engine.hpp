@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demo/data/index.hpp"
+
+namespace karmad {
+
+struct HttpRequest {
+  std::string method;
+  std::string path;   ///< without the query string
+  std::string query;  ///< what follows `?`
+  std::string body;
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string body;
+  std::string allow;        ///< the allowed methods, with status 405
+  std::size_t updates = 0;  ///< number of accepted updates
+};
+
+struct Membership;
+
+/// The kind of a request, for the counters and for switches that except some kinds.
+enum class Purpose : std::uint8_t { search, sql, ping, update, other };
+Purpose purpose_of(std::string_view path);
+
+/// The search server without its sockets: maps a request to an answer. Any thread.
+class Engine {
+ public:
+  Engine(Index index, std::vector<std::string> tables)
+      : index_(std::move(index)), tables_(std::move(tables)) {}
+
+  /// Answers as the member of a mirror set that `membership` describes, at wall time `now_ms`.
+  HttpAnswer answer(const HttpRequest& request, const Membership& membership,
+                    std::int64_t now_ms) const;
+  const Index& index() const { return index_; }
+
+ private:
+  HttpAnswer search(std::string_view body) const;
+  HttpAnswer ping(const HttpRequest& request, const Membership& membership,
+                  std::int64_t now_ms) const;
+  HttpAnswer sql(const HttpRequest& request, const Membership& membership) const;
+  HttpAnswer statement(std::string_view text, bool raw, const Membership& membership) const;
+
+  Index index_;
+  std::vector<std::string> tables_;
+};
+
+HttpAnswer error_answer(int status, std::string_view text);
+
+/// The decoded value of `name` in `a=1&b=2`; empty if it is missing.
+std::string parameter(std::string_view query, std::string_view name);
+
+}  // namespace karmad

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "demo/language/request.hpp"
+
+namespace karmad {
+
+/// Appends `,"highlight":{"title":["…"],…}` for a document: each chosen field with the words
+/// marked, a long one is cut to the text around its first marked word.
+void append_highlight(std::string& out, const Document& document, const Highlight& how,
+                      std::span<const std::string> words);
+
+}  // namespace karmad

@@ -1,0 +1,163 @@
+#include "demo/engine/search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "demo/data/dice.hpp"
+#include "demo/data/text.hpp"
+#include "demo/engine/aggregate.hpp"
+#include "demo/engine/highlight.hpp"
+
+namespace karmad {
+
+namespace {
+
+Value sort_value(const Document& document, const SortKey& key) {
+  if (key.by == SortKey::By::random)
+    return static_cast<std::int64_t>(Dice{document.id}.next() >> 1);
+  if (key.largest && !document.tags.empty() && key.column.type == Type::multi)
+    return std::int64_t{document.tags.back()};
+  return value_of(document, key.column);
+}
+
+/// Negative if `a` sorts before `b`.
+int compare_hits(const Index& index, const std::vector<SortKey>& keys, const Hit& a, const Hit& b) {
+  const auto documents = index.documents();
+  for (const auto& key : keys) {
+    int order = 0;
+    if (key.by == SortKey::By::score) {
+      order = a.score == b.score ? 0 : a.score < b.score ? -1 : 1;
+    } else {
+      order = sort_order(key.column, sort_value(documents[a.document], key),
+                         sort_value(documents[b.document], key));
+    }
+    if (order != 0) return key.descending ? -order : order;
+  }
+  return a.document < b.document ? -1 : 1;  // positions are ascending by id
+}
+
+bool scores_wanted(const SearchRequest& request) {
+  const auto by_score = [](const SortKey& key) { return key.by == SortKey::By::score; };
+  return request.track_scores || request.sort.empty() ||
+         std::any_of(request.sort.begin(), request.sort.end(), by_score);
+}
+
+/// The scores of the search server are whole numbers, too.
+std::int64_t whole_score(double score) {
+  return std::max<std::int64_t>(1, std::llround(1000 * score));
+}
+
+std::vector<const Column*> shown_columns(const Source& source) {
+  std::vector<const Column*> out;
+  for (const auto& column : all_columns())
+    if (column.of != Column::Of::id && shows(source, column.name)) out.push_back(&column);
+  return out;
+}
+
+void append_source(std::string& out, const Document& document,
+                   const std::vector<const Column*>& columns, const Source& source) {
+  out += '{';
+  const auto append = [&](std::string_view name, const Column& column) {
+    if (out.back() != '{') out += ',';
+    append_quoted(out, name);
+    out += ':';
+    append_json(out, document, column);
+  };
+  for (const auto* column : columns) append(column->name, *column);
+  for (const auto& name : source.includes)
+    if (name.starts_with("meta.") && !source.none)
+      if (const auto column = column_named(name)) append(name, *column);
+  out += '}';
+}
+
+void append_hits(std::string& out, const Index& index, const SearchRequest& request,
+                 const SearchResult& result) {
+  const auto columns = shown_columns(request.source);
+  std::vector<std::string> words;
+  if (request.highlight) collect_words(request.query, words);
+  for (const auto& hit : result.page) {
+    if (&hit != result.page.data()) out += ',';
+    const auto& document = index.documents()[hit.document];
+    fmt::format_to(std::back_inserter(out), "{{\"_id\":{},\"_score\":{},\"_source\":", document.id,
+                   hit.score);
+    append_source(out, document, columns, request.source);
+    if (request.highlight) append_highlight(out, document, *request.highlight, words);
+    out += '}';
+  }
+}
+
+void append_aggregations(std::string& out, const Index& index, const SearchRequest& request,
+                         const SearchResult& result) {
+  out += ",\"aggregations\":{";
+  for (const auto& aggregation : request.aggregations) {
+    if (&aggregation != request.aggregations.data()) out += ',';
+    append_quoted(out, aggregation.name);
+    out += ':';
+    aggregate(out, aggregation, index, result.found);
+  }
+  out += '}';
+}
+
+}  // namespace
+
+SearchResult search(const Index& index, const SearchRequest& request) {
+  const auto matches = evaluate(index, request.query);
+  const bool ranked = scores_wanted(request) && ranks(request.query);
+  SearchResult out;
+  std::vector<Hit> hits;
+  for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
+    if (matches.found[i] == 0) continue;
+    if (request.cutoff != 0 && hits.size() == request.cutoff) {
+      out.more = true;
+      break;
+    }
+    hits.push_back({i, ranked ? whole_score(matches.score[i]) : 1});
+    out.found.push_back(i);
+  }
+  out.total = hits.size();
+
+  static const std::vector<SortKey> by_score{{.by = SortKey::By::score, .descending = true}};
+  const auto& keys = request.sort.empty() ? by_score : request.sort;
+  const auto kept = std::min(hits.size(), request.max_matches);
+  const auto begin = std::min(kept, request.offset);
+  const auto end = begin + std::min(kept - begin, request.limit);
+  std::partial_sort(
+      hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(end), hits.end(),
+      [&](const Hit& a, const Hit& b) { return compare_hits(index, keys, a, b) < 0; });
+  out.page.assign(hits.begin() + static_cast<std::ptrdiff_t>(begin),
+                  hits.begin() + static_cast<std::ptrdiff_t>(end));
+  return out;
+}
+
+std::string write_answer(const Index& index, const SearchRequest& request,
+                         const SearchResult& result, std::int64_t took_ms) {
+  std::string out = fmt::format("{{\"took\":{},\"timed_out\":false", took_ms);
+  if (!request.warnings.empty()) {
+    out += ",\"warning\":{\"reason\":";
+    append_quoted(out, fmt::format("{}", fmt::join(request.warnings, "; ")));
+    out += '}';
+  }
+  fmt::format_to(std::back_inserter(out),
+                 ",\"hits\":{{\"total\":{},\"total_relation\":\"{}\",\"hits\":[", result.total,
+                 result.more ? "gte" : "eq");
+  append_hits(out, index, request, result);
+  out += "]}";
+  if (!request.aggregations.empty()) append_aggregations(out, index, request, result);
+  if (request.profile) out += ",\"profile\":{\"query\":[]}";
+  if (request.plan) out += ",\"plan\":null";
+  return out + '}';
+}
+
+bool shows(const Source& source, std::string_view name) {
+  if (source.none) return false;
+  const auto fit = [&](const std::string& pattern) { return fits(pattern, name); };
+  const auto& in = source.includes;
+  const auto& ex = source.excludes;
+  return (in.empty() || std::any_of(in.begin(), in.end(), fit)) &&
+         std::none_of(ex.begin(), ex.end(), fit);
+}
+
+}  // namespace karmad

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "demo/data/columns.hpp"
+#include "demo/data/index.hpp"
+
+namespace karmad {
+
+struct Everything {};
+
+/// Documents that hold one of the words, or all of them, in any of the fields.
+struct Words {
+  Fields fields;
+  std::vector<std::string> words;
+  bool all = false;
+};
+
+/// Documents that hold the words one after the other in one of the fields.
+struct Phrase {
+  Fields fields;
+  std::vector<std::string> words;
+};
+
+/// A filter on one column.
+struct Condition {
+  struct Bound {
+    Literal value;
+    bool included = true;
+  };
+  Column column;
+  bool every = false;           ///< of a multi-valued column: all values instead of any
+  std::vector<Literal> one_of;  ///< empty: the bounds decide
+  std::optional<Bound> low, high;
+  std::shared_ptr<const std::regex> pattern;  ///< that a text must match
+};
+
+struct Query;
+
+/// All of `must` and `filter`, none of `must_not`, and any of `should` if there is nothing else.
+struct Combination {
+  std::vector<Query> must, filter, should, must_not;
+};
+
+struct Query {
+  std::variant<Everything, Words, Phrase, Condition, Combination> is;
+};
+
+/// For each document of an index: whether it was found, and the sum of its BM25 scores.
+struct Matches {
+  std::vector<std::uint8_t> found;
+  std::vector<double> score;
+};
+
+Matches evaluate(const Index& index, const Query& query);
+
+/// Whether anything in the query gives a score.
+bool ranks(const Query& query);
+
+/// The words that a found document can contain: those outside of `must_not`.
+void collect_words(const Query& query, std::vector<std::string>& out);
+
+}  // namespace karmad

@@ -1,0 +1,209 @@
+#include <fmt/format.h>
+
+#include "demo/data/text.hpp"
+#include "demo/language/query_string.hpp"
+#include "demo/language/read_request.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The only member of `{"name": …}`, or null after a complaint.
+const Json::Member* only_member(const Json& json, std::string_view of, Reading& reading) {
+  if (json.IsObject() && json.MemberCount() == 1) return &*json.MemberBegin();
+  reading.complaint.say(400, fmt::format("\"{}\" property value should be an object with one "
+                                         "member",
+                                         of));
+  return nullptr;
+}
+
+Query read_match(const Json& json, std::string_view kind, Reading& reading) {
+  const auto* member = only_member(json, kind, reading);
+  if (member == nullptr) return {};
+  const auto fields = read_fields(text_of(member->name), reading.table, reading.complaint);
+  std::string_view text;
+  bool all = false;
+  if (member->value.IsString()) {
+    text = text_of(member->value);
+  } else if (member->value.IsObject() && member->value.HasMember("query") &&
+             member->value["query"].IsString()) {
+    text = text_of(member->value["query"]);
+    const auto op = member->value.FindMember("operator");
+    all = op != member->value.MemberEnd() && op->value.IsString() &&
+          folded(text_of(op->value)) == "and";
+  } else {
+    reading.complaint.say(400, fmt::format("\"{}\" property value should be a string or an object "
+                                           "with \"query\"",
+                                           kind));
+  }
+  if (kind == "match_phrase") return {Phrase{fields, words(text)}};
+  return {Words{fields, words(text), all}};
+}
+
+Query read_query_string_node(const Json& json, Reading& reading) {
+  if (json.IsString()) return read_query_string(text_of(json), reading.table, reading.complaint);
+  if (json.IsObject() && json.HasMember("query") && json["query"].IsString())
+    return read_query_string(text_of(json["query"]), reading.table, reading.complaint);
+  reading.complaint.say(400, "\"query_string\" property value should be a string");
+  return {};
+}
+
+/// A column's name, or `any(name)` or `all(name)`.
+Condition read_condition_column(std::string_view name, Reading& reading) {
+  const bool any = name.starts_with("any(");
+  const bool all = name.starts_with("all(");
+  const bool explicit_choice = (any || all) && name.ends_with(')');
+  if (explicit_choice) name = name.substr(4, name.size() - 5);
+  Condition out;
+  out.column = reading.column(name);
+  out.every = all;
+  if (out.column.type == Type::multi && !explicit_choice)
+    reading.warnings.push_back(fmt::format(
+        "table {}: use an explicit ANY()/ALL() around a filter on MVA column", reading.table));
+  return out;
+}
+
+void check_type(const Condition& condition, const Literal& literal, Reading& reading) {
+  const auto type = condition.column.type;
+  const bool text = std::holds_alternative<std::string>(literal);
+  const bool text_wanted = type == Type::string || type == Type::text;
+  if (type == Type::json || text == text_wanted) return;
+  reading.complaint.say(
+      500, fmt::format("table {}: unsupported filter type '{}' on column '{}'", reading.table,
+                       text ? "string" : "intvalues", condition.column.name));
+}
+
+Literal read_filter_value(const Json& json, const Condition& condition, Reading& reading) {
+  auto out = literal_of(json);
+  if (std::holds_alternative<std::monostate>(out)) {
+    reading.complaint.say(
+        400, fmt::format("value of \"{}\" should be a number or a string", condition.column.name));
+  } else {
+    check_type(condition, out, reading);
+  }
+  return out;
+}
+
+Query read_equals(const Json& json, Reading& reading) {
+  const auto* member = only_member(json, "equals", reading);
+  if (member == nullptr) return {};
+  auto out = read_condition_column(text_of(member->name), reading);
+  out.one_of.push_back(read_filter_value(member->value, out, reading));
+  return {std::move(out)};
+}
+
+Query read_in(const Json& json, Reading& reading) {
+  const auto* member = only_member(json, "in", reading);
+  if (member == nullptr) return {};
+  if (!member->value.IsArray() || member->value.Empty()) {
+    reading.complaint.say(400, "\"in\" property value should be an array with values");
+    return {};
+  }
+  auto out = read_condition_column(text_of(member->name), reading);
+  for (const auto& value : member->value.GetArray())
+    out.one_of.push_back(read_filter_value(value, out, reading));
+  return {std::move(out)};
+}
+
+Query read_range(const Json& json, Reading& reading) {
+  const auto* member = only_member(json, "range", reading);
+  if (member == nullptr) return {};
+  auto out = read_condition_column(text_of(member->name), reading);
+  if (!member->value.IsObject() || member->value.ObjectEmpty()) {
+    reading.complaint.say(400, "\"range\" should name a column with gte, gt, lte or lt");
+    return {};
+  }
+  for (const auto& bound : member->value.GetObject()) {
+    const auto kind = text_of(bound.name);
+    auto value = read_filter_value(bound.value, out, reading);
+    if (kind == "gte" || kind == "gt") {
+      out.low = {std::move(value), kind == "gte"};
+    } else if (kind == "lte" || kind == "lt") {
+      out.high = {std::move(value), kind == "lte"};
+    } else {
+      reading.complaint.say(400, fmt::format("unknown bound '{}' in \"range\"", kind));
+    }
+  }
+  return {std::move(out)};
+}
+
+Query read_regexp(const Json& json, Reading& reading) {
+  constexpr std::size_t kLongest = 100;
+  const auto* member = only_member(json, "regexp", reading);
+  if (member == nullptr) return {};
+  auto out = read_condition_column(text_of(member->name), reading);
+  if (!member->value.IsString() || member->value.GetStringLength() > kLongest) {
+    reading.complaint.say(400, "\"regexp\" property value should be a short string");
+    return {};
+  }
+  try {
+    out.pattern = std::make_shared<const std::regex>(member->value.GetString());
+  } catch (const std::regex_error&) {
+    reading.complaint.say(500, fmt::format("table {}: RE2: error parsing '{}'", reading.table,
+                                           text_of(member->value)));
+  }
+  return {std::move(out)};
+}
+
+std::vector<Query> read_parts(const Json& json, std::string_view of, Reading& reading) {
+  std::vector<Query> out;
+  if (json.IsArray()) {
+    for (const auto& part : json.GetArray()) out.push_back(read_query(part, reading));
+  } else if (json.IsObject()) {
+    out.push_back(read_query(json, reading));
+  } else {
+    reading.complaint.say(400, fmt::format("\"{}\" property value should be an array", of));
+  }
+  return out;
+}
+
+Query read_bool(const Json& json, Reading& reading) {
+  if (!json.IsObject()) {
+    reading.complaint.say(400, "\"bool\" property value should be an object");
+    return {};
+  }
+  Combination out;
+  for (const auto& member : json.GetObject()) {
+    const auto kind = text_of(member.name);
+    if (kind == "must") {
+      out.must = read_parts(member.value, kind, reading);
+    } else if (kind == "filter") {
+      out.filter = read_parts(member.value, kind, reading);
+    } else if (kind == "should") {
+      out.should = read_parts(member.value, kind, reading);
+    } else if (kind == "must_not") {
+      out.must_not = read_parts(member.value, kind, reading);
+    } else {
+      reading.complaint.say(400, fmt::format("unknown bool query type: \"{}\"", kind));
+    }
+  }
+  return {std::move(out)};
+}
+
+Query read_named(std::string_view kind, const Json& json, Reading& reading) {
+  if (kind == "match" || kind == "match_phrase") return read_match(json, kind, reading);
+  if (kind == "match_all") return {Everything{}};
+  if (kind == "query_string") return read_query_string_node(json, reading);
+  if (kind == "bool") return read_bool(json, reading);
+  if (kind == "equals") return read_equals(json, reading);
+  if (kind == "in") return read_in(json, reading);
+  if (kind == "range") return read_range(json, reading);
+  if (kind == "regexp") return read_regexp(json, reading);
+  reading.complaint.say(400, fmt::format("unknown query type: \"{}\"", kind));
+  return {};
+}
+
+}  // namespace
+
+Query read_query(const Json& json, Reading& reading) {
+  if (!json.IsObject()) {
+    reading.complaint.say(400, "\"query\" property value should be an object");
+    return {};
+  }
+  if (json.ObjectEmpty()) return {Everything{}};
+  const auto* member = only_member(json, "query", reading);
+  if (member == nullptr) return {};
+  return read_named(text_of(member->name), member->value, reading);
+}
+
+}  // namespace karmad

@@ -1,0 +1,143 @@
+#include "balancer/watch/mirror_condition.hpp"
+
+#include <gtest/gtest.h>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+using enum MirrorCondition;
+
+MirrorSigns well() {
+  return {.answered = true,
+          .recent = {.attempts = 100,
+                     .queries = 100,
+                     .query_time = 100 * 8ms,
+                     .connects = 1,
+                     .connect_time = 200us},
+          .peers_mean = 8ms,
+          .share = 1.0 / 3,
+          .mirrors = 3,
+          .attempts_of_set = 300};
+}
+
+MirrorSigns taking(Micros mean) {
+  auto signs = well();
+  signs.recent.query_time = 100 * mean;
+  return signs;
+}
+
+TEST(MirrorCondition, IsReadyWithoutAReasonWhenNothingIsWrong) {
+  const auto found = diagnose(well(), unknown);
+  EXPECT_EQ(found.condition, ready);
+  EXPECT_EQ(found.reason, "");
+}
+
+TEST(MirrorCondition, IsUnknownUntilTheFirstAnswer) {
+  EXPECT_EQ(diagnose({}, unknown).condition, unknown);
+  EXPECT_EQ(diagnose({.errors_in_a_row = 1}, unknown).condition, unknown);
+  EXPECT_EQ(diagnose({.errors_in_a_row = 2}, unknown).condition, failing);
+}
+
+TEST(MirrorCondition, IsTheWorstOfItsSigns) {
+  auto signs = well();
+  const auto expect = [&](MirrorCondition wanted) {
+    EXPECT_EQ(diagnose(signs, ready).condition, wanted) << name(wanted);
+  };
+  signs.full = true;
+  expect(full);
+  signs.recent.query_time = 100 * 412ms;
+  expect(slow);
+  signs.unsuitable = "is a replica, only the primary is wanted";
+  expect(unsuitable);
+  signs.lags = true;
+  expect(lagging);
+  signs.errors_in_a_row = 2;
+  expect(failing);
+  signs.tripped = true;
+  expect(breaker_open);
+  signs.down = true;
+  expect(dead);
+  signs.unresolved = "host not found";
+  expect(unresolved);
+}
+
+TEST(MirrorCondition, SaysWithNumbersWhyAMirrorIsSlow) {
+  auto signs = taking(412ms);
+  signs.share = 0.03;
+  EXPECT_EQ(diagnose(signs, ready).reason,
+            "queries take 412.0 ms, those of the other mirrors 8.0 ms; connecting takes 0.2 ms, so "
+            "the server itself is slow; gets 3 % of the attempts, an equal share is 33 %");
+  signs.recent.connect_time = 300ms;
+  EXPECT_TRUE(diagnose(signs, ready).reason.contains("so the network or its accept queue is slow"));
+}
+
+TEST(MirrorCondition, IsSlowFromThreeTimesThePeersAndUntilTwoTimes) {
+  EXPECT_EQ(diagnose(taking(23ms), ready).condition, ready);
+  EXPECT_EQ(diagnose(taking(25ms), ready).condition, slow);
+  EXPECT_EQ(diagnose(taking(17ms), slow).condition, slow);
+  EXPECT_EQ(diagnose(taking(16ms), slow).condition, ready);
+}
+
+TEST(MirrorCondition, IsNotSlowByAFewMillisecondsOrAFewQueries) {
+  auto signs = taking(4ms);
+  signs.peers_mean = 200us;
+  EXPECT_EQ(diagnose(signs, ready).condition, ready);
+  signs = taking(412ms);
+  signs.recent.queries = 4;
+  EXPECT_EQ(diagnose(signs, ready).condition, ready);
+  signs.peers_mean.reset();
+  signs.recent.queries = 100;
+  EXPECT_EQ(diagnose(signs, ready).condition, ready);
+}
+
+TEST(MirrorCondition, IsFailingWhenAFifthOfItsAttemptsFail) {
+  auto signs = well();
+  signs.last_error = "status 500";
+  signs.latest = {.attempts = 100, .failures = 19};
+  EXPECT_EQ(diagnose(signs, ready).condition, ready);
+  signs.latest.failures = 20;
+  EXPECT_EQ(diagnose(signs, ready).condition, failing);
+  EXPECT_TRUE(diagnose(signs, ready)
+                  .reason.starts_with("status 500; 20 of the last 100 attempts failed; gets 33 %"))
+      << diagnose(signs, ready).reason;
+}
+
+TEST(MirrorCondition, IsFailingAfterOnePingWithoutReply) {
+  auto signs = well();
+  signs.unreachable = true;
+  EXPECT_EQ(diagnose(signs, ready).condition, failing);
+}
+
+TEST(ConditionTrack, TakesAWorseConditionAtOnceAndABetterOneAfterASecond) {
+  ConditionTrack track;
+  const TimePoint t0{1h};
+  EXPECT_TRUE(track.observe({ready, ""}, t0));
+  EXPECT_FALSE(track.observe({ready, ""}, t0 + 500ms));
+  EXPECT_TRUE(track.observe({dead, "refused"}, t0 + 1s));
+  EXPECT_EQ(track.before(), ready);
+  EXPECT_EQ(track.since(), t0 + 1s);
+  EXPECT_FALSE(track.observe({ready, ""}, t0 + 2s));
+  EXPECT_FALSE(track.observe({dead, "refused"}, t0 + 2500ms)) << "was better for half a second";
+  EXPECT_FALSE(track.observe({ready, ""}, t0 + 3s));
+  EXPECT_FALSE(track.observe({ready, ""}, t0 + 3900ms));
+  EXPECT_EQ(track.current().condition, dead);
+  EXPECT_TRUE(track.observe({ready, ""}, t0 + 4s));
+  EXPECT_EQ(track.current().condition, ready);
+  EXPECT_EQ(track.since(), t0 + 4s);
+}
+
+TEST(WorkWindow, HasTheLastTwoSecondsAndMoreIfTheyAreFewAttempts) {
+  WorkWindow window;
+  EXPECT_EQ(window.recent().attempts, 0u);
+  for (std::uint64_t i = 0; i <= 100; ++i) window.add({.attempts = 10 * i});
+  EXPECT_EQ(window.recent().attempts, 40u);
+  EXPECT_EQ(window.latest().attempts, 40u);
+  WorkWindow idle;
+  for (std::uint64_t i = 0; i <= 100; ++i) idle.add({.attempts = i / 2});
+  EXPECT_EQ(idle.recent().attempts, 10u) << "10 s";
+  EXPECT_EQ(idle.latest().attempts, 2u);
+}
+
+}  // namespace
+}  // namespace karmad
