@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "strategies/pick_steps.hpp"
 #include "strategies/read_preference.hpp"
 #include "strategies/strategy.hpp"
 
@@ -20,6 +21,7 @@ struct SelectionCriteria {
   Candidates excluded;           ///< found to be unreachable or removed; never chosen
   std::optional<Micros> window;  ///< for round trips; none: unlimited (X-5)
   const Selector* selector = nullptr;
+  Objections objections;  ///< why mirrors are avoided or excluded; only for explanations
 };
 
 /// A chosen mirror, and the candidates at that moment.
@@ -33,18 +35,20 @@ struct Pick {
 /// Picks the mirror for the next attempt. Steps: suitable mirrors outside `avoided`, or if there
 /// are none all suitable ones; those accepted by the strategy, the application's selector and the
 /// latency window; the strategy's choice. Nothing if no mirror is left. Allocates nothing; any
-/// thread, each with its own RandomSource.
+/// thread, each with its own RandomSource. Unless `steps` is null, it gets what the selection saw
+/// and decided.
 std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& picture,
-                           MirrorViews mirrors, const Strategy& strategy, RandomSource& random);
+                           MirrorViews mirrors, const Strategy& strategy, RandomSource& random,
+                           PickSteps* steps = nullptr);
 
 /// The same, but drawn by the strategy's shares instead of in turn. If criteria allow only some
 /// mirrors, the order of `roundrobin` would continue after these and never reach the skipped ones.
 std::optional<Pick> select_by_share(const SelectionCriteria& criteria, const SetPicture& picture,
                                     MirrorViews mirrors, const Strategy& strategy,
-                                    RandomSource& random);
+                                    RandomSource& random, PickSteps* steps = nullptr);
 
 /// The mirrors that select() would choose from. For status, waits and tests.
 Candidates acceptable(const SelectionCriteria& criteria, const SetPicture& picture,
-                      MirrorViews mirrors, const Strategy& strategy);
+                      MirrorViews mirrors, const Strategy& strategy, PickSteps* steps = nullptr);
 
 }  // namespace karmad

@@ -97,7 +97,7 @@ void MirrorSet::take_over() {
   publish();
 }
 
-MirrorViews MirrorSet::fill(Views& views) const {
+MirrorViews MirrorSet::fill(Views& views, const PickRecord* record) const {
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
     auto& view = views.emplace_back();
@@ -107,6 +107,7 @@ MirrorViews MirrorSet::fill(Views& views) const {
     view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
     view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
   }
+  if (record != nullptr) std::ranges::copy(views, record->mirrors);
   return {views.data(), mirrors_.size()};
 }
 
@@ -115,29 +116,43 @@ SelectionCriteria MirrorSet::with_selector(SelectionCriteria criteria) const {
   return criteria;
 }
 
+namespace {
+
+PickSteps* steps_of(const MirrorSet::PickRecord* record) {
+  return record != nullptr ? &record->steps : nullptr;
+}
+
+}  // namespace
+
 std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned worker,
-                                    RandomSource& random) const {
-  if (mirrors_.size() == 1 && criteria.need == nullptr && !options_.selector) {
+                                    RandomSource& random, const PickRecord* record) const {
+  if (mirrors_.size() == 1 && criteria.need == nullptr && !options_.selector && record == nullptr) {
     if (!criteria.excluded.empty()) return std::nullopt;
     return Pick{.mirror = 0, .suitable = Candidates::first(1), .acceptable = Candidates::first(1)};
   }
   Views views;
+  const auto mirrors = fill(views, record);
   const auto& picture = slots_[worker].view->picture;
-  if (!options_.selector) return select(criteria, picture, fill(views), *options_.strategy, random);
-  return select(with_selector(criteria), picture, fill(views), *options_.strategy, random);
+  auto* const steps = steps_of(record);
+  if (!options_.selector)
+    return select(criteria, picture, mirrors, *options_.strategy, random, steps);
+  return select(with_selector(criteria), picture, mirrors, *options_.strategy, random, steps);
 }
 
 std::optional<Pick> MirrorSet::pick_by_share(const SelectionCriteria& criteria, unsigned worker,
-                                             RandomSource& random) const {
+                                             RandomSource& random, const PickRecord* record) const {
   Views views;
-  return select_by_share(with_selector(criteria), slots_[worker].view->picture, fill(views),
-                         *options_.strategy, random);
+  const auto mirrors = fill(views, record);
+  return select_by_share(with_selector(criteria), slots_[worker].view->picture, mirrors,
+                         *options_.strategy, random, steps_of(record));
 }
 
-Candidates MirrorSet::acceptable(const SelectionCriteria& criteria, unsigned worker) const {
+Candidates MirrorSet::acceptable(const SelectionCriteria& criteria, unsigned worker,
+                                 const PickRecord* record) const {
   Views views;
-  return karmad::acceptable(with_selector(criteria), slots_[worker].view->picture, fill(views),
-                            *options_.strategy);
+  const auto mirrors = fill(views, record);
+  return karmad::acceptable(with_selector(criteria), slots_[worker].view->picture, mirrors,
+                            *options_.strategy, steps_of(record));
 }
 
 std::vector<double> MirrorSet::shares(const SelectionCriteria& criteria, unsigned worker) const {
@@ -266,9 +281,11 @@ void MirrorSet::publish(Candidates unreachable) {
     });
 }
 
+/// Gives each worker a reference count of its own, because its explanations keep the view.
 void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
   auto& slot = slots_[worker];
-  slot.view = std::move(view);
+  const auto* const shown = view.get();
+  slot.view = {std::make_shared<std::shared_ptr<const SetView>>(std::move(view)), shown};
   wake(slot);
 }
 

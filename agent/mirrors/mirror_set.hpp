@@ -135,15 +135,24 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   Mirror& operator[](std::size_t i) const { return *mirrors_[i]; }
   const std::string& strategy_name() const { return options_.strategy_name; }
 
+  const Strategy& strategy() const { return *options_.strategy; }
+
+  /// What a pick saw and decided: its steps, and the numbers of each mirror at that moment.
+  struct PickRecord {
+    PickSteps& steps;
+    MirrorView* mirrors;  ///< gets size() of them
+  };
+
   /// Chooses the mirror to try, from this worker's view (select.hpp). Nothing if none is suitable.
-  /// No allocation, no lock.
-  std::optional<Pick> pick(const SelectionCriteria& criteria, unsigned worker,
-                           RandomSource& random) const;
+  /// No allocation, no lock. `record`: filled in, unless null.
+  std::optional<Pick> pick(const SelectionCriteria& criteria, unsigned worker, RandomSource& random,
+                           const PickRecord* record = nullptr) const;
   /// The same, drawn by the strategy's shares instead of in turn (select_by_share()).
   std::optional<Pick> pick_by_share(const SelectionCriteria& criteria, unsigned worker,
-                                    RandomSource& random) const;
+                                    RandomSource& random, const PickRecord* record = nullptr) const;
   /// The mirrors that pick() would choose from.
-  Candidates acceptable(const SelectionCriteria& criteria, unsigned worker) const;
+  Candidates acceptable(const SelectionCriteria& criteria, unsigned worker,
+                        const PickRecord* record = nullptr) const;
 
   /// Notifies the attempt when pings find its mirror unreachable; on that worker, until it is
   /// destroyed.
@@ -220,7 +229,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   };
 
   void take_over_karma();
-  MirrorViews fill(Views& views) const;
+  MirrorViews fill(Views& views, const PickRecord* record = nullptr) const;
   SelectionCriteria with_selector(SelectionCriteria criteria) const;
   void publish(Candidates unreachable = {});
   void take_generation(std::size_t mirror);

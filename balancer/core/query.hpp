@@ -58,7 +58,10 @@ struct Query : RequestFields {
   const TraceContext trace_context;
   std::size_t bytes_in = 0;  ///< head and body
   Trace trace;
-  bool wants_trace = false;  ///< the client or the access log consumes it
+  bool wants_trace = false;             ///< the client or the access log consumes it
+  bool wants_explanation = false;       ///< the client asks for it
+  ExplainRing* explained_in = nullptr;  ///< has its record; null: there is none
+  std::size_t explained_at = 0;         ///< its place there
 
   MemoryHolder* memory = nullptr;  ///< of its session; null: not counted
   MemoryReservation plain_body;    ///< for the decompressed body
@@ -142,6 +145,7 @@ struct Answer {
   bool overloaded = false;               ///< both labels in X-Error-Labels
   std::unique_ptr<BodySource> source;    ///< sends more after `body`; the length is unknown
   std::string trace;                     ///< value of X-Karmad-Trace; empty: none
+  std::string explanation;               ///< value of X-Karmad-Explain; empty: none
 
   /// The body, or its beginning if there is a `rest`.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }

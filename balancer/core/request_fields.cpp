@@ -50,6 +50,9 @@ constexpr std::array kFields{
                  "`tracestate` as it is."},
     RequestField{kTraceField, "`1`", "no trace",
                  "The answer lists every attempt, in the same header."},
+    RequestField{kExplainField, "`1`", "no explanation",
+                 "The answer explains the choice of every mirror, in the same header "
+                 "([status.md](status.md))."},
 };
 
 std::optional<FieldMistake> read_preference(const RequestHead& head, std::string_view& parameters,
@@ -152,6 +155,10 @@ bool has_low_priority(const RequestHead& head) {
 
 bool asks_for_trace(const RequestHead& head) {
   return head.find(kTraceField) == "1";
+}
+
+bool asks_for_explanation(const RequestHead& head) {
+  return head.find(kExplainField) == "1";
 }
 
 }  // namespace karmad

@@ -25,6 +25,7 @@ inline constexpr std::string_view kPriority = "X-Priority";
 inline constexpr std::string_view kAppName = "X-App-Name";
 inline constexpr std::string_view kIdempotencyKey = "Idempotency-Key";
 inline constexpr std::string_view kTraceField = "X-Karmad-Trace";
+inline constexpr std::string_view kExplainField = "X-Karmad-Explain";
 
 /// All of them as a table in Markdown, for the manual.
 std::string request_fields_reference();
@@ -60,5 +61,7 @@ bool has_low_priority(const RequestHead& head);
 
 /// Whether the answer must list all attempts.
 bool asks_for_trace(const RequestHead& head);
+/// Whether the answer must explain the choices of mirrors.
+bool asks_for_explanation(const RequestHead& head);
 
 }  // namespace karmad

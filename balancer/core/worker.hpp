@@ -13,6 +13,7 @@
 #include "balancer/core/disconnect_watcher.hpp"
 #include "balancer/core/reload_counts.hpp"
 #include "balancer/core/user_handle.hpp"
+#include "balancer/explain/explain_ring.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
 #include "balancer/rules/agreed_errors.hpp"
 #include "balancer/topology/topology.hpp"
@@ -112,7 +113,9 @@ class Worker {
   Process& process;
   Counters counters;
   AttemptResults attempt_results;
-  LineRate retry_lines{10};                            ///< limits lines on retries in the log
+  ExplainRing explained;             ///< the last requests (`explain_requests`)
+  ExplainRing explained_on_request;  ///< the last ones whose clients asked for an explanation
+  LineRate retry_lines{10};          ///< limits lines on retries in the log
   const std::span<const std::unique_ptr<Worker>> all;  ///< every worker, this one included
   /// A number for the next query, unique over all workers.
   std::uint64_t next_query() { return queries_++ * all.size() + loop.index; }
@@ -129,6 +132,8 @@ class Worker {
   /// only.
   std::shared_ptr<std::shared_ptr<const Topology>> topology_;
   static constexpr std::size_t kHeads = 64;
+  static constexpr std::size_t kExplainedOnRequest = 64;
+  void keep_explanations(std::size_t records);
   using Pools = std::vector<std::unique_ptr<Pool>>;  // by Agent::id
   Pool& pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& limits);
 

@@ -18,13 +18,14 @@ namespace {
 /// Which one answers if a path is both an endpoint of karmad and the route of a table.
 enum class Precedence : std::uint8_t { endpoint, route };
 
-/// An endpoint about karmad itself, at exactly this path. Its requests use no mirror.
+/// An endpoint about karmad itself, at this path. Its requests use no mirror.
 struct OwnEndpoint {
   std::string_view path;
   std::string_view methods;  ///< in the format of the field Allow
   TicketClass ticket_class;
   Precedence precedence;
   Handler handler;
+  bool has_ids = false;  ///< also at `path/ID`
 };
 
 /// Other paths are endpoints of dialects or routes of tables; all others are unknown.
@@ -39,11 +40,17 @@ constexpr std::array kOwnEndpoints{
     OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events},
     OwnEndpoint{"/admission", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
                 answer_admission},
+    OwnEndpoint{"/explain", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_explain,
+                /*has_ids=*/true},
 };
 
 /// The endpoint of that path; null if there is none. Runs several times for each request.
 const OwnEndpoint* own_endpoint_at(std::string_view path) {
-  const auto* found = std::ranges::find(kOwnEndpoints, path, &OwnEndpoint::path);
+  const auto is_at = [path](const OwnEndpoint& endpoint) {
+    if (path == endpoint.path) return true;
+    return endpoint.has_ids && path.starts_with(endpoint.path) && path[endpoint.path.size()] == '/';
+  };
+  const auto* found = std::ranges::find_if(kOwnEndpoints, is_at);
   return found == kOwnEndpoints.end() ? nullptr : found;
 }
 

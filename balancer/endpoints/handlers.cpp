@@ -5,8 +5,10 @@
 #include "balancer/core/long_work.hpp"
 #include "balancer/endpoints/description.hpp"
 #include "balancer/endpoints/event_answers.hpp"
+#include "balancer/endpoints/explain_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/status/admission_json.hpp"
+#include "balancer/status/explanation_json.hpp"
 #include "balancer/status/rates_json.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/status/rows/statements.hpp"
@@ -144,6 +146,11 @@ Task<Answer> answer_metrics(Query& query) {
 
 Task<Answer> answer_events(Query& query) {
   return at_once(events_answer(query));
+}
+
+Task<Answer> answer_explain(Query& query) {
+  const bool has_id = query.request.path.size() > kExplainPath.size() + 1;
+  return has_id ? explain_request(query) : at_once(explain_table(query));
 }
 
 Task<Answer> answer_admission(Query& query) {

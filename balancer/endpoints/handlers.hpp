@@ -20,6 +20,7 @@ Task<Answer> answer_metrics(Query& query);
 /// The last events as JSON, or as a stream for a client that accepts text/event-stream.
 Task<Answer> answer_events(Query& query);
 Task<Answer> answer_admission(Query& query);
+Task<Answer> answer_explain(Query& query);
 
 /// Answers a request at an endpoint of a dialect; `scatter` sends queries to the shards of their
 /// table. The endpoint decides about statements about karmad itself.

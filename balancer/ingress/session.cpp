@@ -208,7 +208,6 @@ void Session::conclude(Query& query, Answer& answer) {
   query_ = nullptr;
   if (memory_->denied() && !query.client_left) answer = given_up(query);
   close_trace(query, answer);
-  count_response(query, answer);
   if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
 }
 

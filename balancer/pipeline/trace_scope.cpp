@@ -1,5 +1,7 @@
 #include "balancer/pipeline/trace_scope.hpp"
 
+#include "balancer/core/explanation.hpp"
+#include "balancer/status/explanation_json.hpp"
 #include "balancer/trace/access_text.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -50,6 +52,17 @@ void log(const Query& query, const Answer& answer, TimePoint now, std::uint64_t 
        .reason = query.client_left ? std::string_view() : reason_of(answer)});
 }
 
+void count_response(const Query& query, const Answer& answer, TimePoint now) {
+  query.table->tally->responded(query.worker.loop.index, status_of(query, answer),
+                                std::chrono::duration_cast<Micros>(now - query.began));
+}
+
+std::string explained(const Query& query, TimePoint now) {
+  const auto* const record = explanation(query);
+  if (record == nullptr) return {};
+  return explanation_field(*record, now, std::chrono::system_clock::now());
+}
+
 }  // namespace
 
 void open_trace(Query& query) {
@@ -61,12 +74,17 @@ void open_trace(Query& query) {
   trace.began = query.began;
   trace.deadline = query.deadline;
   query.wants_trace = query.worker.process.access_log != nullptr || asks_for_trace(query.head);
+  query.wants_explanation = asks_for_explanation(query.head);
 }
 
 void close_trace(Query& query, Answer& answer) {
+  if (!query.wants_trace && query.table == nullptr) return;
+  const auto now = Loop::now();
+  if (query.table != nullptr) count_response(query, answer, now);
+  end_explanation(query, status_of(query, answer), now);
+  if (query.wants_explanation) answer.explanation = explained(query, now);
   if (!query.wants_trace) return;
   const bool wanted = asks_for_trace(query.head);
-  const auto now = Loop::now();
   query.trace.operation = query.operation;
   if (wanted) append_json(answer.trace, query.trace, now);
   if (query.worker.process.access_log != nullptr && !answer.rest)
@@ -93,12 +111,6 @@ void log_refused(Worker& worker, const InstanceSettings& settings, const Refused
        .bytes_in = request.bytes_in,
        .bytes_out = answer.length(),
        .reason = reason_of(answer)});
-}
-
-void count_response(const Query& query, const Answer& answer) {
-  if (query.table == nullptr) return;
-  query.table->tally->responded(query.worker.loop.index, status_of(query, answer),
-                                std::chrono::duration_cast<Micros>(Loop::now() - query.began));
 }
 
 RestLog::~RestLog() {

@@ -8,12 +8,10 @@ namespace karmad {
 
 /// Starts the query's trace.
 void open_trace(Query& query);
-/// Ends the trace: writes a line of the access log, if there is one (RestLog writes that of an
-/// answer with a rest), and the field X-Karmad-Trace, if the request asks for it.
+/// Ends the trace: counts the answer, if a table gave it; completes its explanation; writes a line
+/// of the access log, if there is one (RestLog writes that of an answer with a rest), and the
+/// fields X-Karmad-Trace and X-Karmad-Explain, if the request asks for them.
 void close_trace(Query& query, Answer& answer);
-
-/// Counts the answer, if a table gave it.
-void count_response(const Query& query, const Answer& answer);
 
 /// A request that is answered before it becomes a query.
 struct RefusedRequest {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/core/explanation.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
 #include "balancer/shard/complaints.hpp"
@@ -38,6 +39,7 @@ class Dispatch {
     if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.table = &shard_query_.table;
     query_.trace.table = shard_query_.table.name;
+    begin_explanation(query_, shard_query_.table, selection_.need());
     const auto& shards = shard_query_.table.shards;
     if (shards.size() > 1) {
       auto plan = planned_ ? *std::move(planned_) : fan_out();

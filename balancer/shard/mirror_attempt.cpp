@@ -131,7 +131,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
           .connect_timeout = send.connect_timeout,
           .first_byte_timeout = shard_query.table.first_byte_timeout,
           .query_timeout = query_timeout(shard_query, send.number),
-          .note_first_byte = query.wants_trace,
+          .note_first_byte = query.wants_trace || query.wants_explanation,
           .deadline = query.deadline,
           .limits = {.most = settings.max_packet_size.value,
                      .whole = shard_query.plan == nullptr && shard_query.parsed.read

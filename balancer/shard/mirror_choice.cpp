@@ -45,28 +45,48 @@ Candidates MirrorChoice::excluded() const {
   return excluded;
 }
 
-SelectionCriteria MirrorChoice::criteria() const {
-  auto last = too_old() | view_.unreachable;
+/// Every mirror with an objection that is not an exclusion.
+Objections MirrorChoice::objections(Candidates possible) const {
+  using enum Objection;
   const auto& protection = moment_.protection;
+  Objections all;
+  all[tried] = line_.avoided;
+  all[not_preferred] = line_.among.empty() ? Candidates{} : possible - line_.among;
+  all[refuses_connects] = unreachable();
+  all[ping_unanswered] = view_.unreachable;
+  all[outdated] = too_old();
   if (protection.unavailable.any())
-    last = last | protection.unavailable.marked(view_.picture, rules_.pings_describe, moment_.now);
-  if (protection.breaker) last = last | protection.breaker->tripped(moment_.now);
+    all[unavailable] =
+        protection.unavailable.marked(view_.picture, rules_.pings_describe, moment_.now);
+  if (protection.breaker) all[breaker_open] = protection.breaker->tripped(moment_.now);
+  all[zone_left] = line_.left_zones;
+  // The primary is asked last if a mirror was behind in this query (CO-077).
+  if (!line_.behind.empty() && view_.primary) all[primary_last].insert(*view_.primary);
+  return all;
+}
+
+SelectionCriteria MirrorChoice::criteria() const {
+  using enum Objection;
   const auto never = excluded();
   const auto possible = all() - never;
-  const auto others = line_.among.empty() ? Candidates{} : possible - line_.among;
-  // The primary is asked last if a mirror was behind in this query (CO-077).
-  Candidates primary;
-  if (!line_.behind.empty() && view_.primary) primary.insert(*view_.primary);
-  const std::array reasons{line_.avoided, others, unreachable(), last, line_.left_zones, primary};
+  auto against = objections(possible);
+  const auto last =
+      against[outdated] | against[ping_unanswered] | against[unavailable] | against[breaker_open];
+  const std::array reasons{against[tried], against[not_preferred], against[refuses_connects],
+                           last,           against[zone_left],     against[primary_last]};
+  against[removed] = never;
   return {.need = rules_.needed(),
           .avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons),
           .excluded = never,
-          .window = rules_.window};
+          .window = rules_.window,
+          .objections = against};
 }
 
 SelectionCriteria MirrorChoice::criteria_now() const {
   auto asked = criteria();
-  asked.excluded = asked.excluded | moment_.mirrors.full();
+  const auto full = moment_.mirrors.full();
+  asked.excluded = asked.excluded | full;
+  asked.objections[Objection::full] = full;
   return asked;
 }
 
@@ -75,6 +95,7 @@ std::optional<Pick> MirrorChoice::choose(SelectionCriteria criteria) const {
     const auto pick = moment_.mirrors.pick(criteria, !line_.among.empty(), moment_.random);
     if (!pick || moment_.mirrors.try_take_slot(pick->mirror)) return pick;
     criteria.excluded.insert(pick->mirror);
+    criteria.objections[Objection::full].insert(pick->mirror);
   }
 }
 
@@ -89,6 +110,7 @@ std::optional<Pick> MirrorChoice::probe() const {
   Candidates probed;
   probed.insert(*due);
   only_it.excluded = only_it.excluded | (all() - probed);
+  only_it.objections[Objection::not_probed] = all() - probed;
   return choose(only_it);
 }
 

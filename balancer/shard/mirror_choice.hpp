@@ -57,6 +57,7 @@ class MirrorChoice {
  private:
   Candidates all() const { return Candidates::first(view_.picture.mirrors.size()); }
   Candidates excluded() const;
+  Objections objections(Candidates possible) const;
   Candidates suiting(Candidates from) const;
   Candidates too_old() const;
   Candidates unreachable() const;

@@ -33,13 +33,9 @@ std::string Selection::passed_on(const SetPicture& picture, std::size_t mirror) 
   return preference ? text(*preference) : std::string();
 }
 
-namespace {
-
 std::string criteria_of(const Need& need) {
   return need.operation == Operation::write ? R"({"operation":"write"})" : text(need.preference);
 }
-
-}  // namespace
 
 std::string Selection::criteria() const {
   return criteria_of(need_);

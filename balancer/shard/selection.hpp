@@ -50,6 +50,9 @@ class Selection {
   bool any_takes_updates_ = false;
 };
 
+/// A text of these requirements, in JSON.
+std::string criteria_of(const Need& need);
+
 /// Why this kind of set can never satisfy the need (SS-042, SS-121; an update needs a primary), if
 /// so.
 std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, const SetView& view);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "balancer/rules/hedge_load.hpp"
+#include "balancer/core/explanation.hpp"
 #include "balancer/shard/selection_log.hpp"
 
 namespace karmad {
@@ -27,9 +27,9 @@ ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Sh
 
 ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard,
                          unsigned number)
-    : place_{query, shard_query, shard, number, *this},
+    : SetMirrors(*shard.mirrors, query.topology->settings, query.worker.loop.index),
+      place_{query, shard_query, shard, number, *this},
       worker_(query.worker),
-      set_(*shard.mirrors),
       rules_(rules_for(query, shard_query, shard)),
       request_(rules_) {}
 
@@ -93,6 +93,7 @@ void ShardDriver::carry_out(const action::Send& send) {
     worker_.process.selection_log->succeeded(
         {place_.query, place_.shard_query.selection, place_.shard}, *slot.mirror->agent);
   if (is_retry(send.reason)) log_retry(send);
+  explain_attempt(slot, send);
   const auto taken =
       std::ranges::find(agent_slots_, mirror, &std::pair<std::size_t, AgentSlot>::first);
   assert(taken != agent_slots_.end());
@@ -128,6 +129,7 @@ Task<void> ShardDriver::run_attempt(Slot& slot) {
 /// The attempt releases its resources before the request continues.
 void ShardDriver::end_attempt(Slot& slot) {
   auto report = slot.attempt->judge(slot.rest);
+  if (slot.explained) explain_end(slot, report);
   slot.attempt.reset();
   const bool answered =
       report.outcome == Outcome::answered || report.outcome == Outcome::answered_with_warning;
@@ -269,35 +271,74 @@ void ShardDriver::log_retry(const action::Send& send) {
                                             *left_out));
 }
 
-Candidates ShardDriver::failing() const {
-  return Candidates::first(set_.size()).where([this](std::size_t i) {
-    return set_[i].agent->counters.errors_in_a_row.load(std::memory_order_relaxed) != 0;
-  });
+/// A new choice of this shard in the explanation; null if it has no room.
+ExplainedChoice* ShardDriver::explain_choice(ExplainRecord& record) const {
+  auto* const choice = record.add(set_.size());
+  if (choice == nullptr) return nullptr;
+  choice->shard = &place_.shard;
+  choice->shard_number = place_.shard_number;
+  choice->view = set_.view(worker_.loop.index);
+  return choice;
 }
 
-bool ShardDriver::limited() const {
-  set_.read_limits();  // a reload may have set limits meanwhile
-  for (std::size_t i = 0; i < set_.size(); ++i)
-    if (set_[i].agent->slots.limited()) return true;
-  return false;
+std::optional<Pick> ShardDriver::pick(const SelectionCriteria& criteria, bool by_share,
+                                      RandomSource& random) const {
+  const auto worker = worker_.loop.index;
+  auto* const explained = explanation(place_.query);
+  auto* const choice = explained != nullptr ? explain_choice(*explained) : nullptr;
+  if (choice == nullptr) return SetMirrors::pick(criteria, by_share, random);
+  const MirrorSet::PickRecord record{choice->steps, &explained->numbers[choice->first_number]};
+  return by_share ? set_.pick_by_share(criteria, worker, random, &record)
+                  : set_.pick(criteria, worker, random, &record);
+}
+
+/// Adds the attempt to the choice that it follows. A mirror that an error answer named was not
+/// chosen: that is a choice of its own.
+void ShardDriver::explain_attempt(Slot& slot, const action::Send& send) {
+  slot.explained.reset();
+  auto* const explained = explanation(place_.query);
+  if (explained == nullptr) return;
+  auto& choices = explained->choices;
+  ExplainedChoice* found = nullptr;
+  for (auto& choice : choices)
+    if (choice.shard == &place_.shard && !choice.attempt && choice.steps.chosen == send.pick.mirror)
+      found = &choice;
+  if (found == nullptr) {
+    found = explain_choice(*explained);
+    if (found == nullptr) return;
+    const MirrorSet::PickRecord record{found->steps, &explained->numbers[found->first_number]};
+    set_.acceptable({}, worker_.loop.index, &record);
+    found->told = true;
+    found->steps.chosen = static_cast<std::uint8_t>(send.pick.mirror);
+  }
+  slot.explained = static_cast<std::size_t>(found - choices.data());
+  auto& attempt = found->attempt.emplace();
+  attempt.reason = send.reason;
+  attempt.pause = send.pause;
+  attempt.started = std::chrono::duration_cast<Micros>(now_ - place_.query.began);
+}
+
+void ShardDriver::explain_end(const Slot& slot, const AttemptReport& report) const {
+  auto* const explained = explanation(place_.query);
+  if (explained == nullptr || *slot.explained >= explained->choices.size()) return;
+  auto& choice = explained->choices[*slot.explained];
+  if (choice.shard != &place_.shard || !choice.attempt) return;  // planned again since then
+  auto& attempt = *choice.attempt;
+  const auto& result = *slot.result;
+  attempt.connecting = result.connect;
+  if (result.first_byte)
+    attempt.first_byte =
+        std::chrono::duration_cast<Micros>(*result.first_byte - place_.query.began);
+  attempt.took = result.took;
+  attempt.outcome = report.outcome;
+  attempt.status = static_cast<int>(report.status);
+  attempt.error = report.why;
 }
 
 bool ShardDriver::try_take_slot(std::size_t mirror) {
   auto slot = set_[mirror].agent->slots.try_take();
   if (slot) agent_slots_.emplace_back(mirror, *std::move(slot));
   return slot.has_value();
-}
-
-std::uint64_t ShardDriver::longest_queue() const {
-  return set_.longest_queue(place_.query.topology->settings.max_in_flight_queue.value);
-}
-
-HedgeConditions ShardDriver::hedge_conditions() const {
-  const auto load = set_.load();
-  const auto recent = set_.recent_latency();
-  const auto percent = place_.query.topology->settings.hedge_max_load_percent.value;
-  return {.loaded = overloaded_for_hedging(load.median, load.usual, percent),
-          .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}};
 }
 
 void ShardDriver::selection_started() {

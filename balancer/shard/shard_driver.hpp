@@ -9,13 +9,14 @@
 
 #include "agent/mirrors/queued_wait.hpp"
 #include "balancer/shard/mirror_attempt.hpp"
+#include "balancer/shard/set_mirrors.hpp"
 #include "balancer/shard/shard_request.hpp"
 
 namespace karmad {
 
 /// Executes the actions of one shard request: sends attempts, waits, and reports events. Holds the
 /// reply at the end. Runs on the worker of its query.
-class ShardDriver final : private ShardMirrors, private AttemptOwner {
+class ShardDriver final : private SetMirrors, private AttemptOwner {
  public:
   /// `number`: of the shard in its table, from 1. All arguments must outlive it.
   ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard, unsigned number);
@@ -54,7 +55,8 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
     std::unique_ptr<ResponseStream> rest;
     std::size_t number = 0;
     Mirror* mirror = nullptr;
-    bool unrecorded = false;  ///< not recorded yet: merging may find errors
+    bool unrecorded = false;               ///< not recorded yet: merging may find errors
+    std::optional<std::size_t> explained;  ///< number of its choice in the query's explanation
   };
 
   void handle(const ShardEvent& event, TimePoint now);
@@ -80,34 +82,18 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
   }
   void record_used(Slot& slot);
   void log_retry(const action::Send& send);
+  ExplainedChoice* explain_choice(ExplainRecord& record) const;
+  void explain_attempt(Slot& slot, const action::Send& send);
+  void explain_end(const Slot& slot, const AttemptReport& report) const;
   bool is_over() const { return place_.query.stopped || cancelled_; }
   Slot& slot(std::size_t number) { return number == 0 ? first_ : other_slot(number); }
   Slot& other_slot(std::size_t number);
   ShardMoment moment(TimePoint now);
 
-  // ShardMirrors
-  const SetView& view() const override { return *set_.view(worker_.loop.index); }
-  std::string_view name(std::size_t mirror) const override { return set_[mirror].agent->name; }
-  std::string last_error(std::size_t mirror) const override {
-    return set_[mirror].agent->last_error();
-  }
-  Candidates failing() const override;
+  // SetMirrors
   std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
-                           RandomSource& random) const override {
-    return by_share ? set_.pick_by_share(criteria, worker_.loop.index, random)
-                    : set_.pick(criteria, worker_.loop.index, random);
-  }
-  Candidates acceptable(const SelectionCriteria& criteria) const override {
-    return set_.acceptable(criteria, worker_.loop.index);
-  }
-  bool pinged() const override { return set_.pinged(); }
-  bool closed() const override { return set_.closed(worker_.loop.index); }
-  Candidates full() const override { return set_.full(); }
-  bool limited() const override;
+                           RandomSource& random) const override;
   bool try_take_slot(std::size_t mirror) override;
-  WaitQueue& wait_queue() override { return set_.wait_queue(); }
-  std::uint64_t longest_queue() const override;
-  HedgeConditions hedge_conditions() const override;
   void selection_started() override;
   void selection_waits(Micros remaining) override;
   void selection_failed(std::string_view why) override;
@@ -118,7 +104,6 @@ class ShardDriver final : private ShardMirrors, private AttemptOwner {
 
   const AttemptPlace place_;
   Worker& worker_;
-  MirrorSet& set_;
   ShardRules rules_;
   ShardRequest request_;
   Slot first_;  ///< inline, so that the common case allocates nothing

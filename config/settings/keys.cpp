@@ -160,6 +160,10 @@ constexpr std::array kSearchdKeys{
     key("max_event_streams", &I::max_event_streams,
         "Most clients that read the stream of `GET /events` at the same time; more get 503.",
         counts(0, 10'000)),
+    key("explain_requests", &I::explain_requests,
+        "How many requests each worker keeps for `GET /explain/ID`, besides the last 64 whose "
+        "clients asked with `X-Karmad-Explain: 1`. 0: only these.",
+        counts(0, 10'000)),
     key("selection_log_level", &I::selection_log_level,
         "Lowest level of messages about the selection of mirrors that are logged."),
     key("tags_in_flat", &I::tags_in_flat,

@@ -1,0 +1,31 @@
+#include "balancer/core/explanation.hpp"
+
+namespace karmad {
+
+void begin_explanation(Query& query, const Table& table, const Need& need) {
+  auto& worker = query.worker;
+  auto& ring = query.wants_explanation ? worker.explained_on_request : worker.explained;
+  if (!ring.enabled()) return;
+  auto topology = query.anew ? query.anew : worker.topology();
+  if (topology.get() != query.topology) return;  // a reload meanwhile
+  query.explained_in = &ring;
+  query.explained_at = ring.begin(query.id);
+  auto& record = *explanation(query);
+  record.request_id = query.request_id;
+  record.began = query.began;
+  record.topology = std::move(topology);
+  record.table = &table;
+  record.need = need;
+}
+
+void end_explanation(const Query& query, int status, TimePoint now) {
+  auto* const record = explanation(query);
+  if (record == nullptr) return;
+  record->took = std::chrono::duration_cast<Micros>(now - query.began);
+  record->status = status;
+  record->queued = query.trace.queued;
+  record->merge = query.trace.merge;
+  record->partial = query.trace.partial;
+}
+
+}  // namespace karmad

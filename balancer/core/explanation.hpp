@@ -1,0 +1,20 @@
+#pragma once
+
+#include "balancer/core/query.hpp"
+
+namespace karmad {
+
+/// Starts the record of a query for explanations, if they are kept (`explain_requests`) or its
+/// client asks for one. Called again for a query that is planned again: the record starts again.
+void begin_explanation(Query& query, const Table& table, const Need& need);
+
+/// The record of the query; null: there is none, or later requests have replaced it.
+inline ExplainRecord* explanation(const Query& query) {
+  return query.explained_in == nullptr ? nullptr
+                                       : query.explained_in->at(query.explained_at, query.id);
+}
+
+/// Completes the record with the end of the query.
+void end_explanation(const Query& query, int status, TimePoint now);
+
+}  // namespace karmad

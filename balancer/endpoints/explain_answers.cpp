@@ -1,0 +1,147 @@
+#include "balancer/endpoints/explain_answers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "agent/transport/http/url_encoding.hpp"
+#include "balancer/core/request_fields.hpp"
+#include "balancer/shard/explain_now.hpp"
+#include "balancer/status/explanation_json.hpp"
+
+namespace karmad {
+namespace {
+
+Answer wrong_request(Query& query, int status, std::string_view reason) {
+  query.worker.counters.add(Count::bad_requests);
+  return refusal(status, reason);
+}
+
+/// The parameters of `/explain`.
+struct ExplainParameters {
+  std::string table;
+  Operation operation = Operation::read;
+};
+
+std::expected<ExplainParameters, std::string> explain_parameters(std::string_view text) {
+  ExplainParameters parameters;
+  while (!text.empty()) {
+    const auto parameter = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(parameter.size() + 1, text.size()));
+    const auto name = parameter.substr(0, parameter.find('='));
+    const auto value = url_decoded(parameter.substr(std::min(name.size() + 1, parameter.size())));
+    if (name == "table") {
+      parameters.table = value;
+    } else if (name == "operation" && (value == "read" || value == "write")) {
+      parameters.operation = value == "read" ? Operation::read : Operation::write;
+    } else if (name == "operation") {
+      return std::unexpected(fmt::format("operation is read or write, not '{}'", value));
+    } else {
+      return std::unexpected(fmt::format("unknown parameter '{}'; {} takes table, {} and operation",
+                                         name, kExplainPath, kPreferenceParameter));
+    }
+  }
+  return parameters;
+}
+
+std::string known_tables(const Topology& topology) {
+  constexpr std::size_t kMost = 20;
+  std::vector<std::string_view> names;
+  for (const auto& table : topology.tables)
+    if (names.size() < kMost) names.push_back(table->name);
+  const auto more = topology.tables.size() - names.size();
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// A search through the records of all workers, one after the other.
+struct RecordSearch {
+  explicit RecordSearch(Loop& loop) : asked_by(loop) {}
+  Loop& asked_by;
+  AsyncEvent ended;
+  std::string found;
+  bool done = false;
+
+  void end() {
+    if (!std::exchange(done, true)) ended.notify();
+  }
+};
+
+std::string explanation_in(const Worker& worker, std::string_view id) {
+  std::string text;
+  for (const auto* ring : {&worker.explained_on_request, &worker.explained})
+    if (const auto* record = ring->find(id)) {
+      append_explanation(text, *record, Loop::now(), std::chrono::system_clock::now());
+      break;
+    }
+  return text;
+}
+
+/// Runs on each worker in turn; the last one, or the one with the record, returns to the first.
+void search_from(const std::shared_ptr<RecordSearch>& search,
+                 std::span<const std::unique_ptr<Worker>> workers, std::string id) {
+  if (workers.empty()) {
+    search->asked_by.post([search] { search->end(); });
+    return;
+  }
+  workers.front()->post([search, workers, id = std::move(id)]() mutable {
+    search->found = explanation_in(*workers.front(), id);
+    search_from(search, search->found.empty() ? workers.subspan(1) : workers.last(0),
+                std::move(id));
+  });
+}
+
+}  // namespace
+
+Answer explain_table(Query& query) {
+  if (auto wrong =
+          read_request_fields(query.head, query.request.query, query.without_preference, query))
+    return wrong_request(query, 400, wrong->reason);
+  const auto parameters = explain_parameters(query.request.query);
+  if (!parameters) return wrong_request(query, 400, parameters.error());
+  if (parameters->table.empty())
+    return wrong_request(
+        query, 400,
+        fmt::format("{0}?table=NAME explains the choice of mirrors now, {0}/ID that "
+                    "of a request with this X-Request-Id",
+                    kExplainPath));
+  const auto* const table = query.topology->find(parameters->table);
+  if (table == nullptr)
+    return wrong_request(query, 404,
+                         fmt::format("no table '{}'; the tables are: {}", parameters->table,
+                                     known_tables(*query.topology)));
+  ExplainRecord record;
+  record.most_choices = table->shards.size();
+  record.most_numbers = table->shards.size() * Candidates::kMost;
+  explain_now(query, *table, parameters->operation, record);
+  Answer answer;
+  append_explanation(answer.body, record, Loop::now(), std::chrono::system_clock::now());
+  return answer;
+}
+
+Task<Answer> explain_request(Query& query) {
+  const auto id = url_decoded(query.request.path.substr(kExplainPath.size() + 1));
+  const auto search = std::make_shared<RecordSearch>(query.worker.loop);
+  query.waited = true;
+  search_from(search, query.worker.all, id);
+  {
+    QueryStop when_over(query);
+    Stop& stop = when_over;
+    stop.arm(query.deadline, StopReason::deadline);
+    const Stop::Guard guard(stop, search.get(),
+                            [](void* target) { static_cast<RecordSearch*>(target)->end(); });
+    if (!search->done && !stop.requested()) co_await search->ended;
+    stop.disarm();
+    if (stop.requested()) co_return refusal(504, "the search for the request took too long");
+  }
+  if (search->found.empty())
+    co_return wrong_request(
+        query, 404,
+        fmt::format("no request '{}' among the last {} of each worker (explain_requests) and the "
+                    "last ones with X-Karmad-Explain: 1",
+                    id, query.topology->settings.explain_requests.value));
+  Answer answer;
+  answer.body = std::move(search->found);
+  co_return answer;
+}
+
+}  // namespace karmad

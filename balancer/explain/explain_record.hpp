@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "agent/mirrors/mirror_set.hpp"
+#include "agent/stats/outcome.hpp"
+#include "balancer/rules/attempt_reason.hpp"
+#include "balancer/topology/topology.hpp"
+#include "balancer/trace/request_identity.hpp"
+
+namespace karmad {
+
+/// The first bytes of a text; never allocates.
+template <std::size_t kMost>
+class ShortText {
+ public:
+  ShortText& operator=(std::string_view text) {
+    size_ = static_cast<std::uint8_t>(text.copy(bytes_.data(), kMost));
+    return *this;
+  }
+  std::string_view text() const { return {bytes_.data(), size_}; }
+
+ private:
+  static_assert(kMost < 256);
+  std::uint8_t size_ = 0;
+  std::array<char, kMost> bytes_;  // NOLINT: only `size_` of them are read
+};
+
+/// One choice of a mirror: what it saw, what it decided, and the attempt that followed. Times count
+/// from the begin of the request.
+struct ExplainedChoice {
+  /// The attempt at the chosen mirror.
+  struct Attempt {
+    AttemptReason reason = AttemptReason::initial;
+    Micros pause{};  ///< before it
+    Micros started{};
+    std::optional<Micros> connecting;  ///< if it had to connect
+    std::optional<Micros> first_byte;  ///< of the reply, if the time was noted
+    std::optional<Micros> took;        ///< unset while it runs
+    Outcome outcome = Outcome::cancelled;
+    int status = 0;  ///< of the reply; 0: none
+    ShortText<95> error;
+  };
+
+  const Shard* shard = nullptr;         ///< of the record's topology
+  unsigned shard_number = 0;            ///< of the table, from 1
+  std::shared_ptr<const SetView> view;  ///< of the mirrors
+  std::size_t first_number = 0;  ///< of its mirrors' numbers in the record; one per mirror follows
+  bool told = false;             ///< no selection: an error answer named the mirror
+  PickSteps steps;
+  std::optional<Attempt> attempt;
+};
+
+/// What karmad decided about one request, of limited size: kChoices choices, and the numbers of
+/// kNumbers mirrors. The worker of the request only.
+struct ExplainRecord {
+  static constexpr std::size_t kChoices = 32;
+  static constexpr std::size_t kNumbers = 128;
+
+  std::uint64_t query = kNone;  ///< its id in this process; kNone: the record is empty
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::size_t most_choices = kChoices;
+  std::size_t most_numbers = kNumbers;
+  RequestId request_id;
+  TimePoint began{};
+  std::shared_ptr<const Topology> topology;  ///< keeps the table and the shards
+  const Table* table = nullptr;
+  Need need;
+  std::vector<ExplainedChoice> choices;
+  std::vector<MirrorView> numbers;
+  std::size_t left_out = 0;  ///< choices without room
+
+  // Set at the end of the request.
+  std::optional<Micros> took;
+  int status = 0;
+  Micros queued{};              ///< time waited for tickets
+  std::optional<Micros> merge;  ///< time of merging the replies, if there was something to merge
+  bool partial = false;
+
+  /// A new choice among `mirrors` mirrors, with room for their numbers; null, and counted, if the
+  /// record is full. The pointer is valid until the next call.
+  ExplainedChoice* add(std::size_t mirrors) {
+    if (choices.size() >= most_choices || numbers.size() + mirrors > most_numbers) {
+      ++left_out;
+      return nullptr;
+    }
+    auto& choice = choices.emplace_back();
+    choice.first_number = numbers.size();
+    numbers.resize(numbers.size() + mirrors);
+    return &choice;
+  }
+  /// Removes everything of the request before.
+  void clear();
+};
+
+}  // namespace karmad

@@ -1,0 +1,65 @@
+#include "balancer/explain/explain_ring.hpp"
+
+#include <charconv>
+
+namespace karmad {
+namespace {
+
+std::uint64_t query_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? number : ExplainRecord::kNone;
+}
+
+}  // namespace
+
+void ExplainRecord::clear() {
+  query = kNone;
+  topology.reset();
+  table = nullptr;
+  choices.clear();
+  numbers.clear();
+  left_out = 0;
+  took.reset();
+  status = 0;
+  queued = {};
+  merge.reset();
+  partial = false;
+}
+
+void ExplainRing::keep(std::size_t records) {
+  if (records == records_.size()) return;
+  records_.clear();
+  records_.resize(records);
+  records_.shrink_to_fit();
+  next_ = 0;
+}
+
+std::size_t ExplainRing::begin(std::uint64_t query) {
+  const auto place = next_;
+  auto& record = records_[place];
+  if (++next_ == records_.size()) next_ = 0;
+  record.clear();
+  record.choices.reserve(ExplainRecord::kChoices);  // no more than that once
+  record.numbers.reserve(ExplainRecord::kNumbers);
+  record.query = query;
+  return place;
+}
+
+const ExplainRecord* ExplainRing::find(std::string_view request_id) const {
+  const auto number = query_number(request_id);
+  for (std::size_t back = 1; back <= records_.size(); ++back) {
+    const auto& record = records_[(next_ + records_.size() - back) % records_.size()];
+    if (record.query == ExplainRecord::kNone) continue;
+    if (record.request_id.text() == request_id || record.query == number) return &record;
+  }
+  return nullptr;
+}
+
+void ExplainRing::forget_except(const Topology* one, const Topology* other) {
+  for (auto& record : records_)
+    if (record.topology.get() != one && record.topology.get() != other) record.clear();
+}
+
+}  // namespace karmad

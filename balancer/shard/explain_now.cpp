@@ -1,0 +1,51 @@
+#include "balancer/shard/explain_now.hpp"
+
+#include "balancer/shard/mirror_choice.hpp"
+#include "balancer/shard/selection.hpp"
+#include "balancer/shard/set_mirrors.hpp"
+
+namespace karmad {
+namespace {
+
+void explain_shard(const Query& query, const Selection& selection, const Shard& shard,
+                   ExplainedChoice& choice, MirrorView* numbers) {
+  auto& worker = query.worker;
+  auto& set = *shard.mirrors;
+  SetMirrors mirrors(set, query.topology->settings, worker.loop.index);
+  ShardRules rules;
+  rules.need = &selection.need();
+  rules.any_mirror = selection.at(shard) == nullptr;
+  rules.any_takes_updates = selection.any_takes_updates();
+  rules.window = selection.window();
+  rules.min_generation = query.min_generation;
+  rules.pings_describe = shard.pings.kind != nullptr && shard.pings.kind->describes;
+  const LineMemory line;
+  const ShardMoment moment{.now = Loop::now(),
+                           .random = worker.loop.random,
+                           .protection = *shard.protection,
+                           .mirrors = mirrors,
+                           .counters = worker.counters};
+  const MirrorSet::PickRecord record{choice.steps, numbers};
+  set.acceptable(MirrorChoice(rules, line, moment).criteria_now(), worker.loop.index, &record);
+}
+
+}  // namespace
+
+void explain_now(const Query& query, const Table& table, Operation operation,
+                 ExplainRecord& record) {
+  const Selection selection(query.preference, table, query.topology->settings, operation);
+  record.table = &table;
+  record.need = selection.need();
+  record.began = query.began;
+  for (std::size_t i = 0; i < table.shards.size(); ++i) {
+    const auto& shard = *table.shards[i];
+    auto* const choice = record.add(shard.mirrors->size());
+    if (choice == nullptr) continue;
+    choice->shard = &shard;
+    choice->shard_number = static_cast<unsigned>(i + 1);
+    choice->view = shard.mirrors->view(query.worker.loop.index);
+    explain_shard(query, selection, shard, *choice, &record.numbers[choice->first_number]);
+  }
+}
+
+}  // namespace karmad

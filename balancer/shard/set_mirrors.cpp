@@ -1,0 +1,28 @@
+#include "balancer/shard/set_mirrors.hpp"
+
+#include "balancer/rules/hedge_load.hpp"
+
+namespace karmad {
+
+Candidates SetMirrors::failing() const {
+  return Candidates::first(set_.size()).where([this](std::size_t i) {
+    return set_[i].agent->counters.errors_in_a_row.load(std::memory_order_relaxed) != 0;
+  });
+}
+
+bool SetMirrors::limited() const {
+  set_.read_limits();  // a reload may have set limits meanwhile
+  for (std::size_t i = 0; i < set_.size(); ++i)
+    if (set_[i].agent->slots.limited()) return true;
+  return false;
+}
+
+HedgeConditions SetMirrors::hedge_conditions() const {
+  const auto load = set_.load();
+  const auto recent = set_.recent_latency();
+  const auto percent = settings_.hedge_max_load_percent.value;
+  return {.loaded = overloaded_for_hedging(load.median, load.usual, percent),
+          .measured = {.samples = recent.samples, .p95 = recent.p95, .p99 = recent.p99}};
+}
+
+}  // namespace karmad

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "balancer/shard/shard_mirrors.hpp"
+#include "config/settings/settings.hpp"
+
+namespace karmad {
+
+/// The mirrors of a set as one worker sees them; takes no slots. Holds references only.
+class SetMirrors : public ShardMirrors {
+ public:
+  SetMirrors(MirrorSet& set, const InstanceSettings& settings, unsigned worker)
+      : set_(set), settings_(settings), seen_by_(worker) {}
+
+  const SetView& view() const override { return *set_.view(seen_by_); }
+  std::string_view name(std::size_t mirror) const override { return set_[mirror].agent->name; }
+  std::string last_error(std::size_t mirror) const override {
+    return set_[mirror].agent->last_error();
+  }
+  Candidates failing() const override;
+  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
+                           RandomSource& random) const override {
+    return by_share ? set_.pick_by_share(criteria, seen_by_, random)
+                    : set_.pick(criteria, seen_by_, random);
+  }
+  Candidates acceptable(const SelectionCriteria& criteria) const override {
+    return set_.acceptable(criteria, seen_by_);
+  }
+  bool pinged() const override { return set_.pinged(); }
+  bool closed() const override { return set_.closed(seen_by_); }
+  Candidates full() const override { return set_.full(); }
+  bool limited() const override;
+  bool try_take_slot(std::size_t /*mirror*/) override { return false; }
+  WaitQueue& wait_queue() override { return set_.wait_queue(); }
+  std::uint64_t longest_queue() const override {
+    return set_.longest_queue(settings_.max_in_flight_queue.value);
+  }
+  HedgeConditions hedge_conditions() const override;
+
+ protected:
+  MirrorSet& set_;
+
+ private:
+  const InstanceSettings& settings_;
+  const unsigned seen_by_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,255 @@
+#include "balancer/status/explanation_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balancer/shard/selection.hpp"
+#include "balancer/status/document.hpp"
+#include "balancer/trace/trace_json.hpp"
+#include "balancer/watch/event_log.hpp"
+#include "strategies/narrow.hpp"
+#include "strategies/read_preference_text.hpp"
+#include "strategies/tags_text.hpp"
+
+namespace karmad {
+namespace {
+
+double in_ms(Micros time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+void add_time(Document& out, std::string_view key, std::optional<Micros> time) {
+  if (time) out.value(key, *time, Unit::milliseconds);
+}
+
+constexpr std::array<std::string_view, kObjections> kObjectionTexts{
+    "tried by this request",
+    "other mirrors are preferred",
+    "refused the last connection",
+    "no connection at its last ping",
+    "lacks data that the client has seen",
+    "reported that it takes no requests",
+    "its breaker is open",
+    "its zone has failed",
+    "the primary is asked last",
+    "full (max_in_flight)",
+    "reported that it has left the set",
+    "the attempt probes another mirror",
+};
+
+/// The objections to a mirror, the first one first.
+std::vector<std::string_view> objections_to(const PickSteps& steps, std::size_t mirror) {
+  std::vector<std::string_view> found;
+  for (std::size_t i = 0; i < kObjections; ++i)
+    if (steps.objections[static_cast<Objection>(i)].contains(mirror))
+      found.push_back(kObjectionTexts[i]);
+  return found;
+}
+
+MirrorViews numbers_of(const ExplainRecord& record, const ExplainedChoice& choice) {
+  return {record.numbers.data() + choice.first_number, choice.shard->mirrors->size()};
+}
+
+/// Why the strategy does not accept a mirror that it could have chosen.
+std::string refused_by_strategy(const ExplainedChoice& choice, const MirrorView& mirror) {
+  const auto& name = choice.shard->mirrors->strategy_name();
+  if (name == "noerrors")
+    return fmt::format("strategy {}: {:.1f} % critical and {:.1f} % other errors", name,
+                       mirror.rates.critical * 100, mirror.rates.errors * 100);
+  return fmt::format("strategy {}: {} errors in a row", name, mirror.errors_in_a_row);
+}
+
+std::string out_of_window(const ExplainedChoice& choice, std::size_t mirror) {
+  const auto& picture = choice.view->picture;
+  const auto& rtt = picture.mirrors[mirror].rtt;
+  const auto fastest = fastest_rtt(picture, choice.steps.selected);
+  if (!rtt || !fastest) return "its round trip is not measured";
+  return fmt::format(
+      "round trip of {} ms, more than local_threshold ({} ms) above the lowest, {} ms", in_ms(*rtt),
+      in_ms(*choice.steps.window), in_ms(*fastest));
+}
+
+/// What the choice knew of the mirror, in a word.
+std::string_view state_at(const ExplainedChoice& choice, const MirrorView& numbers,
+                          std::size_t mirror) {
+  const auto& objections = choice.steps.objections;
+  if (objections[Objection::breaker_open].contains(mirror)) return "breaker_open";
+  if (choice.view->unreachable.contains(mirror)) return "unreachable";
+  if (objections[Objection::full].contains(mirror)) return "full";
+  return numbers.errors_in_a_row > 0 ? "failing" : "ready";
+}
+
+/// The probability of each mirror in this choice.
+Shares probabilities(const ExplainRecord& record, const ExplainedChoice& choice) {
+  Shares shares{};
+  const auto from = choice.steps.near;
+  if (choice.told && choice.steps.chosen) shares[*choice.steps.chosen] = 1;
+  if (choice.told || from.empty()) return shares;
+  return choice.shard->mirrors->strategy().shares(numbers_of(record, choice), from);
+}
+
+void write_mirror(Document& out, const ExplainRecord& record, const ExplainedChoice& choice,
+                  std::size_t mirror, double probability) {
+  const auto& picture = choice.view->picture;
+  const auto& facts = picture.mirrors[mirror];
+  const auto& numbers = numbers_of(record, choice)[mirror];
+  out.object([&] {
+    out.value("mirror", mirror + 1);
+    out.text("address", (*choice.shard->mirrors)[mirror].agent->name);
+    out.text("role", name(facts.role));
+    out.text("state", state_at(choice, numbers, mirror));
+    out.text("tags", text(facts.tags));
+    add_time(out, "staleness_ms", staleness(picture, mirror));
+    add_time(out, "rtt_ms", facts.rtt);
+    out.value("in_flight", numbers.in_flight);
+    out.value("errors_in_a_row", numbers.errors_in_a_row);
+    out.value("weight", numbers.karma);
+    out.value("probability", probability, Unit::share);
+    out.array("objections", objections_to(choice.steps, mirror),
+              [&](std::string_view objection) { out.text(objection); });
+    out.text("removed_by", removed_by(record, choice, mirror));
+  });
+}
+
+void write_attempt(Document& out, const ExplainedChoice::Attempt& attempt) {
+  out.object("attempt", [&] {
+    out.text("reason", name(attempt.reason));
+    add_time(out, "pause_ms", attempt.pause);
+    add_time(out, "started_ms", attempt.started);
+    add_time(out, "connecting_ms", attempt.connecting);
+    add_time(out, "first_byte_ms", attempt.first_byte);
+    add_time(out, "took_ms", attempt.took);
+    out.text("outcome", attempt.took ? name(attempt.outcome) : "running");
+    if (attempt.status != 0) out.value("status", attempt.status);
+    out.text("error", attempt.error.text());
+  });
+}
+
+void write_draws(Document& out, const Draws& draws) {
+  std::vector<Draws::Draw> kept;
+  for (std::size_t i = 0; i < std::min(draws.count(), Draws::kKept); ++i) kept.push_back(draws[i]);
+  out.array("draws", kept, [&](const Draws::Draw& draw) {
+    out.object([&] {
+      out.value("below", draw.below == 0 ? 1 : draw.below);
+      out.value("drawn", draw.value);
+    });
+  });
+}
+
+void write_choice(Document& out, const ExplainRecord& record, const ExplainedChoice& choice) {
+  out.object([&] {
+    const auto& set = *choice.shard->mirrors;
+    out.text("set", name(choice.view->picture.kind));
+    out.text("chosen_by", choice.told             ? "the error answer"
+                          : choice.steps.by_share ? "shares"
+                                                  : std::string_view(set.strategy_name()));
+    const auto shares = probabilities(record, choice);
+    std::vector<std::size_t> mirrors(set.size());
+    for (std::size_t i = 0; i < mirrors.size(); ++i) mirrors[i] = i;
+    out.array("mirrors", mirrors, [&](std::size_t mirror) {
+      write_mirror(out, record, choice, mirror, shares[mirror]);
+    });
+    write_draws(out, choice.steps.draws);
+    if (choice.steps.chosen) {
+      out.value("chosen", *choice.steps.chosen + 1U);
+      out.text("address", set[*choice.steps.chosen].agent->name);
+    }
+    if (choice.attempt) write_attempt(out, *choice.attempt);
+  });
+}
+
+/// The numbers of the shards with a choice, in the order of their first one.
+std::vector<unsigned> shards_of(const ExplainRecord& record) {
+  std::vector<unsigned> numbers;
+  for (const auto& choice : record.choices)
+    if (std::ranges::find(numbers, choice.shard_number) == numbers.end())
+      numbers.push_back(choice.shard_number);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+void write_shard(Document& out, const ExplainRecord& record, unsigned number) {
+  out.object([&] {
+    out.value("shard", number);
+    std::vector<const ExplainedChoice*> choices;
+    for (const auto& choice : record.choices)
+      if (choice.shard_number == number) choices.push_back(&choice);
+    out.text("strategy", choices.front()->shard->mirrors->strategy_name());
+    out.array("choices", choices,
+              [&](const ExplainedChoice* choice) { write_choice(out, record, *choice); });
+  });
+}
+
+bool any_requirement(const ExplainRecord& record) {
+  return !std::ranges::all_of(record.choices,
+                              [](const auto& choice) { return choice.steps.any_mirror; });
+}
+
+std::string_view id_of(const ExplainRecord& record, std::string& number) {
+  if (!record.request_id.empty()) return record.request_id.text();
+  return number = fmt::format("{}", record.query);
+}
+
+}  // namespace
+
+std::string removed_by(const ExplainRecord& record, const ExplainedChoice& choice,
+                       std::size_t mirror) {
+  const auto& steps = choice.steps;
+  if (choice.told) return steps.chosen == mirror ? "" : "the error answer named another mirror";
+  if (steps.near.contains(mirror)) return {};
+  const auto objections = objections_to(steps, mirror);
+  const auto objection = [&] {
+    return objections.empty() ? std::string("left out by this request")
+                              : fmt::format("{}", fmt::join(objections, "; "));
+  };
+  if (steps.excluded.contains(mirror)) return objection();
+  if (!steps.any_mirror)
+    if (auto why = why_unsuitable(record.need, choice.view->picture, mirror); !why.empty())
+      return why;
+  if (!steps.fresh.contains(mirror))
+    return steps.avoided.contains(mirror) ? objection() : "not suitable";
+  if (!steps.accepted.contains(mirror))
+    return refused_by_strategy(choice, numbers_of(record, choice)[mirror]);
+  return steps.selected.contains(mirror) ? out_of_window(choice, mirror)
+                                         : "the selector of the application";
+}
+
+void append_explanation(std::string& out, const ExplainRecord& record, TimePoint now,
+                        std::chrono::system_clock::time_point wall) {
+  Document document(out);
+  std::string number;
+  document.object([&] {
+    if (record.query != ExplainRecord::kNone) {
+      document.text("id", id_of(record, number));
+      document.value("query", record.query);
+      document.text(
+          "time",
+          utc_text(std::chrono::time_point_cast<WallTime::duration>(wall - (now - record.began))));
+    }
+    document.text("table", record.table->name);
+    document.raw("criteria", any_requirement(record) ? criteria_of(record.need) : "\"any mirror\"");
+    if (record.took) {
+      document.value("status", record.status);
+      add_time(document, "took_ms", record.took);
+      add_time(document, "queued_ms", record.queued);
+      add_time(document, "merge_ms", record.merge);
+      document.value("partial", record.partial);
+    }
+    document.value("left_out", record.left_out);
+    document.array("shards", shards_of(record),
+                   [&](unsigned shard) { write_shard(document, record, shard); });
+  });
+}
+
+std::string explanation_field(const ExplainRecord& record, TimePoint now,
+                              std::chrono::system_clock::time_point wall) {
+  std::string text;
+  append_explanation(text, record, now, wall);
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (text.size() <= kTraceFieldSize && std::ranges::all_of(text, printable)) return text;
+  std::string number;
+  return fmt::format(R"({{"id":"{0}","see":"{1}/{0}"}})", id_of(record, number), kExplainPath);
+}
+
+}  // namespace karmad

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "strategies/candidates.hpp"
+#include "strategies/random_source.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// Why a selection avoids or excludes a mirror.
+enum class Objection : std::uint8_t {
+  tried,             ///< asked by this query before
+  not_preferred,     ///< the query prefers other mirrors as long as one is suitable
+  refuses_connects,  ///< refused the last connection
+  ping_unanswered,   ///< its last ping found no connection
+  outdated,          ///< lacks data that the client has seen
+  unavailable,       ///< reported that it takes no requests
+  breaker_open,      ///< its breaker is open
+  zone_left,         ///< in a zone whose mirrors have failed
+  primary_last,      ///< the primary, asked last
+  full,              ///< its limit of attempts is reached
+  removed,           ///< reported that it has left the set
+  not_probed,        ///< the attempt probes another mirror
+};
+inline constexpr std::size_t kObjections = 12;
+
+/// The mirrors with each objection.
+class Objections {
+ public:
+  Candidates& operator[](Objection objection) { return of_[static_cast<std::size_t>(objection)]; }
+  Candidates operator[](Objection objection) const {
+    return of_[static_cast<std::size_t>(objection)];
+  }
+
+ private:
+  std::array<Candidates, kObjections> of_{};
+};
+
+/// The random numbers of one pick; further ones than kKept are only counted.
+class Draws {
+ public:
+  static constexpr std::size_t kKept = 4;
+  struct Draw {
+    std::size_t below = 0;  ///< an integer below this; 0: a number in [0, 1)
+    double value = 0;
+  };
+
+  void add(std::size_t below, double value) {
+    if (count_ < kKept) kept_[count_] = {below, value};
+    ++count_;
+  }
+  std::size_t count() const { return count_; }
+  /// `i` is below count() and kKept.
+  const Draw& operator[](std::size_t i) const { return kept_[i]; }
+
+ private:
+  std::array<Draw, kKept> kept_;
+  std::size_t count_ = 0;
+};
+
+/// Passes on the numbers of another source, and records them.
+class RecordedRandom final : public RandomSource {
+ public:
+  RecordedRandom(RandomSource& source, Draws& draws) : source_(source), draws_(draws) {}
+  std::size_t below(std::size_t n) override {
+    const auto value = source_.below(n);
+    draws_.add(n, static_cast<double>(value));
+    return value;
+  }
+  double uniform() override {
+    const auto value = source_.uniform();
+    draws_.add(0, value);
+    return value;
+  }
+
+ private:
+  RandomSource& source_;
+  Draws& draws_;
+};
+
+/// The steps of one selection, for explanations: the mirrors that were left after each.
+struct PickSteps {
+  bool any_mirror = false;  ///< no requirements for a mirror
+  bool by_share = false;    ///< drawn by shares instead of in turn
+  std::optional<Micros> window;
+  Objections objections;
+  Candidates excluded;  ///< never chosen
+  Candidates avoided;   ///< left out as long as another mirror is suitable
+  Candidates suitable;  ///< of those not excluded
+  Candidates fresh;     ///< of these, without the avoided ones if others are left
+  Candidates accepted;  ///< by the strategy
+  Candidates selected;  ///< by the application's selector
+  Candidates near;      ///< within the window of round trips: the candidates
+  Draws draws;
+  std::optional<std::uint8_t> chosen;
+};
+
+}  // namespace karmad
