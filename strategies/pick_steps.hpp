@@ -45,10 +45,11 @@ class Draws {
  public:
   static constexpr std::size_t kKept = 4;
   struct Draw {
-    std::size_t below = 0;  ///< an integer below this; 0: a number in [0, 1)
-    double value = 0;
+    std::size_t below;  ///< an integer below this; 0: a number in [0, 1)
+    double value;
   };
 
+  Draws() {}  // NOLINT: only the first `count_` of them are read
   void add(std::size_t below, double value) {
     if (count_ < kKept) kept_[count_] = {below, value};
     ++count_;
@@ -84,6 +85,8 @@ class RecordedRandom final : public RandomSource {
 
 /// The steps of one selection, for explanations: the mirrors that were left after each.
 struct PickSteps {
+  PickSteps() {}  // NOLINT: with `= default` it would be filled with zeros first
+
   bool any_mirror = false;  ///< no requirements for a mirror
   bool by_share = false;    ///< drawn by shares instead of in turn
   std::optional<Micros> window;

@@ -6,16 +6,17 @@ void begin_explanation(Query& query, const Table& table, const Need& need) {
   auto& worker = query.worker;
   auto& ring = query.wants_explanation ? worker.explained_on_request : worker.explained;
   if (!ring.enabled()) return;
-  auto topology = query.anew ? query.anew : worker.topology();
-  if (topology.get() != query.topology) return;  // a reload meanwhile
+  if (!ring.keeps(query.topology)) return;  // two reloads meanwhile
   query.explained_in = &ring;
   query.explained_at = ring.begin(query.id);
   auto& record = *explanation(query);
   record.request_id = query.request_id;
   record.began = query.began;
-  record.topology = std::move(topology);
+  record.topology = query.topology;
   record.table = &table;
-  record.need = need;
+  record.need.operation = need.operation;
+  // The usual preference is the one of the request before: a comparison costs less than a copy.
+  if (record.need.preference != need.preference) record.need.preference = need.preference;
 }
 
 void end_explanation(const Query& query, int status, TimePoint now) {

@@ -26,7 +26,7 @@ Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
       all(workers),
       topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {
   loop.memory.join(process.memory);
-  keep_explanations((*topology_)->settings.explain_requests.value);
+  keep_explanations();
   if (const auto limit = process.memory.limit(); limit != 0)
     loop.buffers.keep_at_most(std::min<std::size_t>(
         Buffers::kKeptBytes, limit / kIdlePart / std::max<std::size_t>(all.size(), 1)));
@@ -34,16 +34,15 @@ Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
 
 Worker::~Worker() = default;
 
-void Worker::keep_explanations(std::size_t records) {
-  explained.keep(records);
+void Worker::keep_explanations() {
+  explained.keep((*topology_)->settings.explain_requests.value);
   explained_on_request.keep(kExplainedOnRequest);
+  for (auto* ring : {&explained, &explained_on_request}) ring->adopt(topology());
 }
 
 void Worker::topology(std::shared_ptr<const Topology> next) {
-  keep_explanations(next->settings.explain_requests.value);
-  for (auto* ring : {&explained, &explained_on_request})
-    ring->forget_except(next.get(), topology_now());
   topology_ = std::make_shared<std::shared_ptr<const Topology>>(std::move(next));
+  keep_explanations();
   // Agents may have been removed, and kept connections are cheap to renew.
   for (auto* pools : {&pools_, &blackhole_pools_})
     for (auto& pool : *pools) {

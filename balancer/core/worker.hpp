@@ -133,7 +133,7 @@ class Worker {
   std::shared_ptr<std::shared_ptr<const Topology>> topology_;
   static constexpr std::size_t kHeads = 64;
   static constexpr std::size_t kExplainedOnRequest = 64;
-  void keep_explanations(std::size_t records);
+  void keep_explanations();
   using Pools = std::vector<std::unique_ptr<Pool>>;  // by Agent::id
   Pool& pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& limits);
 

@@ -109,9 +109,8 @@ Answer explain_table(Query& query) {
     return wrong_request(query, 404,
                          fmt::format("no table '{}'; the tables are: {}", parameters->table,
                                      known_tables(*query.topology)));
-  ExplainRecord record;
-  record.most_choices = table->shards.size();
-  record.most_numbers = table->shards.size() * Candidates::kMost;
+  const auto shards = table->shards.size();
+  ExplainRecord record(shards, shards * Candidates::kMost);
   explain_now(query, *table, parameters->operation, record);
   Answer answer;
   append_explanation(answer.body, record, Loop::now(), std::chrono::system_clock::now());

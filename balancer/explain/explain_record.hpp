@@ -20,6 +20,7 @@ namespace karmad {
 template <std::size_t kMost>
 class ShortText {
  public:
+  ShortText() {}  // NOLINT: only `size_` bytes are read
   ShortText& operator=(std::string_view text) {
     size_ = static_cast<std::uint8_t>(text.copy(bytes_.data(), kMost));
     return *this;
@@ -29,14 +30,18 @@ class ShortText {
  private:
   static_assert(kMost < 256);
   std::uint8_t size_ = 0;
-  std::array<char, kMost> bytes_;  // NOLINT: only `size_` of them are read
+  std::array<char, kMost> bytes_;
 };
 
 /// One choice of a mirror: what it saw, what it decided, and the attempt that followed. Times count
 /// from the begin of the request.
 struct ExplainedChoice {
+  // NOLINTBEGIN: with `= default` they would be filled with zeros first
+  ExplainedChoice() {}
   /// The attempt at the chosen mirror.
   struct Attempt {
+    Attempt() {}
+    // NOLINTEND
     AttemptReason reason = AttemptReason::initial;
     Micros pause{};  ///< before it
     Micros started{};
@@ -54,26 +59,30 @@ struct ExplainedChoice {
   std::size_t first_number = 0;  ///< of its mirrors' numbers in the record; one per mirror follows
   bool told = false;             ///< no selection: an error answer named the mirror
   PickSteps steps;
+  ShortText<127> refused;  ///< why the selection failed; empty: it did not
   std::optional<Attempt> attempt;
 };
 
-/// What karmad decided about one request, of limited size: kChoices choices, and the numbers of
+/// What karmad decided about a request, of limited size: kChoices choices, and the numbers of
 /// kNumbers mirrors. The worker of the request only.
 struct ExplainRecord {
   static constexpr std::size_t kChoices = 32;
   static constexpr std::size_t kNumbers = 128;
 
+  explicit ExplainRecord(std::size_t most = kChoices, std::size_t most_numbers = kNumbers)
+      : most_choices(most), numbers(most_numbers) {}
+
+  std::size_t most_choices;
   std::uint64_t query = kNone;  ///< its id in this process; kNone: the record is empty
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  std::size_t most_choices = kChoices;
-  std::size_t most_numbers = kNumbers;
   RequestId request_id;
   TimePoint began{};
-  std::shared_ptr<const Topology> topology;  ///< keeps the table and the shards
+  const Topology* topology = nullptr;  ///< of the table and the shards; the ring keeps it alive
   const Table* table = nullptr;
   Need need;
-  std::vector<ExplainedChoice> choices;
-  std::vector<MirrorView> numbers;
+  std::vector<ExplainedChoice> choices;  ///< at most `most_choices`
+  std::vector<MirrorView> numbers;       ///< `used_numbers` of them
+  std::size_t used_numbers = 0;
   std::size_t left_out = 0;  ///< choices without room
 
   // Set at the end of the request.
@@ -86,13 +95,13 @@ struct ExplainRecord {
   /// A new choice among `mirrors` mirrors, with room for their numbers; null, and counted, if the
   /// record is full. The pointer is valid until the next call.
   ExplainedChoice* add(std::size_t mirrors) {
-    if (choices.size() >= most_choices || numbers.size() + mirrors > most_numbers) {
+    if (choices.size() >= most_choices || used_numbers + mirrors > numbers.size()) {
       ++left_out;
       return nullptr;
     }
     auto& choice = choices.emplace_back();
-    choice.first_number = numbers.size();
-    numbers.resize(numbers.size() + mirrors);
+    choice.first_number = used_numbers;
+    used_numbers += mirrors;
     return &choice;
   }
   /// Removes everything of the request before.

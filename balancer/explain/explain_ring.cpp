@@ -1,5 +1,6 @@
 #include "balancer/explain/explain_ring.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace karmad {
@@ -16,10 +17,10 @@ std::uint64_t query_number(std::string_view text) {
 
 void ExplainRecord::clear() {
   query = kNone;
-  topology.reset();
+  topology = nullptr;
   table = nullptr;
   choices.clear();
-  numbers.clear();
+  used_numbers = 0;
   left_out = 0;
   took.reset();
   status = 0;
@@ -42,7 +43,6 @@ std::size_t ExplainRing::begin(std::uint64_t query) {
   if (++next_ == records_.size()) next_ = 0;
   record.clear();
   record.choices.reserve(ExplainRecord::kChoices);  // no more than that once
-  record.numbers.reserve(ExplainRecord::kNumbers);
   record.query = query;
   return place;
 }
@@ -57,9 +57,12 @@ const ExplainRecord* ExplainRing::find(std::string_view request_id) const {
   return nullptr;
 }
 
-void ExplainRing::forget_except(const Topology* one, const Topology* other) {
+void ExplainRing::adopt(std::shared_ptr<const Topology> next) {
+  if (next == kept_.front()) return;
   for (auto& record : records_)
-    if (record.topology.get() != one && record.topology.get() != other) record.clear();
+    if (record.topology == kept_.back().get()) record.clear();
+  kept_.back() = std::move(next);
+  std::ranges::swap(kept_.front(), kept_.back());
 }
 
 }  // namespace karmad

@@ -25,13 +25,18 @@ class ExplainRing {
   /// null: there is none.
   const ExplainRecord* find(std::string_view request_id) const;
 
-  /// Empties the records of other topologies than these two, so that a reload frees the memory of
-  /// the others.
-  void forget_except(const Topology* one, const Topology* other);
+  /// Takes the topology of the next records. It and the one before are kept alive; records of older
+  /// ones are emptied, so that a reload frees their memory.
+  void adopt(std::shared_ptr<const Topology> next);
+  /// Whether a record may refer to this topology.
+  bool keeps(const Topology* topology) const {
+    return topology == kept_[0].get() || topology == kept_[1].get();
+  }
 
  private:
   std::vector<ExplainRecord> records_;
   std::size_t next_ = 0;
+  std::array<std::shared_ptr<const Topology>, 2> kept_;  ///< the newest one first
 };
 
 }  // namespace karmad

@@ -25,6 +25,11 @@ void explain_shard(const Query& query, const Selection& selection, const Shard& 
                            .protection = *shard.protection,
                            .mirrors = mirrors,
                            .counters = worker.counters};
+  const auto& view = *choice.view;
+  if (const auto refused = rules.any_mirror
+                               ? std::nullopt
+                               : refusal_of(selection.need(), rules.any_takes_updates, view))
+    choice.refused = refused->reason;
   const MirrorSet::PickRecord record{choice.steps, numbers};
   set.acceptable(MirrorChoice(rules, line, moment).criteria_now(), worker.loop.index, &record);
 }

@@ -292,6 +292,26 @@ std::optional<Pick> ShardDriver::pick(const SelectionCriteria& criteria, bool by
                   : set_.pick(criteria, worker, random, &record);
 }
 
+/// A choice without a selection, with the numbers of the mirrors; null if it has no room.
+ExplainedChoice* ShardDriver::explain_unchosen(ExplainRecord& record) {
+  auto* const choice = explain_choice(record);
+  if (choice == nullptr) return nullptr;
+  const MirrorSet::PickRecord to{choice->steps, &record.numbers[choice->first_number]};
+  set_.acceptable({}, worker_.loop.index, &to);
+  return choice;
+}
+
+/// Says why the last selection found no mirror, or why there was none.
+void ShardDriver::explain_refusal(std::string_view why) {
+  auto* const explained = explanation(place_.query);
+  if (explained == nullptr) return;
+  auto& choices = explained->choices;
+  const bool selected =
+      !choices.empty() && choices.back().shard == &place_.shard && !choices.back().steps.chosen;
+  auto* const choice = selected ? &choices.back() : explain_unchosen(*explained);
+  if (choice != nullptr) choice->refused = why;
+}
+
 /// Adds the attempt to the choice that it follows. A mirror that an error answer named was not
 /// chosen: that is a choice of its own.
 void ShardDriver::explain_attempt(Slot& slot, const action::Send& send) {
@@ -304,10 +324,8 @@ void ShardDriver::explain_attempt(Slot& slot, const action::Send& send) {
     if (choice.shard == &place_.shard && !choice.attempt && choice.steps.chosen == send.pick.mirror)
       found = &choice;
   if (found == nullptr) {
-    found = explain_choice(*explained);
+    found = explain_unchosen(*explained);
     if (found == nullptr) return;
-    const MirrorSet::PickRecord record{found->steps, &explained->numbers[found->first_number]};
-    set_.acceptable({}, worker_.loop.index, &record);
     found->told = true;
     found->steps.chosen = static_cast<std::uint8_t>(send.pick.mirror);
   }
@@ -352,6 +370,7 @@ void ShardDriver::selection_waits(Micros remaining) {
 }
 
 void ShardDriver::selection_failed(std::string_view why) {
+  explain_refusal(why);
   worker_.process.selection_log->failed({place_.query, place_.shard_query.selection, place_.shard},
                                         why);
 }

@@ -83,6 +83,8 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   void record_used(Slot& slot);
   void log_retry(const action::Send& send);
   ExplainedChoice* explain_choice(ExplainRecord& record) const;
+  ExplainedChoice* explain_unchosen(ExplainRecord& record);
+  void explain_refusal(std::string_view why);
   void explain_attempt(Slot& slot, const action::Send& send);
   void explain_end(const Slot& slot, const AttemptReport& report) const;
   bool is_over() const { return place_.query.stopped || cancelled_; }

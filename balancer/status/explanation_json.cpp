@@ -155,6 +155,7 @@ void write_choice(Document& out, const ExplainRecord& record, const ExplainedCho
       out.value("chosen", *choice.steps.chosen + 1U);
       out.text("address", set[*choice.steps.chosen].agent->name);
     }
+    out.text("refused", choice.refused.text());
     if (choice.attempt) write_attempt(out, *choice.attempt);
   });
 }
