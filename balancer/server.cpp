@@ -189,7 +189,7 @@ Task<void> Server::upkeep() {
     for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
       for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
-    mirror_watch_.look(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
+    mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);

@@ -321,15 +321,15 @@ SetLoad MirrorSet::load() const {
 
 void MirrorSet::refresh_load(TimePoint now) {
   std::array<std::uint32_t, 64> in_flight{};
-  const auto look = [&](bool at_unknown) {
+  const auto count_in_flight = [&](bool at_unknown) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < mirrors_.size(); ++i)
       if (at_unknown || state_.facts(i).role != Role::unknown)
         in_flight[count++] = mirrors_[i]->agent->counters.in_flight.load(std::memory_order_relaxed);
     return count;
   };
-  auto count = look(false);
-  if (count == 0) count = look(true);
+  auto count = count_in_flight(false);
+  if (count == 0) count = count_in_flight(true);
   const auto median = median_in_flight({in_flight.data(), count});
   usual_.add(now, median);
   typical_load_.store(median, std::memory_order_relaxed);

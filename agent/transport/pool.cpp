@@ -231,7 +231,7 @@ class Pool::Place {
                             [](void* target) { static_cast<Place*>(target)->turn_.notify(); });
     co_await turn_;
   }
-  void look() { turn_.notify(); }
+  void wake() { turn_.notify(); }
   void refuse(const NoConnection& why) {
     refusal_ = why;
     turn_.notify();
@@ -252,7 +252,7 @@ class Pool::Place {
 
 /// A connection or right was returned: the oldest waiting request tries again.
 void Pool::next_waiter() {
-  if (!waiting_.empty()) waiting_.front()->look();
+  if (!waiting_.empty()) waiting_.front()->wake();
 }
 
 /// The same from within deeper calls: posted to the loop, so that a long queue causes no deep
@@ -270,7 +270,7 @@ void Pool::serve() {
   apply_refusal();
   while (!waiting_.empty()) {
     const auto number = waiting_.front()->number;
-    waiting_.front()->look();
+    waiting_.front()->wake();
     if (!waiting_.empty() && waiting_.front()->number == number) return;
   }
 }

@@ -120,7 +120,7 @@ void Stream::ReadOperation::complete(void* owner, asio::detail::operation* ended
 }
 
 /// Checks whether the stream has ended without an event.
-void Stream::look() {
+void Stream::poll() {
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got > 0 || !reading_) return;  // bytes cause an event, or belong to the next read
@@ -194,7 +194,7 @@ error_code Stream::write_now(Outgoing& out) {
       out.consume(static_cast<std::size_t>(sent));
     } else if (errno != EINTR) {
       const auto error = last_error();
-      if (error != asio::error::would_block) look();
+      if (error != asio::error::would_block) poll();
       return error;
     }
   }

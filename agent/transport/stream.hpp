@@ -144,7 +144,7 @@ class Stream : public TurnPeer {
   ssize_t receive();
   void note_unasked(ssize_t got);
   bool reads() const override { return reading_; }
-  void look() override;
+  void poll() override;
   void read_ended(const error_code& error, std::size_t size);
 
   Loop& loop_;
@@ -155,7 +155,7 @@ class Stream : public TurnPeer {
   bool drained_ = false;  ///< the last read took all available bytes
   bool silent_ = false;   ///< no bytes may arrive
   Unasked unasked_ = Unasked::nothing;
-  error_code hidden_end_;  ///< found by look()
+  error_code hidden_end_;  ///< found by poll()
   char* into_ = nullptr;   ///< null: a buffer of the loop
   std::size_t room_ = 0;
   std::string arrived_;

@@ -88,7 +88,7 @@ void Admission::settings(const InstanceSettings& settings, TimePoint now) {
   low_updates.settings(low, now);
 }
 
-void Admission::look(TimePoint now) {
+void Admission::sample(TimePoint now) {
   const std::array all{std::pair("all requests", &ingress), std::pair("searches", &searches),
                        std::pair("updates", &updates),
                        std::pair("searches of low priority", &low_searches),
@@ -99,14 +99,14 @@ void Admission::look(TimePoint now) {
                    what, pool->size());
     pool->measure(now);
   }
-  probing_.look(now);
+  probing_.sample(now);
 }
 
 Task<void> Admission::watch(Loop& loop) {
   stop_.emplace(loop);
   while (!stop_->requested()) {
     const auto now = Loop::now();
-    look(now);
+    sample(now);
     const auto pause = probing_.resizing() ? std::min(interval_, kResizeLook) : interval_;
     co_await sleep(loop, now + pause, *stop_);
   }

@@ -26,7 +26,7 @@ class Admission {
   /// Adjusts the pools at each adjustment interval, until stop().
   Task<void> watch(Loop& loop);
   /// One adjustment.
-  void look(TimePoint now);
+  void sample(TimePoint now);
   void stop();
 
   AdmissionMode mode() const { return mode_.load(std::memory_order_relaxed); }

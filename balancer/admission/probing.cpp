@@ -35,7 +35,7 @@ ProbeReadings Probing::readings() {
   return readings;
 }
 
-void Probing::look(TimePoint now) {
+void Probing::sample(TimePoint now) {
   if (!probes()) return;
   if (resizing_since_) {
     if (reads_.resizing() || writes_.resizing()) return;

@@ -34,9 +34,9 @@ class Probing {
   PoolSizes sizes() const { return probe_.sizes(); }
 
   /// One adjustment, at each interval. Ends a stalled resize first.
-  void look(TimePoint now);
+  void sample(TimePoint now);
 
-  /// True while a resize waits for tickets to come back; look() is then useful earlier.
+  /// True while a resize waits for tickets to come back; sample() is then useful earlier.
   bool resizing() const { return resizing_since_.has_value(); }
 
   ProbingStatus status() const;

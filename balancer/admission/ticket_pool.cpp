@@ -197,7 +197,7 @@ void TicketPool::settle(TimePoint now, Woken& woken) {
 }
 
 void TicketPool::measure(TimePoint now) {
-  drain_.look(finished(), exhausted(), now);
+  drain_.sample(finished(), exhausted(), now);
 }
 
 std::uint32_t TicketPool::take_peak() {

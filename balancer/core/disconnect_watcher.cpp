@@ -29,13 +29,13 @@ void DisconnectWatcher::wait() {
   epoll_.async_wait(asio::posix::descriptor_base::wait_read,
                     [this](boost::system::error_code error) {
                       waiting_ = false;
-                      if (!error) look();
+                      if (!error) poll();
                       wait();
                     });
 }
 
 /// One event at a time: the stopped code continues at once and calls forget().
-void DisconnectWatcher::look() {
+void DisconnectWatcher::poll() {
   epoll_event event{};
   while (::epoll_wait(epoll_.native_handle(), &event, 1, 0) == 1)
     static_cast<Stop*>(event.data.ptr)->request(StopReason::cancelled);

@@ -20,7 +20,7 @@ class DisconnectWatcher {
 
  private:
   void wait();
-  void look();
+  void poll();
 
   asio::posix::basic_stream_descriptor<Executor> epoll_;
   std::size_t watched_ = 0;

@@ -39,10 +39,10 @@ struct Query : RequestFields {
   Worker& worker;
   const Topology* topology;
   const Topology* former = nullptr;      ///< the topology before it was planned again
-  std::shared_ptr<const Topology> anew;  ///< keeps the topology of the new plan
-  bool plan_anew = false;  ///< a shard moved: plan once with the current topology (CO-052)
+  std::shared_ptr<const Topology> newer_topology;  ///< of the new plan
+  bool plan_again = false;  ///< a shard moved: plan once with the current topology (CO-052)
   /// Answers the query after it was planned again. Set by the caller of the scatter.
-  Task<Answer> (*answer_anew)(Query& query, Scatter scatter) = nullptr;
+  Task<Answer> (*answer_again)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
   Parsed parsed;                 ///< valid once its dialect has parsed it
   const Table* table = nullptr;  ///< set once it is put to one

@@ -204,18 +204,18 @@ void judge(const Settings& settings, Problems& problems, Problems& notices) {
 namespace {
 
 /// Answers the query again with the current topology, because a shard has moved (CO-052).
-Task<Answer> answer_anew(Query& query, Scatter scatter) {
-  query.plan_anew = false;
+Task<Answer> answer_again(Query& query, Scatter scatter) {
+  query.plan_again = false;
   query.worker.counters.add(Count::planned_anew);
-  query.anew = query.worker.topology();
-  query.former = std::exchange(query.topology, query.anew.get());
+  query.newer_topology = query.worker.topology();
+  query.former = std::exchange(query.topology, query.newer_topology.get());
   return answer(query, scatter);
 }
 
 }  // namespace
 
 Task<Answer> answer(Query& query, Scatter scatter) {
-  query.answer_anew = answer_anew;
+  query.answer_again = answer_again;
   if (query.request.path == "*") return at_once(options("GET, HEAD, POST, OPTIONS"));
   const auto* const served = query.topology->served(query.request.path);
   // Fields of the request about mirrors do not concern an answer about karmad itself.

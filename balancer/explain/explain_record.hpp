@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/mirrors/mirror_set.hpp"
@@ -69,10 +70,13 @@ struct ExplainRecord {
   static constexpr std::size_t kChoices = 32;
   static constexpr std::size_t kNumbers = 128;
 
-  explicit ExplainRecord(std::size_t most = kChoices, std::size_t most_numbers = kNumbers)
-      : most_choices(most), numbers(most_numbers) {}
+  /// Allocates all its memory.
+  explicit ExplainRecord(std::size_t most_choices = kChoices,
+                         std::size_t most_numbers = kNumbers) {
+    choices.reserve(most_choices);
+    numbers.reserve(most_numbers);
+  }
 
-  std::size_t most_choices;
   std::uint64_t query = kNone;  ///< its id in this process; kNone: the record is empty
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   RequestId request_id;
@@ -80,7 +84,7 @@ struct ExplainRecord {
   const Topology* topology = nullptr;  ///< of the table and the shards; the ring keeps it alive
   const Table* table = nullptr;
   Need need;
-  std::vector<ExplainedChoice> choices;  ///< at most `most_choices`
+  std::vector<ExplainedChoice> choices;
   std::vector<MirrorView> numbers;       ///< `used_numbers` of them
   std::size_t used_numbers = 0;
   std::size_t left_out = 0;  ///< choices without room
@@ -95,13 +99,14 @@ struct ExplainRecord {
   /// A new choice among `mirrors` mirrors, with room for their numbers; null, and counted, if the
   /// record is full. The pointer is valid until the next call.
   ExplainedChoice* add(std::size_t mirrors) {
-    if (choices.size() >= most_choices || used_numbers + mirrors > numbers.size()) {
+    const auto used = used_numbers + mirrors;
+    if (choices.size() == choices.capacity() || used > numbers.capacity()) {
       ++left_out;
       return nullptr;
     }
     auto& choice = choices.emplace_back();
-    choice.first_number = used_numbers;
-    used_numbers += mirrors;
+    choice.first_number = std::exchange(used_numbers, used);
+    if (used > numbers.size()) numbers.resize(used);
     return &choice;
   }
   /// Removes everything of the request before.

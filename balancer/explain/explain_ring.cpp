@@ -31,9 +31,7 @@ void ExplainRecord::clear() {
 
 void ExplainRing::keep(std::size_t records) {
   if (records == records_.size()) return;
-  records_.clear();
-  records_.resize(records);
-  records_.shrink_to_fit();
+  records_ = std::vector<ExplainRecord>(records);
   next_ = 0;
 }
 
@@ -42,7 +40,6 @@ std::size_t ExplainRing::begin(std::uint64_t query) {
   auto& record = records_[place];
   if (++next_ == records_.size()) next_ = 0;
   record.clear();
-  record.choices.reserve(ExplainRecord::kChoices);  // no more than that once
   record.query = query;
   return place;
 }

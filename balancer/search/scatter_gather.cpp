@@ -75,8 +75,8 @@ class Dispatch {
   }
 
   /// Whether a shard moved and not all shards have answered.
-  bool is_to_be_planned_anew() const {
-    return query_.plan_anew && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
+  bool is_to_be_planned_again() const {
+    return query_.plan_again && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
   }
 
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
@@ -193,7 +193,7 @@ class Dispatch {
       refused_ = true;
       query_.stop();  // other mirrors would refuse it too
     }
-    if (query_.plan_anew && !part.answered())
+    if (query_.plan_again && !part.answered())
       for (auto& other : parts_) other->cancel();
     if (--running == 0) all_done.notify();
   }
@@ -354,9 +354,9 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
   } else {
     co_await run.ask_all();
   }
-  if (run.is_to_be_planned_anew()) {
+  if (run.is_to_be_planned_again()) {
     run.record_and_release_all();
-    co_return co_await query.answer_anew(query, scatter_gather);
+    co_return co_await query.answer_again(query, scatter_gather);
   }
   auto& answer = co_yield InPlace{};
   if (!run.without_merge(answer)) answer = co_await run.merged();

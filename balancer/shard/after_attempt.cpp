@@ -65,7 +65,7 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
   const auto kind = report.hint.kind;
   const bool moved = kind == ErrorHint::Kind::moved || kind == ErrorHint::Kind::migrating;
   if (moved && report.replaced && (next.is_retry() || (!line.retries && rules_.reads()))) {
-    line.end.plan_anew = main_.end.plan_anew = true;
+    line.end.plan_again = main_.end.plan_again = true;
     end_line(line);
     return break_off_all();
   }

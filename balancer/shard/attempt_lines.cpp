@@ -113,10 +113,10 @@ bool AttemptLines::all_ended() const {
 /// Makes the line's end and reply those of the request.
 void AttemptLines::take_over(const Line& line) {
   const bool timed_out = main_.end.timed_out || line.end.timed_out;
-  const bool plan_anew = main_.end.plan_anew || line.end.plan_anew;
+  const bool plan_again = main_.end.plan_again || line.end.plan_again;
   main_.end = line.end;
   main_.end.timed_out = timed_out;
-  main_.end.plan_anew = plan_anew;
+  main_.end.plan_again = plan_again;
   main_.end.refused.reset();
 }
 

@@ -126,7 +126,7 @@ class AttemptLines {
   bool take_extra(Line& line, RetryBudget::For what);
 
   // Waits (shard_waits.cpp)
-  void look_again(bool news);
+  void proceed_waits(bool news);
   void slot_freed(std::size_t mirror);
   void add_waits(action::Wait& wait) const;
 
@@ -165,11 +165,11 @@ class AttemptLines {
   void make_retry(Line& line);
 
   void wait_for_slot(Line& line);
-  void look_for_slot(Line& line);
+  void select_for_slot(Line& line);
   void refuse_slot(Line& line, Refusal refusal);
   void end_slot_wait(Line& line);
   void wait_for_mirror(Line& line);
-  void look_for_mirror(Line& line);
+  void select_again(Line& line);
   void wait_for_change(Line& line);
   TimePoint selection_end(const Line& line) const;
   void give_up_selection(Line& line);

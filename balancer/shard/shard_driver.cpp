@@ -173,7 +173,7 @@ void ShardDriver::wait_ended() {
 
 void ShardDriver::finish() {
   finished_ = true;
-  if (request_.result().plan_anew) place_.query.plan_anew = true;
+  if (request_.result().plan_again) place_.query.plan_again = true;
   for (const auto& other : others_)
     if (other->number != result().slot) record_and_release(*other);
   if (result().slot != 0) record_and_release(first_);

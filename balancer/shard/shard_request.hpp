@@ -42,8 +42,8 @@ class ShardRequest : private AttemptLines {
  private:
   void take(const event::Started&);
   void take(const event::AttemptEnded& ended) { attempt_ended(line(ended.slot), ended.report); }
-  void take(const event::TimePassed&) { look_again(false); }
-  void take(const event::News&) { look_again(true); }
+  void take(const event::TimePassed&) { proceed_waits(false); }
+  void take(const event::News&) { proceed_waits(true); }
   void take(const event::SlotFreed& freed) { slot_freed(freed.mirror); }
   void take(const event::Cancelled&) { break_off_all(); }
   void take(const event::Rejected& rejected);

@@ -7,15 +7,15 @@
 namespace karmad {
 
 /// Called after news, or when the time of a wait has come.
-void AttemptLines::look_again(bool news) {
-  const auto look = [&](Line& line) {
+void AttemptLines::proceed_waits(bool news) {
+  const auto proceed_line = [&](Line& line) {
     const bool due = now() >= line.until;
     switch (line.state) {
       case State::waits_for_mirror:
-        if (news || due) look_for_mirror(line);
+        if (news || due) select_again(line);
         break;
       case State::waits_for_slot:
-        if (news || due) look_for_slot(line);
+        if (news || due) select_for_slot(line);
         break;
       case State::waits_for_standing:
         if (news || due) ask_elsewhere(line);
@@ -27,8 +27,8 @@ void AttemptLines::look_again(bool news) {
         break;
     }
   };
-  look(main_);
-  for (std::size_t i = 0; i < others_.size(); ++i) look(*others_[i]);
+  proceed_line(main_);
+  for (std::size_t i = 0; i < others_.size(); ++i) proceed_line(*others_[i]);
 }
 
 /// If all suitable mirrors are full, waits for a slot.
@@ -59,7 +59,7 @@ void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
   give_up_selection(line);
 }
 
-void AttemptLines::look_for_slot(Line& line) {
+void AttemptLines::select_for_slot(Line& line) {
   line.slots = choice(line).suitable_if_free();
   if (line.slots.empty()) {
     end_slot_wait(line);
@@ -73,7 +73,7 @@ void AttemptLines::slot_freed(std::size_t mirror) {
     auto& line = this->line(slot);
     if (line.state != State::waits_for_slot) continue;
     line.slots = choice(line).suitable_if_free();
-    if (!line.slots.contains(mirror)) return look_for_slot(line);
+    if (!line.slots.contains(mirror)) return select_for_slot(line);
     const auto from = line.slots;
     end_slot_wait(line);
     line.selection_wait.reset();
@@ -121,7 +121,7 @@ void AttemptLines::wait_for_change(Line& line) {
   line.until = std::min(end, now() + kRecheck);
 }
 
-void AttemptLines::look_for_mirror(Line& line) {
+void AttemptLines::select_again(Line& line) {
   *line.selection_left -= std::chrono::duration_cast<Micros>(now() - line.since);
   if (const auto* need = rules_.needed())
     line.end.refused = refusal_of(*need, rules_.any_takes_updates, moment_->mirrors.view());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/shard/selection.hpp"
 #include "balancer/status/document.hpp"
 #include "balancer/trace/trace_json.hpp"
@@ -250,7 +251,10 @@ std::string explanation_field(const ExplainRecord& record, TimePoint now,
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (text.size() <= kTraceFieldSize && std::ranges::all_of(text, printable)) return text;
   std::string number;
-  return fmt::format(R"({{"id":"{0}","see":"{1}/{0}"}})", id_of(record, number), kExplainPath);
+  const auto id = id_of(record, number);
+  std::string path(kExplainPath);
+  append_url_encoded(path += '/', id);
+  return fmt::format(R"({{"id":"{}","see":"{}"}})", id, path);
 }
 
 }  // namespace karmad

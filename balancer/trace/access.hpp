@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "balancer/trace/trace.hpp"
@@ -26,6 +27,13 @@ struct Access {
 /// How a request ended, in a word: `answered`, `partial`, `failed`, `refused` (no mirror was
 /// asked), `client_left` or `broken_off`.
 std::string_view end_of(const Trace& trace, const Access& access);
+
+/// The longest time that an attempt of the request needed to connect; none if all used kept
+/// connections.
+std::optional<Micros> longest_connect(const Trace& trace);
+
+/// When the first byte of a reply came, from the start of the request; none if there was none.
+std::optional<Micros> first_reply_byte(const Trace& trace);
 
 /// Whether the line of a request is written although it is not in the sample: it did not end well,
 /// or took `slow` or longer.

@@ -137,6 +137,8 @@ void append_access_text(std::string& text, const Trace& trace, TimePoint now,
   add_named(out, " operation=", trace.operation);
   add_named(out, " table=", trace.table);
   if (trace.queued > Micros{0}) add_time(" queued=", trace.queued);
+  if (const auto connect = longest_connect(trace)) add_time(" connect=", *connect);
+  if (const auto first = first_reply_byte(trace)) add_time(" first_byte=", *first);
   if (trace.merge) add_time(" merge=", *trace.merge);
   if (trace.retried()) out.add(" retried");
   if (trace.hedged()) out.add(" hedged");

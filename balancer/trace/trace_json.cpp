@@ -155,6 +155,8 @@ void append_access_json(std::string& text, const Trace& trace, TimePoint now,
   add_flag(out, R"(,"retried":)", trace.retried());
   add_flag(out, R"(,"partial":)", trace.partial);
   add_queued(out, trace);
+  add_time(out, R"(,"connect_us":)", longest_connect(trace));
+  add_time(out, R"(,"first_byte_us":)", first_reply_byte(trace));
   add_time(out, R"(,"merge_us":)", trace.merge);
   add_attempts(out, trace, out.size() + kAttemptsInLog);
 }

@@ -106,7 +106,7 @@ MirrorWatch::WatchedMirrors MirrorWatch::watched(const MirrorSet& set, WallTime 
   return all;
 }
 
-void MirrorWatch::look(const Topology& topology, TimePoint now, WallTime wall) {
+void MirrorWatch::sample(const Topology& topology, TimePoint now, WallTime wall) {
   ++round_;
   std::size_t number = 0;
   std::size_t count = 0;

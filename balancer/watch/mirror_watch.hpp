@@ -43,7 +43,7 @@ class MirrorWatch {
   explicit MirrorWatch(EventLog& events) : events_(events) {}
 
   /// Samples a fifth of the mirror sets. Worker 0 calls it ten times a second.
-  void look(const Topology& topology, TimePoint now, WallTime wall);
+  void sample(const Topology& topology, TimePoint now, WallTime wall);
 
   /// One report per mirror: `unknown` if it is not watched yet. Any thread; takes a lock.
   std::vector<MirrorReport> reports(const MirrorSet& set) const;

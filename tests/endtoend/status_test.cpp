@@ -13,7 +13,7 @@
 namespace karmad::test {
 namespace {
 
-FakeMirror::React with(const Reaction& reaction) {
+FakeMirror::React reacting_with(const Reaction& reaction) {
   return [reaction](const std::string&) { return reaction; };
 }
 
@@ -107,7 +107,7 @@ TEST(Status, EveryKindOfErrorHasItsOwnCounter) {
       {"succeeded_queries", nothing_found(), 0},
   };
   for (const auto& habit : habits) {
-    const FakeMirror mirror(with(habit.reaction));
+    const FakeMirror mirror(reacting_with(habit.reaction));
     // Only a mirror that never answers times out, even on a busy machine; and no period ends.
     const auto longest = habit.counter == "query_timeouts" ? "60ms" : "1m";
     const Master master(fmt::format("ha_ping_interval = 0\n agent_query_timeout = {}\n"
@@ -142,7 +142,7 @@ TEST(Status, AConnectionThatIsNotAcceptedInTimeIsAConnectTimeout) {
 
 // HA-025: pings count as outcomes, never as latency.
 TEST(Status, PingsAreSuccessesAndErrorsButNoQueries) {
-  const FakeMirror mirror(with(nothing_found()));
+  const FakeMirror mirror(reacting_with(nothing_found()));
   const ClosedPort gone;
   const Master master("ha_ping_interval = 20ms",
                       table("t", mirror.address()) + table("u", gone.address()));
@@ -159,7 +159,7 @@ TEST(Status, PingsAreSuccessesAndErrorsButNoQueries) {
 }
 
 TEST(Status, TablesThatNameTheSameHostShareItsNumbers) {
-  const FakeMirror mirror(with(nothing_found()));
+  const FakeMirror mirror(reacting_with(nothing_found()));
   const Master master("ha_ping_interval = 0",
                       table("t", mirror.address() + ":a") + table("u", mirror.address() + ":b"));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
@@ -175,7 +175,7 @@ TEST(Status, TablesThatNameTheSameHostShareItsNumbers) {
 }
 
 TEST(Status, LatenciesAreThoseOfTheMirror) {
-  const FakeMirror mirror(with(slowly(30ms)));
+  const FakeMirror mirror(reacting_with(slowly(30ms)));
   const Master master("ha_ping_interval = 0", table("t", mirror.address()));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
   const std::string of_mirror = "/tables/0/shards/0/mirrors/0/";
@@ -188,7 +188,7 @@ TEST(Status, LatenciesAreThoseOfTheMirror) {
 }
 
 TEST(Ready, IsSaidWhenEveryShardHasALiveMirrorElseWhichHasNoneAndWhy) {
-  const FakeMirror mirror(with(nothing_found()));
+  const FakeMirror mirror(reacting_with(nothing_found()));
   const ClosedPort gone;
   const Master one("ha_ping_interval = 20ms", table("t", mirror.address() + "|" + gone.address()));
   EXPECT_TRUE(eventually([&] { return get(one.port(), "/readyz").status == 200; }));
@@ -204,8 +204,8 @@ TEST(Ready, IsSaidWhenEveryShardHasALiveMirrorElseWhichHasNoneAndWhy) {
 }
 
 TEST(Status, ShowsTheLinesAndTheStateOfAgents) {  // HA-024
-  FakeMirror mirror(with(Reaction{"", Reaction::Then::close}));
-  const FakeMirror kept(with(nothing_found()));
+  FakeMirror mirror(reacting_with(Reaction{"", Reaction::Then::close}));
+  const FakeMirror kept(reacting_with(nothing_found()));
   const ClosedPort copy;
   const Master master(
       "ha_ping_interval = 0\n workers = 1",
@@ -225,13 +225,13 @@ TEST(Status, ShowsTheLinesAndTheStateOfAgents) {  // HA-024
   const auto error = [&] { return master.word("/tables/0/shards/0/mirrors/0/last_error"); };
   master.search(query("t"));
   EXPECT_NE(error(), "");
-  mirror.react(with(nothing_found()));
+  mirror.react(reacting_with(nothing_found()));
   EXPECT_EQ(master.search(query("t")).status, 200);
   EXPECT_EQ(error(), "") << "an error that is over says nothing of an agent that is well";
 }
 
 TEST(Status, WhatIsUnderWayIsInFlightUntilItIsOver) {
-  const FakeMirror mirror(with(silence()));
+  const FakeMirror mirror(reacting_with(silence()));
   const Master master("ha_ping_interval = 0\n agent_query_timeout = 30s\n request_timeout = 30s",
                       table("t", mirror.address()));
   const auto in_flight = [&] { return master.number("/tables/0/shards/0/mirrors/0/in_flight"); };

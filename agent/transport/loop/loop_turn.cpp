@@ -84,7 +84,7 @@ void LoopTurn::Watch::expired() {
     auto& stream = *watched[i];
     if (std::exchange(stream.fresh_, false) || !stream.reads()) continue;
     turn_.forget(stream);
-    stream.look();
+    stream.poll();
   }
   if (!watched.empty()) turn_.ticks_.arm(*this, turn_.ticks_.lately() + Deadlines::kTick);
 }

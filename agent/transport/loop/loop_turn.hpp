@@ -25,7 +25,7 @@ class TurnPeer {
   friend class LoopTurn;
   virtual bool reads() const = 0;
   /// Checks whether the stream has ended without an event.
-  virtual void look() = 0;
+  virtual void poll() = 0;
   std::size_t watched_ = std::size_t(-1);  ///< its index in the list of watched streams
   /// The last read that may have hidden an end was less than a tick ago.
   bool fresh_ = false;

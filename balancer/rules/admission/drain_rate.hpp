@@ -12,14 +12,14 @@
 namespace karmad {
 
 /// Measures how fast a pool without free tickets returns them, for Retry-After of refused requests.
-/// Remembers about five seconds of full use. One thread calls look(), any thread wait().
+/// Remembers about five seconds of full use. One thread calls sample(), any thread wait().
 class DrainRate {
  public:
   static constexpr std::chrono::seconds kLongest{30};
 
   /// Called periodically: the tickets returned since the start, and whether no ticket is free. Only
   /// time between two busy calls counts: when tickets are free, their rate says nothing.
-  void look(std::uint64_t finished, bool busy, TimePoint now) noexcept {
+  void sample(std::uint64_t finished, bool busy, TimePoint now) noexcept {
     const double time = std::chrono::duration<double>(now - looked_).count();
     const auto served = static_cast<double>(finished - finished_);
     looked_ = now;

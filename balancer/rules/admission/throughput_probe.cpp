@@ -111,7 +111,7 @@ void ThroughputProbe::compare_with(const ProbeReadings& readings, TimePoint now)
   last_run_ = now;
   last_finished_ = finished(readings);
   last_waited_ = waited(readings);
-  look_ = {};
+  sample_ = {};
 }
 
 std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings, TimePoint now) {
@@ -120,25 +120,25 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
     return std::nullopt;
   }
   if (now <= *last_run_) return std::nullopt;
-  auto& look = look_;
-  look.seconds = std::chrono::duration<double>(now - *last_run_).count();
-  look.finished = finished(readings) - last_finished_;
+  auto& sample = sample_;
+  sample.seconds = std::chrono::duration<double>(now - *last_run_).count();
+  sample.finished = finished(readings) - last_finished_;
   const auto waiting = waited(readings) - last_waited_;
-  look.overloaded = waiting > 0 && static_cast<double>(waiting) >=
-                                       kOverloaded * static_cast<double>(look.finished);
-  look.size = total(readings);
-  look.exhausted |= exhausted(readings);
-  look.above_least |= above_least(readings);
-  if (weighs() && look.overloaded && static_cast<double>(look.finished) < kReturns * look.size)
+  sample.overloaded = waiting > 0 && static_cast<double>(waiting) >=
+                                       kOverloaded * static_cast<double>(sample.finished);
+  sample.size = total(readings);
+  sample.exhausted |= exhausted(readings);
+  sample.above_least |= above_least(readings);
+  if (weighs() && sample.overloaded && static_cast<double>(sample.finished) < kReturns * sample.size)
     return std::nullopt;
   ProbeDecision decision{.from = state_,
-                         .throughput = look.throughput(),
+                         .throughput = sample.throughput(),
                          .compared_to = stable_throughput_,
                          .before = {readings.reads.size, readings.writes.size}};
   if (state_ == ProbeState::stable) {
-    choose_probe(readings, look);
+    choose_probe(readings, sample);
   } else {
-    decision.kept = judge(look);
+    decision.kept = judge(sample);
   }
   decision.to = state_;
   decision.after = sizes_;
@@ -148,21 +148,21 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
 
 /// AC-022, AC-025: 1 for more, -1 for fewer, 0 for neither. With evidence both are tried in turn
 /// during overload, because a pool that is always exhausted may also be too large.
-int ThroughputProbe::direction(const Look& look) {
-  const int wanted = look.exhausted ? 1 : look.above_least ? -1 : 0;
+int ThroughputProbe::direction(const Sample& sample) {
+  const int wanted = sample.exhausted ? 1 : sample.above_least ? -1 : 0;
   if (!weighs() || wanted == 0) return wanted;
-  if (!look.overloaded) step_ = parameters_.evidence_step;
-  const bool both_ways = look.overloaded && look.exhausted && look.above_least;
+  if (!sample.overloaded) step_ = parameters_.evidence_step;
+  const bool both_ways = sample.overloaded && sample.exhausted && sample.above_least;
   if (!both_ways && std::exchange(direction_, wanted) != wanted) excess_ = 0;
   return direction_;
 }
 
 /// AC-022, AC-024.
-void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Look& look) {
+void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Sample& sample) {
   ++counters_.times_probed_stable;
-  stable_throughput_ = look.throughput();
-  stable_look_ = look;
-  const int by = direction(look);
+  stable_throughput_ = sample.throughput();
+  stable_sample_ = sample;
+  const int by = direction(sample);
   if (by == 0) return;
   state_ = by > 0 ? ProbeState::up : ProbeState::down;
   if (weighs())
@@ -177,14 +177,14 @@ void ThroughputProbe::choose_probe(const ProbeReadings& readings, const Look& lo
 /// size must bring a part of its cost: 3 % more answers with 20 % more tickets, at most 3 % fewer
 /// with 20 % fewer. A sequential test: the wrong size wins by chance with a probability of 1 / (1 +
 /// exp(evidence × that part)).
-bool ThroughputProbe::weigh(const Look& look) {
-  if (!look.overloaded || !stable_look_.overloaded) {
+bool ThroughputProbe::weigh(const Sample& sample) {
+  if (!sample.overloaded || !stable_sample_.overloaded) {
     excess_ = 0;
-    return state_ == ProbeState::up ? !look.overloaded : !look.exhausted;
+    return state_ == ProbeState::up ? !sample.overloaded : !sample.exhausted;
   }
-  const auto change = look.size / stable_look_.size - 1;
-  const auto due = stable_throughput_ * look.seconds * (1 + parameters_.evidence_gain * change);
-  excess_ += static_cast<double>(look.finished) - due;
+  const auto change = sample.size / stable_sample_.size - 1;
+  const auto due = stable_throughput_ * sample.seconds * (1 + parameters_.evidence_gain * change);
+  excess_ += static_cast<double>(sample.finished) - due;
   if (std::abs(excess_) <= parameters_.evidence) return false;
   const bool better = std::exchange(excess_, 0) > 0;
   if (!better) direction_ = -direction_;
@@ -193,15 +193,15 @@ bool ThroughputProbe::weigh(const Look& look) {
 }
 
 /// AC-023. True if the tried size is better.
-bool ThroughputProbe::judge(const Look& look) {
+bool ThroughputProbe::judge(const Sample& sample) {
   const bool up = state_ == ProbeState::up;
   ++(up ? counters_.times_probed_up : counters_.times_probed_down);
-  const bool better = weighs() ? weigh(look) : look.throughput() > stable_throughput_;
+  const bool better = weighs() ? weigh(sample) : sample.throughput() > stable_throughput_;
   const auto before = stable_concurrency_;
   if (better) {
     const auto weight = weighs() ? 1 : parameters_.average_weight;
-    stable_concurrency_ = weight * look.size + (1 - weight) * stable_concurrency_;
-    stable_throughput_ = look.throughput();
+    stable_concurrency_ = weight * sample.size + (1 - weight) * stable_concurrency_;
+    stable_throughput_ = sample.throughput();
   }
   sizes_ = sized(stable_concurrency_);
   state_ = ProbeState::stable;

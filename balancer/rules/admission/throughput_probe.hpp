@@ -111,7 +111,7 @@ class ThroughputProbe {
  private:
   void start();
   /// Measurements since the stored readings.
-  struct Look {
+  struct Sample {
     bool exhausted = false;    ///< more tickets may help (AC-025)
     bool above_least = false;  ///< fewer are possible
     bool overloaded = false;   ///< almost no request finds a free ticket
@@ -127,10 +127,10 @@ class ThroughputProbe {
   bool above_least(const ProbeReadings& readings) const;
   double total(const ProbeReadings& readings) const;
   bool weighs() const { return parameters_.evidence > 0; }
-  int direction(const Look& look);
-  void choose_probe(const ProbeReadings& readings, const Look& look);
-  bool weigh(const Look& look);
-  bool judge(const Look& look);
+  int direction(const Sample& sample);
+  void choose_probe(const ProbeReadings& readings, const Sample& sample);
+  bool weigh(const Sample& sample);
+  bool judge(const Sample& sample);
 
   ProbeParameters parameters_;
   unsigned cores_;
@@ -142,10 +142,10 @@ class ThroughputProbe {
   std::optional<TimePoint> last_run_;
   std::uint64_t last_finished_ = 0;
   std::uint64_t last_waited_ = 0;
-  Look look_;  ///< the current one
+  Sample sample_;  ///< the current one
 
   // With `evidence`:
-  Look stable_look_;
+  Sample stable_sample_;
   int direction_ = 1;
   double step_ = 0;    ///< grows while it finds better sizes
   double excess_ = 0;  ///< answers of the tried size beyond those required

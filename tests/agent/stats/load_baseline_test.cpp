@@ -27,35 +27,35 @@ TEST(TypicalInFlight, DoesNotShowOneMirrorThatStalls) {
 }
 
 /// Looks baseline_at a load ten times a second from `begin` up to `end`.
-void look(LoadBaseline& usual, Micros begin, Micros end, double load) {
+void sample(LoadBaseline& usual, Micros begin, Micros end, double load) {
   for (auto time = begin; time < end; time += 100ms) usual.add(baseline_at(time), load);
 }
 
 TEST(LoadBaseline, IsNotKnownInTheFirstSeconds) {
   LoadBaseline usual;
   EXPECT_FALSE(usual.average());
-  look(usual, 1h, 1h + 10s, 5);
+  sample(usual, 1h, 1h + 10s, 5);
   EXPECT_FALSE(usual.average());
-  look(usual, 1h + 10s, 1h + 11s, 5);
+  sample(usual, 1h + 10s, 1h + 11s, 5);
   EXPECT_DOUBLE_EQ(usual.average().value(), 5);
 }
 
 TEST(LoadBaseline, RisesSlowlyAndForgetsInMinutes) {
   LoadBaseline usual;
-  look(usual, 0s, 120s, 10);
-  look(usual, 120s, 125s, 100);
+  sample(usual, 0s, 120s, 10);
+  sample(usual, 120s, 125s, 100);
   EXPECT_LT(usual.average().value(), 18);
-  look(usual, 125s, 180s, 100);
+  sample(usual, 125s, 180s, 100);
   EXPECT_GT(usual.average().value(), 60);
-  look(usual, 180s, 480s, 100);
+  sample(usual, 180s, 480s, 100);
   EXPECT_GT(usual.average().value(), 99);
 }
 
 TEST(LoadBaseline, DoesNotDependOnHowOftenItLooks) {
   LoadBaseline often;
   LoadBaseline rarely;
-  look(often, 0s, 30s, 10);
-  look(often, 30s, 60s, 20);
+  sample(often, 0s, 30s, 10);
+  sample(often, 30s, 60s, 20);
   for (int second = 0; second < 60; ++second)
     rarely.add(baseline_at(second * 1s), second < 30 ? 10 : 20);
   EXPECT_NEAR(often.average().value(), rarely.average().value(), 0.5);

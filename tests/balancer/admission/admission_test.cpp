@@ -56,10 +56,10 @@ TEST(AdmissionPools, WarnOfAResizeThatGetsStuck) {  // AC-012
     const Logged logged;
     admission.settings(searchd(c.after), now);
     tickets.pop_back();
-    admission.look(now + 59s);
+    admission.sample(now + 59s);
     EXPECT_EQ(logged.text(), "");
-    admission.look(now + 60s);
-    admission.look(now + 120s);
+    admission.sample(now + 60s);
+    admission.sample(now + 120s);
     const auto text = logged.text();
     EXPECT_TRUE(text.contains(std::string("[warning] tickets of ")
                                   .append(c.what)

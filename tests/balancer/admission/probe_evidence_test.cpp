@@ -19,9 +19,9 @@ using test::ClusterOf;
 struct Weighing {
   explicit Weighing(unsigned initial)
       : probe({.initial = initial, .evidence = 100, .writes = false}, 1) {
-    look(0, 0, 0);
+    sample(0, 0, 0);
   }
-  std::optional<ProbeDecision> look(std::uint32_t peak, std::uint64_t more_finished,
+  std::optional<ProbeDecision> sample(std::uint32_t peak, std::uint64_t more_finished,
                                     std::uint64_t more_waited) {
     now += 1s;
     finished += more_finished;
@@ -38,44 +38,44 @@ struct Weighing {
 
 TEST(ProbeEvidence, WeighsLooksInTurnUntilTheyDecide) {
   Weighing pool(16);
-  pool.look(16, 1000, 1000);
+  pool.sample(16, 1000, 1000);
   EXPECT_EQ(pool.size(), 32U) << "begins with a long step";
-  pool.look(32, 1200, 1000);
+  pool.sample(32, 1200, 1000);
   EXPECT_EQ(pool.size(), 16U) << "50 more than the 150 it must bring do not decide";
-  pool.look(16, 1000, 1000);
+  pool.sample(16, 1000, 1000);
   EXPECT_EQ(pool.size(), 32U);
-  pool.look(32, 1201, 1000);
+  pool.sample(32, 1201, 1000);
   EXPECT_EQ(pool.size(), 32U);
   EXPECT_EQ(pool.probe.counters().times_increased, 1U);
 }
 
 TEST(ProbeEvidence, TriesFewerInTurnWhileThereIsTooMuchLoad) {
   Weighing pool(16);
-  pool.look(16, 1000, 1000);
-  pool.look(32, 1000, 1000);
+  pool.sample(16, 1000, 1000);
+  pool.sample(32, 1000, 1000);
   EXPECT_EQ(pool.size(), 16U) << "more that bring nothing are too many";
-  pool.look(16, 1000, 1000);
+  pool.sample(16, 1000, 1000);
   EXPECT_EQ(pool.size(), 11U);
-  pool.look(11, 1100, 1000);
+  pool.sample(11, 1100, 1000);
   EXPECT_EQ(pool.size(), 11U);
   EXPECT_EQ(pool.probe.counters().times_decreased, 1U);
 }
 
 TEST(ProbeEvidence, WaitsForEnoughAnswersToWeigh) {
   Weighing pool(16);
-  EXPECT_FALSE(pool.look(16, 63, 1000));
-  EXPECT_TRUE(pool.look(16, 1, 1000));
+  EXPECT_FALSE(pool.sample(16, 63, 1000));
+  EXPECT_TRUE(pool.sample(16, 1, 1000));
 }
 
 TEST(ProbeEvidence, FollowsTheLoadWhileHardlyAnybodyWaits) {
   Weighing pool(16);
-  pool.look(16, 100, 49);
+  pool.sample(16, 100, 49);
   EXPECT_EQ(pool.size(), 19U);
-  pool.look(17, 100, 0);
+  pool.sample(17, 100, 0);
   EXPECT_EQ(pool.size(), 19U) << "who asks is given, it need not bring more answers";
-  pool.look(17, 100, 0);
+  pool.sample(17, 100, 0);
   EXPECT_EQ(pool.size(), 16U);
-  pool.look(16, 120, 0);
+  pool.sample(16, 120, 0);
   EXPECT_EQ(pool.size(), 19U) << "all were out: too few";
 }
 
@@ -100,7 +100,7 @@ class ProbedCluster {
     for (const auto end = now_ + seconds; now_ < end; sizes.push_back(probe_.sizes().reads)) {
       now_ += kInterval;
       cluster_.run_until(now_);
-      look();
+      sample();
     }
     std::ranges::nth_element(sizes, sizes.begin() + std::ssize(sizes) / 2);
     return {sizes[sizes.size() / 2], static_cast<double>(cluster_.finished() - before) / seconds};
@@ -108,7 +108,7 @@ class ProbedCluster {
 
  private:
   /// As `Probing` does it, with a gradual resize.
-  void look() {
+  void sample() {
     const auto size = probe_.sizes().reads;
     const auto finished = cluster_.finished();
     const ProbeReadings readings{.reads = {size, size, finished, 2 * finished}, .writes = {}};

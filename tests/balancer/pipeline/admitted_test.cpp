@@ -220,9 +220,9 @@ TEST_F(AdmittedHandle, SetsRetryAfterByTheLengthOfTheQueue) {  // BP-015
   std::vector<std::unique_ptr<Request>> waiting;
   for (int i = 0; i < 3; ++i) waiting.push_back(std::make_unique<Request>(*this, kSearch));
   auto now = Loop::now();
-  admission->look(now);
+  admission->sample(now);
   first.reset();
-  admission->look(now += 2s);  // one in two seconds
+  admission->sample(now += 2s);  // one in two seconds
   waiting.push_back(std::make_unique<Request>(*this, kSearch));
   const Request refused(*this, kSearch);
   ASSERT_TRUE(refused.answer);
@@ -293,14 +293,14 @@ TEST_F(AdmittedHandle, TheProbingResizesThePoolItProbes) {  // AC-022
   TimePoint now = Loop::now();
   Probing probing(admission->searches, admission->updates, 1);
   probing.parameters({.initial = 20, .writes = false});
-  probing.look(now);
+  probing.sample(now);
   std::vector<Ticket> tickets;
   for (int i = 0; i < 20; ++i)
     tickets.push_back(admission->searches.try_take(0, Priority::normal, now));
-  probing.look(now += 100ms);
+  probing.sample(now += 100ms);
   EXPECT_EQ(admission->searches.size(), 22U);
   EXPECT_EQ(probing.status().state, ProbeState::up);
-  probing.look(now += 100ms);
+  probing.sample(now += 100ms);
   EXPECT_EQ(admission->searches.size(), 20U) << "it brought nothing";
   EXPECT_EQ(probing.status().counters.times_probed_up, 1U);
 }

@@ -44,8 +44,8 @@ TEST_F(ARoute, PlansAgainOnceWhenAShardMoved) {
   scatter = [](Query& query, const Table&, const Dialect&) -> Task<Answer> {
     seen.push_back(query.topology);
     if (query.former) seen.push_back(query.former);
-    query.plan_anew = !query.former;
-    if (query.plan_anew) co_return co_await query.answer_anew(query, scatter);
+    query.plan_again = !query.former;
+    if (query.plan_again) co_return co_await query.answer_again(query, scatter);
     co_return Answer{};
   };
   Route moving{scatter};

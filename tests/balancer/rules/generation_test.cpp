@@ -17,7 +17,7 @@ SetView told(const std::vector<Generation>& generations) {
   return view;
 }
 
-Candidates only(std::size_t mirror) {
+Candidates only_mirror(std::size_t mirror) {
   Candidates one;
   one.insert(mirror);
   return one;
@@ -28,8 +28,8 @@ TEST(BehindMarks, HoldUntilTheyExpireOrAPingTellsMore) {  // CO-077
   BehindMarks marks(3);
   EXPECT_TRUE(marks.behind_others(told({{}, {}, {}}), now).empty());
   marks.mark(1, 7, now + 1s);
-  EXPECT_EQ(marks.behind_others(told({{}, {}, {}}), now), only(1));
-  EXPECT_EQ(marks.behind_others(told({9, 6, 9}), now), only(1));
+  EXPECT_EQ(marks.behind_others(told({{}, {}, {}}), now), only_mirror(1));
+  EXPECT_EQ(marks.behind_others(told({9, 6, 9}), now), only_mirror(1));
   EXPECT_TRUE(marks.behind_others(told({9, 7, 9}), now).empty());
   EXPECT_TRUE(marks.behind_others(told({{}, {}, {}}), now + 1s).empty());
 }
@@ -39,8 +39,8 @@ TEST(BehindMarks, AreOfNoConcernToThoseWhoWantLess) {
   BehindMarks marks(3);
   marks.mark(1, 7, now + 1s);
   const auto view = told({{}, {}, {}});
-  EXPECT_EQ(marks.behind(view, 7, now), only(1));
-  EXPECT_EQ(marks.behind(view, 8, now), only(1));
+  EXPECT_EQ(marks.behind(view, 7, now), only_mirror(1));
+  EXPECT_EQ(marks.behind(view, 8, now), only_mirror(1));
   EXPECT_TRUE(marks.behind(view, 6, now).empty());
 }
 

@@ -14,7 +14,7 @@ constexpr HedgeRules kRules{.threshold = 100ms, .step = 50ms, .extra = 2};  // C
 constexpr HedgeSetting kAfter50{.kind = Kind::after, .after = 50ms};
 constexpr HedgeSetting kP95{.kind = Kind::p95};
 
-TimePoint at(Micros time) {
+TimePoint hedge_at(Micros time) {
   return TimePoint{1h + time};
 }
 
@@ -41,17 +41,17 @@ Race run(const std::vector<Answer>& answers, Micros until = 1s,
   Race race;
   const auto send = [&](TimePoint now) {
     plan.sent(now);
-    race.sent.push_back(now - at(0ms));
+    race.sent.push_back(now - hedge_at(0ms));
   };
   const auto send_until = [&](TimePoint now) {
     while (!plan.is_over() && plan.next_at() && *plan.next_at() <= now) send(*plan.next_at());
   };
-  send(at(0ms));
+  send(hedge_at(0ms));
   for (const auto& answer : answers) {
-    send_until(at(answer.after));
-    plan.ended(answer.by, answer.end, at(answer.after));
+    send_until(hedge_at(answer.after));
+    plan.ended(answer.by, answer.end, hedge_at(answer.after));
   }
-  send_until(at(until));
+  send_until(hedge_at(until));
   race.winner = plan.winner();
   race.over = plan.is_over();
   return race;
@@ -132,15 +132,15 @@ TEST(HedgePlan, IsARaceOfOneWithoutRules) {
 
 TEST(HedgePlan, WaitsForRunningAttemptsWhenNoMoreMayStart) {
   HedgePlan plan{kRules};
-  plan.sent(at(0ms));
-  plan.sent(at(100ms));
+  plan.sent(hedge_at(0ms));
+  plan.sent(hedge_at(100ms));
   plan.no_more();
   EXPECT_FALSE(plan.next_at());
-  plan.ended(0, RaceEnd::not_final, at(110ms));
+  plan.ended(0, RaceEnd::not_final, hedge_at(110ms));
   EXPECT_FALSE(plan.next_at());
   EXPECT_FALSE(plan.is_over());
   EXPECT_TRUE(plan.is_out(1));
-  plan.ended(1, RaceEnd::nothing, at(120ms));
+  plan.ended(1, RaceEnd::nothing, hedge_at(120ms));
   EXPECT_TRUE(plan.is_over());
   EXPECT_EQ(plan.winner(), 0U);
 }

@@ -173,7 +173,7 @@ TEST_F(ARequest, IsPlannedAgainWhenTheShardMovedAndAReloadHasItsPlace) {
   auto told = hint(Kind::moved, 410);
   told.replaced = true;
   EXPECT_EQ(ends(told), "check; finish: agent error");
-  EXPECT_TRUE(request->result().plan_anew);
+  EXPECT_TRUE(request->result().plan_again);
 }
 
 // CO-055, CO-056

@@ -74,7 +74,7 @@ TEST_F(AccessLine, CanBeReadByPeople) {
                             .bytes_out = 45}),
             "2023-11-14T22:13:20.000042Z 127.0.0.1 POST /search 200 answered 1.234 ms in=321 "
             "out=45 request_id=abc trace_id=4bf92f3577b34da6a3ce929d0e0e4736 operation=search "
-            "table=products queued=0.500 merge=0.020 retried "
+            "table=products queued=0.500 connect=0.100 first_byte=1.150 merge=0.020 retried "
             "[1 a:1 initial 0.010 end=0.040 \"connection broken\": \"reset by peer\"] "
             "[2 b:2 retry 1.000 connected=1.100 first_byte=1.150 end=1.200 answered]");
 }

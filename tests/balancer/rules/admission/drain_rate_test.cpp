@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 /// A pool that is looked at every 100 ms.
 struct Draining {
   void looks(int count, std::uint64_t served_each, bool busy = true) {
-    for (int i = 0; i < count; ++i) rate.look(finished += served_each, busy, now += 100ms);
+    for (int i = 0; i < count; ++i) rate.sample(finished += served_each, busy, now += 100ms);
   }
   DrainRate rate;
   TimePoint now{1h};

@@ -1,0 +1,188 @@
+// Which mirrors a request saw, which rule removed each, and what became of the attempts.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <rapidjson/pointer.h>
+
+#include "tests/support/fake_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr auto kExplainedSearch = R"({"table":"t","query":{"match_all":{}}})";
+constexpr std::string_view kExplained = "X-Karmad-Explain: 1\r\n";
+
+/// A value of a document by its JSON pointer, as text; `none`: it is not there.
+std::string at(const std::string& document, const std::string& pointer) {
+  rapidjson::Document parsed;
+  if (parsed.Parse(document.c_str()).HasParseError()) return "not JSON: " + document;
+  const auto* const value = rapidjson::Pointer(pointer.c_str()).Get(parsed);
+  if (value == nullptr) return "none";
+  if (value->IsString()) return value->GetString();
+  if (value->IsBool()) return value->GetBool() ? "true" : "false";
+  if (value->IsArray()) return fmt::format("{} items", value->Size());
+  return value->IsNumber() ? fmt::format("{}", value->GetDouble()) : "an object";
+}
+
+std::string choice(int number, const std::string& rest) {
+  return fmt::format("/shards/0/choices/{}{}", number, rest);
+}
+
+TEST(Explain, ComesInAFieldOfTheAnswerWhereItIsAskedFor) {
+  FakeSet set(3);
+  const Master master("ha_ping_interval = 0\n ha_strategy = random", set.table());
+  const auto answer = master.search(kExplainedSearch, kExplained);
+  ASSERT_EQ(answer.status, 200);
+  ASSERT_TRUE(answer.fields.contains("x-karmad-explain"));
+  const auto& told = answer.fields.at("x-karmad-explain");
+  EXPECT_EQ(at(told, "/id"), answer.fields.at("x-request-id"));
+  EXPECT_EQ(at(told, "/table"), "t");
+  EXPECT_EQ(at(told, "/status"), "200");
+  EXPECT_EQ(at(told, "/shards"), "1 items");
+  EXPECT_EQ(at(told, "/shards/0/strategy"), "random");
+  EXPECT_EQ(at(told, choice(0, "/mirrors")), "3 items");
+  for (int i = 0; i < 3; ++i) {
+    const auto mirror = choice(0, fmt::format("/mirrors/{}", i));
+    EXPECT_EQ(at(told, mirror + "/address"), set[static_cast<std::size_t>(i)].address());
+    EXPECT_EQ(at(told, mirror + "/removed_by"), "");
+    EXPECT_EQ(at(told, mirror + "/probability"), "0.3333");
+    EXPECT_EQ(at(told, mirror + "/in_flight"), "0");
+  }
+  EXPECT_EQ(at(told, choice(0, "/draws")), "1 items");
+  const auto chosen = std::stoul(at(told, choice(0, "/chosen")));
+  EXPECT_EQ(set[chosen - 1].requests(), 1U);
+  EXPECT_EQ(at(told, choice(0, "/attempt/outcome")), "answered");
+  EXPECT_EQ(at(told, choice(0, "/attempt/status")), "200");
+  EXPECT_FALSE(master.search(kExplainedSearch).fields.contains("x-karmad-explain"));
+}
+
+TEST(Explain, ShowsTheRequestsOfAllWorkersByTheirIds) {
+  FakeSet set(2);
+  const Master master("ha_ping_interval = 0\n workers = 3", set.table());
+  for (int i = 0; i < 20; ++i)
+    ASSERT_EQ(master.search(kExplainedSearch, fmt::format("X-Request-Id: order-{}\r\n", i)).status,
+              200);
+  for (int i = 0; i < 20; ++i) {
+    const auto answer = get(master.port(), fmt::format("/explain/order-{}", i));
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(at(answer.body, "/id"), fmt::format("order-{}", i));
+    const auto by_number = get(master.port(), "/explain/" + at(answer.body, "/query"));
+    EXPECT_EQ(at(by_number.body, "/id"), fmt::format("order-{}", i));
+  }
+  const auto unknown = get(master.port(), "/explain/order%2D99");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_TRUE(unknown.body.contains("no request 'order-99' among the last 128 of each worker"))
+      << unknown.body;
+}
+
+TEST(Explain, ShowsTheRuleThatRemovedAMirrorAndTheRetry) {
+  FakeSet set(2);
+  set[0].react(always(refused(500, "")));
+  const Master master(taking_turns("agent_retry_count = 1"), set.table());
+  std::string told;
+  for (int i = 0; i < 4 && at(told, choice(1, "/chosen")) != "2"; ++i)
+    told = master.search(kExplainedSearch, kExplained).fields.at("x-karmad-explain");
+  EXPECT_EQ(at(told, choice(0, "/chosen")), "1");
+  EXPECT_EQ(at(told, choice(0, "/attempt/outcome")), "error of the agent") << told;
+  EXPECT_EQ(at(told, choice(0, "/attempt/status")), "500");
+  EXPECT_NE(at(told, choice(0, "/attempt/error")), "");
+  EXPECT_EQ(at(told, choice(1, "/mirrors/0/removed_by")), "tried by this request");
+  EXPECT_EQ(at(told, choice(1, "/mirrors/0/probability")), "0");
+  EXPECT_EQ(at(told, choice(1, "/mirrors/1/probability")), "1");
+  EXPECT_EQ(at(told, choice(1, "/attempt/reason")), "retry");
+  EXPECT_EQ(at(told, choice(1, "/attempt/outcome")), "answered");
+}
+
+TEST(Explain, ShowsAMirrorWithErrorsInARow) {
+  FakeSet set(2);
+  set[0].react(always(refused(500, "")));
+  const Master master("ha_strategy = nodeads\n ha_ping_interval = 0\n dead_after = 2", set.table());
+  for (int i = 0; i < 60; ++i) master.search(kExplainedSearch);
+  const auto now = get(master.port(), "/explain?table=T");
+  ASSERT_EQ(now.status, 200) << now.body;
+  EXPECT_EQ(at(now.body, choice(0, "/mirrors/0/removed_by")),
+            fmt::format("strategy nodeads: {} errors in a row",
+                        at(now.body, choice(0, "/mirrors/0/errors_in_a_row"))));
+  EXPECT_EQ(at(now.body, choice(0, "/mirrors/1/probability")), "1");
+  EXPECT_EQ(at(now.body, choice(0, "/chosen")), "none");
+  EXPECT_EQ(at(now.body, choice(0, "/attempt")), "none");
+}
+
+TEST(Explain, ShowsWhyNoMirrorIsSuitable) {
+  FakeSet set(2);
+  const Master master(taking_turns("selection_timeout = 100ms"),
+                      set.table("updates = primary", {"secondary", "secondary"}));
+  const auto read =
+      get(master.port(), "/explain?table=t&read_preference=" + std::string("primary"));
+  ASSERT_EQ(read.status, 200) << read.body;
+  EXPECT_EQ(at(read.body, "/criteria/mode"), "primary") << read.body;
+  EXPECT_EQ(at(read.body, choice(0, "/mirrors/0/probability")), "0");
+  EXPECT_NE(at(read.body, choice(0, "/mirrors/0/removed_by")), "");
+}
+
+TEST(Explain, TellsWhyAnUpdateIsRefused) {
+  FakeSet set(2);
+  const Master master(taking_turns(), set.table());
+  const auto write = get(master.port(), "/explain?table=t&operation=write");
+  EXPECT_TRUE(at(write.body, choice(0, "/refused")).starts_with("the table has 2 mirrors"))
+      << write.body;
+}
+
+TEST(Explain, AnswersMistakesWithWhatWouldBeRight) {
+  FakeSet set(1);
+  const Master master(taking_turns(), set.table());
+  const auto says = [&](const std::string& target, int status, std::string_view text) {
+    const auto answer = get(master.port(), target);
+    EXPECT_EQ(answer.status, status) << target;
+    EXPECT_TRUE(answer.body.contains(text)) << target << ": " << answer.body;
+  };
+  says("/explain", 400, "/explain?table=NAME");
+  says("/explain/", 400, "/explain?table=NAME");
+  says("/explain?table=none", 404, "no table 'none'; the tables are: t");
+  says("/explain?tables=t", 400, "/explain takes table, read_preference and operation");
+  says("/explain?table=t&operation=delete", 400, "operation is read or write");
+  says("/explain?table=t&read_preference=fastest", 400, "there is no mode 'fastest'");
+  says("/explained", 404, "no endpoint");
+  const auto posted = post(master.port(), "/explain?table=t", "{}");
+  EXPECT_EQ(posted.status, 405);
+  EXPECT_EQ(posted.fields.at("allow"), "GET, HEAD");
+}
+
+TEST(Explain, IsOnlyOnRequestWhereRequestsAreNotKept) {
+  FakeSet set(1);
+  const Master master(taking_turns("explain_requests = 0"), set.table());
+  const auto plain = master.search(kExplainedSearch, "X-Request-Id: plain\r\n");
+  ASSERT_EQ(plain.status, 200);
+  EXPECT_EQ(get(master.port(), "/explain/plain").status, 404);
+  const auto asked =
+      master.search(kExplainedSearch, "X-Request-Id: asked\r\nX-Karmad-Explain: 1\r\n");
+  EXPECT_EQ(at(asked.fields.at("x-karmad-explain"), choice(0, "/chosen")), "1");
+  EXPECT_EQ(get(master.port(), "/explain/asked").status, 200);
+}
+
+TEST(Explain, IsReadByItsIdIfItIsTooLongForAField) {
+  FakeSet set(32);
+  const Master master(taking_turns(), set.table());
+  const auto answer =
+      master.search(kExplainedSearch, "X-Request-Id: a/b?c\r\nX-Karmad-Explain: 1\r\n");
+  ASSERT_EQ(answer.status, 200);
+  const auto& told = answer.fields.at("x-karmad-explain");
+  EXPECT_EQ(at(told, "/see"), "/explain/a%2Fb%3Fc");
+  const auto whole = get(master.port(), at(told, "/see"));
+  ASSERT_EQ(whole.status, 200);
+  EXPECT_EQ(at(whole.body, choice(0, "/mirrors")), "32 items");
+}
+
+TEST(Explain, KeepsARequestOverOneReload) {
+  FakeSet set(2);
+  Master master("ha_ping_interval = 0\n ha_strategy = random", set.table());
+  master.search(kExplainedSearch, "X-Request-Id: before\r\n");
+  ASSERT_TRUE(master.reload("ha_ping_interval = 0\n ha_strategy = nodeads", set.table()));
+  const auto kept = get(master.port(), "/explain/before");
+  EXPECT_EQ(at(kept.body, "/shards/0/strategy"), "random") << kept.body;
+  ASSERT_TRUE(master.reload("ha_ping_interval = 0\n ha_strategy = noerrors", set.table()));
+  EXPECT_EQ(get(master.port(), "/explain/before").status, 404);
+}
+
+}  // namespace
+}  // namespace karmad::test
