@@ -38,7 +38,7 @@ struct Query : RequestFields {
 
   Worker& worker;
   const Topology* topology;
-  const Topology* former = nullptr;      ///< the topology before it was planned again
+  const Topology* former = nullptr;                ///< the topology before it was planned again
   std::shared_ptr<const Topology> newer_topology;  ///< of the new plan
   bool plan_again = false;  ///< a shard moved: plan once with the current topology (CO-052)
   /// Answers the query after it was planned again. Set by the caller of the scatter.

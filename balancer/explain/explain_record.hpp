@@ -71,8 +71,7 @@ struct ExplainRecord {
   static constexpr std::size_t kNumbers = 128;
 
   /// Allocates all its memory.
-  explicit ExplainRecord(std::size_t most_choices = kChoices,
-                         std::size_t most_numbers = kNumbers) {
+  explicit ExplainRecord(std::size_t most_choices = kChoices, std::size_t most_numbers = kNumbers) {
     choices.reserve(most_choices);
     numbers.reserve(most_numbers);
   }
@@ -85,7 +84,7 @@ struct ExplainRecord {
   const Table* table = nullptr;
   Need need;
   std::vector<ExplainedChoice> choices;
-  std::vector<MirrorView> numbers;       ///< `used_numbers` of them
+  std::vector<MirrorView> numbers;  ///< `used_numbers` of them
   std::size_t used_numbers = 0;
   std::size_t left_out = 0;  ///< choices without room
 

@@ -14,7 +14,8 @@ std::string_view end_of(const Trace& trace, const Access& access) {
 std::optional<Micros> longest_connect(const Trace& trace) {
   std::optional<Micros> longest;
   for (const auto& attempt : trace.attempts())
-    if (attempt.connected) longest = std::max(longest, std::optional(*attempt.connected - attempt.started));
+    if (attempt.connected)
+      longest = std::max(longest, std::optional(*attempt.connected - attempt.started));
   return longest;
 }
 

@@ -18,8 +18,8 @@ using testing::set_of;
 
 TEST(PickSteps, HaveTheMirrorsThatAreLeftAfterEachStep) {
   // 0 is excluded, 1 was tried, 2 has errors in a row, 3 is far away.
-  const auto near_and_far = picture(
-      SetKind::roles, testing::with_rtt(Role::replica, {1ms, 1ms, 1ms, 90ms, 2ms, 1ms}));
+  const auto near_and_far =
+      picture(SetKind::roles, testing::with_rtt(Role::replica, {1ms, 1ms, 1ms, 90ms, 2ms, 1ms}));
   const auto mirrors = testing::with_errors_in_a_row({0, 0, 9, 0, 0, 0});
   const Need need{.preference = {.mode = Mode::nearest}};
   SelectionCriteria criteria{

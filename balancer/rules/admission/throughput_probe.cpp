@@ -125,11 +125,12 @@ std::optional<ProbeDecision> ThroughputProbe::run(const ProbeReadings& readings,
   sample.finished = finished(readings) - last_finished_;
   const auto waiting = waited(readings) - last_waited_;
   sample.overloaded = waiting > 0 && static_cast<double>(waiting) >=
-                                       kOverloaded * static_cast<double>(sample.finished);
+                                         kOverloaded * static_cast<double>(sample.finished);
   sample.size = total(readings);
   sample.exhausted |= exhausted(readings);
   sample.above_least |= above_least(readings);
-  if (weighs() && sample.overloaded && static_cast<double>(sample.finished) < kReturns * sample.size)
+  if (weighs() && sample.overloaded &&
+      static_cast<double>(sample.finished) < kReturns * sample.size)
     return std::nullopt;
   ProbeDecision decision{.from = state_,
                          .throughput = sample.throughput(),

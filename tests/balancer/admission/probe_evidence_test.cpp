@@ -22,7 +22,7 @@ struct Weighing {
     sample(0, 0, 0);
   }
   std::optional<ProbeDecision> sample(std::uint32_t peak, std::uint64_t more_finished,
-                                    std::uint64_t more_waited) {
+                                      std::uint64_t more_waited) {
     now += 1s;
     finished += more_finished;
     waited += more_waited;
