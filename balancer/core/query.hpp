@@ -131,6 +131,8 @@ class QueryStop {
   Stop stop_;
 };
 
+inline constexpr std::size_t kMaxAnswerFields = 6;
+
 /// An answer to a client. Its body is `body`, or that of `reply`.
 struct Answer {
   int status = 200;
@@ -143,6 +145,7 @@ struct Answer {
   std::unique_ptr<ResponseStream> rest;  ///< the unread rest of `reply`; null: it is complete
   bool pass_fields = false;              ///< passes on the end-to-end fields of `reply`
   bool overloaded = false;               ///< both labels in X-Error-Labels
+  std::span<const Field> fields;         ///< further ones, at most kMaxAnswerFields; static
   std::unique_ptr<BodySource> source;    ///< sends more after `body`; the length is unknown
   std::string trace;                     ///< value of X-Karmad-Trace; empty: none
   std::string explanation;               ///< value of X-Karmad-Explain; empty: none

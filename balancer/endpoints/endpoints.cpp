@@ -40,6 +40,8 @@ constexpr std::array kOwnEndpoints{
     OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events},
     OwnEndpoint{"/admission", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
                 answer_admission},
+    OwnEndpoint{"/dashboard", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
+                answer_dashboard},
     OwnEndpoint{"/explain", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_explain,
                 /*has_ids=*/true},
 };

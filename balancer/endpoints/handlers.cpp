@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "balancer/core/long_work.hpp"
+#include "balancer/dashboard/dashboard.hpp"
 #include "balancer/endpoints/description.hpp"
 #include "balancer/endpoints/event_answers.hpp"
 #include "balancer/endpoints/explain_answers.hpp"
+#include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/explanation_json.hpp"
@@ -146,6 +148,16 @@ Task<Answer> answer_metrics(Query& query) {
 
 Task<Answer> answer_events(Query& query) {
   return at_once(events_answer(query));
+}
+
+Task<Answer> answer_dashboard(Query& query) {
+  const auto page = dashboard_page();
+  const bool packed = accepts_gzip(query.head.find("Accept-Encoding"));
+  Answer answer;
+  answer.content_type = "text/html; charset=UTF-8";
+  answer.body = packed ? page.packed : page.plain;
+  answer.fields = packed ? page.packed_fields : page.fields;
+  return at_once(std::move(answer));
 }
 
 Task<Answer> answer_explain(Query& query) {

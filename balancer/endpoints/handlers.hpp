@@ -21,6 +21,7 @@ Task<Answer> answer_metrics(Query& query);
 Task<Answer> answer_events(Query& query);
 Task<Answer> answer_admission(Query& query);
 Task<Answer> answer_explain(Query& query);
+Task<Answer> answer_dashboard(Query& query);
 
 /// Answers a request at an endpoint of a dialect; `scatter` sends queries to the shards of their
 /// table. The endpoint decides about statements about karmad itself.

@@ -18,4 +18,7 @@ bool is_packed(const Query& query);
 /// body.
 Task<std::optional<Answer>> unpack_body(Query& query);
 
+/// Whether the client takes an answer as gzip (RFC 9110 section 12.5.3).
+bool accepts_gzip(std::string_view accept_encoding);
+
 }  // namespace karmad

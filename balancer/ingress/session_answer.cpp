@@ -149,7 +149,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  std::array<Field, 6> extra;
+  std::array<Field, 6 + kMaxAnswerFields> extra;
   std::size_t extras = 0;
   std::array<char, 12> seconds;
   if (!id.empty()) extra[extras++] = {kRequestId, id};
@@ -161,6 +161,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   }
   if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
   if (!answer.explanation.empty()) extra[extras++] = {kExplainField, answer.explanation};
+  for (const auto& field : answer.fields) extra[extras++] = field;
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;

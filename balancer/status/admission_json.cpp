@@ -10,16 +10,18 @@
 namespace karmad {
 namespace {
 
-void write_settings(Document& out, const TicketPool& pool, const PoolSettings& settings) {
-  out.value("size", settings.size);
-  out.value("queue_depth", pool.queue_depth());
-  out.text("queue_discipline", settings.line.fewest_admissions
-                                   ? "fewest admissions"
-                                   : word(settings.line.discipline.order));
-  out.value("queue_target_ms", settings.line.discipline.target, Unit::milliseconds);
-  out.value("queue_interval_ms", settings.line.discipline.interval, Unit::milliseconds);
-  out.text("resize", word(settings.resize));
-  out.value("delinquent_after_ms", settings.delinquent_after, Unit::milliseconds);
+/// By the names of the settings. `name`: of the one with the size.
+void write_settings(Document& out, std::string_view name, const TicketPool& pool,
+                    const PoolSettings& settings) {
+  out.value(name.substr(0, name.find(' ')), settings.size);
+  out.value("ticket_queue_depth", pool.queue_depth());
+  out.text("ticket_queue_discipline", settings.line.fewest_admissions
+                                          ? "fewest admissions"
+                                          : word(settings.line.discipline.order));
+  out.value("ticket_queue_target_ms", settings.line.discipline.target, Unit::milliseconds);
+  out.value("ticket_queue_interval_ms", settings.line.discipline.interval, Unit::milliseconds);
+  out.text("ticket_resize", word(settings.resize));
+  out.value("ticket_delinquent_after_ms", settings.delinquent_after, Unit::milliseconds);
 }
 
 void write_pool(Document& out, std::string_view name, const TicketPool& pool) {
@@ -28,7 +30,7 @@ void write_pool(Document& out, std::string_view name, const TicketPool& pool) {
   out.object([&] {
     out.text("name", name);
     out.value("limits", settings.limits());
-    out.object("settings", [&] { write_settings(out, pool, settings); });
+    out.object("settings", [&] { write_settings(out, name, pool, settings); });
     write(out, statistics);
     for (std::size_t i = 0; i < kPriorities; ++i)
       out.object(karmad::name(static_cast<Priority>(i)), [&] { write(out, statistics.of[i]); });
@@ -42,7 +44,7 @@ void write_probing(Document& out, const ProbingStatus& probing) {
   if (!probing.reads && !probing.writes) return;
   out.text("state", name(probing.state));
   write(out, probing);
-  out.text("lastDecision", probing.last_decision);
+  out.text("last_decision", probing.last_decision);
 }
 
 std::uint64_t total(const Worker& worker, Count count) {
@@ -59,8 +61,8 @@ void append_admission_json(std::string& out, const Worker& worker,
   Document document(out);
   document.object([&] {
     if (admission == nullptr) return;
-    document.text("mode", word(admission->mode()));
-    document.value("lowPriority", admission->low_priority());
+    document.text("admission", word(admission->mode()));
+    document.value("low_priority", admission->low_priority());
     document.object("limiters", [&] {
       for (const auto& gate : in_front) document.raw(gate.name, gate.json);
     });

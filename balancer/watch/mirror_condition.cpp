@@ -20,9 +20,16 @@ bool is_slow(const MirrorSigns& signs, MirrorCondition before) {
   return ms(*mean) > factor * ms(*signs.peers_mean) && *mean - *signs.peers_mean > kSlowLead;
 }
 
+/// A frozen mirror accepts attempts and ends none; their timeouts may be far away.
+bool is_silent(const MirrorSigns& signs) {
+  const auto& work = signs.last_second;
+  return work.attempts >= kFewAttempts && signs.in_flight >= kFewAttempts && work.queries == 0 &&
+         work.failures == 0 && signs.peers_mean && *signs.peers_mean < kSilence / 4;
+}
+
 bool is_failing(const MirrorSigns& signs) {
   const auto& latest = signs.latest;
-  return signs.unreachable || signs.errors_in_a_row > 1 ||
+  return signs.unreachable || is_silent(signs) || signs.errors_in_a_row > 1 ||
          (latest.attempts >= kFewAttempts &&
           static_cast<double>(latest.failures) >=
               kFailingShare * static_cast<double>(latest.attempts));
@@ -49,6 +56,9 @@ std::string why_slow(const MirrorSigns& signs) {
 
 std::string why_failing(const MirrorSigns& signs) {
   auto reason = signs.last_error.empty() ? "no reply" : signs.last_error;
+  if (is_silent(signs) && signs.errors_in_a_row <= 1 && !signs.unreachable)
+    return with_share(
+        fmt::format("no reply for a second, {} attempts are in flight", signs.in_flight), signs);
   if (signs.errors_in_a_row > 1)
     reason += fmt::format("; {} errors in a row", signs.errors_in_a_row);
   else if (signs.latest.failures > 0)

@@ -65,6 +65,7 @@ struct MirrorSigns {
   std::uint32_t in_flight = 0;
   RecentWork recent;                  ///< WorkWindow::recent()
   RecentWork latest;                  ///< WorkWindow::latest(), for its failures
+  RecentWork last_second;             ///< WorkWindow::last_second()
   std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
   double share = 0;                   ///< its part of the recent attempts of its set: 0 to 1
   std::size_t mirrors = 1;            ///< size of its set
@@ -84,6 +85,9 @@ inline constexpr Micros kSlowLead = std::chrono::milliseconds(5);
 /// A mirror is failing if at least a fifth of at least five recent attempts failed.
 inline constexpr double kFailingShare = 0.2;
 inline constexpr std::uint64_t kFewAttempts = 5;
+/// A mirror is failing too if at least five attempts were started in the last second and as many
+/// are in flight, none has ended, and its peers need less than a quarter of that time.
+inline constexpr Micros kSilence = std::chrono::seconds(1);
 
 /// The condition of a mirror with these signs, which was in the condition `before`. Pure.
 Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before);

@@ -158,6 +158,7 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
                       .in_flight = read(counters.in_flight),
                       .recent = work[i],
                       .latest = mirrors[i]->window.latest(),
+                      .last_second = mirrors[i]->window.last_second(),
                       .peers_mean = mean_of_peers(work, i),
                       .mirrors = set.size(),
                       .attempts_of_set = attempts};

@@ -40,6 +40,7 @@ class WorkWindow {
  public:
   static constexpr std::size_t kSamples = 20;  ///< 10 s at two samples per second
   static constexpr std::size_t kFewest = 4;
+  static constexpr std::size_t kSecond = 2;
   static constexpr std::uint64_t kEnough = 20;
 
   void add(const RecentWork& since_start) {
@@ -48,10 +49,9 @@ class WorkWindow {
   }
 
   /// The work of the last 2 s.
-  RecentWork latest() const {
-    if (added_ < 2) return {};
-    return at(0) - at(std::min({added_ - 1, kFewest}));
-  }
+  RecentWork latest() const { return since(kFewest); }
+  /// The work of the last second; nothing before it was watched for so long.
+  RecentWork last_second() const { return added_ > kSecond ? since(kSecond) : RecentWork(); }
 
   /// The work of the last 2 s; with fewer than 20 attempts in them, of up to 10 s.
   RecentWork recent() const {
@@ -64,6 +64,10 @@ class WorkWindow {
   }
 
  private:
+  RecentWork since(std::size_t samples) const {
+    if (added_ < 2) return {};
+    return at(0) - at(std::min(added_ - 1, samples));
+  }
   const RecentWork& at(std::size_t back) const {
     return samples_[(added_ - 1 - back) % samples_.size()];
   }

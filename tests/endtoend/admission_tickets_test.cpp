@@ -190,10 +190,10 @@ TEST(Tickets, StatusIsJson) {
   rapidjson::Document admission;
   admission.Parse(get(busy.master.port(), "/admission").body.c_str());
   ASSERT_TRUE(admission.IsObject());
-  EXPECT_STREQ(admission["mode"].GetString(), "enforce");
+  EXPECT_STREQ(admission["admission"].GetString(), "enforce");
   const auto& pool = admission["tickets"][1];
   EXPECT_EQ(pool["out"].GetInt(), 2);
-  EXPECT_EQ(pool["settings"]["queue_depth"].GetInt(), 3);
+  EXPECT_EQ(pool["settings"]["ticket_queue_depth"].GetInt(), 3);
   EXPECT_EQ(pool["normal"]["processing"].GetInt(), 2);
 }
 

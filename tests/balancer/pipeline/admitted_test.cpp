@@ -273,7 +273,7 @@ TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   EXPECT_EQ(search["out"].GetInt(), 1);
   EXPECT_EQ(search["available"].GetInt(), 8);
   EXPECT_EQ(search["totalTickets"].GetInt(), 9);
-  EXPECT_EQ(search["settings"]["queue_depth"].GetInt(), 36);
+  EXPECT_EQ(search["settings"]["ticket_queue_depth"].GetInt(), 36);
   EXPECT_EQ(search["normal"]["startedProcessing"].GetInt(), 1);
   EXPECT_EQ(search["delinquent"]["count"].GetInt(), 0);
   EXPECT_EQ(json["tickets"][2]["totalTickets"].GetInt(), 3);

@@ -103,6 +103,24 @@ TEST(MirrorCondition, IsFailingWhenAFifthOfItsAttemptsFail) {
       << diagnose(signs, ready).reason;
 }
 
+TEST(MirrorCondition, IsFailingAfterASecondWithoutReplyWhileItsPeersAreQuick) {
+  auto signs = well();
+  signs.in_flight = 12;
+  signs.last_second = {.attempts = 12};
+  EXPECT_EQ(diagnose(signs, ready).condition, failing);
+  EXPECT_TRUE(
+      diagnose(signs, ready).reason.starts_with("no reply for a second, 12 attempts are in flight"))
+      << diagnose(signs, ready).reason;
+  signs.last_second.queries = 1;
+  EXPECT_EQ(diagnose(signs, ready).condition, ready);
+  signs.last_second.queries = 0;
+  signs.peers_mean = 300ms;
+  EXPECT_NE(diagnose(signs, ready).condition, failing) << "all mirrors need long";
+  signs.peers_mean = 3ms;
+  signs.in_flight = 2;
+  EXPECT_EQ(diagnose(signs, ready).condition, ready) << "two attempts say too little";
+}
+
 TEST(MirrorCondition, IsFailingAfterOnePingWithoutReply) {
   auto signs = well();
   signs.unreachable = true;
@@ -125,6 +143,17 @@ TEST(ConditionTrack, TakesAWorseConditionAtOnceAndABetterOneAfterASecond) {
   EXPECT_TRUE(track.observe({ready, ""}, t0 + 4s));
   EXPECT_EQ(track.current().condition, ready);
   EXPECT_EQ(track.since(), t0 + 4s);
+}
+
+TEST(WorkWindow, HasTheLastSecondOnceItIsOver) {
+  WorkWindow window;
+  window.add({.attempts = 100});
+  window.add({.attempts = 110});
+  EXPECT_EQ(window.last_second().attempts, 0U);
+  window.add({.attempts = 125});
+  EXPECT_EQ(window.last_second().attempts, 25U);
+  window.add({.attempts = 131});
+  EXPECT_EQ(window.last_second().attempts, 21U);
 }
 
 TEST(WorkWindow, HasTheLastTwoSecondsAndMoreIfTheyAreFewAttempts) {

@@ -1,0 +1,138 @@
+#include "balancer/client/http_get.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <optional>
+
+namespace karmad {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using ErrorCode = boost::system::error_code;
+
+constexpr std::string_view kDefaultPort = "9308";
+
+/// One request and its answer on a connected socket.
+template <class Socket>
+class Exchange {
+ public:
+  Exchange(Socket& socket, const std::string& host, const std::string& target)
+      : socket_(socket), request_(http::verb::get, target, 11) {
+    request_.set(http::field::host, host);
+    request_.set(http::field::connection, "close");
+    answer_.body_limit(kLongestAnswer);
+  }
+
+  void start() {
+    http::async_write(socket_, request_, [this](ErrorCode error, std::size_t) {
+      if (error) return end(error);
+      http::async_read(socket_, buffer_, answer_,
+                       [this](ErrorCode failure, std::size_t) { end(failure); });
+    });
+  }
+  /// None: it has not ended.
+  std::optional<ErrorCode> ended;
+  HttpAnswer take() {
+    auto& message = answer_.get();
+    return {message.result_int(), std::move(message.body())};
+  }
+
+ private:
+  void end(ErrorCode error) { ended = error; }
+
+  Socket& socket_;
+  http::request<http::empty_body> request_;
+  http::response_parser<http::string_body> answer_;
+  boost::beast::flat_buffer buffer_;
+};
+
+std::string failure(const ServerAddress& server, std::string_view why) {
+  return fmt::format("no answer from {}: {}", server.text(), why);
+}
+
+template <class Socket, class Connect>
+std::expected<HttpAnswer, std::string> exchange(const ServerAddress& server,
+                                                const std::string& target,
+                                                std::chrono::milliseconds longest,
+                                                Connect connect) {
+  asio::io_context io;
+  Socket socket(io);
+  Exchange<Socket> run(socket, server.path.empty() ? server.text() : "localhost", target);
+  connect(io, socket, [&run](ErrorCode error) {
+    if (error) {
+      run.ended = error;
+    } else {
+      run.start();
+    }
+  });
+  io.run_for(longest);
+  if (!run.ended)
+    return std::unexpected(
+        failure(server, fmt::format("nothing came within {} ms", longest.count())));
+  if (*run.ended) return std::unexpected(failure(server, run.ended->message()));
+  return run.take();
+}
+
+}  // namespace
+
+std::expected<ServerAddress, std::string> parse_server_address(std::string text) {
+  if (text.starts_with("http://")) text.erase(0, 7);
+  if (text.starts_with("https://"))
+    return std::unexpected("https is not supported; use the address of a plain listener");
+  if (text.starts_with('/')) {
+    if (text.contains(".sock") || !text.ends_with('/')) return ServerAddress{.path = text};
+  }
+  while (text.ends_with('/')) text.pop_back();
+  ServerAddress server;
+  const auto bracket = text.rfind(']');
+  const auto colon = text.rfind(':');
+  const bool has_port = colon != text.npos && (bracket == text.npos || colon > bracket);
+  server.host = text.substr(0, has_port ? colon : text.npos);
+  server.port = has_port ? text.substr(colon + 1) : std::string(kDefaultPort);
+  if (server.host.starts_with('[') && server.host.ends_with(']'))
+    server.host = server.host.substr(1, server.host.size() - 2);
+  if (server.host.empty()) server.host = "127.0.0.1";
+  const bool digits = !server.port.empty() && server.port.size() < 6 &&
+                      std::ranges::all_of(server.port, [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits)
+    return std::unexpected(fmt::format(
+        "'{}' is not an address; write host:port, http://host:port or the path of a socket", text));
+  return server;
+}
+
+std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
+                                                const std::string& target,
+                                                std::chrono::milliseconds longest) {
+  if (!server.path.empty()) {
+    using Local = asio::local::stream_protocol;
+    return exchange<Local::socket>(server, target, longest,
+                                   [&](asio::io_context&, Local::socket& socket, auto then) {
+                                     socket.async_connect(Local::endpoint(server.path), then);
+                                   });
+  }
+  using Tcp = asio::ip::tcp;
+  Tcp::resolver::results_type found;
+  return exchange<Tcp::socket>(
+      server, target, longest, [&](asio::io_context& io, Tcp::socket& socket, auto then) {
+        ErrorCode error;
+        found = Tcp::resolver(io).resolve(server.host, server.port, error);
+        if (error) return then(error);
+        asio::async_connect(socket, found, [then](ErrorCode failed, const Tcp::endpoint&) mutable {
+          then(failed);
+        });
+      });
+}
+
+}  // namespace karmad

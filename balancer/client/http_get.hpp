@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <string>
+
+namespace karmad {
+
+/// Where a running karmad listens: `host:port`, `http://host:port` or the path of a socket.
+struct ServerAddress {
+  std::string host;
+  std::string port;
+  std::string path;  ///< of a socket; then the others are empty
+
+  std::string text() const { return path.empty() ? host + ":" + port : path; }
+};
+
+/// Empty port: 9308. The error says what is wrong.
+std::expected<ServerAddress, std::string> parse_server_address(std::string text);
+
+struct HttpAnswer {
+  unsigned status = 0;
+  std::string body;
+};
+
+/// Longest body that http_get() accepts, in bytes.
+inline constexpr std::size_t kLongestAnswer = 64 << 20;
+
+/// Sends GET on a new connection and waits for the whole answer, at most `longest`. The error says
+/// what failed, with the address.
+std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
+                                                const std::string& target,
+                                                std::chrono::milliseconds longest);
+
+}  // namespace karmad

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace karmad {
+
+/// A text of a server for a terminal: control characters become `?`. The text is valid UTF-8.
+std::string without_controls(std::string_view text);
+
+/// The number of code points, which is the width of usual texts.
+std::size_t width_of(std::string_view text);
+
+/// The text in exactly `width` columns: cut with `~` at its end, or filled with blanks.
+std::string fitted(std::string_view text, std::size_t width, bool to_the_right = false);
+
+}  // namespace karmad

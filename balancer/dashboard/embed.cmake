@@ -1,0 +1,53 @@
+# Makes the page of the dashboard from its parts, and the assembler file that puts it into the
+# program, plain and compressed. Run at configuration; configuration runs again if a part changes.
+function(karmad_embed_dashboard target)
+  set(from ${CMAKE_SOURCE_DIR}/balancer/dashboard)
+  set(to ${CMAKE_BINARY_DIR}/dashboard)
+  find_file(KARMAD_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH
+    DOC "Chart.js 3 in one file (Debian's package libjs-chart.js)")
+  if(NOT KARMAD_CHART_JS)
+    message(FATAL_ERROR "there is no Chart.js: install libjs-chart.js, or set KARMAD_CHART_JS")
+  endif()
+  set(names STYLE CHART SCRIPT)
+  set(parts ${from}/dashboard.css ${KARMAD_CHART_JS} ${from}/dashboard.js)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${from}/dashboard.html ${parts})
+
+  file(READ ${from}/dashboard.html page)
+  foreach(name path IN ZIP_LISTS names parts)
+    file(READ ${path} text)
+    string(REPLACE "@${name}@" "${text}" page "${page}")
+    # The value of Content-Security-Policy has the hash of each part in base64.
+    file(SHA256 ${path} hex)
+    execute_process(COMMAND bash -c "printf '%b' \"$(sed 's/../\\\\x&/g' <<<${hex})\" | base64 -w0"
+      OUTPUT_VARIABLE hash_${name} COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  file(CONFIGURE OUTPUT ${to}/dashboard_hashes.hpp @ONLY CONTENT
+"#pragma once
+#define KARMAD_DASHBOARD_STYLE \"'sha256-@hash_STYLE@'\"
+#define KARMAD_DASHBOARD_SCRIPTS \"'sha256-@hash_CHART@' 'sha256-@hash_SCRIPT@'\"
+")
+  file(GENERATE OUTPUT ${to}/dashboard.s CONTENT
+"        .section .rodata
+        .globl karmad_dashboard_plain, karmad_dashboard_plain_end
+        .globl karmad_dashboard_packed, karmad_dashboard_packed_end
+karmad_dashboard_plain:
+        .incbin \"${to}/dashboard.html\"
+karmad_dashboard_plain_end:
+karmad_dashboard_packed:
+        .incbin \"${to}/dashboard.html.gz\"
+karmad_dashboard_packed_end:
+        .section .note.GNU-stack,\"\",@progbits
+")
+  set(page_before "")
+  if(EXISTS ${to}/dashboard.html)
+    file(READ ${to}/dashboard.html page_before)
+  endif()
+  if(NOT page_before STREQUAL page OR NOT EXISTS ${to}/dashboard.html.gz)
+    file(WRITE ${to}/dashboard.html "${page}")
+    execute_process(COMMAND gzip -9nkf ${to}/dashboard.html COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  target_sources(${target} PRIVATE ${to}/dashboard.s)
+  set_source_files_properties(${to}/dashboard.s PROPERTIES LANGUAGE ASM
+    OBJECT_DEPENDS "${to}/dashboard.html;${to}/dashboard.html.gz")
+  target_include_directories(${target} PRIVATE ${to})
+endfunction()
