@@ -1,0 +1,186 @@
+#include "balancer/client/commands.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "balancer/client/http_get.hpp"
+#include "balancer/client/top_text.hpp"
+
+namespace karmad {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLongestWait{2000};
+constexpr std::uint64_t kEventsBefore = 10;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void on_signal(int /*number*/) {
+  interrupted = 1;
+}
+
+bool is_utf8_locale() {
+  for (const auto* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != 0) {
+      const std::string_view locale(value);
+      return locale.contains("UTF-8") || locale.contains("utf8") || locale.contains("utf-8");
+    }
+  return false;
+}
+
+/// Takes the whole terminal, and gives it back as it was.
+class Screen {
+ public:
+  Screen() {
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+    if (::tcgetattr(STDIN_FILENO, &before_) == 0) {
+      auto raw = before_;
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      changed_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+    }
+    fmt::print("\x1b[?1049h\x1b[?25l");  // the other screen, without a cursor
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  ~Screen() {
+    fmt::print("\x1b[?25h\x1b[?1049l");
+    std::fflush(stdout);
+    if (changed_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+
+  static TopStyle style() {
+    winsize size{};
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return {.columns = known ? size.ws_col : 80U,
+            .rows = known ? size.ws_row : 24U,
+            .colours = std::getenv("NO_COLOR") == nullptr,
+            .utf8 = is_utf8_locale()};
+  }
+  static void draw(const std::vector<std::string>& lines) {
+    std::string all = "\x1b[H";
+    for (const auto& line : lines) all += line + "\x1b[K\r\n";
+    fmt::print("{}\x1b[J", all);
+    std::fflush(stdout);
+  }
+  /// False: the user ends it.
+  static bool wait(std::chrono::milliseconds longest) {
+    pollfd keys{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    if (::poll(&keys, 1, static_cast<int>(longest.count())) <= 0) return interrupted == 0;
+    char key = 0;
+    const auto got = ::read(STDIN_FILENO, &key, 1);
+    if (got == 0) return ::poll(nullptr, 0, static_cast<int>(longest.count())), interrupted == 0;
+    return key != 'q' && interrupted == 0;
+  }
+
+ private:
+  termios before_{};
+  bool changed_ = false;
+};
+
+std::expected<std::string, std::string> body_of(const ServerAddress& server,
+                                                const std::string& target) {
+  auto answer = http_get(server, target, kLongestWait);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  if (answer->status != 200)
+    return std::unexpected(fmt::format("{} answers GET {} with status {}; is it karmad?",
+                                       server.text(), target, answer->status));
+  return std::move(answer->body);
+}
+
+std::expected<TopView, std::string> fetch(const ServerAddress& server, const TopOptions& options,
+                                          std::uint64_t newest) {
+  const auto agents = body_of(server, "/agents");
+  if (!agents) return std::unexpected(agents.error());
+  const auto status = body_of(server, "/status");
+  if (!status) return std::unexpected(status.error());
+  const auto seen = newest > kEventsBefore ? newest - kEventsBefore : 0;
+  const auto events = body_of(server, fmt::format("/events?since={}", seen));
+  if (!events) return std::unexpected(events.error());
+  return read_top(*agents, *status, *events, options.table);
+}
+
+std::string local_time() {
+  return fmt::format("{:%H:%M:%S}", fmt::localtime(std::time(nullptr)));
+}
+
+int failed(const std::string& why) {
+  std::cerr << "karmad top: " << why
+            << "\nGive the address where karmad listens for HTTP: karmad top host:port\n";
+  return 1;
+}
+
+/// Prints one view after the other, for pipes and scripts.
+int print_views(const ServerAddress& server, const TopOptions& options) {
+  std::optional<TopView> before;
+  auto at = Clock::now();
+  const TopStyle style{.utf8 = is_utf8_locale()};
+  for (;;) {
+    auto view =
+        fetch(server, options, before && !before->events.empty() ? before->events.back().id : 0);
+    if (!view) return failed(view.error());
+    const auto now = Clock::now();
+    if (before) since(*view, *before, std::chrono::duration<double>(now - at).count());
+    if (options.json) {
+      fmt::print("{}\n", top_json(*view));
+    } else {
+      for (const auto& line : top_lines(*view, style)) fmt::print("{}\n", line);
+    }
+    if (options.once || std::fflush(stdout) != 0) return 0;
+    before = *std::move(view);
+    at = now;
+    ::poll(nullptr, 0, static_cast<int>(options.interval * 1000));
+  }
+}
+
+int show_screen(const ServerAddress& server, const TopOptions& options) {
+  auto first = fetch(server, options, 0);
+  if (!first) return failed(first.error());
+  const Screen screen;
+  auto view = *std::move(first);
+  auto at = Clock::now();
+  std::string lost;
+  do {
+    auto lines = top_lines(view, Screen::style());
+    if (!lost.empty()) lines.insert(lines.begin(), lost);
+    Screen::draw(lines);
+    if (!Screen::wait(std::chrono::milliseconds(static_cast<int>(options.interval * 1000)))) break;
+    auto next = fetch(server, options, view.events.empty() ? 0 : view.events.back().id);
+    if (!next) {
+      if (lost.empty()) lost = fmt::format("no answer from karmad since {}", local_time());
+      continue;
+    }
+    lost.clear();
+    const auto now = Clock::now();
+    since(*next, view, std::chrono::duration<double>(now - at).count());
+    view = *std::move(next);
+    at = now;
+  } while (interrupted == 0);
+  return 0;
+}
+
+}  // namespace
+
+int run_top(const TopOptions& options) {
+  const auto server = parse_server_address(options.address);
+  if (!server) {
+    std::cerr << "karmad top: " << server.error() << '\n';
+    return 2;
+  }
+  const bool screen = !options.once && !options.json && ::isatty(STDOUT_FILENO) == 1;
+  return screen ? show_screen(*server, options) : print_views(*server, options);
+}
+
+}  // namespace karmad

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace karmad {
+
+/// One mirror as `karmad top` shows it.
+struct TopMirror {
+  std::string table;
+  unsigned shard = 0;
+  unsigned mirror = 0;
+  std::string address;
+  std::string state;
+  std::string since;
+  std::string role;
+  std::string reason;
+  std::optional<double> share;   ///< of the attempts of its shard; 0 to 1
+  std::optional<double> weight;  ///< 0 to 1
+  std::optional<double> p50;     ///< ms
+  std::optional<double> p95;
+  std::optional<double> p99;
+  std::uint64_t in_flight = 0;
+  std::uint64_t errors_in_a_row = 0;
+  std::uint64_t attempts = 0;  ///< since the start of karmad
+};
+
+struct TopEvent {
+  std::uint64_t id = 0;
+  std::string time;
+  std::string message;
+};
+
+/// What `karmad top` shows. Texts are without control characters.
+struct TopView {
+  std::string version;
+  std::string verdict;
+  double uptime = 0;  ///< s
+  std::vector<TopMirror> mirrors;
+  std::vector<TopEvent> events;                      ///< the newest last
+  std::map<std::string, double, std::less<>> sums;   ///< counters of /status
+  std::map<std::string, double, std::less<>> rates;  ///< per second
+};
+
+/// The numbers of the process that are shown, by their names there.
+struct TopRate {
+  std::string_view name;
+  std::vector<std::string_view> counters;  ///< of /status; their sum
+  bool is_gauge = false;
+};
+const std::vector<TopRate>& top_rates();
+
+/// Reads the bodies of GET /agents, /status and /events. The error says which one is not what
+/// karmad sends. Rates and shares are those since the start of karmad; `table`: only mirrors of
+/// that one, if not empty.
+std::expected<TopView, std::string> read_top(std::string_view agents, std::string_view status,
+                                             std::string_view events, std::string_view table);
+
+/// Replaces rates and shares by those since an earlier view, `seconds` before.
+void since(TopView& view, const TopView& earlier, double seconds);
+
+}  // namespace karmad
