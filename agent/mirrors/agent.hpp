@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <mutex>
 #include <string>
 
@@ -35,14 +36,21 @@ class Agent final : public Destination {
     const std::scoped_lock lock(mutex_);
     return last_error_;
   }
+  /// When it was set; meaningful with a text.
+  std::chrono::system_clock::time_point last_error_at() const {
+    const std::scoped_lock lock(mutex_);
+    return last_error_at_;
+  }
   void last_error(std::string message) {
     const std::scoped_lock lock(mutex_);
     last_error_ = std::move(message);
+    last_error_at_ = std::chrono::system_clock::now();
   }
 
  private:
   mutable std::mutex mutex_;
   std::string last_error_;
+  std::chrono::system_clock::time_point last_error_at_;
 };
 
 }  // namespace karmad

@@ -182,6 +182,15 @@ bool is_own_path(std::string_view path, Dialects known) {
   return answers_itself(path) || std::ranges::any_of(known, serves_it);
 }
 
+std::vector<std::string> own_paths() {
+  std::vector<std::string> paths;
+  for (const auto& endpoint : kOwnEndpoints) {
+    paths.emplace_back(endpoint.path);
+    if (endpoint.has_ids) paths.push_back(std::string(endpoint.path) + "/{id}");
+  }
+  return paths;
+}
+
 bool answers_itself(std::string_view path) {
   return certain_endpoint_at(path) != nullptr;
 }

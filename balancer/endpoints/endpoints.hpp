@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "balancer/core/query.hpp"
 #include "config/load.hpp"
@@ -27,6 +29,9 @@ void judge(const Settings& settings, Problems& problems, Problems& notices);
 /// True for a path that karmad or one of these dialects answers: such a path cannot be a route. `/`
 /// is not one of them, as a route may have it.
 bool is_own_path(std::string_view path, Dialects known = dialects());
+
+/// The paths of all endpoints about karmad itself; `/{id}` at the end: any id follows.
+std::vector<std::string> own_paths();
 
 /// True for a path whose answer is about karmad itself; it is given at any rate of requests. `/` is
 /// not one of them, as it may be a route.

@@ -25,6 +25,7 @@ void write_condition(Document& out, const MirrorStatus& mirror, const AgentStatu
 void write_agent(Document& out, const AgentStatus& agent) {
   write_errors(out, agent.numbers);
   out.text("last_error", agent.last_error);
+  out.text("last_error_at", agent.last_error.empty() ? "" : utc_text(agent.last_error_at));
   out.value("pinged", agent.pinged);
   write_ping(out, agent.numbers);
   write_load(out, agent.numbers);

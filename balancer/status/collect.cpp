@@ -39,8 +39,10 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
   status.alive = live(agent, topology.settings);
   // A past error says nothing about an agent that works now.
   if (status.numbers.errors_in_a_row > 0 ||
-      !agent.counters.answered.load(std::memory_order_relaxed))
+      !agent.counters.answered.load(std::memory_order_relaxed)) {
     status.last_error = agent.last_error();
+    status.last_error_at = agent.last_error_at();
+  }
   return status;
 }
 

@@ -30,6 +30,7 @@ struct AgentStatus {
   bool need_resolve = false;  ///< its name is looked up for every request
   bool alive = true;          ///< not dead (HA-022)
   std::string last_error;     ///< empty: no error since its last success
+  WallTime last_error_at{};   ///< of `last_error`, if there is one
   AgentNumbers numbers;
   std::array<Totals, kShownPeriods.size()> periods;  ///< as History::over
   Quantiles latency;                                 ///< as History::quantiles

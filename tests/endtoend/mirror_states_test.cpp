@@ -103,6 +103,7 @@ TEST(MirrorStates, ARecoveredMirrorHasNoLastErrorButTheEventHasIt) {
   set[0].react(always(nothing_found()));
   ASSERT_TRUE(reaches(master, 0, "ready")) << diagnosis_of(master, 0);
   EXPECT_EQ(master.word("/tables/0/shards/0/mirrors/0/last_error"), "");
+  EXPECT_EQ(master.word("/tables/0/shards/0/mirrors/0/last_error_at"), "");
   EXPECT_TRUE(get(master.port(), "/events").body.contains("disk is full"));
 }
 

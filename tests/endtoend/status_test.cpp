@@ -17,11 +17,11 @@ FakeMirror::React reacting_with(const Reaction& reaction) {
   return [reaction](const std::string&) { return reaction; };
 }
 
-std::string table(const std::string& name, const std::string& line) {
+std::string status_table(const std::string& name, const std::string& line) {
   return fmt::format("table {} {{\n type = distributed\n agent = {}\n}}\n", name, line);
 }
 
-std::string query(std::string_view name) {
+std::string status_query(std::string_view name) {
   return fmt::format(R"({{"table":"{}","query":{{"match_all":{{}}}}}})", name);
 }
 
@@ -30,8 +30,8 @@ constexpr auto kAgents = "SHOW AGENT STATUS";
 // The peer shows something else (its defect g.3).
 TEST(Status, ElevenRefusedConnectionsShowAsElevenEverywhere) {
   const ClosedPort refused;
-  const Master master("ha_ping_interval = 0", table("t", refused.address()));
-  for (int i = 0; i < 11; ++i) EXPECT_EQ(master.search(query("t")).status, 502);
+  const Master master("ha_ping_interval = 0", status_table("t", refused.address()));
+  for (int i = 0; i < 11; ++i) EXPECT_EQ(master.search(status_query("t")).status, 502);
   for (const auto periods : {1, 5, 15})
     EXPECT_EQ(master.count(fmt::format("ag_0_{}periods_connect_failures", periods), kAgents), 11);
   EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), 11);
@@ -49,12 +49,13 @@ TEST(Status, ElevenRefusedConnectionsShowAsElevenEverywhere) {
     EXPECT_EQ(master.number(mirror + what), 11) << what;
   EXPECT_TRUE(eventually([&] { return master.word(mirror + "state") == "dead"; }));
   EXPECT_EQ(master.word(mirror + "last_error"), "Connection refused");
+  EXPECT_TRUE(master.word(mirror + "last_error_at").starts_with("20"));
 }
 
 TEST(Status, MetricsAreWhatPrometheusReads) {
   const ClosedPort refused;
-  const Master master("ha_ping_interval = 0", table("t", refused.address()));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(query("t")).status, 502);
+  const Master master("ha_ping_interval = 0", status_table("t", refused.address()));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(status_query("t")).status, 502);
   HttpClient client(master.port());
   const auto answer = client.request("GET", "/metrics");
   ASSERT_TRUE(answer);
@@ -114,8 +115,8 @@ TEST(Status, EveryKindOfErrorHasItsOwnCounter) {
                                     "agent_connect_timeout = 1m\n request_timeout = 2m\n"
                                     "overload_max_retries = 0\n ha_period_karma = 1d",
                                     longest),
-                        table("t", mirror.address()));
-    for (int i = 0; i < 3; ++i) master.search(query("t"));
+                        status_table("t", mirror.address()));
+    for (int i = 0; i < 3; ++i) master.search(status_query("t"));
     const auto trace = habit.counter + ": " + habit.reaction.bytes;
     for (const std::string counter : kCounters) {
       const int expected = counter == habit.counter ? 3 : 0;
@@ -133,8 +134,8 @@ TEST(Status, EveryKindOfErrorHasItsOwnCounter) {
 TEST(Status, AConnectionThatIsNotAcceptedInTimeIsAConnectTimeout) {
   const FullPort full;
   const Master master("ha_ping_interval = 0\n agent_connect_timeout = 100ms",
-                      table("t", full.address()));
-  EXPECT_EQ(master.search(query("t")).status, 504);
+                      status_table("t", full.address()));
+  EXPECT_EQ(master.search(status_query("t")).status, 504);
   EXPECT_EQ(master.count("ag_0_1periods_connect_timeouts", kAgents), 1);
   EXPECT_EQ(master.count("ag_0_1periods_query_timeouts", kAgents), 0);
   EXPECT_EQ(master.count("ag_0_errorsarow", kAgents), 1);
@@ -145,7 +146,7 @@ TEST(Status, PingsAreSuccessesAndErrorsButNoQueries) {
   const FakeMirror mirror(reacting_with(nothing_found()));
   const ClosedPort gone;
   const Master master("ha_ping_interval = 20ms",
-                      table("t", mirror.address()) + table("u", gone.address()));
+                      status_table("t", mirror.address()) + status_table("u", gone.address()));
   EXPECT_TRUE(
       eventually([&] { return master.count("ag_0_1periods_succeeded_queries", kAgents) > 3; }));
   EXPECT_TRUE(
@@ -160,10 +161,10 @@ TEST(Status, PingsAreSuccessesAndErrorsButNoQueries) {
 
 TEST(Status, TablesThatNameTheSameHostShareItsNumbers) {
   const FakeMirror mirror(reacting_with(nothing_found()));
-  const Master master("ha_ping_interval = 0",
-                      table("t", mirror.address() + ":a") + table("u", mirror.address() + ":b"));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(master.search(query("u")).status, 200);
+  const Master master("ha_ping_interval = 0", status_table("t", mirror.address() + ":a") +
+                                                  status_table("u", mirror.address() + ":b"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(master.search(status_query("t")).status, 200);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(master.search(status_query("u")).status, 200);
   EXPECT_EQ(master.count("ag_0_references", kAgents), 2);
   EXPECT_EQ(master.status("ag_1_hostname", kAgents), "");
   EXPECT_EQ(master.count("ag_0_1periods_succeeded_queries", kAgents), 7);
@@ -176,8 +177,8 @@ TEST(Status, TablesThatNameTheSameHostShareItsNumbers) {
 
 TEST(Status, LatenciesAreThoseOfTheMirror) {
   const FakeMirror mirror(reacting_with(slowly(30ms)));
-  const Master master("ha_ping_interval = 0", table("t", mirror.address()));
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  const Master master("ha_ping_interval = 0", status_table("t", mirror.address()));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(status_query("t")).status, 200);
   const std::string of_mirror = "/tables/0/shards/0/mirrors/0/";
   for (const auto what :
        {"latency_ms/mean", "latency_ms/p50", "latency_ms/p99", "periods/1/query_ms_mean"}) {
@@ -190,10 +191,11 @@ TEST(Status, LatenciesAreThoseOfTheMirror) {
 TEST(Ready, IsSaidWhenEveryShardHasALiveMirrorElseWhichHasNoneAndWhy) {
   const FakeMirror mirror(reacting_with(nothing_found()));
   const ClosedPort gone;
-  const Master one("ha_ping_interval = 20ms", table("t", mirror.address() + "|" + gone.address()));
+  const Master one("ha_ping_interval = 20ms",
+                   status_table("t", mirror.address() + "|" + gone.address()));
   EXPECT_TRUE(eventually([&] { return get(one.port(), "/readyz").status == 200; }));
   const Master two("ha_ping_interval = 20ms",
-                   table("t", mirror.address()) + table("u", gone.address()));
+                   status_table("t", mirror.address()) + status_table("u", gone.address()));
   const auto missing = fmt::format(
       R"([{{"table":"u","shard":1,"mirrors":[{{"agent":"{}","why":"Connection refused"}}]}}])",
       gone.address());
@@ -223,21 +225,21 @@ TEST(Status, ShowsTheLinesAndTheStateOfAgents) {  // HA-024
       << "names of hosts have no case";
 
   const auto error = [&] { return master.word("/tables/0/shards/0/mirrors/0/last_error"); };
-  master.search(query("t"));
+  master.search(status_query("t"));
   EXPECT_NE(error(), "");
   mirror.react(reacting_with(nothing_found()));
-  EXPECT_EQ(master.search(query("t")).status, 200);
+  EXPECT_EQ(master.search(status_query("t")).status, 200);
   EXPECT_EQ(error(), "") << "an error that is over says nothing of an agent that is well";
 }
 
 TEST(Status, WhatIsUnderWayIsInFlightUntilItIsOver) {
   const FakeMirror mirror(reacting_with(silence()));
   const Master master("ha_ping_interval = 0\n agent_query_timeout = 30s\n request_timeout = 30s",
-                      table("t", mirror.address()));
+                      status_table("t", mirror.address()));
   const auto in_flight = [&] { return master.number("/tables/0/shards/0/mirrors/0/in_flight"); };
   {
     HttpClient client(master.port());
-    const auto body = query("t");
+    const auto body = status_query("t");
     ASSERT_TRUE(
         client.send(fmt::format("POST /search HTTP/1.1\r\nHost: x\r\n"
                                 "Content-Length: {}\r\n\r\n{}",

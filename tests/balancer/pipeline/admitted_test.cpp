@@ -281,7 +281,7 @@ TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   const auto& low = json["tickets"][3];
   EXPECT_STREQ(low["name"].GetString(), "low_priority_tickets (searches)");
   EXPECT_EQ(low["totalTickets"].GetInt(), 4);
-  EXPECT_STREQ(low["settings"]["queue_discipline"].GetString(), "fewest admissions");
+  EXPECT_STREQ(low["settings"]["ticket_queue_discipline"].GetString(), "fewest admissions");
   EXPECT_STREQ(json["tickets"][4]["name"].GetString(), "low_priority_tickets (updates)");
   EXPECT_TRUE(json["probing"]["searches"].GetBool());
   EXPECT_FALSE(json["probing"]["updates"].GetBool());

@@ -26,13 +26,13 @@ TEST(Quorum, IsWhatAMajorityOfUpdatedMirrorsCannotMiss) {  // CO-071
 }
 
 TEST(Quorum, IsMetWhenEnoughAnswersAreOfTheNewestGeneration) {  // CO-072
-  struct Case {
+  struct QuorumCase {
     std::string_view what;
     Answers answers;
     std::size_t needed;
     QuorumVerdict verdict;
   };
-  const Case cases[]{
+  const QuorumCase cases[]{
       {"all agree", {{7}, {7}}, 2, {VerdictKind::met, 0, 7}},
       {"one is older", {{7}, {6}, {7}}, 2, {VerdictKind::met, 0, 7}},
       {"the newest is alone", {{7}, {8}}, 2, {VerdictKind::behind, 1, 8}},

@@ -49,7 +49,7 @@ TEST(AgentsJson, ShowsEveryNumberOfAMirror) {
       R"("role":"primary","tags":"dc:ny,rack:2","staleness_ms":null,)"
       R"("generation":18446744073709551615,"rtt_ms":0.958,"rtt_ms_least":0.812,)"
       R"("load":0.25,"unsuitable":"",)"
-      R"("errors_in_a_row":0,"last_error":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
+      R"("errors_in_a_row":0,"last_error":"","last_error_at":"","pinged":true,"ping_ms":0.958,"in_flight":1,)"
       R"("max_in_flight":16,"open_connections":3,"waiting":0,"last_query_s":0.17,"last_answer_s":0.165,)"
       R"("latency_ms":{"mean":1.542,"p50":1.4,"p95":2.0,"p99":2.04},)"
       R"("periods":{"1":{)" +
