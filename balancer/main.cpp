@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 
@@ -41,7 +42,10 @@ class Commands {
     add_address(*top_, top_options_.address);
     top_->add_option("--table", top_options_.table, "only the mirrors of this table");
     top_->add_option("--interval", top_options_.interval, "seconds between two refreshes")
-        ->check(CLI::Range(0.1, 3600.0))
+        ->check([](const std::string& text) {
+          const auto seconds = std::strtod(text.c_str(), nullptr);
+          return seconds >= 0.1 && seconds <= 3600 ? "" : "give 0.1 to 3600 seconds";
+        })
         ->capture_default_str();
     top_->add_flag("--once", top_options_.once, "print once, with averages since the start");
     top_->add_flag("--json", top_options_.json, "one JSON document per refresh, in one line");

@@ -6,7 +6,8 @@ build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev 
   libcli11-dev libjemalloc-dev zlib1g-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin)
-ci_packages=(prometheus)  # for promtool; the package also starts a server
+# promtool, and a browser for the dashboard; prometheus also starts a server
+ci_packages=(prometheus chromium)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)

@@ -89,8 +89,8 @@ struct PickSteps {
 
   bool any_mirror = false;  ///< no requirements for a mirror
   bool by_share = false;    ///< drawn by shares instead of in turn
+  std::optional<std::uint8_t> chosen;
   std::optional<Micros> window;
-  Objections objections;
   Candidates excluded;  ///< never chosen
   Candidates avoided;   ///< left out as long as another mirror is suitable
   Candidates suitable;  ///< of those not excluded
@@ -99,7 +99,15 @@ struct PickSteps {
   Candidates selected;  ///< by the application's selector
   Candidates near;      ///< within the window of round trips: the candidates
   Draws draws;
-  std::optional<std::uint8_t> chosen;
+
+  /// The mirrors with this objection, all of which are avoided or excluded.
+  Candidates with(Objection objection) const {
+    return objections_ ? (*objections_)[objection] : Candidates();
+  }
+  void objections(const Objections& all) { objections_ = all; }
+
+ private:
+  std::optional<Objections> objections_;  ///< rarely used, so it stays out of the cache
 };
 
 }  // namespace karmad

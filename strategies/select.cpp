@@ -21,7 +21,8 @@ void record_input(const SelectionCriteria& criteria, PickSteps& steps) {
   steps.window = criteria.window;
   steps.excluded = criteria.excluded;
   steps.avoided = criteria.avoided;
-  steps.objections = criteria.objections;
+  if (!criteria.avoided.empty() || !criteria.excluded.empty())
+    steps.objections(criteria.objections);
 }
 
 /// Tried mirrors are excluded first. Only if no other mirror is suitable, the steps run again with

@@ -1,6 +1,7 @@
 #include "agent/mirrors/mirror_set.hpp"
 
 #include <algorithm>
+#include <boost/smart_ptr/make_local_shared.hpp>
 #include <cassert>
 
 namespace karmad {
@@ -16,6 +17,11 @@ SetView view_of(const SetState& state) {
     if (state[i].unreachable) view.unreachable.insert(i);
   }
   return view;
+}
+
+ViewPtr for_one_worker(std::shared_ptr<const SetView> view) {
+  const auto* const shown = view.get();
+  return {boost::make_local_shared<std::shared_ptr<const SetView>>(std::move(view)), shown};
 }
 
 std::vector<Member> one_per_mirror(std::vector<Member> members,
@@ -64,7 +70,7 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
   }
   take_over_karma();
   const auto nothing_yet = std::make_shared<const SetView>(view_of(state_));
-  for (auto& slot : slots_) slot.view = nothing_yet;
+  for (auto& slot : slots_) slot.view = for_one_worker(nothing_yet);
 }
 
 /// Retained mirrors keep their proportions. A new mirror gets the share that it would have in a new
@@ -281,11 +287,9 @@ void MirrorSet::publish(Candidates unreachable) {
     });
 }
 
-/// Gives each worker a reference count of its own, because its explanations keep the view.
 void MirrorSet::show(unsigned worker, std::shared_ptr<const SetView> view) {
   auto& slot = slots_[worker];
-  const auto* const shown = view.get();
-  slot.view = {std::make_shared<std::shared_ptr<const SetView>>(std::move(view)), shown};
+  slot.view = for_one_worker(std::move(view));
   wake(slot);
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <boost/container/static_vector.hpp>
+#include <boost/smart_ptr/local_shared_ptr.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,6 +112,9 @@ struct SetView {
   bool mixed = false;      ///< some mirrors report roles, others none; the latter are not searched
 };
 
+/// A view as one worker holds it, counted by that worker only and without locked instructions.
+using ViewPtr = boost::local_shared_ptr<const SetView>;
+
 /// Strategy and settings of a mirror set, and its initial state.
 struct SetOptions {
   std::unique_ptr<Strategy> strategy;
@@ -161,7 +165,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   }
 
   /// This worker's view; replaced at the next change.
-  const std::shared_ptr<const SetView>& view(unsigned worker) const { return slots_[worker].view; }
+  const ViewPtr& view(unsigned worker) const { return slots_[worker].view; }
 
   /// Waits on this worker until the view changes, until `until`, or until a stop is requested; with
   /// `for_slot` also until a slot is granted to it. Call check_now() first to have the set pinged.
@@ -221,7 +225,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   };
   /// One worker's part; used by that worker only.
   struct alignas(64) Slot {
-    std::shared_ptr<const SetView> view;
+    ViewPtr view;
     std::uint64_t news = 0;
     bool closed = false;
     std::vector<Waiter*> waiting;

@@ -88,13 +88,13 @@ std::expected<HttpAnswer, std::string> exchange(const ServerAddress& server,
 }  // namespace
 
 std::expected<ServerAddress, std::string> parse_server_address(std::string text) {
-  if (text.starts_with("http://")) text.erase(0, 7);
   if (text.starts_with("https://"))
     return std::unexpected("https is not supported; use the address of a plain listener");
-  if (text.starts_with('/')) {
-    if (text.contains(".sock") || !text.ends_with('/')) return ServerAddress{.path = text};
-  }
-  while (text.ends_with('/')) text.pop_back();
+  if (text.starts_with("http://"))
+    text.erase(0, 7);
+  else if (text.contains('/'))
+    return ServerAddress{.path = text};
+  if (text.ends_with('/')) text.pop_back();
   ServerAddress server;
   const auto bracket = text.rfind(']');
   const auto colon = text.rfind(':');
@@ -106,7 +106,7 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text)
   if (server.host.empty()) server.host = "127.0.0.1";
   const bool digits = !server.port.empty() && server.port.size() < 6 &&
                       std::ranges::all_of(server.port, [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits)
+  if (!digits || std::stoul(server.port) > 65535)
     return std::unexpected(fmt::format(
         "'{}' is not an address; write host:port, http://host:port or the path of a socket", text));
   return server;

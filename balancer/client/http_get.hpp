@@ -12,7 +12,10 @@ struct ServerAddress {
   std::string port;
   std::string path;  ///< of a socket; then the others are empty
 
-  std::string text() const { return path.empty() ? host + ":" + port : path; }
+  std::string text() const {
+    if (!path.empty()) return path;
+    return (host.contains(':') ? '[' + host + ']' : host) + ':' + port;
+  }
 };
 
 /// Empty port: 9308. The error says what is wrong.

@@ -9,17 +9,30 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
+/// The bytes of the control character that the text begins with: of the first and second set, DEL,
+/// and those that change the direction of a text or separate lines; 0: it begins with another one.
+std::size_t control_size(std::string_view text) {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  if (byte(0) < ' ' || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return 2;
+  if (byte(0) == 0xd8 && byte(1) == 0x9c) return 2;  // U+061C
+  if (byte(0) != 0xe2) return 0;
+  const auto last = byte(2);
+  if (byte(1) == 0x80 && (last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae))) return 3;
+  return byte(1) == 0x81 && last >= 0xa6 && last <= 0xa9 ? 3 : 0;  // U+2066 … U+2069
+}
+
 }  // namespace
 
 std::string without_controls(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool is_second_set =  // U+0080 … U+009F
-        c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (is_second_set) ++i;
-    out.push_back(c < ' ' || c == 0x7f || is_second_set ? '?' : text[i]);
+  while (!text.empty()) {
+    const auto size = control_size(text);
+    out.push_back(size > 0 ? '?' : text.front());
+    text.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return out;
 }

@@ -6,7 +6,8 @@
 
 namespace karmad {
 
-/// A text of a server for a terminal: control characters become `?`. The text is valid UTF-8.
+/// A text of a server for a terminal: control characters, also those that change the direction of a
+/// text, become `?`. The text is valid UTF-8.
 std::string without_controls(std::string_view text);
 
 /// The number of code points, which is the width of usual texts.

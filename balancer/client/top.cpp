@@ -71,7 +71,8 @@ class Screen {
   }
   static void draw(const std::vector<std::string>& lines) {
     std::string all = "\x1b[H";
-    for (const auto& line : lines) all += line + "\x1b[K\r\n";
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      all += (i == 0 ? "" : "\r\n") + lines[i] + "\x1b[K";
     fmt::print("{}\x1b[J", all);
     std::fflush(stdout);
   }
@@ -118,43 +119,46 @@ std::string local_time() {
 
 int failed(const std::string& why) {
   std::cerr << "karmad top: " << why
-            << "\nGive the address where karmad listens for HTTP: karmad top host:port\n";
+            << "\nkarmad top host:port shows the karmad that listens there for HTTP\n";
   return 1;
 }
 
-/// Prints one view after the other, for pipes and scripts.
-int print_views(const ServerAddress& server, const TopOptions& options) {
-  std::optional<TopView> before;
-  auto at = Clock::now();
-  const TopStyle style{.utf8 = is_utf8_locale()};
-  for (;;) {
-    auto view =
-        fetch(server, options, before && !before->events.empty() ? before->events.back().id : 0);
-    if (!view) return failed(view.error());
-    const auto now = Clock::now();
-    if (before) since(*view, *before, std::chrono::duration<double>(now - at).count());
-    if (options.json) {
-      fmt::print("{}\n", top_json(*view));
-    } else {
-      for (const auto& line : top_lines(*view, style)) fmt::print("{}\n", line);
-    }
-    if (options.once || std::fflush(stdout) != 0) return 0;
-    before = *std::move(view);
-    at = now;
-    ::poll(nullptr, 0, static_cast<int>(options.interval * 1000));
+void print_view(const TopView& view, const TopOptions& options) {
+  if (options.json) {
+    fmt::print("{}\n", top_json(view));
+  } else {
+    for (const auto& line : top_lines(view, {.utf8 = is_utf8_locale()})) fmt::print("{}\n", line);
   }
 }
 
-int show_screen(const ServerAddress& server, const TopOptions& options) {
-  auto first = fetch(server, options, 0);
-  if (!first) return failed(first.error());
+/// Prints a document after the other, for scripts. Goes on when karmad does not answer.
+int print_documents(const ServerAddress& server, const TopOptions& options, TopView before) {
+  auto at = Clock::now();
+  while (std::fflush(stdout) == 0) {
+    ::poll(nullptr, 0, static_cast<int>(options.interval * 1000));
+    auto view = fetch(server, options, before.events.empty() ? 0 : before.events.back().id);
+    if (!view) {
+      std::cerr << "karmad top: " << view.error() << '\n';
+      continue;
+    }
+    const auto now = Clock::now();
+    since(*view, before, std::chrono::duration<double>(now - at).count());
+    print_view(*view, options);
+    before = *std::move(view);
+    at = now;
+  }
+  return 0;
+}
+
+int show_screen(const ServerAddress& server, const TopOptions& options, TopView view) {
   const Screen screen;
-  auto view = *std::move(first);
   auto at = Clock::now();
   std::string lost;
   do {
-    auto lines = top_lines(view, Screen::style());
-    if (!lost.empty()) lines.insert(lines.begin(), lost);
+    auto style = Screen::style();
+    if (!lost.empty()) --style.rows;
+    auto lines = top_lines(view, style);
+    if (!lost.empty()) lines.insert(lines.begin(), lost.substr(0, style.columns));
     Screen::draw(lines);
     if (!Screen::wait(std::chrono::milliseconds(static_cast<int>(options.interval * 1000)))) break;
     auto next = fetch(server, options, view.events.empty() ? 0 : view.events.back().id);
@@ -179,8 +183,12 @@ int run_top(const TopOptions& options) {
     std::cerr << "karmad top: " << server.error() << '\n';
     return 2;
   }
+  auto first = fetch(*server, options, 0);
+  if (!first) return failed(first.error());
   const bool screen = !options.once && !options.json && ::isatty(STDOUT_FILENO) == 1;
-  return screen ? show_screen(*server, options) : print_views(*server, options);
+  if (screen) return show_screen(*server, options, *std::move(first));
+  print_view(*first, options);
+  return options.json && !options.once ? print_documents(*server, options, *std::move(first)) : 0;
 }
 
 }  // namespace karmad

@@ -11,13 +11,6 @@
 namespace karmad {
 namespace {
 
-/// How bad a state is: 0 well, 1 slow and the like, 2 not usable.
-int trouble_of(std::string_view state) {
-  if (state == "ready" || state == "unknown" || state == "blackhole") return 0;
-  if (state == "slow" || state == "lagging" || state == "full" || state == "unsuitable") return 1;
-  return 2;
-}
-
 std::string_view mark_of(int trouble, const TopStyle& style) {
   if (style.utf8) return trouble == 0 ? "✔" : trouble == 1 ? "▲" : "✖";
   return trouble == 0 ? "+" : trouble == 1 ? "!" : "x";
@@ -127,11 +120,8 @@ void add_optional(JsonLine& out, std::string_view key, std::optional<double> val
 
 std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
   std::vector<const TopMirror*> mirrors;
-  int worst = view.verdict == "all well" ? 0 : 1;
-  for (const auto& mirror : view.mirrors) {
-    mirrors.push_back(&mirror);
-    worst = std::max(worst, trouble_of(mirror.state));
-  }
+  for (const auto& mirror : view.mirrors) mirrors.push_back(&mirror);
+  const int worst = view.verdict == "all well" ? 0 : std::max(1, view.worst);
   std::ranges::stable_sort(mirrors, std::greater{},
                            [](const auto* mirror) { return trouble_of(mirror->state); });
   std::vector<std::string> lines;

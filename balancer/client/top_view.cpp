@@ -1,5 +1,6 @@
 #include "balancer/client/top_view.hpp"
 
+#include <fmt/format.h>
 #include <rapidjson/document.h>
 
 #include <algorithm>
@@ -96,6 +97,12 @@ double sum_of(const TopView& view, const TopRate& rate) {
 
 }  // namespace
 
+int trouble_of(std::string_view state) {
+  if (state == "ready" || state == "unknown" || state == "blackhole") return 0;
+  if (state == "slow" || state == "lagging" || state == "full" || state == "unsuitable") return 1;
+  return 2;
+}
+
 const std::vector<TopRate>& top_rates() {
   static const std::vector<TopRate> all{
       {"requests/s", {"requests"}},
@@ -125,15 +132,24 @@ std::expected<TopView, std::string> read_top(std::string_view agents, std::strin
   view.version = text_at(document, "version");
   view.verdict = text_at(document, "verdict");
   view.uptime = number_at(document, "uptime_s").value_or(0);
+  bool found = table.empty();
+  std::string tables;
   for_each_in(document, "tables", [&](const Value& of) {
     const auto name = text_at(of, "name");
-    if (!table.empty() && name != table) return;
+    const bool wanted = table.empty() || name == table;
+    found = found || wanted;
+    tables += (tables.empty() ? "" : ", ") + name;
     for_each_in(of, "shards", [&](const Value& shard) {
       for_each_in(shard, "mirrors", [&](const Value& mirror) {
-        view.mirrors.push_back(read_mirror(mirror, shard, name));
+        auto read = read_mirror(mirror, shard, name);
+        view.worst = std::max(view.worst, trouble_of(read.state));
+        if (wanted) view.mirrors.push_back(std::move(read));
       });
     });
   });
+  if (!found)
+    return std::unexpected(
+        fmt::format("no table '{}'; the tables are: {}", without_controls(table), tables));
   if (!parse(document, status))
     return std::unexpected("the answer to GET /status is not that of karmad");
   for (const auto& [key, value] : document.GetObject())

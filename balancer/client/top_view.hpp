@@ -40,12 +40,16 @@ struct TopEvent {
 struct TopView {
   std::string version;
   std::string verdict;
+  int worst = 0;      ///< trouble_of() the worst mirror of any table
   double uptime = 0;  ///< s
   std::vector<TopMirror> mirrors;
   std::vector<TopEvent> events;                      ///< the newest last
   std::map<std::string, double, std::less<>> sums;   ///< counters of /status
   std::map<std::string, double, std::less<>> rates;  ///< per second
 };
+
+/// How bad a state is: 0 well, 1 slow and the like, 2 not usable.
+int trouble_of(std::string_view state);
 
 /// The numbers of the process that are shown, by their names there.
 struct TopRate {
@@ -56,8 +60,8 @@ struct TopRate {
 const std::vector<TopRate>& top_rates();
 
 /// Reads the bodies of GET /agents, /status and /events. The error says which one is not what
-/// karmad sends. Rates and shares are those since the start of karmad; `table`: only mirrors of
-/// that one, if not empty.
+/// karmad sends, or which tables there are. Rates and shares are those since the start of karmad;
+/// `table`: only mirrors of that one, if not empty.
 std::expected<TopView, std::string> read_top(std::string_view agents, std::string_view status,
                                              std::string_view events, std::string_view table);
 

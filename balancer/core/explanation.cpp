@@ -10,7 +10,7 @@ void begin_explanation(Query& query, const Table& table, const Need& need) {
   query.explained_in = &ring;
   query.explained_at = ring.begin(query.id);
   auto& record = *explanation(query);
-  record.request_id = query.request_id;
+  record.request_id = query.request_id.text();
   record.began = query.began;
   record.topology = query.topology;
   record.table = &table;

@@ -25,25 +25,34 @@ struct OwnEndpoint {
   TicketClass ticket_class;
   Precedence precedence;
   Handler handler;
-  bool has_ids = false;  ///< also at `path/ID`
+  std::string_view parameters{};  ///< all that its URL may have, in the format of the field Allow
+  bool has_ids = false;           ///< also at `path/ID`
 };
+
+/// Checks of health get whatever parameters their callers add.
+constexpr std::string_view kAnyParameters = "*";
 
 /// Other paths are endpoints of dialects or routes of tables; all others are unknown.
 constexpr std::array kOwnEndpoints{
-    OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner},
-    OwnEndpoint{"/healthz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_healthy},
-    OwnEndpoint{"/readyz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_ready},
+    OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner,
+                kAnyParameters},
+    OwnEndpoint{"/healthz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_healthy,
+                kAnyParameters},
+    OwnEndpoint{"/readyz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_ready,
+                kAnyParameters},
     OwnEndpoint{"/agents", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_agents},
-    OwnEndpoint{"/hello", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_hello},
+    OwnEndpoint{"/hello", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_hello,
+                "table"},
     OwnEndpoint{"/status", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_status},
     OwnEndpoint{"/metrics", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_metrics},
-    OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events},
+    OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events,
+                "since"},
     OwnEndpoint{"/admission", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
                 answer_admission},
     OwnEndpoint{"/dashboard", "GET, HEAD", TicketClass::exempt, Precedence::endpoint,
                 answer_dashboard},
     OwnEndpoint{"/explain", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_explain,
-                /*has_ids=*/true},
+                "table, read_preference, operation", /*has_ids=*/true},
 };
 
 /// The endpoint of that path; null if there is none. Runs several times for each request.
@@ -133,9 +142,26 @@ std::optional<Answer> answer_to_method(Query& query, std::string_view path,
   return no;
 }
 
+/// The first parameter that is none of `known`; empty: there is none.
+std::string_view unknown_parameter(std::string_view parameters, std::string_view known) {
+  while (!parameters.empty() && known != kAnyParameters) {
+    const auto parameter = parameters.substr(0, parameters.find('&'));
+    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
+    const auto name = parameter.substr(0, parameter.find('='));
+    if (!parameter.empty() && !allows(known, name)) return name;
+  }
+  return {};
+}
+
 Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
   if (auto told = answer_to_method(query, found.path, found.methods))
     return at_once(*std::move(told));
+  if (const auto unknown = unknown_parameter(query.request.query, found.parameters);
+      !unknown.empty())
+    return at_once(
+        bad_request(query, 400,
+                    fmt::format("unknown parameter '{}'; {} takes {}", unknown, found.path,
+                                found.parameters.empty() ? "no parameters" : found.parameters)));
   return found.handler(query);
 }
 

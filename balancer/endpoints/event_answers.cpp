@@ -9,8 +9,6 @@
 namespace karmad {
 namespace {
 
-constexpr std::string_view kSince = "since";
-
 std::optional<std::uint64_t> event_id(std::string_view text) {
   std::uint64_t id = 0;
   const auto* const end = text.data() + text.size();
@@ -29,8 +27,6 @@ std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
     const auto parameter = parameters.substr(0, parameters.find('&'));
     parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
     const auto name = parameter.substr(0, parameter.find('='));
-    if (name != kSince)
-      return std::unexpected(fmt::format("unknown parameter '{}'; /events takes {}", name, kSince));
     const auto id = event_id(parameter.substr(std::min(name.size() + 1, parameter.size())));
     if (!id)
       return std::unexpected(fmt::format("'{}' is the id of an event, a whole number", parameter));

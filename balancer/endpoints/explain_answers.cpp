@@ -35,9 +35,6 @@ std::expected<ExplainParameters, std::string> explain_parameters(std::string_vie
       parameters.operation = value == "read" ? Operation::read : Operation::write;
     } else if (name == "operation") {
       return std::unexpected(fmt::format("operation is read or write, not '{}'", value));
-    } else {
-      return std::unexpected(fmt::format("unknown parameter '{}'; {} takes table, {} and operation",
-                                         name, kExplainPath, kPreferenceParameter));
     }
   }
   return parameters;

@@ -54,14 +54,14 @@ struct ExplainedChoice {
     ShortText<95> error;
   };
 
-  const Shard* shard = nullptr;         ///< of the record's topology
-  unsigned shard_number = 0;            ///< of the table, from 1
-  std::shared_ptr<const SetView> view;  ///< of the mirrors
+  const Shard* shard = nullptr;  ///< of the record's topology
+  unsigned shard_number = 0;     ///< of the table, from 1
+  ViewPtr view;                  ///< of the mirrors
   std::size_t first_number = 0;  ///< of its mirrors' numbers in the record; one per mirror follows
   bool told = false;             ///< no selection: an error answer named the mirror
+  std::optional<Attempt> attempt;
   PickSteps steps;
   ShortText<127> refused;  ///< why the selection failed; empty: it did not
-  std::optional<Attempt> attempt;
 };
 
 /// What karmad decided about a request, of limited size: kChoices choices, and the numbers of
@@ -78,7 +78,6 @@ struct ExplainRecord {
 
   std::uint64_t query = kNone;  ///< its id in this process; kNone: the record is empty
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  RequestId request_id;
   TimePoint began{};
   const Topology* topology = nullptr;  ///< of the table and the shards; the ring keeps it alive
   const Table* table = nullptr;
@@ -94,6 +93,7 @@ struct ExplainRecord {
   Micros queued{};              ///< time waited for tickets
   std::optional<Micros> merge;  ///< time of merging the replies, if there was something to merge
   bool partial = false;
+  ShortText<RequestId::kLongest> request_id;  ///< empty: it has none
 
   /// A new choice among `mirrors` mirrors, with room for their numbers; null, and counted, if the
   /// record is full. The pointer is valid until the next call.
@@ -108,6 +108,8 @@ struct ExplainRecord {
     if (used > numbers.size()) numbers.resize(used);
     return &choice;
   }
+  /// Loads the memory of the first choice into the cache, while other work goes on.
+  void prefetch() const;
   /// Removes everything of the request before.
   void clear();
 };

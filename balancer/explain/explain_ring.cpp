@@ -29,6 +29,14 @@ void ExplainRecord::clear() {
   partial = false;
 }
 
+void ExplainRecord::prefetch() const {
+  constexpr std::size_t kLine = 64;
+  const auto* const choice = reinterpret_cast<const char*>(choices.data());
+  for (std::size_t at = 0; at < sizeof(ExplainedChoice) - sizeof(Objections); at += kLine)
+    __builtin_prefetch(choice + at, 1);
+  __builtin_prefetch(numbers.data(), 1);
+}
+
 void ExplainRing::keep(std::size_t records) {
   if (records == records_.size()) return;
   records_ = std::vector<ExplainRecord>(records);
@@ -39,6 +47,7 @@ std::size_t ExplainRing::begin(std::uint64_t query) {
   const auto place = next_;
   auto& record = records_[place];
   if (++next_ == records_.size()) next_ = 0;
+  record.prefetch();
   record.clear();
   record.query = query;
   return place;

@@ -43,8 +43,7 @@ constexpr std::array<std::string_view, kObjections> kObjectionTexts{
 std::vector<std::string_view> objections_to(const PickSteps& steps, std::size_t mirror) {
   std::vector<std::string_view> found;
   for (std::size_t i = 0; i < kObjections; ++i)
-    if (steps.objections[static_cast<Objection>(i)].contains(mirror))
-      found.push_back(kObjectionTexts[i]);
+    if (steps.with(static_cast<Objection>(i)).contains(mirror)) found.push_back(kObjectionTexts[i]);
   return found;
 }
 
@@ -74,10 +73,10 @@ std::string out_of_window(const ExplainedChoice& choice, std::size_t mirror) {
 /// What the choice knew of the mirror, in a word.
 std::string_view state_at(const ExplainedChoice& choice, const MirrorView& numbers,
                           std::size_t mirror) {
-  const auto& objections = choice.steps.objections;
-  if (objections[Objection::breaker_open].contains(mirror)) return "breaker_open";
+  const auto& steps = choice.steps;
+  if (steps.with(Objection::breaker_open).contains(mirror)) return "breaker_open";
   if (choice.view->unreachable.contains(mirror)) return "unreachable";
-  if (objections[Objection::full].contains(mirror)) return "full";
+  if (steps.with(Objection::full).contains(mirror)) return "full";
   return numbers.errors_in_a_row > 0 ? "failing" : "ready";
 }
 
@@ -189,7 +188,7 @@ bool any_requirement(const ExplainRecord& record) {
 }
 
 std::string_view id_of(const ExplainRecord& record, std::string& number) {
-  if (!record.request_id.empty()) return record.request_id.text();
+  if (const auto id = record.request_id.text(); !id.empty()) return id;
   return number = fmt::format("{}", record.query);
 }
 

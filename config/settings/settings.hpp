@@ -164,7 +164,7 @@ struct InstanceSettings : InheritedByTables {
   Located<Micros> selection_timeout{30s, {}};   ///< 0: do not wait (SS-013, SS-015)
   Located<unsigned> max_waiting_selections{1024, {}};  ///< 0: none may wait (SS-113)
   Located<unsigned> max_event_streams{64, {}};         ///< 0: none
-  Located<unsigned> explain_requests{128, {}};         ///< 0: none
+  Located<unsigned> explain_requests{64, {}};          ///< 0: none
   Located<LogLevel> selection_log_level{LogLevel::info, {}};
   Located<bool> tags_in_flat{false, {}};
   Located<bool> karma_compound{true, {}};

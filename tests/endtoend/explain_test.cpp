@@ -71,7 +71,7 @@ TEST(Explain, ShowsTheRequestsOfAllWorkersByTheirIds) {
   }
   const auto unknown = get(master.port(), "/explain/order%2D99");
   EXPECT_EQ(unknown.status, 404);
-  EXPECT_TRUE(unknown.body.contains("no request 'order-99' among the last 128 of each worker"))
+  EXPECT_TRUE(unknown.body.contains("no request 'order-99' among the last 64 of each worker"))
       << unknown.body;
 }
 
@@ -138,10 +138,13 @@ TEST(Explain, AnswersMistakesWithWhatWouldBeRight) {
   says("/explain", 400, "/explain?table=NAME");
   says("/explain/", 400, "/explain?table=NAME");
   says("/explain?table=none", 404, "no table 'none'; the tables are: t");
-  says("/explain?tables=t", 400, "/explain takes table, read_preference and operation");
+  says("/explain?tables=t", 400, "/explain takes table, read_preference, operation");
   says("/explain?table=t&operation=delete", 400, "operation is read or write");
   says("/explain?table=t&read_preference=fastest", 400, "there is no mode 'fastest'");
   says("/explained", 404, "no endpoint");
+  says("/agents?table=t", 400, "unknown parameter 'table'; /agents takes no parameters");
+  says("/hello?tables=t", 400, "unknown parameter 'tables'; /hello takes table");
+  says("/healthz?from=balancer", 200, "ok");
   const auto posted = post(master.port(), "/explain?table=t", "{}");
   EXPECT_EQ(posted.status, 405);
   EXPECT_EQ(posted.fields.at("allow"), "GET, HEAD");

@@ -39,7 +39,7 @@ TEST(PickSteps, HaveTheMirrorsThatAreLeftAfterEachStep) {
   EXPECT_EQ(steps.accepted, set_of({3, 4, 5}));
   EXPECT_EQ(steps.selected, set_of({3, 5}));
   EXPECT_EQ(steps.near, set_of({5}));
-  EXPECT_EQ(steps.objections[Objection::tried], set_of({1}));
+  EXPECT_EQ(steps.with(Objection::tried), set_of({1}));
   EXPECT_EQ(steps.excluded, set_of({0}));
   EXPECT_EQ(steps.window, 15ms);
   EXPECT_FALSE(steps.any_mirror);

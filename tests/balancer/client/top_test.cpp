@@ -108,8 +108,8 @@ TEST(Top, UsesColoursOnlyIfToldAndAlwaysAWord) {
 }
 
 TEST(Top, KeepsOneTableIfToldSo) {
-  EXPECT_EQ(
-      top_view(top_agents(top_mirror(1, "ready", 1)), "{}", kNoEvents, "other").mirrors.size(), 0U);
+  EXPECT_EQ(read_top(top_agents(top_mirror(1, "ready", 1)), "{}", kNoEvents, "other").error(),
+            "no table 'other'; the tables are: t");
   EXPECT_EQ(top_view(top_agents(top_mirror(1, "ready", 1)), "{}", kNoEvents, "t").mirrors.size(),
             1U);
 }
@@ -144,10 +144,16 @@ TEST(ServerAddress, IsAHostAUrlOrASocket) {
   is("search1", "search1:9308");
   is("search1:80", "search1:80");
   is("http://search1:80/", "search1:80");
-  is("[::1]:80", "::1:80");
+  is("[::1]:80", "[::1]:80");
   is("/run/karmad.sock", "/run/karmad.sock");
-  for (const auto* wrong : {"a:b", "a:", "a:123456", "https://a"})
+  is("./karmad.sock", "./karmad.sock");
+  for (const auto* wrong : {"a:b", "a:", "a:123456", "a:65536", "https://a"})
     EXPECT_FALSE(parse_server_address(wrong)) << wrong;
+}
+
+TEST(PlainText, HasNoCharacterThatControlsATerminal) {
+  EXPECT_EQ(without_controls("a\x1b[1m\x7f\u009b\u202e\u2066\u2028\u061c b\u00e9\u20ac"),
+            "a?[1m?????? b\u00e9\u20ac");
 }
 
 TEST(PlainText, IsCutOrFilledToItsWidth) {

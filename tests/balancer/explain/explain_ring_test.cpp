@@ -7,7 +7,7 @@ namespace {
 
 ExplainRecord& begun(ExplainRing& ring, std::uint64_t query, std::string_view id = "") {
   auto& record = *ring.at(ring.begin(query), query);
-  record.request_id = RequestId(id);
+  record.request_id = id;
   return record;
 }
 
