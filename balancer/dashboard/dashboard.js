@@ -330,9 +330,11 @@
   const wait = (ms) => new Promise((done) => { setTimeout(done, ms); });
   const run = async () => {
     for (;;) {
-      const next = performance.now() + 1000;
+      const began = performance.now();
+      const next = began + 1000;
       if (!document.hidden) await poll();
-      await wait(kLeastPause);
+      // Many mirrors make a poll long: news must not keep karmad and the browser busy with polls.
+      await wait(Math.max(kLeastPause, 4 * (performance.now() - began)));
       const news = new Promise((done) => { pollSoon = done; });
       await Promise.race([wait(Math.max(0, next - performance.now())), news]);
     }
