@@ -13,7 +13,7 @@
 
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
-#include "balancer/shard/selection_log.hpp"
+#include "balancer/selection/selection_log.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
 

@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/shard/selection_log.hpp"
+#include "balancer/selection/selection_log.hpp"
 #include "config/load.hpp"
 
 // Reading the configuration again, while the server runs.

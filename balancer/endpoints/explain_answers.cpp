@@ -5,7 +5,7 @@
 
 #include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/request_fields.hpp"
-#include "balancer/shard/explain_now.hpp"
+#include "balancer/selection/explain_now.hpp"
 #include "balancer/status/explanation_json.hpp"
 
 namespace karmad {

@@ -1,6 +1,6 @@
 #include "balancer/pipeline/trace_scope.hpp"
 
-#include "balancer/core/explanation.hpp"
+#include "balancer/selection/explanation.hpp"
 #include "balancer/status/explanation_json.hpp"
 #include "balancer/trace/access_text.hpp"
 #include "balancer/trace/line_writer.hpp"

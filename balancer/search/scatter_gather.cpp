@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "balancer/admission/request_gate.hpp"
-#include "balancer/core/explanation.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
+#include "balancer/selection/explanation.hpp"
 #include "balancer/shard/complaints.hpp"
 #include "balancer/shard/shard_driver.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "agent/transport/loop/deadlines.hpp"
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 
 namespace karmad {
 

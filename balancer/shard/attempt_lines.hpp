@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "balancer/shard/mirror_choice.hpp"
+#include "balancer/selection/mirror_choice.hpp"
 #include "balancer/shard/shard_event.hpp"
 
 namespace karmad {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "balancer/rules/agreed_errors.hpp"
-#include "balancer/shard/shard_query.hpp"
+#include "balancer/selection/shard_query.hpp"
 
 namespace karmad {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "agent/transport/loop/buffers.hpp"
+#include "balancer/selection/shard_query.hpp"
 #include "balancer/shard/shard_event.hpp"
-#include "balancer/shard/shard_query.hpp"
 
 namespace karmad {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "balancer/core/explanation.hpp"
-#include "balancer/shard/selection_log.hpp"
+#include "balancer/selection/explanation.hpp"
+#include "balancer/selection/selection_log.hpp"
 
 namespace karmad {
 namespace {

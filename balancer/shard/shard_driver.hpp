@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "agent/mirrors/queued_wait.hpp"
+#include "balancer/selection/set_mirrors.hpp"
 #include "balancer/shard/mirror_attempt.hpp"
-#include "balancer/shard/set_mirrors.hpp"
 #include "balancer/shard/shard_request.hpp"
 
 namespace karmad {

@@ -1,8 +1,8 @@
 // Waits of a shard request: for a suitable mirror, a slot, news of standings, the end of a pause.
 #include <algorithm>
 
+#include "balancer/selection/selection.hpp"
 #include "balancer/shard/attempt_lines.hpp"
-#include "balancer/shard/selection.hpp"
 
 namespace karmad {
 

@@ -6,7 +6,7 @@
 
 #include "agent/transport/loop/helper_pool.hpp"
 #include "balancer/admission/admission.hpp"
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 #include "balancer/status/readiness.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "strategies/read_preference_text.hpp"

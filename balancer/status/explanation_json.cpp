@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "agent/transport/http/url_encoding.hpp"
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 #include "balancer/status/document.hpp"
 #include "balancer/trace/trace_json.hpp"
 #include "balancer/watch/event_log.hpp"

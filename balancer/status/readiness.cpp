@@ -2,7 +2,7 @@
 
 #include <ranges>
 
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 #include "balancer/status/document.hpp"
 
 namespace karmad {

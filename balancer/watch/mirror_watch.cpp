@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "balancer/rules/protection.hpp"
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "balancer/core/explanation.hpp"
+#include "balancer/selection/explanation.hpp"
 
 namespace karmad {
 

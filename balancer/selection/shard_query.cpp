@@ -1,7 +1,7 @@
-#include "balancer/shard/shard_query.hpp"
+#include "balancer/selection/shard_query.hpp"
 
 #include "balancer/core/request_fields.hpp"
-#include "balancer/shard/shard_rules.hpp"
+#include "balancer/selection/shard_rules.hpp"
 
 namespace karmad {
 namespace {

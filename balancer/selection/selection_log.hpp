@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 #include "balancer/trace/line_writer.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "balancer/shard/mirror_choice.hpp"
+#include "balancer/selection/mirror_choice.hpp"
 
 #include <array>
 

@@ -1,8 +1,8 @@
-#include "balancer/shard/explain_now.hpp"
+#include "balancer/selection/explain_now.hpp"
 
-#include "balancer/shard/mirror_choice.hpp"
-#include "balancer/shard/selection.hpp"
-#include "balancer/shard/set_mirrors.hpp"
+#include "balancer/selection/mirror_choice.hpp"
+#include "balancer/selection/selection.hpp"
+#include "balancer/selection/set_mirrors.hpp"
 
 namespace karmad {
 namespace {

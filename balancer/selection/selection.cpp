@@ -1,11 +1,11 @@
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 
 #include <fmt/format.h>
 
 #include <set>
 
 #include "agent/json/json_line.hpp"
-#include "balancer/shard/shard_mirrors.hpp"
+#include "balancer/selection/shard_mirrors.hpp"
 #include "strategies/read_preference_text.hpp"
 
 namespace karmad {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "balancer/core/query.hpp"
-#include "balancer/shard/selection.hpp"
+#include "balancer/selection/selection.hpp"
 
 namespace karmad {
 

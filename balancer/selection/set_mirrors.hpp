@@ -1,6 +1,6 @@
 #pragma once
 
-#include "balancer/shard/shard_mirrors.hpp"
+#include "balancer/selection/shard_mirrors.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {

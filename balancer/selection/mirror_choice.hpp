@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "balancer/rules/generation.hpp"
-#include "balancer/shard/shard_mirrors.hpp"
-#include "balancer/shard/shard_rules.hpp"
+#include "balancer/selection/shard_mirrors.hpp"
+#include "balancer/selection/shard_rules.hpp"
 
 namespace karmad {
 

@@ -1,4 +1,4 @@
-#include "balancer/shard/set_mirrors.hpp"
+#include "balancer/selection/set_mirrors.hpp"
 
 #include "balancer/rules/hedge_load.hpp"
 

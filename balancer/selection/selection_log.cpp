@@ -1,4 +1,4 @@
-#include "balancer/shard/selection_log.hpp"
+#include "balancer/selection/selection_log.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
