@@ -271,10 +271,18 @@ void ShardDriver::log_retry(const action::Send& send) {
                                             *left_out));
 }
 
-/// A new choice of this shard in the explanation; null if it has no room.
+/// A new choice of this shard in the explanation; null if it has no room. It replaces the one
+/// before if that found no mirror: a request that waits for a mirror selects again and again.
 ExplainedChoice* ShardDriver::explain_choice(ExplainRecord& record) const {
-  auto* const choice = record.add(set_.size());
+  auto& choices = record.choices;
+  const bool again =
+      !choices.empty() && choices.back().shard == &place_.shard && !choices.back().steps.chosen;
+  auto* const choice = again ? &choices.back() : record.add(set_.size());
   if (choice == nullptr) return nullptr;
+  if (again) {
+    choice->steps = PickSteps();
+    choice->refused = std::string_view();
+  }
   choice->shard = &place_.shard;
   choice->shard_number = place_.shard_number;
   choice->view = set_.view(worker_.loop.index);

@@ -119,6 +119,19 @@ TEST(Explain, ShowsWhyNoMirrorIsSuitable) {
   EXPECT_NE(at(read.body, choice(0, "/mirrors/0/removed_by")), "");
 }
 
+TEST(Explain, HasOneChoiceOfARequestThatWaitsAndSelectsAgain) {
+  FakeSet set(2);
+  const Master master("ha_ping_interval = 500ms\n selection_timeout = 3s",
+                      set.table("updates = primary", {"replica", "replica"}));
+  const auto answer =
+      master.search(kExplainedSearch, "X-Read-Preference: primary\r\nX-Karmad-Explain: 1\r\n");
+  ASSERT_EQ(answer.status, 503);
+  const auto& told = answer.fields.at("x-karmad-explain");
+  EXPECT_EQ(at(told, "/shards/0/choices"), "1 items") << told;
+  EXPECT_NE(at(told, choice(0, "/mirrors/1/removed_by")), "") << told;
+  EXPECT_TRUE(at(told, choice(0, "/refused")).starts_with("no mirrors are suitable")) << told;
+}
+
 TEST(Explain, TellsWhyAnUpdateIsRefused) {
   FakeSet set(2);
   const Master master(taking_turns(), set.table());
