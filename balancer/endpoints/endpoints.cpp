@@ -148,7 +148,8 @@ std::string_view unknown_parameter(std::string_view parameters, std::string_view
     const auto parameter = parameters.substr(0, parameters.find('&'));
     parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
     const auto name = parameter.substr(0, parameter.find('='));
-    if (!parameter.empty() && !allows(known, name)) return name;
+    // A read preference may be on every request; here it has no effect.
+    if (!parameter.empty() && name != kPreferenceParameter && !allows(known, name)) return name;
   }
   return {};
 }

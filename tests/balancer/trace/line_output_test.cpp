@@ -57,11 +57,12 @@ struct ASystemLog : ::testing::Test {
   ASystemLog() {
     std::string name = (std::filesystem::temp_directory_path() / "syslog_XXXXXX").string();
     folder = ::mkdtemp(name.data());
+    path = folder / "log";
   }
   ~ASystemLog() override { std::filesystem::remove_all(folder); }
 
   std::filesystem::path folder;
-  std::string path = (folder / "log").string();
+  std::string path;
 };
 
 TEST_F(ASystemLog, GetsEachLineAsAMessage) {
