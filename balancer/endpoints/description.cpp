@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string_view>
+
 #include "agent/ping_kinds/ping_kinds.hpp"
 
 namespace karmad {
@@ -9,16 +12,17 @@ namespace {
 
 constexpr std::string_view kTable = "table=";
 
-bool names_unknown_table(const Topology& topology, std::string_view parameters) {
-  return parameters.starts_with(kTable) &&
-         topology.find(parameters.substr(kTable.size())) == nullptr;
+/// The table that is asked for; none without the parameter.
+std::optional<std::string_view> named_table(std::string_view parameters) {
+  if (!parameters.starts_with(kTable)) return std::nullopt;
+  return parameters.substr(kTable.size());
 }
 
 /// The table with one shard of one mirror, for which karmad is a side-car; null without one.
 const Table* only_one(const Topology& topology, std::string_view parameters) {
   const Table* table = nullptr;
-  if (parameters.starts_with(kTable)) {
-    table = topology.find(parameters.substr(kTable.size()));
+  if (const auto name = named_table(parameters)) {
+    table = topology.find(*name);
   } else if (topology.tables.size() == 1) {
     table = topology.tables.front().get();
   }
@@ -30,8 +34,9 @@ const Table* only_one(const Topology& topology, std::string_view parameters) {
 }  // namespace
 
 Answer describe_balancer(Query& query) {
-  if (names_unknown_table(*query.topology, query.request.query))
-    return refusal(404, "no such table; SHOW TABLES lists the tables");
+  const auto name = named_table(query.request.query);
+  if (name && query.topology->find(*name) == nullptr)
+    return refusal(404, query.topology->unknown(*name));
   Description description;
   if (const auto* table = only_one(*query.topology, query.request.query)) {
     const auto& shard = *table->shards.front();

@@ -40,16 +40,6 @@ std::expected<ExplainParameters, std::string> explain_parameters(std::string_vie
   return parameters;
 }
 
-std::string known_tables(const Topology& topology) {
-  constexpr std::size_t kMost = 20;
-  std::vector<std::string_view> names;
-  for (const auto& table : topology.tables)
-    if (names.size() < kMost) names.push_back(table->name);
-  const auto more = topology.tables.size() - names.size();
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
 /// A search through the records of all workers, one after the other.
 struct RecordSearch {
   explicit RecordSearch(Loop& loop) : asked_by(loop) {}
@@ -103,9 +93,7 @@ Answer explain_table(Query& query) {
                     kExplainPath));
   const auto* const table = query.topology->find(parameters->table);
   if (table == nullptr)
-    return wrong_request(query, 404,
-                         fmt::format("no table '{}'; the tables are: {}", parameters->table,
-                                     known_tables(*query.topology)));
+    return wrong_request(query, 404, query.topology->unknown(parameters->table));
   const auto shards = table->shards.size();
   ExplainRecord record(shards, shards * Candidates::kMost);
   explain_now(query, *table, parameters->operation, record);

@@ -47,8 +47,8 @@ std::vector<GateText> rate_texts(const Worker& worker) {
   }));
   all.push_back(gate("network", [&](Document& out) {
     out.object("ingressRequestRateLimiter", [&] { write(out, rates.requests.counts(now)); });
-    out.object("clientRequestRateLimiter", [&] { write(out, rates.client_counts()); });
-    out.object("tableRequestRateLimiter", [&] {
+    out.object("client_request_rate", [&] { write(out, rates.client_counts()); });
+    out.object("request_rate", [&] {
       for (const auto& table : topology->tables)
         if (table->requests)
           out.object(table->name, [&] { write(out, table->requests->counts(now)); });

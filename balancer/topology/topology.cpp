@@ -1,5 +1,8 @@
 #include "balancer/topology/topology.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cassert>
 
@@ -46,6 +49,16 @@ void Topology::take_over() const {
 const Table* Topology::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
+}
+
+std::string Topology::unknown(std::string_view name) const {
+  constexpr std::size_t kMost = 20;
+  std::vector<std::string_view> names;
+  for (const auto& table : tables)
+    if (names.size() < kMost) names.push_back(table->name);
+  const auto more = tables.size() - names.size();
+  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 const Table* Topology::route(std::string_view path) const {

@@ -112,6 +112,8 @@ class Topology {
 
   /// The table of that name, in any case; null: there is none.
   const Table* find(std::string_view name) const;
+  /// The error for a name that find() does not know; names up to 20 tables.
+  std::string unknown(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
   /// The endpoint at exactly this path; null: there is none.

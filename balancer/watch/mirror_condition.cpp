@@ -11,15 +11,6 @@ double ms(Micros time) {
   return static_cast<double>(time.count()) / 1000;
 }
 
-bool is_slow(const MirrorSigns& signs, MirrorCondition before) {
-  const auto mean = signs.recent.mean();
-  if (!mean || !signs.peers_mean) return false;
-  const bool was = before == MirrorCondition::slow;
-  if (!was && signs.recent.queries < kFewAttempts) return false;
-  const auto factor = was ? kStillSlowFactor : kSlowFactor;
-  return ms(*mean) > factor * ms(*signs.peers_mean) && *mean - *signs.peers_mean > kSlowLead;
-}
-
 /// A frozen mirror accepts attempts and ends none; their timeouts may be far away.
 bool is_silent(const MirrorSigns& signs) {
   const auto& work = signs.last_second;
@@ -44,8 +35,12 @@ std::string with_share(std::string reason, const MirrorSigns& signs) {
 }
 
 std::string why_slow(const MirrorSigns& signs) {
-  auto reason = fmt::format("queries take {:.1f} ms, those of the other mirrors {:.1f} ms",
-                            ms(*signs.recent.mean()), ms(*signs.peers_mean));
+  auto reason =
+      fmt::format("queries take {:.1f} ms on average, those of the other mirrors {:.1f} ms",
+                  ms(*signs.recent.mean()), ms(*signs.peers_mean));
+  if (signs.p95 && signs.peers_p95)
+    reason +=
+        fmt::format("; p95 {:.1f} ms, others {:.1f} ms", ms(*signs.p95), ms(*signs.peers_p95));
   if (const auto connect = signs.recent.mean_connect()) {
     const bool itself = *connect < *signs.recent.mean() / 4;
     reason += fmt::format("; connecting takes {:.1f} ms, so {} is slow", ms(*connect),
@@ -68,6 +63,15 @@ std::string why_failing(const MirrorSigns& signs) {
 }
 
 }  // namespace
+
+bool is_slow(const MirrorSigns& signs, MirrorCondition before) {
+  const auto mean = signs.recent.mean();
+  if (!mean || !signs.peers_mean) return false;
+  const bool was = before == MirrorCondition::slow;
+  if (!was && signs.recent.queries < kFewAttempts) return false;
+  const auto factor = was ? kStillSlowFactor : kSlowFactor;
+  return ms(*mean) > factor * ms(*signs.peers_mean) && *mean - *signs.peers_mean > kSlowLead;
+}
 
 Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
   using enum MirrorCondition;

@@ -67,6 +67,8 @@ struct MirrorSigns {
   RecentWork latest;                  ///< WorkWindow::latest(), for its failures
   RecentWork last_second;             ///< WorkWindow::last_second()
   std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
+  std::optional<Micros> p95;          ///< of the last minutes; only read if it is slow
+  std::optional<Micros> peers_p95;    ///< the median of the other mirrors'
   double share = 0;                   ///< its part of the recent attempts of its set: 0 to 1
   std::size_t mirrors = 1;            ///< size of its set
   std::uint64_t attempts_of_set = 0;  ///< recent ones
@@ -88,6 +90,10 @@ inline constexpr std::uint64_t kFewAttempts = 5;
 /// A mirror is failing too if at least five attempts were started in the last second and as many
 /// are in flight, none has ended, and its peers need less than a quarter of that time.
 inline constexpr Micros kSilence = std::chrono::seconds(1);
+
+/// Whether a mirror with these mean times is slow (see kSlowFactor), which was in the condition
+/// `before`. Pure.
+bool is_slow(const MirrorSigns& signs, MirrorCondition before);
 
 /// The condition of a mirror with these signs, which was in the condition `before`. Pure.
 Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before);

@@ -29,15 +29,34 @@ RecentWork work_of(const Tally& tally) {
   return work;
 }
 
+/// Of a list that is not empty; reorders it.
+Micros lower_median(std::vector<Micros>& times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
 /// The median of the mean times of all mirrors but `self` that answered a few queries.
 std::optional<Micros> mean_of_peers(std::span<const RecentWork> all, std::size_t self) {
   std::vector<Micros> means;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (i != self && all[i].queries >= kFewAttempts) means.push_back(*all[i].mean());
   if (means.empty()) return std::nullopt;
-  const auto middle = means.begin() + static_cast<std::ptrdiff_t>((means.size() - 1) / 2);
-  std::ranges::nth_element(means, middle);
-  return *middle;
+  return lower_median(means);
+}
+
+std::optional<Micros> p95_of(const Agent& agent, TimePoint now) {
+  return agent.history.quantiles(now).p95;
+}
+
+/// The median of the p95 of all mirrors but `self`. Some microseconds for each mirror.
+std::optional<Micros> p95_of_peers(const MirrorSet& set, std::size_t self, TimePoint now) {
+  std::vector<Micros> all;
+  for (std::size_t i = 0; i < set.size(); ++i)
+    if (i != self)
+      if (const auto p95 = p95_of(*set[i].agent, now)) all.push_back(*p95);
+  if (all.empty()) return std::nullopt;
+  return lower_median(all);
 }
 
 /// Whether the reason that it is unsuitable is its lag.
@@ -169,7 +188,12 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
         signs.tripped || signs.unreachable)
       signs.last_error = agent.last_error();
     auto& mirror = *mirrors[i];
-    if (!mirror.track.observe(diagnose(signs, mirror.track.current().condition), now)) continue;
+    const auto before = mirror.track.current().condition;
+    if (is_slow(signs, before)) {
+      signs.p95 = p95_of(agent, now);
+      signs.peers_p95 = p95_of_peers(set, i, now);
+    }
+    if (!mirror.track.observe(diagnose(signs, before), now)) continue;
     mirror.since = wall;
     report(mirrors, i, place, now, wall);
   }

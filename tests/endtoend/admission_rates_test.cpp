@@ -236,7 +236,7 @@ TEST_F(Rates, LetInApplicationsByHowTheirNameBegins) {  // AC-056
                            "User-Agent: a Board/1\r\n", "X-App: night-job\r\n"})
     EXPECT_EQ(search_by(*client, name), 429) << name;
   const auto limiters = client->request("GET", "/admission")->body;
-  for (const auto* of : {"ingressRequestRateLimiter", "clientRequestRateLimiter"})
+  for (const auto* of : {"ingressRequestRateLimiter", "client_request_rate"})
     EXPECT_EQ(at(limiters, fmt::format("/limiters/network/{}/exemptedAdmissions", of)), "4")
         << "three, and this one";
   EXPECT_EQ(mirrors.requests(), 4u);
@@ -287,9 +287,9 @@ TEST_F(Rates, AreCountedAndNotEnforcedInMonitorMode) {
   has("/network/ingressRequestRateLimiter/successfulAdmissions", 2);
   has("/network/ingressRequestRateLimiter/rejectedAdmissions", 3);
   has("/network/ingressRequestRateLimiter/exemptedAdmissions", 1);
-  has("/network/clientRequestRateLimiter/rejectedAdmissions", 4);
-  has("/network/clientRequestRateLimiter/remembered", 1);
-  has("/network/tableRequestRateLimiter/t/rejectedAdmissions", 2);
+  has("/network/client_request_rate/rejectedAdmissions", 4);
+  has("/network/client_request_rate/remembered", 1);
+  has("/network/request_rate/t/rejectedAdmissions", 2);
   EXPECT_NE(at(limiters, "/limiters/metrics/network/averageTimeToCompletedHelloMicros"), "");
   EXPECT_EQ(count_by(client, "requests_over_rate"), 0);
   ASSERT_TRUE(master.reload(taking_turns(rates), tables));

@@ -156,6 +156,7 @@ TEST(Explain, AnswersMistakesWithWhatWouldBeRight) {
   says("/explain?table=t&read_preference=fastest", 400, "there is no mode 'fastest'");
   says("/explained", 404, "no endpoint");
   says("/agents?table=t", 400, "unknown parameter 'table'; /agents takes no parameters");
+  says("/hello?table=nope", 404, "no table 'nope'; the tables are: t");
   says("/hello?tables=t", 400, "unknown parameter 'tables'; /hello takes table");
   says("/healthz?from=balancer", 200, "ok");
   const auto posted = post(master.port(), "/explain?table=t", "{}");

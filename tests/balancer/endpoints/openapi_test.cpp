@@ -122,6 +122,24 @@ TEST(OpenApi, DescribesEveryEndpointAboutKarmadItself) {
   EXPECT_EQ(described, known);
 }
 
+/// Reports the members without a description in `schema` and below.
+void expect_descriptions(const Schema& schema, const std::string& at) {
+  if (!schema.IsObject()) return;
+  if (schema.HasMember("properties"))
+    for (const auto& [key, member] : schema["properties"].GetObject()) {
+      const auto where = fmt::format("{}/{}", at, key.GetString());
+      EXPECT_TRUE(member.HasMember("description") || member.HasMember("$ref")) << where;
+      expect_descriptions(member, where);
+    }
+  for (const auto* key : {"items", "additionalProperties"})
+    if (schema.HasMember(key)) expect_descriptions(schema[key], fmt::format("{}/{}", at, key));
+}
+
+TEST(OpenApi, SaysWhatEveryKeyMeans) {
+  for (const auto& [name, schema] : description()["components"]["schemas"].GetObject())
+    expect_descriptions(schema, name.GetString());
+}
+
 /// Asks a running karmad, and compares status, type and body with the description of `path`.
 void compare(const Master& master, const std::string& path, const std::string& target, int status) {
   const auto answer = get(master.port(), target);

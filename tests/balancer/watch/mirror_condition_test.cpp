@@ -66,8 +66,13 @@ TEST(MirrorCondition, SaysWithNumbersWhyAMirrorIsSlow) {
   auto signs = taking(412ms);
   signs.share = 0.03;
   EXPECT_EQ(diagnose(signs, ready).reason,
-            "queries take 412.0 ms, those of the other mirrors 8.0 ms; connecting takes 0.2 ms, so "
-            "the server itself is slow; gets 3 % of the attempts, an equal share is 33 %");
+            "queries take 412.0 ms on average, those of the other mirrors 8.0 ms; connecting takes "
+            "0.2 ms, so the server itself is slow; gets 3 % of the attempts, an equal share is 33 "
+            "%");
+  signs.p95 = 700ms;
+  EXPECT_FALSE(diagnose(signs, ready).reason.contains("p95"));
+  signs.peers_p95 = 12ms;
+  EXPECT_TRUE(diagnose(signs, ready).reason.contains("; p95 700.0 ms, others 12.0 ms; connecting"));
   signs.recent.connect_time = 300ms;
   EXPECT_TRUE(diagnose(signs, ready).reason.contains("so the network or its accept queue is slow"));
 }
