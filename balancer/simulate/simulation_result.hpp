@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// Latencies of simulated requests. Exact to 3.2 % (the buckets of latency_histogram.hpp).
+struct SimulatedLatency {
+  Micros p50{};
+  Micros p90{};
+  Micros p99{};
+  Micros p999{};
+  Micros longest{};
+  bool operator==(const SimulatedLatency&) const = default;
+};
+
+/// One mirror in one interval of a simulation.
+struct SimulatedMirrorInterval {
+  std::uint64_t attempts = 0;   ///< that reached it, hedges and retries included
+  std::uint32_t in_flight = 0;  ///< at the end of the interval, over all masters
+  double share = 0;             ///< of the attempts of its set in this interval: 0 to 1
+  bool operator==(const SimulatedMirrorInterval&) const = default;
+};
+
+/// All requests that arrived in one interval. Intervals follow each other without gaps.
+struct SimulatedInterval {
+  Micros from{};  ///< since the start of the measurement
+  std::uint64_t requests = 0;
+  std::uint64_t errors = 0;
+  SimulatedLatency latency;                      ///< of answered requests
+  std::vector<SimulatedMirrorInterval> mirrors;  ///< at most the first 64 of the simulation
+  bool operator==(const SimulatedInterval&) const = default;
+};
+
+/// The result of one scenario with one strategy.
+struct SimulationResult {
+  std::string scenario;
+  std::string strategy;  ///< as given, or `oracle`
+  std::uint64_t requests = 0;
+  std::uint64_t answered = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t attempts = 0;
+  std::uint64_t hedges = 0;
+  std::uint64_t retries = 0;
+  SimulatedLatency latency;  ///< of answered requests
+  double goodput = 0;        ///< answers within the scenario's `slo` per second
+  double skew = 0;           ///< busiest mirror's part of the work over an even part
+  double extra = 0;          ///< attempts per request, minus 1
+  /// From the first change of the scenario until the changed mirror's share has fallen below half
+  /// of an even share, or, where it gains, reached it; negative: never, or there is no change.
+  Micros noticed{-1};
+  /// From the last change of the scenario until its share is at least three quarters of an even
+  /// share again; negative: never, or there is no change.
+  Micros recovered{-1};
+  double regret = 0;  ///< p99 divided by that of the oracle; 0: unknown
+  Micros interval{};  ///< length of each of `intervals`
+  std::vector<SimulatedInterval> intervals;
+  bool operator==(const SimulationResult&) const = default;
+};
+
+/// A change of the simulated mirrors, for charts.
+struct SimulatedChange {
+  Micros at{};
+  std::string text;  ///< such as `m2 slow=10`
+};
+
+}  // namespace karmad
