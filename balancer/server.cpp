@@ -14,6 +14,7 @@
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
 #include "balancer/selection/selection_log.hpp"
+#include "balancer/topology/outlier_signs.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
 
@@ -188,7 +189,10 @@ Task<void> Server::upkeep() {
   while (!upkeep_->requested()) {
     for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
-      for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
+      for (const auto& shard : table->shards) {
+        shard->mirrors->refresh(Loop::now());
+        watch_outliers(*shard, Loop::now(), worker.loop.random);
+      }
     mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);

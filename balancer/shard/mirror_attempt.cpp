@@ -167,7 +167,7 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
 MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send, AgentSlot slot,
                              TimePoint began, const std::optional<HedgeRules>& hedging,
                              AttemptResult& result)
-    : AttemptInFlight(send.pick.mirror),
+    : AttemptInFlight(send.pick.mirror, began),
       place_(place),
       query_(place.query),
       shard_query_(place.shard_query),
@@ -324,6 +324,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
       shard_query_.table.dialect.capabilities.understands_errors)
     settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
   record_slot_outcome(agent_slot_, result_);
+  if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
   if (result_.rest_on) keep_rest(ends_in, rest);
   count_result();
   end_trace();

@@ -89,25 +89,47 @@ class Collector {
                        .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
                        .budget = shard.protection->budget.status(),
                        .line = set.wait_queue().status(),
+                       .outliers = outliers(shard),
                        .mixed = view.mixed};
     const auto shares = set.shares(selection.criteria(shard, {}), worker_);
     auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);
     reports.resize(set.size());
     double karma = 0;
-    for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma() * set[i].weight;
+    for (std::size_t i = 0; i < set.size(); ++i) karma += weighted_karma(set[i]);
     for (std::size_t i = 0; i < set.size(); ++i) {
       const auto& mirror = set[i];
       status.mirrors.push_back({.agent = place_of(*mirror.agent),
                                 .tables = mirror.tables,
-                                .weight = karma > 0 ? mirror.karma() * mirror.weight / karma : 0,
+                                .weight = karma > 0 ? weighted_karma(mirror) / karma : 0,
                                 .probability = shares[i],
                                 .persistent = shard.persistent,
                                 .standing = standing(selection.at(shard), view, i),
+                                .signals = signals(mirror.signals),
                                 .attempts = mirror.tally.attempts(),
                                 .since_start = mirror.tally.totals(),
                                 .report = std::move(reports[i])});
     }
     return status;
+  }
+
+  static double weighted_karma(const Mirror& mirror) {
+    return mirror.karma() * mirror.weight * mirror.signals.started();
+  }
+
+  static SignalStatus signals(const MirrorSignals& of) {
+    const auto micros = [](float time) { return Micros{static_cast<Micros::rep>(time)}; };
+    SignalStatus status{.penalty = micros(of.penalty()), .started = of.started()};
+    if (of.latency() > 0) status.duration = micros(of.latency());
+    return status;
+  }
+
+  static std::optional<OutlierStatus> outliers(const Shard& shard) {
+    const auto& of = shard.protection->outliers;
+    if (!of) return std::nullopt;
+    return OutlierStatus{.ejected = of->ejected().size(),
+                         .ejections = of->ejections(),
+                         .panic = of->panic(),
+                         .panics = of->panics()};
   }
 
   static Standing standing(const Need* need, const SetView& view, std::size_t i) {

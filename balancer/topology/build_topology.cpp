@@ -120,6 +120,8 @@ class Builder {
         SetOptions{.strategy = std::move(strategy),
                    .strategy_name = rules.strategy,
                    .karma = rules.karma,
+                   .slow_start = rules.slow_start,
+                   .tolerated_errors = rules.strategy_settings.tolerated_errors,
                    .period = topology_.settings.ha_period_karma.value,
                    .workers = environment_.workers,
                    .state = rules.state,
@@ -162,9 +164,6 @@ class Builder {
       if (mirror.weight.at.line == 0) continue;
       if (mirrors.size() == 1)
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
-      else if (!draws_by_weight(rules.strategy) && make_strategy(rules.strategy, {}) != nullptr)
-        warn(mirror.weight.at,
-             fmt::format("weight has no effect with ha_strategy = {}", rules.strategy));
     }
     const bool said = std::exchange(said_of_, &table) == &table;
     if (said || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||

@@ -70,7 +70,7 @@ TEST(Pings, ThatAreWantedComeSoonerThanTheInterval) {  // SD-004, SS-128
 
 /// An attempt that counts how often it was told.
 struct Watching final : AttemptInFlight {
-  Watching() : AttemptInFlight(0) {}
+  Watching() : AttemptInFlight(0, TimePoint{}) {}
   void unreachable() override {
     ++told;
     if (then) then();

@@ -25,6 +25,8 @@ const std::map<std::string_view, Anew> kPartsOfAShard{
     {"ping_type", Anew::mirrors},
     {"ping_path", Anew::mirrors},
     {"karma_compound", Anew::mirrors},
+    {"choices", Anew::mirrors},
+    {"slow_start", Anew::mirrors},
     {"dead_after", Anew::mirrors},
     {"ha_ping_interval", Anew::mirrors},
     {"tags_in_flat", Anew::mirrors},
@@ -34,6 +36,14 @@ const std::map<std::string_view, Anew> kPartsOfAShard{
     {"breaker_reads", Anew::protection},
     {"breaker_writes", Anew::protection},
     {"breaker_window", Anew::protection},
+    {"outlier", Anew::protection},
+    {"outlier_failures", Anew::protection},
+    {"outlier_failure_percent", Anew::protection},
+    {"outlier_latency_factor", Anew::protection},
+    {"outlier_time", Anew::protection},
+    {"outlier_longest_time", Anew::protection},
+    {"outlier_most_percent", Anew::protection},
+    {"outlier_panic_percent", Anew::protection},
 };
 
 /// The texts whose meaning is not judged by their type.
@@ -42,6 +52,7 @@ const std::map<std::string_view, std::string_view> kTexts{
     {"ping_path", "/other"},        {"hedge", "p95"},
     {"max_in_flight", "7"},         {"access_log", "-"},
     {"read_preference", "nearest"}, {"tag_sets", "dc:ny"},
+    {"outlier", "failures"},        {"outlier_latency_factor", "4"},
 };
 
 /// A value of the setting that is not its default; empty: this test has none.
@@ -128,7 +139,8 @@ std::size_t expect_anew(std::span<const Key<Owner>> keys) {
     const auto value = other_value(key);
     if (value.empty()) continue;
     ++settings;
-    const std::string breaker = key.name == "breaker" ? "" : " breaker = 1\n";
+    std::string breaker = key.name == "breaker" ? "" : " breaker = 1\n";
+    if (key.name.starts_with("outlier_")) breaker += " outlier = on\n";
     const auto at = [&](const std::string& lines) {
       return std::is_same_v<Owner, InstanceSettings> ? file(breaker + lines, "", "", "")
                                                      : file(breaker, lines, "", "");

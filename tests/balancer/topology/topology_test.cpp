@@ -189,7 +189,7 @@ TEST(Reload, UnchangedMirrorSetsStayAndOthersAreReplaced) {
   EXPECT_NE(set(moved, 0), set(before, 1));
   for (const auto& changed :
        {table("t", " agent = a:1|b:1:y"), table("t", " agent = a:1|b:1:x\n ha_strategy = noerrors"),
-        "searchd {\n karma_compound = 0\n}\n" + table("t", " agent = a:1|b:1:x")}) {
+        "searchd {\n karma_compound = 1\n}\n" + table("t", " agent = a:1|b:1:x")}) {
     const auto other = built.build(changed);
     ASSERT_TRUE(other) << changed;
     EXPECT_NE(set(other, 0), set(before, 0)) << changed;
