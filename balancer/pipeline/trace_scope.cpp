@@ -25,11 +25,12 @@ int status_of(const Query& query, const Answer& answer) {
 
 /// Writes the line of a request, if it is notable or belongs to the sample.
 void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, TimePoint now,
-         const Access& access) {
+         Access access) {
   const auto sample = settings.access_log_sample.value;
-  if (sample < 1 && !is_notable(trace, now, access, settings.access_log_slow.value) &&
-      worker.loop.random.uniform() >= sample)
-    return;
+  if (sample < 1 && !is_notable(trace, now, access, settings.access_log_slow.value)) {
+    if (worker.loop.random.uniform() >= sample) return;
+    access.sample = sample;
+  }
   Buffer line(worker.loop.buffers);
   if (settings.access_log_format.value == AccessLogFormat::text) {
     append_access_text(*line, trace, now, access);

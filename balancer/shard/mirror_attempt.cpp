@@ -298,7 +298,7 @@ void MirrorAttempt::end_trace() {
   if (!trace_) return;
   if (result_.connect) trace_->connected(result_.sent_at);
   if (result_.first_byte) trace_->first_byte(*result_.first_byte);
-  trace_->end(result_.ended, result_.outcome, result_.why);
+  trace_->end(result_.ended, result_.outcome, result_.why, result_.reply.status);
 }
 
 AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
