@@ -17,7 +17,8 @@ enum class EventKind : std::uint8_t {
   mirror_replies,   ///< a mirror answers without work
   reply_arrives,    ///< at the balancer
   attempt_times_out,
-  attempt_interrupted,  ///< pings found its mirror unreachable
+  connection_wait_ends,  ///< no connection became free
+  attempt_interrupted,   ///< pings found its mirror unreachable
   client_gives_up,
   request_expires,  ///< its deadline in the balancer
   wait_ends,

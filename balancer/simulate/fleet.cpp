@@ -51,6 +51,7 @@ Fleet::Fleet(const Scenario& scenario, EventQueue& events, std::uint64_t seed, T
 }
 
 void Fleet::send(AttemptName attempt, unsigned mirror, TimePoint now) {
+  ++mirrors_[mirror].coming;
   events_.add_after(now, mirrors_[mirror].profile.network,
                     {.subject = attempt.index,
                      .version = attempt.version,
@@ -74,6 +75,7 @@ void Fleet::attempt_arrives(const SimulatedEvent& event) {
   const auto& profile = mirror.profile;
   const AttemptName attempt{event.subject, event.version};
   const auto now = event.at;
+  --mirror.coming;
   if (profile.mode != MirrorMode::ok) {
     if (profile.mode == MirrorMode::refuse) reply(mirror, attempt, {.kind = Kind::refused}, now);
     if (profile.mode == MirrorMode::freeze) mirror.frozen.push_back(attempt);
@@ -194,7 +196,7 @@ bool Fleet::change(unsigned number, const Assignments& assignments, TimePoint no
   return dies;
 }
 
-double Fleet::expected_micros(unsigned number, unsigned under_way, TimePoint now) const {
+double Fleet::expected_micros(unsigned number, unsigned load, TimePoint now) const {
   constexpr auto kNever = std::numeric_limits<double>::infinity();
   const auto& mirror = mirrors_[number];
   const auto& profile = mirror.profile;
@@ -202,8 +204,8 @@ double Fleet::expected_micros(unsigned number, unsigned under_way, TimePoint now
   if (profile.mode != MirrorMode::ok || failing >= 1) return kNever;
   const auto service = profile.service.mean_micros() * factor(mirror);
   auto wait = 0.0;
-  if (profile.servers != 0 && under_way >= profile.servers) {
-    const auto waiting = under_way - profile.servers;
+  if (profile.servers != 0 && load >= profile.servers) {
+    const auto waiting = load - profile.servers;
     if (profile.queue && waiting >= *profile.queue) return kNever;
     wait = (waiting + 1) * service / profile.servers;
   }

@@ -68,9 +68,14 @@ class Fleet {
   bool answers(unsigned mirror) const {
     return mirrors_[mirror].profile.mode == MirrorProfile::Mode::ok;
   }
-  /// Expected time from now until the reply to an attempt with that many attempts already under way
-  /// to the mirror or at it; infinite if it would be refused. Knows pauses, speeds and error rates.
-  double expected_micros(unsigned mirror, unsigned under_way, TimePoint now) const;
+  /// Attempts at the mirror and on the way to it.
+  unsigned load(unsigned mirror) const {
+    const auto& at = mirrors_[mirror];
+    return at.coming + at.busy + static_cast<unsigned>(at.waiting.size());
+  }
+  /// Expected time from now until the reply to an attempt that finds such a load; infinite if it
+  /// would be refused. Knows pauses, speeds and error rates.
+  double expected_micros(unsigned mirror, unsigned load, TimePoint now) const;
 
  private:
   struct Mirror {
@@ -79,6 +84,7 @@ class Fleet {
     SeededRandom faults;
     RingQueue<AttemptName> waiting;
     std::vector<AttemptName> frozen;
+    unsigned coming = 0;
     unsigned busy = 0;
     double tokens = 0;
     TimePoint tokens_at{};

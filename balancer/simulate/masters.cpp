@@ -42,6 +42,11 @@ void Masters::handle(const SimulatedEvent& event) {
       if (attempts_.find(index, event.version) != nullptr)
         end_attempt(index, {.outcome = Outcome::query_timeout});
       return;
+    case EventKind::connection_wait_ends:
+      if (const auto* const pooled = attempts_.find(index, event.version);
+          pooled != nullptr && !pooled->attempt->has_connection)
+        end_attempt(index, {.outcome = Outcome::local_error, .sent = false});
+      return;
     case EventKind::attempt_interrupted:
       if (attempts_.find(index, event.version) != nullptr)
         end_attempt(index, {.outcome = Outcome::unreachable});

@@ -64,11 +64,12 @@ class Masters final : public SimulatedBalancer {
   class Attempt final : public AttemptInFlight {
    public:
     Attempt(Masters& masters, std::uint32_t index, const action::Send& send,
-            std::uint32_t of_request, AgentSlot with, TimePoint now)
+            std::uint32_t of_request, AgentSlot with, Micros reply_timeout, TimePoint now)
         : AttemptInFlight(send.pick.mirror),
           request(of_request),
           slot(send.slot),
           began(now),
+          timeout(reply_timeout),
           agent_slot(std::move(with)),
           masters_(masters),
           index_(index) {}
@@ -77,6 +78,8 @@ class Masters final : public SimulatedBalancer {
     const std::uint32_t request;
     const std::size_t slot;
     const TimePoint began;
+    const Micros timeout;  ///< of the reply, from the moment it has a connection
+    bool has_connection = false;
     std::uint64_t generation = 0;  ///< of its connection
     AgentSlot agent_slot;
 
@@ -117,6 +120,8 @@ class Masters final : public SimulatedBalancer {
 
   // Attempts (masters_attempts.cpp)
   void send(std::uint32_t index, const action::Send& send);
+  void transmit(std::uint32_t attempt);
+  void next_connection(SimulatedSet& set, std::size_t mirror);
   void reply_arrives(const SimulatedEvent& event);
   void end_attempt(std::uint32_t index, const Ending& ending);
   void write_result(const Attempt& attempt, const Ending& ending);

@@ -28,6 +28,8 @@ std::string_view text_of(Outcome outcome) {
       return "Connection refused";
     case Outcome::broken:
       return "Connection reset by peer";
+    case Outcome::local_error:
+      return "no connection became free in time (agent_max_connections)";
     case Outcome::unreachable:
       return "unreachable: its ping timed out";
     default:
@@ -40,27 +42,57 @@ std::string_view text_of(Outcome outcome) {
 void Masters::send(std::uint32_t index, const action::Send& send) {
   auto& request = requests_[index];
   auto& set = *request.set;
-  auto& mirror = set.mirror(send.pick.mirror);
-  const auto number = attempts_.take();
-  auto& pooled = attempts_[number];
-  auto& attempt = pooled.attempt.emplace(*this, number, send, index, set.use_slot(send.pick.mirror),
-                                         world_.now);
-  attempt.generation = mirror.agent->generation.load(std::memory_order_relaxed);
-  if (request.attempts.size() <= send.slot) request.attempts.resize(send.slot + 1, kNoAttempt);
-  request.attempts[send.slot] = number;
-  request.master->counters.add(Count::attempts);
-  mirror.tally.attempted(0);
-  set.mirrors().watch(attempt, 0);
-  const auto in_fleet = set.first_mirror + static_cast<unsigned>(send.pick.mirror);
-  world_.recorder.attempt_sent(in_fleet, recorded_reason(send.reason), world_.now);
-  world_.fleet.send({number, pooled.version}, in_fleet, world_.now);
+  const auto mirror = send.pick.mirror;
   // A reply is complete when it begins, so the first byte has the same time.
   auto timeout = attempt_timeout(set.table, send.number);
   if (set.table.first_byte_timeout) timeout = std::min(timeout, *set.table.first_byte_timeout);
-  if (world_.now + timeout <= request.rules.deadline)
+  const auto number = attempts_.take();
+  auto& attempt = attempts_[number].attempt.emplace(*this, number, send, index,
+                                                    set.use_slot(mirror), timeout, world_.now);
+  if (request.attempts.size() <= send.slot) request.attempts.resize(send.slot + 1, kNoAttempt);
+  request.attempts[send.slot] = number;
+  request.master->counters.add(Count::attempts);
+  set.mirror(mirror).tally.attempted(0);
+  set.mirrors().watch(attempt, 0);
+  world_.recorder.attempt_sent(set.number_in_fleet(mirror), recorded_reason(send.reason),
+                               world_.now);
+  auto& connections = set.connections[mirror];
+  const auto most = request.master->settings().agent_max_connections.value;
+  if (most == 0 || connections.in_use < most) {
+    ++connections.in_use;
+    return transmit(number);
+  }
+  const AttemptName name{number, attempts_[number].version};
+  connections.waiting.push_back(name);
+  world_.events.add_at(
+      std::min(world_.now + send.connect_timeout, request.rules.deadline),
+      {.subject = number, .version = name.version, .kind = EventKind::connection_wait_ends});
+}
+
+/// The attempt has a connection. Connections are kept, so that none has to be made.
+void Masters::transmit(std::uint32_t number) {
+  auto& pooled = attempts_[number];
+  auto& attempt = *pooled.attempt;
+  auto& request = requests_[attempt.request];
+  auto& set = *request.set;
+  attempt.has_connection = true;
+  attempt.generation = set.mirror(attempt.mirror).agent->generation.load(std::memory_order_relaxed);
+  world_.fleet.send({number, pooled.version}, set.number_in_fleet(attempt.mirror), world_.now);
+  if (world_.now + attempt.timeout <= request.rules.deadline)
     world_.events.add_after(
-        world_.now, timeout,
+        world_.now, attempt.timeout,
         {.subject = number, .version = pooled.version, .kind = EventKind::attempt_times_out});
+}
+
+/// A connection became free: the attempt that has waited longest gets it.
+void Masters::next_connection(SimulatedSet& set, std::size_t mirror) {
+  auto& connections = set.connections[mirror];
+  while (!connections.waiting.empty()) {
+    const auto next = connections.waiting.front();
+    connections.waiting.pop_front();
+    if (attempts_.find(next.index, next.version) != nullptr) return transmit(next.index);
+  }
+  --connections.in_use;
 }
 
 void Masters::reply_arrives(const SimulatedEvent& event) {
@@ -107,7 +139,8 @@ void Masters::end_attempt(std::uint32_t number, const Ending& ending) {
   auto& request = requests_[index];
   auto& set = *request.set;
   auto& mirror = set.mirror(attempt.mirror);
-  const auto in_fleet = set.first_mirror + static_cast<unsigned>(attempt.mirror);
+  const auto at = attempt.mirror;
+  const bool had_connection = attempt.has_connection;
   write_result(attempt, ending);
   const auto* const view = set.current_view();
   const bool marked = set.tracks_state && tell_set(set.mirrors(), attempt.mirror, result_,
@@ -131,7 +164,8 @@ void Masters::end_attempt(std::uint32_t number, const Ending& ending) {
   pooled.attempt.reset();
   attempts_.give_back(number);
   request.attempts[slot] = kNoAttempt;
-  world_.recorder.attempt_ended(in_fleet);
+  world_.recorder.attempt_ended(set.number_in_fleet(at));
+  if (had_connection) next_connection(set, at);
   if (set.current_view() != view) tell_news(set);
   give_slots(set);
   process(index, event::AttemptEnded{slot, report});
@@ -145,7 +179,7 @@ void Masters::mirror_unreachable(std::uint32_t number) {
   if (!request.master->settings().interrupt_unreachable.value) return;
   AttemptReport report;
   report.outcome = Outcome::unreachable;
-  report.sent = true;
+  report.sent = attempt.has_connection;
   if (request.machine->would_repeat(attempt.slot, report,
                                     request.master->moment(*request.set, world_.now)))
     world_.events.add_at(
@@ -159,7 +193,8 @@ void Masters::mirror_changed(unsigned mirror, bool reset) {
     const auto& pooled = attempts_[number];
     if (!pooled.attempt) continue;
     const auto& set = *requests_[pooled.attempt->request].set;
-    if (set.first_mirror + pooled.attempt->mirror != mirror) continue;
+    const bool is_there = set.number_in_fleet(pooled.attempt->mirror) == mirror;
+    if (!is_there || !pooled.attempt->has_connection) continue;
     world_.events.add_after(world_.now, world_.fleet.network(mirror),
                             {.subject = number,
                              .version = pooled.version,

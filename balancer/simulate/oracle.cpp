@@ -7,7 +7,6 @@ namespace karmad {
 Oracle::Oracle(SimulatedWorld& world)
     : world_(world),
       random_(random_stream(world.seed, RandomStream::oracle, 0)),
-      under_way_(world.scenario.mirrors),
       client_timeout_(std::llround(world.scenario.timeout * 1000)) {}
 
 void Oracle::request_arrives(unsigned /*master*/, unsigned set) {
@@ -29,13 +28,21 @@ unsigned Oracle::best(unsigned set) {
   unsigned best = kNone;
   unsigned equals = 0;
   for (auto i = world_.layout.first(set); i < world_.layout.first(set + 1); ++i) {
-    const auto expected = world_.fleet.expected_micros(i, under_way_[i], world_.now);
+    const auto expected = world_.fleet.expected_micros(i, world_.fleet.load(i), world_.now);
     if (expected > shortest || expected == std::numeric_limits<double>::infinity()) continue;
     if (expected < shortest) equals = 0;
     shortest = expected;
     if (random_.below(++equals) == 0) best = i;
   }
   return best;
+}
+
+/// Even the shortest queue is so long that the answer would not count.
+bool Oracle::is_too_late(unsigned mirror) const {
+  const auto& fleet = world_.fleet;
+  const auto queueing = fleet.expected_micros(mirror, fleet.load(mirror), world_.now) -
+                        fleet.expected_micros(mirror, 0, world_.now);
+  return queueing > world_.scenario.slo * 1000;
 }
 
 void Oracle::send(std::uint32_t index) {
@@ -45,14 +52,12 @@ void Oracle::send(std::uint32_t index) {
     return end(index, false);
   const auto reason = request.attempts++ == 0 ? Recorder::Reason::initial : Recorder::Reason::retry;
   request.mirror = mirror;
-  ++under_way_[mirror];
   world_.recorder.attempt_sent(mirror, reason, world_.now);
   world_.fleet.send({index, ++request.attempt}, mirror, world_.now);
 }
 
 void Oracle::end_attempt(Request& request) {
   if (request.mirror == kNone) return;
-  --under_way_[request.mirror];
   world_.recorder.attempt_ended(request.mirror);
   request.mirror = kNone;
 }

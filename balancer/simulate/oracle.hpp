@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "balancer/simulate/object_pool.hpp"
 #include "balancer/simulate/random_streams.hpp"
 #include "balancer/simulate/world.hpp"
@@ -14,8 +12,8 @@ inline constexpr std::string_view kOracle = "oracle";
 /// The balancer with full knowledge, to compare strategies with: one for all masters, it knows each
 /// mirror's queue, speed, pauses and faults, and sends each request to the mirror with the shortest
 /// expected time. It repeats failed attempts elsewhere at once, and takes attempts away from a
-/// mirror in the moment that it stops to answer. It knows no service time in advance, and it does
-/// not hedge.
+/// mirror in the moment that it stops to answer. It refuses requests that would wait longer than
+/// the scenario's `slo` in any queue. It knows no service time in advance, and it does not hedge.
 class Oracle final : public SimulatedBalancer {
  public:
   explicit Oracle(SimulatedWorld& world);
@@ -40,11 +38,11 @@ class Oracle final : public SimulatedBalancer {
   void end_attempt(Request& request);
   void end(std::uint32_t index, bool answered);
   unsigned best(unsigned set);
+  bool is_too_late(unsigned mirror) const;
 
   SimulatedWorld& world_;
   SeededRandom random_;
   ObjectPool<Request> requests_;
-  std::vector<unsigned> under_way_;  ///< attempts at each mirror, those on the way included
   Micros client_timeout_;
 };
 

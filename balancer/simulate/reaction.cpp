@@ -74,7 +74,7 @@ Micros ReactionTimes::noticed() const {
 }
 
 Micros ReactionTimes::recovered() const {
-  if (!measured_ || !changes_back_) return Micros{-1};
+  if (!changes_back_ || noticed() < Micros{0}) return Micros{-1};
   return time_until(last_, [](double part) { return part >= 0.75; });
 }
 

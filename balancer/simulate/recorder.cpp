@@ -128,7 +128,7 @@ SimulationResult Recorder::result() {
   result.goodput = static_cast<double>(good_) / seconds_;
   result.skew = skew();
   const auto requests = static_cast<double>(result.requests);
-  result.extra = requests == 0 ? 0 : static_cast<double>(attempts_) / requests - 1;
+  result.extra = requests == 0 ? 0 : static_cast<double>(hedges_ + retries_) / requests;
   result.noticed = reaction_.noticed();
   result.recovered = reaction_.recovered();
   return result;

@@ -29,7 +29,8 @@ SimulatedSet::SimulatedSet(const Topology& topology, const Table& of, unsigned f
       shard(*of.shards.front()),
       first_mirror(first),
       selection(std::nullopt, of, topology.settings, Operation::read),
-      tracks_state(selection.at(shard) != nullptr) {
+      tracks_state(selection.at(shard) != nullptr),
+      connections(set_.size()) {
   fill_search_rules(topology, table, shard, selection, rules);
   rules.waiting_selections = &waiting_selections;
 }

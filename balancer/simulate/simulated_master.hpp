@@ -9,6 +9,7 @@
 #include "balancer/selection/selection.hpp"
 #include "balancer/selection/set_mirrors.hpp"
 #include "balancer/selection/shard_rules.hpp"
+#include "balancer/simulate/fleet.hpp"
 #include "balancer/simulate/set_layout.hpp"
 #include "balancer/topology/topology.hpp"
 
@@ -18,6 +19,12 @@ namespace karmad {
 struct RequestName {
   std::uint32_t index = 0;
   std::uint32_t version = 0;
+};
+
+/// The connections of one master to one mirror (`agent_max_connections`).
+struct SimulatedConnections {
+  unsigned in_use = 0;
+  RingQueue<AttemptName> waiting;  ///< attempts without a connection, oldest first
 };
 
 /// A mirror set of a simulated master: the server's objects, and what its driver needs of them.
@@ -33,6 +40,9 @@ class SimulatedSet final : public SetMirrors {
   bool try_take_slot(std::size_t mirror) override;
   /// A slot that was taken for the next attempt.
   AgentSlot use_slot(std::size_t mirror);
+  unsigned number_in_fleet(std::size_t mirror) const {
+    return first_mirror + static_cast<unsigned>(mirror);
+  }
 
   const Table& table;
   Shard& shard;
@@ -44,6 +54,7 @@ class SimulatedSet final : public SetMirrors {
   boost::container::small_vector<std::pair<std::size_t, AgentSlot>, 1> slots;
   std::vector<RequestName> waiting_for_news;  ///< versions are those of their waits
   std::vector<RequestName> waiting_for_slot;
+  std::vector<SimulatedConnections> connections;  ///< of each mirror
 };
 
 /// A karmad without sockets: its topology, and what its workers share.

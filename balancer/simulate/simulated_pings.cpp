@@ -61,7 +61,7 @@ class SimulatedPings::Pinger final : public Pings {
 
  private:
   Agent& agent() const { return *set.mirror(mirror_).agent; }
-  unsigned number_in_fleet() const { return set.first_mirror + static_cast<unsigned>(mirror_); }
+  unsigned number_in_fleet() const { return set.number_in_fleet(mirror_); }
   SimulatedEvent event(EventKind kind, std::uint32_t detail = 0) const {
     return {.subject = number_, .version = planned_, .detail = detail, .kind = kind};
   }
