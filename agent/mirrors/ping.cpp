@@ -12,31 +12,13 @@ namespace {
 
 constexpr std::size_t kMaxPingReply = 8 << 20;  // description of a large cluster
 
-/// The kind of failure of a ping; nothing if it shows nothing about the agent. `silent`: the agent
-/// has not replied to any request since the ping started.
-std::optional<PingFailure> failure_of(Outcome outcome, bool silent) {
-  switch (outcome) {
-    case Outcome::connect_failed:
-    case Outcome::broken:
-    case Outcome::closed_early:
-      return PingFailure::network;
-    case Outcome::connect_timeout:
-    case Outcome::query_timeout:
-      return silent ? PingFailure::timeout : PingFailure::slow;
-    case Outcome::cancelled:
-    case Outcome::local_error:
-      return std::nullopt;
-    default:
-      return PingFailure::answer;
-  }
-}
-
 }  // namespace
 
 Pinger::Pinger(Loop& loop, std::shared_ptr<Agent> agent, PingSettings settings, LookUp look_up)
     : loop_(loop),
       agent_(std::move(agent)),
       settings_(std::move(settings)),
+      schedule_(settings_.interval),
       limits_(loop.index + 1, {.kept = 1}),
       pool_(loop, agent_, limits_, look_up) {}
 
@@ -58,7 +40,7 @@ void Pinger::stop() {
 
 void Pinger::check_now(Micros spacing) {
   if (pinging_ != nullptr) return;
-  check_after_ = std::min(check_after_.value_or(spacing), spacing);
+  schedule_.check_now(spacing);
   if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
 }
 
@@ -67,13 +49,8 @@ void Pinger::break_off() {
 }
 
 TimePoint Pinger::due() const {
-  if (ended_ == TimePoint{} || again_) return {};
-  auto last = ended_;
-  if (!always_)
-    last = std::max(last,
-                    TimePoint{Micros{agent_->counters.last_reply.load(std::memory_order_relaxed)}});
-  const auto usual = last + settings_.interval;
-  return check_after_ ? std::min(usual, ended_ + *check_after_) : usual;
+  return schedule_.due(
+      TimePoint{Micros{agent_->counters.last_reply.load(std::memory_order_relaxed)}});
 }
 
 Task<void> Pinger::run() {
@@ -109,8 +86,7 @@ Task<AttemptResult> Pinger::ask(const PingRequest& ping, TimePoint deadline, Sto
 }
 
 Task<void> Pinger::ping() {
-  check_after_.reset();
-  repeated_ = std::exchange(again_, false);
+  schedule_.ping_starts();
   const auto requests = settings_.kind->requests(settings_.path, settings_.table);
   const auto began = Loop::now();
   const auto deadline = began + 2 * settings_.timeout;
@@ -145,24 +121,24 @@ Task<void> Pinger::ping() {
       result.why = told.error();
     }
   }
-  ended_ = Loop::now();
+  const auto ended = Loop::now();
+  schedule_.ping_ended(ended);
   const bool silent = answers.empty() && !agent_->counters.replied_since(began);
-  record_ping(*agent_, loop_.index, ended_, result);
-  publish(result, std::move(told), trip, silent);
+  record_ping(*agent_, loop_.index, ended, result);
+  publish(result, std::move(told), trip, silent, ended);
   for (auto& reply : replies) {
     loop_.buffers.give(std::move(reply.bytes));
   }
 }
 
 void Pinger::publish(const AttemptResult& result, std::expected<Description, std::string> told,
-                     Micros trip, bool silent) {
+                     Micros trip, bool silent, TimePoint ended) {
   if (stopping_) return;
   for (const auto& [set, mirror] : subscribers_) {
     if (told) {
-      set->ping_answered(mirror, *told, trip, ended_);
-    } else if (const auto failure = failure_of(result.outcome, silent)) {
-      const bool again = set->ping_failed(mirror, *failure, told.error(), ended_);
-      again_ = again_ || (again && !repeated_);
+      set->ping_answered(mirror, *told, trip, ended);
+    } else if (const auto failure = ping_failure(result.outcome, silent)) {
+      if (set->ping_failed(mirror, *failure, told.error(), ended)) schedule_.repeat();
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/mirror_set.hpp"
+#include "agent/mirrors/ping_schedule.hpp"
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "agent/transport/exchange.hpp"
 
@@ -36,7 +37,7 @@ class Pinger final : public Pings {
   /// . Before start().
   void subscribe(std::shared_ptr<MirrorSet> set, std::size_t mirror, bool always) {
     subscribers_.push_back({std::move(set), mirror});
-    always_ = always_ || always;
+    if (always) schedule_.always();
   }
 
   void start();
@@ -52,22 +53,18 @@ class Pinger final : public Pings {
   Task<void> ping();
   Task<AttemptResult> ask(const PingRequest& request, TimePoint deadline, Stop& stop);
   void publish(const AttemptResult& result, std::expected<Description, std::string> told,
-               Micros trip, bool silent);
+               Micros trip, bool silent, TimePoint ended);
   TimePoint due() const;
 
   Loop& loop_;
   std::shared_ptr<Agent> agent_;
   PingSettings settings_;
+  PingSchedule schedule_;
   std::vector<std::pair<std::shared_ptr<MirrorSet>, std::size_t>> subscribers_;
   ConnectionLimits limits_;  ///< pings have connections of their own
   Pool pool_;
   Stop* waiting_ = nullptr;
   Stop* pinging_ = nullptr;
-  TimePoint ended_{};                  ///< when the last ping ended
-  std::optional<Micros> check_after_;  ///< spacing of the requested check, if there is one
-  bool again_ = false;                 ///< ping again without a pause (SD-008)
-  bool repeated_ = false;              ///< the last ping was such a repetition
-  bool always_ = false;
   bool running_ = false;
   bool stopping_ = false;
 };

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace karmad {
 
@@ -27,5 +30,25 @@ struct ExplainOptions {
   bool json = false;
 };
 int run_explain(const ExplainOptions& options);
+
+/// Options of `karmad simulate`.
+struct SimulateOptions {
+  std::vector<std::string> scenarios;   ///< names of the library, files, or `all`
+  std::vector<std::string> strategies;  ///< empty: all that the program has
+  std::optional<double> rate;           ///< replaces the scenario's; likewise the next three
+  std::optional<double> duration;
+  std::optional<unsigned> mirrors;
+  std::optional<unsigned> masters;
+  std::vector<std::string> settings;  ///< `key = value` of searchd
+  std::uint64_t seed = 1;
+  std::string html;  ///< file for a report with charts; empty: none
+  bool list = false;
+  bool json = false;
+  bool csv = false;
+};
+
+/// Simulates scenarios with the program's own balancing and prints the results. Exit codes: 0, 1 if
+/// a file cannot be written, 2 for wrong scenarios, strategies or settings.
+int run_simulate(const SimulateOptions& options);
 
 }  // namespace karmad

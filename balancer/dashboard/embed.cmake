@@ -6,8 +6,8 @@ function(karmad_content_hash path result)
   set(${result} ${hash} PARENT_SCOPE)
 endfunction()
 
-# Makes the page of the dashboard from its parts, and the assembler file that puts it into the
-# program, plain and compressed. Run at configuration; configuration runs again if a part changes.
+# Makes the page of the dashboard from its parts, and puts it into the program, plain and
+# compressed. Run at configuration; configuration runs again if a part changes.
 function(karmad_embed_dashboard target)
   set(from ${CMAKE_SOURCE_DIR}/balancer/dashboard)
   set(to ${CMAKE_BINARY_DIR}/dashboard)
@@ -31,18 +31,6 @@ function(karmad_embed_dashboard target)
 #define KARMAD_DASHBOARD_STYLE \"'sha256-@hash_STYLE@'\"
 #define KARMAD_DASHBOARD_SCRIPTS \"'sha256-@hash_CHART@' 'sha256-@hash_SCRIPT@'\"
 ")
-  file(GENERATE OUTPUT ${to}/dashboard.s CONTENT
-"        .section .rodata
-        .globl karmad_dashboard_plain, karmad_dashboard_plain_end
-        .globl karmad_dashboard_packed, karmad_dashboard_packed_end
-karmad_dashboard_plain:
-        .incbin \"${to}/dashboard.html\"
-karmad_dashboard_plain_end:
-karmad_dashboard_packed:
-        .incbin \"${to}/dashboard.html.gz\"
-karmad_dashboard_packed_end:
-        .section .note.GNU-stack,\"\",@progbits
-")
   set(page_before "")
   if(EXISTS ${to}/dashboard.html)
     file(READ ${to}/dashboard.html page_before)
@@ -51,8 +39,7 @@ karmad_dashboard_packed_end:
     file(WRITE ${to}/dashboard.html "${page}")
     execute_process(COMMAND gzip -9nkf ${to}/dashboard.html COMMAND_ERROR_IS_FATAL ANY)
   endif()
-  target_sources(${target} PRIVATE ${to}/dashboard.s)
-  set_source_files_properties(${to}/dashboard.s PROPERTIES LANGUAGE ASM
-    OBJECT_DEPENDS "${to}/dashboard.html;${to}/dashboard.html.gz")
+  karmad_embed(${target} dashboard
+    karmad_dashboard_plain ${to}/dashboard.html karmad_dashboard_packed ${to}/dashboard.html.gz)
   target_include_directories(${target} PRIVATE ${to})
 endfunction()

@@ -25,5 +25,13 @@ inline bool by_quorum(const Query& query, const ShardQuery& shard_query) {
 /// Fills in the rules for one shard of a query. They refer to the arguments.
 void fill_rules(const Query& query, const ShardQuery& shard_query, const Shard& shard,
                 ShardRules& rules);
+/// The same for searches without options of their own, which all have the same rules. The deadline,
+/// the worker and the counter of waiting selections are left out.
+void fill_search_rules(const Topology& topology, const Table& table, const Shard& shard,
+                       const Selection& selection, ShardRules& rules);
+
+/// The timeout of a search's attempt: the entries of `search_timeouts` apply to the attempts in
+/// order (CO-044).
+Micros attempt_timeout(const Table& table, unsigned attempts_before);
 
 }  // namespace karmad

@@ -1,10 +1,10 @@
 #include "balancer/shard/mirror_attempt.hpp"
 
 #include "agent/health/error_hint.hpp"
-#include "agent/health/state_error.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/core/long_work.hpp"
+#include "balancer/shard/attempt_effects.hpp"
 #include "balancer/shard/complaints.hpp"
 
 namespace karmad {
@@ -21,47 +21,11 @@ std::string forwarded_for(const Query& query) {
   return names.append(query.client);
 }
 
-/// Tells the set's state machine what the attempt showed of the mirror, and takes an error answer
-/// that says so for what it is: the mirror's state, not the client's mistake (SD-020 … SD-023).
-/// True when the mirror is gone by that.
-bool tell_set(MirrorSet& set, std::size_t mirror, AttemptResult& result, const ErrorBody& body) {
-  using What = UseError::What;
-  std::optional<UseError> error;
-  switch (result.outcome) {
-    case Outcome::broken:
-    case Outcome::closed_early:
-      error = UseError{.what = What::network, .why = result.why};
-      break;
-    case Outcome::connect_failed:
-      if (result.name_refused)
-        error = UseError{
-            .when = UseError::When::connecting, .what = What::name_refused, .why = result.why};
-      break;
-    case Outcome::agent_error:
-    case Outcome::client_mistake:
-      error = state_error(body);
-      result.nothing_done = error && error->nothing_done;
-      if (error && result.outcome == Outcome::client_mistake) {
-        result.outcome = Outcome::agent_error;
-        result.why = error->why;
-      }
-      break;
-    default:
-      break;
-  }
-  if (!error) return false;
-  error->generation = result.generation;
-  set.on_error(mirror, *std::move(error), Loop::now());
-  return true;
-}
-
-/// The entries of `search_timeouts` apply to the attempts in order (CO-044).
 Micros query_timeout(const ShardQuery& shard_query, unsigned attempts_before) {
   if (shard_query.parsed.options.agent_query_timeout)
     return *shard_query.parsed.options.agent_query_timeout;
-  const auto& steps = shard_query.table.search_timeouts;
-  if (steps.empty() || !shard_query.parsed.read) return shard_query.table.query_timeout;
-  return steps[std::min<std::size_t>(attempts_before, steps.size() - 1)];
+  if (!shard_query.parsed.read) return shard_query.table.query_timeout;
+  return attempt_timeout(shard_query.table, attempts_before);
 }
 
 /// Nothing if the trace is not used.
@@ -98,19 +62,6 @@ ErrorHint hint_in(Loop& loop, const ShardQuery& shard_query, const AttemptResult
   if (result.reply.status < 400 || !result.reply.restore(head)) return {};
   const auto hint = error_hint(result.reply.status, head, body, std::chrono::system_clock::now());
   return is_plain(shard_query, result, hint) ? ErrorHint{} : hint;
-}
-
-/// Records the agent's load as shown by the attempt (`max_in_flight = auto`).
-void record_slot_outcome(AgentSlot& slot, const AttemptResult& result) {
-  using enum Outcome;
-  const auto outcome = result.outcome;
-  const bool refused =
-      outcome == agent_error && (result.reply.status == 429 || result.reply.status == 503);
-  if (outcome == answered || outcome == answered_with_warning || (result.lost_race && result.sent))
-    return slot.answered(result.took);
-  if (outcome == query_timeout || outcome == connect_timeout || outcome == unreachable ||
-      result.out_of_time || refused)
-    slot.dropped();
 }
 
 AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const action::Send& send,
@@ -316,7 +267,8 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
   const ErrorBody body(result_.reply.body());
-  const bool marked_unreachable = tracks_state_ && tell_set(set_, mirror, result_, body);
+  const bool marked_unreachable =
+      tracks_state_ && tell_set(set_, mirror, result_, body, Loop::now());
   const auto hint =
       answered ? ErrorHint{} : hint_in(query_.worker.loop, shard_query_, result_, body);
   const bool undecided = !complaint.empty() && !marked_unreachable && is_undecided(complaint, hint);

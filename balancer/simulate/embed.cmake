@@ -20,3 +20,17 @@ inline constexpr std::string_view kHtmlReportStyleHash = \"'sha256-@hash@'\";
 ")
   target_include_directories(${target} PRIVATE ${to})
 endfunction()
+
+# Joins the scenarios of the library, each after a line with its name, and puts them into the program.
+function(karmad_embed_scenarios target)
+  file(GLOB paths CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/balancer/simulate/scenarios/*.scn)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${paths})
+  set(all "")
+  foreach(path IN LISTS paths)
+    get_filename_component(name ${path} NAME_WE)
+    file(READ ${path} text)
+    string(APPEND all "scenario ${name}\n${text}")
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/embedded/scenarios.txt @ONLY CONTENT "${all}")
+  karmad_embed(${target} scenarios karmad_scenarios ${CMAKE_BINARY_DIR}/embedded/scenarios.txt)
+endfunction()

@@ -49,12 +49,12 @@ struct SimulationResult {
   SimulatedLatency latency;  ///< of answered requests
   double goodput = 0;        ///< answers within the scenario's `slo` per second
   double skew = 0;           ///< busiest mirror's part of the work over an even part
-  double extra = 0;          ///< attempts per request, minus 1
+  double extra = 0;          ///< hedges and retries per request
   /// From the first change of the scenario until the changed mirror's share has fallen below half
   /// of an even share, or, where it gains, reached it; negative: never, or there is no change.
   Micros noticed{-1};
   /// From the last change of the scenario until its share is at least three quarters of an even
-  /// share again; negative: never, or there is no change.
+  /// share again; negative: never, or there is no change, or the first one was not noticed.
   Micros recovered{-1};
   double regret = 0;  ///< p99 divided by that of the oracle; 0: unknown
   Micros interval{};  ///< length of each of `intervals`

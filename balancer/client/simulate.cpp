@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include "balancer/client/commands.hpp"
+#include "balancer/simulate/simulation.hpp"
+#include "balancer/simulate/simulation_report.hpp"
+#include "config/text/closest.hpp"
+#include "config/text/environment.hpp"
+#include "strategies/kinds/registry.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kLargestScenario = 1 << 20;
+
+Problems problem(std::string message) {
+  return {{{}, std::move(message)}};
+}
+
+int report_problems(const Problems& problems) {
+  for (const auto& problem : problems) std::cerr << "karmad simulate: " << text(problem) << '\n';
+  return 2;
+}
+
+/// A name with a slash or a dot is a file.
+bool is_file(const std::string& name) {
+  return name.find_first_of("/.") != std::string::npos;
+}
+
+std::expected<Scenario, Problems> find_scenario(const std::string& name) {
+  if (is_file(name)) {
+    const auto text = real_environment().read_file(name, kLargestScenario, FileKind::any);
+    if (!text) return std::unexpected(problem(fmt::format("{}: {}", name, text.error())));
+    const auto slash = name.find_last_of('/');
+    const auto base = name.substr(slash == name.npos ? 0 : slash + 1);
+    return parse_scenario(*text, name, base.substr(0, base.rfind('.')));
+  }
+  if (const auto* const found = library_scenario(name)) return *found;
+  std::vector<std::string_view> names;
+  for (const auto& scenario : scenario_library()) names.push_back(scenario.name);
+  return std::unexpected(problem(fmt::format(
+      "there is no scenario {}{}; karmad simulate --list names them, and a file has a dot or a "
+      "slash in its name",
+      in_quotes(name), suggestion(name, names))));
+}
+
+std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOptions& options) {
+  std::vector<Scenario> scenarios;
+  const ScenarioOverrides overrides{.rate = options.rate,
+                                    .duration = options.duration,
+                                    .mirrors = options.mirrors,
+                                    .masters = options.masters,
+                                    .settings = options.settings};
+  const auto add = [&](Scenario scenario) -> std::expected<void, Problems> {
+    auto changed = with_overrides(std::move(scenario), overrides);
+    if (!changed) return std::unexpected(std::move(changed.error()));
+    scenarios.push_back(*std::move(changed));
+    return {};
+  };
+  for (const auto& name : options.scenarios) {
+    if (name == "all") {
+      for (const auto& scenario : scenario_library())
+        if (auto done = add(scenario); !done) return std::unexpected(std::move(done.error()));
+      continue;
+    }
+    auto found = find_scenario(name);
+    if (!found) return std::unexpected(std::move(found.error()));
+    if (auto done = add(*std::move(found)); !done) return std::unexpected(std::move(done.error()));
+  }
+  return scenarios;
+}
+
+void print_library() {
+  std::size_t width = 0;
+  for (const auto& scenario : scenario_library()) width = std::max(width, scenario.name.size());
+  for (const auto& scenario : scenario_library())
+    std::cout << fmt::format("{:<{}}  {}\n", scenario.name, width, scenario.about);
+}
+
+}  // namespace
+
+int run_simulate(const SimulateOptions& options) {
+  if (options.list || std::ranges::find(options.scenarios, "list") != options.scenarios.end()) {
+    print_library();
+    return 0;
+  }
+  if (options.scenarios.empty())
+    return report_problems(problem("give --scenario NAME; --list prints the names"));
+  const auto scenarios = find_scenarios(options);
+  if (!scenarios) return report_problems(scenarios.error());
+  auto strategies = options.strategies;
+  if (strategies.empty()) strategies.assign(strategy_names().begin(), strategy_names().end());
+  std::vector<SimulationReport> reports;
+  for (const auto& scenario : *scenarios) {
+    auto results = compare(scenario, strategies, options.seed);
+    if (!results) return report_problems(results.error());
+    reports.push_back({scenario, *std::move(results)});
+    if (options.json || options.csv) continue;
+    std::cout << (reports.size() == 1 ? "" : "\n") << simulation_table(reports.back(), options.seed)
+              << std::flush;
+  }
+  if (options.json) std::cout << simulation_json(reports, options.seed);
+  if (options.csv) std::cout << simulation_csv(reports);
+  return std::cout.flush() ? 0 : 1;
+}
+
+}  // namespace karmad
