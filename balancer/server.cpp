@@ -94,10 +94,10 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
                                                 settings_.searchd.ha_period_karma.value)),
       hooks_(std::move(hooks)),
       log_(std::move(log)) {
-  process_.log = log_.get();
-  process_.events = &events_;
-  process_.watch = &mirror_watch_;
-  process_.user_handles = hooks_.handles;
+  shared_.monitoring.log = log_.get();
+  shared_.monitoring.events = &events_;
+  shared_.monitoring.watch = &mirror_watch_;
+  shared_.process.user_handles = hooks_.handles;
 }
 
 Server::~Server() = default;
@@ -106,7 +106,7 @@ void Server::limit_memory() {
   const auto setting = settings_.searchd.memory_limit;
   const auto limit = memory_limit_of(setting.value, memory_available());
   if (limit == std::exchange(logged_memory_limit_, limit)) return;
-  process_.memory.limit(limit);
+  shared_.limits.memory.limit(limit);
   if (limit == 0) {
     spdlog::info("memory_limit = {}: no limit", memory_text(setting.value));
   } else {
@@ -116,7 +116,7 @@ void Server::limit_memory() {
 
 void Server::adopt_rates(const Topology& topology) {
   const auto now = Loop::now();
-  process_.rates.adopt(topology.settings, now);
+  shared_.limits.rates.adopt(topology.settings, now);
   for (const auto& table : topology.tables)
     if (table->requests) table->requests->change(table->request_rule, 0, now);
 }
@@ -125,7 +125,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
   if (signals < 0) return StartFailure{kSystem, "cannot open a descriptor for signals"};
   signals_.assign(signals);
-  process_.max_connections =
+  shared_.connections.most =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
@@ -137,10 +137,10 @@ std::optional<StartFailure> Server::open(Problems& problems) {
 
   selection_log_ = std::make_shared<SelectionLog>(log_);
   selection_log_->level(settings_.searchd.selection_log_level.value);
-  process_.selection_log = selection_log_;
-  process_.started = Loop::now();
-  process_.started_at = std::chrono::system_clock::now();
-  process_.reloads.started(process_.started_at);
+  shared_.process.selection_log = selection_log_;
+  shared_.monitoring.started = Loop::now();
+  shared_.monitoring.started_at = std::chrono::system_clock::now();
+  shared_.monitoring.reloads.started(shared_.monitoring.started_at);
   if (const auto& access_log = settings_.searchd.access_log) {
     auto log = open_access_log(access_log->value);
     if (!log)
@@ -148,22 +148,22 @@ std::optional<StartFailure> Server::open(Problems& problems) {
                           fmt::format("cannot write {} (access_log, {}): {}", access_log->value,
                                       text(access_log->at), log.error())};
     access_log_ = *std::move(log);
-    process_.access_log = access_log_.get();
+    shared_.process.access_log = access_log_.get();
   }
-  admission_ = std::make_unique<Admission>(workers_wanted_, loops_, process_.max_connections,
+  admission_ = std::make_unique<Admission>(workers_wanted_, loops_, shared_.connections.most,
                                            settings_.searchd, Loop::now());
-  process_.admission = admission_.get();
+  shared_.limits.admission = admission_.get();
   const auto threads = settings_.searchd.long_work_threads.value;
   helpers_ = std::make_unique<HelperPool>(threads == 0 ? workers_wanted_ : threads,
                                           settings_.searchd.long_work_queue.value);
-  process_.helpers = helpers_.get();
+  shared_.process.helpers = helpers_.get();
   const auto seed = std::random_device{}();
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
   add_event(OperatorEvent::Kind::started,
             fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, workers_wanted_));
   workers_.resize(workers_wanted_);
   for (unsigned i = 0; i < workers_wanted_; ++i)
-    workers_[i] = std::make_unique<Worker>(i, seed + i, process_, topology_,
+    workers_[i] = std::make_unique<Worker>(i, seed + i, shared_, topology_,
                                            std::span<const std::unique_ptr<Worker>>(workers_));
   for (const auto& worker : workers_) loops_.of.push_back(&worker->loop);
   acceptors_.resize(workers_wanted_);
@@ -195,7 +195,7 @@ Task<void> Server::upkeep() {
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
   // While draining, queries that wait for a suitable mirror need pings until the end.
-  while (process_.connections.load(std::memory_order_relaxed) > 0) {
+  while (shared_.connections.open.load(std::memory_order_relaxed) > 0) {
     Stop never(worker.loop);
     co_await sleep(worker.loop, Loop::now() + kDrainLook, never);
   }
@@ -303,7 +303,7 @@ void Server::stop() {
   const auto longest = topology_->settings.shutdown_timeout.value;
   spdlog::info("stopping; requests in progress have {} ms to end", longest.count() / 1000);
   add_event(OperatorEvent::Kind::stopping, "karmad stops after the requests in progress");
-  process_.draining.store(true, std::memory_order_relaxed);
+  shared_.monitoring.draining.store(true, std::memory_order_relaxed);
   const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
   for (auto& worker : workers_) worker->post([&w = *worker, linger] { w.drain(linger); });
   shutdown_timer_.expires_after(longest);

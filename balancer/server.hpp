@@ -75,7 +75,7 @@ class Server {
   std::string config_path_;
   Settings settings_;
   unsigned workers_wanted_;
-  Process process_;
+  SharedState shared_;
   std::unique_ptr<AgentRegistry> registry_;
   const Hooks hooks_;
   Loops loops_;

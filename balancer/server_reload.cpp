@@ -67,7 +67,7 @@ void Server::reload() {
   if (!next) {
     for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
     spdlog::error("reload: the configuration has errors; the old configuration stays in use");
-    process_.reloads.failed();
+    shared_.monitoring.reloads.failed();
     add_event(OperatorEvent::Kind::reload_failed,
               loaded.problems.empty()
                   ? "the configuration has errors; the old configuration stays in use"
@@ -82,7 +82,7 @@ void Server::reload() {
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
-  process_.reloads.succeeded(std::chrono::system_clock::now());
+  shared_.monitoring.reloads.succeeded(std::chrono::system_clock::now());
   // The reload is complete when the last worker has the topology.
   auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
   workers_.front()->post([this, next, left] {

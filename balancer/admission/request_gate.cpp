@@ -64,7 +64,7 @@ std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRa
 
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
                                   bool own, const std::optional<IpAddress>& client) {
-  auto& rates = worker.process.rates;
+  auto& rates = worker.limits.rates;
   const auto& settings = topology.settings;
   const bool limits_all = settings.ingress_request_rate.value.limits();
   const bool limits_client = settings.client_request_rate.value.limits() && client;

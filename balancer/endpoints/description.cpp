@@ -56,7 +56,7 @@ Answer describe_balancer(Query& query) {
       }
     }
   }
-  if (query.worker.process.draining.load(std::memory_order_relaxed)) {
+  if (query.worker.monitoring.draining.load(std::memory_order_relaxed)) {
     description.role = Role::other;
     description.why = "draining";
   }

@@ -48,26 +48,26 @@ std::string all_events(const EventLog& log, std::uint64_t after) {
 }  // namespace
 
 Answer events_answer(Query& query) {
-  auto& process = query.worker.process;
+  auto& monitoring = query.worker.monitoring;
   const auto after = last_seen(query);
   if (!after) {
     query.worker.counters.add(Count::bad_requests);
     return refusal(400, after.error());
   }
-  if (process.events == nullptr) return refusal(404, "this process keeps no events");
+  if (monitoring.events == nullptr) return refusal(404, "this process keeps no events");
   // The id is from before a restart: all events are new to the client.
-  const auto seen = *after > process.events->newest() ? 0 : *after;
+  const auto seen = *after > monitoring.events->newest() ? 0 : *after;
   Answer answer;
   if (!query.head.find("Accept").contains("text/event-stream")) {
-    answer.body = all_events(*process.events, seen);
+    answer.body = all_events(*monitoring.events, seen);
     return answer;
   }
   const auto most = query.topology->settings.max_event_streams.value;
-  if (process.event_streams.load(std::memory_order_relaxed) >= most)
+  if (monitoring.event_streams.load(std::memory_order_relaxed) >= most)
     return refusal(
         503, fmt::format("{} clients read the event stream already (max_event_streams)", most));
   answer.content_type = "text/event-stream";
-  answer.source = std::make_unique<EventStream>(query.worker, *process.events, seen);
+  answer.source = std::make_unique<EventStream>(query.worker, *monitoring.events, seen);
   return answer;
 }
 

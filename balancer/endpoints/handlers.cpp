@@ -126,7 +126,10 @@ Task<Answer> answer_healthy(Query&) {
 }
 
 Task<Answer> answer_ready(Query& query) {
-  auto [ready, body] = readiness(*query.topology, query.worker.process, query.worker.loop.index);
+  const auto& worker = query.worker;
+  auto [ready, body] =
+      readiness(*query.topology, worker.monitoring.draining.load(std::memory_order_relaxed),
+                worker.loop.index);
   return at_once(text_json(ready ? 200 : 503, std::move(body)));
 }
 

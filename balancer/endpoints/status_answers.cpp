@@ -30,13 +30,13 @@ Task<Answer> written_aside(Query& query, Snapshot snapshot,
 /// `write` makes the answer from a snapshot, on any thread.
 template <class Write>
 Task<Answer> written(Query& query, Write write) {
-  auto snapshot = collect(query.worker);
-  const auto& process = query.worker.process;
+  const auto& worker = query.worker;
+  auto snapshot = collect(worker);
   const bool is_long = snapshot.agents.size() > kFewAgents ||
-                       process.connections.load(std::memory_order_relaxed) > kFewConnections;
-  if (is_long && process.helpers != nullptr)
-    return written_aside(query, std::move(snapshot), query.worker.topology(), std::move(write));
-  add_histories(snapshot, *query.worker.topology_now());
+                       worker.connections.open.load(std::memory_order_relaxed) > kFewConnections;
+  if (is_long && worker.process.helpers != nullptr)
+    return written_aside(query, std::move(snapshot), worker.topology(), std::move(write));
+  add_histories(snapshot, *worker.topology_now());
   return [](Answer answer) -> Task<Answer> { co_return std::move(answer); }(write(snapshot));
 }
 

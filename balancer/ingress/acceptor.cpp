@@ -247,9 +247,10 @@ std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
 
 void Acceptor::arrived(Arrival arrival) {
   worker_.counters.add(Count::connections);
-  const auto& process = worker_.process;
-  if (process.connections.load(std::memory_order_relaxed) + process.rates.connections.asleep() >=
-      process.max_connections) {  // connections that wait for the rate count as open
+  const auto& clients = worker_.connections;
+  // Connections that wait because of the rate count as open.
+  if (clients.open.load(std::memory_order_relaxed) + worker_.limits.rates.connections.asleep() >=
+      clients.most) {
     static const auto kTooMany = no_room("too many connections (max_connections)");
     worker_.counters.add(Count::connections_refused);
     return turn_away(arrival.socket, kTooMany);
@@ -265,7 +266,7 @@ void Acceptor::arrived(Arrival arrival) {
 /// Starts the session at once or later, or refuses the connection.
 void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings) {
   static const auto kOverRate = no_room("too many new connections (ingress_connection_rate)");
-  auto& limiter = worker_.process.rates.connections;
+  auto& limiter = worker_.limits.rates.connections;
   if (arrival.address && contains(settings.ingress_connection_bypass.value, *arrival.address)) {
     limiter.exempt();
     return begin(std::move(arrival));
@@ -299,7 +300,7 @@ Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Reservation turn, TimePo
     turn.over();
     begin(std::move(arrival));
   } else {
-    worker_.process.rates.left_queue.fetch_add(1, std::memory_order_relaxed);
+    worker_.limits.rates.left_queue.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -63,12 +63,12 @@ Session::Session(Worker& worker, Socket socket, std::string client,
       settings_(worker.topology()),
       client_(std::move(client)),
       address_(address) {
-  worker_.process.connections.fetch_add(1, std::memory_order_relaxed);
+  worker_.connections.open.fetch_add(1, std::memory_order_relaxed);
   worker_.register_session(*this);
 }
 
 Session::~Session() {
-  worker_.process.connections.fetch_sub(1, std::memory_order_relaxed);
+  worker_.connections.open.fetch_sub(1, std::memory_order_relaxed);
   worker_.unregister_session(*this);
 }
 

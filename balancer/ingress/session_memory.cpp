@@ -21,8 +21,7 @@ Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
 Task<bool> Session::refuse_for_memory(std::string& bytes, const RequestHead& head) {
   worker_.counters.add(Count::requests);
   memory_->body.release();
-  const auto answer =
-      memory_refusal(worker_.process.memory, memory_->denial(), /*repeatable=*/true);
+  const auto answer = memory_refusal(worker_.limits.memory, memory_->denial(), /*repeatable=*/true);
   const auto id = note_refused(answer, bytes.size(), &head);
   worker_.loop.buffers.give(std::exchange(bytes, {}));
   memory_->forgive();
@@ -35,7 +34,7 @@ Answer Session::given_up(const Query& query) {
   const auto why = memory_->denial();
   memory_->forgive();
   worker_.counters.add(Count::queries_failed);
-  return memory_refusal(worker_.process.memory, why, query.parsed.read);
+  return memory_refusal(worker_.limits.memory, why, query.parsed.read);
 }
 
 /// Called within a reservation of this or another request, so the consequences run later, from the

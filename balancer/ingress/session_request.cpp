@@ -122,7 +122,7 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
 void Session::note_head() {
   if (std::exchange(greeted_, true)) return;
   const auto took = Loop::now() - began_;
-  worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
+  worker_.limits.rates.time_to_head.add(static_cast<double>(took.count()));
 }
 
 /// Decodes a chunked body into `chunks`; bytes after it stay behind the head in `in`.

@@ -98,7 +98,7 @@ Task<std::optional<Answer>> wait_at(Query& query, TicketGate gate, Ticket& ticke
 }  // namespace
 
 bool admitted_at_once(Query& query) {
-  auto* const admission = query.worker.process.admission;
+  auto* const admission = query.worker.limits.admission;
   if (admission == nullptr) return true;
   const auto mode = admission->mode();
   if (mode == AdmissionMode::off) return true;
@@ -120,7 +120,7 @@ bool admitted_at_once(Query& query) {
 
 Task<std::optional<Answer>> wait_for_tickets(Query& query) {
   query.waited = true;
-  auto& admission = *query.worker.process.admission;
+  auto& admission = *query.worker.limits.admission;
   const auto priority = priority_of(query.head, admission);
   const auto longest = admission.queue_timeout();
   for (const auto& [gate, ticket] : needed(query, admission, ticket_class_of(query), priority)) {

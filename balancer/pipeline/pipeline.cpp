@@ -60,8 +60,7 @@ Refused refuse_for_memory(const ArrivedHead& request) {
   const auto why = memory.denial();
   memory.forgive();
   request.worker.counters.add(Count::requests);
-  return EarlyRefusal{memory_refusal(request.worker.process.memory, why, /*repeatable=*/true),
-                      true};
+  return EarlyRefusal{memory_refusal(request.worker.limits.memory, why, /*repeatable=*/true), true};
 }
 
 /// A request without its body yet is not refused: a ticket may be free when the body is complete.

@@ -80,7 +80,7 @@ Answer queue_is_full(Worker& worker, const TicketGate& gate) {
 }
 
 std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
-  auto* const admission = worker.process.admission;
+  auto* const admission = worker.limits.admission;
   if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
       worker.process.access_log != nullptr || !admission->anything_exhausted())
     return std::nullopt;

@@ -57,7 +57,7 @@ std::uint64_t total(const Worker& worker, Count count) {
 
 void append_admission_json(std::string& out, const Worker& worker,
                            std::span<const GateText> in_front) {
-  const auto* admission = worker.process.admission;
+  const auto* admission = worker.limits.admission;
   Document document(out);
   document.object([&] {
     if (admission == nullptr) return;

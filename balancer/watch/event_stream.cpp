@@ -9,7 +9,7 @@
 namespace karmad {
 
 EventStream::EventStream(Worker& worker, const EventLog& log, std::uint64_t after)
-    : worker_(worker), log_(log), last_(after), counted_(worker.process.event_streams) {}
+    : worker_(worker), log_(log), last_(after), counted_(worker.monitoring.event_streams) {}
 
 void append_sent_event(std::string& out, const EventLog::Entry& event) {
   fmt::format_to(std::back_inserter(out), "id: {}\ndata: {}\n\n", event.id, event.json);

@@ -27,7 +27,7 @@ class EventStream final : public BodySource {
   Worker& worker_;
   const EventLog& log_;
   std::uint64_t last_;
-  Flight counted_;  ///< in Process::event_streams
+  Flight counted_;  ///< in Monitoring::event_streams
 };
 
 /// One event in the format of the stream.

@@ -75,7 +75,7 @@ class OneAnswer {
 class AWorker {
  public:
   explicit AWorker(const std::string& text)
-      : worker_(0, 1, process_,
+      : worker_(0, 1, shared_,
                 Topology::build(*load_text(text).settings, {.registry = registry_, .loops = loops_},
                                 nullptr, problems_),
                 {}) {
@@ -112,7 +112,7 @@ class AWorker {
  private:
   AgentRegistry registry_{1, std::chrono::seconds(60)};
   Loops loops_;
-  Process process_{.max_connections = 10};
+  SharedState shared_{.connections = {.most = 10}};
   Problems problems_;
   Worker worker_;
   int client_ = -1;

@@ -40,7 +40,7 @@ struct AdmittedHandle : testing::Asking {
     settings = loaded.settings->searchd;
     if (!admission) {
       admission.emplace(1, loops, 1000, settings, Loop::now());
-      process.admission = &*admission;
+      shared.limits.admission = &*admission;
     } else {
       admission->settings(settings, Loop::now());
     }

@@ -33,12 +33,12 @@ class Asking : public ::testing::Test {
   bool leaves = false;  ///< the client, before there is an answer
   AgentRegistry registry{1, std::chrono::seconds(60)};
   Loops loops;
-  Process process;
+  SharedState shared;
   Problems problems;
   Worker worker{
       0,
       1,
-      process,
+      shared,
       Topology::build(*load_text("table t {\n type = distributed\n agent = a:1:x\n}\n").settings,
                       {.registry = registry, .loops = loops}, nullptr, problems),
       {}};
