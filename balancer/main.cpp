@@ -41,7 +41,7 @@ class Commands {
         "top", "shows the mirrors of a running karmad, those in trouble first, once a second");
     add_address(*top_, top_options_.address);
     top_->add_option("--table", top_options_.table, "only the mirrors of this table");
-    top_->add_option("--interval", top_options_.interval, "seconds between two refreshes")
+    top_->add_option("--interval", top_options_.interval, "seconds between two updates of the view")
         ->check([](const std::string& text) {
           const auto seconds = std::strtod(text.c_str(), nullptr);
           return seconds >= 0.1 && seconds <= 3600 ? "" : "give 0.1 to 3600 seconds";
@@ -51,15 +51,15 @@ class Commands {
     top_->add_flag("--json", top_options_.json, "one JSON document per refresh, in one line");
     top_->footer("q, INT or TERM ends it. Exit codes: 0, 1 no answer from karmad, 2 usage.");
     explain_ = app.add_subcommand(
-        "explain", "shows which mirrors a request saw and why it went where it went");
+        "explain", "shows the mirrors that a request could use, and the reasons for its choice");
     auto* const id = explain_->add_option("ID", explain_options_.id,
                                           "the X-Request-Id of one of the last requests");
     auto* const table = explain_->add_option("--table", explain_options_.table,
-                                             "what a request to this table would see now");
+                                             "explains the choice for a request to this table now");
     table->excludes(id);
     explain_
         ->add_option("--read-preference", explain_options_.read_preference,
-                     "of that request, such as secondaryPreferred")
+                     "read preference of that request, such as secondaryPreferred")
         ->needs(table);
     explain_->add_option("--address", explain_options_.address, kAddressHelp);
     explain_->add_flag("--json", explain_options_.json, "the JSON of GET /explain");
@@ -97,11 +97,10 @@ int main(int argc, char** argv) {
       "karmad: sends each search query to one mirror of every shard and merges the answers.\n"
       "Reads a sphinx-style configuration; runs in the foreground and logs to standard error."};
   app.footer(
-      "karmad top shows a running karmad in the terminal, karmad explain why a request went "
-      "where;\n"
-      "each has its own --help.\n"
+      "karmad top shows a running karmad in the terminal, karmad explain the choice of mirrors\n"
+      "for a request; each has its own --help.\n"
       "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
-      "HUP reads the configuration again (one with errors changes nothing); USR1 reopens the\n"
+      "HUP reads the configuration again (a file with errors changes nothing); USR1 reopens the\n"
       "access log; USR2 has no effect.\n"
       "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
       "configuration.\n"
@@ -127,7 +126,7 @@ int main(int argc, char** argv) {
                  "information.\n";
     return kUsage;
   }
-  // These are handled later or not at all; an early one must not end the process.
+  // The server handles them later; until then they must not end the process.
   for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
 
   auto loaded = load(path, real_environment(), FileKind::any, judge);

@@ -16,7 +16,7 @@
 
 namespace karmad {
 
-/// A client's connection, as its worker sees it.
+/// A client's connection, for the worker that drains it.
 class Client {
  public:
   /// Closes at once if idle and no bytes have come, else after the next answer.
@@ -33,7 +33,7 @@ class Client {
 };
 
 /// One thread of the balancer: its loop, its connections to agents, its sessions and its counters.
-/// A query stays on one worker. Except `post` and the counters, only its thread may use it.
+/// A query stays on one worker. Other threads may call only post() and read the counters.
 class Worker {
  public:
   Worker(unsigned index, std::uint64_t seed, SharedState& shared,
@@ -66,8 +66,8 @@ class Worker {
 
   void register_session(Client& client);
   void unregister_session(Client& client);
-  /// Accepts no new connections; every session ends after its next answer. A session without a
-  /// request within `linger` ends then: a request may be on its way.
+  /// Accepts no new connections; every session ends after its next answer. A session that gets no
+  /// request within `linger` ends after that time.
   void drain(Micros linger);
   /// Ends everything at once.
   void abandon();
@@ -90,14 +90,14 @@ class Worker {
   std::vector<Stop*> copies;       ///< stops of the copies being sent to blackholes
   std::size_t copies_size = 0;     ///< their size in bytes
   std::function<void()> on_drain;  ///< makes the listeners refuse new connections
-  std::function<void()> on_close;  ///< accepts the last ones; stops other tasks (pingers)
+  std::function<void()> on_close;  ///< accepts the waiting connections and stops other tasks
 
  private:
   Task<void> close_down(Micros linger);
   void finish_if_empty();
 
-  /// Workers share the topology's reference count; this outer pointer is counted by one worker
-  /// only.
+  /// The outer pointer has a reference count of this worker alone: a query that holds the topology
+  /// does not write to memory that all workers share.
   std::shared_ptr<std::shared_ptr<const Topology>> topology_;
   static constexpr std::size_t kHeads = 64;
   static constexpr std::size_t kExplainedOnRequest = 64;

@@ -33,7 +33,8 @@ void write_pool(Document& out, std::string_view name, const TicketPool& pool) {
     out.object("settings", [&] { write_settings(out, name, pool, settings); });
     write(out, statistics);
     for (std::size_t i = 0; i < kPriorities; ++i)
-      out.object(karmad::name(static_cast<Priority>(i)), [&] { write(out, statistics.of[i]); });
+      out.object(karmad::name(static_cast<Priority>(i)),
+                 [&] { write(out, statistics.by_priority[i]); });
     out.object("delinquent", [&] { write_delinquent(out, statistics); });
   });
 }

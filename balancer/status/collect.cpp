@@ -204,7 +204,7 @@ void write_admission(StatsWriter& out, const Admission& admission) {
       write_delinquent(out, of);
       for (std::size_t p = 0; p < kPriorities; ++p)
         out.labelled({"priority", karmad::name(static_cast<Priority>(p))},
-                     [&] { write(out, of.of[p]); });
+                     [&] { write(out, of.by_priority[p]); });
     });
     exempt += of[Priority::exempt].started_processing;
     for (const auto priority : {Priority::normal, Priority::low}) {
@@ -217,8 +217,7 @@ void write_admission(StatsWriter& out, const Admission& admission) {
   out.add({"tickets_would_wait",
            "requests that would have waited for a ticket without admission = monitor"},
           would_wait);
-  out.add({"tickets_would_be_refused",
-           "requests that would have been refused without admission = monitor"},
+  out.add({"tickets_would_be_refused", "requests that would be refused with admission = enforce"},
           would_be_refused);
   if (const auto probing = admission.probing(); probing.reads || probing.writes)
     write(out, probing);

@@ -30,7 +30,7 @@ Task<bool> EventStream::next(std::string& piece, Stop& stop) {
   const auto silent_until = Loop::now() + kKeepAlive;
   while (!take_events(piece)) {
     if (stop.requested() || worker_.draining()) {
-      piece = last_words(worker_.draining() ? "karmad stops" : "the request was cancelled");
+      piece = closing_part(worker_.draining() ? "karmad stops" : "the request was cancelled");
       co_return false;
     }
     if (Loop::now() >= silent_until) {
@@ -42,7 +42,7 @@ Task<bool> EventStream::next(std::string& piece, Stop& stop) {
   co_return true;
 }
 
-std::string EventStream::last_words(std::string_view why) {
+std::string EventStream::closing_part(std::string_view why) {
   std::string out = "event: end\ndata: {\"reason\":";
   {
     JsonLine line(out);

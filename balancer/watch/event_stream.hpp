@@ -19,7 +19,7 @@ class EventStream final : public BodySource {
   EventStream(Worker& worker, const EventLog& log, std::uint64_t after);
 
   Task<bool> next(std::string& piece, Stop& stop) override;
-  std::string last_words(std::string_view why) override;
+  std::string closing_part(std::string_view why) override;
 
  private:
   bool take_events(std::string& piece);

@@ -102,7 +102,7 @@ class AWorker {
     ASSERT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
   }
 
-  /// What the worker's thread has asked for so far.
+  /// Number of allocations of the worker's thread so far.
   std::size_t allocations() {
     std::promise<std::size_t> count;
     worker_.post([&] { count.set_value(test::allocations()); });
@@ -126,7 +126,7 @@ constexpr bool kRecycles = false;
 constexpr bool kRecycles = true;
 #endif
 
-/// A table with one mirror, `lines` said of it; asked for `target` again and again.
+/// A table with one mirror and further `lines`; repeats requests for `target`.
 void expect_none(std::string_view lines, std::string_view target) {
   constexpr std::string_view kBody = R"({"table":"t","query":{"match_all":{}}})";
   const auto request = fmt::format(

@@ -13,7 +13,7 @@ namespace karmad::testing {
 /// A worker without a network, and requests for the handles under test.
 class Asking : public ::testing::Test {
  protected:
-  /// What `handle` answers to the request with this head (without its last line) and body.
+  /// The answer of `handle` to a request with this head (without its last line) and body.
   template <Handle H>
   Answer ask(H& handle, std::string_view head, std::string_view body = {}) {
     std::string bytes(head);

@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-/// All steps on a head refuse, unless a test says otherwise. Whole bodies have 150000 bytes.
+/// All steps on a head refuse; a test disables single ones. Complete bodies have 150000 bytes.
 struct RefuseOnHead : testing::Asking {
   static constexpr std::string_view kRate =
       " ingress_request_rate = 1/h\n ingress_request_burst = 1h\n";
@@ -44,7 +44,7 @@ struct RefuseOnHead : testing::Asking {
     Holder holder(worker.loop.memory);
     return refuse_on_head({worker, *topology, head, client, holder, arrived});
   }
-  /// Of a request whose body is still to come.
+  /// The refusal of a request whose body has not arrived.
   std::optional<EarlyRefusal> of_head(std::string_view target, std::string_view fields) {
     return refused(
         std::string("POST ").append(target).append(" HTTP/1.1\r\nHost: h\r\n").append(fields),

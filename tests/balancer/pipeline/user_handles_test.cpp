@@ -43,7 +43,7 @@ TEST_F(AUserHandle, ChangesRequestAndAnswer) {  // CO-003
   EXPECT_EQ(through({marks("-")}).body, "-asked-");
 }
 
-TEST_F(AUserHandle, IsAroundThoseBehindIt) {
+TEST_F(AUserHandle, EnclosesLaterHandles) {
   EXPECT_EQ(through({marks("1"), marks("2"), marks("3")}).body, "321asked321");
 }
 
