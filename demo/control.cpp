@@ -96,9 +96,10 @@ Control::ControlResult Control::answer(std::string_view parameters, std::string_
   auto member = membership_;
   bool changes_switches = false;
   for (const auto& [name, value] : changes) {
-    const bool own = is_membership(name);
-    changes_switches = changes_switches || !own;
-    const auto problem = own ? change(member, name, value, wall) : change(wanted, name, value);
+    const bool is_member = is_membership(name);
+    changes_switches = changes_switches || !is_member;
+    const auto problem =
+        is_member ? change(member, name, value, wall) : change(wanted, name, value);
     if (problem) return {error_answer(400, *problem), false};
   }
   if (last_way_in && wanted.mode == Mode::refuse && wanted.for_seconds <= 0)

@@ -41,7 +41,7 @@ WallMs wall_clock() {
 }
 
 HttpAnswer overloaded(const Switches& switches) {
-  return error_answer(switches.overload_status, "the demo agent was told to be overloaded");
+  return error_answer(switches.overload_status, "the demo agent simulates overload");
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ asio::awaitable<bool> Session::respond(const Parser::value_type& message) {
     answer = overloaded(switches);
     options.retry_after = switches.retry_after;
   } else if (effects.error) {
-    answer = error_answer(500, "the demo agent was told to fail");
+    answer = error_answer(500, "the demo agent simulates an error");
   } else if (effects.mode != Mode::blackhole) {
     answer = shared_.engine.answer(request, shared_.control.membership(), wall_clock());
     if (answer.updates > 0) shared_.control.count_updates(answer.updates);

@@ -61,7 +61,7 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
     if (got.error) co_return read_failed(got.error, stop.why());
     have += got.size;
   }
-  const bool extra = have > most;
+  const bool has_unrequested = have > most;
   have = std::min(have, most);
   piece.resize(have);
   unread_ -= have;
@@ -74,7 +74,7 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
   if (unread_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
     co_return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
   if (unread_ > 0) co_return true;
-  release(extra ? Stream::Unasked::bytes : connection_->behind());
+  release(has_unrequested ? Stream::Unasked::bytes : connection_->behind());
   slot_.reset();
   co_return true;
 }
@@ -103,8 +103,8 @@ Task<Stream::Read> ResponseStream::wait(char* into, std::size_t room, Stop& stop
   connection_->start_read(into, room);
   const auto got = co_await connection_->read();
   stop.disarm();
-  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
-  patience_ = std::max(Micros{0}, patience_ - took);
+  const auto waited = std::chrono::duration_cast<Micros>(Loop::now() - began);
+  patience_ = std::max(Micros{0}, patience_ - waited);
   co_return got;
 }
 

@@ -149,19 +149,19 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  std::array<Field, 6 + kMaxAnswerFields> extra;
-  std::size_t extras = 0;
+  std::array<Field, 6 + kMaxAnswerFields> fields;
+  std::size_t count = 0;
   std::array<char, 12> seconds;
-  if (!id.empty()) extra[extras++] = {kRequestId, id};
-  if (answer.overloaded) extra[extras++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
-  if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
+  if (!id.empty()) fields[count++] = {kRequestId, id};
+  if (answer.overloaded) fields[count++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
+  if (!answer.allow.empty()) fields[count++] = {"Allow", answer.allow};
   if (answer.retry_after) {
     const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
-    extra[extras++] = {kRetryAfter, {seconds.data(), end}};
+    fields[count++] = {kRetryAfter, {seconds.data(), end}};
   }
-  if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
-  if (!answer.explanation.empty()) extra[extras++] = {kExplainField, answer.explanation};
-  for (const auto& field : answer.fields) extra[extras++] = field;
+  if (!answer.trace.empty()) fields[count++] = {kTraceField, answer.trace};
+  if (!answer.explanation.empty()) fields[count++] = {kExplainField, answer.explanation};
+  for (const auto& field : answer.fields) fields[count++] = field;
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
@@ -180,7 +180,7 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
             .content_length = length,
             .keep_alive = keeps_connection(head) && !answer.source,
             .client_minor_version = head != nullptr ? head->minor_version : 1,
-            .extra = {extra.data(), extras},
+            .extra = {fields.data(), count},
             .passed_on = passed_on});
   const auto body = to_head || bare ? std::string_view() : content;
   worker_.counters.add(Count::bytes_out, out.size() + body.size());

@@ -121,8 +121,8 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
 /// Called when a head is complete.
 void Session::record_first_head() {
   if (std::exchange(had_head_, true)) return;
-  const auto took = Loop::now() - began_;
-  worker_.limits.rates.time_to_head.add(static_cast<double>(took.count()));
+  const auto elapsed = Loop::now() - began_;
+  worker_.limits.rates.time_to_head.add(static_cast<double>(elapsed.count()));
 }
 
 /// Decodes a chunked body into `chunks`; bytes after it stay behind the head in `in`.

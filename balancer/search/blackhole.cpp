@@ -48,18 +48,18 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
   const bool with_fields =
       !copy.fields.empty() &&
       parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
-  boost::container::static_vector<Field, 3> extra;
+  boost::container::static_vector<Field, 3> fields;
   for (const Field field :
        {Field{kRequestId, copy.request_id.text()}, Field{kTraceparent, copy.traceparent},
         Field{kTracestate, copy.tracestate}})
-    if (!field.value.empty()) extra.push_back(field);
+    if (!field.value.empty()) fields.push_back(field);
   const auto now = Loop::now();
   const AttemptRequest request{.began = now,
                                .method = copy.method,
                                .target = copy.target,
                                .content_type = copy.content_type,
                                .body = copy.body,
-                               .extra = {extra.data(), extra.size()},
+                               .extra = {fields.data(), fields.size()},
                                .passed_on = with_fields ? &passed_on : nullptr,
                                .repeatable = copy.read,
                                .connect_timeout = copy.connect_timeout,
