@@ -68,8 +68,9 @@ void write_begin(StatsWriter& out, const ProcessStatus& process) {
 
 void write_start(StatsWriter& out, const ProcessStatus& process) {
   const std::chrono::duration<double> since_1970 = process.started_at.time_since_epoch();
-  out.add({"start_time", "when the process started, since 1970", gauge, Unit::seconds},
-          since_1970.count());
+  out.add(
+      {"start_time", "time when the process started, in seconds since 1970", gauge, Unit::seconds},
+      since_1970.count());
 }
 
 void write_counters(StatsWriter& out, const ProcessStatus& process) {

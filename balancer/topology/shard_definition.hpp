@@ -40,8 +40,8 @@ struct MirrorSetRules {
   SlowStartRules slow_start;
   SetSettings state;
   ShardPings pings;
-  /// Pings distinguish the mirrors: by roles, tags, or the engine's state of its copy. Then
-  /// searches go to suitable mirrors even without a read preference.
+  /// True if pings distinguish the mirrors by roles, tags, or the state of their copies. Then
+  /// searches without a read preference also need a suitable mirror.
   bool tracks_state = false;
   bool operator==(const MirrorSetRules&) const = default;
 };

@@ -1,4 +1,4 @@
-// What stands in the access log, of which requests, and where it goes.
+// The lines of the access log: their content, their requests, and their destination.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

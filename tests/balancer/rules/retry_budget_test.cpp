@@ -165,7 +165,7 @@ struct BudgetStory {
   }
 };
 
-TEST(RetryBudget, ARetryOntoAMirrorThatWorksCostsNothingUnlessItFails) {
+TEST(RetryBudget, ARetryOntoAWorkingMirrorIsFreeUnlessItFails) {
   RetryBudget budget;
   for (int i = 0; i < 100; ++i) budget.take(RetryBudget::For::proven)->succeeded();
   EXPECT_EQ(budget.saved(), 10U);
@@ -195,7 +195,7 @@ bool never(std::size_t) {
   return false;
 }
 
-TEST(RetryBudget, AWhollyFailedSetSeesAtMostAFifthMore) {
+TEST(RetryBudget, AFailedSetGetsAtMostAFifthMore) {
   for (const std::size_t width : {1, 2, 7, 64, 500}) {
     RetryBudget budget;
     BudgetStory story{.width = width, .succeeds = never};

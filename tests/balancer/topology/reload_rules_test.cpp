@@ -10,15 +10,15 @@
 namespace karmad {
 namespace {
 
-/// What of a shard a reload makes anew.
+/// The parts of a shard that a reload replaces.
 enum class Anew : std::uint8_t { nothing, shard, protection, mirrors };
 void PrintTo(Anew anew, std::ostream* out) {
   *out << std::array{"nothing", "the shard", "its protection",
                      "its mirrors"}[static_cast<int>(anew)];
 }
 
-/// Settings that a shard is made from, and what another value of each makes anew. All others leave
-/// it as it is. A read preference changes the default of ha_strategy.
+/// Settings of a shard, and the parts that a reload replaces if the setting changes. Other settings
+/// change nothing. A read preference changes the default of ha_strategy.
 const std::map<std::string_view, Anew> kPartsOfAShard{
     {"ha_strategy", Anew::mirrors},
     {"read_preference", Anew::mirrors},
@@ -100,7 +100,7 @@ std::string other_value(const Key<Owner>& key) {
   return std::visit(value, key.field);
 }
 
-/// Shards of mirrors that are told apart, so that every setting of a shard has an effect.
+/// Shards whose mirrors have different roles, so that every setting of a shard has an effect.
 std::string file(const std::string& searchd, const std::string& table, const std::string& mirror,
                  const std::string& line) {
   return fmt::format(
@@ -111,7 +111,7 @@ std::string file(const std::string& searchd, const std::string& table, const std
       searchd, table, mirror, line);
 }
 
-/// What of the shard in that place the second configuration makes anew.
+/// The parts of the shard at that position that the second configuration replaces.
 Anew made_anew(const std::string& before, const std::string& after, std::size_t place) {
   Built built;
   const auto shard = [&](const std::string& text) -> std::shared_ptr<Shard> {
