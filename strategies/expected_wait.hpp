@@ -9,14 +9,25 @@ namespace karmad {
 /// An attempt is overdue after this many usual durations. Of exponentially distributed ones, 5 in
 /// 100 are longer.
 inline constexpr float kOverdue = 3;
+/// A mirror is silent if it owes more than this many answers. The estimated duration is about 1.7
+/// times the mean of exponentially distributed ones (latency_estimate.hpp), so 3.4 answers are
+/// missing then: by chance in 3 of 100 cases.
+inline constexpr float kOwed = 2;
 /// The highest reported load that counts.
 inline constexpr float kMostLoad = 0.95F;
 
-/// The usual duration of a search in µs, or how long the oldest search in flight is overdue if that
-/// is more, plus the penalty of recent failures. A mirror that hangs is found long before its
-/// timeout. (The idea is that of brpc's locality-aware balancer, which compares the mean age.)
+/// The usual duration of a search in µs, or more if the mirror seems to hang now, which is noticed
+/// long before a timeout:
+/// - how long the oldest search in flight is overdue (the idea is that of brpc's locality-aware
+///   balancer, which compares the mean age);
+/// - in proportion to the answers it owes: with n searches in flight that take the time t, n / t
+///   answers are due per µs (Little's law). A pause is noticed after a part of t.
+/// The penalty of recent failures is added.
 inline float duration_now(const MirrorView& mirror) {
-  return std::max(mirror.latency, mirror.oldest - kOverdue * mirror.latency) + mirror.penalty;
+  const auto owed = static_cast<float>(mirror.in_flight) * mirror.silence / mirror.latency;
+  const auto silent = mirror.latency * (owed / kOwed);
+  return std::max({mirror.latency, mirror.oldest - kOverdue * mirror.latency, silent}) +
+         mirror.penalty;
 }
 
 /// The expected time in µs until one more search at this mirror has ended; only for comparisons.

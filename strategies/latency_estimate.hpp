@@ -32,7 +32,7 @@ constexpr float next_estimate(float before, float sample, Micros pause,
 
 /// How the penalty of failures grows and decays.
 struct PenaltyRules {
-  Micros window = std::chrono::seconds(5);  ///< half of it is left after this time
+  Micros window = std::chrono::seconds(2);  ///< half of it is left after this time
   float success = 0.9F;                     ///< the part that a success leaves
   float overload = 4;                       ///< a report of overload costs this many failures
   float most = 20;                          ///< it does not grow above this many failures

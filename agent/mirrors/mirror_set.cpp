@@ -122,6 +122,9 @@ MirrorViews MirrorSet::fill(Views& views, const Moment& at, const PickRecord* re
     if (const auto began = attempts[i].oldest(); began != 0 && now > began)
       view.oldest = static_cast<float>(now - began);
     if (slots_.size() > 1) view.oldest = std::max(view.oldest, mirror.signals.oldest());
+    if (view.oldest > 0)
+      view.silence = std::clamp(static_cast<float>(now - mirror.signals.last_answer()), 0.0F,
+                                view.oldest);
   }
   if (record != nullptr) std::ranges::copy(views, record->mirrors);
   return {views.data(), mirrors_.size()};

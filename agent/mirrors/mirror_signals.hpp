@@ -32,6 +32,8 @@ class alignas(64) MirrorSignals {
   float penalty() const noexcept { return get(penalty_); }
   /// Age of the oldest attempt of all workers at the last refresh, µs.
   float oldest() const noexcept { return get(oldest_); }
+  /// When the last search was answered, in µs of the process's clock.
+  std::int64_t last_answer() const noexcept { return get(sampled_); }
   float load() const noexcept { return get(load_); }
   /// The part of the weight that slow start leaves: 1 unless it is starting.
   float started() const noexcept { return get(started_); }
