@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
 namespace karmad {
@@ -13,29 +13,31 @@ class ObjectPool {
  public:
   std::uint32_t take() {
     if (free_.empty()) {
-      objects_.emplace_back();
-      return static_cast<std::uint32_t>(objects_.size() - 1);
+      if (size_ % kBlock == 0) blocks_.push_back(std::make_unique<T[]>(kBlock));
+      return size_++;
     }
     const auto index = free_.back();
     free_.pop_back();
     return index;
   }
   void give_back(std::uint32_t index) {
-    ++objects_[index].version;
+    ++(*this)[index].version;
     free_.push_back(index);
   }
-  T& operator[](std::uint32_t index) { return objects_[index]; }
-  const T& operator[](std::uint32_t index) const { return objects_[index]; }
+  T& operator[](std::uint32_t index) { return blocks_[index / kBlock][index % kBlock]; }
   /// Null: the object was returned since.
   T* find(std::uint32_t index, std::uint32_t version) {
-    auto& object = objects_[index];
+    auto& object = (*this)[index];
     return object.version == version ? &object : nullptr;
   }
-  std::size_t size() const { return objects_.size(); }
-  std::size_t in_use() const { return objects_.size() - free_.size(); }
+  std::uint32_t size() const { return size_; }
+  std::size_t in_use() const { return size_ - free_.size(); }
 
  private:
-  std::deque<T> objects_;
+  static constexpr std::uint32_t kBlock = 256;
+
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  std::uint32_t size_ = 0;
   std::vector<std::uint32_t> free_;
 };
 

@@ -37,18 +37,18 @@ unsigned Oracle::best(unsigned set) {
   return best;
 }
 
-/// Even the shortest queue is so long that the answer would not count.
+/// Even the shortest queue is so long that the answer would hardly count.
 bool Oracle::is_too_late(unsigned mirror) const {
   const auto& fleet = world_.fleet;
   const auto queueing = fleet.expected_micros(mirror, fleet.load(mirror), world_.now) -
                         fleet.expected_micros(mirror, 0, world_.now);
-  return queueing > world_.scenario.slo * 1000;
+  return queueing > world_.scenario.slo * 1000 / 2;
 }
 
 void Oracle::send(std::uint32_t index) {
   auto& request = requests_[index];
   const auto mirror = best(request.set);
-  if (mirror == kNone || request.attempts > world_.layout.size(request.set))
+  if (mirror == kNone || is_too_late(mirror) || request.attempts > world_.layout.size(request.set))
     return end(index, false);
   const auto reason = request.attempts++ == 0 ? Recorder::Reason::initial : Recorder::Reason::retry;
   request.mirror = mirror;

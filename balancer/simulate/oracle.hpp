@@ -12,8 +12,9 @@ inline constexpr std::string_view kOracle = "oracle";
 /// The balancer with full knowledge, to compare strategies with: one for all masters, it knows each
 /// mirror's queue, speed, pauses and faults, and sends each request to the mirror with the shortest
 /// expected time. It repeats failed attempts elsewhere at once, and takes attempts away from a
-/// mirror in the moment that it stops to answer. It refuses requests that would wait longer than
-/// the scenario's `slo` in any queue. It knows no service time in advance, and it does not hedge.
+/// mirror in the moment that it stops to answer. It refuses requests that would wait in every queue
+/// for half of the scenario's `slo` or longer. It knows no service time in advance, and it does not
+/// hedge.
 class Oracle final : public SimulatedBalancer {
  public:
   explicit Oracle(SimulatedWorld& world);
