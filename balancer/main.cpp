@@ -37,11 +37,10 @@ int main(int argc, char** argv) {
       "karmad: sends each search query to one mirror of every shard and merges the answers.\n"
       "Reads a sphinx-style configuration; runs in the foreground and logs to standard error."};
   app.footer(
-      "karmad top shows a running karmad in the terminal, karmad explain why a request went "
-      "where,\n"
-      "karmad simulate compares strategies; each has its own --help.\n"
+      "karmad top shows a running karmad in the terminal, karmad explain the choice of mirrors\n"
+      "for a request, karmad simulate compares strategies; each has its own --help.\n"
       "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
-      "HUP reads the configuration again (one with errors changes nothing); USR1 reopens the\n"
+      "HUP reads the configuration again (a file with errors changes nothing); USR1 reopens the\n"
       "access log; USR2 has no effect.\n"
       "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
       "configuration.\n"
@@ -67,7 +66,7 @@ int main(int argc, char** argv) {
                  "information.\n";
     return kUsage;
   }
-  // These are handled later or not at all; an early one must not end the process.
+  // The server handles them later; until then they must not end the process.
   for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
 
   auto loaded = load(path, real_environment(), FileKind::any, judge);

@@ -12,8 +12,8 @@
 namespace karmad {
 namespace {
 
-constexpr Micros kAtStart = 500ms;  // longest wait at the start for all names
-constexpr Micros kAgain = 1s;       // between two look-ups of a name
+constexpr Micros kAtStart = 500ms;     // longest wait at the start for all names
+constexpr Micros kRetryInterval = 1s;  // between two look-ups of a name
 
 void set_unresolved(Agent& agent, const std::string& why) {
   agent.unresolved(why);
@@ -91,7 +91,7 @@ Task<void> NameFinder::find(Place search) {
       spdlog::info("agent {}: its name is resolved now", agent->name);
     } else {
       set_unresolved(*agent, found.error());
-      co_await sleep(loop_, Loop::now() + kAgain, stop);
+      co_await sleep(loop_, Loop::now() + kRetryInterval, stop);
     }
   }
   searches_.erase(search);

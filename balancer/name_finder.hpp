@@ -7,9 +7,9 @@
 
 namespace karmad {
 
-/// Looks up the names of all agents at once and waits a moment, in which most are found. The others
-/// are logged, and connections to them fail at once until a NameFinder finds them. Called at the
-/// start, before any worker runs.
+/// Looks up the names of all agents at the same time and waits up to half a second. Names without
+/// an address by then are logged, and connections to them fail at once until a NameFinder resolves
+/// them. Called at the start, before any worker runs.
 void look_up_names(const Topology& topology);
 
 /// Looks up unresolved names of agents repeatedly in the background until they resolve. Its loop's

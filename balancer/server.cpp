@@ -14,6 +14,7 @@
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
 #include "balancer/selection/selection_log.hpp"
+#include "balancer/topology/outlier_signs.hpp"
 #include "config/load.hpp"
 #include "config/settings/units.hpp"
 
@@ -24,7 +25,7 @@ constexpr int kRuntime = 1;
 constexpr int kSystem = 71;  // EX_OSERR
 constexpr Micros kUpkeep = 100ms;
 constexpr unsigned kMemoryRounds = 5;  // upkeep rounds between two calls
-constexpr Micros kDrainLook = 10ms;
+constexpr Micros kDrainInterval = 10ms;
 
 unsigned cores() {
   cpu_set_t set;
@@ -33,7 +34,7 @@ unsigned cores() {
   return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 }
 
-/// Raises the limit of descriptors, which is often far below what the process may have.
+/// Raises the limit of open descriptors to the highest allowed value, and returns it.
 rlim_t raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
@@ -42,7 +43,7 @@ rlim_t raise_file_limit() {
   return limit.rlim_cur;
 }
 
-/// Leaves descriptors for connections to agents, which clients must not use up.
+/// The most client connections: a quarter of the descriptors is reserved for other uses.
 std::uint32_t most_clients(unsigned wanted, rlim_t files) {
   const auto possible = static_cast<std::uint32_t>(
       std::min<rlim_t>(files - files / 4, std::numeric_limits<std::int32_t>::max()));
@@ -88,16 +89,16 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
                Hooks hooks)
     : config_path_(std::move(config_path)),
       settings_(std::move(settings)),
-      workers_wanted_(settings_.searchd.workers.value == 0 ? cores()
-                                                           : settings_.searchd.workers.value),
-      registry_(std::make_unique<AgentRegistry>(workers_wanted_,
-                                                settings_.searchd.ha_period_karma.value)),
+      worker_count_(settings_.searchd.workers.value == 0 ? cores()
+                                                         : settings_.searchd.workers.value),
+      registry_(
+          std::make_unique<AgentRegistry>(worker_count_, settings_.searchd.ha_period_karma.value)),
       hooks_(std::move(hooks)),
       log_(std::move(log)) {
-  process_.log = log_.get();
-  process_.events = &events_;
-  process_.watch = &mirror_watch_;
-  process_.user_handles = hooks_.handles;
+  shared_.monitoring.log = log_.get();
+  shared_.monitoring.events = &events_;
+  shared_.monitoring.watch = &mirror_watch_;
+  shared_.process.user_handles = hooks_.handles;
 }
 
 Server::~Server() = default;
@@ -106,7 +107,7 @@ void Server::limit_memory() {
   const auto setting = settings_.searchd.memory_limit;
   const auto limit = memory_limit_of(setting.value, memory_available());
   if (limit == std::exchange(logged_memory_limit_, limit)) return;
-  process_.memory.limit(limit);
+  shared_.limits.memory.limit(limit);
   if (limit == 0) {
     spdlog::info("memory_limit = {}: no limit", memory_text(setting.value));
   } else {
@@ -116,7 +117,7 @@ void Server::limit_memory() {
 
 void Server::adopt_rates(const Topology& topology) {
   const auto now = Loop::now();
-  process_.rates.adopt(topology.settings, now);
+  shared_.limits.rates.adopt(topology.settings, now);
   for (const auto& table : topology.tables)
     if (table->requests) table->requests->change(table->request_rule, 0, now);
 }
@@ -125,7 +126,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
   if (signals < 0) return StartFailure{kSystem, "cannot open a descriptor for signals"};
   signals_.assign(signals);
-  process_.max_connections =
+  shared_.connections.most =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
@@ -137,10 +138,10 @@ std::optional<StartFailure> Server::open(Problems& problems) {
 
   selection_log_ = std::make_shared<SelectionLog>(log_);
   selection_log_->level(settings_.searchd.selection_log_level.value);
-  process_.selection_log = selection_log_;
-  process_.started = Loop::now();
-  process_.started_at = std::chrono::system_clock::now();
-  process_.reloads.started(process_.started_at);
+  shared_.process.selection_log = selection_log_;
+  shared_.monitoring.started = Loop::now();
+  shared_.monitoring.started_at = std::chrono::system_clock::now();
+  shared_.monitoring.reloads.started(shared_.monitoring.started_at);
   if (const auto& access_log = settings_.searchd.access_log) {
     auto log = open_access_log(access_log->value);
     if (!log)
@@ -148,33 +149,33 @@ std::optional<StartFailure> Server::open(Problems& problems) {
                           fmt::format("cannot write {} (access_log, {}): {}", access_log->value,
                                       text(access_log->at), log.error())};
     access_log_ = *std::move(log);
-    process_.access_log = access_log_.get();
+    shared_.process.access_log = access_log_.get();
   }
-  admission_ = std::make_unique<Admission>(workers_wanted_, loops_, process_.max_connections,
+  admission_ = std::make_unique<Admission>(worker_count_, loops_, shared_.connections.most,
                                            settings_.searchd, Loop::now());
-  process_.admission = admission_.get();
+  shared_.limits.admission = admission_.get();
   const auto threads = settings_.searchd.long_work_threads.value;
-  helpers_ = std::make_unique<HelperPool>(threads == 0 ? workers_wanted_ : threads,
+  helpers_ = std::make_unique<HelperPool>(threads == 0 ? worker_count_ : threads,
                                           settings_.searchd.long_work_queue.value);
-  process_.helpers = helpers_.get();
+  shared_.process.helpers = helpers_.get();
   const auto seed = std::random_device{}();
-  spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, workers_wanted_, seed);
+  spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, worker_count_, seed);
   add_event(OperatorEvent::Kind::started,
-            fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, workers_wanted_));
-  workers_.resize(workers_wanted_);
-  for (unsigned i = 0; i < workers_wanted_; ++i)
-    workers_[i] = std::make_unique<Worker>(i, seed + i, process_, topology_,
+            fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, worker_count_));
+  workers_.resize(worker_count_);
+  for (unsigned i = 0; i < worker_count_; ++i)
+    workers_[i] = std::make_unique<Worker>(i, seed + i, shared_, topology_,
                                            std::span<const std::unique_ptr<Worker>>(workers_));
   for (const auto& worker : workers_) loops_.of.push_back(&worker->loop);
-  acceptors_.resize(workers_wanted_);
+  acceptors_.resize(worker_count_);
   for (const auto& listen : settings_.searchd.listen) {
     auto address = listen.address;
-    auto opened = open_listeners(address, workers_wanted_,
+    auto opened = open_listeners(address, worker_count_,
                                  static_cast<int>(settings_.searchd.listen_backlog.value));
     if (!opened)
       return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
                                                text(address), text(listen.at), opened.error())};
-    for (unsigned i = 0; i < workers_wanted_; ++i)
+    for (unsigned i = 0; i < worker_count_; ++i)
       acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], (*opened)[i]));
     spdlog::info("listening on {}", text(address));
   }
@@ -188,21 +189,24 @@ Task<void> Server::upkeep() {
   while (!upkeep_->requested()) {
     for (const auto& agent : worker.topology()->agents) agent->slots.refresh(Loop::now());
     for (const auto& table : worker.topology()->tables)
-      for (const auto& shard : table->shards) shard->mirrors->refresh(Loop::now());
+      for (const auto& shard : table->shards) {
+        shard->mirrors->refresh(Loop::now());
+        watch_outliers(*shard, Loop::now(), worker.loop.random);
+      }
     mirror_watch_.sample(*worker.topology(), Loop::now(), std::chrono::system_clock::now());
     // On another thread: after large answers this takes longer than a turn may.
     if (++rounds % kMemoryRounds == 0) run_detached(give_back_memory);
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
-  // While draining, queries that wait for a suitable mirror need pings until the end.
-  while (process_.connections.load(std::memory_order_relaxed) > 0) {
+  // During a drain, queries that wait for a suitable mirror need pings until the last query ends.
+  while (shared_.connections.open.load(std::memory_order_relaxed) > 0) {
     Stop never(worker.loop);
-    co_await sleep(worker.loop, Loop::now() + kDrainLook, never);
+    co_await sleep(worker.loop, Loop::now() + kDrainInterval, never);
   }
   for (auto& pinger : pingers_) pinger->stop();
 }
 
-void Server::ping_as(const Topology& topology) {
+void Server::adopt_pings(const Topology& topology) {
   std::erase_if(pingers_, [](const auto& pinger) { return pinger->stopped(); });
   for (auto& pinger : pingers_) pinger->stop();
   const auto old = static_cast<std::ptrdiff_t>(pingers_.size());
@@ -254,7 +258,7 @@ int Server::run() {
       for (auto& acceptor : acceptors_[i]) acceptor->start();
       if (i == 0) {
         finder_->adopt(*workers_.front()->topology());
-        ping_as(*workers_.front()->topology());
+        adopt_pings(*workers_.front()->topology());
         spawn(upkeep());
         spawn(admission_->watch(workers_.front()->loop));
       }
@@ -303,7 +307,7 @@ void Server::stop() {
   const auto longest = topology_->settings.shutdown_timeout.value;
   spdlog::info("stopping; requests in progress have {} ms to end", longest.count() / 1000);
   add_event(OperatorEvent::Kind::stopping, "karmad stops after the requests in progress");
-  process_.draining.store(true, std::memory_order_relaxed);
+  shared_.monitoring.draining.store(true, std::memory_order_relaxed);
   const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
   for (auto& worker : workers_) worker->post([&w = *worker, linger] { w.drain(linger); });
   shutdown_timer_.expires_after(longest);

@@ -20,7 +20,7 @@
 
 namespace karmad {
 
-/// Why a server cannot start, and the exit code of the process.
+/// The reason why a server cannot start, and the exit code of the process.
 struct StartFailure {
   int exit_code = 1;
   std::string why;
@@ -63,10 +63,10 @@ class Server {
   /// Sets and logs the limit of memory (`memory_limit`).
   void limit_memory();
   Task<void> upkeep();
-  void ping_as(const Topology& topology);
+  void adopt_pings(const Topology& topology);
   Topology::Environment environment() {
     return {.registry = *registry_,
-            .workers = workers_wanted_,
+            .workers = worker_count_,
             .loops = loops_,
             .selector = hooks_.selector,
             .dialects = hooks_.dialects};
@@ -74,8 +74,8 @@ class Server {
 
   std::string config_path_;
   Settings settings_;
-  unsigned workers_wanted_;
-  Process process_;
+  unsigned worker_count_;
+  SharedState shared_;
   std::unique_ptr<AgentRegistry> registry_;
   const Hooks hooks_;
   Loops loops_;

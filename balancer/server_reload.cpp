@@ -67,7 +67,7 @@ void Server::reload() {
   if (!next) {
     for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
     spdlog::error("reload: the configuration has errors; the old configuration stays in use");
-    process_.reloads.failed();
+    shared_.monitoring.reloads.failed();
     add_event(OperatorEvent::Kind::reload_failed,
               loaded.problems.empty()
                   ? "the configuration has errors; the old configuration stays in use"
@@ -82,15 +82,15 @@ void Server::reload() {
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
-  process_.reloads.succeeded(std::chrono::system_clock::now());
+  shared_.monitoring.reloads.succeeded(std::chrono::system_clock::now());
   // The reload is complete when the last worker has the topology.
-  auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
-  workers_.front()->post([this, next, left] {
+  auto remaining = std::make_shared<std::atomic<std::size_t>>(workers_.size());
+  workers_.front()->post([this, next, remaining] {
     next->take_over();
     for (auto& worker : workers_)
-      worker->post([this, &w = *worker, next, left] {
+      worker->post([this, &w = *worker, next, remaining] {
         w.topology(next);
-        if (left->fetch_sub(1) != 1) return;
+        if (remaining->fetch_sub(1) != 1) return;
         const auto message = fmt::format("reload: done, {} tables", next->tables.size());
         spdlog::info("{}", message);
         add_event(OperatorEvent::Kind::reloaded, message);
@@ -98,7 +98,7 @@ void Server::reload() {
     admission_->settings(next->settings, Loop::now());
     next->apply_limits();
     finder_->adopt(*next);
-    if (!workers_.front()->draining()) ping_as(*next);
+    if (!workers_.front()->draining()) adopt_pings(*next);
   });
 }
 

@@ -1,16 +1,17 @@
 #!/bin/bash
-# Who else notices long work? Clients that merge two long replies each, without a pause, beside clients
-# with small searches and with /healthz on the same and only worker. Prints the latencies of the small
-# ones alone and beside the long ones. Needs (Debian): wrk nginx. Give --karmad twice to compare.
+# Measures how long requests delay others on the same worker. Some clients send searches that merge two long
+# replies, without a pause; one client sends small searches and one asks for /healthz. Prints the latencies of
+# the small requests, first alone, then together with the long ones. Needs (Debian): wrk nginx. Give --karmad
+# twice to compare.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/programs.sh"
 
 usage="usage: bench/long_work.sh [OPTION…]
   --karmad PATH   the program (build/release/karmad); may be repeated
-  --clients N     that merge (8)
-  --bytes N       of the reply of each of two shards, about (8000000)
-  --kind KIND     hits, or terms: 256 aggregations that share those bytes (hits)
-  --seconds N     of each measurement (6)
+  --clients N     number of clients with long searches (8)
+  --bytes N       approximate size of the reply of each of the two shards (8000000)
+  --kind KIND     content of the replies: hits, or terms for 256 aggregations (hits)
+  --seconds N     duration of each measurement (6)
   --port N        first of the five ports used (18500)"
 programs=() clients=8 bytes=8000000 kind=hits seconds=6 port=18500
 while (($#)); do
@@ -30,9 +31,9 @@ done
 need wrk nginx curl
 readonly proxy=$((port + 3)) first=$port second=$((port + 1)) small=$((port + 2))
 
-chmod 755 "$folder"  # nginx may give up its rights
+chmod 755 "$folder"  # nginx may run its workers as another user
 
-# A shard's reply; $1: 0 or 1, so that ids differ.
+# Writes the reply of a shard; $1: 0 or 1, so that the ids of the two shards differ.
 reply() {
   awk -v shard="$1" -v bytes="$bytes" -v kind="$kind" 'BEGIN {
     printf "{\"took\":1,\"timed_out\":false,\"hits\":{\"total\":1000,\"total_relation\":\"eq\",\"hits\":["
@@ -57,7 +58,7 @@ reply() {
   }' > "$folder/$1/search"
 }
 
-# What is asked for, so that everything is merged.
+# Prints a search whose answer needs all of both replies.
 query() {
   awk -v bytes="$bytes" -v kind="$kind" 'BEGIN {
     if (kind == "hits") {
@@ -76,7 +77,7 @@ write_files() {
   mkdir "$folder/0" "$folder/1"
   reply 0
   reply 1
-  # A POST for a file is answered like a GET.
+  # nginx answers a POST for a file with 405; here as a GET.
   cat > "$folder/mirrors.conf" << END
 pid $folder/mirrors.pid;
 worker_processes 2; daemon off; error_log stderr crit;
@@ -121,7 +122,7 @@ wrk.body = '{"table":"small"}'
 END
 }
 
-# Latencies of what small clients ask; $1: what it is beside.
+# Measures and prints the latencies of the small requests; $1: title of the line.
 small_ones() {
   local what
   for what in search healthz; do
@@ -154,7 +155,7 @@ measure() {
     "http://127.0.0.1:$proxy/search" > "$folder/wrk.long" &
   local long=$!
   sleep 1
-  small_ones "beside $clients that merge"
+  small_ones "with $clients merging"
   wait "$long"
   awk '/requests in|Socket errors|Non-2xx/ { print "  long ones:", $0 }' "$folder/wrk.long"
   curl -sS -m 20 "http://127.0.0.1:$proxy/status" | tr ',' '\n' |

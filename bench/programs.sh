@@ -10,7 +10,7 @@ running=()
 
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# Each command must be there; they are also the names of their packages, but for taskset.
+# need COMMAND… : fails if one is not installed. Their packages have the same names, except that of taskset.
 need() {
   local program
   for program in "$@"; do
@@ -22,7 +22,7 @@ need_karmad() {
   [[ -x $1 ]] || fail "no program $1: cmake --preset release && cmake --build --preset release"
 }
 
-# start COMMAND… : in the background, as $!; its output is in the log.
+# start COMMAND… : starts it in the background; $! is its pid, its output goes to the log.
 start() {
   "$@" > "$folder/log" 2>&1 &
   running+=($!)
@@ -36,7 +36,7 @@ stop_all() {
 }
 trap 'stop_all; rm -rf "$folder"' EXIT
 
-# await PORT : until a program listens there.
+# await PORT : waits until a program listens there.
 await() {
   local try
   for ((try = 0; try < 100; ++try)); do
@@ -46,7 +46,7 @@ await() {
   fail "no answer at port $1: $(cat "$folder/log")"
 }
 
-# Processor, cores and date.
+# Prints processor, number of cores and date.
 machine() {
   printf '%s, %s cores, %s' "$(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" \
     "$(nproc)" "$(date +%F)"

@@ -1,21 +1,24 @@
 #!/bin/bash
-# What do clients notice of mirrors in trouble? Three mirrors with karmad, or HAProxy, in front of them; the
-# load comes in an open loop, at its rate whatever becomes of the answers: closed loops of a few clients
-# cannot see what a queue does.
-#   dead      some mirrors refuse connections or answer 500; karmad has its defaults
-#   overload  the mirrors bear 1200 requests/s together, the load is 0.5 to 10 times that; 18 tickets,
+# Measures the answers that clients get while mirrors are dead, overloaded or slow. Three mirrors with karmad,
+# or HAProxy, in front of them. The load is an open loop: requests are sent at a fixed rate, also while earlier
+# ones wait. Clients that wait for each answer would not show the effect of a queue.
+#   dead      some mirrors refuse connections or answer 500; karmad has its default settings
+#   overload  the mirrors together serve 1200 requests/s, the load is 0.5 to 10 times that; 18 tickets,
 #             for HAProxy maxconn 6 for each server
 #   tail      service times are exponential; hedging is off, or at p95
-# Needs: jq, and loadgen and fakemirror in the folder BENCHKIT; haproxy for --haproxy.
+# Needs jq; haproxy for --haproxy; and in the folder BENCHKIT two programs: `fakemirror`, which simulates mirrors
+# with given service times and failures, and `loadgen`, which sends requests at a given rate and prints the
+# latencies as JSON. measure() below has all options that they must know.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/programs.sh"
 
 usage="usage: BENCHKIT=FOLDER bench/trouble.sh [OPTION…]
+  FOLDER has the programs fakemirror (simulated mirrors) and loadgen (a load generator)
   --what WHAT       dead, overload or tail (dead)
   --karmad PATH     the program (build/release/karmad)
-  --haproxy         HAProxy beside it
-  --workers N       (2)
-  --seconds N       of each load (10)
+  --haproxy         also measure HAProxy
+  --workers N       worker threads (2)
+  --seconds N       duration of each load (10)
   --port N          first of the five ports used (18500)"
 karmad=build/release/karmad what=dead proxies=(karmad) workers=2 seconds=10 port=18500
 while (($#)); do
@@ -37,7 +40,7 @@ kit=${BENCHKIT:?$usage}
 need_karmad "$karmad"
 readonly proxy=$port control=$((port + 1)) first=$((port + 2)) last=$((port + 4))
 
-# The configurations, with these lines of searchd for karmad, and this for HAProxy's servers.
+# Writes both configurations; $1: further lines of searchd for karmad, $2: options of HAProxy's servers.
 write_configs() {
 cat > "$folder/karmad.conf" << END
 searchd {
@@ -77,7 +80,8 @@ backend mirrors
 END
 }
 
-# A line of results: which proxy, what is wrong with the mirrors, the load (arguments of loadgen).
+# measure PROXY TITLE PROFILE LOAD… : prints a line of results. PROFILE: the failures of the mirrors; LOAD:
+# arguments of loadgen.
 measure() {
   local name=$1 title=$2 profile=$3 command line
   shift 3
@@ -126,7 +130,7 @@ case $what in
     write_configs "search_tickets = 18" "maxconn 6"
     for name in "${proxies[@]}"; do
       for load in 600 1080 1200 2400 6000 12000; do
-        measure "$name" "bear 1200/s" "" -c 4000 -r "$load"
+        measure "$name" "serve 1200/s" "" -c 4000 -r "$load"
       done
     done
     ;;

@@ -1,18 +1,18 @@
 #!/bin/bash
-# How much of a core does karmad need for a request, against HAProxy and nginx? Each stands alone on
-# the first core in front of two mirrors (an nginx that answers at once); wrk and the mirrors share
-# the others. Everything that karmad does by default is on; the others do as little as they can. In
-# rounds, one after the other, so that a noisy machine is noisy for all. Needs (Debian): wrk haproxy
-# nginx. Compare the CPU columns of one run; a machine that does something else spoils them.
+# Measures the CPU time per request of karmad, HAProxy and nginx. Each proxy runs alone on the first core in
+# front of two mirrors (an nginx that answers at once); wrk and the mirrors share the other cores. karmad has its
+# default settings; the others have no checks and no logs. The proxies take turns, round by round, so that other
+# load on the machine affects all of them. Compare only figures of one run, on a machine without other work.
+# Needs (Debian): wrk haproxy nginx.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/programs.sh"
 
 usage="usage: bench/whole_proxy.sh [OPTION…]
   --karmad PATH     the program (build/release/karmad)
-  --rounds N        of each (4)
-  --seconds N       that each is loaded for in a round (6)
-  --connections N   of clients, all busy (64)
-  --bytes N         of an answer's body, about (600)
+  --rounds N        rounds for each proxy (4)
+  --seconds N       duration of the load in a round (6)
+  --connections N   number of client connections, all busy (64)
+  --bytes N         approximate size of an answer's body (600)
   --port N          first of the four ports used (18400)"
 karmad=build/release/karmad rounds=4 seconds=6 connections=64 bytes=600 port=18400
 while (($#)); do
@@ -126,7 +126,7 @@ cpu_of() {
   echo "$sum"
 }
 
-# Loads one of them; appends "name requests/s CPU-µs/request p99-ms" to the results.
+# measure PROXY : loads it; appends "name requests/s CPU-µs/request p99-ms" to the results.
 measure() {
   local command pid before after
   case $1 in

@@ -156,6 +156,12 @@ class InstanceChecker : CheckSteps {
     check_part("throughput_probing_step_multiple", s.throughput_probing_step_multiple, 0.01, 0.5);
     check_part("throughput_probing_evidence_step", s.throughput_probing_evidence_step, 0.01, 1);
     check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
+    check_part("outlier_latency_factor", s.outlier_latency_factor, 1.1, 1000);
+    if (s.outlier_time.value > s.outlier_longest_time.value)
+      problem(s.outlier_time.at, fmt::format("outlier_time ({}) is longer than "
+                                             "outlier_longest_time ({})",
+                                             time_text(s.outlier_time.value),
+                                             time_text(s.outlier_longest_time.value)));
   }
 
   void check_part(std::string_view key, const Located<double>& part, double least, double most) {

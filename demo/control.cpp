@@ -80,8 +80,8 @@ void Control::count_updates(std::size_t updates) {
   membership_.generation += updates;
 }
 
-Control::Changed Control::answer(std::string_view parameters, std::string_view body,
-                                 bool last_way_in, Clock::time_point now, WallMs wall) {
+Control::ControlResult Control::answer(std::string_view parameters, std::string_view body,
+                                       bool last_way_in, Clock::time_point now, WallMs wall) {
   auto changes = from_query(parameters);
   if (!body.empty()) {
     const auto more = from_json(body);
@@ -94,34 +94,37 @@ Control::Changed Control::answer(std::string_view parameters, std::string_view b
   const std::lock_guard lock(mutex_);
   auto wanted = current_locked(now);
   auto member = membership_;
-  bool disturbs = false;
+  bool changes_switches = false;
   for (const auto& [name, value] : changes) {
-    const bool own = is_membership(name);
-    disturbs = disturbs || !own;
-    const auto problem = own ? change(member, name, value, wall) : change(wanted, name, value);
+    const bool is_member = is_membership(name);
+    changes_switches = changes_switches || !is_member;
+    const auto problem =
+        is_member ? change(member, name, value, wall) : change(wanted, name, value);
     if (problem) return {error_answer(400, *problem), false};
   }
   if (last_way_in && wanted.mode == Mode::refuse && wanted.for_seconds <= 0)
-    return {error_answer(400, "mode=refuse needs for=SECONDS or a control port of its own"), false};
+    return {error_answer(400,
+                         "mode=refuse needs for=SECONDS, or --control for a separate control port"),
+            false};
   membership_ = std::move(member);
-  if (disturbs) {  // a change of the role alone does not extend a time limit
+  if (changes_switches) {  // a change of the role alone does not extend a time limit
     switches_ = wanted;
     set_at_ = now;
   }
-  return {{200, write(now), {}}, disturbs};
+  return {{200, write(now), {}}, changes_switches};
 }
 
-Fate Control::decide(Purpose purpose, const Seen& seen, Clock::time_point now) {
+Effects Control::decide(Purpose purpose, const RequestParts& request, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   ++requests_[static_cast<std::size_t>(purpose)];
   if (purpose != Purpose::ping) {
-    last_timeout_ = seen.timeout_ms;
-    last_target_ = seen.target;
-    last_body_ = seen.body.substr(0, kKeptBody);
+    last_timeout_ = request.timeout_ms;
+    last_target_ = request.target;
+    last_body_ = request.body.substr(0, kKeptBody);
   }
-  const auto fate = karmad::decide(current_locked(now), purpose, now - set_at_, dice_);
-  if (fate.mode != Mode::ok || fate.error || fate.overloaded) ++disturbed_;
-  return fate;
+  const auto effects = karmad::decide(current_locked(now), purpose, now - set_at_, dice_);
+  if (effects.mode != Mode::ok || effects.error || effects.overloaded) ++disturbed_;
+  return effects;
 }
 
 void Control::connection_opened() {

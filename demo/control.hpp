@@ -14,7 +14,7 @@
 namespace karmad {
 
 /// The parts of a request that the switches depend on.
-struct Seen {
+struct RequestParts {
   std::string_view target;
   std::string_view timeout_ms;  ///< X-Timeout-Ms; empty without it
   std::string_view body;
@@ -37,18 +37,18 @@ class Control {
   /// Counts accepted updates; each one is a generation.
   void count_updates(std::size_t updates);
 
-  struct Changed {
+  struct ControlResult {
     HttpAnswer answer;
     bool changed = false;  ///< of the switches; the membership needs no action
   };
   /// Answers a request for `/control`: `parameters` is its query string, `body` empty or a JSON
-  /// object. With `last_way_in`, the mode `refuse` without a time limit is rejected. `wall`: the
-  /// time of a promotion.
-  Changed answer(std::string_view parameters, std::string_view body, bool last_way_in,
-                 Clock::time_point now, WallMs wall = 0);
+  /// object. `last_way_in`: there is no separate control port, so the mode `refuse` needs a time
+  /// limit. `wall`: the time of a promotion.
+  ControlResult answer(std::string_view parameters, std::string_view body, bool last_way_in,
+                       Clock::time_point now, WallMs wall = 0);
 
   /// Counts a request and decides what happens to it.
-  Fate decide(Purpose purpose, const Seen& seen, Clock::time_point now);
+  Effects decide(Purpose purpose, const RequestParts& request, Clock::time_point now);
 
   void connection_opened();
   void connection_closed();

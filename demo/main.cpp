@@ -67,13 +67,14 @@ std::string switches_footer() {
   };
   append(switch_help());
   out +=
-      "\nWhat it says of itself (GET /hello), changed in the same way until it is changed again:\n";
+      "\nIts description in GET /hello, changed in the same way; `for` and `reset` do not affect "
+      "it:\n";
   append(membership_help());
   return out;
 }
 
 template <class Endpoint>
-std::string shown(const Endpoint& endpoint) {
+std::string endpoint_text(const Endpoint& endpoint) {
   const auto address = endpoint.address();
   return fmt::format(fmt::runtime(address.is_v6() ? "[{}]:{}" : "{}:{}"), address.to_string(),
                      endpoint.port());
@@ -105,16 +106,18 @@ int serve(const Arguments& arguments, Part part, Membership membership,
   Control control{fmt::format(R"("name":{},"shard":"{}","documents":{})", json_string(name),
                               arguments.shard, engine.index().documents().size()),
                   arguments.seed, std::move(membership)};
-  Shared shared{engine, control, name};
+  SessionContext shared{engine, control, name};
   asio::io_context io{static_cast<int>(arguments.threads)};
   asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](auto, auto) { io.stop(); });
 
   Server server{io, shared, options};
   // An agent that listens on all addresses does not know the address that clients use.
-  if (!server.endpoint().address().is_unspecified()) control.set_address(shown(server.endpoint()));
-  if (const auto side = server.control_endpoint()) fmt::print("control on {}\n", shown(*side));
-  fmt::print("listening on {}\n", shown(server.endpoint()));
+  if (!server.endpoint().address().is_unspecified())
+    control.set_address(endpoint_text(server.endpoint()));
+  if (const auto side = server.control_endpoint())
+    fmt::print("control on {}\n", endpoint_text(*side));
+  fmt::print("listening on {}\n", endpoint_text(server.endpoint()));
   std::fflush(stdout);
 
   std::vector<std::jthread> others;
@@ -133,13 +136,14 @@ int usage(std::string_view problem) {
 
 int main(int count, char** values) {
   Arguments arguments;
-  CLI::App app{"A small search server over an invented catalogue, to try and to test karmad with.",
+  CLI::App app{"A small search server with a generated catalogue, for trials and tests of karmad.",
                "karmad-demo-agent"};
-  app.add_option("--listen", arguments.listen, "address and port; port 0: any, it is printed")
+  app.add_option("--listen", arguments.listen,
+                 "address and port; port 0: a free port, which is printed")
       ->capture_default_str();
   app.add_option("--control", arguments.control,
-                 "another address and port for /control, which the switches never touch");
-  app.add_option("--shard", arguments.shard, "number/of: the part of the catalogue to hold")
+                 "another address and port for /control, which no switch affects");
+  app.add_option("--shard", arguments.shard, "number/of: its part of the catalogue")
       ->capture_default_str();
   app.add_option("--spread", arguments.spread,
                  "how the catalogue is distributed; the same for all agents of a cluster")
@@ -147,15 +151,16 @@ int main(int count, char** values) {
   app.add_option("--table", arguments.tables, "a table's name; may be repeated")
       ->capture_default_str();
   app.add_option("--name", arguments.name, "shown in X-Demo-Agent (default: the address)");
-  app.add_option("--role", arguments.role, "what it says it is on GET /hello")
+  app.add_option("--role", arguments.role, "the role that it reports in GET /hello")
       ->capture_default_str();
-  app.add_option("--set", arguments.set, "name of the mirror set it says it belongs to");
-  app.add_option("--tags", arguments.tags, "its labels, like dc:ny,rack:2");
+  app.add_option("--set", arguments.set, "name of the mirror set that it reports");
+  app.add_option("--tags", arguments.tags, "its tags, such as dc:ny,rack:2");
   app.add_option("--documents", arguments.documents, "size of the whole catalogue")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--seed", arguments.seed, "of latencies and rates")->capture_default_str();
+  app.add_option("--seed", arguments.seed, "seed of the random latencies and rates")
+      ->capture_default_str();
   app.set_version_flag("--version", "karmad-demo-agent " KARMAD_VERSION);
   app.footer(switches_footer());
   try {
@@ -166,18 +171,20 @@ int main(int count, char** values) {
 
   auto part = read_part(arguments.shard);
   if (part) part->spread = arguments.spread;
-  if (!part) return usage("--shard should be like 0/2, not '" + arguments.shard + "'");
+  if (!part) return usage("--shard must be NUMBER/OF, such as 0/2, not '" + arguments.shard + "'");
   const auto membership = read_membership(arguments);
   if (!membership) return kUsage;
   Server::Options options;
   const auto listen = read_address(arguments.listen);
   if (!listen)
-    return usage("--listen should be like 127.0.0.1:9321, not '" + arguments.listen + "'");
+    return usage("--listen must be ADDRESS:PORT, such as 127.0.0.1:9321, not '" + arguments.listen +
+                 "'");
   options.listen = *listen;
   if (!arguments.control.empty()) {
     options.control = read_address(arguments.control);
     if (!options.control)
-      return usage("--control should be like 127.0.0.1:9421, not '" + arguments.control + "'");
+      return usage("--control must be ADDRESS:PORT, such as 127.0.0.1:9421, not '" +
+                   arguments.control + "'");
   }
   try {
     return serve(arguments, *part, *membership, options);

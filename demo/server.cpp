@@ -15,7 +15,7 @@ constexpr auto kAcceptToken = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace
 
-Listener::Listener(asio::io_context& io, const asio::ip::tcp::endpoint& at, Shared& shared,
+Listener::Listener(asio::io_context& io, const asio::ip::tcp::endpoint& at, SessionContext& shared,
                    Session::Kind kind)
     : io_(io),
       strand_(asio::make_strand(io)),
@@ -76,12 +76,14 @@ void Listener::listen_again() {
   accept();
 }
 
-Server::Server(asio::io_context& io, Shared& shared, const Options& options)
+Server::Server(asio::io_context& io, SessionContext& shared, const Options& options)
     : shared_(shared),
       main_(io, options.listen, shared, Session::Kind::ordinary),
       end_of_switches_(main_.strand_) {
   shared_.separate_control = options.control.has_value();
-  shared_.switches_changed = [this] { asio::dispatch(main_.strand_, [this] { obey_switches(); }); };
+  shared_.switches_changed = [this] {
+    asio::dispatch(main_.strand_, [this] { apply_switches(); });
+  };
   if (options.control) side_.emplace(io, *options.control, shared, Session::Kind::control_only);
   if (side_) side_->accept();
   main_.accept();
@@ -92,7 +94,7 @@ std::optional<asio::ip::tcp::endpoint> Server::control_endpoint() const {
   return side_->endpoint();
 }
 
-void Server::obey_switches() {
+void Server::apply_switches() {
   const auto switches = shared_.control.current(Control::Clock::now());
   if (switches.mode == Mode::refuse) {
     main_.refuse();
@@ -105,7 +107,7 @@ void Server::obey_switches() {
   end_of_switches_.expires_after(std::chrono::duration_cast<Control::Clock::duration>(rest) +
                                  std::chrono::milliseconds(1));
   end_of_switches_.async_wait([this](boost::system::error_code error) {
-    if (!error) obey_switches();
+    if (!error) apply_switches();
   });
 }
 

@@ -18,7 +18,7 @@ class Listener {
   using Strand = asio::strand<asio::io_context::executor_type>;
 
   /// Binds and listens. Throws `boost::system::system_error` if the address is not available.
-  Listener(asio::io_context& io, const asio::ip::tcp::endpoint& at, Shared& shared,
+  Listener(asio::io_context& io, const asio::ip::tcp::endpoint& at, SessionContext& shared,
            Session::Kind kind);
 
   asio::ip::tcp::endpoint endpoint() const { return endpoint_; }
@@ -38,7 +38,7 @@ class Listener {
   Strand strand_;
   asio::ip::tcp::acceptor acceptor_;
   asio::ip::tcp::endpoint endpoint_;
-  Shared& shared_;
+  SessionContext& shared_;
   const Session::Kind kind_;
   bool refusing_ = false;
   std::list<std::weak_ptr<Session>> sessions_;
@@ -54,16 +54,16 @@ class Server {
   };
 
   /// `shared` must outlive `io`, which owns the sessions.
-  Server(asio::io_context& io, Shared& shared, const Options& options);
+  Server(asio::io_context& io, SessionContext& shared, const Options& options);
 
   asio::ip::tcp::endpoint endpoint() const { return main_.endpoint(); }
   std::optional<asio::ip::tcp::endpoint> control_endpoint() const;
 
  private:
   /// Opens or closes the listening socket as the switches say, now and when their time is over.
-  void obey_switches();
+  void apply_switches();
 
-  Shared& shared_;
+  SessionContext& shared_;
   Listener main_;
   std::optional<Listener> side_;
   asio::steady_timer end_of_switches_;

@@ -41,12 +41,12 @@ WallMs wall_clock() {
 }
 
 HttpAnswer overloaded(const Switches& switches) {
-  return error_answer(switches.overload_status, "the demo agent was told to be overloaded");
+  return error_answer(switches.overload_status, "the demo agent simulates overload");
 }
 
 }  // namespace
 
-Session::Session(beast::tcp_stream stream, Shared& shared, Kind kind)
+Session::Session(beast::tcp_stream stream, SessionContext& shared, Kind kind)
     : stream_(std::move(stream)), shared_(shared), kind_(kind) {
   if (kind_ == Kind::ordinary) shared_.control.connection_opened();
 }
@@ -107,7 +107,7 @@ asio::awaitable<void> Session::refuse(int status, std::string_view why) {
   boost::system::error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.expires_after(kLinger);
-  co_await swallow();
+  co_await discard_input();
 }
 
 asio::awaitable<bool> Session::respond(const Parser::value_type& message) {
@@ -124,21 +124,21 @@ asio::awaitable<bool> Session::respond(const Parser::value_type& message) {
   const auto switches = shared_.control.current(now);
   const std::string target(message.target());
   const std::string timeout(message["X-Timeout-Ms"]);
-  const auto fate =
+  const auto effects =
       shared_.control.decide(purpose_of(request.path), {target, timeout, request.body}, now);
   HttpAnswer answer;
-  if (fate.overloaded) {
+  if (effects.overloaded) {
     answer = overloaded(switches);
     options.retry_after = switches.retry_after;
-  } else if (fate.error) {
-    answer = error_answer(500, "the demo agent was told to fail");
-  } else if (fate.mode != Mode::blackhole) {
+  } else if (effects.error) {
+    answer = error_answer(500, "the demo agent simulates an error");
+  } else if (effects.mode != Mode::blackhole) {
     answer = shared_.engine.answer(request, shared_.control.membership(), wall_clock());
     if (answer.updates > 0) shared_.control.count_updates(answer.updates);
   }
-  if (fate.wait.count() > 0) co_await wait(fate.wait);
-  auto delivery = deliver(answer, fate.mode, options);
-  if (fate.mode == Mode::huge) {
+  if (effects.wait.count() > 0) co_await wait(effects.wait);
+  auto delivery = deliver(answer, effects.mode, options);
+  if (effects.mode == Mode::huge) {
     co_await send_endless(std::move(delivery.bytes));
     co_return false;
   }
@@ -150,7 +150,7 @@ asio::awaitable<bool> Session::respond_control(const HttpRequest& request,
   const bool last_way_in = kind_ == Kind::ordinary && !shared_.separate_control;
   const bool allowed =
       request.method == "GET" || request.method == "POST" || request.method == "HEAD";
-  Control::Changed done;
+  Control::ControlResult done;
   if (allowed) {
     done = shared_.control.answer(request.query, request.body, last_way_in, Control::Clock::now(),
                                   wall_clock());
@@ -181,7 +181,7 @@ asio::awaitable<bool> Session::send(Delivery delivery) {
       co_return false;
     case After::silence:
       stream_.expires_never();
-      co_await swallow();
+      co_await discard_input();
       co_return false;
   }
   co_return false;
@@ -204,7 +204,7 @@ asio::awaitable<void> Session::wait(Millis time) {
   co_await timer.async_wait(kToken);
 }
 
-asio::awaitable<void> Session::swallow() {
+asio::awaitable<void> Session::discard_input() {
   std::array<char, 4096> bytes;  // NOLINT: filled by the read
   for (;;) {
     auto [error, size] = co_await stream_.async_read_some(asio::buffer(bytes), kToken);

@@ -19,7 +19,7 @@ namespace karmad {
 namespace asio = boost::asio;
 
 /// The state that sessions share; outlives them.
-struct Shared {
+struct SessionContext {
   const Engine& engine;
   Control& control;
   std::string name;
@@ -32,7 +32,7 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   enum class Kind : std::uint8_t { ordinary, control_only };
 
-  Session(boost::beast::tcp_stream stream, Shared& shared, Kind kind);
+  Session(boost::beast::tcp_stream stream, SessionContext& shared, Kind kind);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -54,13 +54,13 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<void> send_endless(std::string head);
   asio::awaitable<void> wait(Millis time);
   /// Reads and drops bytes until the peer closes the connection or the timer expires.
-  asio::awaitable<void> swallow();
+  asio::awaitable<void> discard_input();
   asio::awaitable<void> refuse(int status, std::string_view why);
   void shut();
 
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
-  Shared& shared_;
+  SessionContext& shared_;
   const Kind kind_;
 };
 

@@ -41,17 +41,18 @@ constexpr std::array<SwitchHelp, 11> kHelp{{
     {"mode",
      "ok|chunked|refuse|blackhole|reset|close_before|close_within|close_after|not_http|"
      "not_json|wrong_json|truncated|short_body|long_body|huge|garbage",
-     "what happens to requests"},
-    {"mode_rate", "0..1", "share of the requests that the mode meets (default 1)"},
+     "the behaviour for requests"},
+    {"mode_rate", "0..1", "share of the requests affected by the mode (default 1)"},
     {"latency", "none|fixed:MS|exp:MEAN_MS|uniform:MS:MS", "time added to each answer"},
-    {"stall", "LENGTH_MS:EVERY_MS|none", "every EVERY_MS nothing is answered for LENGTH_MS"},
-    {"error_rate", "0..1", "share of the requests answered with a 500 of the agent's own"},
-    {"overload", "0..1", "share of the requests refused at once"},
+    {"stall", "LENGTH_MS:EVERY_MS|none",
+     "every EVERY_MS there is a pause of LENGTH_MS without answers"},
+    {"error_rate", "0..1", "share of the requests answered with status 500"},
+    {"overload", "0..1", "share of the requests refused without delay"},
     {"overload_status", "503|429", "status of a refusal (default 503)"},
     {"retry_after", "SECONDS|none", "Retry-After of a refusal (default 1)"},
-    {"pings", "0|1", "whether GET /, GET /healthz and GET /hello suffer like searches (default 1)"},
-    {"for", "SECONDS", "after that the switches above go back to normal; 0: never (default)"},
-    {"reset", "1", "the switches above back to normal, before the others of the same request"},
+    {"pings", "0|1", "whether GET /, /healthz and /hello are affected like searches (default 1)"},
+    {"for", "SECONDS", "time after which the switches above are reset; 0: never (default)"},
+    {"reset", "1", "resets the switches above, before the others of the same request are set"},
 }};
 
 std::optional<double> number(std::string_view text) {
@@ -155,7 +156,7 @@ std::string latency_text(const Latency& latency) {
   return "none";
 }
 
-Millis drawn(const Latency& latency, Dice& dice) {
+Millis random_latency(const Latency& latency, Dice& dice) {
   switch (latency.kind) {
     case Latency::Kind::none:
       return Millis{0};
@@ -169,7 +170,7 @@ Millis drawn(const Latency& latency, Dice& dice) {
   return Millis{0};
 }
 
-/// The rest of the current pause.
+/// The time until the current pause ends; zero outside of pauses.
 Millis rest_of_stall(const Switches& switches, Millis since) {
   if (switches.stall_every.count() <= 0) return Millis{0};
   const Millis into{std::fmod(since.count(), switches.stall_every.count())};
@@ -196,7 +197,7 @@ std::optional<std::string> change(Switches& switches, std::string_view name,
     std::string known;
     for (const auto& help : kHelp) known += fmt::format(" {}", help.name);
     for (const auto& help : membership_help()) known += fmt::format(" {}", help.name);
-    return fmt::format("unknown switch '{}'; there are:{}", name, known);
+    return fmt::format("unknown switch '{}'; the switches are:{}", name, known);
   }
   for (const auto& help : kHelp)
     if (help.name == name)
@@ -217,15 +218,15 @@ std::string write_switches(const Switches& switches) {
       switches.pings ? 1 : 0, switches.for_seconds);
 }
 
-Fate decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice) {
-  Fate out;
+Effects decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice) {
+  Effects out;
   if (purpose == Purpose::ping && !switches.pings) return out;
   if (dice.fraction() < switches.mode_rate) out.mode = switches.mode;
   if (out.mode == Mode::garbage) out.mode = kGarbage[dice.below(kGarbage.size())];
   out.error = dice.fraction() < switches.error_rate;
   out.overloaded = dice.fraction() < switches.overload;
   out.wait = rest_of_stall(switches, since);
-  const auto latency = drawn(switches.latency, dice);
+  const auto latency = random_latency(switches.latency, dice);
   if (!out.overloaded) out.wait += latency;  // a refusal because of overload has no delay
   return out;
 }

@@ -73,7 +73,7 @@ std::optional<std::string> change(Switches& switches, std::string_view name,
 std::string write_switches(const Switches& switches);
 
 /// The effects on one request.
-struct Fate {
+struct Effects {
   Mode mode = Mode::ok;
   bool error = false;
   bool overloaded = false;
@@ -81,6 +81,6 @@ struct Fate {
 };
 
 /// Decides the effects on a request; `since` is the time since the switches were set.
-Fate decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice);
+Effects decide(const Switches& switches, Purpose purpose, Millis since, Dice& dice);
 
 }  // namespace karmad

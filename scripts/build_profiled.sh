@@ -138,7 +138,7 @@ build() {
   cmake --build "$built" -j "$(nproc)" --target karmad karmad-demo-agent
 }
 find "$built" -name '*.gcda' -delete 2>/dev/null || true
-counting=yes # and not to be left there
+counting=yes # the programs that count must not stay there
 build generate
 echo "Counting while it answers searches"
 train "$built"

@@ -43,7 +43,7 @@ explain_refusal() {
 # root. Never removes a package: prints the conflicts and returns 1 without a change.
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    echo "error: no apt-get here; this needs Debian 12. To use what is installed: --no-install" >&2
+    echo "error: no apt-get here; this needs Debian 12. With --no-install only installed packages are used" >&2
     return 1
   fi
   local missing=() answer
@@ -56,7 +56,7 @@ install_packages() {
 
   if ! answer=$(simulate_install "${missing[@]}"); then
     echo "Refreshing the package lists (apt-get update)"
-    "${apt[@]}" update </dev/null || echo "warning: apt-get update failed; trying with what is known" >&2
+    "${apt[@]}" update </dev/null || echo "warning: apt-get update failed; trying with the existing package lists" >&2
     answer=$(simulate_install "${missing[@]}") || {
       echo "error: apt-get cannot install these packages:" >&2
       explain_refusal "${missing[@]}" >&2
@@ -66,7 +66,7 @@ install_packages() {
   if [[ -n $(removed_by "$answer") ]]; then
     echo "error: installing would remove packages, so nothing was changed:" >&2
     explain_refusal "${missing[@]}" >&2
-    echo "Remove them yourself if nothing needs them, or use a container." >&2
+    echo "Remove them first if they are not needed, or use a container." >&2
     return 1
   fi
   if ((EUID != 0)) && [[ ${apt[0]} != sudo ]]; then

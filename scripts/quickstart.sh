@@ -6,12 +6,12 @@ cd "$(dirname "$0")/.."
 source scripts/packages.sh
 
 usage="usage: scripts/quickstart.sh [OPTION…]
-  --port N        port of the master (9308, or KARMAD_PORT); 0: it and the agents take free ones
-  --agents N      first of the six agents' ports (9321, or KARMAD_AGENTS)
+  --port N        port of karmad (9308, or KARMAD_PORT); 0: free ports for karmad and the agents
+  --agents N      first of six ports for the agents (9321, or KARMAD_AGENTS)
   --no-install    do not install missing packages
-  --no-build      use the programs as they are
-  --programs DIR  where they are (build/release)
-  --check         try what is suggested to you once, then stop; status 0 if all of it worked"
+  --no-build      do not build the programs
+  --programs DIR  folder of the programs (build/release)
+  --check         run the suggested commands once, then stop; status 0 if all succeeded"
 port=${KARMAD_PORT:-9308}
 first_agent=${KARMAD_AGENTS:-9321}
 programs=build/release
@@ -57,14 +57,14 @@ for number in "$port" "$first_agent"; do
   fi
 done
 ((first_agent + agents - 1 <= 65535)) || fail "no room for $agents ports from $first_agent"
-((port < first_agent || port >= first_agent + agents)) || fail "port $port is both master and agent"
+((port < first_agent || port >= first_agent + agents)) || fail "port $port is the port of karmad and of an agent"
 
 logs=build/quickstart-$port
 master=127.0.0.1:$port
 
 # --- children ---------------------------------------------------------------------------------
 
-declare -A name_of=() # of each process we started and have not seen end
+declare -A name_of=() # of each started process whose end was not noticed yet
 declare -A pid_of=()
 
 # start NAME PROGRAM ARGUMENT… : starts a child whose output goes to a log. If this script is killed
@@ -100,7 +100,7 @@ stop_all() {
   trap '' INT TERM HUP
   trap - EXIT
   tell_all TERM
-  tell_all CONT # one that was frozen hears the other signal only now
+  tell_all CONT # a stopped process handles the other signal only when it continues
   local until=$((SECONDS + patience))
   while ((${#name_of[@]} > 0 && SECONDS < until)); do
     next_ended || sleep 0.1
@@ -169,9 +169,9 @@ until answer=$(curl -s --max-time 1 -w '\n%{http_code}' "http://$master/readyz")
   fi
   sleep 0.2
 done
-all_must_live # the answer must have come from our own processes
+all_must_live # otherwise another process on these ports has answered
 
-# --- what to try ------------------------------------------------------------------------------
+# --- suggested commands ------------------------------------------------------------------------------
 
 search="curl -s http://$master/search -d '{\"table\":\"$table\",\"query\":{\"match\":{\"*\":\"steel kettle\"}},\"limit\":3}'"
 status="curl -s http://$master/cli -d 'SHOW AGENTS'"
@@ -205,7 +205,7 @@ if [[ $check == yes ]]; then
 fi
 
 echo
-echo "Ready. The master: http://$master (pid ${pid_of[karmad]}), config demo/karmad.conf"
+echo "Ready. karmad: http://$master (pid ${pid_of[karmad]}), config demo/karmad.conf"
 for ((i = 0; i < agents; ++i)); do
   name=s$((i / mirrors + 1))m$((i % mirrors + 1))
   echo "  shard $((i / mirrors + 1)), mirror $name: http://127.0.0.1:$((first_agent + i)) (pid ${pid_of[$name]})"
@@ -221,13 +221,13 @@ Try, in another terminal:
   # the state of each mirror
   $status
 
-  # kill a mirror: the next answer is complete
+  # kill a mirror: the next answer is complete, too
   $kill_one
 
 Ctrl-C stops all of it.
 END
 
-exec {complaints}>&2 2>/dev/null # bash would say in its own words that a child was killed
+exec {complaints}>&2 2>/dev/null # hides the message of bash about a killed child
 while ((${#name_of[@]} > 0)); do
   next_ended || { sleep 0.5; continue; }
   if [[ $ended == karmad ]]; then
@@ -235,5 +235,5 @@ while ((${#name_of[@]} > 0)); do
     show_log karmad
     fail "karmad ended with status $ended_with"
   fi
-  echo "$ended ended with status $ended_with; the master goes on without it"
+  echo "$ended ended with status $ended_with; karmad continues without it"
 done

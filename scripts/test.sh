@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what is missing, builds everything, runs every test: unit, golden, end to end.
+# Installs missing packages, builds everything, runs every test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/packages.sh

@@ -48,6 +48,10 @@ class Candidates {
     return Candidates(n == 0 ? 0 : ~std::uint64_t{0} >> (kMost - n));
   }
 
+  /// The mirrors as bits, for atomics.
+  static constexpr Candidates from_bits(std::uint64_t bits) { return Candidates(bits); }
+  constexpr std::uint64_t bits() const { return bits_; }
+
   constexpr std::size_t size() const { return static_cast<std::size_t>(std::popcount(bits_)); }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool contains(std::size_t mirror) const {

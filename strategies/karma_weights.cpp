@@ -88,6 +88,15 @@ void next_weights(std::span<double> weights, Means means, const KarmaRules& rule
   scale_to(share, weights, measured);
 }
 
+KarmaRules with_samples(KarmaRules rules, std::uint64_t searches, std::size_t mirrors) {
+  constexpr double kSamples = 4;
+  constexpr double kMost = 0.1;
+  if (searches == 0) return rules;
+  const auto needed = kSamples * static_cast<double>(mirrors) / static_cast<double>(searches);
+  rules.floor = std::max(rules.floor, std::min(needed, kMost));
+  return rules;
+}
+
 Micros failure_floor(Means means) {
   assert(means.size() <= Candidates::kMost);
   std::array<Micros, Candidates::kMost> known;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -9,7 +11,7 @@
 namespace karmad {
 
 struct KarmaRules {
-  /// Multiply by the current weight (HA-006), or not.
+  /// Multiply by the current weight (HA-006), or follow the last period alone.
   bool compound = kDefaultSettings.karma_compound.value;
   double floor = 0.01;  ///< lowest weight, relative to an even share 1/N (HA-020)
   bool operator==(const KarmaRules&) const = default;
@@ -31,6 +33,11 @@ struct KarmaRules {
 ///    at most twice the others' weighted mean, restarts in step 2 with their average weight.
 void next_weights(std::span<double> weights, std::span<const std::optional<Micros>> means,
                   const KarmaRules& rules);
+
+/// The rules with a floor that gives every mirror about four searches in a period with as many
+/// `searches` as the last one, but at most a tenth of an even share: without a sample a mirror
+/// that is fast again would keep its low weight.
+KarmaRules with_samples(KarmaRules rules, std::uint64_t searches, std::size_t mirrors);
 
 /// The lowest time that a failed attempt counts with in the mean of its mirror: the upper median of
 /// the mirrors' means, so that a fast failure never looks fast. 0 if none was measured. At most 64

@@ -11,8 +11,13 @@ namespace karmad {
 struct MirrorView {
   std::uint32_t errors_in_a_row = 0;
   std::uint32_t in_flight = 0;  ///< attempts it is working on (SS-114)
-  double karma = 1.0;           ///< only its ratio to the other mirrors' karma matters
+  double karma = 1.0;           ///< includes the weight; only its ratio to the others' matters
   ErrorRates rates{};
+  double weight = 1.0;  ///< configured, and reduced by slow start; 0: only if no other suits
+  float latency = 1;  ///< usual duration of a search in µs; of an unknown mirror the set's median
+  float penalty = 0;  ///< what recent failures add to it, in µs
+  float oldest = 0;   ///< age of the oldest attempt in flight, in µs
+  float load = 0;     ///< part of its capacity that is in use, as it reports; 0: not reported
 };
 
 /// The mirrors of one set in the order of the configuration line; at most Candidates::kMost.

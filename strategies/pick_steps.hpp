@@ -20,13 +20,15 @@ enum class Objection : std::uint8_t {
   outdated,          ///< lacks data that the client has seen
   unavailable,       ///< reported that it takes no requests
   breaker_open,      ///< its breaker is open
+  ejected,           ///< an outlier of its set (`outlier`)
+  starting,          ///< in slow start, with as many attempts in flight as that allows
   zone_left,         ///< in a zone whose mirrors have failed
   primary_last,      ///< the primary, asked last
   full,              ///< its limit of attempts is reached
   removed,           ///< reported that it has left the set
   not_probed,        ///< the attempt probes another mirror
 };
-inline constexpr std::size_t kObjections = 12;
+inline constexpr std::size_t kObjections = 14;
 
 /// The mirrors with each objection.
 class Objections {

@@ -40,6 +40,7 @@ Narrowed narrow(const SelectionCriteria& criteria, const SetPicture& picture, Mi
   }
   const auto fresh = left;
   if (left.empty()) return narrowed;
+  left = prefer(left, [&](auto m) { return mirrors[m].weight > 0; });
   const auto accepted = left = strategy.narrow(mirrors, left);
   if (criteria.selector != nullptr) left = left & (*criteria.selector)(picture, left);
   const auto selected = left;

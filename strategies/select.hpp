@@ -21,6 +21,7 @@ struct SelectionCriteria {
   Candidates excluded;           ///< found to be unreachable or removed; never chosen
   std::optional<Micros> window;  ///< for round trips; none: unlimited (X-5)
   const Selector* selector = nullptr;
+  TimePoint now{};        ///< for the age of attempts in flight; the epoch: ages do not count
   Objections objections;  ///< why mirrors are avoided or excluded; only for explanations
 };
 
@@ -33,10 +34,10 @@ struct Pick {
 };
 
 /// Picks the mirror for the next attempt. Steps: suitable mirrors outside `avoided`, or if there
-/// are none all suitable ones; those accepted by the strategy, the application's selector and the
-/// latency window; the strategy's choice. Nothing if no mirror is left. Allocates nothing; any
-/// thread, each with its own RandomSource. Unless `steps` is null, it gets what the selection saw
-/// and decided.
+/// are none all suitable ones; of these those with a weight, if there are any; those accepted by
+/// the strategy, the application's selector and the latency window; the strategy's choice. Nothing
+/// if no mirror is left. Allocates nothing; any thread, each with its own RandomSource. Unless
+/// `steps` is null, it gets what the selection saw and decided.
 std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& picture,
                            MirrorViews mirrors, const Strategy& strategy, RandomSource& random,
                            PickSteps* steps = nullptr);

@@ -172,6 +172,11 @@ bool shows_unreachable(const AttemptResult& result, bool ping) {
   }
 }
 
+bool reports_overload(const AttemptResult& result) {
+  return result.outcome == Outcome::agent_error &&
+         (result.reply.status == 429 || result.reply.status == 503);
+}
+
 /// Records the end of an attempt in the agent's shared counters.
 void record(Agent& agent, unsigned worker, TimePoint now, const AttemptResult& result,
             const Event& event) {
@@ -213,16 +218,20 @@ void record(Mirror& mirror, Micros failure_floor, unsigned worker, TimePoint now
   record(*mirror.agent, worker, now, result, event);
   mirror.tally.add(worker, event);
   if (also_wrong(result)) mirror.tally.add(worker, {.counter = Counter::wrong_replies});
-  if (leads_to.success || result.outcome == Outcome::answered_with_warning)
+  const bool answered = leads_to.success || result.outcome == Outcome::answered_with_warning;
+  if (answered) {
     mirror.latency.add(worker, now, result.took);
+    mirror.signals.answered(now, result.took);
+  }
   // Ended by the query's deadline or by a faster mirror: no error of the mirror, but a sign of
   // slowness.
   const bool cut_off = (result.out_of_time || result.lost_race) && result.sent;
   if (leads_to.slow || cut_off)
     mirror.latency.add(worker, now, std::max(result.took, failure_floor));
+  if (cut_off || result.outcome == Outcome::query_timeout) mirror.signals.cut_off(now, result.took);
+  if (leads_to.error) mirror.signals.failed(result.took, reports_overload(result));
   // Slow attempts are included: otherwise a quantile used as a limit would fall each time.
-  if (leads_to.success || result.outcome == Outcome::answered_with_warning || cut_off ||
-      result.outcome == Outcome::query_timeout ||
+  if (answered || cut_off || result.outcome == Outcome::query_timeout ||
       (result.outcome == Outcome::unreachable && result.sent))
     mirror.record_latency(worker, now, result.took);
 }

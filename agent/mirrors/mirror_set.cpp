@@ -57,20 +57,18 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
                      const Loops& loops)
     : mirrors_(std::move(mirrors)),
       options_(std::move(options)),
-      latencies_(options_.before ? options_.before->latencies_
-                                 : std::make_shared<LatencyQuantiles>(options_.workers)),
       loops_(loops),
       state_(options_.state, one_per_mirror(std::move(options_.members), mirrors_)),
       pingers_(mirrors_.size()),
       slots_(options_.workers) {
   assert(!mirrors_.empty() && mirrors_.size() <= 64);
-  for (auto& mirror : mirrors_) {
-    mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
-    mirror->of_set_ = latencies_.get();
-  }
+  for (auto& mirror : mirrors_) mirror->karma_ = 1.0 / static_cast<double>(mirrors_.size());
   take_over_karma();
   const auto nothing_yet = std::make_shared<const SetView>(view_of(state_));
-  for (auto& slot : slots_) slot.view = for_one_worker(nothing_yet);
+  for (auto& slot : slots_) {
+    slot.view = for_one_worker(nothing_yet);
+    slot.attempts = std::vector<AttemptsInFlight>(mirrors_.size());
+  }
 }
 
 /// Retained mirrors keep their proportions. A new mirror gets the share that it would have in a new
@@ -100,18 +98,30 @@ void MirrorSet::take_over() {
   state_.take_over(before->state_, options_.places);
   usual_ = before->usual_;
   block_ = before->block_;
+  typical_duration_ = before->typical_duration_.load(std::memory_order_relaxed);
+  failure_cost_ = before->failure_cost_;
+  for (std::size_t i = 0; i < mirrors_.size(); ++i)
+    if (!options_.places[i]) absent_.insert(i);
   publish();
 }
 
-MirrorViews MirrorSet::fill(Views& views, const PickRecord* record) const {
+MirrorViews MirrorSet::fill(Views& views, const Moment& at, const PickRecord* record) const {
+  const auto typical = typical_duration_.load(std::memory_order_relaxed);
+  const auto& attempts = slots_[at.worker].attempts;
+  const auto now = at.now.time_since_epoch().count();
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     const auto& mirror = *mirrors_[i];
     auto& view = views.emplace_back();
     view.errors_in_a_row = mirror.agent->counters.errors_in_a_row.load(std::memory_order_relaxed);
     view.in_flight = mirror.agent->counters.in_flight.load(std::memory_order_relaxed);
-    view.karma = mirror.karma_.load(std::memory_order_relaxed) * mirror.weight;
+    view.weight = mirror.weight * mirror.signals.started();
+    view.karma = mirror.karma_.load(std::memory_order_relaxed) * view.weight;
     view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
     view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
+    mirror.signals.show(view, typical);
+    if (const auto began = attempts[i].oldest(); began != 0 && now > began)
+      view.oldest = static_cast<float>(now - began);
+    if (slots_.size() > 1) view.oldest = std::max(view.oldest, mirror.signals.oldest());
   }
   if (record != nullptr) std::ranges::copy(views, record->mirrors);
   return {views.data(), mirrors_.size()};
@@ -137,7 +147,7 @@ std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned 
     return Pick{.mirror = 0, .suitable = Candidates::first(1), .acceptable = Candidates::first(1)};
   }
   Views views;
-  const auto mirrors = fill(views, record);
+  const auto mirrors = fill(views, {worker, criteria.now}, record);
   const auto& picture = slots_[worker].view->picture;
   auto* const steps = steps_of(record);
   if (!options_.selector)
@@ -148,7 +158,7 @@ std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned 
 std::optional<Pick> MirrorSet::pick_by_share(const SelectionCriteria& criteria, unsigned worker,
                                              RandomSource& random, const PickRecord* record) const {
   Views views;
-  const auto mirrors = fill(views, record);
+  const auto mirrors = fill(views, {worker, criteria.now}, record);
   return select_by_share(with_selector(criteria), slots_[worker].view->picture, mirrors,
                          *options_.strategy, random, steps_of(record));
 }
@@ -156,14 +166,14 @@ std::optional<Pick> MirrorSet::pick_by_share(const SelectionCriteria& criteria, 
 Candidates MirrorSet::acceptable(const SelectionCriteria& criteria, unsigned worker,
                                  const PickRecord* record) const {
   Views views;
-  const auto mirrors = fill(views, record);
+  const auto mirrors = fill(views, {worker, criteria.now}, record);
   return karmad::acceptable(with_selector(criteria), slots_[worker].view->picture, mirrors,
                             *options_.strategy, steps_of(record));
 }
 
 std::vector<double> MirrorSet::shares(const SelectionCriteria& criteria, unsigned worker) const {
   Views views;
-  const auto mirrors = fill(views);
+  const auto mirrors = fill(views, {worker, criteria.now});
   const auto from = karmad::acceptable(with_selector(criteria), slots_[worker].view->picture,
                                        mirrors, *options_.strategy);
   if (from.empty()) return std::vector<double>(mirrors.size());
@@ -177,6 +187,17 @@ Candidates MirrorSet::full() const {
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
     if (mirrors_[i]->agent->slots.full()) full.insert(i);
   return full;
+}
+
+Candidates MirrorSet::at_starting_limit() const {
+  Candidates limited;
+  if (!any_starting_.load(std::memory_order_relaxed)) return limited;
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    const auto& mirror = *mirrors_[i];
+    const auto in_flight = mirror.agent->counters.in_flight.load(std::memory_order_relaxed);
+    if (mirror.signals.at_starting_limit(in_flight, options_.slow_start)) limited.insert(i);
+  }
+  return limited;
 }
 
 void MirrorSet::read_limits() {
@@ -248,6 +269,7 @@ void MirrorSet::on_error(std::size_t mirror, UseError error, TimePoint now) {
 
 void MirrorSet::ping_answered(std::size_t mirror, Description told, Micros trip, TimePoint now) {
   take_generation(mirror);
+  if (told.load) mirrors_[mirror]->signals.reported_load(now, *told.load);
   apply(state_.answered(mirror, std::move(told), trip, now));
   publish();
 }
@@ -306,70 +328,7 @@ void MirrorSet::wake(Slot& slot) {
 }
 
 void MirrorSet::interrupt(Slot& slot, Candidates mirrors) {
-  // A notified attempt may end, end others, and start new ones.
-  AttemptsInFlight untold;
-  untold.splice(untold.end(), slot.attempts);
-  while (!untold.empty()) {
-    auto& attempt = untold.front();
-    untold.pop_front();
-    slot.attempts.push_back(attempt);
-    if (mirrors.contains(attempt.mirror)) attempt.unreachable();
-  }
-}
-
-SetLoad MirrorSet::load() const {
-  const auto usual = usual_load_.load(std::memory_order_relaxed);
-  return {typical_load_.load(std::memory_order_relaxed),
-          usual < 0 ? std::nullopt : std::optional(usual)};
-}
-
-void MirrorSet::refresh_load(TimePoint now) {
-  std::array<std::uint32_t, 64> in_flight{};
-  const auto count_in_flight = [&](bool at_unknown) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < mirrors_.size(); ++i)
-      if (at_unknown || state_.facts(i).role != Role::unknown)
-        in_flight[count++] = mirrors_[i]->agent->counters.in_flight.load(std::memory_order_relaxed);
-    return count;
-  };
-  auto count = count_in_flight(false);
-  if (count == 0) count = count_in_flight(true);
-  const auto median = median_in_flight({in_flight.data(), count});
-  usual_.add(now, median);
-  typical_load_.store(median, std::memory_order_relaxed);
-  usual_load_.store(usual_.average().value_or(-1), std::memory_order_relaxed);
-}
-
-void MirrorSet::refresh(TimePoint now) {
-  std::array<std::optional<Micros>, 64> running;
-  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
-    auto& mirror = *mirrors_[i];
-    const auto sums = error_sums(mirror.agent->history.over(1, now));
-    const auto rates = error_rates(sums.successes, sums.warnings, sums.critical);
-    mirror.critical_.store(rates.critical, std::memory_order_relaxed);
-    mirror.errors_.store(rates.errors, std::memory_order_relaxed);
-    running[i] = mirror.latency.running_mean(now);
-  }
-  const std::span means(running.data(), mirrors_.size());
-  floor_.store(karmad::failure_floor(means).count(), std::memory_order_relaxed);
-  refresh_load(now);
-  if (!latency_at_ || now - *latency_at_ >= 1s) {
-    latency_at_ = now;
-    latency_.set(latencies_->over_recent(now));
-  }
-
-  const auto block = now.time_since_epoch() / options_.period;
-  const bool begun = block_ >= 0 && block != block_;
-  block_ = block;
-  if (!begun) return;
-  std::array<double, 64> weights{};
-  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
-    weights[i] = mirrors_[i]->karma_.load(std::memory_order_relaxed);
-    running[i] = mirrors_[i]->latency.mean_of_closed_block(block - 1);
-  }
-  next_weights({weights.data(), mirrors_.size()}, means, options_.karma);
-  for (std::size_t i = 0; i < mirrors_.size(); ++i)
-    mirrors_[i]->karma_.store(weights[i], std::memory_order_relaxed);
+  for (const auto mirror : mirrors) slot.attempts[mirror].interrupt();
 }
 
 }  // namespace karmad

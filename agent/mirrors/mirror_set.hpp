@@ -12,6 +12,7 @@
 #include "agent/health/state.hpp"
 #include "agent/mirrors/agent.hpp"
 #include "agent/mirrors/attempt_in_flight.hpp"
+#include "agent/mirrors/mirror_signals.hpp"
 #include "agent/stats/latency_quantiles.hpp"
 #include "agent/stats/load_baseline.hpp"
 #include "agent/stats/period_latency.hpp"
@@ -41,9 +42,12 @@ class Pings {
 
 /// Statistics of one mirror from the queries of its shard; survives reloads.
 struct MirrorRecord {
-  MirrorRecord(unsigned workers, Micros period) : tally(workers), latency(workers, period) {}
-  Tally tally;            ///< since the start
-  PeriodLatency latency;  ///< the input of karma
+  MirrorRecord(unsigned workers, Micros period)
+      : tally(workers), latency(workers, period), quantiles(workers) {}
+  Tally tally;                 ///< since the start
+  PeriodLatency latency;       ///< the input of karma
+  LatencyQuantiles quantiles;  ///< the input of hedging
+  MirrorSignals signals;       ///< the input of strategies that react at once
 };
 
 /// An agent as one of several holders of a shard. Numbers of the host belong to the agent; latency
@@ -57,7 +61,8 @@ class Mirror {
         weight(factor),
         record(std::move(of_it)),
         tally(record->tally),
-        latency(record->latency) {}
+        latency(record->latency),
+        signals(record->signals) {}
   Mirror(std::shared_ptr<Agent> where, std::vector<std::string> names, unsigned workers,
          Micros period)
       : Mirror(std::move(where), std::move(names),
@@ -65,21 +70,21 @@ class Mirror {
 
   const std::shared_ptr<Agent> agent;
   const std::vector<std::string> tables;  ///< the table's names at this mirror
-  const double weight;                    ///< factor of its karma, from the configuration
+  const double weight;                    ///< from the configuration, without slow start
   const std::shared_ptr<MirrorRecord> record;
-  Tally& tally;  ///< of `record`; so is the next
+  Tally& tally;  ///< of `record`; so are the next two
   PeriodLatency& latency;
+  MirrorSignals& signals;
   double karma() const { return karma_.load(std::memory_order_relaxed); }
 
   /// Enters a latency (or a lower bound of it) into the quantiles of the set. Called only by the
   /// worker with that index.
   void record_latency(unsigned worker, TimePoint now, Micros time) noexcept {
-    if (of_set_ != nullptr) of_set_->add(worker, now, time);
+    record->quantiles.add(worker, now, time);
   }
 
  private:
   friend class MirrorSet;
-  LatencyQuantiles* of_set_ = nullptr;
   std::atomic<double> karma_{1.0};
   std::atomic<float> critical_{ErrorRates{}.critical};
   std::atomic<float> errors_{ErrorRates{}.errors};
@@ -120,6 +125,8 @@ struct SetOptions {
   std::unique_ptr<Strategy> strategy;
   std::string strategy_name;
   KarmaRules karma;
+  SlowStartRules slow_start{};
+  std::uint32_t tolerated_errors = kDefaultSettings.dead_after.value;  ///< more: it is dead
   Micros period{};
   unsigned workers = 1;
   SetSettings state;
@@ -161,7 +168,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// Notifies the attempt when pings find its mirror unreachable; on that worker, until it is
   /// destroyed.
   void watch(AttemptInFlight& attempt, unsigned worker) {
-    slots_[worker].attempts.push_back(attempt);
+    slots_[worker].attempts[attempt.mirror].add(attempt);
   }
 
   /// This worker's view; replaced at the next change.
@@ -193,6 +200,11 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
 
   /// Mirrors at which no attempt may start now (`max_in_flight`). Costs a branch without limits.
   Candidates full() const;
+  /// Starting mirrors with as many attempts in flight as their few answers allow. Costs a load
+  /// while no mirror is starting.
+  Candidates at_starting_limit() const;
+  /// Begins slow start of a mirror. Worker 0 only.
+  void start_slowly(std::size_t mirror, TimePoint now);
   /// Reads the limits of its agents after a change; from any thread.
   void read_limits();
   /// The queue of queries that wait because all mirrors are full, and its bound for `per_slot`.
@@ -206,13 +218,14 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::vector<double> shares(const SelectionCriteria& criteria, unsigned worker) const;
 
   /// Updates weights once a block, quantiles once a second, and at each call the error sums of
-  /// `noerrors`, the failure floor and the load. Call about ten times a second.
+  /// `noerrors`, the failure floor, the signals and the load. Call about ten times a second.
   void refresh(TimePoint now);
 
   /// The lowest latency a failed attempt counts as, so that failures never make a mirror look fast.
   Micros failure_floor() const { return Micros{floor_.load(std::memory_order_relaxed)}; }
 
-  /// Latencies of this set in the last 30 to 60 s; at most a second old. Any thread.
+  /// Latencies in the last 30 to 60 s of the mirrors that are not slow; at most a second old. Any
+  /// thread.
   RecentLatency recent_latency() const { return latency_.get(); }
   /// The load of its reachable mirrors. Any thread.
   SetLoad load() const;
@@ -229,11 +242,15 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
     std::uint64_t news = 0;
     bool closed = false;
     std::vector<Waiter*> waiting;
-    AttemptsInFlight attempts;
+    std::vector<AttemptsInFlight> attempts;  ///< by mirror
   };
 
   void take_over_karma();
-  MirrorViews fill(Views& views, const PickRecord* record = nullptr) const;
+  struct Moment {
+    unsigned worker;
+    TimePoint now;
+  };
+  MirrorViews fill(Views& views, const Moment& at, const PickRecord* record = nullptr) const;
   SelectionCriteria with_selector(SelectionCriteria criteria) const;
   void publish(Candidates unreachable = {});
   void take_generation(std::size_t mirror);
@@ -242,10 +259,13 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   static void interrupt(Slot& slot, Candidates mirrors);
   void apply(const Effects& effects);
   void refresh_load(TimePoint now);
+  void refresh_signals(TimePoint now);
+  void refresh_latency(TimePoint now);
+  void refresh_karma(TimePoint now);
+  std::int64_t oldest_attempt(std::size_t mirror) const;
 
   std::vector<std::unique_ptr<Mirror>> mirrors_;
   SetOptions options_;
-  const std::shared_ptr<LatencyQuantiles> latencies_;  ///< written by the mirrors
   const Loops& loops_;
   std::atomic<bool> limited_{false};
   WaitQueue queue_;
@@ -256,7 +276,12 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   std::atomic<bool> barrier_posted_{false};
   std::int64_t block_ = -1;  ///< the block at the last refresh
   std::atomic<std::int64_t> floor_{0};
-  std::optional<TimePoint> latency_at_;  ///< when the quantiles were last computed
+  std::optional<TimePoint> latency_at_;     ///< when the quantiles were last computed
+  std::optional<TimePoint> refreshed_at_;   ///< when the signals were last refreshed
+  Candidates absent_;                       ///< dead or unreachable then, or new; worker 0 only
+  float failure_cost_ = 0;                  ///< worker 0 only
+  std::atomic<float> typical_duration_{0};  ///< median of the mirrors' durations, µs
+  std::atomic<bool> any_starting_{false};
   PublishedLatency latency_;
   LoadBaseline usual_;  ///< worker 0 only
   std::atomic<std::uint32_t> typical_load_{0};

@@ -37,7 +37,7 @@ struct Description {
   std::optional<std::int64_t> set_version;
   std::optional<VersionMark> version;
   unsigned api = kNewestApi;
-  std::optional<double> load;  ///< as reported; shown, not used for selection
+  std::optional<double> load;  ///< part of its capacity in use, as reported: 0 to 1
   bool operator==(const Description&) const = default;
 };
 

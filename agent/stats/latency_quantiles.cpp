@@ -27,15 +27,23 @@ void LatencyQuantiles::add(unsigned worker, TimePoint now, Micros took) noexcept
     counts->of_bucket[latency_bucket(took)].add(1);
 }
 
-RecentLatency LatencyQuantiles::over_recent(TimePoint now) const {
+void LatencyQuantiles::add_recent(TimePoint now, LatencyCounts& sum) const {
   const auto current = block_of(now, kBlock);
-  std::array<std::uint64_t, kLatencyBuckets> sum{};
   for (const auto& cell : cells_)
     for (auto number = current - 1; number <= current; ++number)
       if (const auto* counts = cell.blocks.find(number))
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts->of_bucket[i].get();
-  return {std::accumulate(sum.begin(), sum.end(), std::uint64_t{0}), quantile(sum, 0.95),
-          quantile(sum, 0.99)};
+}
+
+RecentLatency LatencyQuantiles::over_recent(TimePoint now) const {
+  LatencyCounts sum{};
+  add_recent(now, sum);
+  return recent_latency_of(sum);
+}
+
+RecentLatency recent_latency_of(const LatencyCounts& counts) {
+  return {std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), quantile(counts, 0.95),
+          quantile(counts, 0.99)};
 }
 
 void PublishedLatency::set(const RecentLatency& recent) noexcept {

@@ -21,9 +21,13 @@ struct RecentLatency {
   bool operator==(const RecentLatency&) const = default;
 };
 
-/// Recent latencies of a set (CO-080), over the last 30 to 60 s: long enough for a hundred answers
-/// of a small set, short enough to follow when all its mirrors get slower. 3 KiB per worker, on its
-/// own cache lines.
+/// Numbers of latencies by bucket.
+using LatencyCounts = std::array<std::uint64_t, kLatencyBuckets>;
+RecentLatency recent_latency_of(const LatencyCounts& counts);
+
+/// Recent latencies of a mirror, of which those of its set are made (CO-080), over the last 30 to
+/// 60 s: long enough for a hundred answers of a small set, short enough to follow when all its
+/// mirrors get slower. 3 KiB per worker, on its own cache lines.
 class LatencyQuantiles {
  public:
   explicit LatencyQuantiles(unsigned workers) : cells_(workers) {}
@@ -33,6 +37,8 @@ class LatencyQuantiles {
 
   /// Any thread. Sums over the current block and the one before it.
   RecentLatency over_recent(TimePoint now) const;
+  /// Adds them to the counts of other mirrors.
+  void add_recent(TimePoint now, LatencyCounts& sum) const;
 
  private:
   static constexpr Micros kBlock = std::chrono::seconds(30);

@@ -18,17 +18,25 @@ void PeriodLatency::add(unsigned worker, TimePoint now, Micros took) noexcept {
   sums->time.add(took.count());
 }
 
-std::optional<Micros> PeriodLatency::mean(BlockNumber first, BlockNumber last) const {
-  std::uint64_t count = 0;
-  Micros time{};
+PeriodLatency::Sum PeriodLatency::sum(BlockNumber first, BlockNumber last) const {
+  Sum sum;
   for (const auto& cell : cells_)
     for (auto number = first; number <= last; ++number)
       if (const auto* sums = cell.blocks.find(number)) {
-        count += sums->count.get();
-        time += Micros{sums->time.get()};
+        sum.count += sums->count.get();
+        sum.time += Micros{sums->time.get()};
       }
+  return sum;
+}
+
+std::optional<Micros> PeriodLatency::mean(BlockNumber first, BlockNumber last) const {
+  const auto [count, time] = sum(first, last);
   if (count == 0) return std::nullopt;
   return time / static_cast<std::int64_t>(count);
+}
+
+std::uint64_t PeriodLatency::count_of_closed_block(BlockNumber number) const {
+  return sum(number, number).count;
 }
 
 std::optional<Micros> PeriodLatency::mean_of_closed_block(BlockNumber number) const {

@@ -27,6 +27,9 @@ class PeriodLatency {
   /// blocks without samples.
   std::optional<Micros> mean_of_closed_block(BlockNumber number) const;
 
+  /// Any thread. Number of samples in such a block.
+  std::uint64_t count_of_closed_block(BlockNumber number) const;
+
   /// Any thread. Mean over the current block and the one before it.
   std::optional<Micros> running_mean(TimePoint now) const;
 
@@ -41,6 +44,11 @@ class PeriodLatency {
     PeriodRing<Sums, 3> blocks;  // current, closed, and one more for late readers
   };
 
+  struct Sum {
+    std::uint64_t count = 0;
+    Micros time{};
+  };
+  Sum sum(BlockNumber first, BlockNumber last) const;
   std::optional<Micros> mean(BlockNumber first, BlockNumber last) const;
 
   Micros period_;

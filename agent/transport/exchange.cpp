@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_head.hpp"
+#include "agent/transport/http/load_report.hpp"
 
 namespace karmad {
 namespace {
@@ -171,6 +173,7 @@ class ReplyReader {
       reply_.type_begin = static_cast<std::size_t>(type.data() - reply_.bytes.data());
       reply_.type_size = type.size();
     }
+    if (const auto load = head.find(kLoadMetrics); !load.empty()) reply_.load = reported_load(load);
     if (limits_.fields || head.status >= 400)
       reply_.fields = std::make_unique<ReplyFields>(head, reply_.bytes);
   }

@@ -18,6 +18,7 @@ struct Reply {
   std::size_t head_size = 0;
   std::uint64_t left = 0;  ///< bytes of the body still to be read from the connection
   int status = 0;
+  std::optional<double> load;  ///< of the server, if the head reports it
   std::size_t type_begin = 0;  ///< position of Content-Type's value in `bytes`
   std::size_t type_size = 0;
   std::unique_ptr<ReplyFields> fields;  ///< of the head: of errors, and where they are asked for
@@ -31,6 +32,7 @@ struct Reply {
     head_size = type_begin = type_size = 0;
     left = 0;
     status = 0;
+    load.reset();
   }
   std::string_view body() const { return std::string_view(bytes).substr(head_size); }
   std::string_view content_type() const {

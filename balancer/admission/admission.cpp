@@ -7,8 +7,8 @@
 namespace karmad {
 namespace {
 
-/// Interval of looks while a resize waits for tickets; the next measurement waits for its end.
-constexpr Micros kResizeLook = std::chrono::milliseconds(5);
+/// Interval of checks while a resize waits for tickets; no measurement starts before its end.
+constexpr Micros kResizeInterval = std::chrono::milliseconds(5);
 
 bool is_auto(const Located<TicketCount>& tickets) {
   return tickets.value.kind == TicketCount::Kind::automatic;
@@ -94,7 +94,7 @@ void Admission::sample(TimePoint now) {
                        std::pair("searches of low priority", &low_searches),
                        std::pair("updates of low priority", &low_updates)};
   for (const auto& [what, pool] : all) {
-    if (pool->stalled(now))
+    if (pool->end_stalled_resize(now))
       spdlog::warn("tickets of {} did not come back in time: the resizing ends with {} tickets",
                    what, pool->size());
     pool->measure(now);
@@ -107,7 +107,7 @@ Task<void> Admission::watch(Loop& loop) {
   while (!stop_->requested()) {
     const auto now = Loop::now();
     sample(now);
-    const auto pause = probing_.resizing() ? std::min(interval_, kResizeLook) : interval_;
+    const auto pause = probing_.resizing() ? std::min(interval_, kResizeInterval) : interval_;
     co_await sleep(loop, now + pause, *stop_);
   }
 }

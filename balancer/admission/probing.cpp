@@ -39,10 +39,10 @@ void Probing::sample(TimePoint now) {
   if (!probes()) return;
   if (resizing_since_) {
     if (reads_.resizing() || writes_.resizing()) return;
-    const auto took = now - *std::exchange(resizing_since_, std::nullopt);
+    const auto duration = now - *std::exchange(resizing_since_, std::nullopt);
     probe_.compare_with(readings(), now);
     const std::scoped_lock lock(mutex_);
-    status_.resize_duration_us += static_cast<std::uint64_t>(std::max(took, Micros{0}).count());
+    status_.resize_duration_us += static_cast<std::uint64_t>(std::max(duration, Micros{0}).count());
     return;
   }
   const auto decision = probe_.run(readings(), now);
@@ -59,12 +59,12 @@ void Probing::resize(PoolSizes sizes, TimePoint now) {
 }
 
 void Probing::publish(const ProbeDecision& decision) {
-  auto said = text(decision);
+  auto description = text(decision);
   if (decision.from != decision.to || decision.kept)
-    spdlog::debug("tickets of searches/updates: {}", said);
+    spdlog::debug("tickets of searches/updates: {}", description);
   const auto stable = probe_.stable_concurrency();
   if (std::abs(stable - logged_concurrency_) > kLoggedChange * logged_concurrency_) {
-    spdlog::info("tickets of searches/updates: {}", said);
+    spdlog::info("tickets of searches/updates: {}", description);
     logged_concurrency_ = stable;
   }
   const std::scoped_lock lock(mutex_);
@@ -73,7 +73,7 @@ void Probing::publish(const ProbeDecision& decision) {
   status_.stable_throughput = probe_.stable_throughput();
   status_.sizes = probe_.sizes();
   status_.counters = probe_.counters();
-  status_.last_decision = std::move(said);
+  status_.last_decision = std::move(description);
 }
 
 ProbingStatus Probing::status() const {

@@ -12,24 +12,24 @@
 namespace karmad {
 namespace {
 
-/// A rate: where it is set, and what counts the requests beyond it.
-struct Rated {
-  OverRate::Of of;
+/// A rate limit: its setting, and the counter of the requests that exceed it.
+struct RateSetting {
+  OverRate::Limit limit;
   std::string_view setting;
   Count counted;
 };
-constexpr std::array<Rated, 3> kRates{{
-    {OverRate::Of::all, "ingress_request_rate", Count::requests_over_rate},
-    {OverRate::Of::client, "client_request_rate", Count::requests_over_client_rate},
-    {OverRate::Of::table, "request_rate", Count::requests_over_table_rate},
+constexpr std::array<RateSetting, 3> kRates{{
+    {OverRate::Limit::all, "ingress_request_rate", Count::requests_over_rate},
+    {OverRate::Limit::client, "client_request_rate", Count::requests_over_client_rate},
+    {OverRate::Limit::table, "request_rate", Count::requests_over_table_rate},
 }};
-static_assert(lists_all(kRates, &Rated::of));
+static_assert(lists_all(kRates, &RateSetting::limit));
 
 /// The bodies of the refusals, built once.
-const std::string& body_for(OverRate::Of of) {
+const std::string& body_for(OverRate::Limit limit) {
   static const auto bodies = [] {
     std::array<std::string, kRates.size()> all;
-    std::ranges::transform(kRates, all.begin(), [](const Rated& rate) {
+    std::ranges::transform(kRates, all.begin(), [](const RateSetting& rate) {
       return answer_with({.status = 429,
                           .type = "overloaded",
                           .reason = fmt::format("Rate limiter '{}' rate exceeded", rate.setting),
@@ -40,11 +40,11 @@ const std::string& body_for(OverRate::Of of) {
     });
     return all;
   }();
-  return bodies[static_cast<std::size_t>(of)];
+  return bodies[static_cast<std::size_t>(limit)];
 }
 
-/// Whether the request names such an application (AC-056).
-bool is_of(const AppNames& names, const RequestHead& head) {
+/// Whether the request comes from one of these applications (AC-056).
+bool names_app(const AppNames& names, const RequestHead& head) {
   if (names.empty()) return false;
   const auto app = head.find(kAppName);
   const auto agent = head.find("User-Agent");
@@ -53,23 +53,24 @@ bool is_of(const AppNames& names, const RequestHead& head) {
   });
 }
 
-/// Refuses the request only if admission is enforced; the limiters have counted it in any case.
-std::optional<OverRate> refused(Worker& worker, const Topology& topology, OverRate over) {
+/// Counts a refusal and returns it; none if admission is not enforced.
+std::optional<OverRate> refuse_if_enforced(Worker& worker, const Topology& topology,
+                                           OverRate over) {
   if (topology.settings.admission.value != AdmissionMode::enforce) return std::nullopt;
-  worker.counters.add(kRates[static_cast<std::size_t>(over.of)].counted);
+  worker.counters.add(kRates[static_cast<std::size_t>(over.limit)].counted);
   return over;
 }
 
 }  // namespace
 
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
-                                  bool own, const std::optional<IpAddress>& client) {
-  auto& rates = worker.process.rates;
+                                  bool about_karmad, const std::optional<IpAddress>& client) {
+  auto& rates = worker.limits.rates;
   const auto& settings = topology.settings;
   const bool limits_all = settings.ingress_request_rate.value.limits();
   const bool limits_client = settings.client_request_rate.value.limits() && client;
-  if ((client && contains(settings.ingress_request_exempt.value, *client)) || own ||
-      is_of(settings.ingress_request_exempt_apps.value, head)) {
+  if ((client && contains(settings.ingress_request_exempt.value, *client)) || about_karmad ||
+      names_app(settings.ingress_request_exempt_apps.value, head)) {
     if (limits_all) rates.requests.exempt();
     if (limits_client) rates.clients_exempted.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
@@ -77,16 +78,19 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
   const auto now = Loop::now();
   if (limits_client)
     if (const auto until = rates.clients.take(*client, now))
-      if (auto over = refused(worker, topology, {OverRate::Of::client, *until})) return over;
+      if (auto over = refuse_if_enforced(worker, topology, {OverRate::Limit::client, *until}))
+        return over;
   if (!limits_all || rates.requests.try_acquire(1, now)) return std::nullopt;
-  return refused(worker, topology, {OverRate::Of::all, rates.requests.time_until(1, now)});
+  return refuse_if_enforced(worker, topology,
+                            {OverRate::Limit::all, rates.requests.time_until(1, now)});
 }
 
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Table& table) {
   if (!table.requests) return std::nullopt;
   const auto now = Loop::now();
   if (table.requests->try_acquire(1, now)) return std::nullopt;
-  return refused(worker, topology, {OverRate::Of::table, table.requests->time_until(1, now)});
+  return refuse_if_enforced(worker, topology,
+                            {OverRate::Limit::table, table.requests->time_until(1, now)});
 }
 
 Answer too_many_requests(Worker& worker, const OverRate& over) {
@@ -95,7 +99,7 @@ Answer too_many_requests(Worker& worker, const OverRate& over) {
   Answer answer;
   answer.status = 429;
   answer.body = worker.loop.buffers.take();
-  answer.body.append(body_for(over.of));
+  answer.body.append(body_for(over.limit));
   answer.retry_after = static_cast<unsigned>(std::clamp<std::int64_t>(seconds, 1, kMost));
   answer.overloaded = true;
   return answer;

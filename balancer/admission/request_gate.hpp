@@ -7,19 +7,20 @@
 
 namespace karmad {
 
-/// The rate limit that a request exceeds, and the time until it would not.
+/// The rate limit that a request exceeds, and the time until the limit would admit it.
 struct OverRate {
-  enum class Of : std::uint8_t { all, client, table };
-  Of of = Of::all;
+  enum class Limit : std::uint8_t { all, client, table };
+  Limit limit = Limit::all;
   Micros until{};
 };
 
 /// Checks a request against the rate limits once its head is complete (AC-050 … AC-055): first the
 /// limit of its client, then the one of all requests. Not limited are requests that karmad answers
-/// itself (`own`), exempt clients and applications (AC-056) and, for the client's limit, unix
-/// sockets (no `client`). May be skipped if Topology::limits_requests is false. Counts the request.
+/// itself (`about_karmad`), exempt clients and applications (AC-056) and, for the client's limit,
+/// unix sockets (no `client`). May be skipped if Topology::limits_requests is false. Counts the
+/// request.
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const RequestHead& head,
-                                  bool own, const std::optional<IpAddress>& client);
+                                  bool about_karmad, const std::optional<IpAddress>& client);
 
 /// The same for the limit of its table. Costs one branch if the table has none.
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Table& table);

@@ -17,8 +17,8 @@ PoolStatistics sum(std::span<const WorkerTickets> workers) {
   PoolStatistics sums;
   for (const auto& worker : workers) {
     for (std::size_t i = 0; i < kPriorities; ++i) {
-      const auto& cells = worker.of[i];
-      auto& of = sums.of[i];
+      const auto& cells = worker.by_priority[i];
+      auto& of = sums.by_priority[i];
       of.removed_from_queue += cells.removed.get();
       of.finished_processing += cells.finished.get();
       of.added_to_queue += cells.added.get();
@@ -35,7 +35,7 @@ PoolStatistics sum(std::span<const WorkerTickets> workers) {
     sums.delinquent_ms += worker.delinquent_ms.get();
     sums.delinquent_ms_most = std::max(sums.delinquent_ms_most, worker.delinquent_ms_most.get());
   }
-  for (auto& of : sums.of) {
+  for (auto& of : sums.by_priority) {
     of.added_to_queue = std::max(of.added_to_queue, of.removed_from_queue);
     of.started_processing = std::max(of.started_processing, of.finished_processing);
   }
@@ -65,10 +65,10 @@ void write(StatsWriter& out, const PriorityStatistics& of) {
   add("pool_shed", "requests removed from the queue to make room, or after too long a wait", "shed",
       of.shed);
   add("pool_refused", "requests refused because the queue was full", "refused", of.refused);
-  add("pool_would_queue", "requests that would have waited without admission = monitor",
+  add("pool_would_queue", "requests that would wait for a ticket with admission = enforce",
       "wouldQueue", of.would_queue);
-  add("pool_would_refuse", "requests that would have been refused without admission = monitor",
-      "wouldRefuse", of.would_refuse);
+  add("pool_would_refuse", "requests that would be refused with admission = enforce", "wouldRefuse",
+      of.would_refuse);
 }
 
 void write(StatsWriter& out, const PoolStatistics& pool) {

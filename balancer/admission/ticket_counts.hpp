@@ -31,7 +31,7 @@ struct TicketCells {
 
 /// One worker's counts for one pool.
 struct alignas(64) WorkerTickets {
-  std::array<TicketCells, kPriorities> of;
+  std::array<TicketCells, kPriorities> by_priority;
   SingleWriter<std::uint64_t> delinquent;
   SingleWriter<std::uint64_t> delinquent_ms;
   SingleWriter<std::uint64_t> delinquent_ms_most;
@@ -63,7 +63,7 @@ struct PoolStatistics {
   std::optional<std::uint32_t> total;     ///< none: unlimited
   std::optional<std::uint32_t> peak;      ///< since the last adjustment; none: not counted
   bool resizing = false;
-  std::array<PriorityStatistics, kPriorities> of;
+  std::array<PriorityStatistics, kPriorities> by_priority;
   std::uint64_t delinquent = 0;  ///< tickets held longer than the threshold
   std::uint64_t delinquent_ms = 0;
   std::uint64_t delinquent_ms_most = 0;
@@ -73,7 +73,7 @@ struct PoolStatistics {
   }
 
   const PriorityStatistics& operator[](Priority priority) const {
-    return of[static_cast<std::size_t>(priority)];
+    return by_priority[static_cast<std::size_t>(priority)];
   }
 };
 

@@ -4,16 +4,16 @@
 
 namespace karmad {
 
-void Woken::add(TicketWaiter& waiter) {
+void WakeList::add(TicketWaiter& waiter) {
   // The last element points to itself, so that membership in the list is visible.
-  waiter.next_woken_ = first_ != nullptr ? first_ : &waiter;
+  waiter.next_to_wake_ = first_ != nullptr ? first_ : &waiter;
   first_ = &waiter;
 }
 
-void Woken::wake(const Loops& loops) {
+void WakeList::wake(const Loops& loops) {
   while (auto* const waiter = first_) {
-    first_ = waiter->next_woken_ == waiter ? nullptr : waiter->next_woken_;
-    loops.post(waiter->worker, [waiter] { waiter->woken(); });
+    first_ = waiter->next_to_wake_ == waiter ? nullptr : waiter->next_to_wake_;
+    loops.post(waiter->worker, [waiter] { waiter->on_wake(); });
   }
 }
 
@@ -30,13 +30,13 @@ void TicketLine::join(TicketWaiter& waiter) {
   waiting_.insert(waiting_.end(), waiter);
 }
 
-void TicketLine::serve_next(TimePoint now, Woken& woken) {
-  auto& served = next(now, woken);
-  take_out(served, TicketWaiter::State::granted);
-  woken.add(served);
+void TicketLine::serve_next(TimePoint now, WakeList& to_wake) {
+  auto& served = next(now, to_wake);
+  remove(served, TicketWaiter::State::granted);
+  to_wake.add(served);
 }
 
-TicketWaiter& TicketLine::next(TimePoint now, Woken& woken) {
+TicketWaiter& TicketLine::next(TimePoint now, WakeList& to_wake) {
   for (;;) {
     auto& first = *waiting_.begin();
     const auto oldest = std::max(Micros{0}, std::chrono::duration_cast<Micros>(now - first.since_));
@@ -46,18 +46,18 @@ TicketWaiter& TicketLine::next(TimePoint now, Woken& woken) {
       case QueueMove::serve_newest:
         return *waiting_.rbegin();
       case QueueMove::shed_oldest:
-        shed_oldest(woken);
+        shed_oldest(to_wake);
     }
   }
 }
 
-void TicketLine::shed_oldest(Woken& woken) {
+void TicketLine::shed_oldest(WakeList& to_wake) {
   auto& oldest = *waiting_.begin();
-  take_out(oldest, TicketWaiter::State::shed);
-  woken.add(oldest);
+  remove(oldest, TicketWaiter::State::shed);
+  to_wake.add(oldest);
 }
 
-void TicketLine::take_out(TicketWaiter& waiter, TicketWaiter::State state) {
+void TicketLine::remove(TicketWaiter& waiter, TicketWaiter::State state) {
   waiting_.erase(waiting_.iterator_to(waiter));
   waiter.state_ = state;
   if (waiting_.empty()) discipline_.emptied();

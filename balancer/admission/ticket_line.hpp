@@ -27,22 +27,22 @@ class TicketWaiter : public boost::intrusive::set_base_hook<
  protected:
   ~TicketWaiter() = default;
   /// The wait has ended. Called once, on its worker.
-  virtual void woken() = 0;
+  virtual void on_wake() = 0;
 
  private:
   friend class TicketLine;
   friend class TicketPool;
-  friend class Woken;
+  friend class WakeList;
   enum class State : std::uint8_t { idle, queued, granted, shed };
   State state_ = State::idle;  // protected by the pool's lock while queued
   std::uint64_t rank_ = 0;
   TimePoint since_{};
-  TicketWaiter* next_woken_ = nullptr;
+  TicketWaiter* next_to_wake_ = nullptr;
 };
 
-/// Collects waiters that are done, to wake them after the pool's lock is released: posting to a
-/// loop takes the loop's lock.
-class Woken {
+/// The waiters to wake after the lock of the pool is released: posting to a loop takes the lock of
+/// the loop.
+class WakeList {
  public:
   void add(TicketWaiter& waiter);
   /// Wakes each waiter on its worker; without loops on this thread.
@@ -73,19 +73,19 @@ class TicketLine {
 
   void join(TicketWaiter& waiter);
   /// Removes a waiter that gives up.
-  void leave(TicketWaiter& waiter) { take_out(waiter, TicketWaiter::State::idle); }
+  void leave(TicketWaiter& waiter) { remove(waiter, TicketWaiter::State::idle); }
   /// Removes the waiter that gets the free ticket, and before it those that have waited too long.
   /// The queue must not be empty.
-  void serve_next(TimePoint now, Woken& woken);
+  void serve_next(TimePoint now, WakeList& to_wake);
   /// Whether a waiting request may be shed for a new one.
   bool can_make_room() const { return !waiting_.empty() && discipline_.newest_first(); }
   /// Sheds the oldest waiter, if there is one.
-  void make_room(Woken& woken) { shed_oldest(woken); }
+  void make_room(WakeList& to_wake) { shed_oldest(to_wake); }
 
  private:
-  TicketWaiter& next(TimePoint now, Woken& woken);
-  void shed_oldest(Woken& woken);
-  void take_out(TicketWaiter& waiter, TicketWaiter::State state);
+  TicketWaiter& next(TimePoint now, WakeList& to_wake);
+  void shed_oldest(WakeList& to_wake);
+  void remove(TicketWaiter& waiter, TicketWaiter::State state);
 
   bool fewest_admissions_ = false;
   QueueDiscipline discipline_;

@@ -5,7 +5,7 @@
 namespace karmad {
 namespace {
 
-std::uint64_t passed(TimePoint from, TimePoint to) {
+std::uint64_t elapsed_us(TimePoint from, TimePoint to) {
   return to > from ? static_cast<std::uint64_t>((to - from).count()) : 0;
 }
 
@@ -28,7 +28,7 @@ TicketPool::TicketPool(unsigned workers, const Loops& loops, const PoolSettings&
       cells_(workers),
       settings_(settings),
       line_(settings.line),
-      wanted_(settings.tickets()) {}
+      target_(settings.tickets()) {}
 
 void TicketPool::note_peak(std::uint32_t in_use) {
   auto peak = peak_.load(std::memory_order_relaxed);
@@ -78,12 +78,12 @@ Ticket TicketPool::watch(unsigned worker, Priority priority, TimePoint now) {
 
 void TicketPool::give_back(const Ticket& ticket, TimePoint now) {
   auto& of_worker = cells_[ticket.worker_];
-  auto& cell = of_worker.of[static_cast<std::size_t>(ticket.priority_)];
+  auto& cell = of_worker.by_priority[static_cast<std::size_t>(ticket.priority_)];
   if (!ticket.counted_) {
     cell.finished.add(1);
     return;
   }
-  const auto held = passed(ticket.taken_, now);
+  const auto held = elapsed_us(ticket.taken_, now);
   cell.processing_us.add(held);
   cell.finished.add(1);
   if (static_cast<std::int64_t>(held) > delinquent_after_.load(std::memory_order_relaxed)) {
@@ -94,83 +94,83 @@ void TicketPool::give_back(const Ticket& ticket, TimePoint now) {
   }
   const auto before = word_.fetch_sub(1, std::memory_order_acq_rel);
   if ((before & kAttention) == 0) return;
-  Woken woken;
+  WakeList to_wake;
   {
     const std::scoped_lock lock(mutex_);
-    settle(now, woken);
+    grant_free_tickets(now, to_wake);
   }
-  woken.wake(loops_);
+  to_wake.wake(loops_);
 }
 
-TicketPool::Asked TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
+TicketPool::AskResult TicketPool::ask(TicketWaiter& waiter, TimePoint now) {
   auto& cell = cells(waiter.worker, waiter.priority);
   waiter.since_ = now;
-  Woken woken;
-  auto asked = Asked::queued;
+  WakeList to_wake;
+  auto result = AskResult::queued;
   {
     const std::scoped_lock lock(mutex_);
     // From here on every request takes and returns tickets under the lock.
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
-    settle(now, woken);
+    grant_free_tickets(now, to_wake);
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
     if (line_.size() == 0 && has_free(word_.load(std::memory_order_relaxed))) {
       note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
       waiter.state_ = TicketWaiter::State::granted;
-      asked = Asked::admitted;
+      result = AskResult::admitted;
     } else if (is_full()) {
-      asked = Asked::refused;
+      result = AskResult::refused;
     } else {
-      if (line_.size() >= queue_depth()) line_.make_room(woken);
+      if (line_.size() >= queue_depth()) line_.make_room(to_wake);
       line_.join(waiter);
       cell.added.add(1);
     }
-    settle(now, woken);
+    grant_free_tickets(now, to_wake);
   }
-  if (asked == Asked::refused) cell.refused.add(1);
-  woken.wake(loops_);
-  return asked;
+  if (result == AskResult::refused) cell.refused.add(1);
+  to_wake.wake(loops_);
+  return result;
 }
 
 bool TicketPool::refuses(unsigned worker, Priority priority, TimePoint now) {
   if (!exhausted()) return false;
-  Woken woken;
+  WakeList to_wake;
   bool full = false;
   {
     const std::scoped_lock lock(mutex_);
-    settle(now, woken);
+    grant_free_tickets(now, to_wake);
     full = is_full() && (line_.size() > 0 || !has_free(word_.load(std::memory_order_relaxed)));
   }
-  woken.wake(loops_);
+  to_wake.wake(loops_);
   if (full) cells(worker, priority).refused.add(1);
   return full;
 }
 
 bool TicketPool::cancel(TicketWaiter& waiter, TimePoint now) {
-  Woken woken;
+  WakeList to_wake;
   {
     const std::scoped_lock lock(mutex_);
     if (waiter.state_ != TicketWaiter::State::queued) return false;
     line_.leave(waiter);
-    settle(now, woken);
+    grant_free_tickets(now, to_wake);
   }
-  woken.wake(loops_);
+  to_wake.wake(loops_);
   auto& cell = cells(waiter.worker, waiter.priority);
   cell.canceled.add(1);
   cell.removed.add(1);
-  cell.queued_us.add(passed(waiter.since_, now));
+  cell.queued_us.add(elapsed_us(waiter.since_, now));
   return true;
 }
 
 Ticket TicketPool::collect(TicketWaiter& waiter, TimePoint now) {
   // The wake-up came after the lock was released, so its writes are visible here.
   auto& cell = cells(waiter.worker, waiter.priority);
-  const bool waited = waiter.next_woken_ != nullptr;
+  const bool waited = waiter.next_to_wake_ != nullptr;
   const bool granted = waiter.state_ == TicketWaiter::State::granted;
   waiter.state_ = TicketWaiter::State::idle;
   if (waited) {
-    waiter.next_woken_ = nullptr;
+    waiter.next_to_wake_ = nullptr;
     cell.removed.add(1);
-    cell.queued_us.add(passed(waiter.since_, now));
+    cell.queued_us.add(elapsed_us(waiter.since_, now));
   }
   if (granted) {
     cell.started.add(1);
@@ -182,14 +182,14 @@ Ticket TicketPool::collect(TicketWaiter& waiter, TimePoint now) {
 }
 
 /// Gives free tickets to waiting requests.
-void TicketPool::settle(TimePoint now, Woken& woken) {
-  if (give_up_) shrink();
+void TicketPool::grant_free_tickets(TimePoint now, WakeList& to_wake) {
+  if (stalled_at_) shrink();
   while (line_.size() > 0 && has_free(word_.load(std::memory_order_acquire))) {
-    line_.serve_next(now, woken);
+    line_.serve_next(now, to_wake);
     note_peak(used(word_.fetch_add(1, std::memory_order_acq_rel)) + 1);
   }
   waiting_.store(static_cast<std::uint32_t>(line_.size()), std::memory_order_relaxed);
-  if (line_.size() > 0 || give_up_) {
+  if (line_.size() > 0 || stalled_at_) {
     word_.fetch_or(kAttention, std::memory_order_acq_rel);
   } else {
     word_.fetch_and(~kAttention, std::memory_order_acq_rel);
@@ -213,7 +213,7 @@ std::uint64_t TicketPool::finished() const {
   std::uint64_t finished = 0;
   for (const auto& worker : cells_)
     for (const auto priority : {Priority::normal, Priority::low})
-      finished += worker.of[static_cast<std::size_t>(priority)].finished.get();
+      finished += worker.by_priority[static_cast<std::size_t>(priority)].finished.get();
   return finished;
 }
 
@@ -221,7 +221,7 @@ std::uint64_t TicketPool::waited() const {
   std::uint64_t waited = 0;
   for (const auto& worker : cells_)
     for (const auto priority : {Priority::normal, Priority::low}) {
-      const auto& cell = worker.of[static_cast<std::size_t>(priority)];
+      const auto& cell = worker.by_priority[static_cast<std::size_t>(priority)];
       waited += cell.added.get() + cell.refused.get();
     }
   return waited;
@@ -237,7 +237,7 @@ PoolStatistics TicketPool::statistics() const {
     const std::scoped_lock lock(mutex_);
     size = settings_.size;
     counted = settings_.limits();
-    statistics.resizing = give_up_.has_value();
+    statistics.resizing = stalled_at_.has_value();
   }
   if (counted) {
     statistics.out = used(word);

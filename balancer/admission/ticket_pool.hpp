@@ -56,13 +56,13 @@ class TicketPool {
   Ticket try_take(unsigned worker, Priority priority, TimePoint now);
   /// Counts work that needs no ticket (AC-008).
   Ticket exempt(unsigned worker, TimePoint now);
-  /// Always a ticket; counts what would have happened with limits (`admission = monitor`).
+  /// Always gives a ticket; counts requests that would wait or be refused (`admission = monitor`).
   Ticket watch(unsigned worker, Priority priority, TimePoint now);
 
-  enum class Asked : std::uint8_t { admitted, queued, refused };
+  enum class AskResult : std::uint8_t { admitted, queued, refused };
   /// Takes a ticket (get it with collect()), or queues the request, or refuses it: the queue is
   /// full.
-  Asked ask(TicketWaiter& waiter, TimePoint now);
+  AskResult ask(TicketWaiter& waiter, TimePoint now);
   /// Whether no ticket is free; two loads.
   bool exhausted() const {
     const auto word = word_.load(std::memory_order_relaxed);
@@ -70,9 +70,9 @@ class TicketPool {
   }
   /// Whether ask() would refuse now; if so, counts the refusal.
   bool refuses(unsigned worker, Priority priority, TimePoint now);
-  /// Leaves the queue. False: it was served or shed already, and woken() will be called.
+  /// Leaves the queue. False: it was served or shed already, and on_wake() will be called.
   bool cancel(TicketWaiter& waiter, TimePoint now);
-  /// After `admitted` or woken(): the ticket; empty if the request was shed.
+  /// After `admitted` or on_wake(): the ticket; empty if the request was shed.
   Ticket collect(TicketWaiter& waiter, TimePoint now);
 
   /// Applies new settings. Waiting requests keep their places or are served.
@@ -87,8 +87,8 @@ class TicketPool {
   std::chrono::seconds retry_after() const {
     return drain_.wait(waiting_.load(std::memory_order_relaxed));
   }
-  /// True once if a gradual resize has stalled; the tickets taken so far stay taken (AC-012).
-  bool stalled(TimePoint now);
+  /// Ends a gradual resize that has stalled, with the size reached so far (AC-012). True: it did.
+  bool end_stalled_resize(TimePoint now);
   bool resizing() const;
 
   PoolSettings settings() const;
@@ -119,7 +119,7 @@ class TicketPool {
 
   void give_back(const Ticket& ticket, TimePoint now);
   TicketCells& cells(unsigned worker, Priority priority) {
-    return cells_[worker].of[static_cast<std::size_t>(priority)];
+    return cells_[worker].by_priority[static_cast<std::size_t>(priority)];
   }
   void note_peak(std::uint32_t in_use);
 
@@ -130,7 +130,7 @@ class TicketPool {
   void set_total(std::uint32_t size);
   void begin_resize(std::uint32_t size, TimePoint now);
   void shrink();
-  void settle(TimePoint now, Woken& woken);
+  void grant_free_tickets(TimePoint now, WakeList& to_wake);
   bool is_full() const {
     return line_.size() >= queue_depth() && !(queue_depth() > 0 && line_.can_make_room());
   }
@@ -148,8 +148,8 @@ class TicketPool {
   mutable std::mutex mutex_;  ///< protects what follows
   PoolSettings settings_;
   TicketLine line_;
-  std::uint32_t wanted_ = 0;          ///< the size after the resize
-  std::optional<TimePoint> give_up_;  ///< when the current resize has stalled
+  std::uint32_t target_ = 0;             ///< the size after the resize
+  std::optional<TimePoint> stalled_at_;  ///< deadline of the current resize; none: no resize
 };
 
 }  // namespace karmad

@@ -5,7 +5,7 @@
 namespace karmad {
 
 void TicketPool::settings(const PoolSettings& settings, TimePoint now) {
-  Woken woken;
+  WakeList to_wake;
   {
     const std::scoped_lock lock(mutex_);
     const bool was_counted = settings_.limits();
@@ -20,27 +20,27 @@ void TicketPool::settings(const PoolSettings& settings, TimePoint now) {
       begin_resize(settings.tickets(), now);
     }
     counted_.store(settings.limits(), std::memory_order_relaxed);
-    depth_.store(settings_.depth(wanted_), std::memory_order_relaxed);
-    settle(now, woken);
+    depth_.store(settings_.depth(target_), std::memory_order_relaxed);
+    grant_free_tickets(now, to_wake);
   }
-  woken.wake(loops_);
+  to_wake.wake(loops_);
 }
 
 void TicketPool::resize(std::uint32_t size, TimePoint now) {
-  Woken woken;
+  WakeList to_wake;
   {
     const std::scoped_lock lock(mutex_);
     settings_.size = size;
     begin_resize(std::min(size, PoolSettings::kMost), now);
-    depth_.store(settings_.depth(wanted_), std::memory_order_relaxed);
-    settle(now, woken);
+    depth_.store(settings_.depth(target_), std::memory_order_relaxed);
+    grant_free_tickets(now, to_wake);
   }
-  woken.wake(loops_);
+  to_wake.wake(loops_);
 }
 
 void TicketPool::set_total(std::uint32_t size) {
-  wanted_ = size;
-  give_up_.reset();
+  target_ = size;
+  stalled_at_.reset();
   auto word = word_.load(std::memory_order_relaxed);
   while (!word_.compare_exchange_weak(word, with_total(word, size), std::memory_order_acq_rel)) {
   }
@@ -49,9 +49,9 @@ void TicketPool::set_total(std::uint32_t size) {
 void TicketPool::begin_resize(std::uint32_t size, TimePoint now) {
   const bool smaller = size < total(word_.load(std::memory_order_relaxed));
   if (!smaller || settings_.resize == TicketResize::immediate) return set_total(size);
-  if (size == wanted_ && give_up_) return;  // it is in progress
-  wanted_ = size;
-  give_up_ = now + settings_.stalled_after;
+  if (size == target_ && stalled_at_) return;  // it is in progress
+  target_ = size;
+  stalled_at_ = now + settings_.stalled_after;
   word_.fetch_or(kAttention, std::memory_order_acq_rel);
 }
 
@@ -59,34 +59,34 @@ void TicketPool::begin_resize(std::uint32_t size, TimePoint now) {
 void TicketPool::shrink() {
   auto word = word_.load(std::memory_order_relaxed);
   for (;;) {
-    const auto least = std::min(total(word), std::max(used(word), wanted_));
+    const auto least = std::min(total(word), std::max(used(word), target_));
     if (least == total(word) ||
         word_.compare_exchange_weak(word, with_total(word, least), std::memory_order_acq_rel))
       break;
   }
-  if (total(word_.load(std::memory_order_relaxed)) <= wanted_) give_up_.reset();
+  if (total(word_.load(std::memory_order_relaxed)) <= target_) stalled_at_.reset();
 }
 
-bool TicketPool::stalled(TimePoint now) {
-  Woken woken;
+bool TicketPool::end_stalled_resize(TimePoint now) {
+  WakeList to_wake;
   bool stuck = false;
   {
     const std::scoped_lock lock(mutex_);
-    if (!give_up_) return false;
-    settle(now, woken);
-    stuck = give_up_ && now >= *give_up_;
+    if (!stalled_at_) return false;
+    grant_free_tickets(now, to_wake);
+    stuck = stalled_at_ && now >= *stalled_at_;
     if (stuck) {
       set_total(total(word_.load(std::memory_order_relaxed)));
-      settle(now, woken);
+      grant_free_tickets(now, to_wake);
     }
   }
-  woken.wake(loops_);
+  to_wake.wake(loops_);
   return stuck;
 }
 
 bool TicketPool::resizing() const {
   const std::scoped_lock lock(mutex_);
-  return give_up_.has_value();
+  return stalled_at_.has_value();
 }
 
 PoolSettings TicketPool::settings() const {

@@ -98,7 +98,8 @@ double sum_of(const TopView& view, const TopRate& rate) {
 }  // namespace
 
 int trouble_of(std::string_view state) {
-  if (state == "ready" || state == "unknown" || state == "blackhole") return 0;
+  if (state == "ready" || state == "starting" || state == "unknown" || state == "blackhole")
+    return 0;
   if (state == "slow" || state == "lagging" || state == "full" || state == "unsuitable") return 1;
   return 2;
 }

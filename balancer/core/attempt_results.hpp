@@ -9,7 +9,7 @@
 
 namespace karmad {
 
-/// What became of an attempt: a coarse Outcome.
+/// The result of an attempt: the values of Outcome in four groups.
 enum class AttemptEnd : std::uint8_t { answered, client_mistake, failed, cancelled };
 inline constexpr std::size_t kAttemptEnds = 4;
 

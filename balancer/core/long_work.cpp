@@ -10,7 +10,7 @@ Refusal too_much_long_work() {
           .retry_after = 1};
 }
 
-Answer without_long_work(Query& query, HelperPool::End end, Count count) {
+Answer long_work_failure(Query& query, HelperPool::End end, Count count) {
   query.worker.counters.add(count);
   if (end == HelperPool::End::refused) return answer_with(too_much_long_work());
   return answer_with({.status = 504,

@@ -18,10 +18,10 @@ inline bool is_long_work(const Query& query, std::size_t bytes, unsigned weight 
          query.worker.process.helpers != nullptr;
 }
 
-/// Runs `work` on a helper thread while the query waits. The wait ends at the deadline or when the
-/// client leaves, but work that has begun is always waited for.
+/// Runs `work` on a helper thread while the query waits. At the deadline, or when the client
+/// leaves, the wait ends if the work has not begun; otherwise it ends with the work.
 template <class Work>
-Task<HelperPool::End> run_aside(Query& query, Work& work) {
+Task<HelperPool::End> run_on_helper(Query& query, Work& work) {
   query.waited = true;
   QueryStop when_over(query);
   Stop& stop = when_over;
@@ -34,6 +34,6 @@ Task<HelperPool::End> run_aside(Query& query, Work& work) {
 Refusal too_much_long_work();
 /// The answer to a query whose long work was not done: too_much_long_work(), or 504 after the
 /// deadline. `count`: the counter of the failure.
-Answer without_long_work(Query& query, HelperPool::End end, Count count);
+Answer long_work_failure(Query& query, HelperPool::End end, Count count);
 
 }  // namespace karmad

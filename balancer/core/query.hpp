@@ -38,19 +38,19 @@ struct Query : RequestFields {
 
   Worker& worker;
   const Topology* topology;
-  const Topology* former = nullptr;                ///< the topology before it was planned again
-  std::shared_ptr<const Topology> newer_topology;  ///< of the new plan
+  const Topology* former = nullptr;                ///< the previous one, after a new plan
+  std::shared_ptr<const Topology> newer_topology;  ///< owns that of the new plan
   bool plan_again = false;  ///< a shard moved: plan once with the current topology (CO-052)
-  /// Answers the query after it was planned again. Set by the caller of the scatter.
-  Task<Answer> (*answer_again)(Query& query, Scatter scatter) = nullptr;
+  /// Answers the query with the current topology. Set by the caller of the scatter.
+  Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;
   Parsed parsed;                 ///< valid once its dialect has parsed it
-  const Table* table = nullptr;  ///< set once it is put to one
+  const Table* table = nullptr;  ///< set when the query is sent to a table
   /// The head of the request; its fields are passed on if the dialect does that.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address
   TimePoint began;
-  TimePoint deadline;              ///< set at the start, never extended
+  TimePoint deadline;              ///< set at the start; never extended
   std::string without_preference;  ///< the URL's parameters without those of karmad
   std::string_view operation;      ///< the kind of request in a word, for the log
   const std::uint64_t id;          ///< unique in this process
@@ -152,7 +152,7 @@ struct Answer {
 
   /// The body, or its beginning if there is a `rest`.
   std::string_view content() const { return reply ? reply->body() : std::string_view(body); }
-  std::uint64_t length() const { return content().size() + (rest ? rest->left() : 0); }
+  std::uint64_t length() const { return content().size() + (rest ? rest->unread() : 0); }
 };
 
 /// Whether an answer with that status never has a body (RFC 9110 section 6.4.1).

@@ -8,12 +8,12 @@ namespace karmad {
 
 struct Answer;
 
-/// Why a client gets no answer, with details that its program can act on.
+/// An error of karmad, with details for the program of the client.
 struct Refusal {
   int status = 503;
-  std::string_view type;  ///< a stable word for programs
+  std::string_view type;  ///< identifies the kind of error; never changes
   std::string reason;
-  int code = 0;                         ///< a rule's number for the error; 0: none
+  int code = 0;                         ///< number of the error; 0: none
   bool overloaded = false;              ///< with both labels: retry later (BP-015)
   std::optional<unsigned> retry_after;  ///< seconds
   std::string details;                  ///< further members of `error`: `"name":value,…`

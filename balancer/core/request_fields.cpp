@@ -14,11 +14,11 @@
 namespace karmad {
 namespace {
 
-/// What the manual says of a header or parameter.
+/// A header or parameter, as the manual describes it.
 struct RequestField {
   std::string_view name;
-  std::string_view values;     ///< its grammar
-  std::string_view otherwise;  ///< what holds where it is absent
+  std::string_view values;         ///< its grammar
+  std::string_view default_value;  ///< the value that applies to a request without it
   std::string_view help;
 };
 constexpr std::array kFields{
@@ -102,7 +102,7 @@ std::optional<FieldMistake> read_preference(const RequestHead& head, std::string
 std::string request_fields_reference() {
   std::string out = "| header | value | without it | |\n|---|---|---|---|\n";
   for (const auto& field : kFields)
-    out += fmt::format("| `{}` | {} | {} | {} |\n", field.name, field.values, field.otherwise,
+    out += fmt::format("| `{}` | {} | {} | {} |\n", field.name, field.values, field.default_value,
                        field.help);
   return out;
 }

@@ -16,7 +16,7 @@ ResponseStream::ResponseStream(const Source& source, AgentSlot slot, AttemptResu
       mirror_(source.set[source.number]),
       slot_(std::move(slot)),
       connection_(std::move(result.rest_on)),
-      left_(result.reply.left),
+      unread_(result.reply.left),
       patience_(source.patience) {
   result_.outcome = result.outcome;
   result_.took = result.took;
@@ -47,9 +47,9 @@ ResponseStream::~ResponseStream() {
 Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
   // With a fast agent and a fast client this would otherwise never wait.
   if (source_.loop.turn.over()) co_await source_.loop.turn.next();
-  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPassedPiece));
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(unread_, kPassedPiece));
   // Room for one byte more shows in the last read whether bytes follow the reply.
-  const auto room = most < left_ ? most : most + 1;
+  const auto room = most < unread_ ? most : most + 1;
   resize_for_reading(piece, room);
   std::size_t have = 0;
   while (have < most) {
@@ -61,20 +61,20 @@ Task<bool> ResponseStream::next(std::string& piece, Stop& stop) {
     if (got.error) co_return read_failed(got.error, stop.why());
     have += got.size;
   }
-  const bool extra = have > most;
+  const bool has_unrequested = have > most;
   have = std::min(have, most);
   piece.resize(have);
-  left_ -= have;
+  unread_ -= have;
   since_ += have;
   if (since_ >= kPerPatience) {
     since_ = 0;
     patience_ = source_.patience;
   }
   note_last(piece);
-  if (left_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
+  if (unread_ == 0 && source_.ends_in != 0 && last_ != source_.ends_in)
     co_return fail(Outcome::wrong_reply, "its long answer is not complete JSON");
-  if (left_ > 0) co_return true;
-  release(extra ? Stream::Unasked::bytes : connection_->behind());
+  if (unread_ > 0) co_return true;
+  release(has_unrequested ? Stream::Unasked::bytes : connection_->behind());
   slot_.reset();
   co_return true;
 }
@@ -103,8 +103,8 @@ Task<Stream::Read> ResponseStream::wait(char* into, std::size_t room, Stop& stop
   connection_->start_read(into, room);
   const auto got = co_await connection_->read();
   stop.disarm();
-  const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
-  patience_ = std::max(Micros{0}, patience_ - took);
+  const auto waited = std::chrono::duration_cast<Micros>(Loop::now() - began);
+  patience_ = std::max(Micros{0}, patience_ - waited);
   co_return got;
 }
 

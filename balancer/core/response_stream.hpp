@@ -36,7 +36,7 @@ class ResponseStream {
   ~ResponseStream();
 
   /// Bytes still to be read.
-  std::uint64_t left() const { return left_; }
+  std::uint64_t unread() const { return unread_; }
 
   /// Reads the next bytes into `piece`, at most kPassedPiece; waits only if none are available.
   /// Holds back the final bytes until the reply has ended correctly. False: it broke off.
@@ -58,7 +58,7 @@ class ResponseStream {
   Mirror& mirror_;
   std::optional<AgentSlot> slot_;
   ConnectionPtr connection_;
-  std::uint64_t left_;
+  std::uint64_t unread_;
   AttemptResult result_;  ///< without the reply
   Micros patience_;
   std::size_t since_ = 0;  ///< bytes read since `patience_` last restarted

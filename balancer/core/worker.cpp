@@ -18,16 +18,19 @@ constexpr std::size_t kIdlePart = 16;  // idle buffers may use 1/16 of memory_li
 
 }  // namespace
 
-Worker::Worker(unsigned index, std::uint64_t seed, Process& the_process,
+Worker::Worker(unsigned index, std::uint64_t seed, SharedState& shared,
                std::shared_ptr<const Topology> topology,
                std::span<const std::unique_ptr<Worker>> workers)
     : loop(index, topology->settings.buffer_keep_up_to.value, seed),
-      process(the_process),
+      process(shared.process),
+      connections(shared.connections),
+      limits(shared.limits),
+      monitoring(shared.monitoring),
       all(workers),
       topology_(std::make_shared<std::shared_ptr<const Topology>>(std::move(topology))) {
-  loop.memory.join(process.memory);
+  loop.memory.join(limits.memory);
   keep_explanations();
-  if (const auto limit = process.memory.limit(); limit != 0)
+  if (const auto limit = limits.memory.limit(); limit != 0)
     loop.buffers.keep_at_most(std::min<std::size_t>(
         Buffers::kKeptBytes, limit / kIdlePart / std::max<std::size_t>(all.size(), 1)));
 }
@@ -59,12 +62,12 @@ std::unique_ptr<RequestHead> Worker::take_head() {
   return head;
 }
 
-Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& limits) {
+Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& bounds) {
   if (agent->id >= pools.size()) pools.resize(agent->id + 1);
   auto& pool = pools[agent->id];
   if (!pool)
     pool =
-        std::make_unique<Pool>(loop, agent, limits, (*topology_)->settings.hostname_lookup.value);
+        std::make_unique<Pool>(loop, agent, bounds, (*topology_)->settings.hostname_lookup.value);
   return *pool;
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,47 +9,14 @@
 #include "balancer/core/attempt_results.hpp"
 #include "balancer/core/counters.hpp"
 #include "balancer/core/disconnect_watcher.hpp"
-#include "balancer/core/reload_counts.hpp"
-#include "balancer/core/user_handle.hpp"
+#include "balancer/core/process.hpp"
 #include "balancer/explain/explain_ring.hpp"
-#include "balancer/rules/admission/rate_gates.hpp"
-#include "balancer/rules/agreed_errors.hpp"
 #include "balancer/topology/topology.hpp"
 #include "balancer/trace/line_rate.hpp"
 
 namespace karmad {
 
-class Admission;
-class SelectionLog;
-class HelperPool;
-class LineWriter;
-class EventLog;
-class MirrorWatch;
-
-/// Data of the whole process that every worker may read.
-struct Process {
-  std::uint32_t max_connections = 0;          ///< effective value of `max_connections`
-  std::atomic<std::uint32_t> connections{0};  ///< client connections open now
-  std::atomic<bool> draining{false};
-  std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
-  std::shared_ptr<const SelectionLog> selection_log;
-  Admission* admission = nullptr;               ///< null: every request is admitted
-  LineWriter* access_log = nullptr;             ///< null: disabled
-  const LineWriter* log = nullptr;              ///< standard error
-  EventLog* events = nullptr;                   ///< null: events are not kept
-  std::atomic<std::uint32_t> event_streams{0};  ///< open now
-  const MirrorWatch* watch = nullptr;           ///< null: mirrors have no condition
-  HelperPool* helpers = nullptr;                ///< null: each worker does its long work itself
-  MemoryLimit memory;                           ///< of all requests (`memory_limit`)
-  std::span<const UserHandle> user_handles;     ///< of the application
-  TimePoint started{};
-  std::chrono::system_clock::time_point started_at{};
-  ReloadCounts reloads;
-  RateGates rates;
-  AgreedErrors agreed_errors;
-};
-
-/// A client's connection, as its worker sees it.
+/// A client's connection, for the worker that drains it.
 class Client {
  public:
   /// Closes at once if idle and no bytes have come, else after the next answer.
@@ -68,10 +33,10 @@ class Client {
 };
 
 /// One thread of the balancer: its loop, its connections to agents, its sessions and its counters.
-/// A query stays on one worker. Except `post` and the counters, only its thread may use it.
+/// A query stays on one worker. Other threads may call only post() and read the counters.
 class Worker {
  public:
-  Worker(unsigned index, std::uint64_t seed, Process& process,
+  Worker(unsigned index, std::uint64_t seed, SharedState& shared,
          std::shared_ptr<const Topology> topology, std::span<const std::unique_ptr<Worker>> all);
   ~Worker();
 
@@ -101,8 +66,8 @@ class Worker {
 
   void register_session(Client& client);
   void unregister_session(Client& client);
-  /// Accepts no new connections; every session ends after its next answer. A session without a
-  /// request within `linger` ends then: a request may be on its way.
+  /// Accepts no new connections; every session ends after its next answer. A session that gets no
+  /// request within `linger` ends after that time.
   void drain(Micros linger);
   /// Ends everything at once.
   void abandon();
@@ -111,6 +76,9 @@ class Worker {
   Loop loop;
   DisconnectWatcher disconnect_watcher{loop};
   Process& process;
+  ClientConnections& connections;
+  RequestLimits& limits;
+  Monitoring& monitoring;
   Counters counters;
   AttemptResults attempt_results;
   ExplainRing explained;             ///< the last requests (`explain_requests`)
@@ -122,20 +90,20 @@ class Worker {
   std::vector<Stop*> copies;       ///< stops of the copies being sent to blackholes
   std::size_t copies_size = 0;     ///< their size in bytes
   std::function<void()> on_drain;  ///< makes the listeners refuse new connections
-  std::function<void()> on_close;  ///< accepts the last ones; stops other tasks (pingers)
+  std::function<void()> on_close;  ///< accepts the waiting connections and stops other tasks
 
  private:
   Task<void> close_down(Micros linger);
   void finish_if_empty();
 
-  /// Workers share the topology's reference count; this outer pointer is counted by one worker
-  /// only.
+  /// The outer pointer has a reference count of this worker alone: a query that holds the topology
+  /// does not write to memory that all workers share.
   std::shared_ptr<std::shared_ptr<const Topology>> topology_;
   static constexpr std::size_t kHeads = 64;
   static constexpr std::size_t kExplainedOnRequest = 64;
   void keep_explanations();
   using Pools = std::vector<std::unique_ptr<Pool>>;  // by Agent::id
-  Pool& pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& limits);
+  Pool& pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& bounds);
 
   Pools pools_;
   Pools blackhole_pools_;

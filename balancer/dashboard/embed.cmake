@@ -1,4 +1,13 @@
-# Makes the page of the dashboard from its parts, and puts it into the program, plain and compressed. Run at configuration; configuration runs again if a part changes.
+# Sets `result` to the SHA-256 of a file in base64, as Content-Security-Policy has it.
+function(karmad_content_hash path result)
+  file(SHA256 ${path} hex)
+  execute_process(COMMAND bash -c "printf '%b' \"$(sed 's/../\\\\x&/g' <<<${hex})\" | base64 -w0"
+    OUTPUT_VARIABLE hash COMMAND_ERROR_IS_FATAL ANY)
+  set(${result} ${hash} PARENT_SCOPE)
+endfunction()
+
+# Makes the page of the dashboard from its parts, and puts it into the program, plain and
+# compressed. Run at configuration; configuration runs again if a part changes.
 function(karmad_embed_dashboard target)
   set(from ${CMAKE_SOURCE_DIR}/balancer/dashboard)
   set(to ${CMAKE_BINARY_DIR}/dashboard)
@@ -15,10 +24,7 @@ function(karmad_embed_dashboard target)
   foreach(name path IN ZIP_LISTS names parts)
     file(READ ${path} text)
     string(REPLACE "@${name}@" "${text}" page "${page}")
-    # The value of Content-Security-Policy has the hash of each part in base64.
-    file(SHA256 ${path} hex)
-    execute_process(COMMAND bash -c "printf '%b' \"$(sed 's/../\\\\x&/g' <<<${hex})\" | base64 -w0"
-      OUTPUT_VARIABLE hash_${name} COMMAND_ERROR_IS_FATAL ANY)
+    karmad_content_hash(${path} hash_${name})
   endforeach()
   file(CONFIGURE OUTPUT ${to}/dashboard_hashes.hpp @ONLY CONTENT
 "#pragma once

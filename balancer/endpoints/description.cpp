@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kTable = "table=";
 
-/// The table that is asked for; none without the parameter.
+/// The table in the parameters; none if there is no such parameter.
 std::optional<std::string_view> named_table(std::string_view parameters) {
   if (!parameters.starts_with(kTable)) return std::nullopt;
   return parameters.substr(kTable.size());
@@ -36,7 +36,7 @@ const Table* only_one(const Topology& topology, std::string_view parameters) {
 Answer describe_balancer(Query& query) {
   const auto name = named_table(query.request.query);
   if (name && query.topology->find(*name) == nullptr)
-    return refusal(404, query.topology->unknown(*name));
+    return refusal(404, query.topology->unknown_table(*name));
   Description description;
   if (const auto* table = only_one(*query.topology, query.request.query)) {
     const auto& shard = *table->shards.front();
@@ -47,7 +47,7 @@ Answer describe_balancer(Query& query) {
       description.role = view.picture.mirrors.front().role;
       description.tags = view.picture.mirrors.front().tags;
       description.why = mirror.why;
-      // The mirror's own address; the other karmad has the address of this one.
+      // This is the address of the mirror; the other karmad must use the address of this one.
       description.me.reset();
       if (description.role == Role::unknown) {
         Answer answer =
@@ -56,7 +56,7 @@ Answer describe_balancer(Query& query) {
       }
     }
   }
-  if (query.worker.process.draining.load(std::memory_order_relaxed)) {
+  if (query.worker.monitoring.draining.load(std::memory_order_relaxed)) {
     description.role = Role::other;
     description.why = "draining";
   }

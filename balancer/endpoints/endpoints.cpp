@@ -15,7 +15,7 @@
 namespace karmad {
 namespace {
 
-/// Which one answers if a path is both an endpoint of karmad and the route of a table.
+/// Whether the endpoint or the route answers if a path is both.
 enum class Precedence : std::uint8_t { endpoint, route };
 
 /// An endpoint about karmad itself, at this path. Its requests use no mirror.
@@ -25,14 +25,14 @@ struct OwnEndpoint {
   TicketClass ticket_class;
   Precedence precedence;
   Handler handler;
-  std::string_view parameters{};  ///< all that its URL may have, in the format of the field Allow
+  std::string_view parameters{};  ///< allowed in its URL, in the format of the field Allow
   bool has_ids = false;           ///< also at `path/ID`
 };
 
-/// Checks of health get whatever parameters their callers add.
+/// Health checks may have any parameters.
 constexpr std::string_view kAnyParameters = "*";
 
-/// Other paths are endpoints of dialects or routes of tables; all others are unknown.
+/// All other known paths are endpoints of dialects or routes of tables.
 constexpr std::array kOwnEndpoints{
     OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner,
                 kAnyParameters},
@@ -75,7 +75,7 @@ bool allows(std::string_view methods, std::string_view method) {
 }
 
 /// The endpoint of that path, if it has precedence over the routes of any tables; else null.
-const OwnEndpoint* certain_endpoint_at(std::string_view path) {
+const OwnEndpoint* reserved_endpoint_at(std::string_view path) {
   const auto* found = own_endpoint_at(path);
   return found != nullptr && found->precedence == Precedence::endpoint ? found : nullptr;
 }
@@ -89,21 +89,21 @@ const OwnEndpoint* own_endpoint(const Query& query) {
 }
 
 /// Answers a request whose body must be unpacked before it can be parsed.
-Task<Answer> unpacked(Query& query, const ServedPath& served, Scatter scatter) {
+Task<Answer> unpack_and_answer(Query& query, const ServedPath& served, Scatter scatter) {
   auto refused = co_await unpack_body(query);
   if (refused) co_return *std::move(refused);
   auto answer = co_await answer_served(query, served, scatter);
   co_return answer;
 }
 
-Answer refused(Query& query, const FieldMistake& mistake) {
+Answer field_refusal(Query& query, const FieldMistake& mistake) {
   if (mistake.type.empty()) return bad_request(query, 400, mistake.reason);
   query.worker.counters.add(Count::bad_requests);
   return answer_with(
       {.status = 400, .type = mistake.type, .reason = mistake.reason, .code = mistake.code});
 }
 
-Answer no_preference(Query& query) {
+Answer preference_refusal(Query& query) {
   return bad_request(query, 400,
                      fmt::format("an update goes to the primary and takes no read preference; "
                                  "leave out {} and the parameter {}",
@@ -112,21 +112,22 @@ Answer no_preference(Query& query) {
 
 Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
   if (const auto trouble = trouble_with_path(query.request.path); !trouble.empty())
-    return at_once(
+    return completed_task(
         bad_request(query, 400, fmt::format("a path with {} is not passed on", trouble)));
   auto parsed = table.routed->parse(query.request);
-  if (!parsed) return at_once(bad_request(query, parsed.error().status, parsed.error().reason));
-  if (query.preference && !parsed->read) return at_once(no_preference(query));
+  if (!parsed)
+    return completed_task(bad_request(query, parsed.error().status, parsed.error().reason));
+  if (query.preference && !parsed->read) return completed_task(preference_refusal(query));
   query.parsed = *std::move(parsed);
   return scatter(query, table, *table.routed);
 }
 
 /// Answers OPTIONS with the methods of a path (RFC 9110 section 9.3.7).
-Answer options(std::string_view methods) {
-  Answer told;
-  told.status = 204;
-  told.allow = methods;
-  return told;
+Answer options_answer(std::string_view methods) {
+  Answer answer;
+  answer.status = 204;
+  answer.allow = methods;
+  return answer;
 }
 
 /// The answer if the method of the request is OPTIONS or not one of `methods`; nothing if it is one
@@ -134,7 +135,7 @@ Answer options(std::string_view methods) {
 std::optional<Answer> answer_to_method(Query& query, std::string_view path,
                                        std::string_view methods) {
   query.operation = path.substr(1);
-  if (query.request.method == "OPTIONS") return options(methods);
+  if (query.request.method == "OPTIONS") return options_answer(methods);
   if (allows(methods, query.request.method)) return std::nullopt;
   auto no = bad_request(query, 405,
                         fmt::format("{} accepts {}, not {}", path, methods, query.request.method));
@@ -142,7 +143,7 @@ std::optional<Answer> answer_to_method(Query& query, std::string_view path,
   return no;
 }
 
-/// The first parameter that is none of `known`; empty: there is none.
+/// The first parameter that is not in `known`; empty: there is none.
 std::string_view unknown_parameter(std::string_view parameters, std::string_view known) {
   while (!parameters.empty() && known != kAnyParameters) {
     const auto parameter = parameters.substr(0, parameters.find('&'));
@@ -155,11 +156,11 @@ std::string_view unknown_parameter(std::string_view parameters, std::string_view
 }
 
 Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
-  if (auto told = answer_to_method(query, found.path, found.methods))
-    return at_once(*std::move(told));
+  if (auto answer = answer_to_method(query, found.path, found.methods))
+    return completed_task(*std::move(answer));
   if (const auto unknown = unknown_parameter(query.request.query, found.parameters);
       !unknown.empty())
-    return at_once(
+    return completed_task(
         bad_request(query, 400,
                     fmt::format("unknown parameter '{}'; {} takes {}", unknown, found.path,
                                 found.parameters.empty() ? "no parameters" : found.parameters)));
@@ -170,18 +171,18 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
   const auto& endpoint = served.endpoint;
   if (query.preference && endpoint.ticket_class == TicketClass::update) {
     query.operation = endpoint.path.substr(1);
-    return at_once(no_preference(query));
+    return completed_task(preference_refusal(query));
   }
-  if (auto told = answer_to_method(query, endpoint.path, endpoint.methods))
-    return at_once(*std::move(told));
-  return is_packed(query) ? unpacked(query, served, scatter)
+  if (auto answer = answer_to_method(query, endpoint.path, endpoint.methods))
+    return completed_task(*std::move(answer));
+  return is_packed(query) ? unpack_and_answer(query, served, scatter)
                           : answer_served(query, served, scatter);
 }
 
 }  // namespace
 
 TicketClass ticket_class_of(const Query& query) {
-  if (const auto* served = query.topology->served(query.request.path)) {
+  if (const auto* served = query.topology->endpoint_at(query.request.path)) {
     const auto& endpoint = served->endpoint;
     // A compressed statement is not parsed yet: it counts as a search.
     const bool asks = endpoint.statements != Statements::none && !is_packed(query);
@@ -193,11 +194,11 @@ TicketClass ticket_class_of(const Query& query) {
 }
 
 std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string_view path) {
-  if (const auto* served = topology.served(path)) {
+  if (const auto* served = topology.endpoint_at(path)) {
     if (served->endpoint.statements != Statements::none) return std::nullopt;
     return served->endpoint.ticket_class;
   }
-  if (const auto* own = certain_endpoint_at(path)) return own->ticket_class;
+  if (const auto* own = reserved_endpoint_at(path)) return own->ticket_class;
   return std::nullopt;
 }
 
@@ -206,7 +207,7 @@ bool is_own_path(std::string_view path, Dialects known) {
     const auto of = kind->endpoints;
     return std::ranges::find(of, path, &DialectEndpoint::path) != of.end();
   };
-  return answers_itself(path) || std::ranges::any_of(known, serves_it);
+  return is_about_karmad(path) || std::ranges::any_of(known, serves_it);
 }
 
 std::vector<std::string> own_paths() {
@@ -218,8 +219,8 @@ std::vector<std::string> own_paths() {
   return paths;
 }
 
-bool answers_itself(std::string_view path) {
-  return certain_endpoint_at(path) != nullptr;
+bool is_about_karmad(std::string_view path) {
+  return reserved_endpoint_at(path) != nullptr;
 }
 
 Judge judge_with(Dialects known) {
@@ -242,7 +243,7 @@ void judge(const Settings& settings, Problems& problems, Problems& notices) {
 namespace {
 
 /// Answers the query again with the current topology, because a shard has moved (CO-052).
-Task<Answer> answer_again(Query& query, Scatter scatter) {
+Task<Answer> replan(Query& query, Scatter scatter) {
   query.plan_again = false;
   query.worker.counters.add(Count::planned_anew);
   query.newer_topology = query.worker.topology();
@@ -253,20 +254,20 @@ Task<Answer> answer_again(Query& query, Scatter scatter) {
 }  // namespace
 
 Task<Answer> answer(Query& query, Scatter scatter) {
-  query.answer_again = answer_again;
-  if (query.request.path == "*") return at_once(options("GET, HEAD, POST, OPTIONS"));
-  const auto* const served = query.topology->served(query.request.path);
+  query.replan = replan;
+  if (query.request.path == "*") return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
+  const auto* const served = query.topology->endpoint_at(query.request.path);
   // Fields of the request about mirrors do not concern an answer about karmad itself.
   if (served == nullptr)
     if (const auto* own = own_endpoint(query)) return answer_own(query, *own);
   if (const auto wrong =
           read_request_fields(query.head, query.request.query, query.without_preference, query))
-    return at_once(refused(query, *wrong));
+    return completed_task(field_refusal(query, *wrong));
   if (served != nullptr) return answer_at(query, *served, scatter);
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);
-  return at_once(bad_request(
+  return completed_task(bad_request(
       query, 404, fmt::format("no endpoint and no route has the path '{}'", query.request.path)));
 }
 

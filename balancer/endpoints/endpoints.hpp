@@ -35,6 +35,6 @@ std::vector<std::string> own_paths();
 
 /// True for a path whose answer is about karmad itself; it is given at any rate of requests. `/` is
 /// not one of them, as it may be a route.
-bool answers_itself(std::string_view path);
+bool is_about_karmad(std::string_view path);
 
 }  // namespace karmad

@@ -17,19 +17,20 @@ std::optional<std::uint64_t> event_id(std::string_view text) {
   return id;
 }
 
-/// The id that the client has seen: from the URL, or from the field of a client that connects
-/// again.
+/// The newest id that the client has seen: from the URL, or from the field that a client sends when
+/// it reconnects.
 std::expected<std::uint64_t, std::string> last_seen(const Query& query) {
   auto parameters = query.request.query;
   std::uint64_t seen = 0;
-  if (const auto again = event_id(query.head.find("Last-Event-ID"))) seen = *again;
+  if (const auto last_event = event_id(query.head.find("Last-Event-ID"))) seen = *last_event;
   while (!parameters.empty()) {
     const auto parameter = parameters.substr(0, parameters.find('&'));
     parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
     const auto name = parameter.substr(0, parameter.find('='));
     const auto id = event_id(parameter.substr(std::min(name.size() + 1, parameter.size())));
     if (!id)
-      return std::unexpected(fmt::format("'{}' is the id of an event, a whole number", parameter));
+      return std::unexpected(fmt::format(
+          "'{}' is not allowed: `since` is the id of an event, a whole number", parameter));
     seen = *id;
   }
   return seen;
@@ -48,26 +49,26 @@ std::string all_events(const EventLog& log, std::uint64_t after) {
 }  // namespace
 
 Answer events_answer(Query& query) {
-  auto& process = query.worker.process;
+  auto& monitoring = query.worker.monitoring;
   const auto after = last_seen(query);
   if (!after) {
     query.worker.counters.add(Count::bad_requests);
     return refusal(400, after.error());
   }
-  if (process.events == nullptr) return refusal(404, "this process keeps no events");
-  // The id is from before a restart: all events are new to the client.
-  const auto seen = *after > process.events->newest() ? 0 : *after;
+  if (monitoring.events == nullptr) return refusal(404, "this process keeps no events");
+  // The id is older than the last restart: all events are new to the client.
+  const auto seen = *after > monitoring.events->newest() ? 0 : *after;
   Answer answer;
   if (!query.head.find("Accept").contains("text/event-stream")) {
-    answer.body = all_events(*process.events, seen);
+    answer.body = all_events(*monitoring.events, seen);
     return answer;
   }
   const auto most = query.topology->settings.max_event_streams.value;
-  if (process.event_streams.load(std::memory_order_relaxed) >= most)
+  if (monitoring.event_streams.load(std::memory_order_relaxed) >= most)
     return refusal(
         503, fmt::format("{} clients read the event stream already (max_event_streams)", most));
   answer.content_type = "text/event-stream";
-  answer.source = std::make_unique<EventStream>(query.worker, *process.events, seen);
+  answer.source = std::make_unique<EventStream>(query.worker, *monitoring.events, seen);
   return answer;
 }
 

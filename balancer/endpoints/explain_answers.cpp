@@ -88,12 +88,12 @@ Answer explain_table(Query& query) {
   if (parameters->table.empty())
     return wrong_request(
         query, 400,
-        fmt::format("{0}?table=NAME explains the choice of mirrors now, {0}/ID that "
-                    "of a request with this X-Request-Id",
+        fmt::format("{0}?table=NAME explains the current choice of mirrors, {0}/ID the choice for "
+                    "the request with this X-Request-Id",
                     kExplainPath));
   const auto* const table = query.topology->find(parameters->table);
   if (table == nullptr)
-    return wrong_request(query, 404, query.topology->unknown(parameters->table));
+    return wrong_request(query, 404, query.topology->unknown_table(parameters->table));
   const auto shards = table->shards.size();
   ExplainRecord record(shards, shards * Candidates::kMost);
   explain_now(query, *table, parameters->operation, record);

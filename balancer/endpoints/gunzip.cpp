@@ -30,18 +30,18 @@ Gunzip::Gunzip(std::string_view packed, std::size_t most)
 
 Gunzip::~Gunzip() = default;
 
-std::size_t Gunzip::taken() const {
-  return given_ - state_->z.avail_in;
+std::size_t Gunzip::bytes_read() const {
+  return passed_bytes_ - state_->z.avail_in;
 }
 
 std::optional<ClientError> Gunzip::step(std::string& plain) {
   auto& z = state_->z;
   if (z.avail_in == 0) {
-    const auto piece = packed_.substr(given_, kStep);
+    const auto piece = packed_.substr(passed_bytes_, kStep);
     // zlib does not write there; its interface is older than `const`.
     z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
     z.avail_in = static_cast<uInt>(piece.size());
-    given_ += piece.size();
+    passed_bytes_ += piece.size();
   }
   const auto before = plain.size();
   // One byte beyond the limit shows that there is more.
@@ -51,33 +51,33 @@ std::optional<ClientError> Gunzip::step(std::string& plain) {
   z.avail_out = static_cast<uInt>(room);
   const int result = inflate(&z, Z_NO_FLUSH);
   plain.resize(before + room - z.avail_out);
-  return after(result, plain.size());
+  return check_step(result, plain.size());
 }
 
-std::optional<ClientError> Gunzip::after(int result, std::size_t plain_size) {
+std::optional<ClientError> Gunzip::check_step(int result, std::size_t plain_size) {
   auto& z = state_->z;
   const auto wrong = [&](std::string_view what) {
     return ClientError{400,
                        fmt::format("the body is not valid gzip: {} (Content-Encoding), byte {} "
                                    "of {}",
-                                   what, taken(), packed_.size())};
+                                   what, bytes_read(), packed_.size())};
   };
   if (plain_size > most_)
     return ClientError{413, fmt::format("the request's body is larger than max_packet_size ({}) "
                                         "once it is unpacked",
                                         most_)};
-  if (plain_size > kFreely + kMostRatio * taken())
+  if (plain_size > kFreely + kMostRatio * bytes_read())
     return ClientError{400, fmt::format("the body grows to more than {} times its size when it is "
                                         "unpacked; send it without Content-Encoding",
                                         kMostRatio)};
   switch (result) {
     case Z_STREAM_END:
-      done_ = taken() == packed_.size();
+      done_ = bytes_read() == packed_.size();
       if (!done_ && inflateReset(&z) != Z_OK) return wrong("it cannot be read");
       return std::nullopt;
     case Z_OK:
     case Z_BUF_ERROR:  // no room for output, or no input left
-      if (z.avail_in == 0 && given_ == packed_.size() && z.avail_out != 0)
+      if (z.avail_in == 0 && passed_bytes_ == packed_.size() && z.avail_out != 0)
         return wrong("it ends too early");
       return std::nullopt;
     case Z_MEM_ERROR:

@@ -11,7 +11,7 @@
 namespace karmad {
 
 /// Unpacks one gzip body (RFC 1952), piece by piece: one or more members, and no bytes after them.
-/// Accesses only the strings that it gets.
+/// Any thread may run it.
 class Gunzip {
  public:
   /// Highest allowed factor by which a body grows, except for the first `kFreely` bytes: repetitive
@@ -32,15 +32,15 @@ class Gunzip {
   std::optional<ClientError> step(std::string& plain);
   bool done() const { return done_; }
   /// Bytes of `packed` that were read.
-  std::size_t taken() const;
+  std::size_t bytes_read() const;
 
  private:
   struct State;
-  std::optional<ClientError> after(int result, std::size_t plain_size);
+  std::optional<ClientError> check_step(int result, std::size_t plain_size);
 
   const std::string_view packed_;
   const std::size_t most_;
-  std::size_t given_ = 0;  ///< bytes of `packed_` that zlib got
+  std::size_t passed_bytes_ = 0;  ///< bytes of `packed_` that zlib got
   std::unique_ptr<State> state_;
   bool done_ = false;
 };

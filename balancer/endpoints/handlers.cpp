@@ -17,7 +17,7 @@
 
 namespace karmad {
 
-Task<Answer> at_once(Answer answer) {
+Task<Answer> completed_task(Answer answer) {
   co_return answer;
 }
 
@@ -40,13 +40,13 @@ Answer text_json(int status, std::string body) {
 
 /// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
 /// coroutine around it would move the answer once more.
-Task<Answer> put(Query& query, const ServedPath& served, Scatter scatter) {
+Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
   const auto* table = query.topology->find(query.parsed.table);
   if (table == nullptr || table->dialect != served.kind)
-    return at_once(
+    return completed_task(
         karmad::bad_request(query, 404,
                             fmt::format("unknown table '{}' in {} request; SHOW TABLES lists "
-                                        "those there are",
+                                        "the tables",
                                         query.parsed.table, query.operation)));
   return scatter(query, *table, *served.dialect);
 }
@@ -55,11 +55,11 @@ Task<Answer> put(Query& query, const ServedPath& served, Scatter scatter) {
 Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<Parsed, ClientError> parsed;
   auto parse = [&] { parsed = served.dialect->parse(query.request); };
-  const auto end = co_await run_aside(query, parse);
-  if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
+  const auto end = co_await run_on_helper(query, parse);
+  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   if (!parsed) co_return bad_request(query, parsed.error());
   query.parsed = *std::move(parsed);
-  auto answer = co_await put(query, served, scatter);
+  auto answer = co_await send_to_table(query, served, scatter);
   co_return answer;
 }
 
@@ -68,9 +68,9 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
 Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
   if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
   auto parsed = served.dialect->parse(query.request);
-  if (!parsed) return at_once(bad_request(query, parsed.error()));
+  if (!parsed) return completed_task(bad_request(query, parsed.error()));
   query.parsed = *std::move(parsed);
-  return put(query, served, scatter);
+  return send_to_table(query, served, scatter);
 }
 
 std::expected<AnyStatement, ClientError> read_statement(const ServedPath& served,
@@ -88,12 +88,12 @@ StatusForm form_at(const ServedPath& served) {
 Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<AnyStatement, ClientError> statement;
   auto read = [&] { statement = read_statement(served, query.request); };
-  const auto end = co_await run_aside(query, read);
-  if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
+  const auto end = co_await run_on_helper(query, read);
+  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   if (!statement) co_return bad_request(query, statement.error());
   if (const auto* ours = std::get_if<StatusStatement>(&*statement)) {
-    auto told = co_await statement_answer(query, *ours, form_at(served));
-    co_return told;
+    auto answer = co_await statement_answer(query, *ours, form_at(served));
+    co_return answer;
   }
   if (const auto* unknown = std::get_if<UnknownStatement>(&*statement))
     co_return karmad::bad_request(query, 400, unknown->reason);
@@ -104,30 +104,34 @@ Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scat
 Task<Answer> answer_statement(Query& query, const ServedPath& served, Scatter scatter) {
   if (is_long_work(query, query.request.body.size())) return long_statement(query, served, scatter);
   const auto read = read_statement(served, query.request);
-  if (!read) return at_once(bad_request(query, read.error()));
+  if (!read) return completed_task(bad_request(query, read.error()));
   const auto& statement = *read;
   if (const auto* ours = std::get_if<StatusStatement>(&statement))
     return statement_answer(query, *ours, form_at(served));
   if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
-    return at_once(karmad::bad_request(query, 400, unknown->reason));
+    return completed_task(karmad::bad_request(query, 400, unknown->reason));
   return answer_query(query, served, scatter);
 }
 
 }  // namespace
 
 Task<Answer> answer_banner(Query&) {
-  return at_once(text_json(200, fmt::format(R"({{"name":"karmad","version":{{"number":"{}"}},)"
-                                            R"("tagline":"one mirror of every shard"}})",
-                                            KARMAD_VERSION)));
+  return completed_task(
+      text_json(200, fmt::format(R"({{"name":"karmad","version":{{"number":"{}"}},)"
+                                 R"("tagline":"one mirror of every shard"}})",
+                                 KARMAD_VERSION)));
 }
 
 Task<Answer> answer_healthy(Query&) {
-  return at_once(text_json(200, R"({"status":"ok"})"));
+  return completed_task(text_json(200, R"({"status":"ok"})"));
 }
 
 Task<Answer> answer_ready(Query& query) {
-  auto [ready, body] = readiness(*query.topology, query.worker.process, query.worker.loop.index);
-  return at_once(text_json(ready ? 200 : 503, std::move(body)));
+  const auto& worker = query.worker;
+  auto [ready, body] =
+      readiness(*query.topology, worker.monitoring.draining.load(std::memory_order_relaxed),
+                worker.loop.index);
+  return completed_task(text_json(ready ? 200 : 503, std::move(body)));
 }
 
 Task<Answer> answer_agents(Query& query) {
@@ -135,7 +139,7 @@ Task<Answer> answer_agents(Query& query) {
 }
 
 Task<Answer> answer_hello(Query& query) {
-  return at_once(describe_balancer(query));
+  return completed_task(describe_balancer(query));
 }
 
 Task<Answer> answer_status(Query& query) {
@@ -147,7 +151,7 @@ Task<Answer> answer_metrics(Query& query) {
 }
 
 Task<Answer> answer_events(Query& query) {
-  return at_once(events_answer(query));
+  return completed_task(events_answer(query));
 }
 
 Task<Answer> answer_dashboard(Query& query) {
@@ -157,18 +161,18 @@ Task<Answer> answer_dashboard(Query& query) {
   answer.content_type = "text/html; charset=UTF-8";
   answer.body = packed ? page.packed : page.plain;
   answer.fields = packed ? page.packed_fields : page.fields;
-  return at_once(std::move(answer));
+  return completed_task(std::move(answer));
 }
 
 Task<Answer> answer_explain(Query& query) {
   const bool has_id = query.request.path.size() > kExplainPath.size() + 1;
-  return has_id ? explain_request(query) : at_once(explain_table(query));
+  return has_id ? explain_request(query) : completed_task(explain_table(query));
 }
 
 Task<Answer> answer_admission(Query& query) {
-  Answer told;
-  append_admission_json(told.body, query.worker, rate_texts(query.worker));
-  return at_once(std::move(told));
+  Answer answer;
+  append_admission_json(answer.body, query.worker, rate_texts(query.worker));
+  return completed_task(std::move(answer));
 }
 
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter) {

@@ -23,7 +23,7 @@ std::string encoding_of(const Query& query) {
   return encodings;
 }
 
-Answer refused(Query& query, int status, std::string_view reason) {
+Answer refuse(Query& query, int status, std::string_view reason) {
   query.worker.counters.add(Count::bad_requests);
   return refusal(status, reason);
 }
@@ -40,7 +40,8 @@ Task<bool> make_room(Query& query, std::string& plain, std::size_t most) {
   co_return true;
 }
 
-/// Lets other work of the loop run first if the turn is over. An answer if the query has ended.
+/// If the turn of the loop is over, waits for the next one. Returns an answer if the query has
+/// ended.
 Task<std::optional<Answer>> take_turn(Query& query) {
   auto& turn = query.worker.loop.turn;
   if (!turn.over()) co_return std::nullopt;
@@ -48,7 +49,7 @@ Task<std::optional<Answer>> take_turn(Query& query) {
   co_await turn.next();
   if (query.stopped) co_return Answer{};
   if (Loop::now() < query.deadline) co_return std::nullopt;
-  co_return refused(query, 504, "the query's deadline had passed before its body was unpacked");
+  co_return refuse(query, 504, "the query's deadline had passed before its body was unpacked");
 }
 
 }  // namespace
@@ -63,10 +64,10 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
   query.unpacked = true;
   if (wire::same_word(encoding, "identity")) co_return std::nullopt;
   if (!wire::same_word(encoding, "gzip") && !wire::same_word(encoding, "x-gzip"))
-    co_return refused(query, 415,
-                      fmt::format("{} is '{}'; supported are gzip (or x-gzip) and bodies without "
-                                  "this field",
-                                  kContentEncoding, encoding));
+    co_return refuse(query, 415,
+                     fmt::format("{} is '{}'; supported are gzip (or x-gzip) and bodies without "
+                                 "this field",
+                                 kContentEncoding, encoding));
   const auto most = query.topology->settings.max_packet_size.value;
   Gunzip gunzip(query.request.body, most);
   std::string plain;
@@ -75,10 +76,10 @@ Task<std::optional<Answer>> unpack_body(Query& query) {
     if (over) co_return over;
     const bool has_room = co_await make_room(query, plain, most);
     if (!has_room) co_return Answer{};  // the session writes the refusal
-    const auto before = plain.size() + gunzip.taken();
+    const auto before = plain.size() + gunzip.bytes_read();
     if (const auto wrong = gunzip.step(plain))
-      co_return refused(query, wrong->status, wrong->reason);
-    query.worker.loop.turn.spend(kCostOfByte * (plain.size() + gunzip.taken() - before));
+      co_return refuse(query, wrong->status, wrong->reason);
+    query.worker.loop.turn.spend(kCostOfByte * (plain.size() + gunzip.bytes_read() - before));
   }
   query.worker.counters.add(Count::bodies_unpacked);
   query.request.body = query.keep(std::move(plain));

@@ -15,51 +15,51 @@ constexpr std::size_t kFewAgents = 64;           // up to 2 ms to write
 constexpr std::uint32_t kFewConnections = 1000;  // up to 1 ms to count descriptors
 
 template <class Write>
-Task<Answer> written_aside(Query& query, Snapshot snapshot,
-                           std::shared_ptr<const Topology> topology, Write write) {
-  Answer told;
+Task<Answer> write_on_helper(Query& query, Snapshot snapshot,
+                             std::shared_ptr<const Topology> topology, Write write) {
+  Answer answer;
   auto work = [&] {
     add_histories(snapshot, *topology);
-    told = write(snapshot);
+    answer = write(snapshot);
   };
-  const auto end = co_await run_aside(query, work);
-  if (end != HelperPool::End::done) co_return without_long_work(query, end, Count::bad_requests);
-  co_return std::move(told);
+  const auto end = co_await run_on_helper(query, work);
+  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+  co_return std::move(answer);
 }
 
 /// `write` makes the answer from a snapshot, on any thread.
 template <class Write>
-Task<Answer> written(Query& query, Write write) {
-  auto snapshot = collect(query.worker);
-  const auto& process = query.worker.process;
+Task<Answer> write_answer(Query& query, Write write) {
+  const auto& worker = query.worker;
+  auto snapshot = collect(worker);
   const bool is_long = snapshot.agents.size() > kFewAgents ||
-                       process.connections.load(std::memory_order_relaxed) > kFewConnections;
-  if (is_long && process.helpers != nullptr)
-    return written_aside(query, std::move(snapshot), query.worker.topology(), std::move(write));
-  add_histories(snapshot, *query.worker.topology_now());
+                       worker.connections.open.load(std::memory_order_relaxed) > kFewConnections;
+  if (is_long && worker.process.helpers != nullptr)
+    return write_on_helper(query, std::move(snapshot), worker.topology(), std::move(write));
+  add_histories(snapshot, *worker.topology_now());
   return [](Answer answer) -> Task<Answer> { co_return std::move(answer); }(write(snapshot));
 }
 
 }  // namespace
 
 Task<Answer> agents_answer(Query& query) {
-  return written(query, [](const Snapshot& snapshot) {
-    Answer told;
-    append_agents_json(told.body, snapshot);
-    return told;
+  return write_answer(query, [](const Snapshot& snapshot) {
+    Answer answer;
+    append_agents_json(answer.body, snapshot);
+    return answer;
   });
 }
 
 Task<Answer> status_answer(Query& query) {
-  return written(query, [](const Snapshot& snapshot) {
-    Answer told;
-    append_status_json(told.body, snapshot);
-    return told;
+  return write_answer(query, [](const Snapshot& snapshot) {
+    Answer answer;
+    append_status_json(answer.body, snapshot);
+    return answer;
   });
 }
 
 Task<Answer> metrics_answer(Query& query) {
-  return written(query, [](const Snapshot& snapshot) {
+  return write_answer(query, [](const Snapshot& snapshot) {
     Answer answer;
     answer.content_type = kMetricsType;
     append_metrics(answer.body, snapshot, process_numbers());
@@ -68,17 +68,17 @@ Task<Answer> metrics_answer(Query& query) {
 }
 
 Task<Answer> statement_answer(Query& query, StatusStatement statement, StatusForm form) {
-  return written(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
+  return write_answer(query, [statement = std::move(statement), form](const Snapshot& snapshot) {
     const auto result = answer(statement, snapshot);
     if (!result) return refusal(404, result.error());
-    Answer told;
+    Answer answer;
     if (form == StatusForm::text) {
-      told.content_type = "text/plain; charset=UTF-8";
-      append_text(told.body, *result);
+      answer.content_type = "text/plain; charset=UTF-8";
+      append_text(answer.body, *result);
     } else {
-      append_raw(told.body, {&*result, 1});
+      append_raw(answer.body, {&*result, 1});
     }
-    return told;
+    return answer;
   });
 }
 

@@ -101,8 +101,8 @@ void refuse_handshakes(int listener, int family) {
   ::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/// Waits until the socket is readable: there may be a connection to accept.
-struct Knock {
+/// Waits until the listening socket is readable: then there may be a connection to accept.
+struct ReadableWait {
   asio::basic_socket_acceptor<Protocol, Executor>& acceptor;
 
   bool await_ready() const noexcept { return false; }
@@ -122,8 +122,8 @@ std::optional<IpAddress> address_of(const Endpoint& peer) {
   return std::nullopt;
 }
 
-/// The answer to a refused connection, with its head.
-std::string no_room(std::string_view reason) {
+/// The whole answer to a refused connection.
+std::string refusal_bytes(std::string_view reason) {
   const auto refused = refusal(429, reason);
   const Field retry{kRetryAfter, "1"};
   std::string out;
@@ -136,7 +136,7 @@ std::string no_room(std::string_view reason) {
 }
 
 /// Sends the refusal without waiting.
-void turn_away(Socket& socket, const std::string& answer) {
+void refuse_connection(Socket& socket, const std::string& answer) {
   error_code ignored;
   socket.non_blocking(true, ignored);
   // Unread bytes would turn the close into a reset, and the client might lose the answer.
@@ -197,30 +197,30 @@ void Acceptor::refuse_new() {
 }
 
 void Acceptor::stop() {
-  while (accept_those_waiting().value_or(0) == kAtOnce) continue;
+  while (accept_pending().value_or(0) == kAtOnce) continue;
   error_code ignored;
   acceptor_.close(ignored);
   pause_.request(StopReason::cancelled);
 }
 
 Task<void> Acceptor::run() {
-  bool trouble = false;
+  bool failed_before = false;
   while (acceptor_.is_open()) {
-    Knock knock{acceptor_};
-    co_await knock;
-    const auto accepted = accept_those_waiting();
+    ReadableWait readable{acceptor_};
+    co_await readable;
+    const auto accepted = accept_pending();
     if (!accepted && acceptor_.is_open()) {
       // Most likely no descriptor is free: open connections continue, new ones wait 100 ms.
-      if (!trouble) spdlog::warn("accept: {}", accepted.error().message());
+      if (!failed_before) spdlog::warn("accept: {}", accepted.error().message());
       co_await sleep(worker_.loop, Loop::now() + 100ms, pause_);
     }
-    trouble = !accepted;
+    failed_before = !accepted;
   }
 }
 
 /// Accepts up to kAtOnce connections, so that other work gets its turn. Returns their number, or
 /// the error that stopped it.
-std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
+std::expected<unsigned, error_code> Acceptor::accept_pending() {
   unsigned accepted = 0;
   while (accepted < kAtOnce && acceptor_.is_open()) {
     Endpoint peer;
@@ -240,55 +240,58 @@ std::expected<unsigned, error_code> Acceptor::accept_those_waiting() {
       ::close(fd);
       return std::unexpected(error);
     }
-    arrived({std::move(socket), peer, address_of(peer)});
+    on_connection({std::move(socket), peer, address_of(peer)});
   }
   return accepted;
 }
 
-void Acceptor::arrived(Arrival arrival) {
+void Acceptor::on_connection(NewConnection connection) {
   worker_.counters.add(Count::connections);
-  const auto& process = worker_.process;
-  if (process.connections.load(std::memory_order_relaxed) + process.rates.connections.asleep() >=
-      process.max_connections) {  // connections that wait for the rate count as open
-    static const auto kTooMany = no_room("too many connections (max_connections)");
+  const auto& clients = worker_.connections;
+  // Connections that wait because of the rate count as open.
+  if (clients.open.load(std::memory_order_relaxed) + worker_.limits.rates.connections.asleep() >=
+      clients.most) {
+    static const auto kTooMany = refusal_bytes("too many connections (max_connections)");
     worker_.counters.add(Count::connections_refused);
-    return turn_away(arrival.socket, kTooMany);
+    return refuse_connection(connection.socket, kTooMany);
   }
   const auto topology = worker_.topology();
   if (topology->limits_connections) {
-    let_in_by_rate(std::move(arrival), topology->settings);
+    admit_by_rate(std::move(connection), topology->settings);
   } else {
-    begin(std::move(arrival));
+    start_session(std::move(connection));
   }
 }
 
 /// Starts the session at once or later, or refuses the connection.
-void Acceptor::let_in_by_rate(Arrival arrival, const InstanceSettings& settings) {
-  static const auto kOverRate = no_room("too many new connections (ingress_connection_rate)");
-  auto& limiter = worker_.process.rates.connections;
-  if (arrival.address && contains(settings.ingress_connection_bypass.value, *arrival.address)) {
+void Acceptor::admit_by_rate(NewConnection connection, const InstanceSettings& settings) {
+  static const auto kOverRate = refusal_bytes("too many new connections (ingress_connection_rate)");
+  auto& limiter = worker_.limits.rates.connections;
+  if (connection.address &&
+      contains(settings.ingress_connection_bypass.value, *connection.address)) {
     limiter.exempt();
-    return begin(std::move(arrival));
+    return start_session(std::move(connection));
   }
   const auto now = Loop::now();
   if (settings.admission.value == AdmissionMode::monitor) {
     limiter.would_borrow(now);
-    return begin(std::move(arrival));
+    return start_session(std::move(connection));
   }
-  auto turn = limiter.borrow(1, now);
-  if (!turn) {
+  auto reservation = limiter.borrow(1, now);
+  if (!reservation) {
     worker_.counters.add(Count::connections_over_rate);
-    return turn_away(arrival.socket, kOverRate);
+    return refuse_connection(connection.socket, kOverRate);
   }
-  if (turn->wait() == Micros(0)) return begin(std::move(arrival));
-  const auto until = now + turn->wait();
-  spawn(wait(std::move(arrival), *std::move(turn), until));
+  if (reservation->wait() == Micros(0)) return start_session(std::move(connection));
+  const auto until = now + reservation->wait();
+  spawn(wait_for_token(std::move(connection), *std::move(reservation), until));
 }
 
 /// Waits until the borrowed token is earned, or until the peer leaves: then the token is returned.
 /// When the worker drains, the session starts at once.
-Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Reservation turn, TimePoint until) {
-  const auto socket = arrival.socket.native_handle();
+Task<void> Acceptor::wait_for_token(NewConnection connection, RateLimiter::Reservation reservation,
+                                    TimePoint until) {
+  const auto socket = connection.socket.native_handle();
   Stop stop(worker_.loop);
   const auto place = waiting_.insert(waiting_.end(), &stop);
   worker_.disconnect_watcher.watch(socket, stop);
@@ -296,15 +299,15 @@ Task<void> Acceptor::wait(Arrival arrival, RateLimiter::Reservation turn, TimePo
   worker_.disconnect_watcher.forget(socket);
   waiting_.erase(place);
   if (!stop.requested() || draining_) {
-    turn.over();
-    begin(std::move(arrival));
+    reservation.over();
+    start_session(std::move(connection));
   } else {
-    worker_.process.rates.left_queue.fetch_add(1, std::memory_order_relaxed);
+    worker_.limits.rates.left_queue.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-void Acceptor::begin(Arrival arrival) {
-  auto& [socket, peer, address] = arrival;
+void Acceptor::start_session(NewConnection connection) {
+  auto& [socket, peer, address] = connection;
   boost::intrusive_ptr<Session> session(
       new Session(worker_, std::move(socket), peer_name(peer), address));
   session->start();

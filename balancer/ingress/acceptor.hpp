@@ -38,17 +38,18 @@ class Acceptor {
   void stop();
 
  private:
-  struct Arrival {
+  struct NewConnection {
     Socket socket;
     Endpoint peer;
     std::optional<IpAddress> address;  ///< none for a unix socket
   };
   Task<void> run();
-  std::expected<unsigned, error_code> accept_those_waiting();
-  void arrived(Arrival arrival);
-  void let_in_by_rate(Arrival arrival, const InstanceSettings& settings);
-  Task<void> wait(Arrival arrival, RateLimiter::Reservation turn, TimePoint until);
-  void begin(Arrival arrival);
+  std::expected<unsigned, error_code> accept_pending();
+  void on_connection(NewConnection connection);
+  void admit_by_rate(NewConnection connection, const InstanceSettings& settings);
+  Task<void> wait_for_token(NewConnection connection, RateLimiter::Reservation reservation,
+                            TimePoint until);
+  void start_session(NewConnection connection);
 
   Worker& worker_;
   const Protocol protocol_;

@@ -37,18 +37,19 @@ struct HeadLease {
 
 }  // namespace
 
-/// Notices that the client left while its bytes are unread: no read is outstanding then.
-struct Session::DepartureWatch {
-  explicit DepartureWatch(Session& session)
+/// Notices that the client leaves while a further request is unread: then no read is outstanding.
+struct Session::DisconnectWatch {
+  explicit DisconnectWatch(Session& session)
       : disconnect_watcher(session.worker_.disconnect_watcher),
         socket(session.socket().native_handle()),
         stop(session.worker_.loop),
-        guard(stop, &session, [](void* target) { static_cast<Session*>(target)->client_gone(); }) {
+        guard(stop, &session,
+              [](void* target) { static_cast<Session*>(target)->on_client_left(); }) {
     disconnect_watcher.watch(socket, stop);
   }
-  DepartureWatch(const DepartureWatch&) = delete;
-  DepartureWatch& operator=(const DepartureWatch&) = delete;
-  ~DepartureWatch() { disconnect_watcher.forget(socket); }
+  DisconnectWatch(const DisconnectWatch&) = delete;
+  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
+  ~DisconnectWatch() { disconnect_watcher.forget(socket); }
 
   DisconnectWatcher& disconnect_watcher;
   const int socket;
@@ -63,12 +64,12 @@ Session::Session(Worker& worker, Socket socket, std::string client,
       settings_(worker.topology()),
       client_(std::move(client)),
       address_(address) {
-  worker_.process.connections.fetch_add(1, std::memory_order_relaxed);
+  worker_.connections.open.fetch_add(1, std::memory_order_relaxed);
   worker_.register_session(*this);
 }
 
 Session::~Session() {
-  worker_.process.connections.fetch_sub(1, std::memory_order_relaxed);
+  worker_.connections.open.fetch_sub(1, std::memory_order_relaxed);
   worker_.unregister_session(*this);
 }
 
@@ -98,41 +99,41 @@ void Session::abandon() {
 /// Called when a read ends while a query runs.
 void Session::unexpected() {
   if (!last().error) {
-    unread_ = true;  // the next request, which waits
-    if (query_ != nullptr) watch_departure();
+    unread_ = true;  // the next request; it waits
+    if (query_ != nullptr) watch_for_disconnect();
     return;
   }
-  client_gone();
+  on_client_left();
 }
 
-void Session::watch_departure() {
-  if (!watch_) watch_ = std::make_unique<DepartureWatch>(*this);
+void Session::watch_for_disconnect() {
+  if (!watch_) watch_ = std::make_unique<DisconnectWatch>(*this);
 }
 
-/// Whether something can be read.
+/// Whether unread bytes have arrived.
 bool Session::has_bytes() {
   char byte = 0;
   return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /// Ends the query, as its client has left.
-void Session::client_gone() {
-  departed_ = true;
+void Session::on_client_left() {
+  client_closed_ = true;
   if (query_ == nullptr || query_->client_left || timed_out_) return;
-  if (!streams_) worker_.counters.add(Count::clients_left);
+  if (!is_endless_) worker_.counters.add(Count::clients_left);
   query_->client_left = true;
   query_->stop();
 }
 
 /// Called when the clock expires: for this phase, or for an earlier one that has ended.
-void Session::check_time() {
+void Session::on_clock() {
   if (phase_ == Phase::answering) return;  // the next phase arms it again
-  if (Loop::now() >= due_) return too_slow();
-  checked_ = due_;
+  if (Loop::now() >= due_) return on_timeout();
+  clock_at_ = due_;
   worker_.loop.arm(clock_, due_);
 }
 
-void Session::too_slow() {
+void Session::on_timeout() {
   timed_out_ = true;
   if (phase_ != Phase::idle && phase_ != Phase::lingering)
     worker_.counters.add(Count::slow_clients);
@@ -146,13 +147,13 @@ void Session::too_slow() {
 /// Starts a phase that may take `longest`. An armed clock that expires early enough stays armed,
 /// because most phases end long before their time. Only a long wait for the next request may count
 /// from the loop's cached time: other phases must not lose the time that the loop was busy.
-void Session::allow(Phase phase, Micros longest) {
+void Session::start_phase(Phase phase, Micros longest) {
   constexpr Micros kLong = 10s;
   const bool roughly = phase == Phase::idle && longest >= kLong;
   phase_ = phase;
   due_ = (roughly ? worker_.loop.lately() : Loop::now()) + longest;
-  if (clock_.armed() && checked_ <= due_) return;
-  checked_ = due_;
+  if (clock_.armed() && clock_at_ <= due_) return;
+  clock_at_ = due_;
   worker_.loop.arm(clock_, due_);
 }
 
@@ -161,13 +162,13 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
   for (bool stays = true; stays && self->open() && !self->ending_;) {
     self->await_request();
     auto got = co_await self->read();
-    if (got.error == asio::error::operation_aborted && self->has_bytes()) {  // since drain()
+    if (got.error == asio::error::operation_aborted && self->has_bytes()) {  // by drain()
       self->start_read();
       got = co_await self->read();
     }
     if (got.error) break;
     self->unread_ = true;
-    stays = co_await self->serve();
+    stays = co_await self->answer_requests();
   }
   const bool lingers = self->worker_.draining() && self->open() && !self->within_answer_;
   if (lingers) co_await self->linger();
@@ -181,32 +182,33 @@ void Session::take_settings() {
 
 void Session::await_request() {
   take_settings();
-  allow(Phase::idle, used_ ? settings().client_timeout.value : settings().network_timeout.value);
+  start_phase(Phase::idle,
+              had_request_ ? settings().client_timeout.value : settings().network_timeout.value);
   if (!unread_ && !reading()) start_read();
 }
 
-/// Keeps a read outstanding while the query runs: it notices a client that leaves. `more_here`: a
+/// Keeps a read outstanding while the query runs: it notices a client that leaves. `has_next`: a
 /// further request has arrived.
-void Session::prepare_answer(bool more_here) {
-  if (!more_here && !unread_ && !reading()) start_read();
+void Session::prepare_answer(bool has_next) {
+  if (!has_next && !unread_ && !reading()) start_read();
   phase_ = Phase::answering;
   take_settings();
 }
 
-/// Starts the query as the one that the client waits for.
-void Session::begin(Query& query) {
+/// Starts the query: from now on a client that leaves ends it.
+void Session::start_query(Query& query) {
   query.memory = memory_;
   query.admissions = &low_admissions_;
   worker_.counters.add(Count::bytes_in, query.bytes_in);
   query_ = &query;
-  if (!reading()) watch_departure();
+  if (!reading()) watch_for_disconnect();
   open_trace(query);
 }
 
 /// Ends the query; may replace its answer.
-void Session::conclude(Query& query, Answer& answer) {
+void Session::finish_query(Query& query, Answer& answer) {
   query_ = nullptr;
-  if (memory_->denied() && !query.client_left) answer = given_up(query);
+  if (memory_->denied() && !query.client_left) answer = answer_for_memory(query);
   close_trace(query, answer);
   if (!answer.reply || has_no_body(answer.status)) answer.rest.reset();
 }
@@ -219,7 +221,7 @@ void Session::recycle(Answer& answer) {
 }
 
 /// Removes an answered request of `size` bytes from `in`.
-void Session::forget_request(std::string& in, std::size_t size) {
+void Session::drop_request(std::string& in, std::size_t size) {
   watch_.reset();
   memory_->release();
   in.erase(0, size);
@@ -227,27 +229,27 @@ void Session::forget_request(std::string& in, std::size_t size) {
 }
 
 /// Answers all requests that have arrived. False: the connection has ended.
-Task<bool> Session::serve() {
+Task<bool> Session::answer_requests() {
   const HeadLease lease(worker_);
   auto& head = *lease.head;
   Memory memory(*this);
   Buffer in(worker_.loop.buffers, std::move(arrived()));
   unread_ = false;
-  used_ = true;
+  had_request_ = true;
   for (skip_empty_line(*in); !in->empty(); skip_empty_line(*in)) {
     std::string chunks;
     std::string_view body;
-    const auto came = look_at(*in, head, body);
-    const bool whole = came == Arrived::whole;
-    if (!whole) allow(Phase::reading, settings().network_timeout.value);
-    if (came == Arrived::part_of_head) {
+    const auto received = parse_received(*in, head, body);
+    const bool whole = received == ReceivedPart::whole;
+    if (!whole) start_phase(Phase::reading, settings().network_timeout.value);
+    if (received == ReceivedPart::part_of_head) {
       const bool complete = co_await read_head(*in, head);
       if (!complete) co_return false;
     }
-    note_head();
+    record_first_head();
     auto refused = refuse_on_head({worker_, *settings_, head, address_, memory, whole});
     if (refused && refused->ends_connection) {
-      const auto id = note_refused(refused->answer, head.size, &head);
+      const auto id = log_refusal(refused->answer, head.size, &head);
       in.give_back();
       memory.release();
       co_return co_await end_with(refused->answer, id);
@@ -258,23 +260,23 @@ Task<bool> Session::serve() {
     }
     worker_.counters.add(Count::requests);
     const auto size = size_of(head);
-    bool goes_on = false;
+    bool keep_alive = false;
     if (refused) {
       phase_ = Phase::answering;
-      goes_on = stays(&head);
-      const auto id = note_refused(refused->answer, size, &head);
+      keep_alive = keeps_connection(&head);
+      const auto id = log_refusal(refused->answer, size, &head);
       const bool sent = co_await send_answer(refused->answer, &head, id);
       if (!sent) co_return false;
     } else {
       prepare_answer(in->size() > size);
       Query query(worker_, *settings_, head, body, client_);
-      begin(query);
+      start_query(query);
       auto asked = pass_pipeline(query);
       auto& answer = co_await asked;
-      conclude(query, answer);
+      finish_query(query, answer);
       RestLog log(query, answer);
       if (query.client_left || !open()) co_return false;
-      goes_on = stays(&head);
+      keep_alive = keeps_connection(&head);
       auto outgoing = write_answer(answer, &head, query.request_id.text());
       within_answer_ = true;
       const auto error = co_await send(outgoing);
@@ -285,8 +287,8 @@ Task<bool> Session::serve() {
       if (!sent) co_return false;
       recycle(answer);
     }
-    forget_request(*in, size);
-    if (!goes_on || ending_ || !open()) co_return false;
+    drop_request(*in, size);
+    if (!keep_alive || ending_ || !open()) co_return false;
   }
   co_return true;
 }

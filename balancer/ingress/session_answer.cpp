@@ -29,7 +29,7 @@ Task<bool> Session::send_rest(Outgoing out) {
       co_return false;
     }
     const Outgoing piece{out.head, out.body.substr(0, kPerTimeout)};
-    allow(Phase::writing, settings().network_timeout.value);
+    start_phase(Phase::writing, settings().network_timeout.value);
     error = co_await write(piece);
     if (error) break;
     out.consume(piece.head.size() + piece.body.size());
@@ -59,20 +59,20 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
   answer.reply->bytes.clear();
   answer.reply->memory.release();
   memory_->piece.charge(memory_, kPassedPiece);
-  if (departed_) co_return false;
-  query_ = &query;  // notices a client that leaves
-  if (!reading()) watch_departure();
-  struct Asking {
+  if (client_closed_) co_return false;
+  query_ = &query;  // a client that leaves ends it
+  if (!reading()) watch_for_disconnect();
+  struct QueryScope {
     Query*& place;
-    ~Asking() { place = nullptr; }
-  } asking{query_};
+    ~QueryScope() { place = nullptr; }
+  } scope{query_};
   auto& rest = *answer.rest;
   QueryStop stop(query);
   Buffer piece(worker_.loop.buffers);
-  while (rest.left() > 0) {
+  while (rest.unread() > 0) {
     phase_ = Phase::answering;
-    const bool came = co_await rest.next(*piece, stop);
-    if (!came) {
+    const bool received = co_await rest.next(*piece, stop);
+    if (!received) {
       if (query.client_left) co_return false;
       worker_.counters.add(Count::replies_broken_off);
       if (rest.timed_out()) worker_.counters.add(Count::query_timeouts);
@@ -90,17 +90,17 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
 }
 
 /// Sends a body that is made while it is sent; the connection ends with it. A client that takes
-/// longer than a second for a piece gets the reason and is cut off; one that takes nothing is cut
-/// off after `network_timeout`.
+/// longer than a second for a piece is disconnected, and the last piece has the reason; a client
+/// that reads nothing is disconnected after `network_timeout`.
 Task<bool> Session::send_source(Query& query, BodySource& source) {
   within_answer_ = query.request.method != "HEAD";
   if (!within_answer_) co_return false;
-  streams_ = true;
+  is_endless_ = true;
   query_ = &query;
-  if (!reading()) watch_departure();
+  if (!reading()) watch_for_disconnect();
   QueryStop stop(query);
   Buffer piece(worker_.loop.buffers);
-  for (bool more = !departed_; more;) {
+  for (bool more = !client_closed_; more;) {
     phase_ = Phase::answering;
     more = co_await source.next(*piece, stop);
     if (query.client_left || !open()) break;
@@ -110,7 +110,7 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
     worker_.counters.add(Count::bytes_out, piece->size());
     if (Loop::now() - began < kSlowReader) continue;
     worker_.counters.add(Count::slow_clients);
-    const auto why = source.last_words("the client reads too slowly");
+    const auto why = source.closing_part("the client reads too slowly");
     co_await send_now({{}, why});
     more = false;
   }
@@ -120,8 +120,8 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
 }
 
 /// Logs a request that becomes no query; returns its id. No `head`: it could not be read.
-RequestId Session::note_refused(const Answer& answer, std::size_t bytes_in,
-                                const RequestHead* head) {
+RequestId Session::log_refusal(const Answer& answer, std::size_t bytes_in,
+                               const RequestHead* head) {
   const auto id = request_id(head != nullptr ? head->find(kRequestId) : std::string_view(),
                              settings().request_id.value, worker_.loop.random);
   log_refused(worker_, settings(),
@@ -139,7 +139,7 @@ Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head, R
   co_return sent;
 }
 
-bool Session::stays(const RequestHead* head) const {
+bool Session::keeps_connection(const RequestHead* head) const {
   return head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
 }
 
@@ -149,19 +149,19 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
   auto& out = worker_.loop.head;
   out.clear();
   const auto content = answer.content();
-  std::array<Field, 6 + kMaxAnswerFields> extra;
-  std::size_t extras = 0;
+  std::array<Field, 6 + kMaxAnswerFields> fields;
+  std::size_t count = 0;
   std::array<char, 12> seconds;
-  if (!id.empty()) extra[extras++] = {kRequestId, id};
-  if (answer.overloaded) extra[extras++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
-  if (!answer.allow.empty()) extra[extras++] = {"Allow", answer.allow};
+  if (!id.empty()) fields[count++] = {kRequestId, id};
+  if (answer.overloaded) fields[count++] = {kErrorLabels, "SystemOverloadedError, RetryableError"};
+  if (!answer.allow.empty()) fields[count++] = {"Allow", answer.allow};
   if (answer.retry_after) {
     const auto* end = fmt::format_to(seconds.data(), "{}", *answer.retry_after);
-    extra[extras++] = {kRetryAfter, {seconds.data(), end}};
+    fields[count++] = {kRetryAfter, {seconds.data(), end}};
   }
-  if (!answer.trace.empty()) extra[extras++] = {kTraceField, answer.trace};
-  if (!answer.explanation.empty()) extra[extras++] = {kExplainField, answer.explanation};
-  for (const auto& field : answer.fields) extra[extras++] = field;
+  if (!answer.trace.empty()) fields[count++] = {kTraceField, answer.trace};
+  if (!answer.explanation.empty()) fields[count++] = {kExplainField, answer.explanation};
+  for (const auto& field : answer.fields) fields[count++] = field;
   const Head* passed_on = nullptr;
   if (answer.pass_fields && answer.reply->restore(worker_.loop.response_head))
     passed_on = &worker_.loop.response_head;
@@ -178,9 +178,9 @@ Outgoing Session::write_answer(const Answer& answer, const RequestHead* head, st
       out, {.status = answer.status,
             .content_type = answer.pass_fields ? std::string_view() : answer.content_type,
             .content_length = length,
-            .keep_alive = stays(head) && !answer.source,
+            .keep_alive = keeps_connection(head) && !answer.source,
             .client_minor_version = head != nullptr ? head->minor_version : 1,
-            .extra = {extra.data(), extras},
+            .extra = {fields.data(), count},
             .passed_on = passed_on});
   const auto body = to_head || bare ? std::string_view() : content;
   worker_.counters.add(Count::bytes_out, out.size() + body.size());
@@ -195,7 +195,7 @@ Task<bool> Session::refuse(int status, std::string_view reason, std::size_t byte
                            const RequestHead* head) {
   worker_.counters.add(Count::bad_requests);
   const auto answer = refusal(status, reason);
-  const bool stays = co_await end_with(answer, note_refused(answer, bytes_in, head));
+  const bool stays = co_await end_with(answer, log_refusal(answer, bytes_in, head));
   co_return stays;
 }
 
@@ -212,11 +212,11 @@ Task<void> Session::linger() {
   error_code error;
   socket().shutdown(Socket::shutdown_send, error);
   if (error) co_return;
-  allow(Phase::lingering, std::min(settings().network_timeout.value, Micros(1s)));
+  start_phase(Phase::lingering, std::min(settings().network_timeout.value, Micros(1s)));
   Buffer ignored(worker_.loop.buffers);
   for (std::size_t total = 0; total < kLinger && open();) {
     ignored->clear();
-    if (!co_await more(*ignored)) break;
+    if (!co_await read_more(*ignored)) break;
     total += ignored->size();
   }
 }

@@ -1,4 +1,4 @@
-// How a session obeys `memory_limit`.
+// The part of Session that applies `memory_limit`.
 #include <boost/asio/post.hpp>
 #include <boost/asio/socket_base.hpp>
 
@@ -21,9 +21,8 @@ Task<bool> Session::make_room(std::string& bytes, std::size_t room) {
 Task<bool> Session::refuse_for_memory(std::string& bytes, const RequestHead& head) {
   worker_.counters.add(Count::requests);
   memory_->body.release();
-  const auto answer =
-      memory_refusal(worker_.process.memory, memory_->denial(), /*repeatable=*/true);
-  const auto id = note_refused(answer, bytes.size(), &head);
+  const auto answer = memory_refusal(worker_.limits.memory, memory_->denial(), /*repeatable=*/true);
+  const auto id = log_refusal(answer, bytes.size(), &head);
   worker_.loop.buffers.give(std::exchange(bytes, {}));
   memory_->forgive();
   const bool stays = co_await end_with(answer, id);
@@ -31,11 +30,11 @@ Task<bool> Session::refuse_for_memory(std::string& bytes, const RequestHead& hea
 }
 
 /// The answer to a query that was denied memory; replaces its own answer.
-Answer Session::given_up(const Query& query) {
+Answer Session::answer_for_memory(const Query& query) {
   const auto why = memory_->denial();
   memory_->forgive();
   worker_.counters.add(Count::queries_failed);
-  return memory_refusal(worker_.process.memory, why, query.parsed.read);
+  return memory_refusal(worker_.limits.memory, why, query.parsed.read);
 }
 
 /// Called within a reservation of this or another request, so the consequences run later, from the

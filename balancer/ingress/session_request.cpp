@@ -1,4 +1,4 @@
-// How a session reads a request.
+// The part of Session that reads requests.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace karmad {
 
 /// Appends the next bytes to `in`; false if none will come.
-Task<bool> Session::more(std::string& in) {
+Task<bool> Session::read_more(std::string& in) {
   if (!unread_ && !reading()) start_read();
   const auto got = co_await read();
   unread_ = false;
@@ -29,16 +29,16 @@ HeadLimits Session::head_limits() const {
 
 /// How much of a request has arrived. Most requests arrive in one piece; then `head` and `body` are
 /// set.
-Session::Arrived Session::look_at(const std::string& in, RequestHead& head,
-                                  std::string_view& body) const {
+Session::ReceivedPart Session::parse_received(const std::string& in, RequestHead& head,
+                                              std::string_view& body) const {
   const auto state = parse_request_head(in, head_limits(), head);
-  if (!state || *state != HeadState::complete) return Arrived::part_of_head;
-  if (head.framing == Framing::none) return Arrived::whole;
+  if (!state || *state != HeadState::complete) return ReceivedPart::part_of_head;
+  if (head.framing == Framing::none) return ReceivedPart::whole;
   if (head.framing != Framing::length || head.content_length > settings().max_packet_size.value ||
       in.size() - head.size < head.content_length)
-    return Arrived::head;
+    return ReceivedPart::head;
   body = std::string_view(in).substr(head.size, static_cast<std::size_t>(head.content_length));
-  return Arrived::whole;
+  return ReceivedPart::whole;
 }
 
 /// Reads until the head is complete, or refuses the request. False: the connection has ended.
@@ -47,7 +47,7 @@ Task<bool> Session::read_head(std::string& in, RequestHead& head) {
     const auto state = parse_request_head(in, head_limits(), head);
     if (!state) co_return co_await refuse(state.error().status, state.error().reason, in.size());
     if (*state == HeadState::complete) co_return true;
-    if (!co_await more(in)) {
+    if (!co_await read_more(in)) {
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the head of the request did not come in time", in.size());
     }
@@ -58,11 +58,11 @@ Task<bool> Session::read_head(std::string& in, RequestHead& head) {
 Task<bool> Session::read_body(std::string& in, RequestHead& head, std::string& chunks,
                               std::string_view& body) {
   if (head.framing == Framing::none) co_return true;
-  const auto body_here = in.size() - head.size;
-  if (head.expect_continue && body_here == 0) {
-    Outgoing go_on{"HTTP/1.1 100 Continue\r\n\r\n", {}};
-    const bool told = co_await send_now(go_on);
-    if (!told) co_return false;
+  const auto received_body = in.size() - head.size;
+  if (head.expect_continue && received_body == 0) {
+    Outgoing interim{"HTTP/1.1 100 Continue\r\n\r\n", {}};
+    const bool sent = co_await send_now(interim);
+    if (!sent) co_return false;
   }
   if (head.framing == Framing::chunked) {
     if (!co_await read_chunks(in, head, chunks)) co_return false;
@@ -92,7 +92,7 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
   while (in.size() < whole) {
     // Reads directly into `in`, in steps that grow with the bytes received.
     if (unread_ || reading()) {
-      if (!co_await more(in)) co_return;
+      if (!co_await read_more(in)) co_return;
       continue;
     }
     if (worker_.loop.turn.over()) {
@@ -113,16 +113,16 @@ Task<void> Session::read_up_to(std::string& in, std::size_t whole) {
     if (got.error || timed_out_) co_return;
     if (in.size() >= due) {
       due = in.size() + kPerTimeout;
-      allow(Phase::reading, settings().network_timeout.value);
+      start_phase(Phase::reading, settings().network_timeout.value);
     }
   }
 }
 
 /// Called when a head is complete.
-void Session::note_head() {
-  if (std::exchange(greeted_, true)) return;
-  const auto took = Loop::now() - began_;
-  worker_.process.rates.time_to_head.add(static_cast<double>(took.count()));
+void Session::record_first_head() {
+  if (std::exchange(had_head_, true)) return;
+  const auto elapsed = Loop::now() - began_;
+  worker_.limits.rates.time_to_head.add(static_cast<double>(elapsed.count()));
 }
 
 /// Decodes a chunked body into `chunks`; bytes after it stay behind the head in `in`.
@@ -143,7 +143,7 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
                                 &head);
     rest->erase(0, *used);
     if (decoder.done()) break;
-    if (!co_await more(*rest)) {
+    if (!co_await read_more(*rest)) {
       if (memory_->denied()) co_return co_await refuse_for_memory(chunks, head);
       if (!timed_out_) co_return false;
       co_return co_await refuse(408, "the body of the request did not come in time",
@@ -151,7 +151,7 @@ Task<bool> Session::read_chunks(std::string& in, RequestHead& head, std::string&
     }
     if (chunks.size() >= due) {
       due = chunks.size() + kPerTimeout;
-      allow(Phase::reading, settings().network_timeout.value);
+      start_phase(Phase::reading, settings().network_timeout.value);
     }
   }
   in += *rest;

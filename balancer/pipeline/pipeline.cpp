@@ -7,7 +7,7 @@
 #include "balancer/admission/memory_gate.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/endpoints/endpoints.hpp"
-#include "balancer/pipeline/admitted.hpp"
+#include "balancer/pipeline/admit.hpp"
 #include "balancer/pipeline/route.hpp"
 #include "balancer/pipeline/ticket_gate.hpp"
 #include "balancer/pipeline/user_handles.hpp"
@@ -16,7 +16,7 @@
 namespace karmad {
 namespace {
 
-using Refused = std::optional<EarlyRefusal>;
+using OptionalRefusal = std::optional<EarlyRefusal>;
 
 /// Whether reading the body of a refused request costs less than a new connection.
 bool is_dropped_easily(const ArrivedHead& request) {
@@ -28,18 +28,18 @@ bool is_dropped_easily(const ArrivedHead& request) {
 }
 
 /// AC-050 … AC-056. Requests about karmad itself are exempt.
-Refused refuse_over_rate(const ArrivedHead& request) {
+OptionalRefusal refuse_over_rate(const ArrivedHead& request) {
   auto& worker = request.worker;
   if (!request.topology.limits_requests) return std::nullopt;
   const auto over = over_rate(worker, request.topology, request.head,
-                              answers_itself(request.head.path), request.client);
+                              is_about_karmad(request.head.path), request.client);
   if (!over) return std::nullopt;
   const bool ends = !is_dropped_easily(request);
   if (ends) worker.counters.add(Count::requests);
   return EarlyRefusal{too_many_requests(worker, *over), ends};
 }
 
-Refused refuse_for_size(const ArrivedHead& request) {
+OptionalRefusal refuse_for_size(const ArrivedHead& request) {
   const auto& head = request.head;
   const auto most = request.topology.settings.max_packet_size.value;
   if (head.framing != Framing::length || head.content_length <= most) return std::nullopt;
@@ -51,23 +51,22 @@ Refused refuse_for_size(const ArrivedHead& request) {
 }
 
 /// Requests about karmad itself are never refused.
-Refused refuse_for_memory(const ArrivedHead& request) {
+OptionalRefusal refuse_for_memory(const ArrivedHead& request) {
   auto& memory = request.memory;
   const auto& head = request.head;
-  if (request.body_arrived || head.framing != Framing::length || answers_itself(head.path) ||
+  if (request.body_arrived || head.framing != Framing::length || is_about_karmad(head.path) ||
       memory.admits(head.content_length))
     return std::nullopt;
   const auto why = memory.denial();
   memory.forgive();
   request.worker.counters.add(Count::requests);
-  return EarlyRefusal{memory_refusal(request.worker.process.memory, why, /*repeatable=*/true),
-                      true};
+  return EarlyRefusal{memory_refusal(request.worker.limits.memory, why, /*repeatable=*/true), true};
 }
 
-/// A request without its body yet is not refused: a ticket may be free when the body is complete.
-Refused refuse_without_ticket(const ArrivedHead& request) {
+/// A request whose body is incomplete is not refused: a ticket may be free when it is complete.
+OptionalRefusal refuse_without_ticket(const ArrivedHead& request) {
   if (!request.body_arrived) return std::nullopt;
-  auto refused = refused_at_once(request.worker, request.head);
+  auto refused = early_ticket_refusal(request.worker, request.head);
   if (!refused) return std::nullopt;
   return EarlyRefusal{*std::move(refused), false};
 }
@@ -82,7 +81,7 @@ std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request) {
 }
 
 Task<Answer> pass_pipeline(Query& query) {
-  static constexpr Admitted kPipeline{UserHandles{Route{scatter_gather}}};
+  static constexpr Admit kPipeline{UserHandles{Route{scatter_gather}}};
   return kPipeline(query);
 }
 

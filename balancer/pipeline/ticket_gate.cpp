@@ -26,7 +26,7 @@ unsigned retry_after(const TicketGate& gate) {
 }
 
 /// The bodies of refusals because of a full queue, written once.
-const std::string& full_body(TicketGate::Of of) {
+const std::string& full_body(TicketGate::Kind kind) {
   static const auto bodies = [] {
     std::array<std::string, kSettings.size()> all;
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -36,51 +36,51 @@ const std::string& full_body(TicketGate::Of of) {
                    .body;
     return all;
   }();
-  return bodies[static_cast<std::size_t>(of)];
+  return bodies[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
 
 std::string_view TicketGate::setting() const {
-  return kSettings[static_cast<std::size_t>(of)];
+  return kSettings[static_cast<std::size_t>(kind)];
 }
 
 TicketGate ingress_gate(Admission& admission) {
-  return {admission.ingress, TicketGate::Of::all};
+  return {admission.ingress, TicketGate::Kind::all};
 }
 
 TicketGate work_gate(Admission& admission, TicketClass ticket_class, Priority priority) {
   if (priority == Priority::low)
     return {ticket_class == TicketClass::update ? admission.low_updates : admission.low_searches,
-            TicketGate::Of::low_priority};
-  if (ticket_class == TicketClass::update) return {admission.updates, TicketGate::Of::updates};
-  return {admission.searches, TicketGate::Of::searches};
+            TicketGate::Kind::low_priority};
+  if (ticket_class == TicketClass::update) return {admission.updates, TicketGate::Kind::updates};
+  return {admission.searches, TicketGate::Kind::searches};
 }
 
 Priority priority_of(const RequestHead& head, const Admission& admission) {
   return admission.low_priority() && has_low_priority(head) ? Priority::low : Priority::normal;
 }
 
-Answer without_ticket(Worker& worker, const TicketGate& gate, std::string_view reason) {
+Answer ticket_refusal(Worker& worker, const TicketGate& gate, std::string_view reason) {
   worker.counters.add(Count::tickets_refused);
   auto answer = answer_with(refusal_for(std::string(reason)));
   answer.retry_after = retry_after(gate);
   return answer;
 }
 
-Answer queue_is_full(Worker& worker, const TicketGate& gate) {
+Answer queue_full_refusal(Worker& worker, const TicketGate& gate) {
   worker.counters.add(Count::tickets_refused);
   Answer answer;
   answer.status = 429;
   answer.body = worker.loop.buffers.take();
-  answer.body.append(full_body(gate.of));
+  answer.body.append(full_body(gate.kind));
   answer.retry_after = retry_after(gate);
   answer.overloaded = true;
   return answer;
 }
 
-std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
-  auto* const admission = worker.process.admission;
+std::optional<Answer> early_ticket_refusal(Worker& worker, const RequestHead& head) {
+  auto* const admission = worker.limits.admission;
   if (admission == nullptr || admission->mode() != AdmissionMode::enforce ||
       worker.process.access_log != nullptr || !admission->anything_exhausted())
     return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<Answer> refused_at_once(Worker& worker, const RequestHead& head) {
        {ingress_gate(*admission), work_gate(*admission, *ticket_class, priority)}) {
     if (!gate.pool.exhausted() || asks_for_trace(head)) continue;
     if (gate.pool.refuses(worker.loop.index, priority, Loop::now()))
-      return queue_is_full(worker, gate);
+      return queue_full_refusal(worker, gate);
   }
   return std::nullopt;
 }

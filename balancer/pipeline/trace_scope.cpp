@@ -14,7 +14,7 @@ std::uint64_t bytes_out(const Query& query, const Answer& answer) {
   return bare ? 0 : answer.length();
 }
 
-/// The body of an error says why. Nothing of an answer with a rest, whose beginning may be gone.
+/// The reason in an error answer. Empty for an answer with a rest: its beginning may be released.
 std::string_view reason_of(const Answer& answer) {
   return answer.status >= 400 && !answer.rest ? answer.content() : std::string_view();
 }
@@ -23,13 +23,14 @@ int status_of(const Query& query, const Answer& answer) {
   return query.client_left ? kClientLeft : answer.status;
 }
 
-/// Writes the line of a request, if it is notable or belongs to the sample.
+/// Writes the line of a request if the request is notable or belongs to the sample.
 void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, TimePoint now,
-         const Access& access) {
+         Access access) {
   const auto sample = settings.access_log_sample.value;
-  if (sample < 1 && !is_notable(trace, now, access, settings.access_log_slow.value) &&
-      worker.loop.random.uniform() >= sample)
-    return;
+  if (sample < 1 && !is_notable(trace, now, access, settings.access_log_slow.value)) {
+    if (worker.loop.random.uniform() >= sample) return;
+    access.sample = sample;
+  }
   Buffer line(worker.loop.buffers);
   if (settings.access_log_format.value == AccessLogFormat::text) {
     append_access_text(*line, trace, now, access);
@@ -57,7 +58,7 @@ void count_response(const Query& query, const Answer& answer, TimePoint now) {
                                 std::chrono::duration_cast<Micros>(now - query.began));
 }
 
-std::string explained(const Query& query, TimePoint now) {
+std::string explanation_header(const Query& query, TimePoint now) {
   const auto* const record = explanation(query);
   if (record == nullptr) return {};
   return explanation_field(*record, now, std::chrono::system_clock::now());
@@ -82,7 +83,7 @@ void close_trace(Query& query, Answer& answer) {
   const auto now = Loop::now();
   if (query.table != nullptr) count_response(query, answer, now);
   end_explanation(query, status_of(query, answer), now);
-  if (query.wants_explanation) answer.explanation = explained(query, now);
+  if (query.wants_explanation) answer.explanation = explanation_header(query, now);
   if (!query.wants_trace) return;
   const bool wanted = asks_for_trace(query.head);
   query.trace.operation = query.operation;
@@ -116,7 +117,7 @@ void log_refused(Worker& worker, const InstanceSettings& settings, const Refused
 RestLog::~RestLog() {
   if (!has_rest_ || query_.worker.process.access_log == nullptr || !query_.wants_trace) return;
   std::string_view why = broken_off_;
-  if (why.empty() && sent_ < length_) why = "not taken by the client";
+  if (why.empty() && sent_ < length_) why = "the client did not read it";
   log(query_, answer_, Loop::now(), sent_, why);
 }
 

@@ -6,7 +6,7 @@
 
 namespace karmad {
 
-/// Starts the query's trace.
+/// Starts the trace of the query.
 void open_trace(Query& query);
 /// Ends the trace: counts the answer, if a table gave it; completes its explanation; writes a line
 /// of the access log, if there is one (RestLog writes that of an answer with a rest), and the
@@ -25,9 +25,9 @@ struct RefusedRequest {
 void log_refused(Worker& worker, const InstanceSettings& settings, const RefusedRequest& request,
                  const Answer& answer);
 
-/// Writes the line in the access log for an answer whose rest is passed on as it arrives: the
-/// destructor does, and the line has the number of bytes that the client got. Other answers have no
-/// line here.
+/// Writes the line in the access log for an answer whose rest is passed on as it arrives. The
+/// destructor writes it, with the number of bytes that the client got. For other answers it does
+/// nothing.
 class RestLog {
  public:
   RestLog(const Query& query, const Answer& answer)
@@ -48,7 +48,7 @@ class RestLog {
   bool has_rest_;
   std::uint64_t length_;
   std::uint64_t sent_ = 0;
-  std::string broken_off_;  ///< empty: not taken by the client
+  std::string broken_off_;  ///< empty: the client did not read all of it
 };
 
 }  // namespace karmad

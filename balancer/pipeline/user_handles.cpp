@@ -11,9 +11,9 @@ std::span<const UserHandle> user_handles(const Query& query) {
 Task<Answer> Next::operator()(Query& query) const {
   if (handles_.empty()) return ask_last_(last_, query);
   query.waited = true;  // the handles may wait
-  auto behind = *this;
-  behind.handles_ = handles_.subspan(1);
-  return handles_.front()(query, behind);
+  auto rest = *this;
+  rest.handles_ = handles_.subspan(1);
+  return handles_.front()(query, rest);
 }
 
 }  // namespace karmad

@@ -7,6 +7,7 @@
 #include "agent/health/state.hpp"
 #include "balancer/rules/breaker.hpp"
 #include "balancer/rules/generation.hpp"
+#include "balancer/rules/outlier_ejection.hpp"
 #include "balancer/rules/retry_budget.hpp"
 #include "balancer/rules/standings.hpp"
 
@@ -72,7 +73,8 @@ class UnavailableMarks {
 
 struct ProtectionRules {
   RetryBudgetRules budget;
-  std::optional<BreakerRules> breaker;  ///< none: disabled
+  std::optional<BreakerRules> breaker;   ///< none: disabled
+  std::optional<OutlierRules> outliers;  ///< likewise
   bool operator==(const ProtectionRules&) const = default;
 };
 
@@ -81,6 +83,7 @@ struct Protection {
   Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
       : budget(rules.budget, workers), unavailable(mirrors), behind(mirrors), standings(mirrors) {
     if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
+    if (rules.outliers) outliers.emplace(mirrors, *rules.outliers);
   }
 
   /// Takes over from `before` what is known of mirrors that existed before, and the saved retries,
@@ -89,6 +92,7 @@ struct Protection {
     budget.take_over(before.budget);
     tokens.take_over(before.tokens);
     if (breaker && before.breaker) breaker->take_over(*before.breaker, places);
+    if (outliers && before.outliers) outliers->take_over(*before.outliers, places);
     unavailable.take_over(before.unavailable, places);
     behind.take_over(before.behind, places);
     standings.take_over(before.standings, places);
@@ -97,6 +101,7 @@ struct Protection {
   RetryBudget budget;
   alignas(64) TokenBucket tokens;  // written by every request once overload was seen
   std::optional<Breaker> breaker;
+  std::optional<OutlierEjection> outliers;
   UnavailableMarks unavailable;
   BehindMarks behind;
   Standings standings;

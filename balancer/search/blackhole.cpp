@@ -15,7 +15,7 @@ struct Copy {
   std::string content_type;
   std::string body;
   bool read = true;
-  std::string fields;  ///< those that travel on, as a head to parse (where the dialect passes them)
+  std::string fields;  ///< those to pass on, as the text of a head; empty: none
   RequestId request_id;
   std::string traceparent;  ///< empty: no trace
   std::string tracestate;
@@ -48,26 +48,26 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
   const bool with_fields =
       !copy.fields.empty() &&
       parse_request_head(copy.fields, {copy.fields.size(), kMaxFields}, passed_on).has_value();
-  boost::container::static_vector<Field, 3> extra;
+  boost::container::static_vector<Field, 3> fields;
   for (const Field field :
        {Field{kRequestId, copy.request_id.text()}, Field{kTraceparent, copy.traceparent},
         Field{kTracestate, copy.tracestate}})
-    if (!field.value.empty()) extra.push_back(field);
+    if (!field.value.empty()) fields.push_back(field);
   const auto now = Loop::now();
-  const AttemptRequest order{.began = now,
-                             .method = copy.method,
-                             .target = copy.target,
-                             .content_type = copy.content_type,
-                             .body = copy.body,
-                             .extra = {extra.data(), extra.size()},
-                             .passed_on = with_fields ? &passed_on : nullptr,
-                             .repeatable = copy.read,
-                             .connect_timeout = copy.connect_timeout,
-                             .query_timeout = copy.query_timeout,
-                             .deadline = now + copy.connect_timeout + copy.query_timeout,
-                             .limits = {.most = copy.max_reply}};
+  const AttemptRequest request{.began = now,
+                               .method = copy.method,
+                               .target = copy.target,
+                               .content_type = copy.content_type,
+                               .body = copy.body,
+                               .extra = {fields.data(), fields.size()},
+                               .passed_on = with_fields ? &passed_on : nullptr,
+                               .repeatable = copy.read,
+                               .connect_timeout = copy.connect_timeout,
+                               .query_timeout = copy.query_timeout,
+                               .deadline = now + copy.connect_timeout + copy.query_timeout,
+                               .limits = {.most = copy.max_reply}};
   AttemptResult result;
-  co_await attempt(worker.loop, worker.blackhole_pool(agent), order, stop, result);
+  co_await attempt(worker.loop, worker.blackhole_pool(agent), request, stop, result);
   worker.loop.buffers.give(std::move(result.reply.bytes));
   worker.copies_size -= copy.size();
   std::erase(worker.copies, &stop);

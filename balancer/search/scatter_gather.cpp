@@ -15,9 +15,9 @@ namespace karmad {
 namespace {
 
 /// One query to the shards of its table, from the first attempt to the answer.
-class Dispatch {
+class ScatterGather {
  public:
-  Dispatch(Query& query, const Table& table, const Dialect& dialect)
+  ScatterGather(Query& query, const Table& table, const Dialect& dialect)
       : query_(query),
         selection_(query.preference, table, query.topology->settings,
                    query.parsed.read ? Operation::read : Operation::write),
@@ -27,11 +27,11 @@ class Dispatch {
     return shard_query_.table.shards.size() > 1 && is_long_work(query_, query_.request.body.size());
   }
   /// Plans a long request on a helper thread before prepare(); an answer if that is not possible.
-  Task<std::optional<Answer>> plan_aside() {
-    auto plan = [this] { planned_ = fan_out(); };
-    const auto end = co_await run_aside(query_, plan);
+  Task<std::optional<Answer>> plan_on_helper() {
+    auto plan = [this] { plan_result_ = fan_out(); };
+    const auto end = co_await run_on_helper(query_, plan);
     if (end == HelperPool::End::done) co_return std::nullopt;
-    co_return without_long_work(query_, end, Count::bad_requests);
+    co_return long_work_failure(query_, end, Count::bad_requests);
   }
 
   /// All steps before a mirror is asked; an answer if the query ends there.
@@ -42,7 +42,7 @@ class Dispatch {
     begin_explanation(query_, shard_query_.table, selection_.need());
     const auto& shards = shard_query_.table.shards;
     if (shards.size() > 1) {
-      auto plan = planned_ ? *std::move(planned_) : fan_out();
+      auto plan = plan_result_ ? *std::move(plan_result_) : fan_out();
       if (!plan) {
         query_.worker.counters.add(Count::bad_requests);
         return error(plan.error().status, plan.error().reason);
@@ -75,12 +75,12 @@ class Dispatch {
   }
 
   /// Whether a shard moved and not all shards have answered.
-  bool is_to_be_planned_again() const {
+  bool needs_new_plan() const {
     return query_.plan_again && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
   }
 
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
-  bool without_merge(Answer& answer) {
+  bool try_without_merge(Answer& answer) {
     if (query_.client_left || query_.memory_denied()) return true;
     if (!query_.complaints.empty()) compare_shards();
     if (auto* part = refusing_part()) {
@@ -92,7 +92,7 @@ class Dispatch {
     } else if (plan_) {
       return false;
     } else {
-      single(answer);
+      answer_of_only_shard(answer);
     }
     return true;
   }
@@ -102,7 +102,7 @@ class Dispatch {
     for (auto& part : parts_) part->record_and_release();
   }
 
-  Task<Answer> merged() {
+  Task<Answer> merge_replies() {
     for (;;) {
       const auto missing = std::ranges::count_if(parts_, std::not_fn(is_answered));
       const bool timed_out = std::ranges::any_of(
@@ -135,10 +135,10 @@ class Dispatch {
         drop_spare_room(answer.body);
       };
       if (is_long_to_merge(replies)) {
-        const auto end = co_await run_aside(query_, merge);
+        const auto end = co_await run_on_helper(query_, merge);
         if (query_.client_left) co_return Answer{};
         if (end != HelperPool::End::done)
-          co_return without_long_work(query_, end, Count::queries_failed);
+          co_return long_work_failure(query_, end, Count::queries_failed);
       } else {
         answer.body = query_.worker.loop.buffers.take();
         merge();
@@ -167,8 +167,8 @@ class Dispatch {
  private:
   using Part = std::optional<ShardDriver>;  // filled by prepare()
   using Parts = std::vector<Part>;
-  using Planned = std::expected<std::unique_ptr<FanOut>, ClientError>;
-  Planned fan_out() const {
+  using PlanResult = std::expected<std::unique_ptr<FanOut>, ClientError>;
+  PlanResult fan_out() const {
     return shard_query_.dialect.fan_out(query_.request, shard_query_.parsed,
                                         shard_query_.table.shards.size());
   }
@@ -179,7 +179,7 @@ class Dispatch {
     return is_long_work(query_, bytes, plan_->merge_weight());
   }
 
-  /// Adds the time since `began`: a merge may be repeated.
+  /// Adds the time since `began` to the trace: a merge may be repeated.
   void note_merge(TimePoint began) {
     query_.trace.merge = query_.trace.merge.value_or(Micros{0}) +
                          std::chrono::duration_cast<Micros>(Loop::now() - began);
@@ -189,8 +189,8 @@ class Dispatch {
 
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
-    if (part.outcome() == Outcome::client_mistake && !refused_) {
-      refused_ = true;
+    if (part.outcome() == Outcome::client_mistake && !has_mistake_) {
+      has_mistake_ = true;
       query_.stop();  // other mirrors would refuse it too
     }
     if (query_.plan_again && !part.answered())
@@ -198,8 +198,8 @@ class Dispatch {
     if (--running == 0) all_done.notify();
   }
 
-  /// Why no shard, or not this query, can be asked. A shard without suitable or free mirrors counts
-  /// as missing if partial answers are allowed.
+  /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
+  /// is only missing in the answer if partial answers are allowed.
   const Refusal* whole_refusal() const {
     const Refusal* found = nullptr;
     std::size_t refused = 0;
@@ -251,7 +251,7 @@ class Dispatch {
     answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
   }
 
-  /// Replaces the mirror's names in the reply by the client's.
+  /// Replaces names of the mirror in the reply by those that the client used.
   void write_for_client(Reply& reply) {
     const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
     if (!body) return;
@@ -259,14 +259,14 @@ class Dispatch {
     reply.memory.charge(query_.memory, reply.bytes.capacity());
   }
 
-  void single(Answer& answer) {
+  void answer_of_only_shard(Answer& answer) {
     auto& part = *parts_.front();
     const auto& result = part.result();
     // The client of an unknown server gets that server's answer, also with status 503.
-    const bool own_words =
+    const bool shows_error =
         result.status_override == 0 || result.status_override == part.reply().status;
     if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
-                            part.outcome() == Outcome::agent_error && own_words))
+                            part.outcome() == Outcome::agent_error && shows_error))
       return pass_on(part, answer);
     answer = no_answer(result.timed_out);
   }
@@ -281,10 +281,11 @@ class Dispatch {
              result.hint.retryable;
     });
     if (overloaded == parts_.end()) {
-      const auto told = std::ranges::find_if(parts_, [](const Part& part) {
+      const auto failed_part = std::ranges::find_if(parts_, [](const Part& part) {
         return !part->answered() && part->result().status_override != 0;
       });
-      if (told != parts_.end()) return failed((*told)->result().status_override, reasons());
+      if (failed_part != parts_.end())
+        return failed((*failed_part)->result().status_override, reasons());
       return failed(timed_out ? 504 : 502, reasons());
     }
     auto answer = failed(429, reasons());
@@ -329,12 +330,12 @@ class Dispatch {
   Query& query_;
   Selection selection_;
   ShardQuery shard_query_;
-  std::optional<Planned> planned_;  ///< ahead of prepare(), where that takes long
+  std::optional<PlanResult> plan_result_;  ///< made before prepare() for a long request
   std::unique_ptr<FanOut> plan_;
   Part only_;  ///< the common case needs no memory of its own
   Parts several_;
   std::span<Part> parts_;
-  bool refused_ = false;
+  bool has_mistake_ = false;
 };
 
 }  // namespace
@@ -343,9 +344,9 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
   if (!query.former)  // otherwise it was admitted already
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);
-  Dispatch run(query, table, dialect);
+  ScatterGather run(query, table, dialect);
   if (run.is_long_to_plan()) {
-    auto refused = co_await run.plan_aside();
+    auto refused = co_await run.plan_on_helper();
     if (refused) co_return *std::move(refused);
   }
   if (auto refused = run.prepare()) co_return *std::move(refused);
@@ -354,12 +355,12 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
   } else {
     co_await run.ask_all();
   }
-  if (run.is_to_be_planned_again()) {
+  if (run.needs_new_plan()) {
     run.record_and_release_all();
-    co_return co_await query.answer_again(query, scatter_gather);
+    co_return co_await query.replan(query, scatter_gather);
   }
   auto& answer = co_yield InPlace{};
-  if (!run.without_merge(answer)) answer = co_await run.merged();
+  if (!run.try_without_merge(answer)) answer = co_await run.merge_replies();
   run.record_and_release_all();
   co_return InPlace{};
 }

@@ -59,6 +59,8 @@ Objections MirrorChoice::objections(Candidates possible) const {
     all[unavailable] =
         protection.unavailable.marked(view_.picture, rules_.pings_describe, moment_.now);
   if (protection.breaker) all[breaker_open] = protection.breaker->tripped(moment_.now);
+  if (protection.outliers) all[ejected] = protection.outliers->avoided();
+  all[starting] = moment_.mirrors.at_starting_limit();
   all[zone_left] = line_.left_zones;
   // The primary is asked last if a mirror was behind in this query (CO-077).
   if (!line_.behind.empty() && view_.primary) all[primary_last].insert(*view_.primary);
@@ -70,8 +72,8 @@ SelectionCriteria MirrorChoice::criteria() const {
   const auto never = excluded();
   const auto possible = all() - never;
   auto against = objections(possible);
-  const auto last =
-      against[outdated] | against[ping_unanswered] | against[unavailable] | against[breaker_open];
+  const auto last = against[outdated] | against[ping_unanswered] | against[unavailable] |
+                    against[breaker_open] | against[ejected] | against[starting];
   const std::array reasons{against[tried], against[not_preferred], against[refuses_connects],
                            last,           against[zone_left],     against[primary_last]};
   against[removed] = never;
@@ -79,6 +81,7 @@ SelectionCriteria MirrorChoice::criteria() const {
           .avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons),
           .excluded = never,
           .window = rules_.window,
+          .now = moment_.now,
           .objections = against};
 }
 

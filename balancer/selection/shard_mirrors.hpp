@@ -36,7 +36,9 @@ class ShardMirrors {
   virtual bool closed() const = 0;
   /// Mirrors where no attempt may start now (`max_in_flight`).
   virtual Candidates full() const = 0;
-  /// Whether any mirror has such a limit; a reload may change it.
+  /// Mirrors in slow start with as many attempts in flight as that allows.
+  virtual Candidates at_starting_limit() const { return {}; }
+  /// Whether any mirror has such a limit (`full`); a reload may change it.
   virtual bool limited() const = 0;
   /// Takes a slot at a mirror for the next `Send`; false: none is free.
   virtual bool try_take_slot(std::size_t mirror) = 0;

@@ -55,7 +55,7 @@ bool is_plain(const ShardQuery& shard_query, const AttemptResult& result, const 
          (result.reply.status == 410 || result.reply.status == 449);
 }
 
-/// What an error answer says of the state of its mirror, or of what to do next.
+/// The hint in an error answer: the state of its mirror, or when and where to retry.
 ErrorHint hint_in(Loop& loop, const ShardQuery& shard_query, const AttemptResult& result,
                   const ErrorBody& body) {
   auto& head = loop.response_head;
@@ -118,7 +118,7 @@ ExtraFields::ExtraFields(const Query& query, const ShardQuery& shard_query,
 MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send, AgentSlot slot,
                              TimePoint began, const std::optional<HedgeRules>& hedging,
                              AttemptResult& result)
-    : AttemptInFlight(send.pick.mirror),
+    : AttemptInFlight(send.pick.mirror, began),
       place_(place),
       query_(place.query),
       shard_query_(place.shard_query),
@@ -156,8 +156,8 @@ void MirrorAttempt::cancel(bool lost_race) {
   static_cast<Stop&>(stop_).request(StopReason::cancelled);
 }
 
-/// Ends the attempt if it may be repeated elsewhere, by the rules for an attempt that ended this
-/// way.
+/// A ping of the mirror timed out. Ends the attempt if the retry rules repeat an attempt that ends
+/// for this reason at another mirror.
 void MirrorAttempt::unreachable() {
   if (!query_.topology->settings.interrupt_unreachable.value) return;
   const auto arrived = result_.reply.bytes.size();
@@ -169,8 +169,8 @@ void MirrorAttempt::unreachable() {
     static_cast<Stop&>(stop_).request(StopReason::unreachable);
 }
 
-/// Passes the connection and slot on to the stream of the unread rest. Not needed without an
-/// answer.
+/// Moves the connection and the slot to the stream of the unread rest. If the attempt has no
+/// answer, closes the connection instead.
 void MirrorAttempt::keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest) {
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
@@ -194,7 +194,7 @@ Judgement MirrorAttempt::check() const {
       shard_query_.plan != nullptr);
 }
 
-/// Most answers are only read at the beginning, and the rest is skipped in large steps.
+/// Checking is cheaper than parsing: most of an answer is skipped in large steps.
 bool MirrorAttempt::is_long_to_check() const {
   constexpr std::size_t kQuick = 4;
   return !aside_ && result_.outcome == Outcome::answered &&
@@ -215,9 +215,9 @@ Task<void> MirrorAttempt::check_aside() {
   no_helper_ = ended == HelperPool::End::refused;
 }
 
-/// Whether it is not known yet whose fault the error is, of an answer that says nothing of the
-/// mirror's state. It is the mirror's where `hint` says so; and the client's where another mirror
-/// says the same: then `result_` says so.
+/// Whether it is unknown if the query or the mirror caused an error that does not report the state
+/// of the mirror. With a hint in the answer the mirror caused it. If another mirror gave the same
+/// error, the client did; then the outcome in `result_` is changed.
 bool MirrorAttempt::is_undecided(std::string_view complaint, const ErrorHint& hint) {
   if (result_.outcome != Outcome::agent_error) return false;
   if (hint.kind != ErrorHint::Kind::none || hint.overload) return false;
@@ -237,7 +237,7 @@ void MirrorAttempt::count_end() const {
     counters.add(result_.first_byte_timeout ? Count::first_byte_timeouts : Count::query_timeouts);
 }
 
-/// Counts the attempt by its outcome, which is final. A cancelled one has no time of its own.
+/// Counts the attempt under its final outcome. The time of a cancelled attempt is not counted.
 void MirrorAttempt::count_result() const {
   auto& worker = query_.worker;
   worker.attempt_results.add(reason_, result_.outcome);
@@ -249,7 +249,7 @@ void MirrorAttempt::end_trace() {
   if (!trace_) return;
   if (result_.connect) trace_->connected(result_.sent_at);
   if (result_.first_byte) trace_->first_byte(*result_.first_byte);
-  trace_->end(result_.ended, result_.outcome, result_.why);
+  trace_->end(result_.ended, result_.outcome, result_.why, result_.reply.status);
 }
 
 AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
@@ -276,6 +276,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
       shard_query_.table.dialect.capabilities.understands_errors)
     settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
   record_slot_outcome(agent_slot_, result_);
+  if (result_.reply.load) mirror_.signals.reported_load(result_.ended, *result_.reply.load);
   if (result_.rest_on) keep_rest(ends_in, rest);
   count_result();
   end_trace();
@@ -289,7 +290,7 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   return report;
 }
 
-/// What the shard request has to know of the end.
+/// The report of the attempt for the shard request.
 AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
   const auto connected = result_.sent_at != TimePoint{} ? result_.sent_at : result_.ended;
   AttemptReport report;

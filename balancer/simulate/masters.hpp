@@ -65,7 +65,7 @@ class Masters final : public SimulatedBalancer {
    public:
     Attempt(Masters& masters, std::uint32_t index, const action::Send& send,
             std::uint32_t of_request, AgentSlot with, Micros reply_timeout, TimePoint now)
-        : AttemptInFlight(send.pick.mirror),
+        : AttemptInFlight(send.pick.mirror, now),
           request(of_request),
           slot(send.slot),
           began(now),

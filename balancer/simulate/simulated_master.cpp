@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "balancer/selection/shard_query.hpp"
+#include "balancer/topology/outlier_signs.hpp"
 
 namespace karmad {
 namespace {
@@ -64,7 +65,10 @@ SimulatedMaster::SimulatedMaster(const Settings& settings, const SetLayout& layo
 
 void SimulatedMaster::upkeep(TimePoint now) {
   for (const auto& agent : topology_->agents) agent->slots.refresh(now);
-  for (const auto& set : sets) set->mirrors().refresh(now);
+  for (const auto& set : sets) {
+    set->mirrors().refresh(now);
+    watch_outliers(set->shard, now, random_);
+  }
   if (limits_searches_) admission.sample(now);
 }
 

@@ -33,7 +33,8 @@ void write_pool(Document& out, std::string_view name, const TicketPool& pool) {
     out.object("settings", [&] { write_settings(out, name, pool, settings); });
     write(out, statistics);
     for (std::size_t i = 0; i < kPriorities; ++i)
-      out.object(karmad::name(static_cast<Priority>(i)), [&] { write(out, statistics.of[i]); });
+      out.object(karmad::name(static_cast<Priority>(i)),
+                 [&] { write(out, statistics.by_priority[i]); });
     out.object("delinquent", [&] { write_delinquent(out, statistics); });
   });
 }
@@ -57,7 +58,7 @@ std::uint64_t total(const Worker& worker, Count count) {
 
 void append_admission_json(std::string& out, const Worker& worker,
                            std::span<const GateText> in_front) {
-  const auto* admission = worker.process.admission;
+  const auto* admission = worker.limits.admission;
   Document document(out);
   document.object([&] {
     if (admission == nullptr) return;

@@ -57,6 +57,7 @@ void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
     out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
     write_condition(out, mirror, agent);
     write_shares(out, mirror);
+    if (!mirror.blackhole) write(out, mirror.signals);
     out.value("persistent", mirror.persistent);
     out.value("blackhole", mirror.blackhole);
     if (!mirror.blackhole) write_standing(out, mirror.standing);
@@ -79,6 +80,7 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
         out.text("criteria", shard.criteria);
         out.object("retry_budget", [&] { write(out, shard.budget); });
         out.object("max_in_flight", [&] { write(out, shard.line); });
+        if (shard.outliers) out.object("outliers", [&] { write(out, *shard.outliers); });
       }
       std::size_t mirrors = 0;
       out.array("mirrors", shard.mirrors, [&](const MirrorStatus& mirror) {

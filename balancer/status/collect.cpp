@@ -49,7 +49,10 @@ AgentStatus status_of(const Agent& agent, const Topology& topology, TimePoint no
 class Collector {
  public:
   Collector(const Topology& topology, const Worker& worker, TimePoint now)
-      : topology_(topology), worker_(worker.loop.index), watch_(worker.process.watch), now_(now) {
+      : topology_(topology),
+        worker_(worker.loop.index),
+        watch_(worker.monitoring.watch),
+        now_(now) {
     for (const auto& agent : topology.agents) {
       if (agent->id >= places_.size()) places_.resize(agent->id + 1);
       places_[agent->id] = snapshot_.agents.size();
@@ -89,25 +92,47 @@ class Collector {
                        .criteria = selection.at(shard) != nullptr ? selection.criteria() : "",
                        .budget = shard.protection->budget.status(),
                        .line = set.wait_queue().status(),
+                       .outliers = outliers(shard),
                        .mixed = view.mixed};
     const auto shares = set.shares(selection.criteria(shard, {}), worker_);
     auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);
     reports.resize(set.size());
     double karma = 0;
-    for (std::size_t i = 0; i < set.size(); ++i) karma += set[i].karma() * set[i].weight;
+    for (std::size_t i = 0; i < set.size(); ++i) karma += weighted_karma(set[i]);
     for (std::size_t i = 0; i < set.size(); ++i) {
       const auto& mirror = set[i];
       status.mirrors.push_back({.agent = place_of(*mirror.agent),
                                 .tables = mirror.tables,
-                                .weight = karma > 0 ? mirror.karma() * mirror.weight / karma : 0,
+                                .weight = karma > 0 ? weighted_karma(mirror) / karma : 0,
                                 .probability = shares[i],
                                 .persistent = shard.persistent,
                                 .standing = standing(selection.at(shard), view, i),
+                                .signals = signals(mirror.signals),
                                 .attempts = mirror.tally.attempts(),
                                 .since_start = mirror.tally.totals(),
                                 .report = std::move(reports[i])});
     }
     return status;
+  }
+
+  static double weighted_karma(const Mirror& mirror) {
+    return mirror.karma() * mirror.weight * mirror.signals.started();
+  }
+
+  static SignalStatus signals(const MirrorSignals& of) {
+    const auto micros = [](float time) { return Micros{static_cast<Micros::rep>(time)}; };
+    SignalStatus status{.penalty = micros(of.penalty()), .started = of.started()};
+    if (of.latency() > 0) status.duration = micros(of.latency());
+    return status;
+  }
+
+  static std::optional<OutlierStatus> outliers(const Shard& shard) {
+    const auto& of = shard.protection->outliers;
+    if (!of) return std::nullopt;
+    return OutlierStatus{.ejected = of->ejected().size(),
+                         .ejections = of->ejections(),
+                         .panic = of->panic(),
+                         .panics = of->panics()};
   }
 
   static Standing standing(const Need* need, const SetView& view, std::size_t i) {
@@ -201,7 +226,7 @@ void write_admission(StatsWriter& out, const Admission& admission) {
       write_delinquent(out, of);
       for (std::size_t p = 0; p < kPriorities; ++p)
         out.labelled({"priority", karmad::name(static_cast<Priority>(p))},
-                     [&] { write(out, of.of[p]); });
+                     [&] { write(out, of.by_priority[p]); });
     });
     exempt += of[Priority::exempt].started_processing;
     for (const auto priority : {Priority::normal, Priority::low}) {
@@ -214,8 +239,7 @@ void write_admission(StatsWriter& out, const Admission& admission) {
   out.add({"tickets_would_wait",
            "requests that would have waited for a ticket without admission = monitor"},
           would_wait);
-  out.add({"tickets_would_be_refused",
-           "requests that would have been refused without admission = monitor"},
+  out.add({"tickets_would_be_refused", "requests that would be refused with admission = enforce"},
           would_be_refused);
   if (const auto probing = admission.probing(); probing.reads || probing.writes)
     write(out, probing);
@@ -236,10 +260,12 @@ void write_rates(StatsWriter& out, const RateGates& rates, TimePoint now) {
 /// Writes numbers that belong neither to an agent nor to a table.
 void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, TimePoint now) {
   const auto& process = worker.process;
+  const auto& limits = worker.limits;
+  const auto& monitoring = worker.monitoring;
   const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
   write_counters(out, worker);
   write_attempt_results(out, worker);
-  write(out, process.reloads);
+  write(out, monitoring.reloads);
   write_shards(out, snapshot);
   out.add({"selections_waiting", "selections that wait now because no mirror is suitable", gauge},
           read(process.waiting_selections));
@@ -248,15 +274,16 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
   out.add({"unasked_bytes", "connections closed because the agent sent unrequested bytes"},
           unasked);
   out.add({"event_streams", "clients that read the stream of /events now", gauge},
-          read(process.event_streams));
-  out.add({"connections_open", "client connections open now", gauge}, read(process.connections));
+          read(monitoring.event_streams));
+  out.add({"connections_open", "client connections open now", gauge},
+          read(worker.connections.open));
   write_loops(out, worker);
   write(out, process.helpers);
-  write(out, process.memory);
-  write_rates(out, process.rates, now);
-  if (process.admission != nullptr) write_admission(out, *process.admission);
+  write(out, limits.memory);
+  write_rates(out, limits.rates, now);
+  if (limits.admission != nullptr) write_admission(out, *limits.admission);
   out.labelled({"log", "access_log"}, [&] { write(out, process.access_log); });
-  out.labelled({"log", "log"}, [&] { write(out, process.log); });
+  out.labelled({"log", "log"}, [&] { write(out, monitoring.log); });
 }
 
 }  // namespace
@@ -279,9 +306,9 @@ Snapshot collect(const Worker& worker) {
   auto snapshot = Collector(*topology, worker, now).run();
   snapshot.period = topology->settings.ha_period_karma.value;
   auto& process = snapshot.process;
-  process.uptime = std::chrono::duration_cast<Micros>(now - worker.process.started);
+  process.uptime = std::chrono::duration_cast<Micros>(now - worker.monitoring.started);
   process.version = KARMAD_VERSION;
-  process.started_at = worker.process.started_at;
+  process.started_at = worker.monitoring.started_at;
   process.workers = static_cast<unsigned>(worker.all.size());
   for (const auto& each : worker.all) process.connections += each->counters[Count::connections];
   StatsRecorder recorder;

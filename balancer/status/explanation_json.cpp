@@ -24,6 +24,10 @@ void add_time(Document& out, std::string_view key, std::optional<Micros> time) {
   if (time) out.value(key, *time, Unit::milliseconds);
 }
 
+Micros in_micros(float time) {
+  return Micros{static_cast<Micros::rep>(time)};
+}
+
 constexpr std::array<std::string_view, kObjections> kObjectionTexts{
     "tried by this request",
     "other mirrors are preferred",
@@ -32,6 +36,8 @@ constexpr std::array<std::string_view, kObjections> kObjectionTexts{
     "lacks data that the client has seen",
     "reported that it takes no requests",
     "its breaker is open",
+    "ejected as an outlier",
+    "in slow start, with as many attempts in flight as that allows",
     "its zone has failed",
     "the primary is asked last",
     "full (max_in_flight)",
@@ -53,6 +59,7 @@ MirrorViews numbers_of(const ExplainRecord& record, const ExplainedChoice& choic
 
 /// Why the strategy does not accept a mirror that it could have chosen.
 std::string refused_by_strategy(const ExplainedChoice& choice, const MirrorView& mirror) {
+  if (mirror.weight <= 0) return "its weight is 0";
   const auto& name = choice.shard->mirrors->strategy_name();
   if (name == "noerrors")
     return fmt::format("strategy {}: {:.1f} % critical and {:.1f} % other errors", name,
@@ -75,6 +82,7 @@ std::string_view state_at(const ExplainedChoice& choice, const MirrorView& numbe
                           std::size_t mirror) {
   const auto& steps = choice.steps;
   if (steps.with(Objection::breaker_open).contains(mirror)) return "breaker_open";
+  if (steps.with(Objection::ejected).contains(mirror)) return "ejected";
   if (choice.view->unreachable.contains(mirror)) return "unreachable";
   if (steps.with(Objection::full).contains(mirror)) return "full";
   return numbers.errors_in_a_row > 0 ? "failing" : "ready";
@@ -105,6 +113,11 @@ void write_mirror(Document& out, const ExplainRecord& record, const ExplainedCho
     out.value("in_flight", numbers.in_flight);
     out.value("errors_in_a_row", numbers.errors_in_a_row);
     out.value("weight", numbers.karma);
+    out.value("weight_factor", numbers.weight);
+    add_time(out, "latency_ms", in_micros(numbers.latency));
+    add_time(out, "penalty_ms", in_micros(numbers.penalty));
+    add_time(out, "oldest_in_flight_ms", in_micros(numbers.oldest));
+    out.value("load", numbers.load, Unit::share);
     out.value("probability", probability, Unit::share);
     out.array("objections", objections_to(choice.steps, mirror),
               [&](std::string_view objection) { out.text(objection); });

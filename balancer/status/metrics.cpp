@@ -154,6 +154,7 @@ void add_info(Metrics& out, std::string_view name, std::string_view help,
 void write_mirror(Metrics& out, const MirrorStatus& mirror) {
   add_info(out, "state", "1; the state of the mirror", {{"state", name(mirror.report.condition)}});
   write_shares(out, mirror);
+  write(out, mirror.signals);
   write(out, mirror.standing);
   write_since_start(out, mirror);
 }
@@ -171,6 +172,7 @@ void write_table(Metrics& out, const Snapshot& snapshot, const TableStatus& tabl
                {{"strategy", shard.strategy}, {"kind", shard.kind}});
       write(out, shard.budget);
       write(out, shard.line);
+      if (shard.outliers) write(out, *shard.outliers);
       out.prefix = "karmad_mirror_";
       std::size_t place = 0;
       for (const auto& mirror : shard.mirrors) {

@@ -23,7 +23,7 @@ GateText gate(std::string_view name, Body body) {
 
 std::vector<GateText> rate_texts(const Worker& worker) {
   const auto topology = worker.topology();
-  const auto& rates = worker.process.rates;
+  const auto& rates = worker.limits.rates;
   const auto now = Loop::now();
   const auto connections = rates.connections.counts(now);
   std::vector<GateText> all;

@@ -32,9 +32,8 @@ bool serves(const Table& table, const Shard& shard, const InstanceSettings& sett
 
 }  // namespace
 
-std::pair<bool, std::string> readiness(const Topology& topology, const Process& process,
-                                       unsigned worker) {
-  bool ready = !process.draining.load(std::memory_order_relaxed);
+std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker) {
+  bool ready = !draining;
   std::string body;
   const auto shard = [&](Document& out, const Table& table, std::size_t number) {
     ready = false;
@@ -55,7 +54,7 @@ std::pair<bool, std::string> readiness(const Topology& topology, const Process& 
   {
     Document out(body);
     out.object([&] {
-      out.value("draining", !ready);
+      out.value("draining", draining);
       out.array("missing", topology.tables, [&](const auto& table) {
         for (std::size_t s = 0; s < table->shards.size(); ++s)
           if (!serves(*table, *table->shards[s], topology.settings, worker)) shard(out, *table, s);

@@ -7,11 +7,10 @@
 
 namespace karmad {
 
-/// Whether queries can be answered, as seen by `worker`: not draining, and every shard of every
+/// Whether queries can be answered, as seen by `worker`: no `draining`, and every shard of every
 /// table has a live mirror; if mirrors have roles or tags, one that suits a search without a read
 /// preference. The body names what is missing.
-std::pair<bool, std::string> readiness(const Topology& topology, const Process& process,
-                                       unsigned worker);
+std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker);
 
 /// Has answered at least once (if it is pinged) and is not dead (HA-022).
 bool live(const Agent& agent, const InstanceSettings& settings);

@@ -20,6 +20,29 @@ void write(StatsWriter& out, const Standing& standing) {
   out.add({"load", "load that the mirror reports", gauge, Unit::count, kHidden}, standing.load);
 }
 
+void write(StatsWriter& out, const SignalStatus& signals) {
+  out.add({"search_duration", "usual duration of a search, which rises and falls at once", gauge,
+           Unit::milliseconds, kHidden, "search_duration_ms"},
+          signals.duration);
+  out.add({"failure_penalty", "what recent failures add to this duration", gauge,
+           Unit::milliseconds, kHidden, "failure_penalty_ms"},
+          signals.penalty);
+  out.add({"started", "part of its weight that slow start leaves it; 1: it has started", gauge,
+           Unit::share, kHidden},
+          signals.started);
+}
+
+void write(StatsWriter& out, const OutlierStatus& outliers) {
+  out.add({"ejected", "mirrors that are ejected as outliers now", gauge, Unit::count, kHidden},
+          outliers.ejected);
+  out.add({"ejections", "ejections of mirrors", counter, Unit::count, kHidden}, outliers.ejections);
+  out.add({"panic", "1: ejections do not count, as too few mirrors are left", gauge, Unit::count,
+           kHidden},
+          outliers.panic ? 1U : 0U);
+  out.add({"panics", "times that too few mirrors were left", counter, Unit::count, kHidden},
+          outliers.panics);
+}
+
 void write_shares(StatsWriter& out, const MirrorStatus& mirror) {
   out.add({"weight", "the mirror's karma as a share of the shard's total", gauge, Unit::share,
            "probability_weight"},
@@ -45,8 +68,9 @@ void write_begin(StatsWriter& out, const ProcessStatus& process) {
 
 void write_start(StatsWriter& out, const ProcessStatus& process) {
   const std::chrono::duration<double> since_1970 = process.started_at.time_since_epoch();
-  out.add({"start_time", "when the process started, since 1970", gauge, Unit::seconds},
-          since_1970.count());
+  out.add(
+      {"start_time", "time when the process started, in seconds since 1970", gauge, Unit::seconds},
+      since_1970.count());
 }
 
 void write_counters(StatsWriter& out, const ProcessStatus& process) {

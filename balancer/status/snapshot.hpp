@@ -50,6 +50,23 @@ struct Standing {
 
 void write(StatsWriter& out, const Standing& standing);
 
+/// What strategies that react at once know of a mirror (MirrorSignals).
+struct SignalStatus {
+  std::optional<Micros> duration;  ///< usual duration of a search; none: unknown
+  Micros penalty{};                ///< what its recent failures add to it
+  double started = 1;              ///< part of its weight in slow start
+};
+void write(StatsWriter& out, const SignalStatus& signals);
+
+/// The outliers of a mirror set.
+struct OutlierStatus {
+  std::size_t ejected = 0;      ///< mirrors that are ejected now
+  std::uint64_t ejections = 0;  ///< since the start
+  bool panic = false;           ///< ejections do not count now
+  std::uint64_t panics = 0;     ///< since the start
+};
+void write(StatsWriter& out, const OutlierStatus& outliers);
+
 /// One mirror of one shard.
 struct MirrorStatus {
   std::size_t agent = 0;  ///< position in Snapshot::agents
@@ -59,6 +76,7 @@ struct MirrorStatus {
   bool persistent = false;
   bool blackhole = false;
   Standing standing;
+  SignalStatus signals;
   std::uint64_t attempts = 0;  ///< started since the start of the process, with any outcome
   Totals since_start;
   MirrorReport report;
@@ -72,8 +90,9 @@ struct ShardStatus {
   std::string kind;      ///< of the mirror set
   std::string criteria;  ///< of a search whose request has no read preference
   RetryBudgetStatus budget;
-  WaitQueue::Status line;  ///< queries that waited because all mirrors were full
-  bool mixed = false;      ///< some mirrors report roles and some do not
+  WaitQueue::Status line;                 ///< queries that waited because all mirrors were full
+  std::optional<OutlierStatus> outliers;  ///< none: `outlier` is off
+  bool mixed = false;                     ///< some mirrors report roles and some do not
 };
 
 struct TableStatus {

@@ -19,14 +19,14 @@ namespace karmad {
 namespace {
 
 template <class T>
-void insert_once(std::vector<std::shared_ptr<T>>& into, const std::shared_ptr<T>& item) {
+void insert_new(std::vector<std::shared_ptr<T>>& into, const std::shared_ptr<T>& item) {
   if (std::ranges::find(into, item) == into.end()) into.push_back(item);
 }
 
 /// Builds the tables of one topology and collects problems.
 class Builder {
  public:
-  /// `notices`: only checks, and builds no mirrors.
+  /// With `notices` it only checks the settings and builds no mirrors.
   Builder(Topology& topology, const Topology::Environment& environment, const Topology* previous,
           Problems& problems, Problems* notices = nullptr)
       : topology_(topology),
@@ -71,7 +71,7 @@ class Builder {
     for (std::size_t line = 0; line < from.blackholes.size(); ++line)
       for (const auto& mirror : from.blackholes[line].mirrors) {
         table->blackholes.push_back({registry_.at(mirror.address), mirror.tables, line});
-        insert_once(topology_.agents, table->blackholes.back().agent);
+        insert_new(topology_.agents, table->blackholes.back().agent);
       }
     return table;
   }
@@ -89,12 +89,12 @@ class Builder {
     Agents agents;
     for (const auto& mirror : from.mirrors) {
       auto agent = registry_.at(mirror.address);
-      insert_once(topology_.agents, agent);
-      if (rules.pings.kind != nullptr) insert_once(topology_.pinged_agents, agent);
+      insert_new(topology_.agents, agent);
+      if (rules.pings.kind != nullptr) insert_new(topology_.pinged_agents, agent);
       limit_slots(*agent, mirror.max_in_flight);
       agents.push_back(std::move(agent));
     }
-    const auto same = same_mirrors(table.name, rules);
+    const auto same = unchanged_mirrors(table.name, rules);
     if (same) kept_.push_back(same.get());
     if (same && static_cast<const ShardDefinition&>(*same) == rules) return same;
     const auto* table_before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
@@ -120,6 +120,8 @@ class Builder {
         SetOptions{.strategy = std::move(strategy),
                    .strategy_name = rules.strategy,
                    .karma = rules.karma,
+                   .slow_start = rules.slow_start,
+                   .tolerated_errors = rules.strategy_settings.tolerated_errors,
                    .period = topology_.settings.ha_period_karma.value,
                    .workers = environment_.workers,
                    .state = rules.state,
@@ -144,7 +146,7 @@ class Builder {
     return mirrors;
   }
 
-  /// Where a table's updates go: as configured, else as its dialect allows.
+  /// Where updates of a table go: the configured value, else the default of its dialect.
   Updates updates(const TableSettings& table) const {
     const auto* kind = find_dialect(environment_.dialects, table.dialect.value);
     const bool anywhere =
@@ -162,12 +164,9 @@ class Builder {
       if (mirror.weight.at.line == 0) continue;
       if (mirrors.size() == 1)
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
-      else if (!draws_by_weight(rules.strategy) && make_strategy(rules.strategy, {}) != nullptr)
-        warn(mirror.weight.at,
-             fmt::format("weight has no effect with ha_strategy = {}", rules.strategy));
     }
-    const bool said = std::exchange(said_of_, &table) == &table;
-    if (said || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||
+    const bool warned = std::exchange(warned_table_, &table) == &table;
+    if (warned || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||
         updates(table) == Updates::any)
       return;
     notices_->push_back(
@@ -181,7 +180,8 @@ class Builder {
     notices_->push_back({at, std::move(message), Problem::Severity::warning});
   }
 
-  /// A table keeps its tally, and its limiter with its tokens as long as it has a rate.
+  /// A table keeps its tally over reloads, and its rate limiter with its tokens as long as it has
+  /// one.
   void keep_counts(const TableSettings& from, Table& table) const {
     const auto* before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
     table.tally =
@@ -206,7 +206,8 @@ class Builder {
   }
 
   /// A shard of the former table whose mirror set can be kept. Each is used for one line only.
-  std::shared_ptr<Shard> same_mirrors(const std::string& table, const MirrorSetRules& rules) const {
+  std::shared_ptr<Shard> unchanged_mirrors(const std::string& table,
+                                           const MirrorSetRules& rules) const {
     const auto* before = previous_ != nullptr ? previous_->find(table) : nullptr;
     if (before == nullptr) return nullptr;
     for (const auto& shard : before->shards)
@@ -223,8 +224,9 @@ class Builder {
   const Topology* previous_;
   Problems& problems_;
   Problems* notices_;
-  std::vector<const Shard*> kept_;          ///< of the topology before
-  const TableSettings* said_of_ = nullptr;  ///< that its updates will be refused
+  std::vector<const Shard*> kept_;  ///< shards of the previous topology
+  const TableSettings* warned_table_ =
+      nullptr;  ///< the last table with a notice about refused updates
 };
 
 }  // namespace
@@ -256,7 +258,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
                                 .max_json_depth = settings.searchd.max_json_depth.value};
-  topology->serve(environment.dialects, dialect);
+  topology->add_endpoints(environment.dialects, dialect);
   Builder builder(*topology, environment, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.rules().check_ping_interval();

@@ -10,8 +10,8 @@ namespace karmad {
 
 using Agents = std::vector<std::shared_ptr<Agent>>;  ///< of a shard, in the order of its mirrors
 
-/// The shard before a reload that a new one continues, with the mirrors they share: those at the
-/// same agent with the same names of the table.
+/// The shard before a reload that a new shard replaces, and the mirrors that both have: those at
+/// the same agent with the same names of the table.
 struct FormerShard {
   std::shared_ptr<const Shard> shard;  ///< null: no mirror existed before
   FormerPlaces places;

@@ -61,7 +61,20 @@ ProtectionRules RuleReader::protection(const TableSettings& table) const {
                      .writes = searchd_.breaker_writes.value,
                      .window = searchd_.breaker_window.value,
                      .probe_every = std::max(searchd_.ha_ping_interval.value, Micros(100ms))};
+  if (table.outlier.value != Outlier::off) rules.outliers = outliers(table.outlier.value);
   return rules;
+}
+
+OutlierRules RuleReader::outliers(Outlier by) const {
+  return {.by_failures = by != Outlier::latency,
+          .by_latency = by != Outlier::failures,
+          .failures_in_a_row = searchd_.outlier_failures.value,
+          .failure_percent = searchd_.outlier_failure_percent.value,
+          .latency_factor = searchd_.outlier_latency_factor.value,
+          .time = searchd_.outlier_time.value,
+          .longest_time = searchd_.outlier_longest_time.value,
+          .most_percent = searchd_.outlier_most_percent.value,
+          .panic_percent = searchd_.outlier_panic_percent.value};
 }
 
 HedgeSetting RuleReader::hedge(const Located<std::string>& text) {
@@ -99,7 +112,12 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
   ShardDefinition rules;
   rules.strategy = strategy(line, preferred);
   rules.strategy_settings = {.tolerated_errors = searchd_.dead_after.value};
+  if (table.choices) rules.strategy_settings.choices = table.choices->value;
   rules.karma.compound = searchd_.karma_compound.value;
+  if (table.slow_start)
+    rules.slow_start.duration = table.slow_start->value;
+  else if (reacts_at_once(rules.strategy))
+    rules.slow_start.duration = kSlowStart;
   const auto* kind = ping_kind(line);
   rules.members = members(line);
   rules.tracks_state =

@@ -30,6 +30,7 @@ class RuleReader {
   void check_ping_interval();
 
  private:
+  OutlierRules outliers(Outlier by) const;
   std::string strategy(const ShardSettings& line, bool preferred);
   const PingKind* ping_kind(const ShardSettings& line);
   ShardPings pings(const ShardSettings& line, const PingKind* kind) const;

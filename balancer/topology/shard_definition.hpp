@@ -10,6 +10,7 @@
 #include "config/settings/settings.hpp"
 #include "strategies/karma_weights.hpp"
 #include "strategies/kinds/registry.hpp"
+#include "strategies/slow_start.hpp"
 
 namespace karmad {
 
@@ -36,10 +37,11 @@ struct MirrorSetRules {
   std::string strategy;
   StrategySettings strategy_settings;
   KarmaRules karma;
+  SlowStartRules slow_start;
   SetSettings state;
   ShardPings pings;
-  /// Pings distinguish the mirrors: by roles, tags, or the engine's state of its copy. Then
-  /// searches go to suitable mirrors even without a read preference.
+  /// True if pings distinguish the mirrors by roles, tags, or the state of their copies. Then
+  /// searches without a read preference also need a suitable mirror.
   bool tracks_state = false;
   bool operator==(const MirrorSetRules&) const = default;
 };

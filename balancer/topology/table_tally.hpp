@@ -19,7 +19,7 @@ inline constexpr std::array<int, 24> kCountedCodes{200, 201, 204, 206, 301, 302,
 struct TableTotals {
   std::array<std::uint64_t, kCountedCodes.size() + 1> responses{};  ///< the last one: other codes
   Durations requests;  ///< from the complete request to its answer
-  Durations attempts;  ///< that an agent has ended, or a timeout
+  Durations attempts;  ///< that ended with a reply, an error or a timeout
 };
 void write(StatsWriter& out, const TableTotals& totals);
 

@@ -36,7 +36,7 @@ void Topology::apply_limits() const {
 }
 
 bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {
-  if (a == b) return false;  // as most clients write it
+  if (a == b) return false;  // most names have the same case
   return std::ranges::lexicographical_compare(
       a, b, [](char x, char y) { return wire::lower(x) < wire::lower(y); });
 }
@@ -51,7 +51,7 @@ const Table* Topology::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-std::string Topology::unknown(std::string_view name) const {
+std::string Topology::unknown_table(std::string_view name) const {
   constexpr std::size_t kMost = 20;
   std::vector<std::string_view> names;
   for (const auto& table : tables)
@@ -67,18 +67,18 @@ const Table* Topology::route(std::string_view path) const {
   return nullptr;
 }
 
-void Topology::serve(Dialects dialects, const DialectSettings& with) {
+void Topology::add_endpoints(Dialects dialects, const DialectSettings& with) {
   for (const auto* kind : dialects)
     for (const auto& endpoint : kind->endpoints) {
-      assert(served(endpoint.path) == nullptr && "two dialects with the same path");
-      served_.push_back({*kind, endpoint, endpoint.make(with)});
+      assert(endpoint_at(endpoint.path) == nullptr && "two dialects with the same path");
+      endpoints_.push_back({*kind, endpoint, endpoint.make(with)});
     }
 }
 
-const ServedPath* Topology::served(std::string_view path) const {
-  const auto found =
-      std::ranges::find(served_, path, [](const ServedPath& each) { return each.endpoint.path; });
-  return found == served_.end() ? nullptr : &*found;
+const ServedPath* Topology::endpoint_at(std::string_view path) const {
+  const auto found = std::ranges::find(endpoints_, path,
+                                       [](const ServedPath& each) { return each.endpoint.path; });
+  return found == endpoints_.end() ? nullptr : &*found;
 }
 
 }  // namespace karmad

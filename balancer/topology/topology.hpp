@@ -64,7 +64,7 @@ struct Table {
   Consistency consistency{};
   std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is disabled
   std::shared_ptr<TableTally> tally;
-  BucketRule request_rule;  ///< applied to the limiter when this topology is adopted
+  BucketRule request_rule;  ///< applied to `requests` when this topology is adopted
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
 };
@@ -79,7 +79,7 @@ struct ServedPath {
 /// Tables, shards and mirror sets with their settings. Immutable; kept alive while a query uses it.
 class Topology {
  public:
-  /// What is needed to build mirror sets besides the configuration.
+  /// All that the building of mirror sets needs besides the configuration.
   struct Environment {
     AgentRegistry& registry;
     unsigned workers = 1;
@@ -113,11 +113,11 @@ class Topology {
   /// The table of that name, in any case; null: there is none.
   const Table* find(std::string_view name) const;
   /// The error for a name that find() does not know; names up to 20 tables.
-  std::string unknown(std::string_view name) const;
+  std::string unknown_table(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
   /// The endpoint at exactly this path; null: there is none.
-  const ServedPath* served(std::string_view path) const;
+  const ServedPath* endpoint_at(std::string_view path) const;
 
   InstanceSettings settings;
   bool limits_connections = false;             ///< a rate is set, and admission is not off
@@ -126,10 +126,10 @@ class Topology {
   std::vector<std::unique_ptr<Table>> tables;  ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;  ///< in the order of first use
   std::map<const Agent*, AgentSlotRules> slots;       ///< agents with a limit
-  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< all that are asked how they are
+  std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< agents that are pinged
 
  private:
-  void serve(Dialects dialects, const DialectSettings& with);
+  void add_endpoints(Dialects dialects, const DialectSettings& with);
 
   /// Names of tables are case-insensitive, as in the search server.
   struct NameLess {
@@ -137,8 +137,8 @@ class Topology {
     bool operator()(std::string_view a, std::string_view b) const;
   };
   std::map<std::string, const Table*, NameLess> by_name_;
-  std::vector<const Table*> routes_;  ///< longest first
-  std::vector<ServedPath> served_;    ///< so few that looking at each takes less than a hash
+  std::vector<const Table*> routes_;   ///< longest first
+  std::vector<ServedPath> endpoints_;  ///< few: a linear search is faster than a hash
 };
 
 }  // namespace karmad

@@ -22,6 +22,7 @@ struct Access {
   std::uint64_t bytes_out = 0;
   std::string_view broken_off{};  ///< why the answer was broken off; empty: it is complete
   std::string_view reason{};      ///< beginning of an error's body
+  double sample = 1;  ///< probability with which the line is written; above 0, at most 1
 };
 
 /// How a request ended, in a word: `answered`, `partial`, `failed`, `refused` (no mirror was

@@ -38,7 +38,7 @@ void OpenAttempt::first_byte(TimePoint at) {
   if (auto* kept = trace_->kept(place_)) kept->first_byte = trace_->since_began(at);
 }
 
-void OpenAttempt::end(TimePoint at, Outcome outcome, std::string error) {
+void OpenAttempt::end(TimePoint at, Outcome outcome, std::string error, int status) {
   assert(trace_ != nullptr);
   auto& trace = *std::exchange(trace_, nullptr);
   trace.count(outcome);
@@ -46,6 +46,7 @@ void OpenAttempt::end(TimePoint at, Outcome outcome, std::string error) {
   if (kept == nullptr) return;
   kept->ended = trace.since_began(at);
   kept->outcome = outcome;
+  kept->status = status;
   kept->error = std::move(error);
 }
 

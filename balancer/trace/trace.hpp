@@ -42,6 +42,7 @@ struct TracedAttempt {
   std::optional<Micros> first_byte;  ///< of the reply
   std::optional<Micros> ended;       ///< unset while it runs, and if it was dropped
   Outcome outcome = Outcome::cancelled;
+  int status = 0;  ///< of the reply; 0: none
   std::string error;
 };
 
@@ -58,7 +59,7 @@ class OpenAttempt {
 
   void connected(TimePoint at);
   void first_byte(TimePoint at);
-  void end(TimePoint at, Outcome outcome, std::string error = {});
+  void end(TimePoint at, Outcome outcome, std::string error = {}, int status = 0);
 
  private:
   friend class Trace;

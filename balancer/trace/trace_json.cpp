@@ -16,6 +16,7 @@ constexpr std::size_t kClient = 64;  // an address
 constexpr std::size_t kError = 200;  // the beginning contains the cause
 constexpr std::size_t kPath = 2048;
 constexpr std::size_t kAttemptsInLog = 32 << 10;
+constexpr int kFirstErrorStatus = 400;  // lower ones are not worth their bytes in each line
 constexpr std::string_view kLongestEnd = R"(],"left_out":18446744073709551615})";
 
 // Below, `name` is `,"name":`.
@@ -79,6 +80,8 @@ void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   add_time(out, R"(,"first_byte_us":)", attempt.first_byte);
   add_time(out, R"(,"end_us":)", attempt.ended);
   add_word(out, R"(,"outcome":")", name(attempt.outcome));
+  if (attempt.status >= kFirstErrorStatus)
+    add_count(out, R"(,"status":)", static_cast<std::uint64_t>(attempt.status));
   add_text(out, R"(,"error":)", attempt.error, kError);
   out.add('}');
 }
@@ -154,6 +157,10 @@ void append_access_json(std::string& text, const Trace& trace, TimePoint now,
   add_flag(out, R"(,"hedged":)", trace.hedged());
   add_flag(out, R"(,"retried":)", trace.retried());
   add_flag(out, R"(,"partial":)", trace.partial);
+  if (access.sample < 1) {
+    out.add(R"(,"sample":)");
+    out.add_number(access.sample);
+  }
   add_queued(out, trace);
   add_time(out, R"(,"connect_us":)", longest_connect(trace));
   add_time(out, R"(,"first_byte_us":)", first_reply_byte(trace));

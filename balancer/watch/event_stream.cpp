@@ -9,7 +9,7 @@
 namespace karmad {
 
 EventStream::EventStream(Worker& worker, const EventLog& log, std::uint64_t after)
-    : worker_(worker), log_(log), last_(after), counted_(worker.process.event_streams) {}
+    : worker_(worker), log_(log), last_(after), counted_(worker.monitoring.event_streams) {}
 
 void append_sent_event(std::string& out, const EventLog::Entry& event) {
   fmt::format_to(std::back_inserter(out), "id: {}\ndata: {}\n\n", event.id, event.json);
@@ -30,7 +30,7 @@ Task<bool> EventStream::next(std::string& piece, Stop& stop) {
   const auto silent_until = Loop::now() + kKeepAlive;
   while (!take_events(piece)) {
     if (stop.requested() || worker_.draining()) {
-      piece = last_words(worker_.draining() ? "karmad stops" : "the request was cancelled");
+      piece = closing_part(worker_.draining() ? "karmad stops" : "the request was cancelled");
       co_return false;
     }
     if (Loop::now() >= silent_until) {
@@ -42,7 +42,7 @@ Task<bool> EventStream::next(std::string& piece, Stop& stop) {
   co_return true;
 }
 
-std::string EventStream::last_words(std::string_view why) {
+std::string EventStream::closing_part(std::string_view why) {
   std::string out = "event: end\ndata: {\"reason\":";
   {
     JsonLine line(out);

@@ -19,7 +19,7 @@ class EventStream final : public BodySource {
   EventStream(Worker& worker, const EventLog& log, std::uint64_t after);
 
   Task<bool> next(std::string& piece, Stop& stop) override;
-  std::string last_words(std::string_view why) override;
+  std::string closing_part(std::string_view why) override;
 
  private:
   bool take_events(std::string& piece);
@@ -27,7 +27,7 @@ class EventStream final : public BodySource {
   Worker& worker_;
   const EventLog& log_;
   std::uint64_t last_;
-  Flight counted_;  ///< in Process::event_streams
+  Flight counted_;  ///< in Monitoring::event_streams
 };
 
 /// One event in the format of the stream.

@@ -78,6 +78,7 @@ Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
   if (signs.unresolved) return {unresolved, *signs.unresolved};
   if (signs.down) return {dead, why_failing(signs)};
   if (signs.tripped) return {breaker_open, why_failing(signs)};
+  if (signs.ejected) return {ejected, *signs.ejected};
   if (!signs.answered && signs.errors_in_a_row <= 1 && !signs.unreachable)
     return {unknown, signs.last_error.empty() ? "has not answered yet" : signs.last_error};
   if (is_failing(signs)) return {failing, why_failing(signs)};
@@ -87,6 +88,8 @@ Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
   if (signs.full)
     return {full,
             fmt::format("has {} attempts in flight, the most that are allowed", signs.in_flight)};
+  if (signs.started < 1)
+    return {starting, fmt::format("slow start, has {:.0f} % of its weight", signs.started * 100)};
   return {ready, {}};
 }
 

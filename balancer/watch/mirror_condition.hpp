@@ -15,24 +15,28 @@ namespace karmad {
 enum class MirrorCondition : std::uint8_t {
   unknown,       ///< has not answered a ping or a query yet
   ready,         ///< gets its share of the queries
+  starting,      ///< gets less than its share until its slow start ends
   full,          ///< has as many attempts in flight as its limit allows
   slow,          ///< answers much later than the other mirrors of its set
   unsuitable,    ///< its role or tags do not fit the table's read preference
   lagging,       ///< a replica that is too far behind its primary
   failing,       ///< recent attempts or pings failed
   breaker_open,  ///< the breaker of its shard avoids it
+  ejected,       ///< an outlier of its set (`outlier`)
   unresolved,    ///< its name has no address
   dead,          ///< more than `dead_after` errors in a row, or cannot be reached
 };
 inline constexpr auto kConditionNames =
     enum_names<MirrorCondition>({{MirrorCondition::unknown, "unknown"},
                                  {MirrorCondition::ready, "ready"},
+                                 {MirrorCondition::starting, "starting"},
                                  {MirrorCondition::full, "full"},
                                  {MirrorCondition::slow, "slow"},
                                  {MirrorCondition::unsuitable, "unsuitable"},
                                  {MirrorCondition::lagging, "lagging"},
                                  {MirrorCondition::failing, "failing"},
                                  {MirrorCondition::breaker_open, "breaker_open"},
+                                 {MirrorCondition::ejected, "ejected"},
                                  {MirrorCondition::unresolved, "unresolved"},
                                  {MirrorCondition::dead, "dead"}});
 constexpr std::string_view name(MirrorCondition condition) {
@@ -55,6 +59,8 @@ struct MirrorSigns {
   std::optional<std::string> unresolved;  ///< why its name has no address
   bool down = false;                      ///< is_down()
   bool tripped = false;                   ///< by the breaker of its shard
+  std::optional<std::string> ejected;     ///< why it is ejected, and for how long
+  double started = 1;                     ///< part of its weight in slow start; 1: it has started
   bool unreachable = false;               ///< its last ping got no connection or timed out
   std::uint32_t errors_in_a_row = 0;
   std::string last_error;

@@ -67,10 +67,25 @@ bool is_lagging(const Need* need, const SetPicture& picture, std::size_t mirror)
   return limit && (!lag || *lag > *limit);
 }
 
+/// Why the mirror is ejected, and for how long; nothing if it is not.
+std::optional<std::string> why_ejected(const Shard& shard, std::size_t mirror, TimePoint now) {
+  const auto& outliers = shard.protection->outliers;
+  if (!outliers || !outliers->ejected().contains(mirror)) return std::nullopt;
+  const auto& state = outliers->of(mirror);
+  const auto left = std::chrono::duration<double>(state.until - now).count();
+  auto text = left > 0 ? fmt::format("{}; not admitted again for {:.0f} s", state.reason, left)
+                       : fmt::format("{}; admitted again after an answered ping", state.reason);
+  if (outliers->panic()) text += "; asked nevertheless, as too few mirrors are left";
+  return text;
+}
+
 /// Changes that are part of normal work.
 bool is_quiet(MirrorCondition from, MirrorCondition to) {
   using enum MirrorCondition;
-  return (from == unknown && to == ready) || (from <= full && to <= full);
+  const auto is_usual = [](MirrorCondition condition) {
+    return condition == unknown || condition == ready || condition == full;
+  };
+  return is_usual(from) && is_usual(to);
 }
 
 Severity severity_of(MirrorCondition from, MirrorCondition to, std::size_t left) {
@@ -170,6 +185,8 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
                       .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
                       .down = is_down(agent, place.topology.settings.dead_after.value),
                       .tripped = tripped.contains(i),
+                      .ejected = why_ejected(shard, i, now),
+                      .started = set[i].signals.started(),
                       .unreachable = view->unreachable.contains(i),
                       .errors_in_a_row = read(counters.errors_in_a_row),
                       .lags = is_lagging(need, view->picture, i),

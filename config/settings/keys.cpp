@@ -100,8 +100,8 @@ constexpr std::array kSearchdKeys{
     key("workers", &I::workers, "Threads that serve queries. `auto`: one per usable core.",
         counts(0, 1024, "auto"), {}, {}, kSphinxWorkers),
     key("ha_strategy", &ByLines::ha_strategy,
-        "How a mirror is chosen: `random`, `roundrobin`, `nodeads`, `noerrors` or `leastops`. "
-        "Tables and agent lines may override it.",
+        "How a mirror is chosen: `random`, `roundrobin`, `nodeads`, `noerrors`, `leastops`, "
+        "`adaptive`, `prequal` or `ars`. Tables and agent lines may override it.",
         {}, "`random`; `leastops` with a read preference"),
     key("ha_period_karma", &I::ha_period_karma,
         "Length of one block of a mirror's history; weights change once per block.",
@@ -169,8 +169,9 @@ constexpr std::array kSearchdKeys{
     key("tags_in_flat", &I::tags_in_flat,
         "1: `tag_sets` also apply to mirrors without roles. 0: they are ignored there."),
     key("karma_compound", &I::karma_compound,
-        "1: new weights are computed from the old ones and the last block's latencies. 0: from the "
-        "latencies alone."),
+        "0: the weights of a block follow the latencies of the last one, so that a mirror which is "
+        "fast again has its share back after one block. 1: the old weights are multiplied by them, "
+        "as in the search server's manual, which moves almost all searches to the fastest mirror."),
     key("dead_after", &I::dead_after,
         "Errors in a row that `nodeads` tolerates; one more and the mirror is dead.",
         counts(0, 1000)),
@@ -260,6 +261,46 @@ constexpr std::array kSearchdKeys{
     key("breaker_writes", &I::breaker_writes, "The same for updates.", counts(0, 1'000'000)),
     key("breaker_window", &I::breaker_window,
         "The breaker resets its count after this time without a failure.", times(1s, 1s, kDay)),
+    key("choices", &ByTables::choices,
+        "How many mirrors, drawn at random, `adaptive` and `prequal` compare for each attempt. "
+        "`adaptive` never compares all of three or more.",
+        counts(1, 64), "2 with `adaptive`, 3 with `prequal`"),
+    key("slow_start", &ByTables::slow_start,
+        "A mirror that is new, was dead or unreachable, or is admitted again starts with a tenth "
+        "of "
+        "its weight, which grows to all of it in this time; at first its attempts in flight are "
+        "limited too. 0: it gets its full share at once.",
+        times_or_zero(1s, 1ms, 1h), "10s with `adaptive`, `prequal` and `ars`; 0 with the others"),
+    key("outlier", &ByTables::outlier,
+        "What ejects a mirror for some time, with any strategy: `failures` (too many, in a row or "
+        "as "
+        "a share), `latency` (much slower than the other mirrors of its shard), `on` (both), "
+        "`off`."),
+    key("outlier_failures", &I::outlier_failures,
+        "`outlier`: this many failures in a row eject a mirror. Pings do not count.",
+        counts(1, 1'000'000)),
+    key("outlier_failure_percent", &I::outlier_failure_percent,
+        "`outlier`: this share of failures eject a mirror, of at least 20 attempts.",
+        counts(1, 100)),
+    key("outlier_latency_factor", &I::outlier_latency_factor,
+        "`outlier`: a mirror is ejected if for a second its searches take more than this many "
+        "times "
+        "the median of the other mirrors, and 5 ms longer. 1.1 … 1000."),
+    key("outlier_time", &I::outlier_time,
+        "How long a mirror is ejected the first time; then twice as long, three times, and so on, "
+        "each with a random addition of up to a quarter. It is admitted again after an answered "
+        "ping, with `slow_start`. Each such time without ejection shortens the next one.",
+        times(1s, 100ms, kDay)),
+    key("outlier_longest_time", &I::outlier_longest_time, "Upper limit of these times.",
+        times(1s, 100ms, kDay)),
+    key("outlier_most_percent", &I::outlier_most_percent,
+        "Most mirrors of a shard that are ejected at the same time, rounded down; one always "
+        "stays.",
+        kPercent),
+    key("outlier_panic_percent", &I::outlier_panic_percent,
+        "If fewer than this share of a shard's mirrors are neither ejected nor dead, ejections do "
+        "not count until more are: the remaining mirrors would be overloaded.",
+        kPercent),
     key("persistent_connections_limit", &I::persistent_connections_limit,
         "Idle connections kept per agent, by all workers together. 0: none.", counts(0, 100'000),
         "100"),

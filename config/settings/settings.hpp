@@ -63,6 +63,8 @@ enum class RequestIds : std::uint8_t { make, accept };
 enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
 enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
 enum class TicketResize : std::uint8_t { gradual, immediate };
+/// What ejects a mirror from its set; `on`: failures and latency.
+enum class Outlier : std::uint8_t { off, failures, latency, on };
 
 /// Settings of `searchd` that a table, and a mirror in brackets, may override.
 struct InheritedByMirrors {
@@ -94,6 +96,10 @@ struct InheritedByTables : InheritedByLines, InheritedByMirrors {
   std::optional<Located<Micros>> hedge_step;  ///< unset: equal to the threshold
   Located<unsigned> hedge_max{1, {}};         ///< attempts in addition to the first
   Located<bool> breaker{false, {}};           ///< CO-090
+  Located<Outlier> outlier{Outlier::off, {}};
+  std::optional<Located<unsigned>> choices;  ///< unset: 2 with `adaptive`, 3 with `prequal`
+  /// Unset: kSlowStart with `adaptive`, `prequal` and `ars`, else none.
+  std::optional<Located<Micros>> slow_start;
   Located<PartialResults> partial_results{PartialResults::allow, {}};
 };
 
@@ -167,7 +173,7 @@ struct InstanceSettings : InheritedByTables {
   Located<unsigned> explain_requests{64, {}};          ///< 0: none
   Located<LogLevel> selection_log_level{LogLevel::info, {}};
   Located<bool> tags_in_flat{false, {}};
-  Located<bool> karma_compound{true, {}};
+  Located<bool> karma_compound{false, {}};
   Located<unsigned> dead_after{3, {}};  ///< errors in a row that are tolerated (HA-022)
 
   Located<Micros> agent_retry_delay{500ms, {}};
@@ -191,6 +197,14 @@ struct InstanceSettings : InheritedByTables {
   Located<unsigned> breaker_reads{10, {}};            ///< failures that are tolerated
   Located<unsigned> breaker_writes{5, {}};            ///< likewise
   Located<Micros> breaker_window{5min, {}};
+  Located<unsigned> outlier_failures{5, {}};          ///< in a row
+  Located<unsigned> outlier_failure_percent{50, {}};  ///< of at least 20 attempts
+  Located<double> outlier_latency_factor{3, {}};
+  Located<Micros> outlier_time{10s, {}};  ///< of the first ejection
+  Located<Micros> outlier_longest_time{5min, {}};
+  Located<unsigned> outlier_most_percent{50, {}};  ///< of the mirrors of a set
+  Located<unsigned> outlier_panic_percent{50,
+                                          {}};  ///< fewer usable mirrors: ejections do not count
   Located<unsigned> agent_max_connections{100, {}};  ///< to one agent; 0: unlimited
   Located<unsigned> agent_max_connecting{2, {}};     ///< connects in progress; 0: unlimited
   Located<unsigned> max_in_flight_min{4, {}};        ///< of `auto`; so are the next four
@@ -263,6 +277,9 @@ struct InstanceSettings : InheritedByTables {
   Located<double> access_log_sample{1, {}};
   Located<Micros> access_log_slow{1s, {}};
 };
+
+/// The duration of slow start with strategies that react at once, if `slow_start` is not set.
+inline constexpr Micros kSlowStart = 10s;
 
 /// The defaults. Rules that are made from settings take their defaults from here.
 inline const InstanceSettings kDefaultSettings;

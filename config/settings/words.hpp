@@ -51,6 +51,12 @@ template <>
 inline constexpr auto kWords<TicketResize> = enum_names<TicketResize>(
     {{TicketResize::gradual, "gradual"}, {TicketResize::immediate, "immediate"}});
 
+template <>
+inline constexpr auto kWords<Outlier> = enum_names<Outlier>({{Outlier::off, "off"},
+                                                             {Outlier::failures, "failures"},
+                                                             {Outlier::latency, "latency"},
+                                                             {Outlier::on, "on"}});
+
 /// The word for a value in the configuration.
 template <class Enum>
 constexpr std::span<const std::string_view> words() {

@@ -90,7 +90,7 @@ Value view(const Literal& literal) {
   return {};
 }
 
-Literal owned(const Value& value) {
+Literal to_literal(const Value& value) {
   if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
   if (const auto* real = std::get_if<double>(&value)) return *real;

@@ -47,7 +47,7 @@ using Value = std::variant<std::monostate, std::int64_t, double, std::string_vie
 using Literal = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 Value view(const Literal& literal);
-Literal owned(const Value& value);
+Literal to_literal(const Value& value);
 
 /// Order: nothing, numbers, strings. Numbers compare exactly, strings by `collate`.
 int compare(const Value& a, const Value& b);

@@ -30,7 +30,7 @@ std::vector<Token> tokens(std::string_view text) {
     }
     const auto begin = i;
     while (i < text.size() && in_word(text[i])) ++i;
-    out.push_back({folded(text.substr(begin, i - begin)), begin, i});
+    out.push_back({lower_case(text.substr(begin, i - begin)), begin, i});
   }
   return out;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> words(std::string_view text) {
   return out;
 }
 
-std::string folded(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(), lower);
   return out;
@@ -58,7 +58,7 @@ int collate(std::string_view a, std::string_view b) {
   return a.size() < b.size() ? -1 : 1;
 }
 
-bool fits(std::string_view pattern, std::string_view text) {
+bool matches_pattern(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
   auto star = std::string_view::npos;  // place of the last `*`, and the length that it matches

@@ -21,14 +21,14 @@ std::vector<Token> tokens(std::string_view text);
 std::vector<std::string> words(std::string_view text);
 
 /// `text` with ASCII letters in lower case.
-std::string folded(std::string_view text);
+std::string lower_case(std::string_view text);
 
-/// Compares without regard to the case of ASCII letters, otherwise by bytes (the peer's libc_ci in
-/// the C locale): negative, zero or positive.
+/// Compares without regard to the case of ASCII letters, otherwise by bytes (libc_ci of the search
+/// server in the C locale): negative, zero or positive.
 int collate(std::string_view a, std::string_view b);
 
 /// Whether `text` fits a pattern of `*` (any run) and `?` (one byte).
-bool fits(std::string_view pattern, std::string_view text);
+bool matches_pattern(std::string_view pattern, std::string_view text);
 
 /// Appends `text` as a JSON string with its quotes. The demo agent has its own JSON writer, because
 /// it links nothing of karmad.

@@ -43,7 +43,7 @@ double number(const Value& value) {
 }
 
 Literal bucket_key(const Grouping& grouping, const Value& value) {
-  if (grouping.kind == Grouping::Kind::terms) return owned(value);
+  if (grouping.kind == Grouping::Kind::terms) return to_literal(value);
   const auto x = number(value);
   if (std::isnan(x)) return {};
   if (grouping.calendar != Calendar::none)

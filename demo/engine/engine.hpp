@@ -25,7 +25,7 @@ struct HttpAnswer {
 
 struct Membership;
 
-/// The kind of a request, for the counters and for switches that except some kinds.
+/// The kind of a request, for the counters and for switches that do not affect all kinds.
 enum class Purpose : std::uint8_t { search, sql, ping, update, other };
 Purpose purpose_of(std::string_view path);
 

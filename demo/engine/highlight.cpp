@@ -8,7 +8,7 @@ namespace karmad {
 
 namespace {
 
-constexpr std::size_t kMostWords = 40;  // about the peer's 256 characters
+constexpr std::size_t kMostWords = 40;  // about 256 characters, as in the search server
 constexpr std::size_t kWordsBefore = 10;
 
 std::string marked(std::string_view text, const Highlight& how,

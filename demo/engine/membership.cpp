@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::array<SwitchHelp, 8> kHelp{{
     {"role", "primary|replica|arbiter|other|ghost|standalone|router",
-     "the role that it reports; primary: promotes it now"},
+     "the role that it reports; primary: it becomes the primary now"},
     {"set", "NAME", "name of its mirror set, and of its replication cluster; empty: not reported"},
-    {"tags", "NAME:VALUE,NAME:VALUE", "its labels; empty: none"},
-    {"lag", "SECONDS", "how old its newest update is (default 0)"},
-    {"generation", "NUMBER", "number of its newest update, grows with each (default 0)"},
+    {"tags", "NAME:VALUE,NAME:VALUE", "its tags; empty: none"},
+    {"lag", "SECONDS", "age of its newest update (default 0)"},
+    {"generation", "NUMBER", "number of its newest update; each update increases it (default 0)"},
     {"hidden", "0|1", "whether it reports that it is hidden (default 0)"},
     {"draining", "0|1", "whether it reports that it will leave (default 0)"},
     {"cluster_state", "none|synced|donor|joining|disconnected|non_primary",
@@ -164,7 +164,7 @@ std::vector<StatusRow> cluster_rows(const Membership& membership) {
   const auto& state = membership.cluster_state;
   if (state == "none") return {};
   const auto name = membership.set.empty() ? "demo" : membership.set;
-  // A node outside of its cluster does not see the others, in any state of its own.
+  // A node that is not in its cluster reports only itself, in any state.
   const bool alone = state == "disconnected" || state == "non_primary";
   auto row = [&](std::string_view what, std::string value) {
     return StatusRow{fmt::format("cluster_{}_{}", name, what), std::move(value)};

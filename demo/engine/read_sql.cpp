@@ -110,11 +110,11 @@ class SqlReader {
   }
 
   void read_call(Selected& item) {
-    const auto name = folded(item.name);
+    const auto name = lower_case(item.name);
     if (name == "count" && take_sign("*")) {
-      item = {Selected::What::count, "count(*)", {}};
+      item = {Selected::Kind::count, "count(*)", {}};
     } else if (name == "weight") {
-      item = {Selected::What::weight, "weight()", {}};
+      item = {Selected::Kind::weight, "weight()", {}};
     } else {
       wrong();
     }
@@ -133,11 +133,11 @@ class SqlReader {
     for (auto& item : out_.selected) {
       if (item.name == "*") {
         for (const auto& column : all_columns())
-          resolved.push_back({Selected::What::column, column.name, column});
-      } else if (item.what != Selected::What::column) {
+          resolved.push_back({Selected::Kind::column, column.name, column});
+      } else if (item.kind != Selected::Kind::column) {
         resolved.push_back(std::move(item));
       } else if (auto column = column_named(item.name)) {
-        resolved.push_back({Selected::What::column, column->name, *column});
+        resolved.push_back({Selected::Kind::column, column->name, *column});
       } else {
         unknown(item.name);
       }
@@ -214,7 +214,7 @@ class SqlReader {
     do {
       const auto name = take_name();
       SortKey key;
-      if (folded(name) == "weight") {
+      if (lower_case(name) == "weight") {
         expect_sign("(");
         expect_sign(")");
       } else {
@@ -253,7 +253,7 @@ class SqlReader {
 
   void read_option() {
     do {
-      const auto name = folded(take().text);
+      const auto name = lower_case(take().text);
       expect_sign("=");
       if (name == "max_matches") {
         out_.search.max_matches = count();
@@ -275,7 +275,7 @@ class SqlReader {
 
 bool Statement::counts() const {
   return std::any_of(selected.begin(), selected.end(),
-                     [](const Selected& item) { return item.what == Selected::What::count; });
+                     [](const Selected& item) { return item.kind == Selected::Kind::count; });
 }
 
 Statement read_sql(std::string_view text, std::span<const std::string> tables,

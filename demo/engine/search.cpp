@@ -153,7 +153,7 @@ std::string write_answer(const Index& index, const SearchRequest& request,
 
 bool shows(const Source& source, std::string_view name) {
   if (source.none) return false;
-  const auto fit = [&](const std::string& pattern) { return fits(pattern, name); };
+  const auto fit = [&](const std::string& pattern) { return matches_pattern(pattern, name); };
   const auto& in = source.includes;
   const auto& ex = source.excludes;
   return (in.empty() || std::any_of(in.begin(), in.end(), fit)) &&

@@ -14,8 +14,8 @@ namespace karmad {
 
 /// One item of a select list: a column, `count(*)` or `weight()`.
 struct Selected {
-  enum class What : std::uint8_t { column, count, weight };
-  What what = What::column;
+  enum class Kind : std::uint8_t { column, count, weight };
+  Kind kind = Kind::column;
   std::string name;  ///< as answers show it
   Column column;
 };

@@ -79,7 +79,7 @@ std::string done(std::string_view verb, const Update& update) {
   return head + R"("found":true,"result":"deleted"})";
 }
 
-/// Reads a line of a bulk, {"insert":{"table":…}}; `verb` is its only member's name.
+/// Reads a line of a bulk, {"insert":{"table":…}}; sets `verb` to the name of its only member.
 Update read_line(std::string_view line, std::span<const std::string> tables, std::string& verb,
                  Complaint& complaint) {
   rapidjson::Document json;

@@ -11,8 +11,8 @@ namespace karmad {
 namespace {
 
 std::string_view type_name(const Selected& item) {
-  if (item.what == Selected::What::count) return "long long";
-  if (item.what == Selected::What::weight) return "long";
+  if (item.kind == Selected::Kind::count) return "long long";
+  if (item.kind == Selected::Kind::weight) return "long";
   switch (item.column.type) {
     case Type::bigint:
       return "long long";
@@ -61,7 +61,7 @@ void append_cell(std::string& out, const Index& index, const Selected& item, con
                  Layout layout) {
   append_quoted(out, item.name);
   out += ':';
-  if (item.what == Selected::What::weight) {
+  if (item.kind == Selected::Kind::weight) {
     out += fmt::to_string(hit.score);
     return;
   }
@@ -83,7 +83,7 @@ void append_row(std::string& out, const Index& index, const Statement& statement
                 Layout layout) {
   out += '{';
   for (const auto& item : statement.selected) {
-    const bool is_id = item.what == Selected::What::column && item.column.of == Column::Of::id;
+    const bool is_id = item.kind == Selected::Kind::column && item.column.of == Column::Of::id;
     if (layout == Layout::hit && is_id) continue;
     if (out.back() != '{') out += ',';
     append_cell(out, index, item, hit, layout);
@@ -146,7 +146,7 @@ std::string write_raw_status(const Membership& membership, std::string_view like
   counters.insert(counters.begin(), {"version", KARMAD_VERSION});
   std::vector<std::string> rows;
   for (const auto& [name, value] : counters)
-    if (fits(pattern, name))
+    if (matches_pattern(pattern, name))
       rows.push_back(
           fmt::format("{{\"Counter\":{},\"Value\":{}}}", json_string(name), json_string(value)));
   return result_set({column_head("Counter", "string"), column_head("Value", "string")}, rows);

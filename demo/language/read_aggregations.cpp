@@ -86,7 +86,7 @@ Grouping read_grouping(Kind kind, const Json& json, Reading& reading) {
   return out;
 }
 
-std::string shown(double number) {
+std::string number_text(double number) {
   if (number == std::floor(number)) return fmt::format("{:.0f}", number);
   return fmt::format("{:.6f}", number);
 }
@@ -96,7 +96,7 @@ std::optional<double> read_end(const Json* value, bool date, std::string& text, 
   if (value == nullptr || value->IsNull()) return std::nullopt;
   if (value->IsNumber()) {
     const auto number = value->GetDouble();
-    text = date ? json_string(date_text(static_cast<std::int64_t>(number))) : shown(number);
+    text = date ? json_string(date_text(static_cast<std::int64_t>(number))) : number_text(number);
     return number;
   }
   if (date && value->IsString()) {
@@ -203,7 +203,7 @@ BucketOrder read_order(std::string_view key, const Json& direction, const Aggreg
   if (direction.IsObject()) word = read_word(direction, "order");
   BucketOrder out;
   out.by_count = key == "count(*)" || key == "_count";
-  out.descending = folded(word) == "desc";
+  out.descending = lower_case(word) == "desc";
   if (out.by_count) return out;
   const auto source = ordered_source(aggregation, key);
   if (!source)

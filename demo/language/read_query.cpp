@@ -30,7 +30,7 @@ Query read_match(const Json& json, std::string_view kind, Reading& reading) {
     text = text_of(member->value["query"]);
     const auto op = member->value.FindMember("operator");
     all = op != member->value.MemberEnd() && op->value.IsString() &&
-          folded(text_of(op->value)) == "and";
+          lower_case(text_of(op->value)) == "and";
   } else {
     reading.complaint.say(400, fmt::format("\"{}\" property value should be a string or an object "
                                            "with \"query\"",

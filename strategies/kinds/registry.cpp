@@ -2,9 +2,12 @@
 
 #include <array>
 
+#include "strategies/kinds/adaptive.hpp"
+#include "strategies/kinds/ars.hpp"
 #include "strategies/kinds/leastops.hpp"
 #include "strategies/kinds/nodeads.hpp"
 #include "strategies/kinds/noerrors.hpp"
+#include "strategies/kinds/prequal.hpp"
 #include "strategies/kinds/random.hpp"
 #include "strategies/kinds/roundrobin.hpp"
 
@@ -16,19 +19,34 @@ using Made = std::unique_ptr<Strategy>;
 struct Entry {
   std::string_view name;
   Made (*make)(const StrategySettings&);
-  bool by_weight = true;
+  bool at_once = false;  ///< reacts_at_once()
 };
+
+constexpr std::size_t or_default(unsigned choices, std::size_t by_default) {
+  return choices == 0 ? by_default : choices;
+}
 
 constexpr std::array kEntries{
     Entry{"random", [](const auto&) -> Made { return std::make_unique<Random>(); }},
-    Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); },
-          /*by_weight=*/false},
+    Entry{"roundrobin", [](const auto&) -> Made { return std::make_unique<RoundRobin>(); }},
     Entry{"nodeads",
           [](const auto& s) -> Made { return std::make_unique<NoDeads>(s.tolerated_errors); }},
     Entry{"noerrors", [](const auto&) -> Made { return std::make_unique<NoErrors>(); }},
     Entry{"leastops",
-          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.tolerated_errors); },
-          /*by_weight=*/false},
+          [](const auto& s) -> Made { return std::make_unique<LeastOps>(s.tolerated_errors); }},
+    Entry{"adaptive",
+          [](const auto& s) -> Made {
+            return std::make_unique<Adaptive>(s.tolerated_errors, or_default(s.choices, 2));
+          },
+          /*at_once=*/true},
+    Entry{"prequal",
+          [](const auto& s) -> Made {
+            return std::make_unique<Prequal>(s.tolerated_errors,
+                                             or_default(s.choices, Prequal::kDrawn));
+          },
+          /*at_once=*/true},
+    Entry{"ars", [](const auto& s) -> Made { return std::make_unique<Ars>(s.tolerated_errors); },
+          /*at_once=*/true},
 };
 
 constexpr auto kNames = [] {
@@ -45,9 +63,9 @@ std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategySet
   return nullptr;
 }
 
-bool draws_by_weight(std::string_view name) {
+bool reacts_at_once(std::string_view name) {
   for (const auto& entry : kEntries)
-    if (entry.name == name) return entry.by_weight;
+    if (entry.name == name) return entry.at_once;
   return false;
 }
 

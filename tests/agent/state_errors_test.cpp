@@ -1,4 +1,4 @@
-// What a set makes of errors in use, and how fresh it takes its replicas for.
+// Effects of errors of attempts on a set, and the freshness of its replicas.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -22,7 +22,7 @@ TEST(SetState, ForgetsAMirrorWhoseConnectionBrokeInUse) {  // SD-020
   EXPECT_EQ(state[1].why, "so it is");
 }
 
-TEST(SetState, ThinksNothingOfATimeoutInUse) {  // SD-021
+TEST(SetState, KeepsAMirrorAfterATimeoutInUse) {  // SD-021
   auto state = settled();
   const auto before = state.picture();
   EXPECT_EQ(state.on_error(1, error(What::timeout), at(2s)), Effects{});
@@ -136,7 +136,7 @@ TEST(SetState, KnowsHowFarAReplicaIsBehindThePrimaryFromGenerations) {
   EXPECT_EQ(lag(state, 2), 10s);
 }
 
-TEST(SetState, TakesAllForFreshInASetThatIsNotWrittenTo) {
+TEST(SetState, TreatsAllAsFreshInASetWithoutUpdates) {
   auto state = set_of(SetKind::roles);
   for (auto now = 0s; now < 1h; now += 10s) {
     says(state, 0, Role::primary, 5, now);
@@ -180,7 +180,7 @@ TEST(SetState, ForgetsWhatOnlyTheFormerPrimaryHad) {
   EXPECT_EQ(lag(state, 2), 10s);
 }
 
-TEST(SetState, IsNotFooledIntoFreshnessByAReplicaAheadOfItsPrimary) {
+TEST(SetState, IgnoresAReplicaAheadOfItsPrimaryForFreshness) {
   auto state = set_of(SetKind::roles);
   says(state, 0, Role::primary, 100, 60s);
   says(state, 1, Role::replica, std::numeric_limits<std::uint64_t>::max(), 60s);

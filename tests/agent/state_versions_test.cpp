@@ -1,4 +1,4 @@
-// Which of several descriptions a set believes: versions, primaries, marks.
+// Which of several descriptions a set uses: versions, primaries, marks.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// docs/read-preference.md is held to what the code does.
+// Compares docs/read-preference.md with the program.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
@@ -128,7 +128,7 @@ TEST(ReadPreferenceDocument, ShowsADescriptionThatIsUnderstood) {  // SD-009
     EXPECT_EQ(told->set_version, 3);
     EXPECT_EQ(told->version, (VersionMark{"5f1c", 17}));
     EXPECT_EQ(told->load, 0.25);
-    // What is written of it again has only members that the table lists.
+    // Its written form has only members that the table lists.
     rapidjson::Document written;
     written.Parse(text(*told));
     for (const auto& [name, value] : written.GetObject()) {

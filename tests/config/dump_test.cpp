@@ -11,7 +11,7 @@ const char* const kEverything =
     "searchd {\n listen = 9308\n listen = [::1]:9309\n listen = /run/k.sock\n workers = 3\n"
     " ha_strategy = nodeads\n ha_period_karma = 1500ms\n ha_ping_interval = 0\n"
     " ping_timeout = 100\n interrupt_unreachable = 0\n ping_path = /a?b=$\\{x\\}\n karma_compound "
-    "= 0\n dead_after = 5\n"
+    "= 1\n dead_after = 5\n"
     " agent_connect_timeout = 250\n agent_query_timeout = 2s\n agent_retry_count = 0\n"
     " agent_retry_delay = 10\n request_timeout = 4001\n persistent_connections_limit = 7\n"
     " hostname_lookup = request\n partial_results = deny\n collation = binary\n"

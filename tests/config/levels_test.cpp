@@ -51,6 +51,7 @@ std::array<std::string, 3> samples(const Key<TableSettings>& key) {
            std::holds_alternative<std::optional<Located<T>> TableSettings::*>(key.field);
   };
   if (is(bool{})) return {"1", "0", "1"};
+  if (is(Outlier{})) return {"on", "off", "failures"};
   if (is(PartialResults{})) return {"deny", "allow", "deny"};
   if (is(0U)) return {"5", "6", "7"};
   if (is(Micros{}) || is(std::vector<Micros>{})) return {"5s", "6s", "7s"};

@@ -228,7 +228,7 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
   const auto s = settings_of(
                      "searchd {\n listen = 9308\n listen = /run/k.sock\n workers = 3\n"
                      " ha_strategy = nodeads\n ha_period_karma = 30\n ha_ping_interval = 200\n"
-                     " ping_timeout = 100\n ping_path = /healthz?a=1\n karma_compound = 0\n"
+                     " ping_timeout = 100\n ping_path = /healthz?a=1\n karma_compound = 1\n"
                      " dead_after = 5\n agent_connect_timeout = 250\n agent_query_timeout = 2s\n"
                      " agent_retry_count = 2\n agent_retry_delay = 10\n request_timeout = 4000\n"
                      " persistent_connections_limit = 7\n hostname_lookup = request\n"
@@ -248,7 +248,7 @@ TEST(Read, SetsEveryKeyOfSearchdInItsUnit) {
   EXPECT_EQ(s.ha_ping_interval.value, 200ms);
   EXPECT_EQ(s.ping_timeout.value().value, 100ms);
   EXPECT_EQ(s.ping_path.value().value, "/healthz?a=1");
-  EXPECT_FALSE(s.karma_compound.value);
+  EXPECT_TRUE(s.karma_compound.value);
   EXPECT_EQ(s.dead_after.value, 5U);
   EXPECT_EQ(s.agent_connect_timeout.value, 250ms);
   EXPECT_EQ(s.agent_query_timeout.value, 2s);

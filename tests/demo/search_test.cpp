@@ -165,7 +165,7 @@ TEST(Search, SortsStringsWithoutRegardToCaseAndTiesById) {
   const auto documents = whole_shop().index().documents();
   std::vector<std::pair<std::string, std::uint64_t>> expected;
   for (const auto& document : documents)
-    expected.emplace_back(folded(document.seller), document.id);
+    expected.emplace_back(lower_case(document.seller), document.id);
   std::sort(expected.begin(), expected.end());
   const auto found =
       ids_of(ask(whole_shop(), body(R"("sort":"seller","limit":4000,"max_matches":4000)")));

@@ -88,9 +88,9 @@ TEST(Switches, RatesMeetTheirShare) {
   int resets = 0;
   int errors = 0;
   for (int i = 0; i < 10'000; ++i) {
-    const auto fate = decide(switches, Purpose::search, 0ms, dice);
-    resets += fate.mode == Mode::reset;
-    errors += fate.error;
+    const auto effects = decide(switches, Purpose::search, 0ms, dice);
+    resets += effects.mode == Mode::reset;
+    errors += effects.error;
   }
   EXPECT_NEAR(resets, 2500, 175);  // four standard deviations
   EXPECT_NEAR(errors, 1000, 120);

@@ -1,4 +1,4 @@
-// What stands in the access log, of which requests, and where it goes.
+// The lines of the access log: their content, their requests, and their destination.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -93,8 +93,14 @@ TEST_F(AccessLogLines, OutsideTheSampleAreThoseOfErrorsAndSlowRequests) {
   EXPECT_NE(line_with(R"("request_id":"wrong")"), "");
   ASSERT_TRUE(master.reload(searchd("access_log_sample = 0\n access_log_slow = 0"), tables));
   ASSERT_EQ(master.search(kMatchAll, "X-Request-Id: slow\r\n").status, 200);
-  EXPECT_NE(line_with(R"("request_id":"slow")"), "");
+  const auto slow = line_with(R"("request_id":"slow")");
+  EXPECT_NE(slow, "");
+  EXPECT_FALSE(slow.contains("sample"));
   EXPECT_FALSE(content().contains("fast"));
+  ASSERT_TRUE(
+      master.reload(searchd("access_log_sample = 0.999999\n access_log_slow = 1h"), tables));
+  ASSERT_EQ(master.search(kMatchAll, "X-Request-Id: sampled\r\n").status, 200);
+  EXPECT_TRUE(line_with(R"("request_id":"sampled")").contains(R"(,"sample":0.999999,)"));
   EXPECT_EQ(master.count("access_log_dropped"), 0);
 }
 

@@ -14,7 +14,7 @@ Reaction answer(const std::string&) {
   return nothing_found();
 }
 
-/// One table with this mirror alone: it is asked, pinged and shown.
+/// One table with only this mirror: it gets searches and pings, and the status shows it.
 void expect_to_work(const FakeMirror& mirror) {
   Master master(
       "ha_ping_interval = 50ms",

@@ -47,7 +47,7 @@ TEST(MaxInFlight, AFullMirrorIsLeftOutAndAnotherOneAsked) {
   EXPECT_EQ(mirrors[0].requests(), 4u);
 }
 
-TEST(MaxInFlight, IsNeverExceededHoweverManyAsk) {
+TEST(MaxInFlight, IsNeverExceededByManyClients) {
   FakeSet mirrors(3, slowly(1ms));
   const RestingMaster master(
       "workers = 4\n ha_ping_interval = 0\n max_in_flight = 2\n max_in_flight_queue = 100",
@@ -173,7 +173,7 @@ TEST(MaxInFlight, AFullShardIsMissingWhereAnswersMayBePartial) {
   EXPECT_EQ(inside.answer().status, 200);
 }
 
-// The limit protects the server, whichever table its queries are of; the strictest word counts.
+// The limit protects the server for queries of all tables; the strictest setting counts.
 TEST(MaxInFlight, BelongsToTheAgentForAllTablesThatShareIt) {
   FakeMirror mirror(always(nothing_found()));
   mirror.hold();
@@ -252,7 +252,7 @@ TEST(MaxInFlight, AHedgeIsNotMadeWhereTheOtherMirrorsAreFull) {
   for (auto* each : {&first, &second, &third}) EXPECT_EQ(each->answer().status, 200);
 }
 
-TEST(MaxInFlight, ARetryTakesAFullMirrorForOneThatIsNotThere) {
+TEST(MaxInFlight, ARetryPassesOverAFullMirror) {
   FakeSet mirrors(2);
   mirrors[1].hold();
   const RestingMaster master(limited("1"), mirrors.table());
@@ -268,7 +268,7 @@ TEST(MaxInFlight, ARetryTakesAFullMirrorForOneThatIsNotThere) {
   EXPECT_EQ(inside.answer().status, 200);
 }
 
-TEST(MaxInFlight, AutoShowsWhatItComesTo) {
+TEST(MaxInFlight, AutoShowsItsCurrentLimit) {
   FakeSet mirrors(1, slowly(1ms));
   const RestingMaster master(
       limited("auto\n max_in_flight_min = 3\n max_in_flight_initial = 6\n max_in_flight_max = 8\n "
@@ -283,7 +283,7 @@ TEST(MaxInFlight, AutoShowsWhatItComesTo) {
   EXPECT_LE(mirrors[0].most_busy(), 8);
 }
 
-TEST(MaxInFlight, IsOnlyCountedWhereAdmissionIsWatched) {
+TEST(MaxInFlight, IsOnlyCountedInMonitorMode) {
   for (const bool off : {false, true}) {
     FakeSet mirrors(1);
     mirrors[0].hold();

@@ -26,7 +26,7 @@ int search_by(HttpClient& client, std::string_view fields = {}) {
   return answer ? answer->status : 0;
 }
 
-/// A counter of SHOW STATUS, over a connection that is there already.
+/// A counter of SHOW STATUS, read over an existing connection.
 std::int64_t count_by(HttpClient& client, const std::string& key) {
   const auto answer = client.request("POST", "/sql?mode=raw", "SHOW STATUS");
   const auto name = fmt::format("\"{}\",\"Value\":\"", key);
@@ -44,7 +44,7 @@ void expect_over_rate(const std::optional<Response>& answer, std::string_view se
   EXPECT_TRUE(answer->body.contains(fmt::format("'{}'", setting))) << answer->body;
 }
 
-/// What a master is asked at its end, to show that it has come to rest, would exceed its rates.
+/// The requests that check for rest at the end of a test would exceed the rates.
 class LimitedMaster : public Master {
  public:
   LimitedMaster(const std::string& searchd, const std::string& tables)
@@ -80,7 +80,7 @@ TEST_F(Rates, ConnectionsOverTheRateWaitInABoundedQueueThatPeersMayLeave) {
   };
   for (int round = 0; round < 3; ++round) {
     auto waiting = client_at(master);
-    // That it has sent something already does not hide that it leaves.
+    // The end of the connection is noticed although unread bytes arrived before.
     if (round > 0) waiting->send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n");
     ASSERT_TRUE(queued(1)) << round;
     const auto refused = client_at(master);
@@ -109,7 +109,7 @@ TEST_F(Rates, ConnectionsThatWaitAreServedInTheEndAndClosedAtAStop) {
                                          " ingress_connection_burst = 1h\n"
                                          " ingress_connection_queue = 1"),
                             mirrors.table()));
-  // At most one token is left; what comes after that waits, and after that is refused.
+  // At most one token is left; further connections wait, and those beyond the queue are refused.
   std::vector<Client> more;
   for (int i = 0; i < 3; ++i) more.push_back(client_at(master));
   EXPECT_TRUE(eventually([&] { return count_by(*clients[0], "connections_over_rate") >= 1; }));
@@ -163,7 +163,7 @@ TEST_F(Rates, RequestsOverTheRateGetRetryAfter) {  // AC-050, AC-054, BP-015
   EXPECT_LE(seconds, 1200);
   EXPECT_GT(seconds, 1000);
   EXPECT_FALSE(answer->fields.contains("connection")) << "its body was small: it stays";
-  // What karmad says of itself it says at any rate (AC-053), and exempt clients pass.
+  // Requests about karmad itself (AC-053) and exempt clients are not limited.
   for (const auto* path :
        {"/healthz", "/readyz", "/agents", "/hello", "/status", "/metrics", "/events", "/admission"})
     EXPECT_EQ(status_of(*client, path), 200) << path;
@@ -200,7 +200,7 @@ TEST_F(Rates, TheBodyOfARefusedRequestIsDroppedOrTheConnectionClosed) {  // AC-0
   EXPECT_EQ(mirrors.requests(), 1u);
 }
 
-TEST_F(Rates, OfEachClientAreKnownForAsManyClientsAsAreRemembered) {
+TEST_F(Rates, OfClientsAreKeptForALimitedNumberOfClients) {
   const LimitedMaster master(taking_turns("client_request_rate = 2/h\n client_request_burst = 1h\n"
                                           " client_request_remembered = 2"),
                              mirrors.table());
@@ -220,8 +220,8 @@ TEST_F(Rates, OfEachClientAreKnownForAsManyClientsAsAreRemembered) {
   EXPECT_EQ(mirrors.requests(), 8u);
 }
 
-// A name that is exempt passes both rates, says so in either header, and is counted.
-TEST_F(Rates, LetInApplicationsByHowTheirNameBegins) {  // AC-056
+// An exempt application, named in either header, passes both rates and is counted.
+TEST_F(Rates, ExemptApplicationsByThePrefixOfTheirName) {  // AC-056
   const std::string rates =
       "ingress_request_rate = 1/h\n ingress_request_burst = 1h\n client_request_rate = 1/h\n"
       " client_request_burst = 1h\n";
@@ -244,7 +244,7 @@ TEST_F(Rates, LetInApplicationsByHowTheirNameBegins) {  // AC-056
   EXPECT_EQ(search_by(*client_at(master), "X-App-Name: night-job\r\n"), 429) << "unless told";
 }
 
-TEST_F(Rates, OfATableAreItsOwn) {
+TEST_F(Rates, OfATableDoNotLimitOtherTables) {
   auto tables = mirrors.table("request_rate = 2/h\n request_burst = 1h");
   tables += fmt::format("table free {{\n type = distributed\n agent = {}:products\n}}\n",
                         mirrors[0].address());
@@ -255,7 +255,7 @@ TEST_F(Rates, OfATableAreItsOwn) {
   expect_over_rate(client->request("POST", "/search", kFindAll), "request_rate");
   EXPECT_EQ(client->request("POST", "/search", R"({"table":"free"})")->status, 200);
   EXPECT_EQ(count_by(*client, "requests_over_table_rate"), 1);
-  // A reload keeps the tokens that are there, and that there are none.
+  // A reload keeps the number of tokens, also if it is zero.
   ASSERT_TRUE(master.reload(taking_turns("log_level = warning"), tables));
   EXPECT_EQ(search_by(*client), 429);
   ASSERT_TRUE(master.reload(taking_turns(), mirrors.table()));
@@ -298,7 +298,7 @@ TEST_F(Rates, AreCountedAndNotEnforcedInMonitorMode) {
   EXPECT_EQ(search_by(*client_at(master)), 200);
 }
 
-// Issue 5: connections that send nothing, a byte now and then, or only heads do not stop others.
+// Connections that send nothing, single bytes or only heads do not stop other clients.
 TEST_F(Rates, SlowClientsDoNotStopOthers) {
   const LimitedMaster master(taking_turns("network_timeout = 1m"), mirrors.table());
   std::vector<Client> slow;

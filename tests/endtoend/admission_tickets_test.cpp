@@ -1,4 +1,4 @@
-// Requests that need a ticket, with as many tickets as the test says.
+// Requests that need a ticket, with the number of tickets that the test configures.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
@@ -10,7 +10,7 @@
 namespace karmad::test {
 namespace {
 
-/// So many searches at a time, so many that wait.
+/// The settings for this number of concurrent searches and this length of the queue.
 std::string tickets(int out, int waiting, std::string_view more = {}) {
   return taking_turns(
       fmt::format("search_tickets = {}\n ticket_queue_depth = {}\n {}", out, waiting, more));
@@ -31,11 +31,11 @@ struct Busy {
     for (std::size_t i = 0; i < searches; ++i) inside.push_back(search(master));
     EXPECT_TRUE(eventually([&] { return mirrors.requests() == searches; }));
   }
-  /// Waits until so many wait for a ticket.
+  /// Waits until this number of requests waits for a ticket.
   bool has_waiting(std::int64_t requests) {
     return shows(master, "search_tickets_queued", requests);
   }
-  /// From now on searches are answered; those inside go, and their tickets come back.
+  /// Answers searches from now on: those in progress end and return their tickets.
   void go_on() {
     mirrors.react(nothing_found());
     inside.clear();
@@ -47,7 +47,7 @@ struct Busy {
 };
 
 // AC-010, AC-011, AC-065
-TEST(Tickets, SoManySearchesRunSoManyWaitAndTheNextIsRefused) {
+TEST(Tickets, SearchesBeyondTheTicketsWaitAndBeyondTheQueueAreRefused) {
   Busy busy(tickets(2, 2), 2);
   Pending first = search(busy.master);
   Pending second = search(busy.master);
@@ -94,7 +94,7 @@ TEST(Tickets, ARequestThatWaitsUntilItsDeadlineGetsTheLengthOfItsWait) {
 
 constexpr std::string_view kLow = "X-Priority: low\r\n";
 
-TEST(Tickets, LowPriorityHasItsOwnAndALineOfItsOwn) {  // AC-007
+TEST(Tickets, LowPriorityHasItsOwnPoolAndQueue) {  // AC-007
   Busy busy(tickets(2, 2, "low_priority = 1\n low_priority_tickets = 1"), 2);
   Pending normal = search(busy.master);
   ASSERT_TRUE(busy.has_waiting(1));

@@ -17,7 +17,7 @@ std::string table(const FakeMirror& mirror) {
   return fmt::format("table t {{\n type = distributed\n agent = {}:t\n}}\n", mirror.address());
 }
 
-/// A mirror that answers when it is told to.
+/// A mirror that answers when the test tells it to.
 class Held {
  public:
   ~Held() { release(); }
@@ -43,7 +43,7 @@ class Held {
 
 class Stopping : public testing::TestWithParam<int> {};
 
-TEST_P(Stopping, AnswersWhatIsUnderWayAndTakesNothingNew) {
+TEST_P(Stopping, AnswersRequestsInProgressAndAcceptsNoNewOnes) {
   Held held;
   Master master("workers = 2", table(held.mirror));
   ASSERT_TRUE(master.ready());
@@ -84,7 +84,7 @@ TEST_P(Stopping, WithNothingUnderWayIsAtOnce) {
   EXPECT_TRUE(eventually([&] { return mirror.open_connections() == 0; }));
 }
 
-TEST_P(Stopping, ASecondTimeIsAtOnceAndNotClean) {
+TEST_P(Stopping, ASecondSignalEndsTheProcessAtOnceWithStatusOne) {
   Held held;
   Master master("agent_query_timeout = 1h\n request_timeout = 1h", table(held.mirror));
   ASSERT_TRUE(master.ready());
@@ -97,7 +97,7 @@ TEST_P(Stopping, ASecondTimeIsAtOnceAndNotClean) {
   EXPECT_EQ(master.process().wait(10s), 1) << master.process().output();
 }
 
-TEST_P(Stopping, CutsOffWhatHangsAfterTheShutdownTimeout) {
+TEST_P(Stopping, CancelsRequestsAfterTheShutdownTimeout) {
   Held held;
   Master master("agent_query_timeout = 1h\n request_timeout = 1h\n shutdown_timeout = 300ms",
                 table(held.mirror));
@@ -153,7 +153,8 @@ TEST(Readiness, ComesWithTheFirstAnswerOfEveryShardAndNamesWhatIsMissing) {
   EXPECT_EQ(get(master.port(), "/healthz").status, 200);
   Response answer;
   const auto names = [&](const std::string& what) { return answer.body.contains(what); };
-  // Once both were heard of, shard 1 is there and shard 2 is not; both mirrors of it are named.
+  // After the first pings shard 1 has a live mirror and shard 2 has none; both mirrors of shard 2
+  // are named.
   EXPECT_TRUE(eventually([&] {
     answer = get(master.port(), "/readyz");
     return !names(first.address()) && names("status 500") && names("refused");

@@ -38,7 +38,7 @@ TEST(CommandLine, PrintsHelpAndVersion) {
   EXPECT_EQ(version.output, "karmad " KARMAD_VERSION "\n");
 }
 
-TEST(CommandLine, WhatItDoesNotUnderstandIsAUsageError) {
+TEST(CommandLine, UnknownArgumentsAreAUsageError) {
   TempDir dir;
   const auto good = dir.file("good.conf", kGood);
   const std::vector<std::vector<std::string>> cases{{},
@@ -107,7 +107,7 @@ TEST(Check, NamesEveryProblemAtOnceWithItsPlace) {
     EXPECT_TRUE(ran.output.contains("agent_query_timeout")) << ran.output;  // the closest word
     EXPECT_TRUE(ran.output.contains("problems in the configuration"));
   }
-  // What only the balancer can judge is in the same list.
+  // Problems that only the balancer can find are in the same list.
   const auto later = dir.file("later.conf",
                               "searchd {\n  listen = 127.0.0.1:0\n  ha_strategy = nodead\n}\n"
                               "table t {\n  type = distributed\n  dialect = http\n"

@@ -1,4 +1,4 @@
-// Searches that several mirrors have to agree on: `consistency = quorum` (CO-070 … CO-075).
+// Searches whose answer several mirrors must agree on: `consistency = quorum` (CO-070 … CO-075).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kQuorum = "X-Consistency: quorum\r\n";
 
-/// A mirror that says of which generation it is: in its answers, in its pings, or in both.
+/// A mirror that reports its generation in answers, in pings, or in both.
 class Copy {
  public:
   struct Says {
@@ -32,7 +32,7 @@ class Copy {
   std::string address() const { return mirror_.address(); }
   int searches() const { return searches_; }
   int pings() const { return pings_; }
-  /// It reaches this generation when it is pinged so many times from its first search on.
+  /// It reaches this generation after this number of pings since its first search.
   void catches_up(int generation, int pings) {
     reaches_ = generation;
     pings_until_ = pings;
@@ -107,7 +107,7 @@ Copy::Says told_by_pings(int generation, const std::string& role = "router") {
   return {.generation = generation, .in_answers = false, .in_pings = true, .role = role};
 }
 
-/// Quorum reads by several clients at a time; all have ended when it is there.
+/// Runs quorum reads of several clients concurrently; ready when all have ended.
 class Reads {
  public:
   Reads(const RestingMaster& master, int reads, int clients) {
@@ -194,7 +194,7 @@ TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
   copies[2].catches_up(8, 2);
   const RestingMaster master(seldom_pinged(), copies.table(kNative));
   ASSERT_TRUE(master.shows({"router", "router", "router"}));
-  // Whichever mirror is asked first: the one that is ahead takes its turn.
+  // Any mirror may be the first; the newest one is read later.
   for (int i = 0; i < 3; ++i) {
     const auto answer = master.find("", kQuorum);
     EXPECT_EQ(answer.status, 200) << answer.body;
@@ -208,7 +208,7 @@ TEST(Quorum, WaitsUntilEnoughMirrorsHaveCaughtUp) {
 
 // CO-072, CO-073: mirrors that can settle the read are asked, not those known to be behind. The
 // agents report their generation in answers only, so a barrier has no effect.
-TEST(Quorum, OneLaggardOfThreeCostsNoRead) {
+TEST(Quorum, OneOldMirrorOfThreeCausesNoFurtherRead) {
   for (const bool with_primary : {false, true}) {
     SCOPED_TRACE(with_primary);
     Copies copies(with_primary ? std::vector<Copy::Says>{{.generation = 8, .role = "primary"},
@@ -231,8 +231,8 @@ TEST(Quorum, OneLaggardOfThreeCostsNoRead) {
   }
 }
 
-// The pings tell what the third has seen; a read of it would cost more and say no more.
-TEST(Quorum, AThirdMirrorWhosePingsTellItsGenerationIsPinged) {
+// Pings report the generation of the third mirror, so a read would only cost more.
+TEST(Quorum, AThirdMirrorWhosePingsReportItsGenerationIsPinged) {
   Copies copies({{.generation = 8, .in_pings = true},
                  {.generation = 7, .in_pings = true},
                  {.generation = 8, .in_pings = true}});
@@ -245,7 +245,7 @@ TEST(Quorum, AThirdMirrorWhosePingsTellItsGenerationIsPinged) {
 }
 
 // No mirror is left out permanently: once it has caught up it is asked like the others.
-TEST(Quorum, ALaggardThatHasCaughtUpIsAskedAgain) {
+TEST(Quorum, AMirrorThatHasCaughtUpIsReadAgain) {
   Copies copies({8, 7, 8});
   const RestingMaster master(taking_turns(), copies.table());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(master.find("", kQuorum).status, 200);

@@ -1,5 +1,5 @@
-// No query is lost while a mirror works that was not tried, however many others are dead, and
-// mirrors that are all dead see hardly more than the load.
+// No query is lost while an untried mirror works, for any number of dead mirrors; if all mirrors
+// are dead, retries add little to the load.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace karmad::test {
 namespace {
 
-/// The mirrors of one shard: some work, some are dead in one way or another. The dead stand first.
+/// The mirrors of one shard: first the dead ones, with different failures, then those that work.
 class Shard {
  public:
   enum class Dead { refuse, reset, say_500 };
@@ -50,7 +50,8 @@ std::string named(Dead how) {
   return how == Dead::refuse ? "refuse" : how == Dead::reset ? "reset" : "say 500";
 }
 
-/// Asks from so many clients at the same moment, so often; how many got no 200.
+/// Sends requests from this number of clients at the same moment, this often; returns the number of
+/// answers other than 200.
 std::size_t lost_in_bursts(const Master& master, std::size_t clients, std::size_t bursts) {
   std::vector<std::unique_ptr<HttpClient>> all;
   for (std::size_t i = 0; i < clients; ++i)
@@ -109,7 +110,7 @@ TEST(DeadMirrors, MakeNoAnswerPartialWhileOneOfEachShardWorks) {
   }
 }
 
-// Nothing of an update has left when the connection was refused.
+// Nothing of an update was sent if the connection was refused.
 TEST(DeadMirrors, LoseNoUpdateThatMayBeRepeated) {
   Shard shard(3, 2, Dead::refuse);
   shard.react(inserted());
@@ -121,7 +122,7 @@ TEST(DeadMirrors, LoseNoUpdateThatMayBeRepeated) {
   for (int i = 0; i < 30; ++i) EXPECT_EQ(insert(other, "Idempotency-Key: k\r\n").status, 200);
 }
 
-TEST(DeadMirrors, SeeAFifthMoreThanTheLoadAndTenWhenAllAreDead) {
+TEST(DeadMirrors, GetAtMostAFifthMoreThanTheLoadPlusTenWhenAllAreDead) {
   for (const auto how : kAll)
     for (const auto* count : {"", "agent_retry_count = 1"}) {
       Shard shard(3, 3, how);
@@ -132,7 +133,7 @@ TEST(DeadMirrors, SeeAFifthMoreThanTheLoadAndTenWhenAllAreDead) {
     }
 }
 
-// Only one query at a time, and not each, finds out whether a mirror that was gone is back.
+// Only a single query at a time, and not every one, tests whether an unreachable mirror is back.
 TEST(DeadMirrors, AreLeftAloneByOtherQueriesOnceTheyRefusedAConnection) {
   for (const auto* pings : {"", "ping_type = none"}) {
     Shard shard(3, 1, Dead::refuse);
@@ -148,7 +149,8 @@ TEST(DeadMirrors, AreLeftAloneByOtherQueriesOnceTheyRefusedAConnection) {
   }
 }
 
-// Many wait for a connection to a mirror that refuses them all: none of them waits for a clock.
+// Many queries wait for a connection to a mirror that refuses: all are told at once, without a
+// timer.
 TEST(DeadMirrors, TellAllWhoWaitForAConnectionAtOnce) {
   Shard shard(1, 1, Dead::refuse);
   const RestingMaster master("workers = 1\n agent_connect_timeout = 1h\n request_timeout = 2h",

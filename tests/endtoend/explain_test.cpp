@@ -1,4 +1,5 @@
-// Which mirrors a request saw, which rule removed each, and what became of the attempts.
+// Explanations: the mirrors that a request could use, the rule that removed each other one, and the
+// results of the attempts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>

@@ -1,6 +1,5 @@
-// Requests that continue or end what an earlier one left open on a mirror: another mirror does not
-// have it, so they are asked once, and what they free is worth more than the tickets they would
-// take.
+// Requests that continue or close a cursor on one mirror. Other mirrors do not have the cursor, so
+// there are no retries elsewhere; they need no tickets, because closing a cursor frees resources.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +17,7 @@ std::string engine(const std::vector<std::string>& mirrors, const std::string& s
       settings, mirrors.size() == 1 ? mirrors[0] : mirrors[0] + "|" + mirrors[1]);
 }
 
-/// Two copies of an engine that know nothing of each other.
+/// Two independent copies of an engine.
 class FollowUps : public testing::Test {
  protected:
   FakeMirror a{always(json(R"({"error":"no such context"})", 500)), true};

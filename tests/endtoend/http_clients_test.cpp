@@ -34,7 +34,7 @@ const std::pair<const char*, Leave> kWaysToLeave[] = {
     {"ends its half", [](auto& client) { client->finish(); }},
 };
 
-TEST(AClientWhoLeaves, TakesItsAttemptsAlong) {
+TEST(AClientWhoLeaves, EndsItsAttempts) {
   FakeMirror a([](const std::string&) { return kNever; });
   FakeMirror b([](const std::string&) { return kNever; });
   Master master("agent_query_timeout = 1h\n request_timeout = 1h\n ha_ping_interval = 0",
@@ -61,8 +61,8 @@ TEST(AClientWhoLeaves, TakesItsAttemptsAlong) {
   EXPECT_EQ(blamed, 0);  // and no mirror is blamed
 }
 
-// No read is outstanding then: what the client has sent besides is not taken before its turn.
-TEST(AClientWhoLeaves, WithAFurtherRequestUnreadTakesItsAttemptAlong) {
+// No read is outstanding then: the bytes of the further request stay unread until its turn.
+TEST(AClientWhoLeaves, EndsItsAttemptAlsoWithAFurtherRequestUnread) {
   FakeMirror mirror([](const std::string&) { return kNever; });
   Master master("agent_query_timeout = 1h\n request_timeout = 1h\n ha_ping_interval = 0",
                 one_table(mirror));
@@ -134,7 +134,7 @@ TEST(SlowReaders, ThatStopReadingAreDisconnectedAfterTheNetworkTimeout) {
   const auto began = std::chrono::steady_clock::now();
   ASSERT_TRUE(reader.send(kRequest));
   EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
-  // Not one time-out per megabyte: what counts is that nothing was taken.
+  // The timeout does not depend on the size of the answer, but on the time without progress.
   EXPECT_LT(std::chrono::steady_clock::now() - began, 3s);
   EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }));
   EXPECT_LT(reader.rest().size(), large.size());

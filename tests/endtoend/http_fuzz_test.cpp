@@ -74,7 +74,7 @@ class Fuzzed : public testing::Test {
                   " agent = {0}|{1}\n}}\n",
                   a.address(), b.address())};
 
-  /// It lives, answers, and holds nothing back.
+  /// Checks that karmad runs, answers, and holds no connections.
   void expect_well() {
     ASSERT_EQ(master.process().wait(0ms), std::nullopt) << master.process().output();
     for (const auto* name : {"one", "two"}) {
@@ -127,7 +127,7 @@ TEST_F(Fuzzed, SurvivesMutatedRequests) {
   expect_well();
 }
 
-/// Every mark of a request that stands in `text`, in one line each.
+/// Every mark of a request in `text`, one per line.
 std::set<std::string> marks_in(std::string_view text) {
   std::set<std::string> marks;
   for (auto at = text.find(kMark); at != text.npos; at = text.find(kMark, at + 1))

@@ -35,7 +35,7 @@ class NastyMirror : public testing::TestWithParam<Kind> {
     return GetParam() == Kind::opaque ? get(master.port(), "/t/x")
                                       : master.search(R"({"table":"t"})");
   }
-  /// As `ask`, with more than fits into the sockets' buffers on the way.
+  /// As `ask`, with a request larger than the buffers of the sockets.
   static Response ask_large(const Master& master) {
     const std::string filler(6'000'000, ' ');
     return GetParam() == Kind::opaque
@@ -71,7 +71,7 @@ TEST_P(NastyMirror, CostsNoClientItsAnswerButWhenTimeRunsOut) {
     if (c.at_head) nasty.react_to_heads();
     const auto seen = nasty.requests();
     const auto retries = master.count("agent_retry");
-    // Of two queries in a row it gets one first, at least.
+    // At least one of two queries in a row goes to it first.
     int from_nasty = 0;
     int from_good = 0;
     int lost = 0;

@@ -79,7 +79,7 @@ TEST_F(Opaque, PassesAnyMethodPathAndQueryString) {
     EXPECT_EQ(has_line(seen, fmt::format("content-length: {}", c.body.size())), with_length);
   }
   EXPECT_EQ(client.request("GET", "/keptx")->status, 404);  // no part of the route
-  // A path that climbs, or that not all read alike, could leave what the route opens.
+  // A path with `..`, or one that servers read differently, could lead out of the route.
   const auto seen = a.requests();
   for (const auto* target :
        {"/moved/../x", "/moved/a/..", "/moved/%2e%2E/x", "/moved/./x", "/moved/..%2fadmin",
@@ -210,7 +210,7 @@ TEST_F(Opaque, AnswersOfAnyStatusComeInTheAgentsOwnWords) {
     EXPECT_EQ(answer->fields["content-type"], "text/plain");
     EXPECT_EQ(answer->fields["retry-after"], "7");
   }
-  // A mistake of the client is none of the agent; 429 and 5xx are.
+  // 4xx does not count as an error of the agent; 429 and 5xx do.
   const auto errors =
       master.count("agent_errorsarow", fmt::format("SHOW AGENT '{}' STATUS", a.address()));
   EXPECT_EQ(errors, 4);
@@ -317,7 +317,7 @@ TEST_F(Opaque, TheLongestRouteWins) {
     ASSERT_EQ(c.mirror.requests(), before + 1) << c.target;
     EXPECT_TRUE(c.mirror.seen().back().starts_with(c.line)) << c.mirror.seen().back();
   }
-  // What is karmad's own stays so.
+  // Endpoints of karmad are not routed.
   EXPECT_EQ(client.request("GET", "/healthz")->body, R"({"status":"ok"})");
   EXPECT_EQ(client.request("GET", "/search")->status, 405);
 }

@@ -18,7 +18,7 @@ class Refusals : public testing::Test {
       : master("workers = 1\n max_packet_size = 64k\n ha_ping_interval = 0\n" + searchd,
                fmt::format(kTables, mirror.address())) {}
 
-  /// Nothing that was refused went to an agent, and nothing of it stays open.
+  /// Refused requests did not reach an agent, and no connection stays open.
   void expect_untouched() {
     EXPECT_EQ(mirror.requests(), 0u);
     EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }));
@@ -167,7 +167,7 @@ TEST_F(Refusals, UnknownPathsAreRefusedOnAConnectionThatStaysOpen) {
       {"PROPFIND", "/agents", "", 405, "GET, HEAD"},
       {"POST", "/sql?mode=raw", "DROP TABLE t", 400, ""},
       {"POST", "/cli", "\x01\x02", 400, ""},
-      // JSON that is none, or says nothing.
+      // Invalid or empty JSON.
       {"POST", "/search", "", 400, ""},
       {"POST", "/search", "{", 400, ""},
       {"POST", "/search", "[]", 400, ""},
@@ -205,7 +205,7 @@ TEST_F(Refusals, UnknownPathsAreRefusedOnAConnectionThatStaysOpen) {
   EXPECT_EQ(mirror.requests(), 0u);
 }
 
-/// What one parser takes for a search of table t, and another one for more, or for another table.
+/// Requests that one parser reads as a search of table t, and another parser differently.
 TEST_F(Refusals, WhatEnginesReadDifferentlyIsNotPassedOn) {
   const struct {
     std::string_view target;
@@ -246,7 +246,7 @@ TEST_F(Refusals, OptionsReturnsTheMethodsOfAPath) {  // RFC 9110 section 9.3.7
   EXPECT_EQ(client.request("OPTIONS", "/nothing")->status, 404);
 }
 
-TEST_F(Refusals, AnswersAboutKarmadDoNotReadWhatIsSaidOfMirrors) {
+TEST_F(Refusals, AnswersAboutKarmadIgnoreFieldsAboutMirrors) {
   HttpClient client(master.port());
   for (const auto* path : {"/healthz", "/agents", "/status", "/metrics", "/hello", "/admission"})
     EXPECT_EQ(client
@@ -338,7 +338,7 @@ TEST_F(SlowSenders, GetAnErrorThatTheyWereTooSlow) {
   expect_untouched();
 }
 
-TEST_F(SlowSenders, CannotWinTimeByDripping) {
+TEST_F(SlowSenders, GetNoMoreTimeBySendingSingleBytes) {
   HttpClient client(master.port());
   const auto began = std::chrono::steady_clock::now();
   ASSERT_TRUE(client.send("GET /healthz HTTP/1.1\r\nHost: h\r\nX: "));
@@ -369,7 +369,7 @@ TEST_F(SlowSenders, AreDisconnectedAfterARefusalAndNotCountedAsSlow) {
   EXPECT_EQ(master.count("bad_requests"), 1);
 }
 
-TEST(MaxConnections, OneTooManyIsTurnedAwayAndLaterLetIn) {
+TEST(MaxConnections, OneMoreIsRefusedAndLaterAccepted) {
   FakeMirror mirror([](const std::string&) { return json("{}"); });
   Master master("max_connections = 3\n workers = 1", fmt::format(kOneShard, mirror.address()));
   {

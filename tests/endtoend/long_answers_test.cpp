@@ -19,7 +19,7 @@ std::string json_of(std::size_t size) {
   return R"({"x":")" + std::string(size - 8, 'x') + "\"}";
 }
 
-/// Answers with a megabyte or so, of which only a part is sent before the test says so.
+/// Answers of about a megabyte; the mirror sends the second part when the test releases it.
 Reaction long_answer(std::size_t size = 2'000'000, std::size_t held_from = 500'000) {
   auto reaction = json(json_of(size));
   reaction.held_from = held_from;
@@ -152,7 +152,7 @@ TEST_F(LongAnswers, ThatBreakOffEndTheConnectionAndCountAgainstTheMirror) {
   }
 }
 
-TEST_F(LongAnswers, ThatBreakOffTellTheSetThatItsMirrorIsGone) {  // SD-020
+TEST_F(LongAnswers, ThatBreakOffMakeTheMirrorUnknown) {  // SD-020
   std::atomic<bool> gone{false};
   FakeMirror agent(
       [&](const std::string& request) {

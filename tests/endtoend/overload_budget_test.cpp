@@ -1,5 +1,5 @@
-// What retries may add to the load of mirrors that fail already, and how soon a mirror that fails
-// fast is left alone.
+// The load that retries may add to failing mirrors, and how soon a mirror that fails fast gets
+// fewer requests.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kSaved = 10;  // extra attempts that quiet times may save up
 
-// Eager settings, and still: 1.2 times the load and what was saved.
+// Even with high retry limits: 1.2 times the load, and the saved tokens.
 TEST(RetryBudget, ASetThatFailsWhollySeesHardlyMoreThanItsLoad) {
   const Reaction troubles[] = {
       json(R"({"error":"internal error"})", 500),
@@ -69,7 +69,7 @@ TEST(RetryBudget, IsRefilledByRetriesThatHelp) {
   EXPECT_GT(master.count("agent_retry"), static_cast<std::int64_t>(kSaved));
 }
 
-/// A mirror that fails faster than the others answer is asked no more than now and then.
+/// A mirror that fails faster than the others answer gets only a few attempts.
 void expect_left_alone(const std::string& strategy) {
   FakeSet mirrors(3);
   mirrors[0].react(always(json(R"({"error":"internal error"})", 500)));

@@ -1,4 +1,4 @@
-// Clients that leave take everything with them that was done for them (CO-005).
+// When a client leaves, all work for its query ends (CO-005).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(ClientThatLeaves, EndsItsAttempts) {
 }
 
 // Nothing else would end the attempt in time: the query has ten minutes. A busy machine may be late
-// with any of the disconnect_watcher, but not with all of them.
+// with one of the disconnects, but not with all of them.
 TEST(ClientThatLeaves, IsNoticedByItsMirrorWithinTenMilliseconds) {
   using Clock = std::chrono::steady_clock;
   FakeSet mirrors(1, silence());

@@ -7,7 +7,7 @@
 namespace karmad::test {
 namespace {
 
-// How long a search takes that is not hedged and meets a silent mirror.
+// The time of a search without hedging at a mirror that does not answer.
 constexpr std::string_view kShort = "X-Timeout-Ms: 300\r\n";
 
 class Hedging : public testing::Test {
@@ -142,7 +142,7 @@ TEST_F(Hedging, CountsAmongTheAttempts) {
   EXPECT_EQ(master.count("hedges"), 0);
 }
 
-// CO-081, and that no retry is needed for it.
+// CO-081; this needs no retry.
 TEST_F(Hedging, AnAnswerThatIsNotFinalBringsTheNextMirrorInAtOnce) {
   const Reaction cases[] = {
       json(R"({"error":"internal error"})", 500),
@@ -162,7 +162,7 @@ TEST_F(Hedging, AnAnswerThatIsNotFinalBringsTheNextMirrorInAtOnce) {
   }
 }
 
-// The same of the hedge's own answer: it does not end the race that the first may still win.
+// Nor does such an answer of the hedge end the race: the first attempt may still win.
 TEST_F(Hedging, AHedgeWithAnOlderGenerationDoesNotWin) {
   FakeSet set(2);
   set[0].react(always(slowly(1s)));
@@ -176,7 +176,7 @@ TEST_F(Hedging, AHedgeWithAnOlderGenerationDoesNotWin) {
   EXPECT_EQ(master.count("hedges_won"), 0);
 }
 
-// CO-083: retrying is the first one's business.
+// CO-083: only the first attempt is retried.
 TEST_F(Hedging, AHedgeThatIsRefusedIsNotRetried) {
   FakeSet set(3, refused(429, ""));
   set[0].react(always(slowly(1s)));
@@ -187,7 +187,7 @@ TEST_F(Hedging, AHedgeThatIsRefusedIsNotRetried) {
   EXPECT_EQ(master.count("agent_retry"), 0);
 }
 
-// The hedge of one shard wins, and turns out to be broken when the shards are merged.
+// The hedge of one shard wins, and the merge finds an error in its reply.
 TEST_F(Hedging, AWinnerThatCannotBeMergedIsReplaced) {
   constexpr std::string_view broken =
       R"({"took":0,"timed_out":false,"hits":{"total":2,"total_relation":"eq","hits":[{"_id":1,]]}})";

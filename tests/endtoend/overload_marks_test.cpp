@@ -1,5 +1,5 @@
-// Mirrors that are left alone for one shard: the breaker tripped, or they said so themselves; and
-// mirrors that have not seen yet what the client has.
+// Mirrors that get no attempts for one shard, because of the breaker or at their own request; and
+// mirrors that lack the updates that the client has seen.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,8 +43,8 @@ class TwoTables : public testing::Test {
   }
 };
 
-// CO-090, CO-091: the third failure in sight of two is one too many; another table is not
-// concerned.
+// CO-090, CO-091: with a limit of two failures the third trips the breaker; other tables are not
+// affected.
 TEST_F(TwoTables, ABreakerKeepsAMirrorOutOfOneShardOnly) {
   const RestingMaster master(
       taking_turns("breaker = 1\n breaker_reads = 2\n ha_ping_interval = 1h\n"
@@ -61,7 +61,7 @@ TEST_F(TwoTables, ABreakerLetsAProbeThroughAndClosesWhenItSucceeds) {  // CO-092
   const RestingMaster master(taking_turns("breaker = 1\n breaker_reads = 2"), tables());
   for (int i = 0; i < 10; ++i) EXPECT_EQ(search_bad(master), 200);
   EXPECT_GE(bad_ones, 3u);
-  // One that fails costs the client nothing.
+  // A failed probe does not affect the client.
   const auto tripped = bad_ones.load();
   EXPECT_TRUE(eventually([&] { return search_bad(master) == 200 && bad_ones > tripped; }));
   mended = true;
@@ -87,8 +87,8 @@ TEST_F(TwoTables, WithoutABreakerTheMirrorKeepsItsTurns) {
 }
 
 // CO-033: five minutes, or until a ping says otherwise; here without pings.
-// CO-051: what is known of the set is old. Its mirrors were pinged at the start, and would be again
-// in an hour.
+// CO-051: the state of the set is old. Its mirrors were pinged at the start, and would be again in
+// an hour.
 TEST(Moved, AShardIsSearchedAtOtherMirrorsAndItsMirrorsArePinged) {
   std::atomic<int> pings{0};
   const auto pinged = [&](const Reaction& reaction) {
@@ -155,7 +155,7 @@ TEST(Draining, EndsWithItsTime) {
   }));
 }
 
-// CO-036: what the mirror told lasts; its pings only say that it is there and serves.
+// CO-036: the delay that the mirror asked for stays; its pings only show that it is alive.
 TEST(RetryAfter, OfAMirrorOutlastsItsPings) {
   const auto described = [](std::atomic<int>& pings, Reaction reaction) {
     return [&pings, reaction = std::move(reaction)](const std::string& request) {
@@ -186,7 +186,7 @@ TEST(RetryAfter, OfAMirrorOutlastsItsPings) {
   }
 }
 
-// CO-034, CO-035: a little patience with the replica, and then the primary.
+// CO-034, CO-035: the replica has a short time to catch up; then the primary is asked.
 TEST(Generation, AReplicaThatIsBehindHandsOverToThePrimary) {
   FakeSet mirrors(2);
   mirrors[1].react(
@@ -222,7 +222,7 @@ TEST(Generation, InASetWithoutRolesTheNextMirrorIsAsked) {
 }
 
 // CO-077: replicas one after the other, at once, and the primary only when all of them are behind.
-TEST(Generation, ALaggardHandsOverToTheReplicaThatIsFresh) {
+TEST(Generation, AReplicaThatIsBehindHandsOverToOneThatIsFresh) {
   for (const std::string_view preference : {"secondaryPreferred", "secondary", "nearest"}) {
     SCOPED_TRACE(preference);
     FakeSet mirrors(3);
@@ -280,7 +280,7 @@ TEST(Generation, WhereAllReplicasAreBehindTheLastAttemptIsThePrimarys) {  // max
   EXPECT_EQ(mirrors[0].requests(), 1U);
 }
 
-// The one that said to have seen most is the first to have caught up.
+// The mirror with the newest reported generation is likely to catch up first.
 TEST(Generation, TheNewestOfTheMirrorsBehindIsAskedAgain) {
   FakeSet mirrors(2);
   for (std::size_t i = 0; i < 2; ++i)
@@ -295,7 +295,7 @@ TEST(Generation, TheNewestOfTheMirrorsBehindIsAskedAgain) {
   EXPECT_EQ(mirrors[1].requests(), 2U);
 }
 
-// CO-077: what the pings report is used before any mirror is asked.
+// CO-077: the selection uses the generations that pings report.
 TEST(Generation, AReplicaThatIsKnownToBeBehindIsNotAsked) {
   const DemoAgent primary = copy_of_all("primary");
   const DemoAgent replica = copy_of_all("replica");

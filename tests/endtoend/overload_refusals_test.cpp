@@ -12,7 +12,7 @@ constexpr std::string_view kLabels =
 constexpr std::string_view kOtherEngine =
     R"({"error":{"type":"es_rejected_execution_exception","reason":"queue full"},"status":503})";
 
-// BP-004, BP-007, CO-020: whatever the words are in which a mirror refuses.
+// BP-004, BP-007, CO-020: for every form of a refusal.
 TEST(Refused, AnotherMirrorIsAskedHoweverTheRefusalIsWorded) {
   const struct {
     Reaction reaction;
@@ -45,8 +45,8 @@ TEST(Refused, AnotherMirrorIsAskedHoweverTheRefusalIsWorded) {
   }
 }
 
-// BP-013: only one of the two labels; 503 without a word of when.
-TEST(Refused, WhatIsNotARetryableOverloadIsNot) {
+// BP-013: only one of the two labels; 503 without Retry-After.
+TEST(Refused, OverloadWithoutBothLabelsOrADelayIsNotRetried) {
   const struct {
     Reaction reaction;
     std::size_t requests;
@@ -108,8 +108,8 @@ TEST(Refused, RetriesAreAsManyAsTheSettingsSay) {
   }
 }
 
-// CO-021: the told time is longer than we wait in all, or than the client does. Waiting it would
-// take longer than the test may.
+// CO-021: the given delay is longer than the total limit for such waits, or than the deadline of
+// the client. A wait would exceed the time of the test.
 TEST(Refused, ARequestWithATooLongDelayFailsAtOnce) {
   const struct {
     std::string_view after;
@@ -159,8 +159,8 @@ TEST(Refused, TheMirrorMayNameTheBaseOfThePause) {
   EXPECT_EQ(mirrors.requests(), 6u);
 }
 
-// BP-060, CO-045: an update may have been carried out. Not so when the mirror said that it refused
-// it, when nothing of it was sent, or when a key tells the mirror that it is the same again.
+// BP-060, CO-045: a failed update may have taken effect. A retry is safe if the mirror refused it,
+// if none of it was sent, or if it has an idempotency key.
 TEST(RefusedUpdate, IsRepeatedOnlyWhereThatIsSafe) {
   const Reaction reset{"", Reaction::Then::reset};
   const auto trouble = json(R"({"error":"internal error"})", 500);
@@ -221,8 +221,8 @@ TEST(Refused, AFailedReadAndALostCopyAreRetriedAtAnotherMirrorAlike) {
   }
 }
 
-// BP-061: the next page of something that one mirror holds open is nothing that another one has.
-// So it is repeated when that mirror refused it, and not when it failed.
+// BP-061: only one mirror has the open cursor of a next page. The request is repeated at this
+// mirror after a refusal, and not after a failure.
 TEST(Refused, ACursorsNextPageIsAskedForAgainButNotAfterAFailure) {
   const struct {
     Reaction reaction;
@@ -245,9 +245,9 @@ TEST(Refused, ACursorsNextPageIsAskedForAgainButNotAfterAFailure) {
   }
 }
 
-// BP-006, BP-010: a POST that no pattern of `reads` names may be a search as well: both switches
-// have to allow its repetition.
-TEST(Refused, ARequestOfUnknownKindIsRetriedOnlyWhereBothKindsAre) {
+// BP-006, BP-010: a POST that matches no pattern of `reads` may be a search or an update: both
+// settings must allow its retry.
+TEST(Refused, ARequestOfUnknownKindIsRetriedOnlyIfReadsAndWritesAre) {
   const struct {
     std::string_view method;
     std::string_view path;

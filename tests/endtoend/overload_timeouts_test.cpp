@@ -1,4 +1,4 @@
-// Mirrors that are slow to begin, that break off, and that close what was kept.
+// Mirrors that answer late, break off answers, or close idle connections.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace karmad::test {
 namespace {
 
-/// What the agent was told of the time it has.
+/// The time limit in the request to the agent.
 long told_ms(const std::string& request) {
   const std::string_view field = "X-Timeout-Ms: ";
   const auto at = request.find(field);
@@ -111,7 +111,7 @@ TEST(BrokenAnswers, AreFetchedElsewhere) {
   EXPECT_EQ(master.count("retries_refused"), 0);
 }
 
-// Agents that tire of idle connections cost neither an answer nor a retry, nor are they blamed.
+// Agents that close idle connections cause no lost answer, no retry and no error count.
 TEST(IdleConnections, MayBeClosedByTheAgentAtAnyTime) {
   FakeSet mirrors(2);
   const RestingMaster master(taking_turns("retry_reads = 0"), mirrors.table());

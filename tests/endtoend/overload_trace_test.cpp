@@ -62,7 +62,7 @@ TEST(Trace, ShowsReasonAndOutcomeOfEveryAttempt) {  // CO-001
   }
 }
 
-// CO-086: when further mirrors are asked, which were, in which order and why, and which answered.
+// CO-086: the further mirrors that were asked, their order and reasons, and the one that answered.
 TEST(Trace, ShowsTheHedgesOfASearch) {
   FakeSet mirrors(3);
   mirrors[0].react(always(silence()));
@@ -117,7 +117,7 @@ class AccessLog : public testing::Test {
   FakeSet mirrors{2};
 
   std::string searchd() const { return taking_turns(fmt::format("access_log = {}", path)); }
-  /// The lines that are whole: the last may still be on its way to the file.
+  /// The complete lines; the last one may not be written completely.
   static std::vector<std::string> lines(const std::string& file) {
     std::ifstream in(file);
     std::vector<std::string> lines;

@@ -125,7 +125,7 @@ TEST(NoResults, IsAGatewayTimeoutWhenATimeOutWasTheReason) {
   EXPECT_TRUE(has(answer, silent.address() + ": query timed out")) << answer.body;
 }
 
-// Manticore's case 314: what many mirrors say is not cut.
+// The texts of many mirrors are not cut.
 TEST(NoResults, TheErrorIsNotCutHoweverManyMirrorsFailed) {
   std::vector<std::unique_ptr<ClosedPort>> ports;
   std::string line;
@@ -143,7 +143,7 @@ TEST(NoResults, TheErrorIsNotCutHoweverManyMirrorsFailed) {
     EXPECT_TRUE(has(answer, port->address() + ": Connection refused")) << answer.body;
 }
 
-// Manticore's defect g.2: the slow shard alone is to blame.
+// Only the slow shard is reported (Manticore reports others as well).
 TEST(SlowShard, IsTheOnlyOneThatIsBlamed) {
   const FakeMirror fast(with(nothing_found()));
   const FakeMirror slow(with(silence()));

@@ -7,7 +7,7 @@
 namespace karmad::test {
 namespace {
 
-/// A set whose primary is not there: the configuration has the roles.
+/// A set without its primary; the configuration assigns the roles.
 class NoPrimary : public testing::Test {
  protected:
   FakeMirror replica{[](const std::string&) { return nothing_found(); }};
@@ -207,7 +207,7 @@ TEST_F(NoPrimary, AReloadEndsTheWaitForASetThatIsGone) {
 }
 
 // Cancelled, timed out and failed attempts are given back, too.
-TEST_F(NoPrimary, AttemptsThatEndBadlyAreNotCountedOn) {  // SS-114
+TEST_F(NoPrimary, FailedAttemptsAreNoLongerInFlight) {  // SS-114
   replica.react([](const std::string&) { return silence(); });
   const RestingMaster master(choosing(), table());
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
@@ -224,7 +224,8 @@ TEST_F(NoPrimary, AttemptsThatEndBadlyAreNotCountedOn) {  // SS-114
   EXPECT_EQ(master.number_of(1, "in_flight"), 0);
 }
 
-// Of two shards one has its primary: its hits come, with a warning, or nothing where that is asked.
+// Only one of two shards has its primary: the answer has its hits and a warning, or is an error if
+// partial results are denied.
 TEST_F(NoPrimary, AShardWithoutASuitableMirrorIsMissingLikeOneThatFails) {
   const FakeMirror other([](const std::string&) { return nothing_found(); });
   const RestingMaster master(

@@ -1,4 +1,4 @@
-// What a mirror is told of the read preference.
+// The read preference in requests to mirrors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::vector<std::string> told_in(const std::string& request) {
   return values;
 }
 
-/// One mirror in whatever role, behind either dialect.
+/// One mirror with a given role, for either dialect.
 class PassingOn : public testing::Test {
  protected:
   FakeMirror mirror{[](const std::string&) { return nothing_found(); }};
@@ -107,7 +107,7 @@ TEST_F(PassingOn, ALoneCopyIsAskedToAcceptTheRead) {  // SS-095, SS-096
   EXPECT_EQ(last(), Values{});
 }
 
-// What passes through unread keeps neither the client's field nor its parameter.
+// Requests that pass through unparsed lose the field and the parameter of the client.
 TEST_F(PassingOn, AnOpaqueServerGetsPreferencesByTheSameRules) {  // SS-090 … SS-097
   const auto opaque = [&](std::string_view mirrors) {
     return fmt::format(

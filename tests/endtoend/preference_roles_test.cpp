@@ -116,7 +116,7 @@ TEST_F(Roles, AFormerPrimaryThatComesBackWithAnOlderElectionIsNotUsedAsOne) {  /
   EXPECT_TRUE(master.shows({"replica", "primary", "replica"}));
 }
 
-TEST_F(Roles, ANewerPrimaryUnseatsTheOneBefore) {  // SD-014
+TEST_F(Roles, ANewerPrimaryReplacesTheFormerOne) {  // SD-014
   const RestingMaster master(choosing(), table("read_preference = primary"));
   ASSERT_TRUE(master.shows({"primary", "replica", "replica"}));
   b.control("role=primary");
@@ -164,7 +164,7 @@ TEST_F(Roles, TagsPreferAndFallBack) {  // SS-061 … SS-064, SS-080, SS-081, SS
   const std::vector only_b{0, 10, 0};
   const std::vector only_c{0, 0, 10};
   EXPECT_EQ(master.spread(10), only_c);  // the table's
-  // The request's wins whole, in either form.
+  // The preference of the request replaces that of the table completely, in either form.
   EXPECT_EQ(master.spread(10, "mode=nearest;tags=rack:2,dc:ny"), only_b);
   EXPECT_EQ(master.spread(10, R"({"mode":"nearest","tags":[{"rack":"2"}]})"), only_b);
   EXPECT_EQ(master.spread(10, R"({"mode":"secondary","tags":[{"dc":"la"},{"dc":"ny"},{}]})"),
@@ -193,8 +193,8 @@ TEST_F(Roles, AMirrorThatLearnsNewTagsIsChosenByThem) {  // SD-009
   EXPECT_EQ(master.spread(10), (std::vector{0, 10, 0}));
 }
 
-// SS-037: pinged and shown, never chosen.
-TEST_F(Roles, WhatIsNoCopyThatServesIsNeverChosen) {
+// SS-037: such mirrors are pinged and shown, but never selected.
+TEST_F(Roles, MirrorsThatDoNotServeAreNeverSelected) {
   const RestingMaster master(choosing(), table("read_preference = nearest"));
   ASSERT_TRUE(master.shows({"primary", "replica", "replica"}));
   for (const std::string role : {"arbiter", "other", "ghost"}) {
@@ -219,7 +219,7 @@ TEST_F(Roles, AStandaloneAmongRolesIsNotSearched) {
   EXPECT_EQ(at(get(master.port(), "/agents").body, "/tables/0/shards/0/mixed"), "true");
 }
 
-TEST_F(Roles, WhatTheConfigurationSaysBeatsThePing) {
+TEST_F(Roles, TheConfiguredRoleReplacesTheReportedOne) {
   const RestingMaster master(
       choosing(), table_of({fmt::format("{}[role=replica,tags=dc:la]|{}|{}:products", a.address(),
                                         b.address(), c.address())},
@@ -228,7 +228,7 @@ TEST_F(Roles, WhatTheConfigurationSaysBeatsThePing) {
   EXPECT_EQ(master.spread(10), (std::vector{10, 0, 0}));
 }
 
-// What the status shows is what was chosen by, in both of its forms.
+// Both forms of the status show the values that the selection used.
 TEST_F(Roles, TheStatusShowsWhatIsKnownOfEachMirror) {
   b.control("generation=7&lag=120");
   const RestingMaster master(choosing(),

@@ -1,4 +1,5 @@
-// A karmad beside each engine, and one in front that chooses among them by what their engines say.
+// A karmad as side-car of each engine, and one in front that selects among them by the state of
+// their engines.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 namespace karmad::test {
 namespace {
 
-/// What an engine says is asked for often, by both: twice 500 ms until it is known in front.
+/// Both levels ping often: the front knows a change of an engine after at most twice 500 ms.
 std::string beside(const DemoAgent& engine) {
   return table_of({line_of({engine.address()})}, "ping_type = native");
 }

@@ -1,4 +1,4 @@
-// Updates go to the one mirror that takes them, or nowhere.
+// Updates go only to the mirror that accepts them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ TEST_F(Updates, AMirrorThatReportsItIsNotThePrimaryIsCheckedAtOnce) {  // SD-023
   EXPECT_EQ(updates(b), 1);
 }
 
-/// A mirror with a role of its own that says what comes of updates.
+/// A mirror with a role and scripted answers to updates.
 class Member {
  public:
   explicit Member(std::string role, Reaction reaction = json(R"({"created":true})", 201))
@@ -162,7 +162,7 @@ class Member {
     const std::lock_guard lock(mutex_);
     role_ = std::move(role);
   }
-  /// What happens in the set while an update arrives here.
+  /// Called when an update arrives: changes the set.
   void on_update(std::function<void()> event) {
     const std::lock_guard lock(mutex_);
     on_update_ = std::move(event);
@@ -213,14 +213,14 @@ class StepDown : public testing::Test {
   std::string table(const std::string& settings = {}) const {
     return table_of({line_of({a.address(), b.address()})}, "ping_type = native\n " + settings);
   }
-  /// Pings an hour apart: it is the error that makes the set looked at.
+  /// Pings are an hour apart, so only the error causes a check of the set.
   static std::string unpinged(const std::string& more = {}) {
     auto settings = choosing(more);
     return settings.replace(settings.find("500ms"), 5, "1h");
   }
 };
 
-// SD-023, CO-032, BP-060: the former primary did nothing, and said so.
+// SD-023, CO-032, BP-060: the former primary refused the update and reported that it did nothing.
 TEST_F(StepDown, AnUpdateGoesToTheNewPrimaryOnce) {
   const RestingMaster master(unpinged(), table());
   ASSERT_TRUE(master.shows({"primary", "replica"}));
@@ -233,7 +233,7 @@ TEST_F(StepDown, AnUpdateGoesToTheNewPrimaryOnce) {
   EXPECT_EQ(a.updates(), 1);
 }
 
-TEST_F(StepDown, ABatchOfWhichNothingWasDoneDoesToo) {
+TEST_F(StepDown, ABatchWithoutEffectGoesToTheNewPrimaryToo) {
   const RestingMaster master(unpinged(), table());
   ASSERT_TRUE(master.shows({"primary", "replica"}));
   EXPECT_EQ(post(master.port(), "/bulk", kBulk).status, 201);
@@ -288,7 +288,7 @@ TEST_F(StepDown, AnUpdateWaitsForTheElection) {
   EXPECT_EQ(b.updates(), 1);
 }
 
-TEST_F(StepDown, WithoutAnElectionInTimeTheMirrorsWordIsTheAnswer) {  // BP-063
+TEST_F(StepDown, WithoutAnElectionInTimeTheErrorOfTheMirrorIsTheAnswer) {  // BP-063
   a.on_update([this] { a.becomes("replica"); });
   const RestingMaster master(unpinged("selection_timeout = 200ms"), table());
   ASSERT_TRUE(master.shows({"primary", "replica"}));

@@ -1,4 +1,5 @@
-// A query that mirrors refuse is no mirror's error, whatever words the engine finds for it.
+// An error that all mirrors give for a query does not count against the mirrors, whatever its text
+// is.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +50,7 @@ TEST(QueryMistakes, OfSixClientsLeaveAllMirrorsHealthyAtTwoAttemptsEach) {
   load.stop();
   EXPECT_EQ(load.wrong(), "");
   const auto queries = master.count("queries");
-  // The first ones are put to the third mirror as well: nothing is known of the others yet.
+  // The first queries go to the third mirror as well, because nothing is known of the others yet.
   EXPECT_LE(master.count("agent_attempts"), 2 * queries + 6 * 3);
   EXPECT_EQ(master.count("mistakes_agreed"), queries);
   EXPECT_EQ(master.count("client_mistakes"), queries);
@@ -57,7 +58,7 @@ TEST(QueryMistakes, OfSixClientsLeaveAllMirrorsHealthyAtTwoAttemptsEach) {
   EXPECT_EQ(master.count("retries_refused"), 0);
   expect_healthy(master, 3);
   for (int i = 0; i < 30; ++i) EXPECT_EQ(master.find().status, 200);
-  // The operator is told which words these were, once.
+  // The log has the text of this error once.
   ASSERT_TRUE(master.process().wait_for("mirrors gave the same error for a query"));
   EXPECT_TRUE(master.process().output().contains("the widget of this query cannot be turned"));
 }
@@ -99,8 +100,8 @@ TEST(QueryMistakes, AreNotSeenWhereAnotherMirrorAnswers) {
   EXPECT_EQ(master.number_of(1, "errors_in_a_row"), 0);
 }
 
-// Two mirrors that break alike do not agree on a query while a third may answer it.
-TEST(QueryMistakes, AreNotSeenWhereTwoMirrorsBreakAlikeAndTheThirdWorks) {
+// Two mirrors with the same defect prove no mistake while a third one may answer.
+TEST(QueryMistakes, AreNotSeenWhereTwoMirrorsHaveTheSameDefectAndTheThirdWorks) {
   for (const bool from_the_start : {true, false}) {
     FakeSet set(3);
     const auto breaks = [&] {
@@ -122,7 +123,7 @@ TEST(QueryMistakes, AreNotSeenWhereTwoMirrorsBreakAlikeAndTheThirdWorks) {
   }
 }
 
-// What every mirror says of its own trouble stays trouble.
+// Known errors of a mirror stay errors, also if all mirrors give them.
 TEST(QueryMistakes, AreNotKnownErrorsOfAllMirrors) {
   FakeSet set(2, json(R"({"error":"query: out of memory"})", 500));
   RestingMaster master(calm(), set.table());
@@ -130,7 +131,7 @@ TEST(QueryMistakes, AreNotKnownErrorsOfAllMirrors) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1);
 }
 
-// What the client wrote itself is no trouble of a mirror, however it is written.
+// Error phrases inside the text of the query are not errors of a mirror, in any encoding.
 TEST(QueryMistakes, MayContainTheTextOfAnAgentsError) {
   FakeSet set(2, json(R"({"error":"unknown option 'out of memory'"})", 500));
   RestingMaster master(calm(), set.table());
@@ -171,7 +172,7 @@ TEST(QueryMistakes, AreRememberedWhenOneMirrorIsLeft) {
   EXPECT_GE(master.number_of(1, "errors_in_a_row"), 1);
 }
 
-// A mirror that has no other beside it is no proof against itself.
+// With a single mirror the cause of its error is unknown.
 TEST(QueryMistakes, AreNotKnownFromOneMirrorAlone) {
   FakeSet set(1);
   set[0].react(refusing(json(kStrange, 500)));
@@ -204,7 +205,7 @@ TEST(QueryMistakes, AreSeenOfAnUnknownServerWhenStatusAndJsonBodyAreTheSame) {
   EXPECT_EQ(post(master.port(), "/x/_search", "{}").status, 500);
   EXPECT_EQ(master.count("mistakes_agreed"), 1);
   expect_healthy(master, 2);
-  // A page of the web server in front says nothing of the request.
+  // An HTML page of a web server in front of the mirror does not judge the request.
   set.react({"HTTP/1.1 500 X\r\nContent-Length: 12\r\n\r\n<html/> oops"});
   EXPECT_EQ(post(master.port(), "/x/_search", "{}").status, 500);
   EXPECT_EQ(master.count("mistakes_agreed"), 1);
@@ -219,7 +220,7 @@ TEST(QueryMistakes, OfStatementsAreSeenToo) {
   expect_healthy(master, 2);
 }
 
-// A mirror that stops says 400 to requests that it does not take any more.
+// A stopping mirror answers 400 to new requests.
 TEST(StoppingMirror, HasErrorsAndItsSearchesGoToOtherMirrors) {
   FakeSet set(2);
   set[0].react(

@@ -55,7 +55,7 @@ TEST(Reload, ChangesAMirrorSetAndItsStrategy) {
   EXPECT_EQ(of_mirror(master, 0, 0, "periods/15/succeeded_queries"), 6) << "the host's history";
 }
 
-// Case 20 of the peer's notes
+// As Manticore does on a reload
 TEST(Reload, KeepsStatisticsOfAgentsAndWeightsOfSetsThatDidNotChange) {
   const FakeMirror fast(answer);
   const FakeMirror slow([](const std::string&) { return slowly(60ms); });
@@ -84,7 +84,7 @@ TEST(Reload, KeepsStatisticsOfAgentsAndWeightsOfSetsThatDidNotChange) {
   EXPECT_EQ(of_mirror(master, 2, 0, "since_start/connect_failures"), 5);
 }
 
-TEST(Reload, KeepsWhatIsKnownOfAMirrorWhenAnotherOneIsAdded) {
+TEST(Reload, KeepsTheStateOfAMirrorWhenAnotherOneIsAdded) {
   const FakeMirror fast(answer);
   const FakeMirror slow([](const std::string&) { return slowly(60ms); });
   const FakeMirror fresh(answer);
@@ -103,8 +103,8 @@ TEST(Reload, KeepsWhatIsKnownOfAMirrorWhenAnotherOneIsAdded) {
   EXPECT_EQ(of_mirror(master, 0, 1, "since_start/attempts"), attempts);
 }
 
-// A mirror asked to be left alone: a reload of other limits is no reason to forget that.
-TEST(Reload, OfALimitDoesNotForgetThatAMirrorAskedForAPause) {
+// A mirror has asked for a pause: a reload of other limits keeps the pause.
+TEST(Reload, OfALimitKeepsThePauseThatAMirrorAskedFor) {
   const FakeMirror fine(answer);
   const FakeMirror fresh(answer);
   const FakeMirror busy([](const std::string&) {
@@ -139,7 +139,7 @@ TEST(Reload, OfABrokenFileChangesNothingAndReportsThePlace) {
   EXPECT_EQ(master.search(query("t")).status, 200);
   EXPECT_EQ(master.search(query("u")).status, 404);
   EXPECT_EQ(of_mirror(master, 0, 0, "since_start/attempts"), 2);
-  // An unknown strategy is found by another room than the parser.
+  // The parser does not know the strategies: the check of the topology finds an unknown one.
   ASSERT_TRUE(master.reload(kCalm, table("t", mirror.address(), "ha_strategy = karma")));
   EXPECT_NE(master.process().output().find("karmad.conf:8:"), std::string::npos);
   EXPECT_EQ(master.search(query("t")).status, 200);
@@ -147,7 +147,7 @@ TEST(Reload, OfABrokenFileChangesNothingAndReportsThePlace) {
   EXPECT_TRUE(eventually([&] { return master.search(query("u")).status == 200; }));
 }
 
-TEST(Reload, LetsQueriesUnderWaySucceedEvenOfATableThatGoes) {
+TEST(Reload, LetsQueriesInProgressSucceedAlsoInARemovedTable) {
   const FakeMirror mirror([](const std::string&) { return slowly(30ms); });
   const FakeMirror other(answer);
   const auto before = table("t", mirror.address()) + table("goes", mirror.address());

@@ -1,5 +1,4 @@
-// What becomes of the parts of a request on their way to the mirrors, and of names on their way
-// back.
+// How parts of a request change on the way to the mirrors, and names on the way back.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the log says of mirrors that go and come back, and of retries.
+// The log lines about mirrors that fail and recover, and about retries.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(TheLog, ReportsOnceThatIdleMirrorsAreDownThatNoneIsLeftAndThatTheyAreUp) {
   EXPECT_EQ(count_of(log.output(), "is ready"), 2u) << log.output();
 }
 
-// Four workers meet the errors of queries, and the log has one line.
+// Errors of queries on four workers make one line in the log.
 TEST(TheLog, ReportsOnceThatAMirrorWithOnlyErrorsIsDown) {
   FakeSet set(2);
   set[0].react(always(json(R"({"error":"internal error"})", 500)));

@@ -1,4 +1,4 @@
-// What karmad says of its agents is what happened to them.
+// The status of agents shows what happened to them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string status_query(std::string_view name) {
 
 constexpr auto kAgents = "SHOW AGENT STATUS";
 
-// The peer shows something else (its defect g.3).
+// Manticore shows another number.
 TEST(Status, ElevenRefusedConnectionsShowAsElevenEverywhere) {
   const ClosedPort refused;
   const Master master("ha_ping_interval = 0", status_table("t", refused.address()));
@@ -232,7 +232,7 @@ TEST(Status, ShowsTheLinesAndTheStateOfAgents) {  // HA-024
   EXPECT_EQ(error(), "") << "an error that is over says nothing of an agent that is well";
 }
 
-TEST(Status, WhatIsUnderWayIsInFlightUntilItIsOver) {
+TEST(Status, AttemptsAreInFlightUntilTheyEnd) {
   const FakeMirror mirror(reacting_with(silence()));
   const Master master("ha_ping_interval = 0\n agent_query_timeout = 30s\n request_timeout = 30s",
                       status_table("t", mirror.address()));

@@ -1,4 +1,4 @@
-// A request can ask what became of it.
+// The trace of a request in its answer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ const std::string kAlien = json(R"({"total":"alien"})").bytes;
 
 enum class Ask { search, get, put };
 
-/// What asks for number `n`; the number is at the end of what is sent, in six digits.
+/// A request for number `n`; its last six digits are the number.
 std::string request(Ask ask, std::size_t n) {
   if (ask == Ask::get) return fmt::format("GET /web/{:06} HTTP/1.1\r\nHost: h\r\n\r\n", n);
   if (ask == Ask::put)

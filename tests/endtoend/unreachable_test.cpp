@@ -1,5 +1,5 @@
-// A mirror that freezes: it accepts, and answers neither pings nor requests. Its pings find out,
-// and what waits for it goes elsewhere.
+// A frozen mirror accepts connections but answers neither pings nor requests. After a ping without
+// an answer its waiting requests go to other mirrors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_F(Frozen, TheSettingKeepsThemWhereTheyAre) {
 
 // It is unknown whether it took effect, and no other mirror can answer it: it waits until its
 // timeout.
-TEST_F(Frozen, AnUpdateThatWasSentWaitsOn) {
+TEST_F(Frozen, AnUpdateThatWasSentWaitsUntilItsTimeout) {
   const RestingMaster master(settings(), table());
   ASSERT_TRUE(master.shows(kRoles));
   auto held = inserted();
@@ -116,7 +116,8 @@ TEST_F(Frozen, AnUpdateWithAKeyGoesToTheNextPrimary) {
   EXPECT_EQ(searches(replica), 1u);
 }
 
-// Nothing ends it early here; but its time-out is no slow answer, as the pings have found out.
+// The setting does not end the attempt early, but after the time-out the query is repeated, because
+// the pings found the mirror unreachable.
 TEST_F(Frozen, ATimeOutIsRepeatedElsewhereWhenTheMirrorCannotBeReached) {
   const RestingMaster master(settings("interrupt_unreachable = 0\n agent_query_timeout = 4s"),
                              table());
@@ -137,7 +138,7 @@ TEST_F(Frozen, ASlowMirrorIsNotAskedTwice) {
   EXPECT_EQ(searches(replica), 0u);
 }
 
-// No role, no preference, a strategy that looks at nothing.
+// Without roles and preferences, and with a strategy that ignores the state of mirrors.
 TEST(FrozenInAPlainTable, SearchesThatWaitGoElsewhereAndLaterOnesAvoidIt) {
   FakeMirror frozen([](const std::string&) { return nothing_found(); }, true);
   FakeMirror fine([](const std::string&) { return nothing_found(); });

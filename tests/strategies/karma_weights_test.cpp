@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 using testing::Means;
 using Weights = std::vector<double>;
 
-const KarmaRules kCompound{};
-const KarmaRules kMemoryless{.compound = false};
+const KarmaRules kCompound{.compound = true};
+const KarmaRules kMemoryless{};
 
 Weights after(Weights weights, const Means& means, const KarmaRules& rules = kCompound) {
   next_weights(weights, means, rules);

@@ -10,10 +10,16 @@ namespace {
 
 TEST(Registry, KnowsEveryStrategyAndTheDefaultFirst) {  // HA-002
   const auto names = strategy_names();
-  EXPECT_EQ(
-      std::vector<std::string_view>(names.begin(), names.end()),
-      (std::vector<std::string_view>{"random", "roundrobin", "nodeads", "noerrors", "leastops"}));
+  EXPECT_EQ(std::vector<std::string_view>(names.begin(), names.end()),
+            (std::vector<std::string_view>{"random", "roundrobin", "nodeads", "noerrors",
+                                           "leastops", "adaptive", "prequal", "ars"}));
   for (auto name : names) EXPECT_NE(make_strategy(name, {}), nullptr) << name;
+}
+
+TEST(Registry, SlowStartIsOnByDefaultWithStrategiesThatReactAtOnce) {
+  for (const auto name : strategy_names())
+    EXPECT_EQ(reacts_at_once(name), name == "adaptive" || name == "prequal" || name == "ars");
+  EXPECT_FALSE(reacts_at_once("none"));
 }
 
 TEST(Registry, MakesNothingOfAnUnknownName) {

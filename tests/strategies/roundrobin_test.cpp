@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -89,6 +90,40 @@ TEST_F(RoundRobinTest, WorkersTogetherTakeEveryMirrorEquallyOften) {
       });
   }
   for (const auto& count : taken) EXPECT_EQ(count, 4 * kEach / 3);
+}
+
+TEST_F(RoundRobinTest, WeightsGiveTurnsAtRegularIntervals) {
+  mirrors_[0].weight = 5;
+  const auto taken = picks(70);
+  std::array<int, 3> of{};
+  for (const auto mirror : taken) ++of[mirror];
+  EXPECT_EQ(of, (std::array{50, 10, 10}));
+  // Between two turns of a mirror with a seventh of the weight are five to seven of the others.
+  for (const std::size_t light : {1U, 2U}) {
+    std::optional<std::size_t> before;
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      if (taken[i] != light) continue;
+      if (before) {
+        EXPECT_NEAR(static_cast<double>(i - *before), 7, 1);
+      }
+      before = i;
+    }
+  }
+}
+
+TEST_F(RoundRobinTest, AMirrorThatWasNoCandidateDoesNotGetTheMissedTurns) {
+  mirrors_[0].weight = 2;
+  for (int i = 0; i < 100; ++i) pick(set_of({2}));
+  std::array<int, 3> of{};
+  for (const auto mirror : picks(40)) ++of[mirror];
+  EXPECT_NEAR(of[0], 20, 1);
+  EXPECT_NEAR(of[2], 10, 1);
+}
+
+TEST_F(RoundRobinTest, AWeightOfZeroIsUsedOnlyIfNoOtherMirrorSuits) {
+  mirrors_[0].weight = mirrors_[2].weight = 0;
+  EXPECT_EQ(picks(3), (std::vector<std::size_t>{1, 1, 1}));
+  EXPECT_EQ(pick(set_of({1})), 2U);
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ std::vector<Set> sets() {
       {"errors", testing::with_karma({5, 4, 3, 2, 1})},
       {"busy ones and ties", testing::with_in_flight({3, 1, 4, 1, 5, 0, 2, 6})},
       {"sixty-four", {}},
+      {"weights", {{.weight = 5}, {.weight = 1}, {.weight = 1}, {.in_flight = 3, .weight = 2}}},
+      {"durations", {{.latency = 5}, {.in_flight = 2, .latency = 5}, {.latency = 50}, {}, {}}},
+      {"weights of 0", {{.weight = 0}, {.weight = 0}, {.weight = 0}}},
   };
   all[5].mirrors[0].errors_in_a_row = all[5].mirrors[3].errors_in_a_row = 4;
   all[6].mirrors[0].rates = all[6].mirrors[4].rates = error_rates(90, 0, 10);

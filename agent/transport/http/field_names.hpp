@@ -27,6 +27,8 @@ inline constexpr std::string_view kErrorLabels = "X-Error-Labels";
 inline constexpr std::string_view kSubStatus = "X-Sub-Status";
 /// The generation of the data that an answer was made from: a count of updates.
 inline constexpr std::string_view kGeneration = "X-Generation";
+/// The load of a server (ORCA): reported_load().
+inline constexpr std::string_view kLoadMetrics = "endpoint-load-metrics";
 // What the SDK that the retries are modelled on calls them (CO-033).
 inline constexpr std::string_view kMsRetryAfterMs = "x-ms-retry-after-ms";
 inline constexpr std::string_view kMsSubStatus = "x-ms-substatus";

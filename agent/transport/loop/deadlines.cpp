@@ -11,7 +11,7 @@ void Deadline::disarm() {
   Deadlines::unlink(*this);
 }
 
-Deadlines::Deadlines() {
+Deadlines::Deadlines(Micros tick) : tick_(tick) {
   for (auto& slot : slots_) slot.previous_ = slot.next_ = &slot;
 }
 
@@ -31,7 +31,7 @@ void Deadlines::unlink(Deadline& deadline) {
 void Deadlines::arm(Deadline& deadline, TimePoint at) {
   deadline.disarm();
   // Rounded up, so that nothing expires early; a time in the past expires at the next tick.
-  const auto tick = std::max(at.time_since_epoch() / kTick + 1, ticked_ + 1);
+  const auto tick = std::max(at.time_since_epoch() / tick_ + 1, ticked_ + 1);
   deadline.at_ = at;
   deadline.owner_ = this;
   ++count_;
@@ -39,7 +39,7 @@ void Deadlines::arm(Deadline& deadline, TimePoint at) {
 }
 
 void Deadlines::tick(TimePoint now) {
-  const auto current = now.time_since_epoch() / kTick;
+  const auto current = now.time_since_epoch() / tick_;
   const auto from = std::max(ticked_ + 1, current - static_cast<std::int64_t>(kSlots) + 1);
   ticked_ = std::max(ticked_, current);
   Anchor due;

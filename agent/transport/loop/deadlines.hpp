@@ -34,20 +34,22 @@ class Deadline {
   TimePoint at_{};
 };
 
-/// All deadlines of one worker, in a timing wheel: arming and disarming cost a few ns for any
-/// number, and one tick of 10 ms replaces a system timer per operation. The time is passed in; no
-/// clock is read.
+/// Deadlines of one worker, in a timing wheel: arming and disarming cost a few ns for any number,
+/// and one tick replaces a system timer per operation. The time is passed in; no clock is read.
 class Deadlines {
  public:
+  /// The usual tick.
   static constexpr Micros kTick{10'000};
+  /// The tick for short waits, such as that before a hedge.
+  static constexpr Micros kFineTick{1'000};
 
-  Deadlines();
+  explicit Deadlines(Micros tick = kTick);
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
   /// Arms `deadline` for `at`; replaces an earlier time.
   void arm(Deadline& deadline, TimePoint at);
-  /// Calls the deadlines whose time has come. Call about every kTick.
+  /// Calls the deadlines whose time has come. Call about once per tick.
   void tick(TimePoint now);
   bool empty() const { return count_ == 0; }
 
@@ -60,6 +62,7 @@ class Deadlines {
   static void link(Deadline& head, Deadline& deadline);
   static void unlink(Deadline& deadline);
 
+  const Micros tick_;
   std::array<Anchor, kSlots> slots_;
   std::size_t count_ = 0;
   std::int64_t ticked_ = -1;  ///< number of the last slot processed, counted from the epoch

@@ -96,8 +96,12 @@ struct Alarm final : Deadline {
 
 Task<void> sleep(Loop& loop, TimePoint until, Stop& stop) {
   if (stop.requested()) co_return;
+  constexpr Micros kShort{100'000};  // ten milliseconds matter before a hedge or a retry
   Alarm alarm;
-  loop.arm(alarm, until);
+  if (until - loop.lately() <= kShort)
+    loop.arm_finely(alarm, until);
+  else
+    loop.arm(alarm, until);
   const Stop::Guard guard(stop, &alarm,
                           [](void* target) { static_cast<Alarm*>(target)->signal.notify(); });
   co_await alarm.signal;

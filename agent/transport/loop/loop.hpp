@@ -57,6 +57,8 @@ class Loop {
   static TimePoint now() { return Ticks::now(); }
   TimePoint lately() const { return ticks_.lately(); }
   void arm(Deadline& deadline, TimePoint at) { ticks_.arm(deadline, at); }
+  /// The same, at most a millisecond late instead of ten.
+  void arm_finely(Deadline& deadline, TimePoint at) { ticks_.arm_finely(deadline, at); }
   /// Delay of its ticks; any thread may read it.
   const LoopDelay& delay() const { return ticks_.delay; }
 

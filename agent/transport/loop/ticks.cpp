@@ -7,22 +7,22 @@ TimePoint Ticks::now() {
       std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch())};
 }
 
-void Ticks::arm(Deadline& deadline, TimePoint at) {
-  deadlines_.arm(deadline, at);
-  if (!ticking_) start(now());
+void Ticks::arm(Wheel& wheel, Deadline& deadline, TimePoint at) {
+  wheel.deadlines.arm(deadline, at);
+  if (!wheel.ticking) start(wheel, now());
 }
 
-void Ticks::start(TimePoint now) {
-  ticking_ = true;
-  ticked_ = now;
-  timer_.expires_after(Deadlines::kTick);
-  timer_.async_wait([this](boost::system::error_code error) {
-    ticking_ = false;
+void Ticks::start(Wheel& wheel, TimePoint now) {
+  wheel.ticking = true;
+  wheel.ticked = now;
+  wheel.timer.expires_after(wheel.tick);
+  wheel.timer.async_wait([this, &wheel](boost::system::error_code error) {
+    wheel.ticking = false;
     if (error) return;
     const auto at = Ticks::now();
-    delay.note(at, at - ticked_ - Deadlines::kTick);
-    deadlines_.tick(at);
-    if (!deadlines_.empty() && !ticking_) start(at);
+    if (&wheel == &coarse_) delay.note(at, at - wheel.ticked - wheel.tick);
+    wheel.deadlines.tick(at);
+    if (!wheel.deadlines.empty() && !wheel.ticking) start(wheel, at);
   });
 }
 

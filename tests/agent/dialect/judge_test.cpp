@@ -47,7 +47,7 @@ TEST(Judge, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
       {409, R"({"error":{"type":"x","reason":"duplicate id"},"status":409})",
        Outcome::client_mistake},
       {403, R"({"error":"denied"})", Outcome::client_mistake},
-      // … except the table's name, which is ours, and what asks to come again.
+      // … except errors about the name of the table, which karmad has set, and requests to retry.
       {404, R"({"error":"unknown table 's1'"})", Outcome::agent_error},
       {429, R"({"error":"later"})", Outcome::agent_error},
       {408, "", Outcome::agent_error},
@@ -93,7 +93,7 @@ TEST(Judge, LooksAtTheEndsOfWhatIsPassedThrough) {
   EXPECT_EQ(judged(200, good, false, "text/html").outcome, Outcome::wrong_reply);
   for (const auto* bad : {"", "{", "garbage", "{\"took\":1", "took\":1}", "[}"})
     EXPECT_EQ(judged(200, bad).outcome, Outcome::wrong_reply) << bad;
-  // Its inside is the client's business.
+  // The content is not checked.
   EXPECT_EQ(judged(200, "{garbage}").outcome, Outcome::answered);
 }
 

@@ -179,7 +179,7 @@ TEST(MergedMetric, WeighsMeansByTheDocumentsBehindThem) {
   };
   EXPECT_EQ(merged_aggs(aggs, {shard("10.00000000"), shard("20.00000000")}, {100, 300}),
             R"({"a":{"value":17.50000000}})");
-  // A shard that found nothing has no say, whatever it writes.
+  // A shard without documents has no influence, whatever its value is.
   EXPECT_EQ(merged_aggs(aggs, {shard("0.000000"), shard("20.000000")}, {0, 10}),
             R"({"a":{"value":20.000000}})");
   EXPECT_EQ(merged_aggs(aggs, {R"({"a":{}})", shard("20.000000")}, {0, 10}),
@@ -275,7 +275,7 @@ TEST(MergedTerms, OfAJsonPathAreOrderedAsText) {
           {R"({"b":{"buckets":[{"key":"red","doc_count":1},{"key":"blue","doc_count":1}]}})",
            R"({"b":{"buckets":[{"key":"Red","doc_count":1}]}})"}),
       R"({"b":{"buckets":[{"key":"Red","doc_count":1},{"key":"red","doc_count":1},{"key":"blue","doc_count":1}]}})");
-  // A call is what it computes, not what it computes it from.
+  // The type of an expression is that of its result, not of its arguments.
   EXPECT_EQ(
       merged_aggs(R"x({"b":{"terms":{"field":"integer(meta.n)","size":2},"order":"_key"}})x",
                   {R"({"b":{"buckets":[{"key":6,"doc_count":1},{"key":50,"doc_count":1}]}})",
@@ -351,7 +351,7 @@ TEST(AggregationMerge, FindsEachAnswerByItsName) {
             R"({"a":{"value":3},"b":{"value":30}})");
 }
 
-// As many as may be; their names are looked up, not looked for.
+// The largest allowed number of aggregations; each is found by its name in constant time.
 TEST(AggregationMerge, OfAsManyAggregationsAsMayBeIsWhole) {
   constexpr int kMany = 256;
   std::string aggs = "{";

@@ -171,7 +171,7 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
 }
 
 TEST(SearchPlan, SortsNoHitsForAggregationsThatAreAskedFor) {
-  // A server refuses to sort by an attribute with several values, which it groups by all the same.
+  // A server refuses to sort by an attribute with several values, but groups by it.
   for (const auto* limit : {"0", "3"}) {
     const auto asked = Searching().asked(
         R"({"table":"t","aggs":{"n":{"terms":{"field":"tags"}}},"_source":["a"],"limit":)" +

@@ -27,7 +27,7 @@ std::shared_ptr<SlotWaiter> waiter() {
   return std::make_shared<SlotWaiter>(kNoLoops, 0);
 }
 
-TEST(AgentSlots, WithoutALimitThereIsAlwaysOne) {
+TEST(AgentSlots, WithoutALimitAlwaysHasASlot) {
   OneAgent agent(0);
   std::vector<AgentSlot> taken;
   for (int i = 0; i < 1000; ++i) taken.push_back(*agent.slots.try_take());
@@ -37,7 +37,7 @@ TEST(AgentSlots, WithoutALimitThereIsAlwaysOne) {
   EXPECT_EQ(agent.in_flight(), 0u);
 }
 
-TEST(AgentSlots, AsManyAsTheLimitSays) {
+TEST(AgentSlots, GivesAsManyAsTheLimit) {
   OneAgent agent(2);
   auto first = agent.slots.try_take();
   auto second = agent.slots.try_take();
@@ -49,7 +49,7 @@ TEST(AgentSlots, AsManyAsTheLimitSays) {
   EXPECT_TRUE(agent.slots.try_take());
 }
 
-TEST(AgentSlots, WhatIsNotEnforcedIsCounted) {
+TEST(AgentSlots, InMonitorModeOnlyCounts) {
   OneAgent agent(0);
   agent.slots.rules({.most = 1, .enforced = false});
   const auto first = agent.slots.try_take();
@@ -94,7 +94,7 @@ TEST(AgentSlots, NewQueriesDoNotOvertakeWaitingOnes) {
   EXPECT_TRUE(agent.slots.try_take());
 }
 
-TEST(AgentSlots, WhoGaveUpOrWasServedElsewhereIsPassedOver) {
+TEST(AgentSlots, SkipsWaitsThatEndedOrGotASlotElsewhere) {
   OneAgent agent(1);
   auto taken = agent.slots.try_take();
   const auto gone = waiter();
@@ -107,7 +107,7 @@ TEST(AgentSlots, WhoGaveUpOrWasServedElsewhereIsPassedOver) {
   EXPECT_FALSE(waits->give_up());
 }
 
-TEST(AgentSlots, ALowerLimitHoldsAsPlacesComeBack) {
+TEST(AgentSlots, ALowerLimitAppliesToReturnedSlots) {
   OneAgent agent(3);
   std::vector<AgentSlot> taken;
   for (int i = 0; i < 3; ++i) taken.push_back(*agent.slots.try_take());
@@ -209,7 +209,8 @@ TEST(QueuedWait, AQueryThatLeavesPassesItsSlotOn) {
   EXPECT_TRUE(second.waiter()->got());
 }
 
-// Never more inside than the limit, and none lost, whatever many threads do (TSan runs this too).
+// With many threads there are never more attempts than the limit, and no slot is lost (runs under
+// TSan, too).
 TEST(QueuedWait, ManyThreadsNeverExceedTheLimitAndLoseNothing) {
   constexpr unsigned kLimit = 3;
   constexpr int kRounds = 20'000;

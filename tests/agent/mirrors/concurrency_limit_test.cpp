@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr Micros kStep = 100ms;
 
-/// A limit that is fed a window every 100 ms.
+/// A limit that gets a window every 100 ms.
 struct Fed {
   ConcurrencyLimit limit;
   TimePoint now{1h};
@@ -25,7 +25,7 @@ struct Fed {
     return limit.on_window({.mean = mean, .answers = answers, .dropped = dropped, .peak = peak},
                            now);
   }
-  /// So many windows in which the limit is in use whole.
+  /// Runs this number of windows in which the whole limit is in use.
   unsigned full(unsigned windows, Micros mean, std::uint32_t dropped = 0) {
     for (; windows > 0; --windows) window(mean, limit.limit(), dropped);
     return limit.limit();
@@ -93,7 +93,7 @@ TEST(ConcurrencyLimit, FallsWhenLatencyDoublesAndRecovers) {
   fed.begun();
   const auto before = fed.full(50, 10ms);
   EXPECT_GT(before, 50u);
-  // Whatever the limit: 20 ms. Then limit · 0.75 + 4 = limit at 16.
+  // 20 ms for any limit. Then limit · 0.75 + 4 = limit at 16.
   const auto slow = fed.full(100, 20ms);
   EXPECT_NEAR(slow, 16, 2);
   EXPECT_GT(fed.full(50, 10ms), 50u);

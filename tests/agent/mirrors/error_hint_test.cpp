@@ -38,7 +38,7 @@ Labels labels(const ErrorHint& of) {
   return {of.overload, of.retryable};
 }
 
-TEST(AdviceOf, ReadsTheLabelsInTheBody) {  // BP-013
+TEST(ErrorHints, ReadsTheLabelsInTheBody) {  // BP-013
   for (const auto* body :
        {R"({"error": {"labels": ["SystemOverloadedError", "RetryableError"]}})",
         R"({"error": {"errorLabels": ["RetryableError", "SystemOverloadedError"]}})",
@@ -50,7 +50,7 @@ TEST(AdviceOf, ReadsTheLabelsInTheBody) {  // BP-013
   }
 }
 
-TEST(AdviceOf, ReadsTheLabelsInTheHeader) {  // BP-013
+TEST(ErrorHints, ReadsTheLabelsInTheHeader) {  // BP-013
   EXPECT_EQ(labels(read_hint(500, {{"x-error-labels", "RetryableError , SystemOverloadedError"}})),
             kBoth);
   EXPECT_EQ(labels(read_hint(500, {{"X-Error-Labels", "RetryableError"},
@@ -58,7 +58,7 @@ TEST(AdviceOf, ReadsTheLabelsInTheHeader) {  // BP-013
             kBoth);
 }
 
-TEST(AdviceOf, NeitherLabelImpliesTheOther) {  // BP-013
+TEST(ErrorHints, NeitherLabelImpliesTheOther) {  // BP-013
   EXPECT_EQ(labels(read_hint(500, {{"X-Error-Labels", "SystemOverloadedError"}})),
             (Labels{true, false}));
   EXPECT_EQ(labels(read_hint(500, {{"X-Error-Labels", "RetryableError"}})), (Labels{false, true}));
@@ -67,7 +67,7 @@ TEST(AdviceOf, NeitherLabelImpliesTheOther) {  // BP-013
       << "what is written counts before what a status implies";
 }
 
-TEST(AdviceOf, WithoutLabelsTheStatusImpliesThem) {  // BP-013
+TEST(ErrorHints, WithoutLabelsTheStatusImpliesThem) {  // BP-013
   EXPECT_EQ(labels(read_hint(429, {})), kBoth);
   EXPECT_EQ(labels(read_hint(429, {}, R"({"labels": ["Other"]})")), kBoth);
   EXPECT_EQ(labels(read_hint(503, {{"Retry-After", "1"}})), kBoth);
@@ -75,7 +75,7 @@ TEST(AdviceOf, WithoutLabelsTheStatusImpliesThem) {  // BP-013
   EXPECT_EQ(labels(read_hint(500, {{"Retry-After", "1"}})), kNeither);
 }
 
-TEST(AdviceOf, RecognizesRefusalsOfEngines) {  // BP-013
+TEST(ErrorHints, RecognizesRefusalsOfEngines) {  // BP-013
   const auto* const rejected =
       R"({"error": {"type": "es_rejected_execution_exception", "reason": "queue"}, "status": 503})";
   const auto* const search_rejected =
@@ -97,7 +97,7 @@ TEST(AdviceOf, RecognizesRefusalsOfEngines) {  // BP-013
       << "the client's own words";
 }
 
-TEST(AdviceOf, ReadsTheDelay) {  // CO-020
+TEST(ErrorHints, ReadsTheDelay) {  // CO-020
   const struct {
     Field field;
     std::optional<Micros> delay;
@@ -126,19 +126,19 @@ TEST(AdviceOf, ReadsTheDelay) {  // CO-020
     EXPECT_EQ(read_hint(429, {c.field}).delay, c.delay) << c.field.name << ": " << c.field.value;
 }
 
-TEST(AdviceOf, TakesTheMostPreciseDelay) {
+TEST(ErrorHints, TakesTheMostPreciseDelay) {
   EXPECT_EQ(read_hint(429, {{"Retry-After", "1"}, {"x-ms-retry-after-ms", "250"}}).delay, 250ms);
   EXPECT_EQ(read_hint(429, {{"Retry-After", "1"}, {"Retry-After-Ms", "soon"}}).delay, 1s);
 }
 
-TEST(AdviceOf, RoundsADateUp) {  // BP-034: never shorter than told
+TEST(ErrorHints, RoundsADateUp) {  // BP-034: never shorter than told
   Head head;
   head.names.insert("Retry-After");
   head.fields[head.field_count++] = {"Retry-After", "Sun, 06 Nov 1994 08:49:40 GMT"};
   EXPECT_EQ(error_hint(429, head, ErrorBody(""), kNow + 300ms + 500ns).delay, 2'700'000us);
 }
 
-TEST(AdviceOf, ReadsTheBaseOfTheBackoff) {  // BP-016
+TEST(ErrorHints, ReadsTheBaseOfTheBackoff) {  // BP-016
   const auto base = [](std::string_view value) {
     return read_hint(429, {}, fmt::format(R"({{"error": {{"baseBackoffMS": {}}}}})", value))
         .backoff_base;
@@ -152,7 +152,7 @@ TEST(AdviceOf, ReadsTheBaseOfTheBackoff) {  // BP-016
   EXPECT_EQ(read_hint(429, {}, R"({"baseBackoffMS": 7})").backoff_base, 7ms);
 }
 
-TEST(AdviceOf, DistinguishesTheKinds) {  // CO-020 … CO-057, X-11
+TEST(ErrorHints, DistinguishesTheKinds) {  // CO-020 … CO-057, X-11
   const struct {
     int status;
     const char* sub_status;
@@ -189,19 +189,19 @@ TEST(AdviceOf, DistinguishesTheKinds) {  // CO-020 … CO-057, X-11
   EXPECT_EQ(read_hint(409, {}, R"({"type": "generation_too_low"})").kind, Kind::generation_low);
 }
 
-TEST(AdviceOf, PrefersTheHeaderToTheBody) {
+TEST(ErrorHints, PrefersTheHeaderToTheBody) {
   EXPECT_EQ(read_hint(410, {{"X-Sub-Status", "1022"}}, R"({"subStatus": 1000})").sub_status, 1022U);
   EXPECT_EQ(read_hint(410, {{"X-Sub-Status", "99999999999"}}, R"({"subStatus": 1000})").sub_status,
             1000U);
 }
 
-TEST(AdviceOf, SaysNothingAboutGoodAnswers) {
+TEST(ErrorHints, SaysNothingAboutGoodAnswers) {
   EXPECT_EQ(read_hint(200, {{"Retry-After", "1"}, {"X-Error-Labels", "SystemOverloadedError"}},
                       R"({"error": {"type": "draining"}})"),
             ErrorHint{});
 }
 
-TEST(AdviceOf, SurvivesBodiesThatAreNotWhatTheySeem) {
+TEST(ErrorHints, SurvivesBodiesThatAreNotWhatTheySeem) {
   const auto deep = "{\"error\":" + std::string(60'000, '[');
   const auto nested = [] {
     std::string bytes;
@@ -219,7 +219,7 @@ TEST(AdviceOf, SurvivesBodiesThatAreNotWhatTheySeem) {
   EXPECT_EQ(read_hint(500, {}, large), ErrorHint{}) << "too large to be looked at";
 }
 
-TEST(AdviceOf, SurvivesChangedBytes) {
+TEST(ErrorHints, SurvivesChangedBytes) {
   const std::string body =
       R"({"error": {"labels": ["SystemOverloadedError"], "baseBackoffMS": 50, "subStatus": 1000,
           "root_cause": [{"type": "circuit_breaking_exception", "durability": "TRANSIENT"}]}})";

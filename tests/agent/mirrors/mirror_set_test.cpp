@@ -114,7 +114,7 @@ TEST(MirrorSet, MeasuresItsRecentAnswersOnceASecond) {  // CO-080
   EXPECT_EQ(recent.p99, latency_of_bucket(latency_bucket(10ms)));
 }
 
-TEST(MirrorSet, AMirrorThatWasOutrunWasNotFast) {  // CO-081
+TEST(MirrorSet, AMirrorThatLostTheRaceHasNoFastLatency) {  // CO-081
   Cluster cluster(2);
   for (int i = 0; i < 90; ++i) cluster.ended(0, Outcome::answered, 10ms);
   AttemptResult outrun;
@@ -158,7 +158,7 @@ TEST(MirrorSet, AMirrorWithoutASampleKeepsItsWeight) {  // HA-021
   EXPECT_NEAR(cluster.karma(0), 0.5, 1e-9);
 }
 
-TEST(Record, FourErrorsInARowAreADeathAndOneCleanAnswerALife) {  // HA-022, HA-025
+TEST(Record, AMirrorIsDeadAfterFourErrorsInARowAndAliveAfterOneCleanAnswer) {  // HA-022, HA-025
   Cluster cluster(2);
   SeededRandom random(1);
   for (int i = 0; i < 4; ++i) cluster.ended(0, Outcome::closed_early, 1ms);

@@ -68,9 +68,9 @@ TEST(Pings, ThatAreWantedComeSoonerThanTheInterval) {  // SD-004, SS-128
   EXPECT_GE(Loop::now() - ended, kRecheck - 20ms);  // but not at once
 }
 
-/// An attempt that counts how often it was told.
+/// An attempt that counts how often the set interrupted it.
 struct Watching final : AttemptInFlight {
-  Watching() : AttemptInFlight(0) {}
+  Watching() : AttemptInFlight(0, TimePoint{}) {}
   void unreachable() override {
     ++told;
     if (then) then();

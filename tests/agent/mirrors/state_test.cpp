@@ -1,4 +1,4 @@
-// What a set makes of pings and of its configuration.
+// Effects of pings and of the configuration on a set.
 #include <gtest/gtest.h>
 
 #include "tests/agent/state_builders.hpp"
@@ -162,7 +162,7 @@ TEST(SetState, LearnsItsKindFromTheFirstAnswerThatHasIt) {
   }
 }
 
-TEST(SetState, StaysWhatItWasFoundToBe) {
+TEST(SetState, KeepsItsKind) {
   auto state = set_of(SetKind::unknown);
   state.answered(0, {.role = Role::router}, 1ms, at(1s));
   state.failed(0, PingFailure::network, "", at(2s));
@@ -222,7 +222,7 @@ TEST(SetState, DoesNotSearchMirrorsWithRolesInAFlatSet) {
   EXPECT_FALSE(state.mixed());
 }
 
-TEST(SetState, TakesEverybodyAsHeIsInADirectSet) {
+TEST(SetState, UsesEveryMirrorInADirectSet) {
   auto state = set_of(SetKind::direct, {{.address = "a:1"}});
   for (const auto role : {Role::primary, Role::replica, Role::arbiter, Role::other, Role::ghost,
                           Role::standalone, Role::router}) {
@@ -258,7 +258,7 @@ TEST(SetState, NeverDoubtsABalancedAddress) {  // SS-142
   EXPECT_EQ(state.picture().kind, SetKind::balanced);
 }
 
-// What the configuration says
+// Configured roles and tags
 
 TEST(SetState, LetsTheConfigurationReplaceTheRoleOfAMirrorThatServes) {
   for (const auto told :

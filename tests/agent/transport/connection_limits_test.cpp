@@ -1,4 +1,4 @@
-// What the workers may have of the connections to one agent, together (SD-025, X-17).
+// The limits of connections to one agent, for all workers together (SD-025, X-17).
 #include "agent/transport/connection_limits.hpp"
 #include "agent/mirrors/agent.hpp"
 
@@ -146,7 +146,7 @@ TEST_F(SharedLimits, CloseAnIdleConnectionForAWorkerThatHasNone) {
   connection->close();
 }
 
-TEST_F(SharedLimits, GiveWhatIsUsedNoMoreToTheWorkerThatWaits) {
+TEST_F(SharedLimits, GiveAReturnedConnectionToTheWorkerThatWaits) {
   Workers at(mirror.port(), 4, {.connections = 1});
   auto busy = at.connection(0);
   auto& second = at.take(1);
@@ -161,7 +161,7 @@ TEST_F(SharedLimits, GiveWhatIsUsedNoMoreToTheWorkerThatWaits) {
   third.connection()->close();
 }
 
-TEST_F(SharedLimits, PassTheTurnOnWhenAWorkerWaitsNoMore) {
+TEST_F(SharedLimits, PassAFreeConnectionOnWhenAWorkerNoLongerWaits) {
   Workers at(mirror.port(), 4, {.connections = 1});
   auto busy = at.connection(0);
   auto& second = at.take(1);

@@ -262,7 +262,7 @@ TEST_F(Exchanges, AreBrokenOffAtAnyPointWithTheReasonThatWasGiven) {
     }
 }
 
-/// 16 MB do not fit into the buffers of two sockets: the request is on its way for long.
+/// 16 MB do not fit into the buffers of two sockets, so sending takes long.
 class LargeRequests : public Exchanges {
  protected:
   const std::string body = std::string(16'000'000, 'x');
@@ -302,7 +302,7 @@ TEST_F(LargeRequests, AreBrokenOffWhileTheReplyIsMissing) {
   EXPECT_FALSE(result.keep_connection);
 }
 
-/// Tells what `bytes` grew by in the longest turn of the loop, until `ended`.
+/// Returns the largest growth of `bytes` in one turn of the loop, until `ended`.
 Background watch_turns(Loop& loop, const std::string& bytes, const bool& ended, std::size_t& most) {
   for (std::size_t before = bytes.size(); !ended;) {
     co_await PostedTurn{loop};

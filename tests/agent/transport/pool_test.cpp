@@ -68,7 +68,7 @@ TEST_F(Pools, WatchTheFirstConnectionsBeforeOthersGetThem) {
   at.pool.give(std::move(other));
   EXPECT_EQ(at.pool.idle(), 2u);
   ASSERT_TRUE(turn_until(at.loop, [&] { return quiet == 3; }));
-  // Behind many answers nothing came.
+  // Many answers were not followed by unrequested bytes.
   quiet = Pool::kQuietAnswers;
   at.pool.give(std::move(third));
   EXPECT_EQ(at.pool.idle(), 3u);
@@ -273,8 +273,8 @@ TEST_F(Pools, ServeOneForEachConnectionThatIsClosed) {
   open[0]->close();
 }
 
-// It was woken and left in the same moment: what it was woken for is the next one's.
-TEST_F(Pools, PassOnWhatTheFirstInTheQueueDidNotTake) {
+// It was woken and gave up at the same moment: the connection goes to the next one in the queue.
+TEST_F(Pools, PassOnAConnectionThatTheFirstInTheQueueDidNotTake) {
   at.agent->connections.change({.connections = 1});
   auto only = at.connection();
   std::vector<int> order;

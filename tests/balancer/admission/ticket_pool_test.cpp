@@ -21,17 +21,17 @@ TEST_F(TicketPoolTest, PredictsARefusal) {
   auto only = take(pool, 1);
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now)) << "there is a place in the queue";
   TicketRequest first;
-  EXPECT_EQ(ask(pool, first), Asked::queued);
+  EXPECT_EQ(ask(pool, first), AskResult::queued);
   EXPECT_TRUE(pool.refuses(0, Priority::normal, now));
   TicketRequest second;
-  EXPECT_EQ(ask(pool, second), Asked::refused) << "it says the same of who asks";
+  EXPECT_EQ(ask(pool, second), AskResult::refused) << "it says the same of who asks";
   EXPECT_EQ(pool.statistics()[Priority::normal].refused, 2U);
   only.clear();
   EXPECT_TRUE(pool.collect(first, now));
   EXPECT_FALSE(pool.refuses(0, Priority::normal, now));
 }
 
-TEST_F(TicketPoolTest, BecomesSmallerAtOnceAndMayOweTickets) {  // AC-012
+TEST_F(TicketPoolTest, ShrinksAtOnceAndWaitsForReturnedTickets) {  // AC-012
   auto pool = pool_of({.size = 10, .resize = TicketResize::immediate});
   auto tickets = take(pool, 5);
   pool.resize(8, now);
@@ -40,7 +40,7 @@ TEST_F(TicketPoolTest, BecomesSmallerAtOnceAndMayOweTickets) {  // AC-012
   EXPECT_EQ(available(pool), -2);
   EXPECT_FALSE(is_free(pool));
   TicketRequest waiting;
-  EXPECT_EQ(ask(pool, waiting), Asked::queued);
+  EXPECT_EQ(ask(pool, waiting), AskResult::queued);
   tickets.pop_back();
   tickets.pop_back();
   EXPECT_FALSE(waiting.was_woken);
@@ -51,7 +51,7 @@ TEST_F(TicketPoolTest, BecomesSmallerAtOnceAndMayOweTickets) {  // AC-012
   EXPECT_EQ(available(pool), 0);
 }
 
-TEST_F(TicketPoolTest, HasTicketsAgainOnceWhatItOwesCameBack) {
+TEST_F(TicketPoolTest, HasFreeTicketsAgainAfterReturns) {
   auto pool = pool_of({.size = 10, .resize = TicketResize::immediate});
   auto tickets = take(pool, 5);
   pool.resize(3, now);
@@ -78,13 +78,13 @@ TEST_F(TicketPoolTest, RefusesAtOnceWhenTheQueueIsFull) {  // AC-011
   auto pool = pool_of({.size = 4, .queue_depth = 0});
   auto tickets = take(pool, 4);
   TicketRequest fifth;
-  EXPECT_EQ(ask(pool, fifth), Asked::refused);
+  EXPECT_EQ(ask(pool, fifth), AskResult::refused);
 
   pool.settings({.size = 4, .queue_depth = 1}, now);
   TicketRequest one;
   TicketRequest next;
-  EXPECT_EQ(ask(pool, one), Asked::queued);
-  EXPECT_EQ(ask(pool, next), Asked::refused);
+  EXPECT_EQ(ask(pool, one), AskResult::queued);
+  EXPECT_EQ(ask(pool, next), AskResult::refused);
   pool.settings({.size = 4, .queue_depth = 0}, now);
   EXPECT_FALSE(one.was_woken);
   tickets.pop_back();
@@ -98,9 +98,10 @@ TEST_F(TicketPoolTest, HasRoomForFourTimesItsSizeToWait) {
   const auto tickets = take(pool, 2);
   std::vector<std::unique_ptr<TicketRequest>> waiting;
   for (int i = 0; i < 8; ++i)
-    EXPECT_EQ(ask(pool, *waiting.emplace_back(std::make_unique<TicketRequest>())), Asked::queued);
+    EXPECT_EQ(ask(pool, *waiting.emplace_back(std::make_unique<TicketRequest>())),
+              AskResult::queued);
   TicketRequest ninth;
-  EXPECT_EQ(ask(pool, ninth), Asked::refused);
+  EXPECT_EQ(ask(pool, ninth), AskResult::refused);
   for (auto& each : waiting) EXPECT_TRUE(pool.cancel(*each, now));
 }
 
@@ -109,11 +110,11 @@ TEST_F(TicketPoolTest, GivesUpAGradualResizeThatTakesTooLong) {  // AC-012
   auto tickets = take(pool, 5);
   pool.resize(3, now);
   EXPECT_TRUE(pool.resizing());
-  EXPECT_FALSE(pool.stalled(now));
+  EXPECT_FALSE(pool.end_stalled_resize(now));
   tickets.pop_back();
   EXPECT_EQ(pool.size(), 4U) << "as they come back";
-  EXPECT_TRUE(pool.stalled(now + 1ms));
-  EXPECT_FALSE(pool.stalled(now + 2ms)) << "once";
+  EXPECT_TRUE(pool.end_stalled_resize(now + 1ms));
+  EXPECT_FALSE(pool.end_stalled_resize(now + 2ms)) << "once";
   EXPECT_FALSE(pool.resizing());
   EXPECT_EQ(pool.size(), 4U) << "what was taken stays taken";
   tickets.pop_back();
@@ -126,7 +127,7 @@ TEST_F(TicketPoolTest, BecomesSmallerByWhatIsFreeAndThenByWhatComesBack) {
   pool.resize(2, now);
   EXPECT_EQ(pool.size(), 4U);
   TicketRequest waiting;
-  EXPECT_EQ(ask(pool, waiting), Asked::queued);
+  EXPECT_EQ(ask(pool, waiting), AskResult::queued);
   tickets.resize(2);
   EXPECT_EQ(pool.size(), 2U);
   EXPECT_FALSE(pool.resizing());
@@ -160,7 +161,7 @@ TEST_F(TicketPoolTest, AWaiterThatLeavesFreesItsPlace) {
   TicketRequest comes;
   ask(pool, leaves);
   EXPECT_TRUE(pool.cancel(leaves, now));
-  EXPECT_EQ(ask(pool, comes), Asked::queued);
+  EXPECT_EQ(ask(pool, comes), AskResult::queued);
   tickets.clear();
   EXPECT_FALSE(leaves.was_woken);
   EXPECT_TRUE(comes.was_woken);
@@ -329,7 +330,7 @@ TEST_F(TicketPoolTest, WithoutTicketsAndQueueBlocksEverything) {  // AC-060
   auto pool = pool_of(0u);
   EXPECT_FALSE(is_free(pool));
   TicketRequest waiting;
-  EXPECT_EQ(ask(pool, waiting), Asked::refused);
+  EXPECT_EQ(ask(pool, waiting), AskResult::refused);
 }
 
 TEST_F(TicketPoolTest, MonitoringRefusesNoRequestAndCountsWouldBeRefusals) {

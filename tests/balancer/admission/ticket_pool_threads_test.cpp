@@ -12,7 +12,7 @@ namespace {
 /// A thread that waits for its tickets; what wakes it is another thread.
 struct Sleeping final : TicketWaiter {
   using TicketWaiter::TicketWaiter;
-  void woken() override { signal.release(); }
+  void on_wake() override { signal.release(); }
   std::binary_semaphore signal{0};
 };
 
@@ -23,11 +23,11 @@ Ticket take_somehow(TicketPool& pool, unsigned thread, RandomSource& random) {
   if (auto ticket = pool.try_take(thread, priority, now)) return ticket;
   Sleeping waiter(thread, priority, random.below(3));
   switch (pool.ask(waiter, now)) {
-    case Asked::refused:
+    case AskResult::refused:
       return {};
-    case Asked::admitted:
+    case AskResult::admitted:
       return pool.collect(waiter, now);
-    case Asked::queued:
+    case AskResult::queued:
       break;
   }
   if (random.below(3) == 0) {
@@ -100,7 +100,7 @@ TEST_F(TicketPoolTest, LosesNoTicketWithManyThreads) {
         SeededRandom random(99);
         while (!done) {
           pool.resize(1 + static_cast<std::uint32_t>(random.below(kLargest)), now);
-          if (random.below(2) == 0) pool.stalled(now);
+          if (random.below(2) == 0) pool.end_stalled_resize(now);
           if (random.below(2) == 0) pool.measure(now);
           if (random.below(2) == 0) pool.refuses(kThreads, Priority::normal, now);
           EXPECT_LE(pool.retry_after(), DrainRate::kLongest);
@@ -117,7 +117,7 @@ TEST_F(TicketPoolTest, LosesNoTicketWithManyThreads) {
     EXPECT_EQ(statistics.available, 3);
     std::uint64_t started = 0;
     std::uint64_t waiting = 0;
-    for (const auto& of : statistics.of) {
+    for (const auto& of : statistics.by_priority) {
       started += of.started_processing;
       waiting += of.queue_length() + of.processing();
     }

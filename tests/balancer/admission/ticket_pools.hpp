@@ -9,13 +9,13 @@
 namespace karmad {
 
 using namespace std::chrono_literals;
-using Asked = TicketPool::Asked;
+using AskResult = TicketPool::AskResult;
 
 /// A request that waits for a ticket.
 struct TicketRequest final : TicketWaiter {
   explicit TicketRequest(Priority with = Priority::normal, std::uint64_t before = 0)
       : TicketWaiter(0, with, before) {}
-  void woken() override { was_woken = true; }
+  void on_wake() override { was_woken = true; }
   bool was_woken = false;
 };
 
@@ -31,7 +31,7 @@ struct TicketPoolTest : ::testing::Test {
     for (const auto& ticket : tickets) EXPECT_TRUE(ticket);
     return tickets;
   }
-  Asked ask(TicketPool& pool, TicketWaiter& waiter) { return pool.ask(waiter, now); }
+  AskResult ask(TicketPool& pool, TicketWaiter& waiter) { return pool.ask(waiter, now); }
   bool is_free(TicketPool& pool) { return bool(pool.try_take(0, Priority::normal, now)); }
 };
 

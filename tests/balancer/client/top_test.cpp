@@ -67,7 +67,7 @@ TEST(Top, HasRatesSinceTheViewBefore) {
   EXPECT_EQ(view.mirrors[1].share, 0.25);
 }
 
-TEST(Top, TakesARestartOfKarmadForNoTraffic) {
+TEST(Top, ShowsNoTrafficAfterARestartOfKarmad) {
   const auto before = top_view(top_agents(top_mirror(1, "ready", 100)), R"({"requests":1000})");
   auto view = top_view(top_agents(top_mirror(1, "ready", 2)), R"({"requests":5})");
   since(view, before, 1);

@@ -18,7 +18,7 @@ struct Unpacked {
   std::size_t steps = 0;
 };
 
-/// `room`: what the buffer has more at each step.
+/// `room`: how much the buffer grows at each step.
 Unpacked unpack(std::string_view packed, std::size_t most = 64 << 20, std::size_t room = 70'000) {
   Gunzip gunzip(packed, most);
   Unpacked end;
@@ -26,11 +26,11 @@ Unpacked unpack(std::string_view packed, std::size_t most = 64 << 20, std::size_
     ++end.steps;
     if (end.plain.capacity() - end.plain.size() < room) end.plain.reserve(end.plain.size() + room);
     const auto before = end.plain.size();
-    const auto taken = gunzip.taken();
+    const auto taken = gunzip.bytes_read();
     if (const auto wrong = gunzip.step(end.plain))
       return {wrong->status, {}, wrong->reason, end.steps};
     EXPECT_LE(end.plain.size() - before, Gunzip::kStep);
-    EXPECT_LE(gunzip.taken() - taken, Gunzip::kStep);
+    EXPECT_LE(gunzip.bytes_read() - taken, Gunzip::kStep);
     EXPECT_LE(end.steps,
               4 + packed.size() + 2 * (end.plain.size() / std::min(room, Gunzip::kStep)));
   }
@@ -44,7 +44,7 @@ std::string noise(std::size_t size) {
   return text;
 }
 
-TEST(Gunzip, GivesWhatWasPacked) {
+TEST(Gunzip, GivesTheOriginalBytes) {
   for (const auto& plain : {std::string("x"), std::string(), std::string(1 << 20, 'a'),
                             noise(300'000), std::string(R"({"table":"t"})")})
     for (const int level : {0, 1, 9})
@@ -92,8 +92,8 @@ TEST(Gunzip, RefusesMoreThanItsBounds) {
   EXPECT_EQ(unpack(bomb, 1 << 20).status, 413);
 }
 
-// Whatever the bytes are, it ends, says one error or gives what the checksum vouches for.
-TEST(Gunzip, StandsMutations) {
+// For any bytes it ends with an error, or with content that matches the checksum.
+TEST(Gunzip, SurvivesMutatedBytes) {
   const auto good = gzip(noise(500)) + gzip(std::string(5000, 'a'));
   const auto plain = unpack(good).plain;
   std::mt19937 random(11);

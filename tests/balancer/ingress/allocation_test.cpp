@@ -75,7 +75,7 @@ class OneAnswer {
 class AWorker {
  public:
   explicit AWorker(const std::string& text)
-      : worker_(0, 1, process_,
+      : worker_(0, 1, shared_,
                 Topology::build(*load_text(text).settings, {.registry = registry_, .loops = loops_},
                                 nullptr, problems_),
                 {}) {
@@ -102,7 +102,7 @@ class AWorker {
     ASSERT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
   }
 
-  /// What the worker's thread has asked for so far.
+  /// Number of allocations of the worker's thread so far.
   std::size_t allocations() {
     std::promise<std::size_t> count;
     worker_.post([&] { count.set_value(test::allocations()); });
@@ -112,7 +112,7 @@ class AWorker {
  private:
   AgentRegistry registry_{1, std::chrono::seconds(60)};
   Loops loops_;
-  Process process_{.max_connections = 10};
+  SharedState shared_{.connections = {.most = 10}};
   Problems problems_;
   Worker worker_;
   int client_ = -1;
@@ -126,7 +126,7 @@ constexpr bool kRecycles = false;
 constexpr bool kRecycles = true;
 #endif
 
-/// A table with one mirror, `lines` said of it; asked for `target` again and again.
+/// A table with one mirror and further `lines`; repeats requests for `target`.
 void expect_none(std::string_view lines, std::string_view target) {
   constexpr std::string_view kBody = R"({"table":"t","query":{"match_all":{}}})";
   const auto request = fmt::format(

@@ -13,7 +13,7 @@ namespace karmad::testing {
 /// A worker without a network, and requests for the handles under test.
 class Asking : public ::testing::Test {
  protected:
-  /// What `handle` answers to the request with this head (without its last line) and body.
+  /// The answer of `handle` to a request with this head (without its last line) and body.
   template <Handle H>
   Answer ask(H& handle, std::string_view head, std::string_view body = {}) {
     std::string bytes(head);
@@ -33,12 +33,12 @@ class Asking : public ::testing::Test {
   bool leaves = false;  ///< the client, before there is an answer
   AgentRegistry registry{1, std::chrono::seconds(60)};
   Loops loops;
-  Process process;
+  SharedState shared;
   Problems problems;
   Worker worker{
       0,
       1,
-      process,
+      shared,
       Topology::build(*load_text("table t {\n type = distributed\n agent = a:1:x\n}\n").settings,
                       {.registry = registry, .loops = loops}, nullptr, problems),
       {}};

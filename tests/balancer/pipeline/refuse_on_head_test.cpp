@@ -7,7 +7,7 @@
 namespace karmad {
 namespace {
 
-/// All steps on a head refuse, unless a test says otherwise. Whole bodies have 150000 bytes.
+/// All steps on a head refuse; a test disables single ones. Complete bodies have 150000 bytes.
 struct RefuseOnHead : testing::Asking {
   static constexpr std::string_view kRate =
       " ingress_request_rate = 1/h\n ingress_request_burst = 1h\n";
@@ -19,13 +19,13 @@ struct RefuseOnHead : testing::Asking {
   };
 
   RefuseOnHead() {
-    process.memory.limit(1 << 20);
-    process.memory.add(1 << 20);
+    shared.limits.memory.limit(1 << 20);
+    shared.limits.memory.add(1 << 20);
     use(std::string(kRate).append(kSmallPackets));
     const std::string first = "GET /search HTTP/1.1\r\nHost: h\r\n";
     EXPECT_FALSE(refused(first, /*arrived=*/false)) << "it takes the only token";
     admission.emplace(1, loops, 1000, tickets->searchd, Loop::now());
-    process.admission = &*admission;
+    shared.limits.admission = &*admission;
   }
 
   void use(const std::string& searchd) {
@@ -34,7 +34,7 @@ struct RefuseOnHead : testing::Asking {
     ASSERT_TRUE(loaded.settings);
     topology = Topology::build(*loaded.settings, {.registry = registry, .loops = loops}, nullptr,
                                problems);
-    process.rates.adopt(topology->settings, Loop::now());
+    shared.limits.rates.adopt(topology->settings, Loop::now());
   }
 
   std::optional<EarlyRefusal> refused(std::string bytes, bool arrived) {
@@ -44,7 +44,7 @@ struct RefuseOnHead : testing::Asking {
     Holder holder(worker.loop.memory);
     return refuse_on_head({worker, *topology, head, client, holder, arrived});
   }
-  /// Of a request whose body is still to come.
+  /// The refusal of a request whose body has not arrived.
   std::optional<EarlyRefusal> of_head(std::string_view target, std::string_view fields) {
     return refused(
         std::string("POST ").append(target).append(" HTTP/1.1\r\nHost: h\r\n").append(fields),
@@ -82,11 +82,11 @@ TEST_F(RefuseOnHead, TheFirstStepThatRefusesWins) {
   use("");
   expect_refused(of_head("/search", kLong), 429, "memory_limit", true);
   EXPECT_EQ(counted(Count::requests), 2U);
-  process.memory.add(-(1 << 20));
+  shared.limits.memory.add(-(1 << 20));
   EXPECT_FALSE(of_head("/search", kLong)) << "there may be a ticket when its body is here";
   expect_refused(of_whole(), 429, "search_tickets", false);
   EXPECT_EQ(counted(Count::requests), 2U) << "the session counts what it goes on with";
-  process.admission = nullptr;
+  shared.limits.admission = nullptr;
   EXPECT_FALSE(of_whole());
 }
 

@@ -36,7 +36,8 @@ TEST_F(ARoute, AnswersForItselfWithoutAskingShards) {
   EXPECT_EQ(ask(route, "GET /healthz HTTP/1.1\r\nHost: h\r\n").body, R"({"status":"ok"})");
 }
 
-// CO-052: on the topology of now, and once; what was tried on the former one stays referred to.
+// CO-052: with the current topology, and only once; the former topology stays alive for its
+// attempts.
 TEST_F(ARoute, PlansAgainOnceWhenAShardMoved) {
   static std::vector<const Topology*> seen;
   seen.clear();
@@ -45,7 +46,7 @@ TEST_F(ARoute, PlansAgainOnceWhenAShardMoved) {
     seen.push_back(query.topology);
     if (query.former) seen.push_back(query.former);
     query.plan_again = !query.former;
-    if (query.plan_again) co_return co_await query.answer_again(query, scatter);
+    if (query.plan_again) co_return co_await query.replan(query, scatter);
     co_return Answer{};
   };
   Route moving{scatter};

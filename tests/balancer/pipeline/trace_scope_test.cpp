@@ -33,9 +33,9 @@ struct TracedQuery : testing::Asking {
     ::close(::mkstemp(path.data()));
     {
       const auto log = *LineWriter::open(path);
-      process.access_log = log.get();
+      shared.process.access_log = log.get();
       ask(handle, head, body);
-      process.access_log = nullptr;
+      shared.process.access_log = nullptr;
     }
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();

@@ -18,7 +18,7 @@ struct AUserHandle : testing::Asking {
     co_return answer;
   }
   Answer through(const std::vector<UserHandle>& handles) {
-    process.user_handles = handles;
+    shared.process.user_handles = handles;
     UserHandles handle(&echo);
     return ask(handle, kRequest, "asked");
   }
@@ -43,7 +43,7 @@ TEST_F(AUserHandle, ChangesRequestAndAnswer) {  // CO-003
   EXPECT_EQ(through({marks("-")}).body, "-asked-");
 }
 
-TEST_F(AUserHandle, IsAroundThoseBehindIt) {
+TEST_F(AUserHandle, EnclosesLaterHandles) {
   EXPECT_EQ(through({marks("1"), marks("2"), marks("3")}).body, "321asked321");
 }
 
@@ -69,7 +69,7 @@ TEST_F(AUserHandle, MayWaitBeforeItAnswers) {
     co_await signal;
     co_return co_await next(query);
   }};
-  process.user_handles = handles;
+  shared.process.user_handles = handles;
   UserHandles handle(&echo);
   RequestHead head;
   const auto bytes = std::string(kRequest).append("\r\n");
@@ -93,7 +93,7 @@ TEST_F(AUserHandle, StandsInThePipelineBeforeTheRoute) {  // CO-002
     answer.status = 299;
     co_return answer;
   }};
-  process.user_handles = handles;
+  shared.process.user_handles = handles;
   auto pipeline = [](Query& query) -> Task<Answer> {
     open_trace(query);
     auto answer = co_await pass_pipeline(query);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What pings told of three mirrors.
+/// The generations of three mirrors in their pings.
 SetView told(const std::vector<Generation>& generations) {
   SetView view;
   for (const auto& generation : generations) {
@@ -34,7 +34,7 @@ TEST(BehindMarks, HoldUntilTheyExpireOrAPingTellsMore) {  // CO-077
   EXPECT_TRUE(marks.behind_others(told({{}, {}, {}}), now + 1s).empty());
 }
 
-TEST(BehindMarks, AreOfNoConcernToThoseWhoWantLess) {
+TEST(BehindMarks, DoNotAffectRequestsForAnOlderGeneration) {
   const TimePoint now{1h};
   BehindMarks marks(3);
   marks.mark(1, 7, now + 1s);

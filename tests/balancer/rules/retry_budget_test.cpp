@@ -119,7 +119,7 @@ TEST(RetryBudget, CanBeShut) {
 
 /// Requests at a set that answers an attempt as `succeeds` says, each willing to try six times.
 /// `width` of them live at the same time, each making its next attempt when its turn comes.
-struct Story {
+struct BudgetStory {
   std::size_t requests = 1000;
   std::size_t width = 1;
   std::function<bool(std::size_t attempt_of_all)> succeeds;
@@ -165,7 +165,7 @@ struct Story {
   }
 };
 
-TEST(RetryBudget, ARetryOntoAMirrorThatWorksCostsNothingUnlessItFails) {
+TEST(RetryBudget, ARetryOntoAWorkingMirrorIsFreeUnlessItFails) {
   RetryBudget budget;
   for (int i = 0; i < 100; ++i) budget.take(RetryBudget::For::proven)->succeeded();
   EXPECT_EQ(budget.saved(), 10U);
@@ -195,10 +195,10 @@ bool never(std::size_t) {
   return false;
 }
 
-TEST(RetryBudget, AWhollyFailedSetSeesAtMostAFifthMore) {
+TEST(RetryBudget, AFailedSetGetsAtMostAFifthMore) {
   for (const std::size_t width : {1, 2, 7, 64, 500}) {
     RetryBudget budget;
-    Story story{.width = width, .succeeds = never};
+    BudgetStory story{.width = width, .succeeds = never};
     story.play(budget);
     EXPECT_LE(story.attempts, 1200U + 3 + 7) << width << " at a time";
     EXPECT_EQ(budget.given(), story.attempts - story.requests);
@@ -208,24 +208,24 @@ TEST(RetryBudget, AWhollyFailedSetSeesAtMostAFifthMore) {
 
 TEST(RetryBudget, TheShareIsASetting) {
   RetryBudget budget({.percent = 5, .at_least = 1, .saved = 2});
-  Story story{.width = 64, .succeeds = never};
+  BudgetStory story{.width = 64, .succeeds = never};
   story.play(budget);
   EXPECT_LE(story.attempts, 1050U + 2);
 }
 
 TEST(RetryBudget, RetriesThatHelpAreNotHeldBackWhenTheyAreFew) {
   RetryBudget budget;
-  Story story{.succeeds = [](std::size_t attempt) { return attempt % 2 == 1; }};
+  BudgetStory story{.succeeds = [](std::size_t attempt) { return attempt % 2 == 1; }};
   story.play(budget);
   EXPECT_EQ(story.answered, 1000U) << "one of two mirrors is dead: every retry is answered";
 }
 
 TEST(RetryBudget, RecoversWithItsSet) {
   RetryBudget budget;
-  Story outage{.succeeds = never};
+  BudgetStory outage{.succeeds = never};
   outage.play(budget);
   EXPECT_LE(budget.saved(), 1U);
-  Story afterwards{.requests = 50, .succeeds = [](std::size_t) { return true; }};
+  BudgetStory afterwards{.requests = 50, .succeeds = [](std::size_t) { return true; }};
   afterwards.play(budget);
   EXPECT_EQ(budget.saved(), 10U);
 }

@@ -1,5 +1,5 @@
-// No query is lost while a mirror that works was not tried, and a set that fails sees hardly more
-// than its load: over numbers of mirrors, of dead ones, rates, kinds of failure and strategies.
+// No query is lost while an untried mirror works, and retries add little to the load of a failed
+// set: for several numbers of mirrors and dead mirrors, rates, kinds of failure and strategies.
 #include "tests/balancer/shard/retry_simulation.hpp"
 
 #include <fmt/format.h>
@@ -91,8 +91,8 @@ TEST_P(RetriesOf, AddAFifthAndTenWhenNothingWorks) {
   });
 }
 
-// Mirrors that worked until then are taken at their word, on credit, and one of each may fail
-// beyond it.
+// A retry onto a mirror that worked before needs no budget. So each mirror may fail once more than
+// the budget allows.
 TEST_P(RetriesOf, AddNoMoreWhenAllDieTogether) {
   for_all(GetParam(), [&](const Load& load, Does how, const auto& setup, const std::string& what) {
     RetrySimulation simulation(some(GetParam(), 0, how), setup);

@@ -16,7 +16,7 @@ using Pauses = std::vector<Micros>;
 inline constexpr AttemptSummary kAnswered{.outcome = Outcome::answered, .sent = true};
 inline constexpr AttemptSummary kBroken{.outcome = Outcome::broken, .sent = true};
 
-/// The client is to blame by its status, which none of the kinds means.
+/// A status that means a mistake of the client and belongs to no kind of hint.
 constexpr AttemptSummary refused(Kind kind) {
   return {.outcome = Outcome::client_mistake, .hint = {.kind = kind}, .sent = true};
 }
@@ -50,7 +50,7 @@ inline RetryRules unlimited() {
   return {.overload_max_retries = 10, .max_attempts = 1000, .min_execution = 0us};
 }
 
-/// The rules of the products the vectors are from.
+/// The rules of the products whose test vectors are used.
 inline RetryRules products() {
   auto rules = unlimited();
   rules.throttle_max_wait = 30s;

@@ -9,7 +9,7 @@ struct AQuorumRead : ShardStory {
     rules.any_mirror = false;
     rules.quorum = true;
   }
-  /// What is said in the end when all further rounds find the same.
+  /// The final error if all further rounds have the same result.
   std::string last_of_rounds(std::string said) {
     for (int i = 1; !said.starts_with("finish") && i < 20; ++i) {
       at(5ms * i);

@@ -3,7 +3,7 @@
 namespace karmad::testing {
 namespace {
 
-/// What one line of attempts does: the first, and its retries.
+/// One sequence of attempts: the first one and its retries.
 struct ARequest : ShardStory {};
 
 TEST_F(ARequest, IsOneAttemptWhenThatIsAnswered) {
@@ -284,7 +284,7 @@ TEST_F(ARequest, StopsWhereNoMirrorWorksAndTheBudgetIsEmpty) {
   EXPECT_EQ(counted(Count::retries_refused), 1U);
 }
 
-/// Nothing is known of any mirror, and nothing is saved.
+/// Nothing is known of any mirror, and the budget is empty.
 struct AtTheStart : ARequest {
   AtTheStart() {
     protection = std::make_unique<Protection>(3, ProtectionRules{.budget = {.saved = 0}});

@@ -3,7 +3,7 @@
 namespace karmad::testing {
 namespace {
 
-/// Which mirror is asked, and what is waited for while none is.
+/// Which mirror is asked, and the waits while none is suitable.
 struct ASelection : ShardStory {
   void nothing_suits() {
     rules.any_mirror = false;

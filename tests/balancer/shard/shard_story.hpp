@@ -27,14 +27,14 @@ class TakesTheFirst final : public Strategy {
   }
 };
 
-/// Always the middle.
+/// A random source that always gives the middle of the range.
 class HalfTheTime final : public RandomSource {
  public:
   std::size_t below(std::size_t n) override { return n / 2; }
   double uniform() override { return 0.5; }
 };
 
-/// Mirrors a, b, c …, written down by the test.
+/// Mirrors a, b, c … with properties that the test sets.
 class MirrorsByHand final : public ShardMirrors {
  public:
   explicit MirrorsByHand(std::size_t count) {
@@ -85,7 +85,7 @@ inline Candidates these(std::initializer_list<std::size_t> mirrors) {
   return all;
 }
 
-/// An attempt that ended so.
+/// The end of an attempt.
 inline AttemptReport report(Outcome outcome, unsigned status = 0) {
   AttemptReport told;
   told.outcome = outcome;

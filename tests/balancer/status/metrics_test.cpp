@@ -33,7 +33,7 @@ struct MetricsOfAll : testing::Asking {
     const auto loaded = load_text(
         "searchd {\n search_tickets = auto\n update_tickets = 3\n ingress_request_rate = 9/s\n}\n");
     admission.emplace(1, loops, 1000, loaded.settings->searchd, Loop::now());
-    process.admission = &*admission;
+    shared.limits.admission = &*admission;
     auto snapshot = sample_snapshot();
     snapshot.process.counters = collect(worker).process.counters;
     snapshot.tables[0].requests.emplace();

@@ -13,7 +13,6 @@ constexpr auto kOneShard = "table t {\n type = distributed\n agent = a:1|b:2:x\n
 struct Readiness : ::testing::Test {
   AgentRegistry registry{1, std::chrono::seconds(60)};
   Loops loops;
-  Process process;
   Problems problems;
   std::shared_ptr<const Topology> topology = Topology::build(
       *load_text(kOneShard).settings, {.registry = registry, .loops = loops}, nullptr, problems);
@@ -22,21 +21,20 @@ struct Readiness : ::testing::Test {
 };
 
 TEST_F(Readiness, NeedsOneMirrorOfEveryShardThatAnsweredAndIsNotDead) {  // HA-022
-  EXPECT_FALSE(readiness(*topology, process, 0).first);
+  EXPECT_FALSE(readiness(*topology, /*draining=*/false, 0).first);
   agent(1).counters.answered = true;
   agent(1).counters.errors_in_a_row = 3;
-  EXPECT_TRUE(readiness(*topology, process, 0).first);
+  EXPECT_TRUE(readiness(*topology, /*draining=*/false, 0).first);
   agent(1).counters.errors_in_a_row = 4;
-  EXPECT_FALSE(readiness(*topology, process, 0).first);
+  EXPECT_FALSE(readiness(*topology, /*draining=*/false, 0).first);
   agent(0).counters.answered = true;
-  EXPECT_TRUE(readiness(*topology, process, 0).first);
-  process.draining = true;
-  EXPECT_FALSE(readiness(*topology, process, 0).first);
+  EXPECT_TRUE(readiness(*topology, /*draining=*/false, 0).first);
+  EXPECT_FALSE(readiness(*topology, /*draining=*/true, 0).first);
 }
 
 TEST_F(Readiness, IsJsonForAnyTextOfAnAgent) {
   agent(0).last_error("\xff\"}\n");
-  const auto [ready, body] = readiness(*topology, process, 0);
+  const auto [ready, body] = readiness(*topology, /*draining=*/false, 0);
   EXPECT_FALSE(ready);
   rapidjson::Document json;
   json.Parse<rapidjson::kParseValidateEncodingFlag>(body.c_str());

@@ -10,21 +10,23 @@
 namespace karmad {
 namespace {
 
-/// What of a shard a reload makes anew.
+/// The parts of a shard that a reload replaces.
 enum class Anew : std::uint8_t { nothing, shard, protection, mirrors };
 void PrintTo(Anew anew, std::ostream* out) {
   *out << std::array{"nothing", "the shard", "its protection",
                      "its mirrors"}[static_cast<int>(anew)];
 }
 
-/// Settings that a shard is made from, and what another value of each makes anew. All others leave
-/// it as it is. A read preference changes the default of ha_strategy.
+/// Settings of a shard, and the parts that a reload replaces if the setting changes. Other settings
+/// change nothing. A read preference changes the default of ha_strategy.
 const std::map<std::string_view, Anew> kPartsOfAShard{
     {"ha_strategy", Anew::mirrors},
     {"read_preference", Anew::mirrors},
     {"ping_type", Anew::mirrors},
     {"ping_path", Anew::mirrors},
     {"karma_compound", Anew::mirrors},
+    {"choices", Anew::mirrors},
+    {"slow_start", Anew::mirrors},
     {"dead_after", Anew::mirrors},
     {"ha_ping_interval", Anew::mirrors},
     {"tags_in_flat", Anew::mirrors},
@@ -34,6 +36,14 @@ const std::map<std::string_view, Anew> kPartsOfAShard{
     {"breaker_reads", Anew::protection},
     {"breaker_writes", Anew::protection},
     {"breaker_window", Anew::protection},
+    {"outlier", Anew::protection},
+    {"outlier_failures", Anew::protection},
+    {"outlier_failure_percent", Anew::protection},
+    {"outlier_latency_factor", Anew::protection},
+    {"outlier_time", Anew::protection},
+    {"outlier_longest_time", Anew::protection},
+    {"outlier_most_percent", Anew::protection},
+    {"outlier_panic_percent", Anew::protection},
 };
 
 /// The texts whose meaning is not judged by their type.
@@ -42,6 +52,7 @@ const std::map<std::string_view, std::string_view> kTexts{
     {"ping_path", "/other"},        {"hedge", "p95"},
     {"max_in_flight", "7"},         {"access_log", "-"},
     {"read_preference", "nearest"}, {"tag_sets", "dc:ny"},
+    {"outlier", "failures"},        {"outlier_latency_factor", "4"},
 };
 
 /// A value of the setting that is not its default; empty: this test has none.
@@ -89,7 +100,7 @@ std::string other_value(const Key<Owner>& key) {
   return std::visit(value, key.field);
 }
 
-/// Shards of mirrors that are told apart, so that every setting of a shard has an effect.
+/// Shards whose mirrors have different roles, so that every setting of a shard has an effect.
 std::string file(const std::string& searchd, const std::string& table, const std::string& mirror,
                  const std::string& line) {
   return fmt::format(
@@ -100,7 +111,7 @@ std::string file(const std::string& searchd, const std::string& table, const std
       searchd, table, mirror, line);
 }
 
-/// What of the shard in that place the second configuration makes anew.
+/// The parts of the shard at that position that the second configuration replaces.
 Anew made_anew(const std::string& before, const std::string& after, std::size_t place) {
   Built built;
   const auto shard = [&](const std::string& text) -> std::shared_ptr<Shard> {
@@ -128,7 +139,8 @@ std::size_t expect_anew(std::span<const Key<Owner>> keys) {
     const auto value = other_value(key);
     if (value.empty()) continue;
     ++settings;
-    const std::string breaker = key.name == "breaker" ? "" : " breaker = 1\n";
+    std::string breaker = key.name == "breaker" ? "" : " breaker = 1\n";
+    if (key.name.starts_with("outlier_")) breaker += " outlier = on\n";
     const auto at = [&](const std::string& lines) {
       return std::is_same_v<Owner, InstanceSettings> ? file(breaker + lines, "", "", "")
                                                      : file(breaker, lines, "", "");

@@ -101,7 +101,7 @@ TEST(Topology, FindsAllProblemsThatOnlyItCanSee) {
     EXPECT_NE(all.find(what), std::string::npos) << what << "\n" << all;
 }
 
-/// What is wrong with a configuration, and what is worth a notice, when this room judges, too.
+/// The problems and notices of a configuration, with those of the topology.
 Loaded judged(const std::string& text) {
   return load("c", world({{"c", text}}), FileKind::any, judge);
 }
@@ -181,7 +181,8 @@ TEST(Reload, UnchangedMirrorSetsStayAndOthersAreReplaced) {
   const auto set = [](const auto& topology, std::size_t shard) {
     return topology->find("t")->shards[shard]->mirrors.get();
   };
-  // Another line in front and another time-out: the sets are the same, whatever their number.
+  // A new line before them and another time-out: the sets are kept, although their positions
+  // change.
   const auto moved =
       built.build(table("t", " agent = e:1|f:1:x\n agent = a:1|b:1:x\n agent_query_timeout = 1s"));
   ASSERT_TRUE(moved);
@@ -189,7 +190,7 @@ TEST(Reload, UnchangedMirrorSetsStayAndOthersAreReplaced) {
   EXPECT_NE(set(moved, 0), set(before, 1));
   for (const auto& changed :
        {table("t", " agent = a:1|b:1:y"), table("t", " agent = a:1|b:1:x\n ha_strategy = noerrors"),
-        "searchd {\n karma_compound = 0\n}\n" + table("t", " agent = a:1|b:1:x")}) {
+        "searchd {\n karma_compound = 1\n}\n" + table("t", " agent = a:1|b:1:x")}) {
     const auto other = built.build(changed);
     ASSERT_TRUE(other) << changed;
     EXPECT_NE(set(other, 0), set(before, 0)) << changed;
@@ -226,7 +227,7 @@ Candidates only(std::size_t mirror) {
   return one;
 }
 
-/// The first shard of the table there is, as it is now.
+/// The first shard of the only table in the current topology.
 struct Seen {
   explicit Seen(const Built& built) : shard(built.now->tables[0]->shards[0]) {}
   Mirror& mirror(std::size_t i) const { return (*shard->mirrors)[i]; }
@@ -234,7 +235,7 @@ struct Seen {
   std::shared_ptr<Shard> shard;
 };
 
-TEST(Reload, AMirrorKeepsWhatIsKnownOfItWhenOthersComeAndGo) {
+TEST(Reload, AMirrorKeepsItsDataWhenOthersAreAddedOrRemoved) {
   Built built;
   built.build(table("t", " agent = a:1|b:1:x"));
   const TimePoint now(1000 * kPeriod);
@@ -267,7 +268,7 @@ TEST(Reload, AMirrorKeepsWhatIsKnownOfItWhenOthersComeAndGo) {
   EXPECT_EQ(changed.mirror(0).tally.attempts(), 0u) << "another table there";
 }
 
-TEST(Reload, AMirrorThatFailedIsStillKnownToWhenOthersComeOrLimitsChange) {
+TEST(Reload, AFailureOfAMirrorIsKeptWhenOthersAreAddedOrLimitsChange) {
   Built built;
   const std::string breaker = "searchd {\n breaker = 1\n breaker_reads = 1\n}\n";
   built.build(breaker + table("t", " agent = a:1|b:1|c:1:x"));
@@ -324,7 +325,7 @@ TEST(Reload, TheStateFromPingsMovesToTheNewSet) {
   EXPECT_EQ(view.picture.mirrors[2].role, Role::unknown);
 }
 
-TEST(Reload, AgentsKeepTheirStatisticsAsLongAsAnybodyNamesThem) {
+TEST(Reload, AgentsKeepTheirStatisticsWhileAnyTableNamesThem) {
   Built built;
   auto first = built.build(table("one", " agent = a:1:x\n agent = b:1:x"));
   const auto* a = first->agents[0].get();
@@ -341,7 +342,7 @@ TEST(Reload, AgentsKeepTheirStatisticsAsLongAsAnybodyNamesThem) {
   EXPECT_NE(again->agents[0]->id, id);  // its pools are not those of before
 }
 
-TEST(Reload, OneWithProblemsLeavesWhatIsThere) {
+TEST(Reload, OneWithProblemsChangesNothing) {
   Built built;
   const auto before = built.build(table("t", " agent = a:1|b:1:x"));
   before->agents[0]->counters.errors_in_a_row = 3;

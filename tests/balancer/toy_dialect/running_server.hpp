@@ -11,7 +11,7 @@
 namespace karmad::test {
 
 /// The signals that end a server, blocked in this thread and in those that it starts: a server in
-/// this process reads them as bytes. To be there before anything that starts threads.
+/// this process reads them as bytes. Construct it before any thread is started.
 class BlockedSignals {
  public:
   BlockedSignals();

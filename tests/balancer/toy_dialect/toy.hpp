@@ -4,10 +4,10 @@
 
 namespace karmad::test {
 
-/// A dialect made up for a test. The body of each request is the name of a table, then what a
-/// mirror wants to know. `POST /toy/count` is answered with `{"count":N}`; the counts of several
-/// shards are added. `POST /toy/add` changes a table of one shard; mirrors that are alike tell each
-/// other. `POST /toy/ask` takes a statement.
+/// A dialect made up for a test. The body of each request is the name of a table, then the text for
+/// the mirror. `POST /toy/count` is answered with `{"count":N}`; the counts of several shards are
+/// added. `POST /toy/add` changes a table of one shard; mirrors that are alike tell each other.
+/// `POST /toy/ask` takes a statement.
 extern const DialectKind kToy;
 
 }  // namespace karmad::test

@@ -127,7 +127,7 @@ TEST_F(ALineWriter, CountsWhatTheDiskDidNotTake) {
   EXPECT_EQ(log->dropped(), 1U);
 }
 
-TEST_F(ALineWriter, NeitherWaitsForAReaderWhoDoesNotReadNorEndsForHim) {
+TEST_F(ALineWriter, NeitherWaitsForAReaderThatStopsNorEnds) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   EXPECT_FALSE(LineWriter::open(path())) << "a pipe without a reader";
   const int reader = ::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

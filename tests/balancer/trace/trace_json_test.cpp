@@ -158,6 +158,26 @@ TEST_F(TraceJson, ShowsWhyAnAnswerIsIncomplete) {
                   .contains(R"("bytes_out":5,"broken_off":"it \"closed\"","end":"broken_off",)"));
 }
 
+TEST_F(TraceJson, ShowsTheStatusOfAnErrorReply) {
+  const auto ended = [this](Outcome outcome, int status) {
+    trace.begin({.mirror = "a:1", .at = kBegan}).end(kBegan + 1us, outcome, "", status);
+  };
+  ended(Outcome::agent_error, 503);
+  ended(Outcome::answered, 200);
+  ended(Outcome::connect_failed, 0);
+  for (const auto& text : {field(), line()}) {
+    const auto json = parsed(text);
+    EXPECT_EQ(json["attempts"][0]["status"].GetInt(), 503);
+    EXPECT_FALSE(json["attempts"][1].HasMember("status"));
+    EXPECT_FALSE(json["attempts"][2].HasMember("status"));
+  }
+}
+
+TEST_F(TraceJson, TellsTheProbabilityOfALine) {
+  EXPECT_FALSE(line().contains("sample"));
+  EXPECT_TRUE(line({.sample = 0.01}).contains(R"("partial":false,"sample":0.01,"attempts")"));
+}
+
 TEST_F(TraceJson, SaysInTheLogWhyARequestWasRefused) {
   EXPECT_TRUE(line({.status = 429, .reason = "so \"busy\""})
                   .contains(R"("end":"refused","reason":"so \"busy\"","total_ms")"));

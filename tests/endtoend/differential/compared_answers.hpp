@@ -8,8 +8,8 @@
 
 namespace karmad::test {
 
-/// The differences that docs/merging.md allows ("What may differ from one table"), each with how
-/// often it was met.
+/// The differences that docs/merging.md allows ("What may differ from one table"), each with its
+/// number of cases.
 class AllowedDifferences {
  public:
   enum class Rule {
@@ -31,12 +31,12 @@ class AllowedDifferences {
   std::map<Rule, int> counts_;
 };
 
-/// What one table with everything answers and what the shards' merge does. Explains what is not
-/// equal by the rules; what they do not explain comes back in words, empty: nothing.
+/// Compares the answer of one table that holds everything with the merged answer of shards. Counts
+/// differences that the rules allow; returns a text about any other one, empty if there is none.
 std::string difference(const GeneratedSearch& search, const Response& whole, const Response& merged,
                        AllowedDifferences& allowed);
 
-/// The same of a search that the search server refuses, and of one that only a merge refuses.
+/// The same for a search that the search server refuses, or that only a merge refuses.
 std::string mistake_difference(const Response& whole, const Response& merged,
                                AllowedDifferences& allowed);
 std::string refusal_difference(const Response& merged, AllowedDifferences& allowed);

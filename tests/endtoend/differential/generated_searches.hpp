@@ -36,7 +36,8 @@ struct GeneratedSearch {
   std::string page(std::string_view table, std::string_view after) const;
 };
 
-/// Mistakes that karmad has to find out to be the client's: it may know no phrase of their texts.
+/// Mistakes of the client in texts that match no known phrase: karmad must recognize them without
+/// one.
 std::vector<GeneratedSearch> other_mistakes();
 
 /// Draws searches for the demo agent's catalogue: in one build the same from the same seed.

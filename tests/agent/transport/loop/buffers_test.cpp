@@ -29,7 +29,7 @@ TEST(Buffers, GiveTheSameMemoryAgain) {
   }
 }
 
-TEST(Buffers, ASmallWishLeavesTheLargeOnesToThoseWhoNeedThem) {
+TEST(Buffers, ASmallRequestDoesNotTakeALargeBuffer) {
   Buffers buffers(kKeepUpTo);
   auto large = buffers.take(300'000);
   auto small = buffers.take();

@@ -26,7 +26,7 @@ struct AnInbox : testing::Test {
   Loop loop{0, 1 << 20, 1};
 };
 
-TEST_F(AnInbox, HasJobsOfAnotherThreadDoneInTheLoopsInTheirOrder) {
+TEST_F(AnInbox, RunsJobsOfAnotherThreadInTheLoopInTheirOrder) {
   constexpr int kJobs = 1000;
   std::vector<int> done;
   bool all_here = true;
@@ -52,7 +52,7 @@ TEST_F(AnInbox, WakesALoopThatWaits) {
   running.join();
 }
 
-TEST_F(AnInbox, KeepsWhatAJobPutsForLater) {
+TEST_F(AnInbox, KeepsJobsThatAJobPosts) {
   std::vector<int> done;
   std::thread running([&] { loop.run(); });
   loop.post([&] {
@@ -66,8 +66,8 @@ TEST_F(AnInbox, KeepsWhatAJobPutsForLater) {
   EXPECT_EQ(done, (std::vector{1, 2}));
 }
 
-// A query that is under way when its worker is told to end may still be told something.
-TEST_F(AnInbox, TakesJobsAsLongAsAnythingIsUnderWay) {
+// A query in progress while its worker ends may still get messages.
+TEST_F(AnInbox, AcceptsJobsWhileAnyWorkIsInProgress) {
   std::vector<int> done;
   std::promise<void> let_end;
   std::optional under_way(asio::make_work_guard(loop.io));
@@ -86,7 +86,7 @@ TEST_F(AnInbox, TakesJobsAsLongAsAnythingIsUnderWay) {
   EXPECT_EQ(done, (std::vector{1}));
 }
 
-TEST_F(AnInbox, DropsWhatTheLoopDoesNotComeTo) {
+TEST_F(AnInbox, DropsJobsThatTheLoopDoesNotRun) {
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = held;
   {
@@ -110,7 +110,7 @@ TEST_F(AnInbox, BringsNamesThatWereLookedUp) {
   EXPECT_NE(none.error().find("no.such.name.invalid"), std::string::npos) << none.error();
 }
 
-/// A name server that answers when it is told to.
+/// A name server that answers when the test tells it to.
 struct SlowNameServer {
   static std::expected<Endpoints, std::string> look_up(const Address&) {
     ++asked;
@@ -123,7 +123,7 @@ struct SlowNameServer {
   static inline std::atomic<int> answered{0};
 };
 
-// A look-up cannot be broken off, and may take longer than the loop lives.
+// A look-up cannot be cancelled and may outlive the loop.
 TEST(ALookUp, OutlivesItsLoopWhenTheNameServerIsSlow) {
   {
     Loop loop(0, 1 << 20, 1);
@@ -146,7 +146,7 @@ TEST(ALookUp, OutlivesItsLoopWhenTheNameServerIsSlow) {
   EXPECT_TRUE(eventually([] { return SlowNameServer::answered == 1; }));
 }
 
-// More than this many look-ups at a time wait for their turn.
+// Look-ups beyond this number wait.
 TEST(RunDetached, RunsEveryJobAndABoundedNumberAtATime) {
   struct Shared {
     std::counting_semaphore<> go{0};

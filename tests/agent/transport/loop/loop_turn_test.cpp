@@ -84,7 +84,7 @@ Task<void> move_bytes(Loop& loop, std::size_t left, std::size_t& moved, char nam
   }
 }
 
-/// Tells what `moved` grew by in the longest turn, until everything is moved.
+/// Returns the largest growth of `moved` in one turn, until everything is moved.
 Task<void> watch_turns(Loop& loop, const std::size_t& moved, std::size_t all, std::size_t& most) {
   for (std::size_t before = moved; before < all;) {
     co_await PostedTurn{loop};

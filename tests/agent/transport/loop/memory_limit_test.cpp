@@ -80,7 +80,7 @@ TEST_F(MemoryLimitTest, CountsWhatIsHeldAndForgetsWhatIsReleased) {
   EXPECT_EQ(process.peak(), 15 * kMega);
 }
 
-TEST_F(MemoryLimitTest, OfSmallBuffersTheProcessHearsNothing) {
+TEST_F(MemoryLimitTest, DoesNotReportSmallBuffersToTheProcess) {
   Request small(ledger);
   EXPECT_TRUE(small.hold(kUncountedBuffer));
   EXPECT_EQ(small.held(), 0U);
@@ -91,7 +91,7 @@ TEST_F(MemoryLimitTest, OfSmallBuffersTheProcessHearsNothing) {
   EXPECT_EQ(process.used(), 64U << 10);
 }
 
-TEST_F(MemoryLimitTest, TheLargestIsGivenUpAndItsMemoryExpected) {
+TEST_F(MemoryLimitTest, CancelsTheLargestRequestAndCountsItsMemoryAsReleased) {
   Request large(ledger);
   Request medium(ledger);
   Request asks(ledger);

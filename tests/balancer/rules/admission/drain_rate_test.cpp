@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A pool that is looked at every 100 ms.
+/// A pool that is measured every 100 ms.
 struct Draining {
   void looks(int count, std::uint64_t served_each, bool busy = true) {
     for (int i = 0; i < count; ++i) rate.sample(finished += served_each, busy, now += 100ms);
@@ -19,7 +19,7 @@ struct Draining {
 
 // BP-015: Retry-After is the queue's length by the number served per second, whole seconds, 1 to
 // 30.
-TEST(DrainRate, IsWhoWaitsByHowFastTheyAreServed) {
+TEST(DrainRate, IsTheLengthOfTheQueueDividedByTheServiceRate) {
   const struct {
     std::uint64_t served;  // in 100 ms
     std::uint64_t waiting;

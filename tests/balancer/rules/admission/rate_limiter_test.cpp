@@ -19,7 +19,7 @@ BucketRule tokens(double rate, double burst) {
   return BucketRule::of(rate, burst / rate);
 }
 
-/// Many requests at the same moment; those that must sleep do.
+/// Many requests at the same moment; some of them must sleep.
 struct Crowd {
   unsigned at_once = 0;
   unsigned refused = 0;
@@ -119,7 +119,7 @@ TEST(RateLimiter, GetsTheTokenBackAfterAnInterruption) {
   EXPECT_NEAR(limiter.balance(kLimiterStart), 0, 1e-6);
 }
 
-TEST(RateLimiter, KnowsWhichRulesMakeNoSense) {
+TEST(RateLimiter, RejectsInvalidRules) {
   EXPECT_TRUE(BucketRule::wrong(1, 0));
   EXPECT_TRUE(BucketRule::wrong(1, -1));
   EXPECT_TRUE(BucketRule::wrong(0, 1));

@@ -22,7 +22,7 @@ struct Probing {
                                  {probe.sizes().writes, peaks.writes, 0}};
     return probe.run(readings, now);
   }
-  /// A run that sees what was tried bring more, or not.
+  /// A run in which the tried size brings more throughput, or does not.
   std::optional<ProbeDecision> judged(bool faster) {
     finished += faster ? 1000 : 0;
     return run({});

@@ -8,19 +8,19 @@ namespace karmad {
 
 /// Takes the tickets that a query needs, if they are free; true also if it needs none. The query
 /// keeps them until its answer was handed to the socket (AC-064).
-bool admitted_at_once(Query& query);
+bool try_admit(Query& query);
 /// Waits for the tickets that were not free. Returns the refusal if the query does not get them.
 Task<std::optional<Answer>> wait_for_tickets(Query& query);
 
 /// Admits a query that gets its tickets: first one of all requests, then one of searches
 /// or updates (AC-060 … AC-065). A query that gets them at once costs no coroutine of its own.
 template <Handle Next>
-class Admitted {
+class Admit {
  public:
-  constexpr explicit Admitted(Next next) : next_(std::move(next)) {}
+  constexpr explicit Admit(Next next) : next_(std::move(next)) {}
 
   Task<Answer> operator()(Query& query) const {
-    if (admitted_at_once(query)) return next_(query);
+    if (try_admit(query)) return next_(query);
     return wait(query);
   }
 

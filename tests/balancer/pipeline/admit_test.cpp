@@ -1,4 +1,4 @@
-#include "balancer/pipeline/admitted.hpp"
+#include "balancer/pipeline/admit.hpp"
 
 #include <rapidjson/document.h>
 
@@ -15,15 +15,15 @@ using namespace std::chrono_literals;
 constexpr std::string_view kSearch = "POST /search HTTP/1.1\r\nHost: h\r\n";
 constexpr std::string_view kInsert = "POST /insert HTTP/1.1\r\nHost: h\r\n";
 
-struct AdmittedHandle : testing::Asking {
+struct AdmitHandle : testing::Asking {
   /// A request that is being answered, or has its answer.
   struct Request {
-    Request(AdmittedHandle& test, std::string_view with_head, std::string_view with_body = {})
+    Request(AdmitHandle& test, std::string_view with_head, std::string_view with_body = {})
         : bytes(std::string(with_head).append("\r\n")), body(with_body) {
       EXPECT_TRUE(parse_request_head(bytes, {}, head));
       query.emplace(test.worker, *test.worker.topology_now(), head, body, "::1");
       query->admissions = &test.admissions;
-      spawn([](Request& self, AdmittedHandle& of) -> Task<void> {
+      spawn([](Request& self, AdmitHandle& of) -> Task<void> {
         self.answer = co_await of.handle(*self.query);
       }(*this, test));
     }
@@ -40,7 +40,7 @@ struct AdmittedHandle : testing::Asking {
     settings = loaded.settings->searchd;
     if (!admission) {
       admission.emplace(1, loops, 1000, settings, Loop::now());
-      process.admission = &*admission;
+      shared.limits.admission = &*admission;
     } else {
       admission->settings(settings, Loop::now());
     }
@@ -48,7 +48,7 @@ struct AdmittedHandle : testing::Asking {
   std::uint64_t counted(Count count) { return worker.counters[static_cast<std::size_t>(count)]; }
   std::uint64_t out(const TicketPool& pool) { return pool.statistics().out; }
 
-  ~AdmittedHandle() override {
+  ~AdmitHandle() override {
     if (!admission) return;
     for (const auto& [name, label, pool] : admission->pools())
       EXPECT_EQ(out(*pool), 0U) << name << ": no ticket is in use";
@@ -62,11 +62,10 @@ struct AdmittedHandle : testing::Asking {
     ++asked;
     co_return Answer{};
   };
-  Admitted<std::function<Task<Answer>(Query&)>> handle{
-      [this](Query& query) { return next(query); }};
+  Admit<std::function<Task<Answer>(Query&)>> handle{[this](Query& query) { return next(query); }};
 };
 
-TEST_F(AdmittedHandle, LetsEverybodyInWithoutAdmission) {
+TEST_F(AdmitHandle, AdmitsEveryRequestWithoutAdmission) {
   const Request request(*this, kSearch);
   EXPECT_EQ(request.answer->status, 200);
   admit("admission = off\n search_tickets = 0");
@@ -75,7 +74,7 @@ TEST_F(AdmittedHandle, LetsEverybodyInWithoutAdmission) {
   EXPECT_EQ(admission->searches.finished(), 0U);
 }
 
-TEST_F(AdmittedHandle, HoldsTheTicketsUntilTheQueryEnds) {  // AC-064
+TEST_F(AdmitHandle, HoldsTheTicketsUntilTheQueryEnds) {  // AC-064
   admit("search_tickets = 2");
   {
     const Request request(*this, kSearch);
@@ -89,7 +88,7 @@ TEST_F(AdmittedHandle, HoldsTheTicketsUntilTheQueryEnds) {  // AC-064
   EXPECT_EQ(out(admission->updates), 1U);
 }
 
-TEST_F(AdmittedHandle, RefusesWithEverythingAClientNeedsToComeBack) {  // AC-011, BP-015
+TEST_F(AdmitHandle, RefusesWithLabelsCodeAndRetryAfter) {  // AC-011, BP-015
   admit("search_tickets = 1\n ticket_queue_depth = 0");
   const Request first(*this, kSearch);
   const Request second(*this, kSearch);
@@ -107,7 +106,7 @@ TEST_F(AdmittedHandle, RefusesWithEverythingAClientNeedsToComeBack) {  // AC-011
   EXPECT_EQ(update.answer->status, 200) << "it has a pool of its own";
 }
 
-TEST_F(AdmittedHandle, WaitsInTurn) {  // AC-065
+TEST_F(AdmitHandle, WaitsInTurn) {  // AC-065
   admit("search_tickets = 1");
   std::optional<Request> first(std::in_place, *this, kSearch);
   std::optional<Request> second(std::in_place, *this, kSearch);
@@ -122,7 +121,7 @@ TEST_F(AdmittedHandle, WaitsInTurn) {  // AC-065
   EXPECT_EQ(counted(Count::tickets_waited), 2U);
 }
 
-TEST_F(AdmittedHandle, AClientThatLeavesFreesItsPlace) {
+TEST_F(AdmitHandle, AClientThatLeavesFreesItsPlace) {
   admit("search_tickets = 1\n ticket_queue_depth = 1");
   std::optional<Request> first(std::in_place, *this, kSearch);
   Request gone(*this, kSearch);
@@ -136,7 +135,7 @@ TEST_F(AdmittedHandle, AClientThatLeavesFreesItsPlace) {
   EXPECT_EQ(asked, 2) << "no mirror is asked for a client that left";
 }
 
-TEST_F(AdmittedHandle, ReportsTheWaitOfARefusedRequest) {
+TEST_F(AdmitHandle, ReportsTheWaitOfARefusedRequest) {
   admit("search_tickets = 1\n ticket_queue_timeout = 1ms");
   const Request first(*this, kSearch);
   const Request second(*this, kSearch);
@@ -150,7 +149,7 @@ TEST_F(AdmittedHandle, ReportsTheWaitOfARefusedRequest) {
   EXPECT_EQ(counted(Count::tickets_refused), 1U);
 }
 
-TEST_F(AdmittedHandle, ExemptRequestsNeedNoTicket) {  // AC-008, AC-062
+TEST_F(AdmitHandle, ExemptRequestsNeedNoTicket) {  // AC-008, AC-062
   admit("ingress_tickets = 0");
   const Request search(*this, kSearch);
   EXPECT_EQ(search.answer->status, 429) << "0 blocks everything that is subject to it (AC-060)";
@@ -159,7 +158,7 @@ TEST_F(AdmittedHandle, ExemptRequestsNeedNoTicket) {  // AC-008, AC-062
   EXPECT_EQ(admission->ingress.statistics()[Priority::exempt].processing(), 1U);
 }
 
-TEST_F(AdmittedHandle, LowPriorityNeitherStarvesNorKeepsOthersOut) {  // AC-007
+TEST_F(AdmitHandle, LowPriorityNeitherStarvesNorKeepsOthersOut) {  // AC-007
   const std::string low = std::string(kSearch).append("X-Priority: low\r\n");
   admit(
       "ingress_tickets = 3\n search_tickets = 1\n ticket_queue_depth = 1\n low_priority = 1\n"
@@ -186,7 +185,7 @@ TEST_F(AdmittedHandle, LowPriorityNeitherStarvesNorKeepsOthersOut) {  // AC-007
   EXPECT_EQ(queued.answer->status, 200);
 }
 
-TEST_F(AdmittedHandle, OfLowPriorityWhoWasLetInLeastOftenIsFirst) {  // AC-007
+TEST_F(AdmitHandle, ServesLowPriorityByTheFewestAdmissions) {  // AC-007
   const std::string low = std::string(kInsert).append("X-Priority: low\r\n");
   admit("low_priority = 1\n low_priority_tickets = 1");
   std::optional<Request> first(std::in_place, *this, low);
@@ -200,7 +199,7 @@ TEST_F(AdmittedHandle, OfLowPriorityWhoWasLetInLeastOftenIsFirst) {  // AC-007
   EXPECT_TRUE(often->answer);
 }
 
-TEST_F(AdmittedHandle, APriorityIsLowOnlyWhereThatMeansSomething) {  // AC-007
+TEST_F(AdmitHandle, LowPriorityHasAnEffectOnlyWithItsSetting) {  // AC-007
   const std::string low = std::string(kSearch).append("X-Priority: low\r\n");
   admit("search_tickets = 1\n low_priority_tickets = 0");
   std::optional<Request> as_any(std::in_place, *this, low);
@@ -214,7 +213,7 @@ TEST_F(AdmittedHandle, APriorityIsLowOnlyWhereThatMeansSomething) {  // AC-007
   EXPECT_EQ(high.answer->status, 200);
 }
 
-TEST_F(AdmittedHandle, SetsRetryAfterByTheLengthOfTheQueue) {  // BP-015
+TEST_F(AdmitHandle, SetsRetryAfterByTheLengthOfTheQueue) {  // BP-015
   admit("search_tickets = 1\n ticket_queue_depth = 3");
   std::optional<Request> first(std::in_place, *this, kSearch);
   std::vector<std::unique_ptr<Request>> waiting;
@@ -230,7 +229,7 @@ TEST_F(AdmittedHandle, SetsRetryAfterByTheLengthOfTheQueue) {  // BP-015
   while (!waiting.empty()) waiting.erase(waiting.begin());
 }
 
-TEST_F(AdmittedHandle, MonitoringRefusesNoRequest) {
+TEST_F(AdmitHandle, MonitoringRefusesNoRequest) {
   admit("search_tickets = 1\n ticket_queue_depth = 1\n admission = monitor");
   const Request a(*this, kSearch);
   const Request b(*this, kSearch);
@@ -241,7 +240,7 @@ TEST_F(AdmittedHandle, MonitoringRefusesNoRequest) {
   EXPECT_EQ(statistics[Priority::normal].would_refuse, 1U);
 }
 
-TEST_F(AdmittedHandle, AReloadKeepsWhoWaits) {
+TEST_F(AdmitHandle, AReloadKeepsWaitingRequests) {
   admit("search_tickets = 1");
   const Request first(*this, kSearch);
   const Request second(*this, kSearch);
@@ -251,7 +250,7 @@ TEST_F(AdmittedHandle, AReloadKeepsWhoWaits) {
   EXPECT_EQ(second.answer->status, 200);
 }
 
-TEST_F(AdmittedHandle, CountsNothingThatCannotRunOut) {
+TEST_F(AdmitHandle, DoesNotCountUnlimitedPools) {
   admit("ingress_tickets = 1000\n search_tickets = 999");
   const Request request(*this, kSearch);
   EXPECT_FALSE(admission->ingress.statistics().peak) << "there are at most 1000 connections";
@@ -259,7 +258,7 @@ TEST_F(AdmittedHandle, CountsNothingThatCannotRunOut) {
   EXPECT_TRUE(admission->searches.statistics().peak);
 }
 
-TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
+TEST_F(AdmitHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   admit("search_tickets = auto\n update_tickets = 3\n throughput_probing_initial_concurrency = 9");
   const Request request(*this, kSearch);
   std::string text;
@@ -288,7 +287,7 @@ TEST_F(AdmittedHandle, ShowsEveryPoolAndTheProbing) {  // AC-015, AC-027
   EXPECT_EQ(json["probing"]["searchTickets"].GetInt(), 9);
 }
 
-TEST_F(AdmittedHandle, TheProbingResizesThePoolItProbes) {  // AC-022
+TEST_F(AdmitHandle, TheProbingResizesThePoolItProbes) {  // AC-022
   admit("search_tickets = auto\n throughput_probing_initial_concurrency = 20");
   TimePoint now = Loop::now();
   Probing probing(admission->searches, admission->updates, 1);
@@ -306,7 +305,7 @@ TEST_F(AdmittedHandle, TheProbingResizesThePoolItProbes) {  // AC-022
 }
 
 // AC-062
-TEST_F(AdmittedHandle, TheEndpointDecidesWhichTicketItNeeds) {
+TEST_F(AdmitHandle, TheEndpointDecidesWhichTicketItNeeds) {
   const struct {
     std::string_view head;
     std::string_view body;

@@ -1,0 +1,96 @@
+#include "agent/mirrors/mirror_signals.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "strategies/latency_estimate.hpp"
+
+namespace karmad {
+namespace {
+
+/// An unanswered set has no quantile yet; a failure then costs at least this.
+constexpr float kLeastCost = 1000;  // µs
+/// The duration of a mirror without samples has come half way to the median after this time. It
+/// decides how often a slow mirror is tried again: about once in that time.
+constexpr Micros kForget = std::chrono::seconds(2);
+/// An older report of load does not count: the mirror may have stopped to send them.
+constexpr Micros kLoadExpires = std::chrono::seconds(10);
+
+std::int64_t micros(TimePoint time) {
+  return time.time_since_epoch().count();
+}
+
+}  // namespace
+
+void MirrorSignals::add_sample(TimePoint now, float sample) noexcept {
+  const auto before = get(latency_);
+  const auto at = micros(now);
+  const auto pause = Micros{at - get(sampled_)};
+  set(latency_, before == 0 ? std::max(sample, 1.0F) : next_estimate(before, sample, pause));
+  set(sampled_, at);
+}
+
+void MirrorSignals::answered(TimePoint now, Micros took) noexcept {
+  add_sample(now, static_cast<float>(took.count()));
+  // Checked first: most mirrors have no failures, and writing is more expensive.
+  if (const auto penalty = get(penalty_); penalty > 0)
+    set(penalty_, penalty < 1 ? 0 : penalty * PenaltyRules{}.success);
+  if (get(failures_in_a_row_) != 0) set(failures_in_a_row_, 0U);
+  if (starting()) answers_since_start_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void MirrorSignals::cut_off(TimePoint now, Micros after) noexcept {
+  const auto sample = static_cast<float>(after.count());
+  if (sample > get(latency_)) add_sample(now, sample);
+}
+
+void MirrorSignals::failed(Micros took, bool overload) noexcept {
+  const auto cost = std::max({static_cast<float>(took.count()), get(failure_cost_), kLeastCost}) *
+                    (overload ? PenaltyRules{}.overload : 1);
+  set(penalty_, penalty_after_failure(get(penalty_), cost));
+  failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void MirrorSignals::reported_load(TimePoint now, double load) noexcept {
+  if (!std::isfinite(load) || load < 0) return;
+  set(load_, static_cast<float>(std::min(load, 1.0)));
+  set(load_at_, micros(now));
+}
+
+bool MirrorSignals::at_starting_limit(std::uint32_t in_flight,
+                                      const SlowStartRules& rules) const noexcept {
+  const auto answers = get(answers_since_start_);
+  return starting() && answers < rules.few_answers && in_flight >= starting_limit(answers);
+}
+
+void MirrorSignals::show(MirrorView& view, float typical) const noexcept {
+  const auto latency = get(latency_);
+  view.latency = std::max(latency == 0 ? typical : latency, 1.0F);
+  view.penalty = get(penalty_);
+  view.load = get(load_);
+}
+
+void MirrorSignals::refresh(const Refresh& refresh, const SlowStartRules& rules) noexcept {
+  const auto latency = get(latency_);
+  const auto at = micros(refresh.now);
+  if (latency > 0 && refresh.typical > 0 && at - get(sampled_) > refresh.since_last.count())
+    set(latency_, latency + (refresh.typical - latency) * part_after(refresh.since_last, kForget));
+  if (const auto penalty = get(penalty_); penalty > 0)
+    set(penalty_, penalty < 1 ? 0 : penalty_after(penalty, refresh.since_last));
+  if (get(load_) > 0 && at - get(load_at_) > kLoadExpires.count()) set(load_, 0.0F);
+  set(failure_cost_, refresh.failure_cost);
+  set(oldest_, refresh.oldest);
+  if (!starting()) return;
+  const auto part = started_part(Micros{at - get(starting_since_)}, rules);
+  set(started_, static_cast<float>(part));
+  if (part >= 1) set(starting_since_, std::int64_t{0});
+}
+
+void MirrorSignals::start(TimePoint now, const SlowStartRules& rules) noexcept {
+  if (rules.duration <= Micros{0}) return;
+  set(answers_since_start_, 0U);
+  set(started_, static_cast<float>(rules.least));
+  set(starting_since_, micros(now));
+}
+
+}  // namespace karmad

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "strategies/mirror_view.hpp"
+#include "strategies/slow_start.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// What the searches at one mirror of a set show of it, for strategies that react at once: usual
+/// duration, penalty of failures, age of the oldest attempt. Shared by all workers: relaxed atomics
+/// on their own cache line. Two workers that change a number at the same time may lose one of the
+/// changes, which is harmless: it is an average.
+class alignas(64) MirrorSignals {
+ public:
+  /// A search was answered.
+  void answered(TimePoint now, Micros took) noexcept;
+  /// A search was ended after that time without an answer: it would have taken longer.
+  void cut_off(TimePoint now, Micros after) noexcept;
+  /// A search failed. It costs what it took, and at least the 90 % quantile of the set.
+  void failed(Micros took, bool overload) noexcept;
+  /// The mirror reported the part of its capacity that is in use.
+  void reported_load(TimePoint now, double load) noexcept;
+
+  /// Failed searches since the last answer. Pings do not count, unlike for errors in a row.
+  std::uint32_t failures_in_a_row() const noexcept { return get(failures_in_a_row_); }
+  /// The usual duration of a search in µs; 0: unknown.
+  float latency() const noexcept { return get(latency_); }
+  float penalty() const noexcept { return get(penalty_); }
+  /// Age of the oldest attempt of all workers at the last refresh, µs.
+  float oldest() const noexcept { return get(oldest_); }
+  float load() const noexcept { return get(load_); }
+  /// The part of the weight that slow start leaves: 1 unless it is starting.
+  float started() const noexcept { return get(started_); }
+  bool starting() const noexcept { return get(starting_since_) != 0; }
+  /// Whether a starting mirror has as many attempts in flight as its answers allow.
+  bool at_starting_limit(std::uint32_t in_flight, const SlowStartRules& rules) const noexcept;
+
+  /// Fills in the numbers of a pick, except the age of the oldest attempt. `typical`: the median
+  /// duration of the set, for an unknown mirror.
+  void show(MirrorView& view, float typical) const noexcept;
+
+  // Worker 0 only, about ten times a second.
+
+  /// The numbers that the set gives its mirrors.
+  struct Refresh {
+    TimePoint now{};
+    Micros since_last{};
+    float typical = 0;       ///< median duration of the set, µs; 0: unknown
+    float failure_cost = 0;  ///< 90 % quantile of its latencies, µs
+    float oldest = 0;        ///< age of the oldest attempt of all workers, µs
+  };
+  /// Lets old knowledge fade: the duration of a mirror without samples approaches the median, the
+  /// penalty 0, an old report of load counts no longer.
+  void refresh(const Refresh& refresh, const SlowStartRules& rules) noexcept;
+  /// Begins slow start, unless it is disabled.
+  void start(TimePoint now, const SlowStartRules& rules) noexcept;
+
+ private:
+  template <class T>
+  static T get(const std::atomic<T>& value) noexcept {
+    return value.load(std::memory_order_relaxed);
+  }
+  template <class T>
+  static void set(std::atomic<T>& value, T to) noexcept {
+    value.store(to, std::memory_order_relaxed);
+  }
+  void add_sample(TimePoint now, float sample) noexcept;
+
+  std::atomic<std::int64_t> sampled_{0};         // µs of the process's clock, as the next two
+  std::atomic<std::int64_t> starting_since_{0};  // 0: it is not starting
+  std::atomic<std::int64_t> load_at_{0};
+  std::atomic<float> latency_{0};
+  std::atomic<float> penalty_{0};
+  std::atomic<float> oldest_{0};
+  std::atomic<float> load_{0};
+  std::atomic<float> failure_cost_{0};
+  std::atomic<float> started_{1};
+  std::atomic<std::uint32_t> failures_in_a_row_{0};
+  std::atomic<std::uint32_t> answers_since_start_{0};
+};
+
+}  // namespace karmad

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "balancer/simulate/recorded_mirror.hpp"
+#include "strategies/random_source.hpp"
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+/// Most attempts that are read. The memory for them is about 0.9 GB.
+inline constexpr std::size_t kMostRecordedAttempts = 8'000'000;
+/// Most tables, mirror sets of all tables, and mirrors of one set that are read. A set has at most
+/// 64 members, but a log may have more of several configurations.
+inline constexpr std::size_t kMostRecordedTables = 1024;
+inline constexpr std::size_t kMostRecordedSets = 4096;
+inline constexpr std::size_t kMostRecordedMirrors = 256;
+/// Most arrivals that restore_arrivals() makes of a sample: 0.5 GB.
+inline constexpr std::size_t kMostRestoredArrivals = 16'000'000;
+
+/// A search that reached karmad.
+struct RecordedArrival {
+  Micros at{};               ///< since the first arrival
+  std::uint32_t table = 0;   ///< position in AccessTrace::tables
+  std::uint32_t shards = 0;  ///< different shards that it was sent to
+  double weight = 1;         ///< requests that it stands for: 1 / `sample` of its line
+  bool operator==(const RecordedArrival&) const = default;
+};
+
+/// All recorded attempts at one shard of one table.
+struct RecordedSet {
+  std::uint32_t table = 0;
+  std::uint32_t shard = 1;             ///< of the table, from 1
+  std::vector<std::string> addresses;  ///< of `mirrors`, as the log names them: `host:port`
+  std::vector<RecordedMirror> mirrors;
+  RecordedMirror pooled;  ///< the attempts of all of them; not empty
+
+  /// The mirror of that address; `pooled` if it was never asked.
+  const RecordedMirror& mirror(std::string_view address) const;
+};
+
+struct AccessTraceCounts {
+  std::uint64_t lines = 0;
+  std::uint64_t other_lines = 0;          ///< not lines of an access log in JSON
+  std::uint64_t long_lines = 0;           ///< longer than kLongestAccessLine
+  std::uint64_t without_attempts = 0;     ///< requests without a table or a usable attempt
+  std::uint64_t updates = 0;              ///< requests that changed data
+  std::uint64_t duplicates = 0;           ///< lines of a request that was read before
+  std::uint64_t sampled = 0;              ///< requests that stand for several
+  std::uint64_t backward_steps = 0;       ///< of the clock, or files in another order
+  std::uint64_t attempts = 0;             ///< used ones
+  std::uint64_t unusable_attempts = 0;    ///< without an end, or not the mirror's result
+  std::uint64_t attempts_over_limit = 0;  ///< of too many tables, sets or mirrors
+  bool cut = false;                       ///< kMostRecordedAttempts was reached
+};
+
+/// The searches of an access log, and what each mirror did.
+struct AccessTrace {
+  std::vector<std::string> tables;
+  std::vector<RecordedArrival> arrivals;  ///< sorted by time
+  std::vector<RecordedSet> sets;          ///< sorted by table and shard
+  AccessTraceCounts counts;
+
+  /// Null: no attempt at that shard was recorded.
+  const RecordedSet* set(std::uint32_t table, std::uint32_t shard) const;
+};
+
+/// Sentences about what was skipped or is uncertain, for the user.
+std::vector<std::string> notes_on(const AccessTraceCounts& counts);
+
+/// The arrivals with those that a sample (`access_log_sample`) left out: each recorded one with
+/// weight w is accompanied by w - 1 further ones, at random times between the eighth recorded
+/// arrival of its table before it and the eighth after it. All have weight 1. The error says that
+/// they are too many.
+std::expected<std::vector<RecordedArrival>, std::string> restore_arrivals(const AccessTrace& trace,
+                                                                          RandomSource& random);
+
+}  // namespace karmad

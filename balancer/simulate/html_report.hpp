@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "balancer/simulate/scenario_report.hpp"
+
+namespace karmad {
+
+/// The report as one page of HTML that needs no other file and no script: a table of all strategies
+/// and charts for each scenario. Well-formed XML too; the same input yields the same bytes.
+std::string html_report(const HtmlReport& report);
+
+}  // namespace karmad

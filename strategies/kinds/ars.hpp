@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "strategies/expected_wait.hpp"
+#include "strategies/narrow.hpp"
+#include "strategies/strategy.hpp"
+
+namespace karmad {
+
+/// The rank of C3 (Suresh et al., NSDI 2015), which Elasticsearch calls adaptive replica selection,
+/// as in its version 9.5: the cube of the estimated queue times the service time. Servers do not
+/// report their queue here, so the queue is one more than the attempts in flight, and the service
+/// time is the usual duration of a search.
+inline float c3_rank(const MirrorView& mirror) {
+  const auto queue = (static_cast<float>(mirror.in_flight) + 1) / static_cast<float>(mirror.weight);
+  return queue * queue * queue * duration_now(mirror);
+}
+
+/// The mirror with the lowest rank of all; a tie is decided at random. Several masters may choose
+/// the same one. Dead mirrors (HA-022) are excluded.
+class Ars final : public Strategy {
+ public:
+  explicit Ars(std::uint32_t tolerated_errors) : tolerated_errors_(tolerated_errors) {}
+
+  Candidates narrow(MirrorViews mirrors, Candidates suitable) const override {
+    return prefer_alive(mirrors, suitable, tolerated_errors_);
+  }
+  std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const override {
+    return cheapest(mirrors, from, random, c3_rank);
+  }
+  Shares shares(MirrorViews mirrors, Candidates from) const override {
+    return cheapest_shares(mirrors, from, from.size(), c3_rank);
+  }
+
+ private:
+  std::uint32_t tolerated_errors_;
+};
+
+}  // namespace karmad

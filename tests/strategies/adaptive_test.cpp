@@ -1,0 +1,113 @@
+#include "strategies/kinds/adaptive.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+
+#include "tests/strategies/builders.hpp"
+#include "tests/strategies/scripted_random.hpp"
+
+namespace karmad {
+namespace {
+
+using testing::pick_any;
+using testing::ScriptedRandom;
+using testing::set_of;
+using Mirrors = std::vector<MirrorView>;
+
+const Adaptive kAdaptive(3, 2);
+
+std::size_t pick(const Mirrors& mirrors) {
+  SeededRandom random(1);
+  return pick_any(mirrors, {}, kAdaptive, random);
+}
+
+TEST(ExpectedWait, GrowsWithEverySearchInFlight) {
+  EXPECT_EQ(expected_wait({.latency = 5000}), 5000);
+  EXPECT_EQ(expected_wait({.in_flight = 3, .latency = 5000}), 20'000);
+}
+
+TEST(ExpectedWait, IsDividedByTheWeight) {
+  EXPECT_EQ(expected_wait({.in_flight = 3, .weight = 4, .latency = 5000}), 5000);
+  EXPECT_EQ(expected_wait({.weight = 0}), std::numeric_limits<float>::infinity());
+}
+
+TEST(ExpectedWait, CountsHowLongTheOldestSearchIsOverdue) {
+  EXPECT_EQ(expected_wait({.latency = 5000, .oldest = 20'000}), 5000) << "20 ms are not unusual";
+  EXPECT_EQ(expected_wait({.latency = 5000, .oldest = 115'000}), 100'000);
+}
+
+TEST(ExpectedWait, AddsThePenaltyOfFailures) {
+  EXPECT_EQ(expected_wait({.in_flight = 1, .latency = 5000, .penalty = 11'000}), 32'000);
+}
+
+TEST(ExpectedWait, IsStretchedByAReportedLoad) {
+  EXPECT_FLOAT_EQ(expected_wait({.latency = 5000, .load = 0.5F}), 10'000);
+  EXPECT_FLOAT_EQ(expected_wait({.latency = 5000, .load = 7}), 100'000) << "counts as 0.95";
+}
+
+TEST(Adaptive, TakesTheMirrorWithTheLowerExpectedWait) {
+  EXPECT_EQ(pick({{.latency = 5000}, {.latency = 6000}}), 0U);
+  EXPECT_EQ(pick({{.in_flight = 1, .latency = 5000}, {.latency = 6000}}), 1U);
+  EXPECT_EQ(pick({{.latency = 5000, .oldest = 900'000}, {.in_flight = 9, .latency = 5000}}), 1U)
+      << "the first one hangs";
+}
+
+TEST(Adaptive, AFastFailingMirrorLosesToABusyOne) {
+  EXPECT_EQ(pick({{.latency = 100, .penalty = 50'000}, {.in_flight = 5, .latency = 5000}}), 1U);
+}
+
+TEST(Adaptive, DeadMirrorsAreLeftOut) {  // HA-022
+  EXPECT_EQ(pick({{.errors_in_a_row = 4, .latency = 1}, {.in_flight = 50, .latency = 5000}}), 1U);
+}
+
+TEST(Adaptive, NeverComparesAllOfThreeOrMore) {
+  const Adaptive all(3, 64);
+  Mirrors mirrors(4);
+  for (auto& mirror : mirrors) mirror.latency = 5000;
+  mirrors[2].latency = 1000;
+  const auto shares = all.shares(mirrors, Candidates::first(4));
+  EXPECT_DOUBLE_EQ(shares[2], 0.75) << "of four, three are compared";
+  EXPECT_DOUBLE_EQ(shares[0], 0.25 / 3);
+}
+
+TEST(Adaptive, SharesAreThoseOfTheDraws) {
+  const Mirrors mirrors{{.latency = 1}, {.latency = 2}, {.latency = 3}, {.latency = 3}};
+  const auto shares = kAdaptive.shares(mirrors, Candidates::first(4));
+  EXPECT_DOUBLE_EQ(shares[0], 3.0 / 6);
+  EXPECT_DOUBLE_EQ(shares[1], 2.0 / 6);
+  EXPECT_DOUBLE_EQ(shares[2], 0.5 / 6);
+  EXPECT_DOUBLE_EQ(shares[3], 0.5 / 6);
+}
+
+TEST(Adaptive, ATieIsDecidedByChance) {
+  const Mirrors mirrors(2);
+  ScriptedRandom low{0.0};
+  ScriptedRandom high{0.9};
+  EXPECT_EQ(pick_any(mirrors, {}, kAdaptive, low), 0U);
+  EXPECT_EQ(pick_any(mirrors, {}, kAdaptive, high), 1U);
+}
+
+TEST(Adaptive, AWeightOfZeroIsUsedOnlyIfNoOtherMirrorSuits) {
+  const Mirrors mirrors{{.weight = 0, .latency = 1}, {.in_flight = 99, .latency = 9000}};
+  SeededRandom random(1);
+  EXPECT_EQ(pick_any(mirrors, {}, kAdaptive, random), 1U);
+  EXPECT_EQ(pick_any(mirrors, set_of({1}), kAdaptive, random), 0U);
+}
+
+TEST(Draw, TakesDifferentMirrorsWithEqualChances) {
+  SeededRandom random(3);
+  std::array<int, 6> of{};
+  constexpr int kDraws = 30'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const auto drawn = draw(set_of({0, 2, 3, 5}), 3, random);
+    ASSERT_EQ(drawn.size(), 3U);
+    for (const auto mirror : drawn) ++of[mirror];
+  }
+  EXPECT_EQ(of[1] + of[4], 0);
+  for (const auto mirror : {0, 2, 3, 5}) EXPECT_NEAR(of[mirror], kDraws * 3 / 4, 400);
+}
+
+}  // namespace
+}  // namespace karmad
