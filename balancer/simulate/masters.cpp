@@ -177,11 +177,11 @@ void Masters::wait_for_ticket(std::uint32_t index) {
   auto& admission = request.master->admission;
   auto& wait = request.ticket_wait.emplace(world_, RequestName{index, request.version});
   switch (admission.searches.ask(wait, world_.now)) {
-    case TicketPool::Asked::admitted:
+    case TicketPool::AskResult::admitted:
       return ticket_granted(index);
-    case TicketPool::Asked::refused:
+    case TicketPool::AskResult::refused:
       return end_request(index, false);
-    case TicketPool::Asked::queued:
+    case TicketPool::AskResult::queued:
       break;
   }
   if (const auto longest = admission.queue_timeout(); longest > Micros{0})

@@ -36,7 +36,7 @@ class Masters final : public SimulatedBalancer {
         : TicketWaiter(0, Priority::normal), world_(world), name_(name) {}
 
    private:
-    void woken() override {
+    void on_wake() override {
       world_.events.add_at(
           world_.now,
           {.subject = name_.index, .version = name_.version, .kind = EventKind::ticket_granted});
