@@ -1,5 +1,5 @@
 // Waits of simulated requests: for a time, for news of their mirrors, for a slot.
-#include "balancer/simulate/masters.hpp"
+#include "balancer/simulate/masters/masters.hpp"
 
 namespace karmad {
 namespace {

@@ -1,10 +1,10 @@
-#include "balancer/simulate/simulated_settings.hpp"
+#include "balancer/simulate/masters/simulated_settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "balancer/simulate/set_layout.hpp"
+#include "balancer/simulate/engine/set_layout.hpp"
 #include "balancer/topology/topology.hpp"
 #include "config/load.hpp"
 

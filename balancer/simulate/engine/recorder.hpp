@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "agent/stats/latency_histogram.hpp"
-#include "balancer/simulate/reaction.hpp"
-#include "balancer/simulate/scenario.hpp"
-#include "balancer/simulate/set_layout.hpp"
+#include "balancer/simulate/engine/reaction.hpp"
+#include "balancer/simulate/engine/set_layout.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/simulation_result.hpp"
 
 namespace karmad {

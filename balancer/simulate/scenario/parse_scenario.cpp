@@ -5,7 +5,7 @@
 #include <charconv>
 #include <span>
 
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "config/text/closest.hpp"
 
 namespace karmad {

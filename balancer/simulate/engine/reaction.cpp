@@ -1,4 +1,4 @@
-#include "balancer/simulate/reaction.hpp"
+#include "balancer/simulate/engine/reaction.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,10 +8,10 @@
 #include "agent/mirrors/attempt.hpp"
 #include "agent/mirrors/queued_wait.hpp"
 #include "balancer/shard/shard_request.hpp"
-#include "balancer/simulate/object_pool.hpp"
-#include "balancer/simulate/simulated_master.hpp"
-#include "balancer/simulate/simulated_pings.hpp"
-#include "balancer/simulate/world.hpp"
+#include "balancer/simulate/engine/object_pool.hpp"
+#include "balancer/simulate/engine/world.hpp"
+#include "balancer/simulate/masters/simulated_master.hpp"
+#include "balancer/simulate/masters/simulated_pings.hpp"
 
 namespace karmad {
 
@@ -95,6 +95,7 @@ class Masters final : public SimulatedBalancer {
   struct Ending {
     Outcome outcome{};
     const SimulatedError* error = nullptr;  ///< of an error answer
+    std::uint16_t load = MirrorReply::kNoLoad;
     bool sent = true;
     bool out_of_time = false;
     bool lost_race = false;

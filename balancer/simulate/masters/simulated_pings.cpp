@@ -1,4 +1,4 @@
-#include "balancer/simulate/simulated_pings.hpp"
+#include "balancer/simulate/masters/simulated_pings.hpp"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "agent/health/error_hint.hpp"
-#include "balancer/simulate/event_queue.hpp"
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/engine/event_queue.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {
 
@@ -23,12 +23,21 @@ struct MirrorReply {
     reset,    ///< the connection was reset after the request was sent
     refused,  ///< the connection was refused
   };
+  /// Of `load`: not reported.
+  static constexpr std::uint16_t kNoLoad = UINT16_MAX;
+
   Kind kind = Kind::answer;
   std::uint16_t error = 0;
+  std::uint16_t load = kNoLoad;  ///< of an answer: busy servers in thousandths
 
-  std::uint32_t packed() const { return static_cast<std::uint32_t>(kind) << 16 | error; }
+  std::uint32_t packed() const {
+    return static_cast<std::uint32_t>(kind) << 16 | (kind == Kind::error ? error : load);
+  }
   static MirrorReply unpack(std::uint32_t packed) {
-    return {static_cast<Kind>(packed >> 16), static_cast<std::uint16_t>(packed)};
+    const auto kind = static_cast<Kind>(packed >> 16);
+    const auto value = static_cast<std::uint16_t>(packed);
+    if (kind == Kind::error) return {.kind = kind, .error = value};
+    return {.kind = kind, .load = value};
   }
 };
 
@@ -98,6 +107,7 @@ class Fleet {
   void reply(const Mirror& mirror, AttemptName attempt, MirrorReply reply, TimePoint now);
   TimePoint end_of_work(const MirrorProfile& profile, TimePoint start, Micros work) const;
   static double factor(const Mirror& mirror);
+  static std::uint16_t reported_load(const Mirror& mirror);
   void note_errors(Mirror& mirror);
   std::uint16_t number_of_error(unsigned status, unsigned retry_after);
 

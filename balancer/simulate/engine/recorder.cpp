@@ -1,4 +1,4 @@
-#include "balancer/simulate/recorder.hpp"
+#include "balancer/simulate/engine/recorder.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "balancer/simulate/simulated_master.hpp"
+#include "balancer/simulate/masters/simulated_master.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -7,13 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "balancer/simulate/oracle.hpp"
-#include "balancer/simulate/scenario.hpp"
-#include "balancer/simulate/simulation_result.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
+#include "balancer/simulate/scenario_report.hpp"
 
 namespace karmad {
 
-/// Simulates a scenario with one strategy, or with kOracle. The same arguments give the same
+/// Simulates a scenario with one strategy, or with kOracleName. The same arguments give the same
 /// result, on one version of the program and its libraries. Fails if the strategy is unknown or a
 /// setting is wrong.
 std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "balancer/simulate/event_queue.hpp"
-#include "balancer/simulate/fleet.hpp"
-#include "balancer/simulate/recorder.hpp"
-#include "balancer/simulate/scenario.hpp"
-#include "balancer/simulate/set_layout.hpp"
+#include "balancer/simulate/engine/event_queue.hpp"
+#include "balancer/simulate/engine/fleet.hpp"
+#include "balancer/simulate/engine/recorder.hpp"
+#include "balancer/simulate/engine/set_layout.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {
 

@@ -1,8 +1,8 @@
-#include "balancer/simulate/masters.hpp"
+#include "balancer/simulate/masters/masters.hpp"
 
 #include <cmath>
 
-#include "balancer/simulate/random_streams.hpp"
+#include "balancer/simulate/engine/random_streams.hpp"
 
 namespace karmad {
 namespace {

@@ -1,4 +1,4 @@
-#include "balancer/simulate/mirror_profile.hpp"
+#include "balancer/simulate/scenario/mirror_profile.hpp"
 
 #include <fmt/format.h>
 
@@ -143,6 +143,12 @@ constexpr std::array kKeys{
                [](P& p, V v) {
                  if (v != "follow" && v != "ok") return wrong("ok or follow");
                  p.pings_see_errors = v == "follow";
+                 return Assigned();
+               }},
+    ProfileKey{"load",
+               [](P& p, V v) {
+                 if (v != "report" && v != "off") return wrong("report or off");
+                 p.reports_load = v == "report";
                  return Assigned();
                }},
     ProfileKey{"cold", set_cold},

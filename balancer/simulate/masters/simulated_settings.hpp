@@ -3,7 +3,7 @@
 #include <expected>
 #include <string_view>
 
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {

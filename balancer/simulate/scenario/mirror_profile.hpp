@@ -49,6 +49,7 @@ struct MirrorProfile {
   Micros stall_for{};              ///< length of the pause at the end of each period
   Mode mode = Mode::ok;            ///< state of its process
   bool pings_see_errors = false;   ///< pings get the error answers too
+  bool reports_load = false;       ///< its answers tell the part of its servers that is busy
   double cold_factor = 1;          ///< factor of service times with a cold cache
   unsigned cold_requests = 0;      ///< requests until the cache is warm
   std::uint32_t cold_starts = 0;   ///< how often `cold` was set; each starts a cold cache

@@ -1,4 +1,4 @@
-#include "balancer/simulate/fleet.hpp"
+#include "balancer/simulate/engine/fleet.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "agent/transport/http/http_head.hpp"
-#include "balancer/simulate/random_streams.hpp"
+#include "balancer/simulate/engine/random_streams.hpp"
 
 namespace karmad {
 namespace {
@@ -65,7 +65,7 @@ std::optional<MirrorReply> Fleet::ping(unsigned number) {
   if (profile.mode == MirrorMode::refuse) return MirrorReply{.kind = MirrorReply::Kind::refused};
   if (profile.mode != MirrorMode::ok) return std::nullopt;
   if (profile.pings_see_errors && profile.errors > 0 && mirror.faults.uniform() < profile.errors)
-    return MirrorReply{MirrorReply::Kind::error, mirror.error};
+    return MirrorReply{.kind = MirrorReply::Kind::error, .error = mirror.error};
   return MirrorReply{};
 }
 
@@ -85,7 +85,7 @@ void Fleet::attempt_arrives(const SimulatedEvent& event) {
     return reply(mirror, attempt, {.kind = Kind::reset}, now);
   if (profile.errors > 0 && mirror.faults.uniform() < profile.errors) {
     if (profile.error_delay == Micros{0})
-      return reply(mirror, attempt, {Kind::error, mirror.error}, now);
+      return reply(mirror, attempt, {.kind = Kind::error, .error = mirror.error}, now);
     return events_.add_after(now, profile.error_delay,
                              {.subject = attempt.index,
                               .version = attempt.version,
@@ -95,7 +95,7 @@ void Fleet::attempt_arrives(const SimulatedEvent& event) {
   const bool full = profile.servers != 0 && mirror.busy >= profile.servers;
   const bool over = full && mirror.waiting.size() >= profile.queue.value_or(kLongestQueue);
   if ((profile.rate > 0 && !take_token(mirror, now)) || over)
-    return reply(mirror, attempt, {Kind::error, mirror.overload}, now);
+    return reply(mirror, attempt, {.kind = Kind::error, .error = mirror.overload}, now);
   if (full) return mirror.waiting.push_back(attempt);
   serve(mirror, event.detail, attempt, now);
 }
@@ -148,11 +148,17 @@ void Fleet::serve(Mirror& mirror, std::uint32_t number, AttemptName attempt, Tim
                   .kind = EventKind::work_done});
 }
 
+std::uint16_t Fleet::reported_load(const Mirror& mirror) {
+  const auto servers = mirror.profile.servers;
+  if (!mirror.profile.reports_load || servers == 0) return MirrorReply::kNoLoad;
+  return static_cast<std::uint16_t>(std::min(1000U, mirror.busy * 1000U / servers));
+}
+
 void Fleet::work_done(const SimulatedEvent& event) {
   auto& mirror = mirrors_[event.detail];
   const AttemptName attempt{event.subject, event.version};
   if (mirror.profile.mode == MirrorMode::ok) {
-    reply(mirror, attempt, {}, event.at);
+    reply(mirror, attempt, {.load = reported_load(mirror)}, event.at);
   } else if (mirror.profile.mode == MirrorMode::freeze) {
     mirror.frozen.push_back(attempt);
   }
@@ -167,7 +173,8 @@ void Fleet::work_done(const SimulatedEvent& event) {
 
 void Fleet::mirror_replies(const SimulatedEvent& event) {
   const auto& mirror = mirrors_[event.detail];
-  reply(mirror, {event.subject, event.version}, {MirrorReply::Kind::error, mirror.error}, event.at);
+  reply(mirror, {event.subject, event.version},
+        {.kind = MirrorReply::Kind::error, .error = mirror.error}, event.at);
 }
 
 void Fleet::reply(const Mirror& mirror, AttemptName attempt, MirrorReply reply, TimePoint now) {

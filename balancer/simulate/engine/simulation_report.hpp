@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "balancer/simulate/simulation_result.hpp"
 
 namespace karmad {

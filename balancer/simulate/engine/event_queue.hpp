@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "balancer/simulate/ring_queue.hpp"
+#include "balancer/simulate/engine/ring_queue.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

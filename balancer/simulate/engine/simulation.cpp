@@ -1,4 +1,4 @@
-#include "balancer/simulate/simulation.hpp"
+#include "balancer/simulate/engine/simulation.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,8 +8,9 @@
 #include <limits>
 #include <memory>
 
-#include "balancer/simulate/masters.hpp"
-#include "balancer/simulate/simulated_settings.hpp"
+#include "balancer/simulate/engine/oracle.hpp"
+#include "balancer/simulate/masters/masters.hpp"
+#include "balancer/simulate/masters/simulated_settings.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
 
@@ -131,7 +132,8 @@ class Run {
 
 std::optional<Problem> unknown_strategy(std::string_view strategy) {
   const auto names = strategy_names();
-  if (strategy == kOracle || std::ranges::find(names, strategy) != names.end()) return std::nullopt;
+  if (strategy == kOracleName || std::ranges::find(names, strategy) != names.end())
+    return std::nullopt;
   return Problem{{},
                  fmt::format("unknown strategy {}{}; known: {}", in_quotes(strategy),
                              suggestion(strategy, names), fmt::join(names, ", "))};
@@ -143,7 +145,7 @@ std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,
                                                    std::string_view strategy, std::uint64_t seed) {
   if (auto unknown = unknown_strategy(strategy)) return std::unexpected(Problems{*unknown});
   std::optional<Settings> settings;
-  if (strategy != kOracle) {
+  if (strategy != kOracleName) {
     auto read = simulated_settings(scenario, strategy);
     if (!read) return std::unexpected(std::move(read.error()));
     settings = *std::move(read);
@@ -158,12 +160,12 @@ std::expected<std::vector<SimulationResult>, Problems> compare(
     const Scenario& scenario, std::span<const std::string> strategies, std::uint64_t seed) {
   std::vector<SimulationResult> results;
   for (const auto& strategy : strategies) {
-    if (strategy == kOracle) continue;
+    if (strategy == kOracleName) continue;
     auto result = simulate(scenario, strategy, seed);
     if (!result) return std::unexpected(std::move(result.error()));
     results.push_back(*std::move(result));
   }
-  auto oracle = simulate(scenario, kOracle, seed);
+  auto oracle = simulate(scenario, kOracleName, seed);
   if (!oracle) return std::unexpected(std::move(oracle.error()));
   results.push_back(*std::move(oracle));
   const auto best = static_cast<double>(results.back().latency.p99.count());

@@ -1,13 +1,10 @@
 #pragma once
 
-#include "balancer/simulate/object_pool.hpp"
-#include "balancer/simulate/random_streams.hpp"
-#include "balancer/simulate/world.hpp"
+#include "balancer/simulate/engine/object_pool.hpp"
+#include "balancer/simulate/engine/random_streams.hpp"
+#include "balancer/simulate/engine/world.hpp"
 
 namespace karmad {
-
-/// The name of the oracle in results.
-inline constexpr std::string_view kOracle = "oracle";
 
 /// The balancer with full knowledge, to compare strategies with: one for all masters, it knows each
 /// mirror's queue, speed, pauses and faults, and sends each request to the mirror with the shortest

@@ -2,7 +2,7 @@
 #include "agent/health/error_body.hpp"
 #include "balancer/selection/shard_query.hpp"
 #include "balancer/shard/attempt_effects.hpp"
-#include "balancer/simulate/masters.hpp"
+#include "balancer/simulate/masters/masters.hpp"
 
 namespace karmad {
 namespace {
@@ -100,7 +100,7 @@ void Masters::reply_arrives(const SimulatedEvent& event) {
   const auto reply = MirrorReply::unpack(event.detail);
   switch (reply.kind) {
     case MirrorReply::Kind::answer:
-      return end_attempt(event.subject, {.outcome = Outcome::answered});
+      return end_attempt(event.subject, {.outcome = Outcome::answered, .load = reply.load});
     case MirrorReply::Kind::error: {
       const auto& error = world_.fleet.error(reply);
       return end_attempt(event.subject, {.outcome = outcome_of(error), .error = &error});
@@ -145,6 +145,8 @@ void Masters::end_attempt(std::uint32_t number, const Ending& ending) {
   const auto* const view = set.current_view();
   const bool marked = set.tracks_state && tell_set(set.mirrors(), attempt.mirror, result_,
                                                    ErrorBody(std::string_view()), world_.now);
+  if (ending.load != MirrorReply::kNoLoad)
+    mirror.signals.reported_load(world_.now, ending.load / 1000.0);
   record_slot_outcome(attempt.agent_slot, result_);
   record(mirror, set.mirrors().failure_floor(), 0, world_.now, result_);
 
@@ -198,7 +200,7 @@ void Masters::mirror_changed(unsigned mirror, bool reset) {
     world_.events.add_after(world_.now, world_.fleet.network(mirror),
                             {.subject = number,
                              .version = pooled.version,
-                             .detail = MirrorReply{MirrorReply::Kind::reset, 0}.packed(),
+                             .detail = MirrorReply{.kind = MirrorReply::Kind::reset}.packed(),
                              .kind = EventKind::reply_arrives});
   }
 }

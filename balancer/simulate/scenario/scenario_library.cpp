@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 
 // Made from the files of scenarios/ by embed.cmake.
 extern "C" const char karmad_scenarios[];

@@ -1,4 +1,4 @@
-#include "balancer/simulate/oracle.hpp"
+#include "balancer/simulate/engine/oracle.hpp"
 
 #include <limits>
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "balancer/simulate/mirror_profile.hpp"
+#include "balancer/simulate/scenario/mirror_profile.hpp"
 #include "balancer/simulate/simulation_result.hpp"
 #include "config/text/located.hpp"
 

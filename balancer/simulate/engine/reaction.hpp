@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "balancer/simulate/scenario.hpp"
-#include "balancer/simulate/set_layout.hpp"
+#include "balancer/simulate/engine/set_layout.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

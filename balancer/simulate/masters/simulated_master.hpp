@@ -9,8 +9,8 @@
 #include "balancer/selection/selection.hpp"
 #include "balancer/selection/set_mirrors.hpp"
 #include "balancer/selection/shard_rules.hpp"
-#include "balancer/simulate/fleet.hpp"
-#include "balancer/simulate/set_layout.hpp"
+#include "balancer/simulate/engine/fleet.hpp"
+#include "balancer/simulate/engine/set_layout.hpp"
 #include "balancer/topology/topology.hpp"
 
 namespace karmad {
