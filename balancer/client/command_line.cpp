@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {
 namespace {
@@ -102,6 +102,7 @@ void CommandLine::add_simulate(CLI::App& app) {
       ->take_all();
   auto* const json = simulate_->add_flag("--json", options.json, "print all numbers as JSON");
   simulate_->add_flag("--csv", options.csv, "print a line for each result")->excludes(json);
+  simulate_->add_option("--html", options.html, "write a report with charts to this file");
   simulate_->footer(
       "Exit codes: 0, 1 no output, 2 usage.\n"
       "Example: karmad simulate --scenario slow10,die --strategy nodeads,leastops");

@@ -5,8 +5,9 @@
 #include <iostream>
 
 #include "balancer/client/commands.hpp"
-#include "balancer/simulate/simulation.hpp"
-#include "balancer/simulate/simulation_report.hpp"
+#include "balancer/simulate/engine/simulation.hpp"
+#include "balancer/simulate/engine/simulation_report.hpp"
+#include "balancer/simulate/html_report.hpp"
 #include "config/text/closest.hpp"
 #include "config/text/environment.hpp"
 #include "strategies/kinds/registry.hpp"
@@ -73,6 +74,29 @@ std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOpti
   return scenarios;
 }
 
+ScenarioReport scenario_report(const SimulationReport& report) {
+  const auto& scenario = report.scenario;
+  ScenarioReport to{.name = scenario.name,
+                    .description = scenario.about,
+                    .results = report.results,
+                    .changes = simulated_changes(scenario)};
+  const auto shown = std::min<std::size_t>(scenario.mirrors, 64);
+  for (std::size_t i = 1; i <= shown; ++i) to.mirrors.push_back(fmt::format("m{}", i));
+  return to;
+}
+
+/// False: the file cannot be written; the reason is printed.
+bool write_html(const SimulateOptions& options, const std::vector<SimulationReport>& reports) {
+  HtmlReport page{.title = "karmad simulate",
+                  .description = fmt::format("karmad {}, seed {}", KARMAD_VERSION, options.seed)};
+  for (const auto& report : reports) page.scenarios.push_back(scenario_report(report));
+  std::ofstream file(options.html);
+  file << html_report(page);
+  if (file.flush()) return true;
+  std::cerr << "karmad simulate: " << options.html << " cannot be written\n";
+  return false;
+}
+
 void print_library() {
   std::size_t width = 0;
   for (const auto& scenario : scenario_library()) width = std::max(width, scenario.name.size());
@@ -104,6 +128,7 @@ int run_simulate(const SimulateOptions& options) {
   }
   if (options.json) std::cout << simulation_json(reports, options.seed);
   if (options.csv) std::cout << simulation_csv(reports);
+  if (!options.html.empty() && !write_html(options, reports)) return 1;
   return std::cout.flush() ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-#include "balancer/simulate/scenario.hpp"
+#include "balancer/simulate/scenario/scenario.hpp"
 
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ TEST(SimulationScenario, SaysWhereAndWhatIsWrong) {
             "x.scn:1:10: expected a number from 0.1 to 86400 after duration");
   EXPECT_EQ(first_error("profile slo=1"),
             "x.scn:1:9: unknown key 'slo'; did you mean 'slow'?; known: svc, slow, k, queue, rate, "
-            "over, retry_after, err, errcode, errms, rst, stall, mode, health, cold, net");
+            "over, retry_after, err, errcode, errms, rst, stall, mode, health, load, cold, net");
   EXPECT_EQ(first_error("profile slow"), "x.scn:1:9: expected key=value, not 'slow'");
   EXPECT_EQ(first_error("profile"), "x.scn:1:1: expected profile KEY=VALUE …");
   EXPECT_EQ(first_error("at x m2 slow=1"), "x.scn:1:4: expected seconds from 0 to 86400");
@@ -92,7 +92,7 @@ TEST(SimulationScenario, SaysWhereAndWhatIsWrong) {
             "x.scn:1:6: expected mirrors, such as m2, m2-m5 or all, not 'm4-m2'");
   EXPECT_EQ(first_error("at 1 m2 weight=3"),
             "x.scn:1:9: unknown key 'weight'; known: svc, slow, k, queue, rate, over, retry_after, "
-            "err, errcode, errms, rst, stall, mode, health, cold, net");
+            "err, errcode, errms, rst, stall, mode, health, load, cold, net");
   EXPECT_EQ(first_error("mirror m2 weight=0"),
             "x.scn:1:11: weight: expected a whole number from 1 to 1000");
   EXPECT_EQ(first_error("rate_at 1"), "x.scn:1:9: expected rate_at SECONDS RATE");

@@ -1,11 +1,11 @@
-#include "balancer/simulate/simulation.hpp"
+#include "balancer/simulate/engine/simulation.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
 
-#include "balancer/simulate/simulation_report.hpp"
+#include "balancer/simulate/engine/simulation_report.hpp"
 
 namespace karmad {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "balancer/simulate/simulation.hpp"
+#include "balancer/simulate/engine/simulation.hpp"
 
 namespace karmad {
 namespace {
@@ -96,7 +96,7 @@ const SimulationResult& oracle_of(const std::string& scenario) {
   static std::map<std::string, SimulationResult> results;
   const auto found = results.find(scenario);
   if (found != results.end()) return found->second;
-  return results.emplace(scenario, run_story(scenario, kOracle, {})).first->second;
+  return results.emplace(scenario, run_story(scenario, kOracleName, {})).first->second;
 }
 
 class SimulationStories : public ::testing::TestWithParam<SimulationStory> {};

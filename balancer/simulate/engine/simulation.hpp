@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "balancer/simulate/scenario/scenario.hpp"
+#include "balancer/simulate/scenario_report.hpp"
+
+namespace karmad {
+
+/// Simulates a scenario with one strategy, or with kOracleName. The same arguments give the same
+/// result, on one version of the program and its libraries. Fails if the strategy is unknown or a
+/// setting is wrong.
+std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,
+                                                   std::string_view strategy, std::uint64_t seed);
+
+/// Simulates a scenario with each strategy, and then with the oracle; fills in the regret.
+std::expected<std::vector<SimulationResult>, Problems> compare(
+    const Scenario& scenario, std::span<const std::string> strategies, std::uint64_t seed);
+
+}  // namespace karmad

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "agent/mirrors/attempt.hpp"
+#include "agent/mirrors/queued_wait.hpp"
+#include "balancer/shard/shard_request.hpp"
+#include "balancer/simulate/engine/object_pool.hpp"
+#include "balancer/simulate/engine/world.hpp"
+#include "balancer/simulate/masters/simulated_master.hpp"
+#include "balancer/simulate/masters/simulated_pings.hpp"
+
+namespace karmad {
+
+/// The second driver of ShardRequest: the requests of all simulated masters. Attempts go to the
+/// fleet, times are events. Choices, retries, hedges and records are those of the server.
+class Masters final : public SimulatedBalancer {
+ public:
+  Masters(SimulatedWorld& world, const Settings& settings);
+
+  void request_arrives(unsigned master, unsigned set) override;
+  void handle(const SimulatedEvent& event) override;
+  void mirror_changed(unsigned mirror, bool reset) override;
+  std::size_t in_progress() const override { return requests_.in_use(); }
+
+ private:
+  static constexpr std::uint32_t kNoAttempt = UINT32_MAX;
+
+  /// Its place in the queue for tickets.
+  class TicketWait final : public TicketWaiter {
+   public:
+    TicketWait(SimulatedWorld& world, RequestName name)
+        : TicketWaiter(0, Priority::normal), world_(world), name_(name) {}
+
+   private:
+    void on_wake() override {
+      world_.events.add_at(
+          world_.now,
+          {.subject = name_.index, .version = name_.version, .kind = EventKind::ticket_granted});
+    }
+    SimulatedWorld& world_;
+    RequestName name_;
+  };
+
+  struct Request {
+    std::uint32_t version = 0;
+    std::uint32_t wait = 0;  ///< version of its current wait; never the same again
+    TimePoint arrived{};
+    SimulatedMaster* master = nullptr;
+    SimulatedSet* set = nullptr;
+    ShardRules rules;
+    std::optional<ShardRequest> machine;
+    boost::container::small_vector<std::uint32_t, 2> attempts;  ///< in progress, by slot
+    std::optional<QueuedWait> queued_wait;
+    bool is_listed_for_slot = false;
+    Ticket ticket;
+    std::optional<TicketWait> ticket_wait;
+  };
+
+  /// An attempt in progress, known to the mirror set.
+  class Attempt final : public AttemptInFlight {
+   public:
+    Attempt(Masters& masters, std::uint32_t index, const action::Send& send,
+            std::uint32_t of_request, AgentSlot with, Micros reply_timeout, TimePoint now)
+        : AttemptInFlight(send.pick.mirror, now),
+          request(of_request),
+          slot(send.slot),
+          began(now),
+          timeout(reply_timeout),
+          agent_slot(std::move(with)),
+          masters_(masters),
+          index_(index) {}
+    void unreachable() override { masters_.mirror_unreachable(index_); }
+
+    const std::uint32_t request;
+    const std::size_t slot;
+    const TimePoint began;
+    const Micros timeout;  ///< of the reply, from the moment it has a connection
+    bool has_connection = false;
+    std::uint64_t generation = 0;  ///< of its connection
+    AgentSlot agent_slot;
+
+   private:
+    Masters& masters_;
+    const std::uint32_t index_;
+  };
+  struct PooledAttempt {
+    std::uint32_t version = 0;
+    std::optional<Attempt> attempt;
+  };
+  /// How an attempt ended.
+  struct Ending {
+    Outcome outcome{};
+    const SimulatedError* error = nullptr;  ///< of an error answer
+    std::uint16_t load = MirrorReply::kNoLoad;
+    bool sent = true;
+    bool out_of_time = false;
+    bool lost_race = false;
+  };
+
+  // Requests (masters.cpp)
+  void start(std::uint32_t index);
+  void process(std::uint32_t index, const ShardEvent& event);
+  void end_request(std::uint32_t index, bool answered);
+  void client_gives_up(std::uint32_t index);
+  void request_expires(std::uint32_t index);
+  void wait_for_ticket(std::uint32_t index);
+  void ticket_granted(std::uint32_t index);
+  void ticket_wait_ends(std::uint32_t index);
+
+  // Waits (masters_waits.cpp)
+  void begin_wait(std::uint32_t index, const std::optional<action::Wait>& wait);
+  void wait_for_slot(std::uint32_t index, Candidates mirrors);
+  void slot_granted(std::uint32_t index);
+  void tell_news(SimulatedSet& set);
+  void give_slots(SimulatedSet& set);
+  void upkeep(std::uint32_t master);
+
+  // Attempts (masters_attempts.cpp)
+  void send(std::uint32_t index, const action::Send& send);
+  void transmit(std::uint32_t attempt);
+  void next_connection(SimulatedSet& set, std::size_t mirror);
+  void reply_arrives(const SimulatedEvent& event);
+  void end_attempt(std::uint32_t index, const Ending& ending);
+  void write_result(const Attempt& attempt, const Ending& ending);
+  void mirror_unreachable(std::uint32_t attempt);
+
+  SimulatedWorld& world_;
+  SimulatedPings pings_;
+  std::vector<std::unique_ptr<SimulatedMaster>> masters_;
+  ObjectPool<Request> requests_;
+  ObjectPool<PooledAttempt> attempts_;
+  Micros client_timeout_;
+  Micros request_timeout_;
+  AttemptResult result_;  ///< of the attempt that is ending
+};
+
+}  // namespace karmad

@@ -1,0 +1,309 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+
+#include "balancer/simulate/scenario/scenario.hpp"
+#include "config/text/closest.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr double kLongestRun = 86'400;  // s
+
+struct Word {
+  std::string_view text;
+  unsigned column = 0;
+};
+
+std::vector<Word> words_of(std::string_view line) {
+  std::vector<Word> words;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line[i] == ' ' || line[i] == '\t' || line[i] == '\r') {
+      ++i;
+      continue;
+    }
+    const auto end = std::min(line.find_first_of(" \t\r", i), line.size());
+    words.push_back({line.substr(i, end - i), static_cast<unsigned>(i) + 1});
+    i = end;
+  }
+  return words;
+}
+
+std::optional<unsigned> parse_count(std::string_view text, unsigned most) {
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (number < 1 || number > most) return std::nullopt;
+  return number;
+}
+
+/// `m2`, `m2-m5` or `all`.
+std::optional<MirrorRange> parse_range(std::string_view text) {
+  if (text == "all") return MirrorRange{};
+  const auto number = [](std::string_view name) {
+    return name.starts_with('m') ? parse_count(name.substr(1), kMostSimulatedMirrors)
+                                 : std::nullopt;
+  };
+  const auto dash = text.find('-');
+  const auto first = number(text.substr(0, dash));
+  const auto last = dash == text.npos ? first : number(text.substr(dash + 1));
+  if (!first || !last || *last < *first) return std::nullopt;
+  return MirrorRange{*first, *last};
+}
+
+class ScenarioReader {
+ public:
+  ScenarioReader(const std::string& file, Scenario& scenario) : file_(file), scenario_(scenario) {}
+
+  void read(std::string_view text) {
+    while (!text.empty()) {
+      const auto end = text.find('\n');
+      ++line_;
+      statement(text.substr(0, end));
+      if (end == text.npos) break;
+      text.remove_prefix(end + 1);
+    }
+    std::ranges::stable_sort(scenario_.changes, {}, &MirrorChange::time);
+    std::ranges::stable_sort(scenario_.rate_changes, {}, &RateChange::time);
+  }
+  Problems problems;
+
+ private:
+  using Words = std::span<const Word>;
+  struct Statement {
+    std::string_view name;
+    void (ScenarioReader::*read)(Words);
+  };
+
+  static std::span<const Statement> statements();
+
+  void statement(std::string_view line) {
+    line_text_ = line.substr(0, line.find('#'));
+    const auto words = words_of(line_text_);
+    if (words.empty() || problems.size() >= kEnoughProblems) return;
+    std::vector<std::string_view> names;
+    for (const auto& known : statements()) {
+      if (known.name == words[0].text) return (this->*known.read)(words);
+      names.push_back(known.name);
+    }
+    problem(words[0], fmt::format("unknown statement {}{}; known: {}", in_quotes(words[0].text),
+                                  suggestion(words[0].text, names), fmt::join(names, ", ")));
+  }
+
+  void problem(const Word& at, std::string message) {
+    problems.push_back({place(at), std::move(message)});
+  }
+  Place place(const Word& at) const { return {file_, line_, at.column}; }
+
+  std::optional<double> number(Words words, double least, double most) {
+    if (words.size() == 2)
+      if (const auto value = parse_number(words[1].text, least, most)) return value;
+    problem(words.back(),
+            fmt::format("expected a number from {} to {} after {}", least, most, words[0].text));
+    return std::nullopt;
+  }
+  void number(Words words, double& to, double least, double most) {
+    if (const auto value = number(words, least, most)) to = *value;
+  }
+  void count(Words words, unsigned& to, unsigned most) {
+    const auto value = words.size() == 2 ? parse_count(words[1].text, most) : std::nullopt;
+    if (value) {
+      to = *value;
+    } else {
+      problem(words.back(),
+              fmt::format("expected a whole number from 1 to {} after {}", most, words[0].text));
+    }
+  }
+
+  void read_mirrors(Words words) { count(words, scenario_.mirrors, kMostSimulatedMirrors); }
+  void read_masters(Words words) { count(words, scenario_.masters, kMostSimulatedMasters); }
+  void read_rate(Words words) { number(words, scenario_.rate, 0.001, 1e8); }
+  void read_duration(Words words) { number(words, scenario_.duration, 0.1, kLongestRun); }
+  void read_warmup(Words words) { number(words, scenario_.warmup, 0, kLongestRun); }
+  void read_slo(Words words) { number(words, scenario_.slo, 0.001, 3'600'000); }
+  void read_timeout(Words words) { number(words, scenario_.timeout, 1, 3'600'000); }
+
+  std::string_view rest_after(const Word& word) const {
+    auto rest = line_text_.substr(word.column - 1 + word.text.size());
+    const auto begin = rest.find_first_not_of(" \t");
+    if (begin == rest.npos) return {};
+    rest.remove_prefix(begin);
+    return rest.substr(0, rest.find_last_not_of(" \t\r") + 1);
+  }
+  void read_about(Words words) { scenario_.about = rest_after(words[0]); }
+  void read_set(Words words) {
+    const auto setting = rest_after(words[0]);
+    if (setting.find('=') == setting.npos)
+      return problem(words[0], "expected set KEY = VALUE, with a key of searchd");
+    scenario_.settings.push_back({std::string(setting), place(words[1])});
+  }
+
+  /// `key=value …`; each is tried on a profile that is not used.
+  bool read_assignments(Words words, Assignments& to, std::optional<unsigned>* weight) {
+    MirrorProfile trial;
+    bool good = !words.empty();
+    for (const auto& word : words) {
+      const auto equals = word.text.find('=');
+      const auto key = word.text.substr(0, equals);
+      const auto value =
+          equals == word.text.npos ? std::string_view() : word.text.substr(equals + 1);
+      const auto before = problems.size();
+      if (equals == word.text.npos) {
+        problem(word, fmt::format("expected key=value, not {}", in_quotes(word.text)));
+      } else if (key == "weight" && weight != nullptr) {
+        read_weight(word, value, *weight);
+      } else if (std::ranges::find(profile_keys(), key) == profile_keys().end()) {
+        problem(word,
+                fmt::format("unknown key {}{}; known: {}", in_quotes(key),
+                            suggestion(key, profile_keys()), fmt::join(profile_keys(), ", ")));
+      } else if (const auto done = assign(trial, key, value); !done) {
+        problem(word, fmt::format("{}: {}", key, done.error()));
+      } else {
+        to.emplace_back(key, value);
+      }
+      good = good && problems.size() == before;
+    }
+    return good;
+  }
+  void read_weight(const Word& word, std::string_view value, std::optional<unsigned>& to) {
+    to = parse_count(value, 1000);
+    if (!to) problem(word, "weight: expected a whole number from 1 to 1000");
+  }
+
+  std::optional<MirrorRange> read_range(const Word& word) {
+    const auto range = parse_range(word.text);
+    if (!range)
+      problem(word, fmt::format("expected mirrors, such as m2, m2-m5 or all, not {}",
+                                in_quotes(word.text)));
+    return range;
+  }
+  void read_profile(Words words) {
+    if (words.size() < 2) return problem(words[0], "expected profile KEY=VALUE …");
+    read_assignments(words.subspan(1), scenario_.profile, nullptr);
+  }
+  void read_mirror(Words words) {
+    if (words.size() < 3) return problem(words.back(), "expected mirror m2 KEY=VALUE …");
+    const auto range = read_range(words[1]);
+    MirrorStatement statement;
+    if (!read_assignments(words.subspan(2), statement.profile, &statement.weight) || !range) return;
+    statement.mirrors = *range;
+    statement.at = place(words[1]);
+    scenario_.mirror_statements.push_back(std::move(statement));
+  }
+  std::optional<Micros> read_time(const Word& word) {
+    const auto seconds = parse_number(word.text, 0, kLongestRun);
+    if (seconds) return Micros{static_cast<std::int64_t>(*seconds * 1e6)};
+    problem(word, fmt::format("expected seconds from 0 to {}", kLongestRun));
+    return std::nullopt;
+  }
+  void read_at(Words words) {
+    if (words.size() < 4) return problem(words.back(), "expected at SECONDS m2 KEY=VALUE …");
+    const auto time = read_time(words[1]);
+    const auto range = read_range(words[2]);
+    MirrorChange change;
+    if (!read_assignments(words.subspan(3), change.profile, nullptr) || !time || !range) return;
+    change.mirrors = *range;
+    change.time = *time;
+    change.at = place(words[2]);
+    change.text = rest_after(words[1]);
+    scenario_.changes.push_back(std::move(change));
+  }
+  void read_rate_at(Words words) {
+    if (words.size() != 3) return problem(words.back(), "expected rate_at SECONDS RATE");
+    const auto time = read_time(words[1]);
+    const auto rate = parse_number(words[2].text, 0.001, 1e8);
+    if (!rate) problem(words[2], "expected a rate from 0.001 to 1e8");
+    if (time && rate) scenario_.rate_changes.push_back({*time, *rate});
+  }
+
+  const std::string& file_;
+  Scenario& scenario_;
+  unsigned line_ = 0;
+  std::string_view line_text_;
+};
+
+std::span<const ScenarioReader::Statement> ScenarioReader::statements() {
+  using R = ScenarioReader;
+  static constexpr auto all = std::to_array<Statement>({{"about", &R::read_about},
+                                                        {"mirrors", &R::read_mirrors},
+                                                        {"masters", &R::read_masters},
+                                                        {"rate", &R::read_rate},
+                                                        {"duration", &R::read_duration},
+                                                        {"warmup", &R::read_warmup},
+                                                        {"slo", &R::read_slo},
+                                                        {"timeout", &R::read_timeout},
+                                                        {"profile", &R::read_profile},
+                                                        {"mirror", &R::read_mirror},
+                                                        {"at", &R::read_at},
+                                                        {"rate_at", &R::read_rate_at},
+                                                        {"set", &R::read_set}});
+  return all;
+}
+
+void check_range(const Scenario& scenario, const MirrorStatement& statement, Problems& problems) {
+  if (statement.mirrors.last > scenario.mirrors)
+    problems.push_back({statement.at, fmt::format("there is no mirror m{}: the simulation has {}",
+                                                  statement.mirrors.last, scenario.mirrors)});
+}
+
+/// The most requests that the rates can cause.
+double most_requests(const Scenario& scenario) {
+  auto rate = scenario.rate;
+  for (const auto& change : scenario.rate_changes) rate = std::max(rate, change.rate);
+  return rate * (scenario.duration + scenario.warmup);
+}
+
+template <class T>
+void replace(T& value, const std::optional<T>& by) {
+  if (by) value = *by;
+}
+
+}  // namespace
+
+std::expected<Scenario, Problems> parse_scenario(std::string_view text, const std::string& file,
+                                                 std::string name) {
+  Scenario scenario;
+  scenario.name = std::move(name);
+  ScenarioReader reader(file, scenario);
+  reader.read(text);
+  if (!reader.problems.empty()) return std::unexpected(std::move(reader.problems));
+  return scenario;
+}
+
+std::expected<Scenario, Problems> with_overrides(Scenario scenario,
+                                                 const ScenarioOverrides& overrides) {
+  if (overrides.rate) {
+    for (auto& change : scenario.rate_changes) change.rate *= *overrides.rate / scenario.rate;
+    scenario.rate = *overrides.rate;
+  }
+  replace(scenario.duration, overrides.duration);
+  replace(scenario.mirrors, overrides.mirrors);
+  replace(scenario.masters, overrides.masters);
+  for (const auto& setting : overrides.settings)
+    scenario.settings.push_back({setting, {"--set", 1, 1}});
+  Problems problems;
+  for (const auto& statement : scenario.mirror_statements)
+    check_range(scenario, statement, problems);
+  for (const auto& change : scenario.changes) check_range(scenario, change, problems);
+  if (const auto requests = most_requests(scenario); requests > kMostSimulatedRequests)
+    problems.push_back({{},
+                        fmt::format("{:.0f} requests are too many: rate × (duration + warmup) "
+                                    "may be at most {:.0f}",
+                                    requests, kMostSimulatedRequests)});
+  if (!problems.empty()) return std::unexpected(std::move(problems));
+  return scenario;
+}
+
+std::vector<SimulatedChange> simulated_changes(const Scenario& scenario) {
+  std::vector<SimulatedChange> changes;
+  for (const auto& change : scenario.changes) changes.push_back({change.time, change.text});
+  for (const auto& change : scenario.rate_changes)
+    changes.push_back({change.time, fmt::format("rate {}", change.rate)});
+  std::ranges::stable_sort(changes, {}, &SimulatedChange::at);
+  return changes;
+}
+
+}  // namespace karmad
