@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "agent/json/json_line.hpp"
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {

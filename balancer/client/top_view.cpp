@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {

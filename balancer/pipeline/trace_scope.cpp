@@ -31,7 +31,7 @@ void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, T
       worker.loop.random.uniform() >= sample)
     return;
   Buffer line(worker.loop.buffers);
-  if (settings.access_log_format.value == AccessLogFormat::text) {
+  if (settings.access_log_format.value == LogFormat::text) {
     append_access_text(*line, trace, now, access);
   } else {
     append_access_json(*line, trace, now, access);
