@@ -80,8 +80,12 @@ int main(int argc, char** argv) {
     std::cout << dump(*loaded.settings);
     return 0;
   }
-  const ProcessLog log(loaded.settings->searchd.log_level.value);
-  Server server(path, *std::move(loaded.settings), log.lines());
+  const auto& searchd = loaded.settings->searchd;
+  ProcessLog log(searchd.log_level.value, searchd.log_format.value);
+  const auto configure_log = [&log](LogLevel level, LogFormat format) {
+    log.configure(level, format);
+  };
+  Server server(path, *std::move(loaded.settings), log.lines(), {.configure_log = configure_log});
   Problems problems;
   if (const auto failure = server.open(problems)) {
     if (!problems.empty()) return report(problems);

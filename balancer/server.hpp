@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -31,6 +32,7 @@ struct Hooks {
   Selector selector;                       ///< further restricts the acceptable mirrors (SS-020)
   std::vector<UserHandle> handles;         ///< run in this order, before a request is routed
   Dialects dialects = karmad::dialects();  ///< the dialects of tables; must outlive the server
+  std::function<void(LogLevel, LogFormat)> configure_log;  ///< called at a reload
 };
 
 /// Owns all objects: workers with their threads, listeners, pingers, the topology. Handles the

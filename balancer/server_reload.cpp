@@ -76,7 +76,9 @@ void Server::reload() {
   }
   log_notices(*loaded.settings);
   settings_ = *std::move(loaded.settings);
-  selection_log_->level(settings_.searchd.selection_log_level.value);
+  const auto& searchd = settings_.searchd;
+  if (hooks_.configure_log) hooks_.configure_log(searchd.log_level.value, searchd.log_format.value);
+  selection_log_->level(searchd.selection_log_level.value);
   // Names are looked up again at the next connection; the old addresses are used until then.
   for (const auto& agent : next->agents) agent->look_up_soon();
   adopt_rates(*next);

@@ -7,7 +7,7 @@
 #include "balancer/client/commands.hpp"
 #include "balancer/client/explanation_text.hpp"
 #include "balancer/client/http_get.hpp"
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {

@@ -13,7 +13,12 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <future>
+#include <memory>
 #include <optional>
+#include <utility>
+
+#include "agent/transport/loop/run_detached.hpp"
 
 namespace karmad {
 namespace {
@@ -85,6 +90,26 @@ std::expected<HttpAnswer, std::string> exchange(const ServerAddress& server,
   return run.take();
 }
 
+using Tcp = asio::ip::tcp;
+using LookUp = std::pair<Tcp::resolver::results_type, ErrorCode>;
+
+/// Looks a name up. A look-up cannot be cancelled: one that takes too long continues on its thread.
+std::expected<LookUp, std::string> look_up(const ServerAddress& server,
+                                           std::chrono::milliseconds longest) {
+  auto promise = std::make_shared<std::promise<LookUp>>();
+  auto found = promise->get_future();
+  run_detached([promise, server] {
+    asio::io_context io;
+    LookUp result;
+    result.first = Tcp::resolver(io).resolve(server.host, server.port, result.second);
+    promise->set_value(std::move(result));
+  });
+  if (found.wait_for(longest) == std::future_status::ready) return found.get();
+  return std::unexpected(
+      failure(server, fmt::format("the look-up of the name '{}' has no answer within {} ms",
+                                  server.host, longest.count())));
+}
+
 }  // namespace
 
 std::expected<ServerAddress, std::string> parse_server_address(std::string text) {
@@ -122,16 +147,18 @@ std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
                                      socket.async_connect(Local::endpoint(server.path), then);
                                    });
   }
-  using Tcp = asio::ip::tcp;
-  Tcp::resolver::results_type found;
+  const auto began = std::chrono::steady_clock::now();
+  const auto found = look_up(server, longest);
+  if (!found) return std::unexpected(found.error());
+  const auto& [endpoints, error] = *found;
+  if (error) return std::unexpected(failure(server, error.message()));
+  const auto left = longest - std::chrono::floor<std::chrono::milliseconds>(
+                                  std::chrono::steady_clock::now() - began);
   return exchange<Tcp::socket>(
-      server, target, longest, [&](asio::io_context& io, Tcp::socket& socket, auto then) {
-        ErrorCode error;
-        found = Tcp::resolver(io).resolve(server.host, server.port, error);
-        if (error) return then(error);
-        asio::async_connect(socket, found, [then](ErrorCode failed, const Tcp::endpoint&) mutable {
-          then(failed);
-        });
+      server, target, left, [&](asio::io_context&, Tcp::socket& socket, auto then) {
+        asio::async_connect(
+            socket, endpoints,
+            [then](ErrorCode failed, const Tcp::endpoint&) mutable { then(failed); });
       });
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "agent/json/json_line.hpp"
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {
@@ -58,23 +58,21 @@ const std::vector<Column>& columns() {
       {"P99MS", [](const TopMirror& m) { return number(m.p99, 1); }},
       {"FLIGHT", [](const TopMirror& m) { return fmt::format("{}", m.in_flight); }},
       {"ERRORS", [](const TopMirror& m) { return fmt::format("{}", m.errors_in_a_row); }},
-      {"REASON",
-       [](const TopMirror& m) { return trouble_of(m.state) == 0 ? std::string() : m.reason; },
-       false},
   };
   return all;
 }
 
-constexpr std::size_t kWidestColumn = 40;  // of those before the reason
+constexpr std::size_t kWidestColumn = 40;
 constexpr std::size_t kStateColumn = 14;
 constexpr std::size_t kShownEvents = 5;
+constexpr std::size_t kVerdictLines = 6;
 
 std::vector<std::size_t> widths_of(const std::vector<const TopMirror*>& mirrors) {
   std::vector<std::size_t> widths;
   for (const auto& column : columns()) {
     auto width = column.title.size();
     for (const auto* mirror : mirrors) width = std::max(width, width_of(column.text(*mirror)));
-    widths.push_back(column.title == "REASON" ? width : std::min(width, kWidestColumn));
+    widths.push_back(std::min(width, kWidestColumn));
   }
   return widths;
 }
@@ -89,9 +87,33 @@ std::string cells(const std::vector<std::size_t>& widths, Text text) {
 }
 
 std::string cut(const std::string& line, std::size_t columns) {
-  auto fits = width_of(line) <= columns ? line : fitted(line, columns);
+  auto fits = columns == 0 || width_of(line) <= columns ? line : fitted(line, columns);
   fits.erase(fits.find_last_not_of(' ') + 1);
   return fits;
+}
+
+/// The text in lines, broken at blanks; those after the first are indented. With more than `most`
+/// lines the last one ends with `~`.
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most) {
+  constexpr std::string_view kIndent = "  ";
+  std::vector<std::string> lines;
+  std::string line;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' ', 1));  // with the blank before it
+    const bool fits = columns == 0 || width_of(line) + width_of(word) <= columns;
+    if (fits || line.empty() || line == kIndent) {
+      line += line == kIndent && word.starts_with(' ') ? word.substr(1) : word;
+      text.remove_prefix(word.size());
+      continue;
+    }
+    lines.push_back(cut(line, columns));
+    line = kIndent;
+  }
+  lines.push_back(cut(line, columns));
+  if (lines.size() <= most) return lines;
+  lines.resize(std::max<std::size_t>(most, 1));
+  lines.back() = cut(lines.back() + " ~", columns);
+  return lines;
 }
 
 std::string rates_line(const TopView& view) {
@@ -118,44 +140,82 @@ void add_optional(JsonLine& out, std::string_view key, std::optional<double> val
 
 }  // namespace
 
-std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
+namespace {
+
+/// The diagnoses that the verdict does not have, the worst first.
+std::vector<std::string> diagnosis_lines(const TopView& view, const TopStyle& style) {
+  auto diagnoses = view.diagnoses;
+  std::ranges::stable_sort(diagnoses, std::greater{}, &TopDiagnosis::trouble);
+  std::vector<std::string> lines;
+  for (const auto& [trouble, text] : diagnoses) {
+    if (view.verdict.starts_with(text)) continue;
+    for (auto& line :
+         wrapped(fmt::format("{} {}", mark_of(trouble, style), text), style.columns, kVerdictLines))
+      lines.push_back(coloured(std::move(line), trouble, style));
+  }
+  return lines;
+}
+
+std::vector<std::string> event_lines(const TopView& view, const TopStyle& style) {
+  std::vector<std::string> lines;
+  for (std::size_t i = view.events.size(); i > 0 && lines.size() < kShownEvents; --i) {
+    const auto& event = view.events[i - 1];
+    lines.push_back(cut(time_of_day(event.time) + " " + event.message, style.columns));
+  }
+  return lines;
+}
+
+std::vector<std::string> mirror_lines(const TopView& view, const TopStyle& style,
+                                      std::size_t most) {
   std::vector<const TopMirror*> mirrors;
   for (const auto& mirror : view.mirrors) mirrors.push_back(&mirror);
-  const int worst = view.verdict == "all well" ? 0 : std::max(1, view.worst);
   std::ranges::stable_sort(mirrors, std::greater{},
                            [](const auto* mirror) { return trouble_of(mirror->state); });
-  std::vector<std::string> lines;
-  lines.push_back(coloured(
-      cut(fmt::format("{} {}", mark_of(worst, style), view.verdict), style.columns), worst, style));
-  lines.push_back(cut(rates_line(view), style.columns));
-  lines.emplace_back();
   const auto widths = widths_of(mirrors);
-  lines.push_back(cut(fitted("STATE", kStateColumn) +
-                          cells(widths, [](const Column& c) { return std::string(c.title); }),
-                      style.columns));
-  std::vector<std::string> events;
-  for (std::size_t i = view.events.size(); i > 0 && events.size() < kShownEvents; --i) {
-    const auto& event = view.events[i - 1];
-    events.push_back(cut(time_of_day(event.time) + " " + event.message, style.columns));
-  }
-  const auto other_lines = lines.size() + events.size() + 2;
-  const auto room = style.rows == 0                ? mirrors.size()
-                    : style.rows > other_lines + 1 ? style.rows - other_lines - 1
-                                                   : 1;
-  for (std::size_t i = 0; i < std::min(room, mirrors.size()); ++i) {
-    const auto& mirror = *mirrors[i];
-    const auto trouble = trouble_of(mirror.state);
+  const auto header = cells(widths, [](const Column& c) { return std::string(c.title); });
+  std::vector<std::string> lines{cut(fitted("STATE", kStateColumn) + header, style.columns)};
+  for (std::size_t i = 0; i < std::min(most, mirrors.size()); ++i) {
+    const auto trouble = trouble_of(mirrors[i]->state);
     const auto state =
-        fitted(fmt::format("{} {}", mark_of(trouble, style), mirror.state), kStateColumn);
-    const auto rest = cells(widths, [&](const Column& c) { return c.text(mirror); });
-    const auto left = style.columns > kStateColumn ? style.columns - kStateColumn : 0;
-    lines.push_back(coloured(state, trouble, style) + cut(rest, left));
+        fitted(fmt::format("{} {}", mark_of(trouble, style), mirrors[i]->state), kStateColumn);
+    const auto rest = cells(widths, [&](const Column& c) { return c.text(*mirrors[i]); });
+    const auto line = cut(state + rest, style.columns);
+    const auto split = std::min(line.size(), state.size());
+    lines.push_back(coloured(line.substr(0, split), trouble, style) + line.substr(split));
   }
-  if (mirrors.size() > room)
+  if (mirrors.size() > most)
     lines.push_back(
-        cut(fmt::format("... and {} more mirrors", mirrors.size() - room), style.columns));
-  if (!events.empty()) lines.emplace_back();
-  for (auto& event : events) lines.push_back(std::move(event));
+        cut(fmt::format("... and {} more mirrors", mirrors.size() - most), style.columns));
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
+  const int worst = view.verdict == "all well" ? 0 : std::max(1, view.worst);
+  std::vector<std::string> lines;
+  for (auto& line : wrapped(fmt::format("{} {}", mark_of(worst, style), view.verdict),
+                            style.columns, kVerdictLines))
+    lines.push_back(coloured(std::move(line), worst, style));
+  lines.push_back(cut(rates_line(view), style.columns));
+  auto diagnoses = diagnosis_lines(view, style);
+  auto events = event_lines(view, style);
+  // Of the rows below, half are for mirrors and a quarter each for diagnoses and events, at least.
+  constexpr std::size_t kBlanks = 3;
+  const auto used = lines.size() + kBlanks + 2;  // with the header and the number of the others
+  const auto room = style.rows > used ? style.rows - used : 1;
+  auto mirrors = view.mirrors.size();
+  if (style.rows != 0) {
+    events.resize(std::min(events.size(), room / 4));
+    diagnoses.resize(
+        std::min(diagnoses.size(), room - std::min(mirrors, room / 2 + 1) - events.size()));
+    mirrors = std::max<std::size_t>(room - diagnoses.size() - events.size(), 1);
+  }
+  for (auto* part : {&diagnoses, &events})
+    if (!part->empty()) part->insert(part->begin(), "");
+  lines.emplace_back();
+  std::ranges::move(mirror_lines(view, style, mirrors), std::back_inserter(lines));
+  for (auto* part : {&diagnoses, &events}) std::ranges::move(*part, std::back_inserter(lines));
   return lines;
 }
 
@@ -196,6 +256,7 @@ std::string top_json(const TopView& view) {
       add_text("state_since", mirror.since);
       add_text("role", mirror.role);
       add_text("reason", mirror.reason);
+      add_text("diagnosis", mirror.diagnosis);
       add_optional(out, "share", mirror.share);
       add_optional(out, "weight", mirror.weight);
       add_optional(out, "p50_ms", mirror.p50);
@@ -206,6 +267,12 @@ std::string top_json(const TopView& view) {
       out.add(",\"errors_in_a_row\":");
       out.add_number(mirror.errors_in_a_row);
       out.add('}');
+    }
+    out.add("],\"diagnoses\":[");
+    comma = "";
+    for (const auto& diagnosis : view.diagnoses) {
+      out.add(std::string_view(std::exchange(comma, ",")));
+      out.add_quoted(diagnosis.text);
     }
     out.add("],\"events\":[");
     comma = "";

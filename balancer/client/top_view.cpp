@@ -4,8 +4,9 @@
 #include <rapidjson/document.h>
 
 #include <algorithm>
+#include <span>
 
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {
@@ -60,6 +61,7 @@ TopMirror read_mirror(const Value& mirror, const Value& shard, const std::string
   read.since = text_at(mirror, "state_since");
   read.role = text_at(mirror, "role");
   read.reason = text_at(mirror, "reason");
+  read.diagnosis = text_at(mirror, "diagnosis");
   read.weight = number_at(mirror, "weight");
   if (const auto* latency = member(mirror, "latency_ms")) {
     read.p50 = number_at(*latency, "p50");
@@ -70,6 +72,21 @@ TopMirror read_mirror(const Value& mirror, const Value& shard, const std::string
   read.errors_in_a_row = count_at(mirror, "errors_in_a_row");
   if (const auto* all = member(mirror, "since_start")) read.attempts = count_at(*all, "attempts");
   return read;
+}
+
+/// Adds the diagnosis of a shard in trouble, which names its worst mirror, and those of its other
+/// mirrors in trouble.
+void add_diagnoses(TopView& view, const Value& shard, std::span<const TopMirror> mirrors) {
+  int worst = 0;
+  for (const auto& mirror : mirrors) worst = std::max(worst, trouble_of(mirror.state));
+  if (worst == 0) return;
+  const auto of_shard = text_at(shard, "diagnosis");
+  view.diagnoses.push_back({worst, fmt::format("table {}, shard {}: {}", mirrors.front().table,
+                                               mirrors.front().shard, of_shard)});
+  for (const auto& mirror : mirrors)
+    if (const auto trouble = trouble_of(mirror.state);
+        trouble > 0 && !of_shard.ends_with(mirror.diagnosis))
+      view.diagnoses.push_back({trouble, mirror.diagnosis});
 }
 
 bool same_shard(const TopMirror& a, const TopMirror& b) {
@@ -141,11 +158,13 @@ std::expected<TopView, std::string> read_top(std::string_view agents, std::strin
     found = found || wanted;
     tables += (tables.empty() ? "" : ", ") + name;
     for_each_in(of, "shards", [&](const Value& shard) {
+      const auto before = view.mirrors.size();
       for_each_in(shard, "mirrors", [&](const Value& mirror) {
         auto read = read_mirror(mirror, shard, name);
         view.worst = std::max(view.worst, trouble_of(read.state));
         if (wanted) view.mirrors.push_back(std::move(read));
       });
+      add_diagnoses(view, shard, std::span(view.mirrors).subspan(before));
     });
   });
   if (!found)

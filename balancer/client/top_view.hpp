@@ -20,6 +20,7 @@ struct TopMirror {
   std::string since;
   std::string role;
   std::string reason;
+  std::string diagnosis;
   std::optional<double> share;   ///< of the attempts of its shard; 0 to 1
   std::optional<double> weight;  ///< 0 to 1
   std::optional<double> p50;     ///< ms
@@ -28,6 +29,12 @@ struct TopMirror {
   std::uint64_t in_flight = 0;
   std::uint64_t errors_in_a_row = 0;
   std::uint64_t attempts = 0;  ///< since the start of karmad
+};
+
+/// The diagnosis of a shard in trouble, or of a further mirror of it, as GET /agents has it.
+struct TopDiagnosis {
+  int trouble = 0;
+  std::string text;
 };
 
 struct TopEvent {
@@ -43,6 +50,7 @@ struct TopView {
   int worst = 0;      ///< trouble_of() the worst mirror of any table
   double uptime = 0;  ///< s
   std::vector<TopMirror> mirrors;
+  std::vector<TopDiagnosis> diagnoses;               ///< in the order of the shards
   std::vector<TopEvent> events;                      ///< the newest last
   std::map<std::string, double, std::less<>> sums;   ///< counters of /status
   std::map<std::string, double, std::less<>> rates;  ///< per second

@@ -32,7 +32,7 @@ void log(Worker& worker, const InstanceSettings& settings, const Trace& trace, T
     access.sample = sample;
   }
   Buffer line(worker.loop.buffers);
-  if (settings.access_log_format.value == AccessLogFormat::text) {
+  if (settings.access_log_format.value == LogFormat::text) {
     append_access_text(*line, trace, now, access);
   } else {
     append_access_json(*line, trace, now, access);

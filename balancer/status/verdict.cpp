@@ -7,10 +7,10 @@
 namespace karmad {
 namespace {
 
-bool has_outage(const ShardStatus& shard) {
-  return std::ranges::none_of(shard.mirrors, [](const MirrorStatus& mirror) {
-    return can_be_asked(mirror.report.condition);
-  });
+SetCount count_of(const ShardStatus& shard) {
+  SetCount count;
+  for (const auto& mirror : shard.mirrors) count.add(mirror.report.condition);
+  return count;
 }
 
 const MirrorStatus& worst_of(const ShardStatus& shard) {
@@ -25,14 +25,9 @@ std::string diagnosis(const Snapshot& snapshot, const ShardStatus& shard) {
   if (shard.mirrors.empty()) return "has no mirrors";
   const auto& worst = worst_of(shard);
   const auto about = diagnosis(snapshot.agents[worst.agent].address, worst.report);
-  if (has_outage(shard)) return fmt::format("no mirror can be asked: {}", about);
-  const auto ready = std::ranges::count_if(shard.mirrors, [](const MirrorStatus& mirror) {
-    return mirror.report.condition == MirrorCondition::ready;
-  });
-  const auto ready_text = fmt::format("{} of {} mirrors are ready", ready, shard.mirrors.size());
-  return worst.report.condition <= MirrorCondition::ready
-             ? ready_text
-             : fmt::format("{}: {}", ready_text, about);
+  const auto count = count_of(shard);
+  if (count.can_serve > 0 && worst.report.condition <= MirrorCondition::ready) return text(count);
+  return fmt::format("{}: {}", text(count), about);
 }
 
 std::string verdict(const Snapshot& snapshot) {
@@ -46,7 +41,7 @@ std::string verdict(const Snapshot& snapshot) {
       troubles += static_cast<std::size_t>(std::ranges::count_if(
           shard.mirrors,
           [](const MirrorStatus& mirror) { return is_trouble(mirror.report.condition); }));
-      const std::pair rank{has_outage(shard), worst_of(shard).report.condition};
+      const std::pair rank{count_of(shard).can_serve == 0, worst_of(shard).report.condition};
       if ((!rank.first && !is_trouble(rank.second)) || (!worst_text.empty() && rank <= worst))
         continue;
       worst = rank;

@@ -8,6 +8,8 @@
 #include <array>
 #include <mutex>
 
+#include "agent/json/json_line.hpp"
+#include "balancer/trace/utc_text.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
@@ -19,10 +21,40 @@ std::unique_ptr<spdlog::formatter> formatter_of(const char* pattern) {
   return std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::local, "");
 }
 
+/// One JSON object per line. The name of the function in a message's source location, which is not
+/// used otherwise, has the members of log_with_members().
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& to) override {
+    std::string text;
+    {
+      JsonLine line(text);
+      line.add("{\"time\":");
+      line.add_quoted(utc_text(message.time));
+      line.add(",\"level\":");
+      const auto level = spdlog::level::to_string_view(message.level);
+      line.add_quoted({level.data(), level.size()});
+      line.add(",\"message\":");
+      line.add_quoted({message.payload.data(), message.payload.size()});
+      if (message.source.funcname != nullptr) line.add(std::string_view(message.source.funcname));
+      line.add('}');
+    }
+    to.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> formatter_of(LogFormat format) {
+  if (format == LogFormat::json) return std::make_unique<JsonFormatter>();
+  return formatter_of(kPattern);
+}
+
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  LineSink(std::shared_ptr<LineWriter> to, const char* pattern)
-      : base_sink(formatter_of(pattern)), to_(std::move(to)) {}
+  LineSink(std::shared_ptr<LineWriter> to, std::unique_ptr<spdlog::formatter> formatter)
+      : base_sink(std::move(formatter)), to_(std::move(to)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -35,35 +67,15 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   const std::shared_ptr<LineWriter> to_;
 };
 
-std::string lines_were_dropped(std::uint64_t count) {
+std::string lines_were_dropped(LogFormat format, std::uint64_t count) {
   const auto text =
       fmt::format("{} lines of the log were dropped: they were not read in time", count);
   spdlog::memory_buf_t line;
-  formatter_of(kPattern)->format({"karmad", spdlog::level::warn, text}, line);
+  formatter_of(format)->format({"karmad", spdlog::level::warn, text}, line);
   return fmt::to_string(line);
 }
 
-}  // namespace
-
-ProcessLog::ProcessLog(LogLevel level)
-    : lines_(LineWriter::for_descriptor(STDERR_FILENO,
-                                        {.gather = {}, .on_recovery = lines_were_dropped})) {
-  auto log = logger_for(lines_, "karmad", kPattern);
-  set_level(*log, level);
-  spdlog::set_default_logger(std::move(log));
-}
-
-ProcessLog::~ProcessLog() {
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("karmad"));  // no output
-  lines_->end();
-}
-
-std::shared_ptr<spdlog::logger> logger_for(std::shared_ptr<LineWriter> to, const char* name,
-                                           const char* pattern) {
-  return std::make_shared<spdlog::logger>(name, std::make_shared<LineSink>(std::move(to), pattern));
-}
-
-void set_level(spdlog::logger& logger, LogLevel least) {
+spdlog::level::level_enum level_of(LogLevel level) {
   struct Row {
     LogLevel level;
     spdlog::level::level_enum of_spdlog;
@@ -73,7 +85,48 @@ void set_level(spdlog::logger& logger, LogLevel least) {
                                                {LogLevel::warning, spdlog::level::warn},
                                                {LogLevel::error, spdlog::level::err}}};
   static_assert(lists_all(kLevels, &Row::level));
-  logger.set_level(kLevels[static_cast<std::size_t>(least)].of_spdlog);
+  return kLevels[static_cast<std::size_t>(level)].of_spdlog;
+}
+
+}  // namespace
+
+ProcessLog::ProcessLog(LogLevel level, LogFormat format)
+    : format_(std::make_shared<std::atomic<LogFormat>>(format)),
+      lines_(LineWriter::for_descriptor(
+          STDERR_FILENO, {.gather = {}, .on_recovery = [format = format_](std::uint64_t count) {
+                            return lines_were_dropped(*format, count);
+                          }})) {
+  auto log = std::make_shared<spdlog::logger>(
+      "karmad", std::make_shared<LineSink>(lines_, formatter_of(format)));
+  spdlog::set_default_logger(std::move(log));
+  configure(level, format);
+}
+
+void ProcessLog::configure(LogLevel level, LogFormat format) {
+  format_->store(format);
+  auto& log = *spdlog::default_logger();
+  set_level(log, level);
+  log.set_formatter(formatter_of(format));
+}
+
+ProcessLog::~ProcessLog() {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("karmad"));  // no output
+  lines_->end();
+}
+
+void log_with_members(LogLevel level, std::string_view message, const std::string& members) {
+  const spdlog::source_loc where("karmad", 1, members.c_str());
+  spdlog::default_logger_raw()->log(where, level_of(level), message);
+}
+
+std::shared_ptr<spdlog::logger> logger_for(std::shared_ptr<LineWriter> to, const char* name,
+                                           const char* pattern) {
+  return std::make_shared<spdlog::logger>(
+      name, std::make_shared<LineSink>(std::move(to), formatter_of(pattern)));
+}
+
+void set_level(spdlog::logger& logger, LogLevel least) {
+  logger.set_level(level_of(least));
 }
 
 }  // namespace karmad

@@ -1,8 +1,5 @@
 #include "balancer/watch/event_log.hpp"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,46 +8,55 @@
 namespace karmad {
 namespace {
 
-constexpr std::size_t kLongestMessage = 512;
+constexpr std::size_t kLongestText = 512;
+
+void add_text(JsonLine& line, std::string_view key, std::string_view value) {
+  line.add(",\"");
+  line.add(key);
+  line.add("\":");
+  line.add_quoted(value.substr(0, kLongestText));
+}
+
+void add_number(JsonLine& line, std::string_view key, std::size_t value) {
+  line.add(",\"");
+  line.add(key);
+  line.add("\":");
+  line.add_number(value);
+}
 
 void append_event(std::string& json, std::uint64_t id, const OperatorEvent& event, WallTime at) {
+  const auto members = members_of(event);
   JsonLine line(json);
-  const auto text = [&](std::string_view key, std::string_view value) {
-    line.add(",\"");
-    line.add(key);
-    line.add("\":");
-    line.add_quoted(value.substr(0, kLongestMessage));
-  };
-  const auto number = [&](std::string_view key, std::size_t value) {
-    line.add(",\"");
-    line.add(key);
-    line.add("\":");
-    line.add_number(value);
-  };
   line.add("{\"id\":");
   line.add_number(id);
-  text("time", utc_text(at));
-  text("severity", kSeverityNames[event.severity]);
-  text("event", kEventKindNames[event.kind]);
-  if (event.kind == OperatorEvent::Kind::mirror) {
-    text("table", event.table);
-    number("shard", event.shard);
-    number("mirror", event.mirror);
-    text("address", event.address);
-    text("state", event.state);
-    text("former_state", event.former_state);
-  }
-  text("message", event.message);
+  add_text(line, "time", utc_text(at));
+  add_text(line, "severity", kSeverityNames[event.severity]);
+  line.add(members);
+  add_text(line, "message", event.message);
   line.add('}');
 }
 
 }  // namespace
 
-std::string utc_text(WallTime time) {
-  const auto ms = std::chrono::time_point_cast<std::chrono::milliseconds>(time);
-  const auto s = std::chrono::floor<std::chrono::seconds>(ms);
-  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(s)),
-                     (ms - s).count());
+std::string members_of(const OperatorEvent& event) {
+  std::string members;
+  {
+    JsonLine line(members);
+    add_text(line, "event", kEventKindNames[event.kind]);
+    if (event.kind == OperatorEvent::Kind::mirror) {
+      add_text(line, "table", event.table);
+      add_number(line, "shard", event.shard);
+      add_number(line, "mirror", event.mirror);
+      add_text(line, "address", event.address);
+      add_text(line, "state", event.state);
+      add_text(line, "former_state", event.former_state);
+      add_text(line, "reason", event.reason);
+      add_text(line, "last_error", event.last_error);
+      add_text(line, "last_error_at",
+               event.last_error.empty() ? "" : utc_text(event.last_error_at));
+    }
+  }
+  return members;
 }
 
 void EventLog::add(const OperatorEvent& event, WallTime at) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -9,14 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "balancer/trace/utc_text.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
-
-using WallTime = std::chrono::system_clock::time_point;
-
-/// `2026-11-23T21:43:27.125Z`: RFC 3339, UTC, milliseconds.
-std::string utc_text(WallTime time);
 
 /// What an operator wants to know afterwards: a mirror changed its condition, the configuration was
 /// read again, the process started.
@@ -33,6 +28,9 @@ struct OperatorEvent {
   std::string_view address;
   std::string_view state;
   std::string_view former_state;
+  std::string reason;      ///< of `state`; empty if it is ready
+  std::string last_error;  ///< of the agent, also if it is well again; empty: it has had none
+  WallTime last_error_at{};
 
   std::string message;  ///< a sentence for people; at most 512 bytes of it are kept
 };
@@ -46,6 +44,10 @@ inline constexpr auto kEventKindNames =
                                      {OperatorEvent::Kind::reload_failed, "reload_failed"},
                                      {OperatorEvent::Kind::stopping, "stopping"},
                                      {OperatorEvent::Kind::mirror, "mirror"}});
+
+/// The members of the event's object in JSON, without `id`, `time`, `severity` and `message`. Each
+/// begins with a comma.
+std::string members_of(const OperatorEvent& event);
 
 /// The last events as JSON. Any thread; takes a lock, so it is not for the path of a query.
 class EventLog {

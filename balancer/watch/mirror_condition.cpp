@@ -34,19 +34,26 @@ std::string with_share(std::string reason, const MirrorSigns& signs) {
                      signs.share * 100, 100.0 / static_cast<double>(signs.mirrors));
 }
 
+/// Whether the network explains at least half of the time that the peers do not need. Kept
+/// connections say nothing; then a ping can at least acquit the network.
+std::string cause_of_slowness(const MirrorSigns& signs) {
+  const auto half = (*signs.recent.mean() - *signs.peers_mean) / 2;
+  if (const auto connect = signs.recent.mean_connect())
+    return fmt::format("; connecting takes {:.1f} ms, so {} is slow", ms(*connect),
+                       *connect < half ? "the server itself" : "the network or its accept queue");
+  if (signs.ping && *signs.ping < half)
+    return fmt::format("; a ping takes {:.1f} ms, so the server itself is slow", ms(*signs.ping));
+  return {};
+}
+
 std::string why_slow(const MirrorSigns& signs) {
   auto reason =
       fmt::format("queries take {:.1f} ms on average, those of the other mirrors {:.1f} ms",
                   ms(*signs.recent.mean()), ms(*signs.peers_mean));
   if (signs.p95 && signs.peers_p95)
-    reason +=
-        fmt::format("; p95 {:.1f} ms, others {:.1f} ms", ms(*signs.p95), ms(*signs.peers_p95));
-  if (const auto connect = signs.recent.mean_connect()) {
-    const bool itself = *connect < *signs.recent.mean() / 4;
-    reason += fmt::format("; connecting takes {:.1f} ms, so {} is slow", ms(*connect),
-                          itself ? "the server itself" : "the network or its accept queue");
-  }
-  return with_share(std::move(reason), signs);
+    reason += fmt::format("; p95 of the last period {:.1f} ms, others {:.1f} ms", ms(*signs.p95),
+                          ms(*signs.peers_p95));
+  return with_share(reason + cause_of_slowness(signs), signs);
 }
 
 std::string why_failing(const MirrorSigns& signs) {
@@ -91,6 +98,11 @@ Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
   if (signs.started < 1)
     return {starting, fmt::format("slow start, has {:.0f} % of its weight", signs.started * 100)};
   return {ready, {}};
+}
+
+std::string text(const SetCount& count) {
+  if (count.can_serve == 0) return "no mirror can be asked";
+  return fmt::format("{} of {} mirrors are ready", count.ready, count.all);
 }
 
 bool ConditionTrack::observe(Diagnosis now, TimePoint at) {

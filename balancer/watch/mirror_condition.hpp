@@ -69,15 +69,16 @@ struct MirrorSigns {
   bool lags = false;  ///< it is unsuitable because it is too far behind
   bool full = false;
   std::uint32_t in_flight = 0;
-  RecentWork recent;                  ///< WorkWindow::recent()
+  RecentWork recent;                  ///< recent(), or last_answers() of a slow mirror
   RecentWork latest;                  ///< WorkWindow::latest(), for its failures
   RecentWork last_second;             ///< WorkWindow::last_second()
   std::optional<Micros> peers_mean;   ///< median of the mean times of the other mirrors
-  std::optional<Micros> p95;          ///< of the last minutes; only read if it is slow
+  std::optional<Micros> ping;         ///< smoothed round trip of its pings
+  std::optional<Micros> p95;          ///< of the last period; only read if it is slow
   std::optional<Micros> peers_p95;    ///< the median of the other mirrors'
-  double share = 0;                   ///< its part of the recent attempts of its set: 0 to 1
+  double share = 0;                   ///< its part of the latest attempts of its set: 0 to 1
   std::size_t mirrors = 1;            ///< size of its set
-  std::uint64_t attempts_of_set = 0;  ///< recent ones
+  std::uint64_t attempts_of_set = 0;  ///< the latest ones
 };
 
 struct Diagnosis {
@@ -86,7 +87,7 @@ struct Diagnosis {
 };
 
 /// A mirror is slow if its mean time is above three times that of its peers and 5 ms longer; it
-/// stays slow above two times.
+/// stays slow above two times, and while it has no new answers.
 inline constexpr double kSlowFactor = 3;
 inline constexpr double kStillSlowFactor = 2;
 inline constexpr Micros kSlowLead = std::chrono::milliseconds(5);
@@ -103,6 +104,21 @@ bool is_slow(const MirrorSigns& signs, MirrorCondition before);
 
 /// The condition of a mirror with these signs, which was in the condition `before`. Pure.
 Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before);
+
+/// The mirrors of a set, counted by what they can do.
+struct SetCount {
+  std::size_t ready = 0;
+  std::size_t can_serve = 0;  ///< can_be_asked()
+  std::size_t all = 0;
+
+  void add(MirrorCondition condition) {
+    ready += condition == MirrorCondition::ready ? 1 : 0;
+    can_serve += can_be_asked(condition) ? 1 : 0;
+    ++all;
+  }
+};
+/// `2 of 3 mirrors are ready`, or `no mirror can be asked`.
+std::string text(const SetCount& count);
 
 /// The condition of one mirror over time: a worse one counts at once, a better one when it has
 /// lasted for kSettle. So a mirror that changes all the time has at most one change per second to

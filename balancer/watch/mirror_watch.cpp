@@ -1,13 +1,16 @@
 #include "balancer/watch/mirror_watch.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "agent/json/json_text.hpp"
 #include "balancer/rules/protection.hpp"
 #include "balancer/selection/selection.hpp"
+#include "balancer/trace/plain_text.hpp"
+#include "balancer/trace/process_log.hpp"
 
 namespace karmad {
 namespace {
@@ -36,13 +39,15 @@ Micros lower_median(std::vector<Micros>& times) {
   return *middle;
 }
 
-/// The median of the mean times of all mirrors but `self` that answered a few queries.
-std::optional<Micros> mean_of_peers(std::span<const RecentWork> all, std::size_t self) {
-  std::vector<Micros> means;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i != self && all[i].queries >= kFewAttempts) means.push_back(*all[i].mean());
-  if (means.empty()) return std::nullopt;
-  return lower_median(means);
+/// The attempts of each mirror, over the same time: 2 s, or 10 s if they were few.
+std::vector<std::uint64_t> attempts_of(std::span<const WorkWindow* const> windows) {
+  std::vector<std::uint64_t> attempts;
+  for (const auto* window : windows) attempts.push_back(window->latest().attempts);
+  const auto sum = std::reduce(attempts.begin(), attempts.end());
+  if (sum < WorkWindow::kEnough * windows.size())
+    std::ranges::transform(windows, attempts.begin(),
+                           [](const auto* window) { return window->longest().attempts; });
+  return attempts;
 }
 
 std::optional<Micros> p95_of(const Agent& agent, TimePoint now) {
@@ -79,6 +84,12 @@ std::optional<std::string> why_ejected(const Shard& shard, std::size_t mirror, T
   return text;
 }
 
+/// An error of an agent as part of a diagnosis, which is one line and the same text everywhere.
+std::string in_one_line(std::string_view error) {
+  constexpr std::size_t kMost = 200;
+  return without_controls(clean_utf8(error.substr(0, kMost)));
+}
+
 /// Changes that are part of normal work.
 bool is_quiet(MirrorCondition from, MirrorCondition to) {
   using enum MirrorCondition;
@@ -88,16 +99,16 @@ bool is_quiet(MirrorCondition from, MirrorCondition to) {
   return is_usual(from) && is_usual(to);
 }
 
-Severity severity_of(MirrorCondition from, MirrorCondition to, std::size_t left) {
-  if (left == 0) return Severity::error;
-  const bool ends_outage = left == 1 && !can_be_asked(from) && can_be_asked(to);
-  if (ends_outage || is_trouble(to)) return Severity::warning;
+/// `before`, `now`: all mirrors of its shard.
+Severity severity_of(MirrorCondition to, const SetCount& before, const SetCount& now) {
+  if (now.can_serve == 0) return Severity::error;
+  if (before.can_serve == 0 || is_trouble(to)) return Severity::warning;
   return Severity::info;
 }
 
-spdlog::level::level_enum level_of(Severity severity) {
-  if (severity == Severity::error) return spdlog::level::err;
-  return severity == Severity::warning ? spdlog::level::warn : spdlog::level::info;
+LogLevel level_of(Severity severity) {
+  if (severity == Severity::error) return LogLevel::error;
+  return severity == Severity::warning ? LogLevel::warning : LogLevel::info;
 }
 
 }  // namespace
@@ -157,96 +168,155 @@ void MirrorWatch::sample(const Topology& topology, TimePoint now, WallTime wall)
       if (due) sample(mirrors, {topology, *table, s + 1, set}, shard, now, wall);
     }
   const std::scoped_lock lock(mutex_);
-  if (mirrors_.size() > count)
-    std::erase_if(mirrors_, [this](const auto& entry) { return entry.second.round != round_; });
+  if (mirrors_.size() == count) return;
+  std::erase_if(mirrors_, [this](const auto& entry) {
+    const auto& mirror = entry.second;
+    if (mirror.round == round_) return false;
+    troubles_ -= is_trouble(mirror.track.current().condition) ? 1 : 0;
+    return true;
+  });
+}
+
+/// What one sample of a set found out about all its mirrors.
+struct MirrorWatch::SetSample {
+  const Place& place;
+  const Shard& shard;
+  std::vector<RecentWork> work;         ///< of the last seconds
+  std::vector<std::uint64_t> attempts;  ///< attempts_of()
+  std::uint64_t all_attempts = 0;
+  SetCount before;       ///< their conditions before the sample
+  Candidates can_serve;  ///< the others are no measure
+  const Need* need = nullptr;
+  ViewPtr view;
+  Candidates full;
+  Candidates tripped;
+
+  /// The median of the mean times of all mirrors but `self` that answered a few queries.
+  std::optional<Micros> mean_of_peers(std::size_t self) const {
+    std::vector<Micros> means;
+    for (std::size_t i = 0; i < work.size(); ++i)
+      if (i != self && can_serve.contains(i) && work[i].queries >= kFewAttempts)
+        means.push_back(*work[i].mean());
+    if (means.empty()) return std::nullopt;
+    return lower_median(means);
+  }
+};
+
+MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
+                                  const SetSample& sample, TimePoint now) {
+  const auto& place = sample.place;
+  const auto& agent = *place.set[mirror].agent;
+  const auto& counters = agent.counters;
+  const auto& picture = sample.view->picture;
+  const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
+  const auto before = watched.track.current().condition;
+  const bool was_slow = before == MirrorCondition::slow;
+  const auto peers_mean = sample.mean_of_peers(mirror);
+  if (peers_mean || !was_slow) watched.peers_mean = peers_mean;
+  MirrorSigns signs{.answered = read(counters.answered),
+                    .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
+                    .down = is_down(agent, place.topology.settings.dead_after.value),
+                    .tripped = sample.tripped.contains(mirror),
+                    .ejected = why_ejected(sample.shard, mirror, now),
+                    .started = place.set[mirror].signals.started(),
+                    .unreachable = sample.view->unreachable.contains(mirror),
+                    .errors_in_a_row = read(counters.errors_in_a_row),
+                    .lags = is_lagging(sample.need, picture, mirror),
+                    .full = sample.full.contains(mirror),
+                    .in_flight = read(counters.in_flight),
+                    .recent = was_slow ? watched.window.last_answers() : sample.work[mirror],
+                    .latest = watched.window.latest(),
+                    .last_second = watched.window.last_second(),
+                    .peers_mean = watched.peers_mean,
+                    .ping = picture.mirrors[mirror].rtt,
+                    .mirrors = place.set.size(),
+                    .attempts_of_set = sample.all_attempts};
+  if (sample.all_attempts > 0)
+    signs.share =
+        static_cast<double>(sample.attempts[mirror]) / static_cast<double>(sample.all_attempts);
+  if (sample.need != nullptr) signs.unsuitable = why_unsuitable(*sample.need, picture, mirror);
+  if (signs.errors_in_a_row > 0 || !signs.answered || signs.latest.failures > 0 || signs.tripped ||
+      signs.unreachable)
+    signs.last_error = in_one_line(agent.last_error());
+  if (is_slow(signs, before)) {
+    signs.p95 = p95_of(agent, now);
+    signs.peers_p95 = p95_of_peers(place.set, mirror, now);
+  }
+  return signs;
 }
 
 void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, const Shard& shard,
                          TimePoint now, WallTime wall) {
   const auto& set = place.set;
-  std::vector<RecentWork> work;
-  std::uint64_t attempts = 0;
+  SetSample sample{.place = place, .shard = shard, .view = set.view(0), .full = set.full()};
+  std::vector<const WorkWindow*> windows;
   for (std::size_t i = 0; i < set.size(); ++i) {
     mirrors[i]->window.add(work_of(set[i].tally));
-    work.push_back(mirrors[i]->window.recent());
-    attempts += work.back().attempts;
+    windows.push_back(&mirrors[i]->window);
+    sample.work.push_back(mirrors[i]->window.recent());
+    const auto condition = mirrors[i]->track.current().condition;
+    sample.before.add(condition);
+    if (can_be_asked(condition)) sample.can_serve.insert(i);
   }
+  sample.attempts = attempts_of(windows);
+  sample.all_attempts = std::reduce(sample.attempts.begin(), sample.attempts.end());
   const Selection selection(std::nullopt, place.table, place.topology.settings, Operation::read);
-  const auto* need = selection.at(shard);
-  const auto view = set.view(0);
-  const auto full = set.full();
-  const auto& breaker = shard.protection->breaker;
-  const auto tripped = breaker ? breaker->tripped(now) : Candidates{};
+  sample.need = selection.at(shard);
+  if (const auto& breaker = shard.protection->breaker) sample.tripped = breaker->tripped(now);
+  Candidates changed;
   for (std::size_t i = 0; i < set.size(); ++i) {
-    const auto& agent = *set[i].agent;
-    const auto& counters = agent.counters;
-    const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
-    MirrorSigns signs{.answered = read(counters.answered),
-                      .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
-                      .down = is_down(agent, place.topology.settings.dead_after.value),
-                      .tripped = tripped.contains(i),
-                      .ejected = why_ejected(shard, i, now),
-                      .started = set[i].signals.started(),
-                      .unreachable = view->unreachable.contains(i),
-                      .errors_in_a_row = read(counters.errors_in_a_row),
-                      .lags = is_lagging(need, view->picture, i),
-                      .full = full.contains(i),
-                      .in_flight = read(counters.in_flight),
-                      .recent = work[i],
-                      .latest = mirrors[i]->window.latest(),
-                      .last_second = mirrors[i]->window.last_second(),
-                      .peers_mean = mean_of_peers(work, i),
-                      .mirrors = set.size(),
-                      .attempts_of_set = attempts};
-    if (attempts > 0)
-      signs.share = static_cast<double>(work[i].attempts) / static_cast<double>(attempts);
-    if (need != nullptr) signs.unsuitable = why_unsuitable(*need, view->picture, i);
-    if (signs.errors_in_a_row > 0 || !signs.answered || signs.latest.failures > 0 ||
-        signs.tripped || signs.unreachable)
-      signs.last_error = agent.last_error();
     auto& mirror = *mirrors[i];
-    const auto before = mirror.track.current().condition;
-    if (is_slow(signs, before)) {
-      signs.p95 = p95_of(agent, now);
-      signs.peers_p95 = p95_of_peers(set, i, now);
-    }
-    if (!mirror.track.observe(diagnose(signs, before), now)) continue;
+    const auto signs = signs_of(mirror, i, sample, now);
+    auto& track = mirror.track;
+    const auto before = track.current().condition;
+    if (!track.observe(diagnose(signs, before), now)) continue;
     mirror.since = wall;
-    report(mirrors, i, place, now, wall);
+    troubles_ += is_trouble(track.current().condition) ? 1 : 0;
+    troubles_ -= is_trouble(before) ? 1 : 0;
+    changed.insert(i);
   }
+  for (const auto i : changed) report(mirrors, i, sample, now, wall);
 }
 
-void MirrorWatch::report(const WatchedMirrors& mirrors, std::size_t mirror, const Place& place,
+/// What a change means for the process, beside what it means for its shard.
+std::string MirrorWatch::state_of_process() const {
+  if (troubles_ == 0) return "; all well";
+  if (troubles_ == 1) return {};
+  return fmt::format("; {} mirrors are in trouble in all", troubles_);
+}
+
+void MirrorWatch::report(const WatchedMirrors& mirrors, std::size_t mirror, const SetSample& sample,
                          TimePoint now, WallTime wall) {
+  const auto& place = sample.place;
   const auto& track = mirrors[mirror]->track;
   const auto from = track.before();
   const auto to = track.current().condition;
   if (is_quiet(from, to)) return;
-  const auto left = static_cast<std::size_t>(std::ranges::count_if(
-      mirrors, [](const auto* of) { return can_be_asked(of->track.current().condition); }));
-  const auto severity = severity_of(from, to, left);
-  const auto& address = place.set[mirror].agent->name;
-  const auto& reason = track.current().reason;
-  const auto message =
-      fmt::format("table {}, shard {}: mirror {} is {}, was {}; {}", place.table.name, place.shard,
-                  address, name(to), name(from),
-                  left == 0 ? "no mirror is left"
-                            : fmt::format("{} of {} mirrors are left", left, mirrors.size()));
-  events_.add({.severity = severity,
-               .table = place.table.name,
-               .shard = place.shard,
-               .mirror = mirror + 1,
-               .address = address,
-               .state = name(to),
-               .former_state = name(from),
-               .message = reason.empty() ? message : fmt::format("{}: {}", message, reason)},
-              wall);
+  SetCount count;
+  for (const auto* of : mirrors) count.add(of->track.current().condition);
+  const auto severity = severity_of(to, sample.before, count);
+  const auto& agent = *place.set[mirror].agent;
+  const MirrorReport report{.condition = to, .since = wall, .reason = track.current().reason};
+  const OperatorEvent event{
+      .severity = severity,
+      .table = place.table.name,
+      .shard = place.shard,
+      .mirror = mirror + 1,
+      .address = agent.name,
+      .state = name(to),
+      .former_state = name(from),
+      .reason = report.reason,
+      .last_error = agent.last_error(),
+      .last_error_at = agent.last_error_at(),
+      .message =
+          fmt::format("table {}, shard {}: {}: {} (was {}{})", place.table.name, place.shard,
+                      text(count), diagnosis(agent.name, report), name(from), state_of_process())};
+  events_.add(event, wall);
   const auto left_out = lines_.may_write(now);
   if (!left_out) return;
-  // The reason may contain any bytes that the agent sent.
-  spdlog::log(level_of(severity), "{}{}{}", message,
-              reason.empty() ? "" : fmt::format(": {:?}", reason),
-              *left_out == 0 ? "" : fmt::format(" ({} lines were left out before)", *left_out));
+  const auto before =
+      *left_out == 0 ? "" : fmt::format(" ({} lines were left out before)", *left_out);
+  log_with_members(level_of(severity), event.message + before, members_of(event));
 }
 
 }  // namespace karmad

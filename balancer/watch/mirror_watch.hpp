@@ -19,7 +19,7 @@ namespace karmad {
 struct MirrorReport {
   MirrorCondition condition = MirrorCondition::unknown;
   WallTime since{};    ///< the epoch if it is not watched yet
-  std::string reason;  ///< empty if it is ready
+  std::string reason;  ///< empty if it is ready; printable, in one line
 };
 
 /// `10.0.0.1:9308 dead since 2026-11-23T12:03:11.000Z: Connection refused`.
@@ -54,9 +54,11 @@ class MirrorWatch {
     ConditionTrack track;
     WorkWindow window;
     WallTime since{};
-    std::uint64_t round = 0;  ///< when it was last in the topology
+    std::optional<Micros> peers_mean;  ///< the last one that was known; kept while it is slow
+    std::uint64_t round = 0;           ///< when it was last in the topology
   };
   using WatchedMirrors = std::vector<WatchedMirror*>;
+  struct SetSample;
   struct Place {
     const Topology& topology;
     const Table& table;
@@ -67,14 +69,18 @@ class MirrorWatch {
   WatchedMirrors watched(const MirrorSet& set, WallTime wall);
   void sample(const WatchedMirrors& mirrors, const Place& place, const Shard& shard, TimePoint now,
               WallTime wall);
-  void report(const WatchedMirrors& mirrors, std::size_t mirror, const Place& place, TimePoint now,
-              WallTime wall);
+  static MirrorSigns signs_of(WatchedMirror& watched, std::size_t mirror, const SetSample& sample,
+                              TimePoint now);
+  void report(const WatchedMirrors& mirrors, std::size_t mirror, const SetSample& sample,
+              TimePoint now, WallTime wall);
+  std::string state_of_process() const;
 
   EventLog& events_;
   LineRate lines_{kLinesPerSecond};
   mutable std::mutex mutex_;  ///< for `mirrors_`; held for one set at a time
   std::unordered_map<const MirrorRecord*, WatchedMirror> mirrors_;
   std::uint64_t round_ = 0;
+  std::size_t troubles_ = 0;  ///< mirrors in trouble, of all tables
 };
 
 }  // namespace karmad

@@ -504,6 +504,8 @@ constexpr std::array kSearchdKeys{
         "after the answer. At most shutdown_timeout.",
         times(1s, 0s, kDay)),
     key("log_level", &I::log_level, "Lowest level of messages that are logged."),
+    key("log_format", &I::log_format,
+        "Lines of the log on standard error: `text` for people, `json` for programs."),
     key("request_id", &I::request_id,
         "`make`: a request without a valid `X-Request-Id` gets a new id, which agents and the "
         "client get in that header. `accept`: only ids of clients are used."),

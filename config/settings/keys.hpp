@@ -35,7 +35,7 @@ template <class Owner>
 using KeyField =
     FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
             std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
-            LogLevel, RequestIds, AccessLogFormat, AdmissionMode, QueueOrder, TicketResize, Outlier,
+            LogLevel, RequestIds, LogFormat, AdmissionMode, QueueOrder, TicketResize, Outlier,
             TicketCount, MemorySize, double>;
 
 /// The most specific level at which a setting may be given; all more general levels are allowed

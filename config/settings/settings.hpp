@@ -57,7 +57,7 @@ enum class LookUp : std::uint8_t { at_load, on_request };
 enum class Updates : std::uint8_t { primary, any };
 enum class Consistency : std::uint8_t { any, quorum };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
-enum class AccessLogFormat : std::uint8_t { json, text };
+enum class LogFormat : std::uint8_t { json, text };
 /// Which requests have an id: all, or those whose client sent one.
 enum class RequestIds : std::uint8_t { make, accept };
 enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
@@ -270,10 +270,11 @@ struct InstanceSettings : InheritedByTables {
   Located<Micros> shutdown_timeout{60s, {}};
   Located<Micros> shutdown_linger{1s, {}};
   Located<LogLevel> log_level{LogLevel::info, {}};
+  Located<LogFormat> log_format{LogFormat::text, {}};
   Located<RequestIds> request_id{RequestIds::make, {}};
   /// `stdout` or `-`; `syslog` or `syslog:PATH`; else a file. Unset: none.
   std::optional<Located<std::string>> access_log;
-  Located<AccessLogFormat> access_log_format{AccessLogFormat::json, {}};
+  Located<LogFormat> access_log_format{LogFormat::json, {}};
   Located<double> access_log_sample{1, {}};
   Located<Micros> access_log_slow{1s, {}};
 };

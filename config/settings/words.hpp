@@ -33,8 +33,8 @@ inline constexpr auto kWords<LogLevel> = enum_names<LogLevel>({{LogLevel::debug,
                                                                {LogLevel::warning, "warning"},
                                                                {LogLevel::error, "error"}});
 template <>
-inline constexpr auto kWords<AccessLogFormat> =
-    enum_names<AccessLogFormat>({{AccessLogFormat::json, "json"}, {AccessLogFormat::text, "text"}});
+inline constexpr auto kWords<LogFormat> = enum_names<LogFormat>({{LogFormat::json, "json"},
+                                                                 {LogFormat::text, "text"}});
 template <>
 inline constexpr auto kWords<RequestIds> = enum_names<RequestIds>({{RequestIds::make, "make"},
                                                                    {RequestIds::accept, "accept"}});

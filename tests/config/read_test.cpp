@@ -142,7 +142,7 @@ TEST(Read, HasTheDefaultsOfOverloadAndFaults) {  // BP-004 … BP-008, BP-020, C
   EXPECT_EQ(s.breaker_writes.value, 5U);
   EXPECT_EQ(s.breaker_window.value, 5min);
   EXPECT_FALSE(s.access_log);
-  EXPECT_EQ(s.access_log_format.value, AccessLogFormat::json);
+  EXPECT_EQ(s.access_log_format.value, LogFormat::json);
   EXPECT_EQ(s.access_log_sample.value, 1);
   EXPECT_EQ(s.access_log_slow.value, 1s);
   EXPECT_EQ(s.request_id.value, RequestIds::make);
@@ -190,7 +190,7 @@ TEST(Read, SetsWhatIsDoneAboutOverloadAndFaultsInItsUnit) {
   EXPECT_EQ(s.breaker_writes.value, 0U);
   EXPECT_EQ(s.breaker_window.value, 30s);
   EXPECT_EQ(s.access_log.value().value, "-");
-  EXPECT_EQ(s.access_log_format.value, AccessLogFormat::text);
+  EXPECT_EQ(s.access_log_format.value, LogFormat::text);
   EXPECT_EQ(s.access_log_sample.value, 0.25);
   EXPECT_EQ(s.access_log_slow.value, 300ms);
   EXPECT_EQ(s.request_id.value, RequestIds::accept);

@@ -104,7 +104,30 @@ TEST(MirrorStates, ARecoveredMirrorHasNoLastErrorButTheEventHasIt) {
   ASSERT_TRUE(reaches(master, 0, "ready")) << diagnosis_of(master, 0);
   EXPECT_EQ(master.word("/tables/0/shards/0/mirrors/0/last_error"), "");
   EXPECT_EQ(master.word("/tables/0/shards/0/mirrors/0/last_error_at"), "");
-  EXPECT_TRUE(get(master.port(), "/events").body.contains("disk is full"));
+  const auto events = get(master.port(), "/events").body;
+  EXPECT_TRUE(events.contains(
+      R"("state":"ready","former_state":"dead","reason":"","last_error":"disk is full",)"))
+      << events;
+}
+
+// Without pings and traffic the numbers in a diagnosis do not change after the first seconds.
+TEST(MirrorStates, HaveOneDiagnosisInTheLogAndOnAllPages) {
+  FakeSet set(2);
+  Master master("ha_ping_interval = 0\n ha_strategy = roundrobin", set.table());
+  set[0].react(always(json(R"({"error":"a \"disk\"\r\nis full"})", 500)));
+  ASSERT_TRUE(reaches(master, 0, "dead")) << diagnosis_of(master, 0);
+  const auto since = master.word("/tables/0/shards/0/mirrors/0/state_since");
+  const auto known =
+      fmt::format("{} dead since {}: a \"disk\"??is full; ", set[0].address(), since);
+  EXPECT_TRUE(diagnosis_of(master, 0).starts_with(known)) << diagnosis_of(master, 0);
+  const auto of_shard = "1 of 2 mirrors are ready: " + known;
+  EXPECT_TRUE(master.word("/tables/0/shards/0/diagnosis").starts_with(of_shard));
+  const auto of_process = "table t, shard 1: " + of_shard;
+  EXPECT_TRUE(master.word("/verdict").starts_with(of_process)) << master.word("/verdict");
+  EXPECT_TRUE(master.process().wait_for(" warning " + of_process)) << master.process().output();
+  Process top("karmad", {"top", fmt::format("127.0.0.1:{}", master.port()), "--once"});
+  EXPECT_EQ(top.wait(), 0);
+  EXPECT_TRUE(top.output().contains(of_process)) << top.output();
 }
 
 TEST(Events, AreAStreamForAClientThatAcceptsOne) {

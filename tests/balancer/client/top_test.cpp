@@ -4,11 +4,12 @@
 #include <rapidjson/document.h>
 
 #include <algorithm>
+#include <span>
 
 #include "balancer/client/explanation_text.hpp"
 #include "balancer/client/http_get.hpp"
-#include "balancer/client/plain_text.hpp"
 #include "balancer/client/top_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 namespace karmad {
 namespace {
@@ -17,16 +18,17 @@ std::string top_mirror(int number, std::string_view state, int attempts,
                        std::string_view reason = "") {
   return fmt::format(
       R"({{"mirror":{0},"address":"10.0.0.{0}:9308","state":"{1}","state_since":"2026-11-24T02:28:01.330Z",)"
-      R"("reason":"{3}","weight":0.5,"role":"replica","in_flight":3,"errors_in_a_row":0,)"
+      R"("reason":"{3}","diagnosis":"10.0.0.{0}:9308 {1}: {3}","weight":0.5,"role":"replica","in_flight":3,"errors_in_a_row":0,)"
       R"("latency_ms":{{"p50":1.25,"p95":2,"p99":null}},"since_start":{{"attempts":{2}}}}})",
       number, state, attempts, reason);
 }
 
-std::string top_agents(const std::string& mirrors, std::string_view verdict = "all well") {
+std::string top_agents(const std::string& mirrors, std::string_view verdict = "all well",
+                       std::string_view diagnosis = "some are ready") {
   return fmt::format(
       R"({{"version":"1.0","verdict":"{}","uptime_s":10,"tables":[{{"name":"t","shards":[)"
-      R"({{"shard":1,"mirrors":[{}]}}]}}]}})",
-      verdict, mirrors);
+      R"({{"shard":1,"diagnosis":"{}","mirrors":[{}]}}]}}]}})",
+      verdict, diagnosis, mirrors);
 }
 
 constexpr std::string_view kNoEvents = R"({"newest":0,"events":[]})";
@@ -45,7 +47,7 @@ TEST(Top, ShowsTheVerdictAndMirrorsInTroubleFirst) {
   EXPECT_TRUE(lines[3].starts_with("STATE          SINCE    MIRROR"));
   EXPECT_EQ(lines[4],
             "▲ slow         02:28:01 10.0.0.2:9308 t       1.2 replica   25%    50%   1.2   2.0"
-            "     -      3      0 late");
+            "     -      3      0");
   EXPECT_TRUE(
       lines[5].starts_with("✔ ready        02:28:01 10.0.0.1:9308 t       1.1 replica   75%"))
       << lines[5];
@@ -87,7 +89,27 @@ TEST(Top, FitsTheTerminal) {
     for (const auto& line : lines) EXPECT_LE(width_of(line), columns) << line;
     EXPECT_TRUE(std::ranges::any_of(lines, [](const auto& l) { return l.contains("more"); }));
   }
-  EXPECT_EQ(top_lines(view, {}).size(), 4U + 39 + 2) << "a pipe gets all";
+  EXPECT_EQ(top_lines(view, {}).size(), 4U + 39 + 3 + 2) << "a pipe gets all";
+}
+
+TEST(Top, HasTheDiagnosesOfShardsAndMirrorsInTroubleUncut) {
+  const auto mirrors = top_mirror(1, "dead", 1, "refused") + "," + top_mirror(2, "ready", 1) + "," +
+                       top_mirror(3, "slow", 1, "queries take 412.0 ms on average");
+  const auto of_shard = "1 of 3 mirrors are ready: 10.0.0.1:9308 dead: refused";
+  const auto view = top_view(top_agents(mirrors, "another table, shard 1: 9 dead", of_shard));
+  const auto lines = top_lines(view, {});
+  EXPECT_EQ(lines[8], fmt::format("✖ table t, shard 1: {}", of_shard));
+  EXPECT_EQ(lines[9], "▲ 10.0.0.3:9308 slow: queries take 412.0 ms on average");
+  const auto narrow = top_lines(view, {.columns = 40});
+  EXPECT_EQ(fmt::format("{}", fmt::join(std::span(narrow).subspan(8, 4), "\n")),
+            "✖ table t, shard 1: 1 of 3 mirrors are\n"
+            "  ready: 10.0.0.1:9308 dead: refused\n"
+            "▲ 10.0.0.3:9308 slow: queries take 412.0\n"
+            "  ms on average");
+  const auto known = top_view(top_agents(
+      mirrors, fmt::format("table t, shard 1: {} (2 mirrors are in trouble in all)", of_shard),
+      of_shard));
+  EXPECT_EQ(top_lines(known, {})[8], lines[9]) << "the verdict has the other one";
 }
 
 TEST(Top, PassesNoControlCharacterToTheTerminal) {
@@ -122,7 +144,7 @@ TEST(Top, RefusesWhatIsNotFromKarmad) {
       read_top(R"({"verdict":1,"tables":[1,{"shards":{}},{"shards":[{"mirrors":[5,{}]}]}]})", "{}",
                R"({"events":[3]})", "");
   ASSERT_TRUE(odd) << "unknown shapes are left out";
-  EXPECT_EQ(top_lines(*odd, {}).size(), 4U + 2 + 2);
+  EXPECT_EQ(top_lines(*odd, {}).size(), 4U + 2 + 2 + 2);
 }
 
 TEST(Top, IsOneJsonDocumentForScripts) {

@@ -20,16 +20,21 @@ TEST(EventLog, WritesOneObjectPerEvent) {
            .address = "127.0.0.1:1",
            .state = "dead",
            .former_state = "ready",
+           .reason = "refused; 4 errors in a row",
+           .last_error = "refused",
+           .last_error_at = kEventTime - 1s,
            .message = "it said \"no\"\n"},
           kEventTime);
   const auto all = log.since(0);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].json, R"({"id":1,"time":"2026-11-23T12:03:11.007Z","severity":"info",)"
                          R"("event":"started","message":"karmad has started"})");
-  EXPECT_EQ(all[1].json,
-            R"({"id":2,"time":"2026-11-23T12:03:11.007Z","severity":"error","event":"mirror",)"
-            R"("table":"t","shard":1,"mirror":2,"address":"127.0.0.1:1","state":"dead",)"
-            R"("former_state":"ready","message":"it said \"no\"\n"})");
+  EXPECT_EQ(
+      all[1].json,
+      R"({"id":2,"time":"2026-11-23T12:03:11.007Z","severity":"error","event":"mirror",)"
+      R"("table":"t","shard":1,"mirror":2,"address":"127.0.0.1:1","state":"dead",)"
+      R"("former_state":"ready","reason":"refused; 4 errors in a row","last_error":"refused",)"
+      R"("last_error_at":"2026-11-23T12:03:10.007Z","message":"it said \"no\"\n"})");
 }
 
 TEST(EventLog, KeepsTheLastThousandAndFindsThoseAfterAnId) {

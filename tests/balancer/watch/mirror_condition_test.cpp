@@ -72,9 +72,31 @@ TEST(MirrorCondition, SaysWithNumbersWhyAMirrorIsSlow) {
   signs.p95 = 700ms;
   EXPECT_FALSE(diagnose(signs, ready).reason.contains("p95"));
   signs.peers_p95 = 12ms;
-  EXPECT_TRUE(diagnose(signs, ready).reason.contains("; p95 700.0 ms, others 12.0 ms; connecting"));
+  EXPECT_TRUE(
+      diagnose(signs, ready)
+          .reason.contains("; p95 of the last period 700.0 ms, others 12.0 ms; connecting"));
   signs.recent.connect_time = 300ms;
   EXPECT_TRUE(diagnose(signs, ready).reason.contains("so the network or its accept queue is slow"));
+}
+
+TEST(MirrorCondition, BlamesTheNetworkOnlyIfItExplainsHalfOfTheDifference) {
+  auto signs = taking(28ms);  // 20 ms more than its peers
+  signs.recent.connect_time = 9ms;
+  EXPECT_TRUE(diagnose(signs, ready).reason.contains("so the server itself is slow"));
+  signs.recent.connect_time = 11ms;
+  EXPECT_TRUE(diagnose(signs, ready).reason.contains("so the network or its accept queue is slow"));
+}
+
+TEST(MirrorCondition, UsesPingsForTheCauseIfAllConnectionsWereKept) {
+  auto signs = taking(28ms);
+  signs.recent.connects = 0;
+  EXPECT_FALSE(diagnose(signs, ready).reason.contains(", so "));
+  signs.ping = 200us;
+  EXPECT_TRUE(
+      diagnose(signs, ready).reason.contains("; a ping takes 0.2 ms, so the server itself is slow"))
+      << diagnose(signs, ready).reason;
+  signs.ping = 20ms;
+  EXPECT_FALSE(diagnose(signs, ready).reason.contains(", so ")) << "the ping may be slow as well";
 }
 
 TEST(MirrorCondition, IsSlowFromThreeTimesThePeersAndUntilTwoTimes) {
@@ -159,6 +181,21 @@ TEST(WorkWindow, HasTheLastSecondOnceItIsOver) {
   EXPECT_EQ(window.last_second().attempts, 25U);
   window.add({.attempts = 131});
   EXPECT_EQ(window.last_second().attempts, 21U);
+}
+
+TEST(WorkWindow, KeepsTheLastAnswersHoweverLongAgo) {
+  WorkWindow window;
+  window.add({.queries = 100, .query_time = 1s});
+  EXPECT_EQ(window.last_answers().queries, 0U) << "those from before it was watched do not count";
+  window.add({.queries = 106, .query_time = 1600ms});
+  EXPECT_EQ(window.last_answers().mean(), 100ms);
+  for (int i = 0; i < 100; ++i) window.add({.queries = 110, .query_time = 1604ms});
+  EXPECT_EQ(window.last_answers().queries, 10U);
+  for (int i = 0; i < 100; ++i) window.add({.queries = 114, .query_time = 1608ms});
+  EXPECT_EQ(window.last_answers().queries, 10U) << "four answers say too little";
+  for (int i = 0; i < 100; ++i) window.add({.queries = 115, .query_time = 1609ms});
+  EXPECT_EQ(window.last_answers().queries, 5U);
+  EXPECT_EQ(window.last_answers().mean(), 1ms);
 }
 
 TEST(WorkWindow, HasTheLastTwoSecondsAndMoreIfTheyAreFewAttempts) {

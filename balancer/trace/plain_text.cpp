@@ -1,4 +1,4 @@
-#include "balancer/client/plain_text.hpp"
+#include "balancer/trace/plain_text.hpp"
 
 #include <algorithm>
 
