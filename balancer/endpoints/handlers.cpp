@@ -42,12 +42,13 @@ Answer text_json(int status, std::string body) {
 /// coroutine around it would move the answer once more.
 Task<Answer> put(Query& query, const ServedPath& served, Scatter scatter) {
   const auto* table = query.topology->find(query.parsed.table);
-  if (table == nullptr || table->dialect != served.kind)
-    return at_once(
-        karmad::bad_request(query, 404,
-                            fmt::format("unknown table '{}' in {} request; SHOW TABLES lists "
-                                        "those there are",
-                                        query.parsed.table, query.operation)));
+  if (table == nullptr)
+    return at_once(karmad::bad_request(query, 404, query.topology->unknown(query.parsed.table)));
+  if (table->dialect != served.kind)
+    return at_once(karmad::bad_request(
+        query, 404,
+        fmt::format("table '{}' has the dialect {}, which does not use this path",
+                    query.parsed.table, table->dialect.name)));
   return scatter(query, *table, *served.dialect);
 }
 

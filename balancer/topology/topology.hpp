@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,7 +113,7 @@ class Topology {
 
   /// The table of that name, in any case; null: there is none.
   const Table* find(std::string_view name) const;
-  /// The error for a name that find() does not know; names up to 20 tables.
+  /// unknown_table() for a name that find() does not know.
   std::string unknown(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
@@ -140,5 +141,8 @@ class Topology {
   std::vector<const Table*> routes_;  ///< longest first
   std::vector<ServedPath> served_;    ///< so few that looking at each takes less than a hash
 };
+
+/// The error for an unknown name of a table; lists up to 20 of the known ones.
+std::string unknown_table(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace karmad
