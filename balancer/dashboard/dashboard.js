@@ -94,7 +94,7 @@
     ['', 'In flight', (m) => number(m.in_flight)],
     ['', 'Errors in a row', (m) => number(m.errors_in_a_row)],
     ['', 'Mean ms, periods 1 · 5 · 15', (m) => [1, 5, 15].map((p) => number(m.periods?.[p]?.query_ms_mean, 1)).join(' · ')],
-    ['wide left', 'Reason', (m) => m.state === 'ready' ? '' : m.reason],
+    ['wide left', 'Diagnosis', (m) => m.state === 'ready' ? '' : m.diagnosis],
   ];
 
   const shards = new Map();  // by key: the elements of a shard

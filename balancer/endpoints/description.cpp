@@ -36,7 +36,7 @@ const Table* only_one(const Topology& topology, std::string_view parameters) {
 Answer describe_balancer(Query& query) {
   const auto name = named_table(query.request.query);
   if (name && query.topology->find(*name) == nullptr)
-    return refusal(404, query.topology->unknown_table(*name));
+    return refusal(404, query.topology->unknown(*name));
   Description description;
   if (const auto* table = only_one(*query.topology, query.request.query)) {
     const auto& shard = *table->shards.front();

@@ -93,7 +93,7 @@ Answer explain_table(Query& query) {
                     kExplainPath));
   const auto* const table = query.topology->find(parameters->table);
   if (table == nullptr)
-    return wrong_request(query, 404, query.topology->unknown_table(parameters->table));
+    return wrong_request(query, 404, query.topology->unknown(parameters->table));
   const auto shards = table->shards.size();
   ExplainRecord record(shards, shards * Candidates::kMost);
   explain_now(query, *table, parameters->operation, record);

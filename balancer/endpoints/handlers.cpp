@@ -42,12 +42,14 @@ Answer text_json(int status, std::string body) {
 /// coroutine around it would move the answer once more.
 Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
   const auto* table = query.topology->find(query.parsed.table);
-  if (table == nullptr || table->dialect != served.kind)
+  if (table == nullptr)
     return completed_task(
-        karmad::bad_request(query, 404,
-                            fmt::format("unknown table '{}' in {} request; SHOW TABLES lists "
-                                        "the tables",
-                                        query.parsed.table, query.operation)));
+        karmad::bad_request(query, 404, query.topology->unknown(query.parsed.table)));
+  if (table->dialect != served.kind)
+    return completed_task(karmad::bad_request(
+        query, 404,
+        fmt::format("table '{}' has the dialect {}, which does not use this path",
+                    query.parsed.table, table->dialect.name)));
   return scatter(query, *table, *served.dialect);
 }
 

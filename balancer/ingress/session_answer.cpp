@@ -12,6 +12,7 @@
 namespace karmad {
 namespace {
 
+constexpr int kStreamBuffer = 16 << 10;   // of the kernel, for a body without known length
 constexpr Micros kSlowReader = 1s;        // for one piece of a body without known length
 constexpr std::size_t kLinger = 1 << 20;  // most bytes that are read of a refused body
 
@@ -96,6 +97,10 @@ Task<bool> Session::send_source(Query& query, BodySource& source) {
   within_answer_ = query.request.method != "HEAD";
   if (!within_answer_) co_return false;
   is_endless_ = true;
+  // Otherwise the kernel holds megabytes for a slow client and reports progress in steps that take
+  // longer than `network_timeout`, so that the client could not be told the reason.
+  error_code ignored;
+  socket().set_option(asio::socket_base::send_buffer_size(kStreamBuffer), ignored);
   query_ = &query;
   if (!reading()) watch_for_disconnect();
   QueryStop stop(query);

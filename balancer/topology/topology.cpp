@@ -51,13 +51,17 @@ const Table* Topology::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-std::string Topology::unknown_table(std::string_view name) const {
-  constexpr std::size_t kMost = 20;
+std::string Topology::unknown(std::string_view name) const {
   std::vector<std::string_view> names;
-  for (const auto& table : tables)
-    if (names.size() < kMost) names.push_back(table->name);
-  const auto more = tables.size() - names.size();
-  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(names, ", "),
+  for (const auto& table : tables) names.push_back(table->name);
+  return unknown_table(name, names);
+}
+
+std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
+  constexpr std::size_t kMost = 20;
+  const auto shown = known.first(std::min(known.size(), kMost));
+  const auto more = known.size() - shown.size();
+  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(shown, ", "),
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,8 +113,8 @@ class Topology {
 
   /// The table of that name, in any case; null: there is none.
   const Table* find(std::string_view name) const;
-  /// The error for a name that find() does not know; names up to 20 tables.
-  std::string unknown_table(std::string_view name) const;
+  /// unknown_table() for a name that find() does not know.
+  std::string unknown(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
   /// The endpoint at exactly this path; null: there is none.
@@ -140,5 +141,8 @@ class Topology {
   std::vector<const Table*> routes_;   ///< longest first
   std::vector<ServedPath> endpoints_;  ///< few: a linear search is faster than a hash
 };
+
+/// The error for an unknown name of a table; lists up to 20 of the known ones.
+std::string unknown_table(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace karmad

@@ -68,10 +68,12 @@ void EventLog::add(const OperatorEvent& event, WallTime at) {
   entries_.push_back({newest_, std::move(json)});
 }
 
-std::vector<EventLog::Entry> EventLog::since(std::uint64_t id) const {
+std::vector<EventLog::Entry> EventLog::since(std::uint64_t id, std::size_t most) const {
   const std::scoped_lock lock(mutex_);
   const auto from = std::ranges::upper_bound(entries_, id, {}, &Entry::id);
-  return {from, entries_.end()};
+  const auto count =
+      std::min<std::ptrdiff_t>(entries_.end() - from, static_cast<std::ptrdiff_t>(most));
+  return {from, from + count};
 }
 
 std::uint64_t EventLog::newest() const {

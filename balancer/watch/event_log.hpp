@@ -60,8 +60,8 @@ class EventLog {
   };
 
   void add(const OperatorEvent& event, WallTime at);
-  /// The kept events with ids above `id`, oldest first.
-  std::vector<Entry> since(std::uint64_t id) const;
+  /// The kept events with ids above `id`, oldest first, at most `most`.
+  std::vector<Entry> since(std::uint64_t id, std::size_t most = kKept) const;
   /// The id of the newest event; 0 if there is none.
   std::uint64_t newest() const;
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "agent/json/json_line.hpp"
 
 namespace karmad {
@@ -17,10 +15,11 @@ void append_sent_event(std::string& out, const EventLog::Entry& event) {
 
 bool EventStream::take_events(std::string& piece) {
   if (log_.newest() == last_) return false;
-  const auto events = log_.since(last_);
-  for (const auto& event : std::span(events).first(std::min(events.size(), kMostInPiece))) {
+  const auto events = log_.since(last_, kMostInPiece);
+  for (const auto& event : events) {
     append_sent_event(piece, event);
     last_ = event.id;
+    if (piece.size() >= kPiece) break;
   }
   return !events.empty();
 }

@@ -14,7 +14,9 @@ class EventStream final : public BodySource {
   static constexpr Micros kLook = std::chrono::milliseconds(250);
   /// A comment is sent after this time without events, so that proxies keep the connection.
   static constexpr Micros kKeepAlive = std::chrono::seconds(15);
-  static constexpr std::size_t kMostInPiece = 100;
+  /// A piece ends with the event that reaches this size: a client gets a second for each piece.
+  static constexpr std::size_t kPiece = 8 << 10;
+  static constexpr std::size_t kMostInPiece = 50;
 
   EventStream(Worker& worker, const EventLog& log, std::uint64_t after);
 

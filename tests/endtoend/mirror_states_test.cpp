@@ -170,6 +170,28 @@ TEST(Events, FreeTheirPlaceWhenTheClientLeavesAndGoOnAfterAnId) {
     EXPECT_EQ(get(master.port(), wrong).status, 400) << wrong;
 }
 
+TEST(Events, EndForASlowReaderWithTheReason) {
+  FakeSet set(2);
+  const std::string searchd = "ha_ping_interval = 0\n ha_strategy = roundrobin\n";
+  Master master(searchd + " network_timeout = 60s", set.table());
+  const auto wrong = searchd + std::string(400, 'w') + " = 1";
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(master.reload(wrong, set.table()));
+  HttpClient reader(master.port(), 4096);
+  ASSERT_TRUE(reader.send("GET /events HTTP/1.1\r\nHost: k\r\nAccept: text/event-stream\r\n\r\n"));
+  ASSERT_TRUE(eventually([&] { return master.count("event_streams") == 1; }));
+  // A mirror is ready again after a second: the reader has not taken a piece for that long.
+  set[0].react(always(json(R"({"error":"disk is full"})", 500)));
+  ASSERT_TRUE(reaches(master, 0, "dead"));
+  set[0].react(always(nothing_found()));
+  ASSERT_TRUE(reaches(master, 0, "ready"));
+  const auto got = reader.rest();
+  EXPECT_TRUE(got.ends_with("event: end\ndata: {\"reason\":\"the client reads too slowly\"}\n\n"))
+      << got.size()
+      << " bytes: " << got.substr(got.size() - std::min<std::size_t>(got.size(), 200));
+  EXPECT_FALSE(reader.was_reset());
+  EXPECT_EQ(master.count("event_streams"), 0);
+}
+
 TEST(Events, TellOfReloadsAndOfThoseThatFailed) {
   FakeSet set(1);
   Master master("ha_ping_interval = 0", set.table());

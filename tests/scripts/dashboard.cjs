@@ -117,6 +117,13 @@ async function main() {
   await shows(page, 'a killed mirror', agents[0].address, ['dead', 'failing']);
   const verdict = await page.textContent('#verdict');
   check(verdict.includes(agents[0].address), `the verdict names the mirror: ${verdict}`);
+  const agreed = await eventually('the page has the diagnosis of /agents', kLimit, async () => {
+    const {text} = await ask(port, '/agents');
+    const mirror = JSON.parse(text).tables[0].shards[0].mirrors[0];
+    const shown = await page.textContent(`tr.mirror[data-address="${agents[0].address}"] td[data-label="Diagnosis"]`);
+    return shown === mirror.diagnosis ? shown : null;
+  });
+  check(verdict.includes(agreed.split(' since ')[0]), `the verdict has the same diagnosis: ${verdict}`);
   const slowed = await ask(agents[3].port, '/control?latency=fixed:40');
   check(slowed.status === 200, `the agent takes its switch: ${slowed.text}`);
   await shows(page, 'a slowed mirror', agents[3].address, ['slow']);

@@ -3,6 +3,7 @@
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/status/rows/like.hpp"
+#include "balancer/topology/topology.hpp"
 
 #include <fmt/format.h>
 
@@ -106,6 +107,12 @@ ResultSet show_agents(const Snapshot& snapshot) {
                      mirrors[i].standing, snapshot.agents[mirrors[i].agent]);
     }
   return set;
+}
+
+std::string no_table(const Snapshot& snapshot, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const auto& table : snapshot.tables) known.push_back(table.name);
+  return unknown_table(clean_utf8(name), known);
 }
 
 const TableStatus* find_table(const Snapshot& snapshot, std::string_view name) {
@@ -218,7 +225,7 @@ std::expected<ResultSet, std::string> answer(const StatusStatement& statement,
     case Show::table:
       if (const auto* table = find_table(snapshot, statement.name))
         return filtered(describe(snapshot, *table), statement.like);
-      return std::unexpected(fmt::format("no such table '{}'", clean_utf8(statement.name)));
+      return std::unexpected(no_table(snapshot, statement.name));
     case Show::agent:
       break;
   }

@@ -229,7 +229,7 @@ TEST(Desc, ListsTheAgentsOfATable) {
 TEST(Desc, OfAnUnknownTableIsAnError) {
   const auto result = answer({.show = Show::table, .name = "nope"}, sample_snapshot());
   ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error(), "no such table 'nope'");
+  EXPECT_EQ(result.error(), "no table 'nope'; the tables are: products, empty");
 }
 
 TEST(ShowStatus, ShowsTheProcessAndEveryMirrorSinceTheStart) {

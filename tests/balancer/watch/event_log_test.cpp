@@ -47,6 +47,9 @@ TEST(EventLog, KeepsTheLastThousandAndFindsThoseAfterAnId) {
   EXPECT_EQ(log.since(0).size(), 1000u);
   EXPECT_EQ(log.since(0).front().id, 501u);
   EXPECT_EQ(log.since(1498).size(), 2u);
+  EXPECT_EQ(log.since(600, 3).size(), 3u);
+  EXPECT_EQ(log.since(600, 3).front().id, 601u);
+  EXPECT_EQ(log.since(1499, 3).size(), 1u);
   EXPECT_TRUE(log.since(1500).empty());
   EXPECT_TRUE(log.since(99999).empty());
 }
