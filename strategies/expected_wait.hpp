@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "strategies/mirror_view.hpp"
 
@@ -16,16 +17,20 @@ inline constexpr float kOwed = 2;
 /// The highest reported load that counts.
 inline constexpr float kMostLoad = 0.95F;
 
+/// The answers that a mirror owes: with n searches in flight that take the time t, n / t answers
+/// per µs are due (Little's law), since the last one or since the oldest search in flight began.
+inline float owed_answers(std::uint32_t in_flight, float silence, float latency) {
+  return static_cast<float>(in_flight) * silence / std::max(latency, 1.0F);
+}
+
 /// The usual duration of a search in µs, or more if the mirror seems to hang now, which is noticed
 /// long before a timeout:
 /// - how long the oldest search in flight is overdue (the idea is that of brpc's locality-aware
 ///   balancer, which compares the mean age);
-/// - in proportion to the answers it owes: with n searches in flight that take the time t, n / t
-///   answers are due per µs (Little's law). A pause is noticed after a part of t.
+/// - in proportion to the answers it owes: a pause is noticed after a part of the duration.
 /// The penalty of recent failures is added.
 inline float duration_now(const MirrorView& mirror) {
-  const auto owed = static_cast<float>(mirror.in_flight) * mirror.silence / mirror.latency;
-  const auto silent = mirror.latency * (owed / kOwed);
+  const auto silent = mirror.latency * (mirror.owed / kOwed);
   return std::max({mirror.latency, mirror.oldest - kOverdue * mirror.latency, silent}) +
          mirror.penalty;
 }

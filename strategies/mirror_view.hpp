@@ -17,7 +17,7 @@ struct MirrorView {
   float latency = 1;  ///< usual duration of a search in µs; of an unknown mirror the set's median
   float penalty = 0;  ///< what recent failures add to it, in µs
   float oldest = 0;   ///< age of the oldest attempt in flight, in µs
-  float silence = 0;  ///< time since its last answer while attempts are in flight, in µs
+  float owed = 0;     ///< answers that are due by now and have not come (owed_answers())
   float load = 0;     ///< part of its capacity that is in use, as it reports; 0: not reported
 };
 

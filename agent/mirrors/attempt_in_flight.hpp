@@ -14,6 +14,8 @@ class AttemptInFlight;
 /// The attempts in flight of one worker at one mirror, oldest first. Only that worker changes it.
 class AttemptsInFlight {
  public:
+  /// Counts the attempts of all workers at this mirror; once, before the first one is added.
+  void count_in(std::atomic<std::uint32_t>& all) { all_ = &all; }
   void add(AttemptInFlight& attempt);
   /// When the oldest attempt began, in µs of the process's clock; 0: there is none. Any thread.
   std::int64_t oldest() const { return oldest_.load(std::memory_order_relaxed); }
@@ -28,7 +30,9 @@ class AttemptsInFlight {
   using List = boost::intrusive::list<AttemptInFlight, boost::intrusive::base_hook<Hook>,
                                       boost::intrusive::constant_time_size<false>>;
   void note_oldest();
+  void removed();
 
+  std::atomic<std::uint32_t>* all_ = nullptr;
   List list_;
   std::atomic<std::int64_t> oldest_{0};
 };
@@ -50,7 +54,7 @@ class AttemptInFlight : public AttemptsInFlight::Hook {
  protected:
   ~AttemptInFlight() {
     unlink();
-    if (in_ != nullptr) in_->note_oldest();
+    if (in_ != nullptr) in_->removed();
   }
 
  private:
@@ -62,6 +66,12 @@ class AttemptInFlight : public AttemptsInFlight::Hook {
 inline void AttemptsInFlight::add(AttemptInFlight& attempt) {
   list_.push_back(attempt);
   attempt.in_ = this;
+  if (all_ != nullptr) all_->fetch_add(1, std::memory_order_relaxed);
+  note_oldest();
+}
+
+inline void AttemptsInFlight::removed() {
+  if (all_ != nullptr) all_->fetch_sub(1, std::memory_order_relaxed);
   note_oldest();
 }
 

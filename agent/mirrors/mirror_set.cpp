@@ -4,6 +4,8 @@
 #include <boost/smart_ptr/make_local_shared.hpp>
 #include <cassert>
 
+#include "strategies/expected_wait.hpp"
+
 namespace karmad {
 
 namespace {
@@ -68,6 +70,8 @@ MirrorSet::MirrorSet(std::vector<std::unique_ptr<Mirror>> mirrors, SetOptions op
   for (auto& slot : slots_) {
     slot.view = for_one_worker(nothing_yet);
     slot.attempts = std::vector<AttemptsInFlight>(mirrors_.size());
+    for (std::size_t i = 0; i < mirrors_.size(); ++i)
+      slot.attempts[i].count_in(mirrors_[i]->signals.in_flight_count());
   }
 }
 
@@ -122,9 +126,11 @@ MirrorViews MirrorSet::fill(Views& views, const Moment& at, const PickRecord* re
     if (const auto began = attempts[i].oldest(); began != 0 && now > began)
       view.oldest = static_cast<float>(now - began);
     if (slots_.size() > 1) view.oldest = std::max(view.oldest, mirror.signals.oldest());
-    if (view.oldest > 0)
-      view.silence = std::clamp(static_cast<float>(now - mirror.signals.last_answer()), 0.0F,
-                                view.oldest);
+    if (view.oldest > 0) {
+      const auto silence =
+          std::clamp(static_cast<float>(now - mirror.signals.last_answer()), 0.0F, view.oldest);
+      view.owed = owed_answers(mirror.signals.in_flight(), silence, view.latency);
+    }
   }
   if (record != nullptr) std::ranges::copy(views, record->mirrors);
   return {views.data(), mirrors_.size()};

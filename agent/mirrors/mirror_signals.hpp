@@ -34,6 +34,9 @@ class alignas(64) MirrorSignals {
   float oldest() const noexcept { return get(oldest_); }
   /// When the last search was answered, in µs of the process's clock.
   std::int64_t last_answer() const noexcept { return get(sampled_); }
+  /// Attempts of the set at this mirror. The agent's own count includes those of other tables.
+  std::uint32_t in_flight() const noexcept { return get(in_flight_); }
+  std::atomic<std::uint32_t>& in_flight_count() noexcept { return in_flight_; }
   float load() const noexcept { return get(load_); }
   /// The part of the weight that slow start leaves: 1 unless it is starting.
   float started() const noexcept { return get(started_); }
@@ -75,6 +78,7 @@ class alignas(64) MirrorSignals {
   std::atomic<std::int64_t> sampled_{0};         // µs of the process's clock, as the next two
   std::atomic<std::int64_t> starting_since_{0};  // 0: it is not starting
   std::atomic<std::int64_t> load_at_{0};
+  std::atomic<std::uint32_t> in_flight_{0};
   std::atomic<float> latency_{0};
   std::atomic<float> penalty_{0};
   std::atomic<float> oldest_{0};

@@ -166,6 +166,9 @@ class Builder {
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
     }
     const bool warned = std::exchange(warned_table_, &table) == &table;
+    if (!warned && table.choices && rules.strategy != "adaptive" && rules.strategy != "prequal")
+      warn(table.choices->at,
+           fmt::format("choices has no effect with ha_strategy = {}", rules.strategy));
     if (warned || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||
         updates(table) == Updates::any)
       return;

@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::string_view kAnyQuery = R"({"table":"t","query":{"match_all":{}}})";
 
-FakeMirror::React always(const Reaction& reaction) {
+FakeMirror::React reacting_with(const Reaction& reaction) {
   return [reaction](const std::string&) { return reaction; };
 }
 
 /// Mirrors of one shard that answer in 3 ms.
-class Shard {
+class AdaptiveShard {
  public:
-  explicit Shard(std::size_t count) {
+  explicit AdaptiveShard(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      mirrors_.push_back(std::make_unique<FakeMirror>(always(slowly(3ms))));
+      mirrors_.push_back(std::make_unique<FakeMirror>(reacting_with(slowly(3ms))));
   }
   FakeMirror& operator[](std::size_t i) { return *mirrors_[i]; }
   /// `options`: of the first mirror, such as `[weight=3]`.
@@ -55,7 +55,7 @@ class Shard {
   std::vector<std::size_t> before_;
 };
 
-std::string state_of(const Master& master, std::size_t mirror) {
+std::string state_of_mirror(const Master& master, std::size_t mirror) {
   return master.word(fmt::format("/tables/0/shards/0/mirrors/{}/state", mirror));
 }
 
@@ -64,16 +64,16 @@ Load::Ask search_load() {
 }
 
 TEST(AdaptiveStrategy, GivesASlowMirrorLittleAndItsShareBack) {
-  Shard shard(3);
+  AdaptiveShard shard(3);
   const Master master("ha_strategy = adaptive", shard.table());
   Load load(master.port(), 6, search_load());
   ASSERT_TRUE(load.more(300));
-  shard[1].react(always(slowly(100ms)));
+  shard[1].react(reacting_with(slowly(100ms)));
   ASSERT_TRUE(load.more(300));
   shard.shares();
   ASSERT_TRUE(load.more(600));
   EXPECT_LT(shard.shares()[1], 0.1);
-  shard[1].react(always(slowly(3ms)));
+  shard[1].react(reacting_with(slowly(3ms)));
   EXPECT_TRUE(eventually([&] {
     shard.shares();
     return load.more(200) && shard.shares()[1] > 0.2;
@@ -82,11 +82,11 @@ TEST(AdaptiveStrategy, GivesASlowMirrorLittleAndItsShareBack) {
 }
 
 TEST(AdaptiveStrategy, AMirrorThatFailsAtOnceGetsFewSearchesAndNoClientNotices) {
-  Shard shard(3);
+  AdaptiveShard shard(3);
   const Master master("ha_strategy = adaptive", shard.table());
   Load load(master.port(), 6, search_load());
   ASSERT_TRUE(load.more(300));
-  shard[2].react(always(json(R"({"error":"out of memory"})", 500)));
+  shard[2].react(reacting_with(json(R"({"error":"out of memory"})", 500)));
   ASSERT_TRUE(load.more(200));
   shard.shares();
   ASSERT_TRUE(load.more(600));
@@ -95,12 +95,12 @@ TEST(AdaptiveStrategy, AMirrorThatFailsAtOnceGetsFewSearchesAndNoClientNotices) 
 }
 
 TEST(AdaptiveStrategy, ALoadThatAnswersReportMovesSearches) {
-  Shard shard(2);
+  AdaptiveShard shard(2);
   const Master master("ha_strategy = adaptive", shard.table());
   auto busy = slowly(3ms);
   const auto end = busy.bytes.find("\r\n") + 2;
   busy.bytes.insert(end, "endpoint-load-metrics: TEXT application_utilization=0.9\r\n");
-  shard[0].react(always(busy));
+  shard[0].react(reacting_with(busy));
   Load load(master.port(), 6, search_load());
   ASSERT_TRUE(load.more(300));
   shard.shares();
@@ -111,9 +111,9 @@ TEST(AdaptiveStrategy, ALoadThatAnswersReportMovesSearches) {
 
 TEST(ComparedStrategies, AnswerEverything) {
   for (const auto* strategy : {"prequal", "ars"}) {
-    Shard shard(3);
+    AdaptiveShard shard(3);
     const Master master(fmt::format("ha_strategy = {}", strategy), shard.table());
-    shard[0].react(always(slowly(60ms)));
+    shard[0].react(reacting_with(slowly(60ms)));
     Load load(master.port(), 6, search_load());
     ASSERT_TRUE(load.more(300));
     shard.shares();
@@ -125,14 +125,14 @@ TEST(ComparedStrategies, AnswerEverything) {
 
 TEST(Weight, CountsWithEveryStrategy) {
   for (const auto* strategy : {"random", "roundrobin", "nodeads", "noerrors"}) {
-    Shard shard(2);
+    AdaptiveShard shard(2);
     const Master master(fmt::format("ha_strategy = {}", strategy), shard.table("[weight=3]"));
     shard.shares();
     for (int i = 0; i < 200; ++i) ASSERT_EQ(master.search(kAnyQuery).status, 200);
     EXPECT_NEAR(shard.shares()[0], 0.75, 0.15) << strategy;
   }
   for (const auto* strategy : {"leastops", "adaptive", "ars"}) {
-    Shard shard(2);
+    AdaptiveShard shard(2);
     const Master master(fmt::format("ha_strategy = {}", strategy), shard.table("[weight=3]"));
     Load load(master.port(), 8, search_load());
     ASSERT_TRUE(load.more(300));
@@ -142,11 +142,11 @@ TEST(Weight, CountsWithEveryStrategy) {
 
 TEST(Weight, OfZeroIsUsedOnlyIfNoOtherMirrorSuits) {
   for (const auto* strategy : {"random", "roundrobin", "leastops", "adaptive"}) {
-    Shard shard(2);
+    AdaptiveShard shard(2);
     const Master master(fmt::format("ha_strategy = {}", strategy), shard.table("[weight=0]"));
     for (int i = 0; i < 50; ++i) ASSERT_EQ(master.search(kAnyQuery).status, 200);
     EXPECT_EQ(shard[0].requests(), 0U) << strategy;
-    shard[1].react(always(json("{}", 500)));
+    shard[1].react(reacting_with(json("{}", 500)));
     EXPECT_EQ(master.search(kAnyQuery).status, 200) << strategy;
     EXPECT_GT(shard[0].requests(), 0U) << strategy;
   }
@@ -154,14 +154,14 @@ TEST(Weight, OfZeroIsUsedOnlyIfNoOtherMirrorSuits) {
 
 // Its pings are answered, so `dead_after` never applies.
 TEST(Ejection, OfAFailingMirrorIsAStateAnEventAndANumberAndEndsWithSlowStart) {
-  Shard shard(3);
+  AdaptiveShard shard(3);
   Master master(
       "ha_strategy = roundrobin\n outlier = on\n outlier_time = 1s\n slow_start = 30s\n"
       " ha_ping_interval = 100ms",
       shard.table());
   Load load(master.port(), 4, search_load());
-  shard[1].react(always(json(R"({"error":"broken"})", 500)));
-  EXPECT_TRUE(eventually([&] { return state_of(master, 1) == "ejected"; }));
+  shard[1].react(reacting_with(json(R"({"error":"broken"})", 500)));
+  EXPECT_TRUE(eventually([&] { return state_of_mirror(master, 1) == "ejected"; }));
   shard.shares();
   ASSERT_TRUE(load.more(100));
   EXPECT_EQ(shard.shares()[1], 0);
@@ -172,8 +172,8 @@ TEST(Ejection, OfAFailingMirrorIsAStateAnEventAndANumberAndEndsWithSlowStart) {
   const auto explained = client.request("GET", "/explain?table=t", "")->body;
   EXPECT_NE(explained.find("ejected as an outlier"), std::string::npos) << explained;
 
-  shard[1].react(always(slowly(3ms)));
-  EXPECT_TRUE(eventually([&] { return state_of(master, 1) == "starting"; }));
+  shard[1].react(reacting_with(slowly(3ms)));
+  EXPECT_TRUE(eventually([&] { return state_of_mirror(master, 1) == "starting"; }));
   shard.shares();
   ASSERT_TRUE(load.more(200));
   const auto share = shard.shares()[1];
@@ -183,18 +183,18 @@ TEST(Ejection, OfAFailingMirrorIsAStateAnEventAndANumberAndEndsWithSlowStart) {
 }
 
 TEST(Ejection, OfASlowMirror) {
-  Shard shard(3);
+  AdaptiveShard shard(3);
   const Master master("ha_strategy = random\n outlier = latency", shard.table());
-  shard[0].react(always(slowly(80ms)));
+  shard[0].react(reacting_with(slowly(80ms)));
   Load load(master.port(), 6, search_load());
-  EXPECT_TRUE(eventually([&] { return state_of(master, 0) == "ejected"; }));
-  EXPECT_EQ(state_of(master, 1), "ready");
+  EXPECT_TRUE(eventually([&] { return state_of_mirror(master, 0) == "ejected"; }));
+  EXPECT_EQ(state_of_mirror(master, 1), "ready");
 }
 
 TEST(Ejection, OneOfTwoMirrorsAlwaysStays) {
-  Shard shard(2);
+  AdaptiveShard shard(2);
   const Master master("ha_strategy = random\n outlier = on", shard.table());
-  for (const std::size_t i : {0U, 1U}) shard[i].react(always(json("{}", 500)));
+  for (const std::size_t i : {0U, 1U}) shard[i].react(reacting_with(json("{}", 500)));
   for (int i = 0; i < 60; ++i) master.search(kAnyQuery);
   EXPECT_TRUE(
       eventually([&] { return master.number("/tables/0/shards/0/outliers/ejected") == 1; }));
@@ -205,16 +205,16 @@ TEST(Ejection, OneOfTwoMirrorsAlwaysStays) {
 }
 
 TEST(SlowStart, OfAMirrorThatAReloadAdds) {
-  Shard shard(3);
-  Shard one(1);
+  AdaptiveShard shard(3);
+  AdaptiveShard one(1);
   Master master("ha_strategy = adaptive\n slow_start = 60s", shard.table());
   Load load(master.port(), 6, search_load());
   ASSERT_TRUE(load.more(100));
   auto grown = shard.table();
   grown.insert(grown.find(":products"), "|" + one[0].address());
   ASSERT_TRUE(master.reload("ha_strategy = adaptive\n slow_start = 60s", grown));
-  EXPECT_TRUE(eventually([&] { return state_of(master, 3) == "starting"; }));
-  EXPECT_EQ(state_of(master, 0), "ready");
+  EXPECT_TRUE(eventually([&] { return state_of_mirror(master, 3) == "starting"; }));
+  EXPECT_EQ(state_of_mirror(master, 0), "ready");
   const auto before = one[0].requests();
   ASSERT_TRUE(load.more(300));
   EXPECT_LT(one[0].requests() - before, 75U) << "less than its share";

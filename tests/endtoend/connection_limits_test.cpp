@@ -15,7 +15,7 @@ std::string settings(const std::string& more) {
   return "workers = 8\n ha_ping_interval = 0\n " + more;
 }
 
-std::string table(const FakeMirror& mirror) {
+std::string one_mirror_table(const FakeMirror& mirror) {
   return "table t {\n type = distributed\n agent = " + mirror.address() + "\n}\n";
 }
 
@@ -27,7 +27,7 @@ Reaction soon(const std::string&) {
 TEST(ConnectionLimits, AgentMaxConnectionsHoldForAllWorkersTogetherAndNoneStarves) {
   const FakeMirror mirror(soon);
   const Master master(settings("agent_max_connections = 2\n agent_connect_timeout = 10s"),
-                      table(mirror));
+                      one_mirror_table(mirror));
   {
     Load load(master.port(), 32, expecting_200(kQuery));
     EXPECT_TRUE(load.more(600));
@@ -40,7 +40,7 @@ TEST(ConnectionLimits, AgentMaxConnectionsHoldForAllWorkersTogetherAndNoneStarve
 
 TEST(ConnectionLimits, PersistentConnectionsLimitIsOfAllWorkersTogether) {
   const FakeMirror mirror(soon);
-  const Master master(settings("persistent_connections_limit = 1"), table(mirror));
+  const Master master(settings("persistent_connections_limit = 1"), one_mirror_table(mirror));
   {
     Load load(master.port(), 32, expecting_200(kQuery));
     EXPECT_TRUE(load.more(300));

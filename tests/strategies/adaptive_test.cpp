@@ -38,6 +38,13 @@ TEST(ExpectedWait, CountsHowLongTheOldestSearchIsOverdue) {
   EXPECT_EQ(expected_wait({.latency = 5000, .oldest = 115'000}), 100'000);
 }
 
+TEST(ExpectedWait, GrowsWithTheAnswersThatAreOwed) {
+  EXPECT_EQ(owed_answers(4, 5000, 5000), 4) << "four in flight, none came for one duration";
+  EXPECT_EQ(owed_answers(0, 5000, 5000), 0);
+  EXPECT_EQ(expected_wait({.latency = 5000, .owed = 2}), 5000);
+  EXPECT_EQ(expected_wait({.latency = 5000, .owed = 8}), 20'000);
+}
+
 TEST(ExpectedWait, AddsThePenaltyOfFailures) {
   EXPECT_EQ(expected_wait({.in_flight = 1, .latency = 5000, .penalty = 11'000}), 32'000);
 }

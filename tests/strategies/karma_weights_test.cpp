@@ -67,6 +67,28 @@ TEST(NextWeights, OfMirrorsAt5And20And80MillisecondsStayThereWithoutCompounding)
   }
 }
 
+// The table of docs/strategies.md.
+TEST(NextWeights, OverTenPeriodsAndARecovery) {
+  const Means means{5ms, 20ms, 80ms};
+  auto compound = Weights(3, 1.0 / 3);
+  auto memoryless = compound;
+  for (int period = 0; period < 10; ++period) {
+    compound = after(compound, means);
+    memoryless = after(memoryless, means, kMemoryless);
+    expect_near(memoryless, {0.761905, 0.190476, 0.047619});
+  }
+  expect_near(compound, {0.993399, 0.003300, 0.003300}, 1e-4);
+  expect_near(after(memoryless, Means(3, 5ms), kMemoryless), Weights(3, 1.0 / 3));
+  expect_near(after(compound, Means(3, 5ms)), Weights(3, 1.0 / 3), 0.01);
+}
+
+TEST(KarmaFloor, GivesEveryMirrorSomeSearchesInAPeriod) {
+  EXPECT_DOUBLE_EQ(with_samples({}, 1'000'000, 4).floor, 0.01);
+  EXPECT_DOUBLE_EQ(with_samples({}, 400, 4).floor, 0.04) << "4 of 400 searches";
+  EXPECT_DOUBLE_EQ(with_samples({}, 10, 4).floor, 0.1) << "at most";
+  EXPECT_DOUBLE_EQ(with_samples({}, 0, 4).floor, 0.01);
+}
+
 TEST(NextWeights, WithoutCompoundingTheWeightsBeforeDoNotMatter) {
   expect_near(after({0.98, 0.01, 0.01}, {5ms, 20ms, 80ms}, kMemoryless),
               {0.761905, 0.190476, 0.047619});

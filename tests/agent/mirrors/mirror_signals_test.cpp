@@ -138,13 +138,17 @@ struct Attempt final : AttemptInFlight {
 
 TEST(AttemptsInFlightTest, KnowTheOldestOne) {
   AttemptsInFlight attempts;
+  std::atomic<std::uint32_t> count{0};
+  attempts.count_in(count);
   EXPECT_EQ(attempts.oldest(), 0);
   auto first = std::make_unique<Attempt>(TimePoint{5us});
   Attempt second(TimePoint{9us});
   attempts.add(*first);
   attempts.add(second);
   EXPECT_EQ(attempts.oldest(), 5);
+  EXPECT_EQ(count, 2U);
   first.reset();
+  EXPECT_EQ(count, 1U);
   EXPECT_EQ(attempts.oldest(), 9);
   attempts.interrupt();
   EXPECT_TRUE(second.interrupted);
