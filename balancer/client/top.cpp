@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLongestWait{2000};
 constexpr std::uint64_t kEventsBefore = 10;
+constexpr double kShortest = 0.5;  ///< seconds for which rates say something
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -161,6 +162,8 @@ int show_screen(const ServerAddress& server, const TopOptions& options, TopView 
     if (!lost.empty()) lines.insert(lines.begin(), lost.substr(0, style.columns));
     Screen::draw(lines);
     if (!Screen::wait(std::chrono::milliseconds(static_cast<int>(options.interval * 1000)))) break;
+    const std::chrono::duration<double> shortest(std::min(kShortest, options.interval));
+    if (Clock::now() - at < shortest) continue;  // a key was pressed
     auto next = fetch(server, options, view.events.empty() ? 0 : view.events.back().id);
     if (!next) {
       if (lost.empty()) lost = fmt::format("no answer from karmad since {}", local_time());

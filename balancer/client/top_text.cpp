@@ -219,19 +219,49 @@ std::vector<std::string> top_lines(const TopView& view, const TopStyle& style) {
   return lines;
 }
 
+namespace {
+
+void add_member(JsonLine& out, std::string_view key, std::string_view value) {
+  out.add(",\"");
+  out.add(key);
+  out.add("\":");
+  out.add_quoted(value);
+}
+
+void add_mirror(JsonLine& out, const TopMirror& mirror) {
+  out.add("{\"table\":");
+  out.add_quoted(mirror.table);
+  out.add(",\"shard\":");
+  out.add_number(mirror.shard);
+  out.add(",\"mirror\":");
+  out.add_number(mirror.mirror);
+  add_member(out, "address", mirror.address);
+  add_member(out, "state", mirror.state);
+  add_member(out, "state_since", mirror.since);
+  add_member(out, "role", mirror.role);
+  add_member(out, "reason", mirror.reason);
+  add_member(out, "diagnosis", mirror.diagnosis);
+  add_optional(out, "share", mirror.share);
+  add_optional(out, "weight", mirror.weight);
+  add_optional(out, "p50_ms", mirror.p50);
+  add_optional(out, "p95_ms", mirror.p95);
+  add_optional(out, "p99_ms", mirror.p99);
+  out.add(",\"in_flight\":");
+  out.add_number(mirror.in_flight);
+  out.add(",\"errors_in_a_row\":");
+  out.add_number(mirror.errors_in_a_row);
+  out.add('}');
+}
+
+}  // namespace
+
 std::string top_json(const TopView& view) {
   std::string text;
   {
     JsonLine out(text);
-    const auto add_text = [&](std::string_view key, std::string_view value) {
-      out.add(",\"");
-      out.add(key);
-      out.add("\":");
-      out.add_quoted(value);
-    };
     out.add("{\"version\":");
     out.add_quoted(view.version);
-    add_text("verdict", view.verdict);
+    add_member(out, "verdict", view.verdict);
     out.add(",\"rates\":{");
     const char* comma = "";
     for (const auto& rate : top_rates()) {
@@ -245,28 +275,7 @@ std::string top_json(const TopView& view) {
     comma = "";
     for (const auto& mirror : view.mirrors) {
       out.add(std::string_view(std::exchange(comma, ",")));
-      out.add("{\"table\":");
-      out.add_quoted(mirror.table);
-      out.add(",\"shard\":");
-      out.add_number(mirror.shard);
-      out.add(",\"mirror\":");
-      out.add_number(mirror.mirror);
-      add_text("address", mirror.address);
-      add_text("state", mirror.state);
-      add_text("state_since", mirror.since);
-      add_text("role", mirror.role);
-      add_text("reason", mirror.reason);
-      add_text("diagnosis", mirror.diagnosis);
-      add_optional(out, "share", mirror.share);
-      add_optional(out, "weight", mirror.weight);
-      add_optional(out, "p50_ms", mirror.p50);
-      add_optional(out, "p95_ms", mirror.p95);
-      add_optional(out, "p99_ms", mirror.p99);
-      out.add(",\"in_flight\":");
-      out.add_number(mirror.in_flight);
-      out.add(",\"errors_in_a_row\":");
-      out.add_number(mirror.errors_in_a_row);
-      out.add('}');
+      add_mirror(out, mirror);
     }
     out.add("],\"diagnoses\":[");
     comma = "";
@@ -280,8 +289,8 @@ std::string top_json(const TopView& view) {
       out.add(std::string_view(std::exchange(comma, ",")));
       out.add("{\"id\":");
       out.add_number(event.id);
-      add_text("time", event.time);
-      add_text("message", event.message);
+      add_member(out, "time", event.time);
+      add_member(out, "message", event.message);
       out.add('}');
     }
     out.add("]}");

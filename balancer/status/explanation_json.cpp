@@ -41,7 +41,7 @@ constexpr std::array<std::string_view, kObjections> kObjectionTexts{
     "its zone has failed",
     "the primary is asked last",
     "full (max_in_flight)",
-    "reported that it has left the set",
+    "excluded by this request: asked or avoided by another attempt, or found unreachable",
     "the attempt probes another mirror",
 };
 

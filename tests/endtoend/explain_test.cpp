@@ -29,6 +29,26 @@ std::string choice(int number, const std::string& rest) {
   return fmt::format("/shards/0/choices/{}{}", number, rest);
 }
 
+TEST(Explain, SaysOfAHedgeThatTheLateMirrorIsExcludedBecauseItIsAsked) {
+  FakeSet set(2);
+  const Master master(taking_turns("hedge = 10ms"), set.table());
+  set[0].react([](const std::string& request) {
+    return request.contains("\r\n\r\n{") ? silence() : nothing_found();
+  });
+  std::string told;
+  ASSERT_TRUE(eventually([&] {
+    const auto answer = master.search(kExplainedSearch, kExplained);
+    told = answer.fields.contains("x-karmad-explain") ? answer.fields.at("x-karmad-explain") : "";
+    return at(told, choice(1, "/attempt/reason")) == "hedge";
+  }));
+  EXPECT_EQ(at(told, choice(0, "/chosen")), "1");
+  EXPECT_EQ(at(told, choice(0, "/attempt/outcome")), "cancelled") << told;
+  EXPECT_EQ(at(told, choice(1, "/mirrors/0/removed_by")),
+            "excluded by this request: asked or avoided by another attempt, or found unreachable");
+  EXPECT_EQ(at(told, choice(1, "/chosen")), "2");
+  EXPECT_EQ(at(told, choice(1, "/attempt/outcome")), "answered");
+}
+
 TEST(Explain, ComesInAFieldOfTheAnswerWhereItIsAskedFor) {
   FakeSet set(3);
   const Master master("ha_ping_interval = 0\n ha_strategy = random", set.table());
