@@ -76,7 +76,7 @@ TEST_F(Signals, AnswersAndTimeReduceThePenalty) {
   signals.failed(100us, false);
   signals.answered(now, 5ms);
   EXPECT_EQ(view().penalty, 9000);
-  refresh(5s);
+  refresh(2s);
   EXPECT_NEAR(view().penalty, 4500, 1);
   for (int i = 0; i < 100; ++i) signals.answered(now, 5ms);
   EXPECT_EQ(view().penalty, 0);
