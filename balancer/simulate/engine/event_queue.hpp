@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -50,42 +49,12 @@ struct SimulatedEvent {
 /// already; all other events are in a heap.
 class EventQueue {
  public:
-  void add_at(TimePoint at, SimulatedEvent event) {
-    stamp(event, at);
-    heap_.push_back(event);
-    std::push_heap(heap_.begin(), heap_.end(), later);
-  }
+  void add_at(TimePoint at, SimulatedEvent event);
   /// `now` must not be earlier than in the calls before.
-  void add_after(TimePoint now, Micros delay, SimulatedEvent event) {
-    auto lane = std::ranges::find(lanes_, delay, &Lane::delay);
-    if (lane == lanes_.end()) {
-      if (lanes_.size() == kMostLanes) return add_at(now + delay, event);
-      lane = lanes_.insert(lane, {.delay = delay, .queue = {}});
-    }
-    stamp(event, now + delay);
-    lane->queue.push_back(event);
-  }
-  bool is_empty() const {
-    return heap_.empty() &&
-           std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.queue.empty(); });
-  }
+  void add_after(TimePoint now, Micros delay, SimulatedEvent event);
+  bool is_empty() const;
   /// Removes the earliest event. The queue must not be empty.
-  SimulatedEvent pop() {
-    Lane* first = nullptr;
-    for (auto& lane : lanes_)
-      if (!lane.queue.empty() &&
-          (first == nullptr || later(first->queue.front(), lane.queue.front())))
-        first = &lane;
-    if (first != nullptr && (heap_.empty() || later(heap_.front(), first->queue.front()))) {
-      const auto event = first->queue.front();
-      first->queue.pop_front();
-      return event;
-    }
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    const auto event = heap_.back();
-    heap_.pop_back();
-    return event;
-  }
+  SimulatedEvent pop();
 
  private:
   static constexpr std::size_t kMostLanes = 12;
@@ -94,14 +63,6 @@ class EventQueue {
     Micros delay{};
     RingQueue<SimulatedEvent> queue;
   };
-
-  static bool later(const SimulatedEvent& a, const SimulatedEvent& b) {
-    return a.at != b.at ? a.at > b.at : a.number > b.number;
-  }
-  void stamp(SimulatedEvent& event, TimePoint at) {
-    event.at = at;
-    event.number = ++numbers_;
-  }
 
   std::vector<SimulatedEvent> heap_;
   std::vector<Lane> lanes_;

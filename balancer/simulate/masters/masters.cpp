@@ -166,9 +166,9 @@ void Masters::request_expires(std::uint32_t index) {
   auto& request = requests_[index];
   if (!request.machine) return client_gives_up(index);
   const auto version = request.version;
-  const auto attempts = request.attempts;
-  for (const auto attempt : attempts)
-    if (attempt != kNoAttempt && request.version == version)
+  // The end of one attempt may end others.
+  for (std::size_t slot = 0; request.version == version && slot < request.attempts.size(); ++slot)
+    if (const auto attempt = request.attempts[slot]; attempt != kNoAttempt)
       end_attempt(attempt, {.outcome = Outcome::cancelled, .out_of_time = true});
 }
 

@@ -109,6 +109,12 @@ std::expected<Settings, Problems> simulated_settings(const Scenario& scenario,
       problems.push_back(problem);
   }
   if (!problems.empty()) return std::unexpected(std::move(problems));
+  const auto& ping_type = loaded.settings->searchd.ping_type;
+  if (ping_type.value != "http" && ping_type.value != "none") {
+    const auto index = ping_type.at.line - kFirstSettingLine;
+    return std::unexpected(Problems{
+        problem_of(lines.at(index), "simulated mirrors answer pings of the type http only")});
+  }
   return *std::move(loaded.settings);
 }
 

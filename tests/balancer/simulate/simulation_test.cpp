@@ -202,6 +202,8 @@ TEST(Simulation, ProblemsOfSettingsNameTheirPlace) {
   EXPECT_EQ(problem("", "hedge = x").substr(0, 20), "--set 'hedge = x': '");
   EXPECT_EQ(problem("", "ha_strategy = random"),
             "--set 'ha_strategy = random': give the strategies with --strategy");
+  EXPECT_EQ(problem("", "ping_type = solr"),
+            "--set 'ping_type = solr': simulated mirrors answer pings of the type http only");
   EXPECT_EQ(problem("", "a"), "--set 'a': expected KEY = VALUE in one line");
   EXPECT_EQ(problem("", "hedge = p95\n}"),
             "--set 'hedge = p95?}': expected KEY = VALUE in one line");

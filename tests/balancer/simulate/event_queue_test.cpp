@@ -1,0 +1,53 @@
+#include "balancer/simulate/engine/event_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kQueueStart{1h};
+
+TEST(SimulationEventQueue, GivesEventsInOrderOfTimeAndThenOfCreation) {
+  EventQueue queue;
+  queue.add_at(kQueueStart + 3us, {.subject = 0});
+  queue.add_after(kQueueStart, 3us, {.subject = 1});
+  queue.add_after(kQueueStart, 1us, {.subject = 2});
+  queue.add_at(kQueueStart + 1us, {.subject = 3});
+  queue.add_at(kQueueStart + 3us, {.subject = 4});
+  for (const auto subject : {2U, 3U, 0U, 1U, 4U}) {
+    ASSERT_FALSE(queue.is_empty());
+    EXPECT_EQ(queue.pop().subject, subject);
+  }
+  EXPECT_TRUE(queue.is_empty());
+}
+
+TEST(SimulationEventQueue, KeepsTheOrderOfManyEventsWithManyDelays) {
+  EventQueue queue;
+  std::minstd_rand random(1);  // NOLINT: the test is the same each time
+  std::vector<TimePoint> popped;
+  auto now = kQueueStart;
+  for (int i = 0; i < 20'000; ++i) {
+    const Micros delay{random() % 30};  // more delays than there are queues for
+    if (random() % 2 == 0) {
+      queue.add_after(now, delay, {});
+    } else {
+      queue.add_at(now + delay, {});
+    }
+    if (random() % 3 != 0) {
+      now = queue.pop().at;
+      popped.push_back(now);
+    }
+  }
+  while (!queue.is_empty()) popped.push_back(queue.pop().at);
+  EXPECT_EQ(popped.size(), 20'000U);
+  EXPECT_TRUE(std::ranges::is_sorted(popped));
+}
+
+}  // namespace
+}  // namespace karmad
