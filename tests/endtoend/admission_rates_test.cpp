@@ -256,7 +256,7 @@ TEST_F(Rates, OfATableDoNotLimitOtherTables) {
   EXPECT_EQ(client->request("POST", "/search", R"({"table":"free"})")->status, 200);
   EXPECT_EQ(count_by(*client, "requests_over_table_rate"), 1);
   // A reload keeps the number of tokens, also if it is zero.
-  ASSERT_TRUE(master.reload(taking_turns("log_level = warning"), tables));
+  ASSERT_TRUE(master.reload(taking_turns("explain_requests = 65"), tables));
   EXPECT_EQ(search_by(*client), 429);
   ASSERT_TRUE(master.reload(taking_turns(), mirrors.table()));
   EXPECT_EQ(search_by(*client), 200);
