@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "balancer/simulate/engine/simulation_report.hpp"
+#include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
 namespace {
@@ -215,6 +216,18 @@ TEST(Simulation, UnknownStrategiesAreRefused) {
   ASSERT_FALSE(result);
   EXPECT_EQ(text(result.error()[0]).substr(0, 59),
             "unknown strategy 'leastop'; did you mean 'leastops'?; known");
+}
+
+TEST(Simulation, ARequestAllocatesNothing) {
+  const auto allocations_of = [](const char* duration) {
+    const auto scenario =
+        scenario_of("profile svc=exp:5 k=8\nduration " + std::string(duration) + "\n");
+    const auto before = test::allocations();
+    result_of(scenario, "leastops");
+    return test::allocations() - before;
+  };
+  // What is left are the rare pings of mirrors without requests, and periodic work.
+  EXPECT_LT(allocations_of("4"), allocations_of("2") + 100);
 }
 
 TEST(Simulation, RunsWithAThousandMirrors) {
