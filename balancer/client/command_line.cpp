@@ -74,23 +74,13 @@ void CommandLine::add_simulate(CLI::App& app) {
   auto& options = simulate_options_;
   simulate_ = app.add_subcommand(
       "simulate", "compares strategies in simulated scenarios, with the balancing of this program");
-  simulate_
-      ->add_option("--scenario", options.scenarios,
-                   "names of the library, files (with a dot or a slash), or all; comma-separated")
-      ->delimiter(',');
   simulate_->add_flag("--list", options.list, "print the scenarios of the library");
   simulate_
       ->add_option("--strategy", options.strategies,
-                   "comma-separated; all strategies if not given. The oracle is always added")
+                   "comma-separated; all strategies if not given. The oracle is always added, "
+                   "with --trace a row with what was recorded")
       ->delimiter(',');
-  simulate_->add_option("--rate", options.rate, "requests per second of all masters together")
-      ->check(number_from(0.001, 1e8));
-  simulate_->add_option("--duration", options.duration, "seconds that are measured")
-      ->check(number_from(0.1, 86'400));
-  simulate_->add_option("--mirrors", options.mirrors, "number of mirrors, 1 to 1000")
-      ->check(number_from(1, kMostSimulatedMirrors));
-  simulate_->add_option("--masters", options.masters, "number of karmads, 1 to 100")
-      ->check(number_from(1, kMostSimulatedMasters));
+  add_what_to_simulate();
   simulate_
       ->add_option("--seed", options.seed,
                    "of all random numbers: the same seed gives the "
@@ -105,7 +95,34 @@ void CommandLine::add_simulate(CLI::App& app) {
   simulate_->add_option("--html", options.html, "write a report with charts to this file");
   simulate_->footer(
       "Exit codes: 0, 1 no output, 2 usage.\n"
-      "Example: karmad simulate --scenario slow10,die --strategy nodeads,leastops");
+      "Example: karmad simulate --scenario slow10,die --strategy nodeads,leastops\n"
+      "         karmad simulate --trace access.log --set 'hedge = p95'");
+}
+
+/// The scenarios and what replaces their values, or an access log.
+void CommandLine::add_what_to_simulate() {
+  auto& options = simulate_options_;
+  auto* const trace =
+      simulate_->add_option("--trace", options.trace,
+                            "replay this access log (access_log_format = json): its searches, and "
+                            "the recorded behaviour of each mirror");
+  simulate_
+      ->add_option("--scenario", options.scenarios,
+                   "names of the library, files (with a dot or a slash), or all; comma-separated")
+      ->delimiter(',')
+      ->excludes(trace);
+  simulate_->add_option("--rate", options.rate, "requests per second of all masters together")
+      ->check(number_from(0.001, 1e8))
+      ->excludes(trace);
+  simulate_->add_option("--duration", options.duration, "seconds that are measured")
+      ->check(number_from(0.1, 86'400))
+      ->excludes(trace);
+  simulate_->add_option("--mirrors", options.mirrors, "number of mirrors, 1 to 1000")
+      ->check(number_from(1, kMostSimulatedMirrors))
+      ->excludes(trace);
+  simulate_->add_option("--masters", options.masters, "number of karmads, 1 to 100")
+      ->check(number_from(1, kMostSimulatedMasters))
+      ->excludes(trace);
 }
 
 std::optional<int> CommandLine::run() const {

@@ -22,6 +22,7 @@ class CommandLine {
   void add_top(CLI::App& app);
   void add_explain(CLI::App& app);
   void add_simulate(CLI::App& app);
+  void add_what_to_simulate();
 
   CLI::App* top_ = nullptr;
   CLI::App* explain_ = nullptr;

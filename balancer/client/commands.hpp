@@ -34,6 +34,7 @@ int run_explain(const ExplainOptions& options);
 /// Options of `karmad simulate`.
 struct SimulateOptions {
   std::vector<std::string> scenarios;   ///< names of the library, files, or `all`
+  std::string trace;                    ///< access log to replay instead; empty: none
   std::vector<std::string> strategies;  ///< empty: all that the program has
   std::optional<double> rate;           ///< replaces the scenario's; likewise the next three
   std::optional<double> duration;
@@ -48,7 +49,7 @@ struct SimulateOptions {
 };
 
 /// Simulates scenarios with the program's own balancing and prints the results. Exit codes: 0, 1 if
-/// a file cannot be written, 2 for wrong scenarios, strategies or settings.
+/// a file cannot be written, 2 for a wrong access log, wrong scenarios, strategies or settings.
 int run_simulate(const SimulateOptions& options);
 
 }  // namespace karmad

@@ -1,13 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
+#include <system_error>
 
 #include "balancer/client/commands.hpp"
+#include "balancer/simulate/engine/recorder.hpp"
 #include "balancer/simulate/engine/simulation.hpp"
 #include "balancer/simulate/engine/simulation_report.hpp"
 #include "balancer/simulate/html_report.hpp"
+#include "balancer/simulate/replay/access_trace_reader.hpp"
+#include "balancer/simulate/replay/replay.hpp"
 #include "config/text/closest.hpp"
 #include "config/text/environment.hpp"
 #include "strategies/kinds/registry.hpp"
@@ -31,12 +36,15 @@ bool is_file(const std::string& name) {
   return name.find_first_of("/.") != std::string::npos;
 }
 
+std::string base_of(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
 std::expected<Scenario, Problems> find_scenario(const std::string& name) {
   if (is_file(name)) {
     const auto text = real_environment().read_file(name, kLargestScenario, FileKind::any);
     if (!text) return std::unexpected(problem(fmt::format("{}: {}", name, text.error())));
-    const auto slash = name.find_last_of('/');
-    const auto base = name.substr(slash == name.npos ? 0 : slash + 1);
+    const auto base = base_of(name);
     return parse_scenario(*text, name, base.substr(0, base.rfind('.')));
   }
   if (const auto* const found = library_scenario(name)) return *found;
@@ -48,8 +56,36 @@ std::expected<Scenario, Problems> find_scenario(const std::string& name) {
       in_quotes(name), suggestion(name, names))));
 }
 
+/// Prints notes on what is not replayed.
+std::expected<Scenario, Problems> read_trace(const SimulateOptions& options) {
+  const auto& path = options.trace;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return std::unexpected(
+        problem(fmt::format("{}: {}", path, std::generic_category().message(errno))));
+  auto trace = read_access_trace(file);
+  if (!trace) return std::unexpected(problem(fmt::format("{}: {}", path, trace.error())));
+  const auto notes = notes_on(trace->counts);
+  auto replay = make_replay(*std::move(trace), options.seed);
+  if (!replay) return std::unexpected(problem(fmt::format("{}: {}", path, replay.error())));
+  for (const auto& note : notes) std::cerr << fmt::format("karmad simulate: {}: {}\n", path, note);
+  if (const auto left_out = (*replay)->left_out_mirrors; left_out > 0)
+    std::cerr << fmt::format(
+        "karmad simulate: {}: {} mirrors with the fewest attempts are left out: a shard has at "
+        "most 64\n",
+        path, left_out);
+  return with_overrides(replay_scenario(base_of(path), *std::move(replay)),
+                        {.settings = options.settings});
+}
+
 std::expected<std::vector<Scenario>, Problems> find_scenarios(const SimulateOptions& options) {
   std::vector<Scenario> scenarios;
+  if (!options.trace.empty()) {
+    auto scenario = read_trace(options);
+    if (!scenario) return std::unexpected(std::move(scenario.error()));
+    scenarios.push_back(*std::move(scenario));
+    return scenarios;
+  }
   const ScenarioOverrides overrides{.rate = options.rate,
                                     .duration = options.duration,
                                     .mirrors = options.mirrors,
@@ -80,8 +116,7 @@ ScenarioReport scenario_report(const SimulationReport& report) {
                     .description = scenario.about,
                     .results = report.results,
                     .changes = simulated_changes(scenario)};
-  const auto shown = std::min<std::size_t>(scenario.mirrors, 64);
-  for (std::size_t i = 1; i <= shown; ++i) to.mirrors.push_back(fmt::format("m{}", i));
+  to.mirrors = first_mirror_names(scenario, kReportedMirrors);
   return to;
 }
 
@@ -111,8 +146,9 @@ int run_simulate(const SimulateOptions& options) {
     print_library();
     return 0;
   }
-  if (options.scenarios.empty())
-    return report_problems(problem("give --scenario NAME; --list prints the names"));
+  if (options.scenarios.empty() && options.trace.empty())
+    return report_problems(
+        problem("give --scenario NAME or --trace FILE; --list prints the names of scenarios"));
   const auto scenarios = find_scenarios(options);
   if (!scenarios) return report_problems(scenarios.error());
   auto strategies = options.strategies;

@@ -68,7 +68,8 @@ std::string page_end() {
   return fmt::format(
       "<footer>\n<details><summary>What the columns and charts mean</summary>\n{}"
       "<p>\u2605 marks the best strategies of a column. The oracle knows the true state of every "
-      "mirror; it is a reference, not a strategy. Latencies are exact to 3 %. Numbers above the "
+      "mirror, and the row \u201crecorded\u201d is what the access log tells; they are references, "
+      "not strategies. Latencies are exact to 3 %. Numbers above the "
       "charts are those of the changes.</p>\n</details>\n</footer>\n</body>\n</html>\n",
       column_help());
 }

@@ -61,7 +61,7 @@ std::vector<ChartMark> chart_marks_of(const ScenarioReport& scenario) {
   return marks;
 }
 
-/// Positions of the results with a line: the first ones, and the oracle.
+/// Positions of the results with a line: the first ones, and the last.
 std::vector<std::size_t> charted_results(const ScenarioReport& scenario, std::size_t most) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < scenario.results.size(); ++i) {
@@ -80,7 +80,8 @@ std::string chart_of_all(const ScenarioReport& scenario, LineChart chart,
     const auto& result = scenario.results[place];
     const auto points = points_of(result);
     chart.frame.seconds = std::max(chart.frame.seconds, end_second(result));
-    ChartLine line{.name = result.strategy, .style = line_style(place, is_oracle(result))};
+    ChartLine line{.name = result.strategy,
+                   .style = line_style(place, is_reference(result.strategy))};
     for (const auto& point : points) line.values.push_back(value_of(point));
     if (points.size() > times.size()) {
       times.clear();

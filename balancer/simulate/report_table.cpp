@@ -113,7 +113,7 @@ constexpr std::array<TableColumn, 17> kTableColumns{{
 
 using TableColumnValues = std::vector<TableValue>;  // one per result
 
-/// The best text of a column, or none if there is no choice between texts. The oracle does not
+/// The best text of a column, or none if there is no choice between texts. References do not
 /// take part.
 std::optional<std::string> best_of(const TableColumn& column, const ScenarioReport& scenario,
                                    const TableColumnValues& values) {
@@ -122,7 +122,7 @@ std::optional<std::string> best_of(const TableColumn& column, const ScenarioRepo
   const auto sign = column.best == highest ? -1.0 : 1.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& value = values[i];
-    if (!value.number || is_oracle(scenario.results[i])) continue;
+    if (!value.number || is_reference(scenario.results[i].strategy)) continue;
     if (best == nullptr || sign * *value.number < sign * *best->number) best = &value;
     if (worst == nullptr || sign * *value.number > sign * *worst->number) worst = &value;
   }
@@ -148,7 +148,7 @@ std::string table_head(std::string_view caption) {
 
 std::string strategy_cell(const SimulationResult& result, std::size_t place) {
   return fmt::format("<th scope=\"row\">{}{}</th>",
-                     line_sample(line_style(place, is_oracle(result))),
+                     line_sample(line_style(place, is_reference(result.strategy))),
                      html_escaped(result.strategy));
 }
 
@@ -167,7 +167,7 @@ std::string overview_cell(const ScenarioReport& scenario, std::string_view strat
   if (found == scenario.results.end()) return "<td>\u2013</td>";
   const auto best = lowest_p99(scenario);
   const bool is_best =
-      best && !is_oracle(*found) && found->latency.p99 == scenario.results[*best].latency.p99;
+      best && !is_reference(strategy) && found->latency.p99 == scenario.results[*best].latency.p99;
   return table_cell(latency_value(*found, found->latency.p99), is_best && found->answered > 0);
 }
 
@@ -187,10 +187,11 @@ std::string strategy_table(const ScenarioReport& scenario) {
   out += "</tr></thead>\n<tbody>\n";
   for (std::size_t row = 0; row < scenario.results.size(); ++row) {
     const auto& result = scenario.results[row];
-    out += is_oracle(result) ? "<tr class=\"reference\">" : "<tr>";
+    out += is_reference(result.strategy) ? "<tr class=\"reference\">" : "<tr>";
     out += strategy_cell(result, row);
     for (std::size_t i = 0; i < columns.size(); ++i)
-      out += table_cell(columns[i][row], !is_oracle(result) && columns[i][row].text == best[i]);
+      out += table_cell(columns[i][row],
+                        !is_reference(result.strategy) && columns[i][row].text == best[i]);
     out += "</tr>\n";
   }
   return out + "</tbody>\n</table>\n</div>\n";
@@ -200,7 +201,7 @@ std::optional<std::size_t> lowest_p99(const ScenarioReport& scenario) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < scenario.results.size(); ++i) {
     const auto& result = scenario.results[i];
-    if (is_oracle(result) || result.answered == 0) continue;
+    if (is_reference(result.strategy) || result.answered == 0) continue;
     if (!best || result.latency.p99 < scenario.results[*best].latency.p99) best = i;
   }
   return best;
@@ -217,7 +218,7 @@ std::string overview_table(const HtmlReport& report) {
                        html_escaped(report.scenarios[i].name));
   out += "</tr></thead>\n<tbody>\n";
   for (const auto strategy : all_strategies(report)) {
-    out += strategy == kOracleName ? "<tr class=\"reference\">" : "<tr>";
+    out += is_reference(strategy) ? "<tr class=\"reference\">" : "<tr>";
     out += fmt::format("<th scope=\"row\">{}</th>", html_escaped(strategy));
     for (const auto& scenario : report.scenarios) out += overview_cell(scenario, strategy);
     out += "</tr>\n";

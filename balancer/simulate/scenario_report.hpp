@@ -12,7 +12,8 @@ namespace karmad {
 struct ScenarioReport {
   std::string name;
   std::string description;
-  std::vector<SimulationResult> results;  ///< one per strategy; the oracle, if any, last
+  std::vector<SimulationResult>
+      results;  ///< one per strategy; the oracle or the recorded one, if any, last
   std::vector<SimulatedChange> changes;
   std::vector<std::string> mirrors;  ///< names, in the order of SimulatedInterval::mirrors
 };
@@ -26,8 +27,12 @@ struct HtmlReport {
 /// Name of the strategy that knows the true state of all mirrors.
 inline constexpr std::string_view kOracleName = "oracle";
 
-inline bool is_oracle(const SimulationResult& result) {
-  return result.strategy == kOracleName;
+/// In place of a strategy: what an access log tells.
+inline constexpr std::string_view kRecordedName = "recorded";
+
+/// Not a strategy, but what strategies are compared with.
+inline bool is_reference(std::string_view strategy) {
+  return strategy == kOracleName || strategy == kRecordedName;
 }
 
 }  // namespace karmad

@@ -8,6 +8,7 @@
 
 #include "agent/transport/http/http_head.hpp"
 #include "balancer/simulate/engine/random_streams.hpp"
+#include "balancer/simulate/replay/replay.hpp"
 
 namespace karmad {
 namespace {
@@ -48,9 +49,13 @@ Fleet::Fleet(const Scenario& scenario, EventQueue& events, std::uint64_t seed, T
           (i + 1 >= statement.mirrors.first && i < statement.mirrors.last))
         assign_all(mirrors_[i].profile, statement.profile);
   for (auto& mirror : mirrors_) note_errors(mirror);
+  if (scenario.replay)
+    for (unsigned i = 0; i < mirrors_.size(); ++i)
+      mirrors_[i].recorded = scenario.replay->mirrors[i].recorded;
 }
 
 void Fleet::send(AttemptName attempt, unsigned mirror, TimePoint now) {
+  if (mirrors_[mirror].recorded != nullptr) return replay(mirrors_[mirror], attempt, now);
   ++mirrors_[mirror].coming;
   events_.add_after(now, mirrors_[mirror].profile.network,
                     {.subject = attempt.index,
@@ -59,8 +64,51 @@ void Fleet::send(AttemptName attempt, unsigned mirror, TimePoint now) {
                      .kind = EventKind::attempt_arrives});
 }
 
-std::optional<MirrorReply> Fleet::ping(unsigned number) {
+MirrorReply Fleet::recorded_reply(const ReplayedService& service) {
+  using Kind = MirrorReply::Kind;
+  switch (service.outcome) {
+    case Outcome::answered:
+    case Outcome::answered_with_warning:
+      return {};
+    case Outcome::connect_failed:
+      return {.kind = Kind::refused};
+    case Outcome::agent_error:
+    case Outcome::client_mistake:
+      if (service.status != 0)
+        return {.kind = Kind::error, .error = number_of_error(service.status, 0)};
+      [[fallthrough]];
+    default:
+      return {.kind = Kind::failure, .error = static_cast<std::uint16_t>(service.outcome)};
+  }
+}
+
+/// The n-th attempt at a mirror gets the same draw with all strategies.
+void Fleet::replay(Mirror& mirror, AttemptName attempt, TimePoint now) {
+  const auto since = std::chrono::duration_cast<Micros>(now - begin_);
+  const auto service = mirror.recorded->at(since, mirror.service.uniform());
+  events_.add_at(now + service.took, {.subject = attempt.index,
+                                      .version = attempt.version,
+                                      .detail = recorded_reply(service).packed(),
+                                      .kind = EventKind::reply_arrives});
+}
+
+/// A ping fails if a search at its time could not reach the mirror.
+std::optional<MirrorReply> Fleet::recorded_ping(Mirror& mirror, TimePoint now) const {
+  const auto since = std::chrono::duration_cast<Micros>(now - begin_);
+  switch (mirror.recorded->at(since, mirror.faults.uniform()).outcome) {
+    case Outcome::connect_failed:
+      return MirrorReply{.kind = MirrorReply::Kind::refused};
+    case Outcome::connect_timeout:
+    case Outcome::unreachable:
+      return std::nullopt;
+    default:
+      return MirrorReply{};
+  }
+}
+
+std::optional<MirrorReply> Fleet::ping(unsigned number, TimePoint now) {
   auto& mirror = mirrors_[number];
+  if (mirror.recorded != nullptr) return recorded_ping(mirror, now);
   const auto& profile = mirror.profile;
   if (profile.mode == MirrorMode::refuse) return MirrorReply{.kind = MirrorReply::Kind::refused};
   if (profile.mode != MirrorMode::ok) return std::nullopt;

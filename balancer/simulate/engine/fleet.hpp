@@ -5,6 +5,7 @@
 
 #include "agent/health/error_hint.hpp"
 #include "balancer/simulate/engine/event_queue.hpp"
+#include "balancer/simulate/replay/recorded_mirror.hpp"
 #include "balancer/simulate/scenario/scenario.hpp"
 
 namespace karmad {
@@ -22,6 +23,7 @@ struct MirrorReply {
     error,    ///< an HTTP error: `error` is its number in Fleet::errors()
     reset,    ///< the connection was reset after the request was sent
     refused,  ///< the connection was refused
+    failure,  ///< the attempt ended otherwise without an answer: `error` is its Outcome
   };
   /// Of `load`: not reported.
   static constexpr std::uint16_t kNoLoad = UINT16_MAX;
@@ -30,13 +32,14 @@ struct MirrorReply {
   std::uint16_t error = 0;
   std::uint16_t load = kNoLoad;  ///< of an answer: busy servers in thousandths
 
+  static bool has_error(Kind kind) { return kind == Kind::error || kind == Kind::failure; }
   std::uint32_t packed() const {
-    return static_cast<std::uint32_t>(kind) << 16 | (kind == Kind::error ? error : load);
+    return static_cast<std::uint32_t>(kind) << 16 | (has_error(kind) ? error : load);
   }
   static MirrorReply unpack(std::uint32_t packed) {
     const auto kind = static_cast<Kind>(packed >> 16);
     const auto value = static_cast<std::uint16_t>(packed);
-    if (kind == Kind::error) return {.kind = kind, .error = value};
+    if (has_error(kind)) return {.kind = kind, .error = value};
     return {.kind = kind, .load = value};
   }
 };
@@ -51,7 +54,7 @@ struct SimulatedError {
 /// All simulated mirrors with the network in front of them: queues with servers, service times,
 /// faults. A mirror finishes the work of attempts that were cancelled, as search servers do.
 /// Changed speeds count for work that starts later. The random numbers of a mirror do not depend on
-/// the balancer.
+/// the balancer. Mirrors of an access log behave as recorded: they have no queues.
 class Fleet {
  public:
   /// Pauses of mirrors are counted from `begin`.
@@ -61,7 +64,7 @@ class Fleet {
   /// Sends a request; `reply_arrives` events bring the reply, with the packed MirrorReply.
   void send(AttemptName attempt, unsigned mirror, TimePoint now);
   /// A ping at the mirror; nothing: no answer. The network is not included.
-  std::optional<MirrorReply> ping(unsigned mirror);
+  std::optional<MirrorReply> ping(unsigned mirror, TimePoint now);
   Micros network(unsigned mirror) const { return mirrors_[mirror].profile.network; }
   const SimulatedError& error(const MirrorReply& reply) const { return errors_[reply.error]; }
 
@@ -89,6 +92,7 @@ class Fleet {
  private:
   struct Mirror {
     MirrorProfile profile;
+    const RecordedMirror* recorded = nullptr;  ///< behaves as recorded, not as the profile says
     SeededRandom service;
     SeededRandom faults;
     RingQueue<AttemptName> waiting;
@@ -102,6 +106,9 @@ class Fleet {
     std::uint16_t overload = 0;
   };
 
+  void replay(Mirror& mirror, AttemptName attempt, TimePoint now);
+  MirrorReply recorded_reply(const ReplayedService& service);
+  std::optional<MirrorReply> recorded_ping(Mirror& mirror, TimePoint now) const;
   void serve(Mirror& mirror, std::uint32_t number, AttemptName attempt, TimePoint now);
   bool take_token(Mirror& mirror, TimePoint now) const;
   void reply(const Mirror& mirror, AttemptName attempt, MirrorReply reply, TimePoint now);

@@ -7,7 +7,14 @@
 namespace karmad {
 
 /// What the random numbers of a simulation are for.
-enum class RandomStream : std::uint8_t { arrivals, service, faults, master, oracle };
+enum class RandomStream : std::uint8_t {
+  arrivals,
+  service,
+  faults,
+  master,
+  oracle,
+  recorded_arrivals,
+};
 
 /// An independent sequence for each purpose and index, so that the decisions of a strategy do not
 /// change the load or the service times of another one.

@@ -1,28 +1,41 @@
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
+#include "balancer/simulate/scenario/scenario.hpp"
+
 namespace karmad {
 
-/// How simulated mirrors are divided into sets of at most 64, as equal as possible. Mirrors and
-/// sets are counted from 0.
+/// How simulated mirrors are divided into sets of at most 64. Mirrors and sets are counted from 0.
 class SetLayout {
  public:
-  explicit SetLayout(unsigned mirrors)
-      : mirrors_(mirrors), sets_((mirrors + kMostInSet - 1) / kMostInSet) {}
-  unsigned mirrors() const { return mirrors_; }
-  unsigned sets() const { return sets_; }
+  static constexpr unsigned kMostInSet = 64;
+
+  /// Sets as equal as possible.
+  explicit SetLayout(unsigned mirrors) {
+    const auto sets = (mirrors + kMostInSet - 1) / kMostInSet;
+    for (unsigned set = 0; set <= sets; ++set) firsts_.push_back(set * mirrors / sets);
+  }
+  /// Sets of these sizes, none of which is 0.
+  explicit SetLayout(const std::vector<unsigned>& sizes) : firsts_{0} {
+    for (const auto size : sizes) firsts_.push_back(firsts_.back() + size);
+  }
+  unsigned mirrors() const { return firsts_.back(); }
+  unsigned sets() const { return static_cast<unsigned>(firsts_.size() - 1); }
   /// The first mirror of a set; for `sets()` the number of mirrors.
-  unsigned first(unsigned set) const { return set * mirrors_ / sets_; }
+  unsigned first(unsigned set) const { return firsts_[set]; }
   unsigned size(unsigned set) const { return first(set + 1) - first(set); }
   unsigned set_of(unsigned mirror) const {
-    auto set = mirror * sets_ / mirrors_;
-    while (first(set + 1) <= mirror) ++set;
-    return set;
+    return static_cast<unsigned>(std::ranges::upper_bound(firsts_, mirror) - firsts_.begin()) - 1;
   }
 
  private:
-  static constexpr unsigned kMostInSet = 64;
-  unsigned mirrors_;
-  unsigned sets_;
+  std::vector<unsigned> firsts_;
 };
+
+inline SetLayout layout_of(const Scenario& scenario) {
+  return scenario.set_sizes.empty() ? SetLayout(scenario.mirrors) : SetLayout(scenario.set_sizes);
+}
 
 }  // namespace karmad

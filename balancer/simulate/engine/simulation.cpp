@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
 
+#include "balancer/simulate/engine/arrivals.hpp"
 #include "balancer/simulate/engine/oracle.hpp"
+#include "balancer/simulate/engine/recorded_result.hpp"
 #include "balancer/simulate/masters/masters.hpp"
 #include "balancer/simulate/masters/simulated_settings.hpp"
 #include "config/text/closest.hpp"
@@ -17,55 +17,10 @@
 namespace karmad {
 namespace {
 
-/// Times of requests: a Poisson process, also where the rate changes.
-class Arrivals {
- public:
-  explicit Arrivals(const SimulatedWorld& world)
-      : world_(world),
-        random_(random_stream(world.seed, RandomStream::arrivals, 0)),
-        micros_(static_cast<double>(world.now.time_since_epoch().count())),
-        rate_(world.scenario.rate) {}
-
-  TimePoint next() {
-    auto needed = -std::log(1 - random_.uniform());
-    for (;;) {
-      const auto until = next_change();
-      const auto possible = (until - micros_) * rate_ / 1e6;
-      if (needed <= possible) break;
-      needed -= possible;
-      micros_ = until;
-      rate_ = world_.scenario.rate_changes[changes_++].rate;
-    }
-    micros_ += needed * 1e6 / rate_;
-    return TimePoint{Micros{static_cast<std::int64_t>(micros_)}};
-  }
-  unsigned draw_master() {
-    const auto masters = world_.scenario.masters;
-    return masters == 1 ? 0 : static_cast<unsigned>(random_.below(masters));
-  }
-  /// In proportion to the sizes of the sets.
-  unsigned draw_set() {
-    if (world_.layout.sets() == 1) return 0;
-    return world_.layout.set_of(static_cast<unsigned>(random_.below(world_.layout.mirrors())));
-  }
-
- private:
-  double next_change() const {
-    const auto& changes = world_.scenario.rate_changes;
-    if (changes_ == changes.size()) return std::numeric_limits<double>::infinity();
-    return static_cast<double>((world_.begin + changes[changes_].time).time_since_epoch().count());
-  }
-
-  const SimulatedWorld& world_;
-  SeededRandom random_;
-  double micros_;
-  double rate_;
-  std::size_t changes_ = 0;
-};
-
 class Run {
  public:
-  Run(const Scenario& scenario, std::uint64_t seed) : world_(scenario, seed), arrivals_(world_) {}
+  Run(const Scenario& scenario, std::uint64_t seed)
+      : world_(scenario, seed), arrivals_(arrivals_of(world_)) {}
 
   /// `settings`: of the masters; null: the oracle balances.
   SimulationResult play(const Settings* settings) {
@@ -78,7 +33,7 @@ class Run {
       world_.events.add_at(world_.begin + world_.scenario.changes[i].time,
                            {.subject = i, .kind = EventKind::scenario_changes});
     plan_arrival();
-    while (arriving_ || balancer_->in_progress() != 0) {
+    while (arrival_ || balancer_->in_progress() != 0) {
       const auto event = world_.events.pop();
       world_.recorder.advance(event.at);
       world_.now = event.at;
@@ -89,18 +44,16 @@ class Run {
 
  private:
   void plan_arrival() {
-    const auto at = arrivals_.next();
-    arriving_ = at < world_.end;
-    if (arriving_) world_.events.add_at(at, {.kind = EventKind::request_arrives});
+    arrival_ = arrivals_->next();
+    if (arrival_) world_.events.add_at(arrival_->at, {.kind = EventKind::request_arrives});
   }
 
   void handle(const SimulatedEvent& event) {
     switch (event.kind) {
       case EventKind::request_arrives: {
-        const auto master = arrivals_.draw_master();
-        const auto set = arrivals_.draw_set();
+        const auto arrival = *arrival_;
         plan_arrival();
-        return balancer_->request_arrives(master, set);
+        return balancer_->request_arrives(arrival.master, arrival.set);
       }
       case EventKind::attempt_arrives:
         return world_.fleet.attempt_arrives(event);
@@ -125,9 +78,9 @@ class Run {
   }
 
   SimulatedWorld world_;
-  Arrivals arrivals_;
+  std::unique_ptr<Arrivals> arrivals_;
   std::unique_ptr<SimulatedBalancer> balancer_;
-  bool arriving_ = true;
+  std::optional<SimulatedArrival> arrival_;  ///< the next one
 };
 
 std::optional<Problem> unknown_strategy(std::string_view strategy) {
@@ -164,6 +117,10 @@ std::expected<std::vector<SimulationResult>, Problems> compare(
     auto result = simulate(scenario, strategy, seed);
     if (!result) return std::unexpected(std::move(result.error()));
     results.push_back(*std::move(result));
+  }
+  if (scenario.replay) {
+    results.push_back(recorded_result(scenario));
+    return results;
   }
   auto oracle = simulate(scenario, kOracleName, seed);
   if (!oracle) return std::unexpected(std::move(oracle.error()));

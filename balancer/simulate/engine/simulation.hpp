@@ -18,7 +18,8 @@ namespace karmad {
 std::expected<SimulationResult, Problems> simulate(const Scenario& scenario,
                                                    std::string_view strategy, std::uint64_t seed);
 
-/// Simulates a scenario with each strategy, and then with the oracle; fills in the regret.
+/// Simulates a scenario with each strategy, and then with the oracle; fills in the regret. If the
+/// scenario replays an access log, the last result is recorded_result() instead.
 std::expected<std::vector<SimulationResult>, Problems> compare(
     const Scenario& scenario, std::span<const std::string> strategies, std::uint64_t seed);
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "agent/json/json_line.hpp"
+#include "balancer/simulate/engine/recorder.hpp"
 
 namespace karmad {
 namespace {
@@ -47,7 +48,7 @@ Row row_of(const SimulationResult& result) {
           percent(result.extra),
           ms(result.noticed),
           ms(result.recovered),
-          fmt::format("{:.2f}", result.regret)};
+          result.regret > 0 ? fmt::format("{:.2f}", result.regret) : "-"};
 }
 
 /// The first column is aligned to the left, the others to the right.
@@ -170,14 +171,20 @@ void add_report(JsonLine& line, const SimulationReport& report) {
   line.add_quoted(scenario.about);
   line.add(R"(,"mirrors":)");
   line.add_number(scenario.mirrors);
-  line.add(R"(,"masters":)");
+  line.add(R"(,"mirror_names":[)");
+  bool first = true;
+  for (const auto& name : first_mirror_names(scenario, kReportedMirrors)) {
+    if (!std::exchange(first, false)) line.add(',');
+    line.add_quoted(name);
+  }
+  line.add(R"(],"masters":)");
   line.add_number(scenario.masters);
   line.add(R"(,"rate":)");
   line.add_number(scenario.rate);
   line.add(R"(,"duration_ms":)");
   line.add_number(scenario.duration * 1000);
   line.add(R"(,"changes":[)");
-  bool first = true;
+  first = true;
   for (const auto& change : simulated_changes(scenario)) {
     if (!std::exchange(first, false)) line.add(',');
     line.add(R"({"at_ms":)");

@@ -8,7 +8,8 @@
 
 namespace karmad {
 
-/// A scenario and its results, one for each strategy; the last one is the oracle's.
+/// A scenario and its results, one for each strategy; the last one is that of
+/// the oracle, or of the access log.
 struct SimulationReport {
   Scenario scenario;
   std::vector<SimulationResult> results;

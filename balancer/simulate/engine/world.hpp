@@ -17,7 +17,7 @@ struct SimulatedWorld {
   SimulatedWorld(const Scenario& of, std::uint64_t with_seed)
       : scenario(of),
         seed(with_seed),
-        layout(of.mirrors),
+        layout(layout_of(of)),
         begin(kStart + Micros{std::llround(of.warmup * 1e6)}),
         end(begin + Micros{std::llround(of.duration * 1e6)}),
         fleet(of, events, with_seed, begin),

@@ -24,6 +24,14 @@ std::string_view text_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::query_timeout:
       return "query timed out";
+    case Outcome::connect_timeout:
+      return "connecting timed out";
+    case Outcome::closed_early:
+      return "the connection was closed before the reply was complete";
+    case Outcome::wrong_reply:
+    case Outcome::agent_error:
+    case Outcome::client_mistake:
+      return name(outcome);
     case Outcome::connect_failed:
       return "Connection refused";
     case Outcome::broken:
@@ -109,6 +117,11 @@ void Masters::reply_arrives(const SimulatedEvent& event) {
       return end_attempt(event.subject, {.outcome = Outcome::broken});
     case MirrorReply::Kind::refused:
       return end_attempt(event.subject, {.outcome = Outcome::connect_failed, .sent = false});
+    case MirrorReply::Kind::failure: {
+      const auto outcome = static_cast<Outcome>(reply.error);
+      return end_attempt(event.subject,
+                         {.outcome = outcome, .sent = outcome != Outcome::connect_timeout});
+    }
   }
 }
 

@@ -77,7 +77,7 @@ class SimulatedPings::Pinger final : public Pings {
     world_.events.add_after(world_.now, timeout_, event(EventKind::ping_times_out));
   }
   void arrive() {
-    if (const auto reply = world_.fleet.ping(number_in_fleet()))
+    if (const auto reply = world_.fleet.ping(number_in_fleet(), world_.now))
       world_.events.add_after(world_.now, world_.fleet.network(number_in_fleet()),
                               event(EventKind::ping_reply_arrives, reply->packed()));
   }

@@ -70,7 +70,7 @@ std::string config_text(const Scenario& scenario, std::string_view strategy,
   for (const auto& line : lines) text += line.text + '\n';
   text += "}\n";
   const auto weights = weights_of(scenario);
-  const SetLayout layout(scenario.mirrors);
+  const auto layout = layout_of(scenario);
   for (unsigned set = 0; set < layout.sets(); ++set) {
     text += fmt::format("table set{} {{\ntype = distributed\nagent = ", set + 1);
     for (auto i = layout.first(set); i < layout.first(set + 1); ++i) {

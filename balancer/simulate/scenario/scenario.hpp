@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "config/text/located.hpp"
 
 namespace karmad {
+
+struct Replay;
 
 inline constexpr unsigned kMostSimulatedMirrors = 1000;
 inline constexpr unsigned kMostSimulatedMasters = 100;
@@ -69,6 +72,10 @@ struct Scenario {
   std::vector<MirrorChange> changes;     ///< in order of time
   std::vector<RateChange> rate_changes;  ///< likewise
   std::vector<SettingLine> settings;
+  /// The access log that arrivals and mirrors come from; null: they come from the members above.
+  std::shared_ptr<const Replay> replay;
+  std::vector<unsigned> set_sizes;        ///< of mirror sets; empty: as equal as possible
+  std::vector<std::string> mirror_names;  ///< for charts; empty: m1, m2 …
 };
 
 /// Values that replace those of the scenario.
@@ -87,6 +94,9 @@ std::expected<Scenario, Problems> parse_scenario(std::string_view text, const st
 /// Applies the overrides and checks the whole.
 std::expected<Scenario, Problems> with_overrides(Scenario scenario,
                                                  const ScenarioOverrides& overrides);
+
+/// The names of the first mirrors, at most `most`, for charts.
+std::vector<std::string> first_mirror_names(const Scenario& scenario, std::size_t most);
 
 /// The changes of mirrors, for charts.
 std::vector<SimulatedChange> simulated_changes(const Scenario& scenario);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -92,12 +93,58 @@ TEST(SimulateCommand, ReadsAFileAndWritesAReport) {
             1);
 }
 
+constexpr std::string_view kAccessLine =
+    R"({"time":"2026-11-14T22:13:20.000042Z","id":1,"operation":"search","table":"products","total_ms":5.1,)"
+    R"("attempts":[{"shard":1,"mirror":"127.0.0.1:9321","start_us":10,"end_us":5010,"outcome":"answered"}]})";
+
+TEST(SimulateCommand, ReplaysAnAccessLog) {
+  const TemporaryFile log("access.log");
+  const TemporaryFile page("replay.html");
+  log.write(std::string(kAccessLine) + "\nsomething else\n");
+  const auto result = karmad_simulate({"--trace", log.path(), "--strategy", "random,leastops",
+                                       "--set", "hedge = p95", "--html", page.path()});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find("1 recorded searches in 1 shard\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("\nleastops "), std::string::npos);
+  EXPECT_NE(result.out.find("\nrecorded "), std::string::npos);
+  EXPECT_EQ(result.out.find("\noracle "), std::string::npos);
+  EXPECT_NE(result.err.find("1 lines are not JSON of an access log"), std::string::npos);
+  EXPECT_NE(page.text().find("127.0.0.1:9321"), std::string::npos);
+  for (const auto* const format : {"--csv", "--json"}) {
+    const auto numbers =
+        karmad_simulate({"--trace", log.path(), "--strategy", "random", format}).out;
+    EXPECT_NE(numbers.find("recorded"), std::string::npos) << format;
+  }
+}
+
+TEST(SimulateCommand, AnAccessLogReplacesTheOptionsOfScenarios) {
+  const TemporaryFile log("access2.log");
+  log.write(std::string(kAccessLine) + '\n');
+  for (const auto* const option :
+       {"--scenario", "--rate", "--mirrors", "--duration", "--masters"}) {
+    const auto result = karmad_simulate({"--trace", log.path(), option, "1"});
+    EXPECT_EQ(result.code, 2) << option;
+    EXPECT_NE(result.err.find("excludes"), std::string::npos) << result.err;
+  }
+}
+
+TEST(SimulateCommand, AnAccessLogWithoutSearchesIsAnError) {
+  const TemporaryFile log("access3.log");
+  log.write("1\n2\n");
+  const auto result = karmad_simulate({"--trace", log.path()});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
+  EXPECT_NE(result.err.find("nothing to replay: of 2 lines"), std::string::npos) << result.err;
+}
+
 TEST(SimulateCommand, MistakesHaveOneClearErrorEach) {
   struct {
     std::vector<std::string> arguments;
     const char* error;
   } const cases[] = {
-      {{}, "give --scenario NAME"},
+      {{}, "give --scenario NAME or --trace FILE"},
+      {{"--trace", "/no/such.log"}, "/no/such.log: No such file or directory"},
+      {{"--trace", "/"}, "/: "},
       {{"--scenario", "slow1"}, "there is no scenario 'slow1'; did you mean 'slow10'?"},
       {{"--scenario", "/no/such.scn"}, "/no/such.scn"},
       {{"--scenario", "die", "--strategy", "leastop"}, "unknown strategy 'leastop'; did you mean"},

@@ -1,4 +1,4 @@
-#include "balancer/simulate/access_trace_reader.hpp"
+#include "balancer/simulate/replay/access_trace_reader.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "balancer/simulate/access_line.hpp"
+#include "balancer/simulate/replay/access_line.hpp"
 #include "balancer/trace/trace_json.hpp"
 
 namespace karmad {

@@ -1,4 +1,4 @@
-#include "balancer/simulate/recorded_mirror.hpp"
+#include "balancer/simulate/replay/recorded_mirror.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "balancer/simulate/access_line.hpp"
+#include "balancer/simulate/replay/access_line.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "balancer/simulate/access_trace_reader.hpp"
+#include "balancer/simulate/replay/access_trace_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "balancer/simulate/access_line_collector.hpp"
+#include "balancer/simulate/replay/access_line_collector.hpp"
 
 namespace karmad {
 namespace {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "balancer/simulate/recorded_mirror.hpp"
+#include "balancer/simulate/replay/recorded_mirror.hpp"
 #include "strategies/random_source.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
 
-/// Most attempts that are read. The memory for them is about 0.9 GB.
+/// Most attempts that are read. The memory for them is about 1.1 GB.
 inline constexpr std::size_t kMostRecordedAttempts = 8'000'000;
 /// Most tables, mirror sets of all tables, and mirrors of one set that are read. A set has at most
 /// 64 members, but a log may have more of several configurations.
@@ -30,6 +30,14 @@ struct RecordedArrival {
   std::uint32_t shards = 0;  ///< different shards that it was sent to
   double weight = 1;         ///< requests that it stands for: 1 / `sample` of its line
   bool operator==(const RecordedArrival&) const = default;
+};
+
+/// What a search got from one shard.
+struct RecordedRequest {
+  Micros start{};             ///< of its first attempt there, since the first arrival
+  std::uint32_t took_us = 0;  ///< until its answer, or the end of its last attempt
+  float weight = 1;           ///< as that of its arrival
+  bool answered = false;
 };
 
 /// All recorded attempts at one shard of one table.
@@ -64,6 +72,7 @@ struct AccessTrace {
   std::vector<std::string> tables;
   std::vector<RecordedArrival> arrivals;  ///< sorted by time
   std::vector<RecordedSet> sets;          ///< sorted by table and shard
+  std::vector<RecordedRequest> requests;  ///< in the order of the arrivals
   AccessTraceCounts counts;
 
   /// Null: no attempt at that shard was recorded.

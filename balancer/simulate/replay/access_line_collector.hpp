@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "balancer/simulate/access_line.hpp"
-#include "balancer/simulate/access_trace.hpp"
+#include "balancer/simulate/replay/access_line.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 
 namespace karmad {
 
@@ -52,6 +52,7 @@ class AccessLineCollector {
   void add_request();
   bool add_attempt(std::uint32_t table, const AccessLineAttempt& attempt);
   std::uint32_t count_shards(std::uint64_t first_attempt) const;
+  void add_recorded_requests(const Request& request, std::vector<RecordedRequest>& to) const;
   void sort_requests();
   RecordedSet recorded(std::uint16_t set, const std::vector<std::uint32_t>& requests_of_attempts,
                        const std::vector<std::uint32_t>& attempts) const;

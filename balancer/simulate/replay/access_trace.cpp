@@ -1,4 +1,4 @@
-#include "balancer/simulate/access_trace.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <istream>
 #include <string>
 
-#include "balancer/simulate/access_trace.hpp"
+#include "balancer/simulate/replay/access_trace.hpp"
 
 namespace karmad {
 

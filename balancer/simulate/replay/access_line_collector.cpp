@@ -1,6 +1,7 @@
-#include "balancer/simulate/access_line_collector.hpp"
+#include "balancer/simulate/replay/access_line_collector.hpp"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -175,6 +176,33 @@ std::vector<RecordedSet> AccessLineCollector::recorded_sets() const {
   return sets;
 }
 
+/// One for each of its shards.
+void AccessLineCollector::add_recorded_requests(const Request& request,
+                                                std::vector<RecordedRequest>& to) const {
+  const auto attempts = std::span(attempts_).subspan(request.first_attempt, request.attempts);
+  const auto arrived = request.time - requests_.front().time;
+  for (auto first = attempts.begin(); first != attempts.end(); ++first) {
+    if (std::ranges::find(attempts.begin(), first, first->set, &Attempt::set) != first) continue;
+    auto start = first->start_us;
+    std::uint64_t end = 0;
+    bool answered = false;
+    for (auto attempt = first; attempt != attempts.end(); ++attempt) {
+      if (attempt->set != first->set) continue;
+      start = std::min(start, attempt->start_us);
+      const bool answers = consequence(attempt->outcome).counter == Counter::succeeded_queries ||
+                           attempt->outcome == Outcome::answered_with_warning;
+      if (answered && !answers) continue;
+      const auto ended = std::uint64_t{attempt->start_us} + attempt->took_us;
+      end = answers && !answered ? ended : std::max(end, ended);
+      answered = answers;
+    }
+    to.push_back({.start = arrived + Micros(start),
+                  .took_us = static_cast<std::uint32_t>(end - start),
+                  .weight = static_cast<float>(request.weight),
+                  .answered = answered});
+  }
+}
+
 AccessTrace AccessLineCollector::finish() {
   sort_requests();
   AccessTrace trace;
@@ -183,6 +211,7 @@ AccessTrace AccessLineCollector::finish() {
                               .table = request.table,
                               .shards = request.shards,
                               .weight = request.weight});
+    add_recorded_requests(request, trace.requests);
     if (request.weight > 1) ++counts_.sampled;
     counts_.attempts += request.attempts;
   }
