@@ -9,8 +9,8 @@
 #include "agent/health/freshness.hpp"
 #include "agent/ping_kinds/description.hpp"
 #include "strategies/candidates.hpp"
+#include "strategies/estimates/smoothing.hpp"
 #include "strategies/set_picture.hpp"
-#include "strategies/smoothing.hpp"
 
 namespace karmad {
 

@@ -17,7 +17,7 @@
 #include "agent/stats/load_baseline.hpp"
 #include "agent/stats/period_latency.hpp"
 #include "agent/transport/loop/loops.hpp"
-#include "strategies/karma_weights.hpp"
+#include "strategies/estimates/karma_weights.hpp"
 #include "strategies/select.hpp"
 
 namespace karmad {

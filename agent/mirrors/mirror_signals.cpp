@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strategies/latency_estimate.hpp"
+#include "strategies/estimates/latency_estimate.hpp"
 
 namespace karmad {
 namespace {

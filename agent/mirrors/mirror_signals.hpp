@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "strategies/estimates/slow_start.hpp"
 #include "strategies/mirror_view.hpp"
-#include "strategies/slow_start.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {

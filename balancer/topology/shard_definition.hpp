@@ -8,9 +8,9 @@
 #include "agent/ping_kinds/ping_kinds.hpp"
 #include "balancer/rules/protection.hpp"
 #include "config/settings/settings.hpp"
-#include "strategies/karma_weights.hpp"
+#include "strategies/estimates/karma_weights.hpp"
+#include "strategies/estimates/slow_start.hpp"
 #include "strategies/kinds/registry.hpp"
-#include "strategies/slow_start.hpp"
 
 namespace karmad {
 

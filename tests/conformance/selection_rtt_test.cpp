@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "strategies/smoothing.hpp"
+#include "strategies/estimates/smoothing.hpp"
 #include "tests/conformance/selection_picture.hpp"
 
 namespace karmad::conformance {

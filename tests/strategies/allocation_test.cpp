@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "strategies/karma_weights.hpp"
+#include "strategies/estimates/karma_weights.hpp"
 #include "strategies/kinds/registry.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/pictures.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "strategies/karma_weights.hpp"
+#include "strategies/estimates/karma_weights.hpp"
 #include "strategies/kinds/nodeads.hpp"
 #include "tests/strategies/builders.hpp"
 

@@ -1,8 +1,8 @@
-#include "strategies/latency_estimate.hpp"
+#include "strategies/estimates/latency_estimate.hpp"
 
 #include <gtest/gtest.h>
 
-#include "strategies/slow_start.hpp"
+#include "strategies/estimates/slow_start.hpp"
 
 namespace karmad {
 namespace {

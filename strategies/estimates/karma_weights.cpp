@@ -1,4 +1,4 @@
-#include "strategies/karma_weights.hpp"
+#include "strategies/estimates/karma_weights.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "strategies/smoothing.hpp"
+#include "strategies/estimates/smoothing.hpp"
 
 #include <algorithm>
 #include <cmath>
