@@ -198,6 +198,17 @@ Candidates MirrorSet::full() const {
   return full;
 }
 
+Candidates MirrorSet::unasked(TimePoint now) const {
+  Candidates unasked;
+  const auto made = made_.load(std::memory_order_relaxed);
+  const auto limit = now.time_since_epoch().count() - kUnasked.count();
+  for (std::size_t i = 0; i < mirrors_.size(); ++i) {
+    const auto last = mirrors_[i]->agent->counters.last_answer.load(std::memory_order_relaxed);
+    if (made != 0 && std::max(last, made) < limit) unasked.insert(i);
+  }
+  return unasked;
+}
+
 Candidates MirrorSet::at_starting_limit() const {
   Candidates limited;
   if (!any_starting_.load(std::memory_order_relaxed)) return limited;

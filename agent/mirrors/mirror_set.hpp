@@ -28,6 +28,9 @@ class MirrorSet;
 /// barrier, which waits until mirrors have caught up (CO-074).
 inline constexpr Micros kRecheck = 500ms;
 inline constexpr Micros kBarrierRecheck = 5ms;
+/// Without pings, a mirror that its strategy does not accept gets a search after this time, because
+/// nothing else would show that it works again.
+inline constexpr Micros kUnasked = 10s;
 
 /// The pinger of a mirror, as its set uses it. Worker 0 only.
 class Pings {
@@ -200,6 +203,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
 
   /// Mirrors at which no attempt may start now (`max_in_flight`). Costs a branch without limits.
   Candidates full() const;
+  /// Mirrors without an attempt or a ping for kUnasked, or since the set was made.
+  Candidates unasked(TimePoint now) const;
   /// Starting mirrors with as many attempts in flight as their few answers allow. Costs a load
   /// while no mirror is starting.
   Candidates at_starting_limit() const;
@@ -282,6 +287,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   float failure_cost_ = 0;                  ///< worker 0 only
   std::atomic<float> typical_duration_{0};  ///< median of the mirrors' durations, µs
   std::atomic<bool> any_starting_{false};
+  std::atomic<std::int64_t> made_{0};  ///< the first refresh, in µs of the process's clock
   PublishedLatency latency_;
   LoadBaseline usual_;  ///< worker 0 only
   std::atomic<std::uint32_t> typical_load_{0};

@@ -117,6 +117,7 @@ void MirrorSet::refresh_latency(TimePoint now) {
 }
 
 void MirrorSet::refresh(TimePoint now) {
+  if (!refreshed_at_) made_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   std::array<std::optional<Micros>, Candidates::kMost> running;
   for (std::size_t i = 0; i < mirrors_.size(); ++i) {
     auto& mirror = *mirrors_[i];

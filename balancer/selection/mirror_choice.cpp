@@ -102,12 +102,21 @@ std::optional<Pick> MirrorChoice::choose(SelectionCriteria criteria) const {
   }
 }
 
+/// A mirror that its strategy has left out for so long that it may work again, if no ping tells.
+std::optional<std::size_t> MirrorChoice::unasked() const {
+  const auto unasked = moment_.mirrors.unasked(moment_.now);
+  if (unasked.empty()) return std::nullopt;
+  const auto left_out = unasked - moment_.mirrors.acceptable(criteria_now());
+  return moment_.protection.standings.try_probe(left_out, moment_.now, kUnasked);
+}
+
 std::optional<Pick> MirrorChoice::probe() const {
   auto& protection = moment_.protection;
   std::optional<std::size_t> due;
   if (protection.breaker && rules_.reads()) due = protection.breaker->try_probe(moment_.now);
   if (!due && protection.standings.any_unreachable())
     due = protection.standings.try_probe(unreachable(), moment_.now, rules_.probe_every);
+  if (!due && !moment_.mirrors.pinged()) due = unasked();
   if (!due) return std::nullopt;
   auto only_it = criteria_now();
   Candidates probed;

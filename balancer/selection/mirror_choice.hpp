@@ -61,6 +61,7 @@ class MirrorChoice {
   Candidates suiting(Candidates from) const;
   Candidates too_old() const;
   Candidates unreachable() const;
+  std::optional<std::size_t> unasked() const;
 
   const ShardRules& rules_;
   const LineMemory& line_;

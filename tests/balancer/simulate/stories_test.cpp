@@ -199,6 +199,51 @@ std::string story_name(const ::testing::TestParamInfo<SimulationStory>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(All, SimulationStories, ::testing::ValuesIn(kStories), story_name);
 
+double p99_ms(const SimulationResult& result) {
+  return static_cast<double>(result.latency.p99.count()) / 1000;
+}
+
+// What the manual promises of `adaptive`.
+TEST(SimulationPromises, AdaptiveIsNearTheOracleWithFewAndManyMirrors) {
+  if (!kOnlyStrategy.empty()) GTEST_SKIP();
+  for (const unsigned mirrors : {4U, 16U, 64U})
+    for (const auto* scenario : {"homogeneous", "slow10", "slow3", "stall", "blackhole", "die",
+                                 "brownout", "grey", "cold-return", "heterogeneous"}) {
+      const ScenarioOverrides sized{
+          .rate = 750.0 * mirrors, .duration = mirrors == 64 ? 4.0 : 11.0, .mirrors = mirrors};
+      const auto adaptive = run_story(scenario, "adaptive", sized);
+      const auto oracle = run_story(scenario, kOracleName, sized);
+      EXPECT_LE(p99_ms(adaptive), 1.3 * p99_ms(oracle)) << scenario << ' ' << mirrors;
+    }
+}
+
+TEST(SimulationPromises, AHundredMastersDoAboutAsWellAsOne) {
+  if (!kOnlyStrategy.empty()) GTEST_SKIP();
+  for (const auto* scenario : {"homogeneous", "slow10", "stall", "herding"}) {
+    const auto one = run_story(scenario, "adaptive", {.masters = 1});
+    const auto hundred = run_story(scenario, "adaptive", {.masters = 100});
+    EXPECT_LE(p99_ms(hundred), 1.2 * p99_ms(one)) << scenario;
+  }
+}
+
+TEST(SimulationPromises, AMirrorThatReturnsColdNeverGetsTwiceItsShare) {
+  if (!kOnlyStrategy.empty()) GTEST_SKIP();
+  for (const auto* strategy : {"adaptive", "prequal", "ars"})
+    for (const auto& interval : run_story("cold-return", strategy, {}).intervals)
+      EXPECT_LE(interval.mirrors[1].share, 2 * 0.25) << strategy;
+}
+
+TEST(SimulationPromises, HedgesAtTheQuantileOfTheWellMirrorsCutTheTail) {
+  if (!kOnlyStrategy.empty()) GTEST_SKIP();
+  const ScenarioOverrides hedged{.settings = {"hedge = p95", "retry_budget_percent = 5"}};
+  for (const auto* scenario : {"homogeneous", "slow10", "slow3", "stall", "brownout"}) {
+    const auto result = run_story(scenario, "adaptive", hedged);
+    EXPECT_LE(p99_ms(result), 24) << scenario;
+    EXPECT_LE(result.latency.p999, std::chrono::milliseconds(38)) << scenario;
+    EXPECT_LE(result.extra, 0.06) << scenario;
+  }
+}
+
 TEST(SimulationOracle, IsNeverWorseThanRandom) {
   for (const auto& scenario : scenario_library()) {
     const ScenarioOverrides shorter{.duration = 5};
