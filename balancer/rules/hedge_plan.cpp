@@ -21,6 +21,9 @@ constexpr Micros kLongestThreshold = 1h;
 constexpr Micros kDefaultThreshold = 1s;
 constexpr Micros kDefaultStep = 500ms;
 
+/// Waiting requests shall not keep the worker busy with asking for the budget.
+constexpr Micros kLeastPostponement = 1ms;
+
 bool is_on(const std::optional<HedgeSetting>& setting) {
   return setting && setting->kind != HedgeKind::off;
 }
@@ -137,6 +140,10 @@ std::optional<TimePoint> HedgePlan::next_at() const {
   if (!rules_ || best_ == RaceEnd::final || sent_ == 0 || sent_ > rules_->extra)
     return std::nullopt;
   return next_;
+}
+
+void HedgePlan::postpone(TimePoint now) {
+  if (rules_) next_ = now + std::max(rules_->step, kLeastPostponement);
 }
 
 void HedgePlan::ended(std::size_t attempt, RaceEnd end, TimePoint now) {

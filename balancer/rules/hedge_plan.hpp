@@ -107,9 +107,12 @@ class HedgePlan {
   /// When the next attempt is due (it may be past). Nothing: no more attempts.
   std::optional<TimePoint> next_at() const;
 
-  /// Stops further attempts; those in flight go on. For a refused budget, no mirror left, or a near
-  /// deadline.
+  /// Stops further attempts; those in flight go on. For no mirror left, or a near deadline.
   void no_more() { rules_.reset(); }
+
+  /// The attempt that is due cannot be made now, because the budget is spent: tries again after a
+  /// step.
+  void postpone(TimePoint now);
 
   /// An attempt ended; ignored after the end of the race. An end without a final answer makes the
   /// next attempt due at once, so do not call it for a cancelled request.

@@ -110,9 +110,9 @@ void ShardRequest::hedge() {
   own->memory.tried = main_.memory.tried;
   for (const auto& other : others_) own->memory.tried = own->memory.tried | other->memory.tried;
   own->memory.excluded = own->memory.tried | choice(main_).criteria().avoided;
-  if (choice(*own).untried().empty() || !retries_.may_hedge() ||
-      !take_extra(*own, RetryBudget::For::other))
-    return race_->no_more();
+  if (choice(*own).untried().empty()) return race_->no_more();
+  if (!take_extra(*own, RetryBudget::For::other)) return race_->postpone(now());
+  if (!retries_.may_hedge()) return race_->no_more();
   count(Count::hedges);
   race_->sent(now());
   others_.push_back(std::move(own));

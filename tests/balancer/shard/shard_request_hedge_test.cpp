@@ -83,12 +83,14 @@ TEST_F(AHedgedRequest, IsNotHedgedWhenTheBudgetIsEmpty) {
   EXPECT_EQ(start(), "ask a");
 }
 
-TEST_F(AHedgedRequest, AsksNoFurtherMirrorWhenTheBudgetRefuses) {
+TEST_F(AHedgedRequest, AsksTheBudgetAgainAfterAStepWhenItRefuses) {
   start();
   while (protection->budget.take(RetryBudget::For::other)) {
   }
   at(100ms);
-  EXPECT_EQ(time_passes(), "");
+  EXPECT_EQ(time_passes(), "wait until 150ms");
+  at(150ms);
+  EXPECT_EQ(time_passes(), "wait until 200ms");
   EXPECT_EQ(answers(), "finish: answered");
 }
 
