@@ -59,7 +59,7 @@ Objections MirrorChoice::objections(Candidates possible) const {
     all[unavailable] =
         protection.unavailable.marked(view_.picture, rules_.pings_describe, moment_.now);
   if (protection.breaker) all[breaker_open] = protection.breaker->tripped(moment_.now);
-  if (protection.outliers) all[ejected] = protection.outliers->avoided();
+  if (protection.outliers) all[ejected] = protection.outliers->ejected();
   all[starting] = moment_.mirrors.at_starting_limit();
   all[zone_left] = line_.left_zones;
   // The primary is asked last if a mirror was behind in this query (CO-077).
@@ -72,8 +72,11 @@ SelectionCriteria MirrorChoice::criteria() const {
   const auto never = excluded();
   const auto possible = all() - never;
   auto against = objections(possible);
+  const auto& outliers = moment_.protection.outliers;
+  const bool panic = outliers && outliers->panic();  // ejected mirrors are used, but said to be
   const auto last = against[outdated] | against[ping_unanswered] | against[unavailable] |
-                    against[breaker_open] | against[ejected] | against[starting];
+                    against[breaker_open] | against[starting] |
+                    (panic ? Candidates() : against[ejected]);
   const std::array reasons{against[tried], against[not_preferred], against[refuses_connects],
                            last,           against[zone_left],     against[primary_last]};
   against[removed] = never;

@@ -85,7 +85,9 @@ Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
   if (signs.unresolved) return {unresolved, *signs.unresolved};
   if (signs.down) return {dead, why_failing(signs)};
   if (signs.tripped) return {breaker_open, why_failing(signs)};
-  if (signs.ejected) return {ejected, *signs.ejected};
+  if (signs.ejected && !signs.panic) return {ejected, *signs.ejected};
+  if (signs.ejected)
+    return {failing, *signs.ejected + "; asked nevertheless, as too few mirrors are left (panic)"};
   if (!signs.answered && signs.errors_in_a_row <= 1 && !signs.unreachable)
     return {unknown, signs.last_error.empty() ? "has not answered yet" : signs.last_error};
   if (is_failing(signs)) return {failing, why_failing(signs)};

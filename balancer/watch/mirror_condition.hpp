@@ -60,6 +60,7 @@ struct MirrorSigns {
   bool down = false;                      ///< is_down()
   bool tripped = false;                   ///< by the breaker of its shard
   std::optional<std::string> ejected;     ///< why it is ejected, and for how long
+  bool panic = false;                     ///< ejections do not count: too few mirrors are left
   double started = 1;                     ///< part of its weight in slow start; 1: it has started
   bool unreachable = false;               ///< its last ping got no connection or timed out
   std::uint32_t errors_in_a_row = 0;

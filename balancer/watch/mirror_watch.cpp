@@ -78,10 +78,13 @@ std::optional<std::string> why_ejected(const Shard& shard, std::size_t mirror, T
   if (!outliers || !outliers->ejected().contains(mirror)) return std::nullopt;
   const auto& state = outliers->of(mirror);
   const auto left = std::chrono::duration<double>(state.until - now).count();
-  auto text = left > 0 ? fmt::format("{}; not admitted again for {:.0f} s", state.reason, left)
-                       : fmt::format("{}; admitted again after an answered ping", state.reason);
-  if (outliers->panic()) text += "; asked nevertheless, as too few mirrors are left";
-  return text;
+  return left > 0 ? fmt::format("{}; not admitted again for {:.0f} s", state.reason, left)
+                  : fmt::format("{}; admitted again after an answered ping", state.reason);
+}
+
+bool is_in_panic(const Shard& shard) {
+  const auto& outliers = shard.protection->outliers;
+  return outliers && outliers->panic();
 }
 
 /// An error of an agent as part of a diagnosis, which is one line and the same text everywhere.
@@ -218,6 +221,7 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
                     .down = is_down(agent, place.topology.settings.dead_after.value),
                     .tripped = sample.tripped.contains(mirror),
                     .ejected = why_ejected(sample.shard, mirror, now),
+                    .panic = is_in_panic(sample.shard),
                     .started = place.set[mirror].signals.started(),
                     .unreachable = sample.view->unreachable.contains(mirror),
                     .errors_in_a_row = read(counters.errors_in_a_row),

@@ -33,6 +33,23 @@ TEST(MirrorCondition, IsReadyWithoutAReasonWhenNothingIsWrong) {
   EXPECT_EQ(found.reason, "");
 }
 
+TEST(MirrorCondition, IsEjectedAsLongAsThatCounts) {
+  auto signs = well();
+  signs.ejected = "5 failures in a row; not admitted again for 8 s";
+  EXPECT_EQ(diagnose(signs, ready).condition, ejected);
+  EXPECT_EQ(diagnose(signs, ready).reason, *signs.ejected);
+  signs.panic = true;
+  EXPECT_EQ(diagnose(signs, ejected).condition, failing) << "it is asked";
+  EXPECT_TRUE(diagnose(signs, ejected).reason.ends_with("too few mirrors are left (panic)"));
+}
+
+TEST(MirrorCondition, IsStartingWhileItHasAPartOfItsWeight) {
+  auto signs = well();
+  signs.started = 0.4;
+  EXPECT_EQ(diagnose(signs, ready).condition, starting);
+  EXPECT_EQ(diagnose(signs, ready).reason, "slow start, has 40 % of its weight");
+}
+
 TEST(MirrorCondition, IsUnknownUntilTheFirstAnswer) {
   EXPECT_EQ(diagnose({}, unknown).condition, unknown);
   EXPECT_EQ(diagnose({.errors_in_a_row = 1}, unknown).condition, unknown);
