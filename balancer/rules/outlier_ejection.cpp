@@ -40,6 +40,7 @@ Micros duration_of_others(std::span<const OutlierSigns> signs, std::size_t self)
 }  // namespace
 
 void OutlierEjection::take_over(const OutlierEjection& before, const FormerPlaces& places) {
+  const std::scoped_lock lock(before.mutex_);
   Candidates ejected;
   for_each_former(places, [&](std::size_t now, std::size_t then) {
     mirrors_[now] = before.mirrors_[then];
@@ -111,6 +112,7 @@ void OutlierEjection::look_for_panic(Candidates ejected, std::span<const Outlier
 
 Candidates OutlierEjection::evaluate(TimePoint now, std::span<const OutlierSigns> signs,
                                      RandomSource& random) {
+  const std::scoped_lock lock(mutex_);
   Candidates ejected;
   Candidates admitted;
   const auto most = most_ejected(mirrors_.size(), rules_.most_percent);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,8 +51,8 @@ constexpr std::size_t most_ejected(std::size_t mirrors, unsigned percent) {
 
 /// Ejects mirrors that are much worse than their set, for any strategy, and admits them again after
 /// a time that grows with each ejection. An ejected mirror is asked only if no other is suitable.
-/// If too few mirrors are left, ejections do not count (panic). Decides by values; evaluate() and
-/// of() on one thread, the rest on any.
+/// If too few mirrors are left, ejections do not count (panic). Decides by values. Any thread; what
+/// a pick calls takes no lock.
 class OutlierEjection {
  public:
   /// One mirror, for the status.
@@ -82,7 +83,10 @@ class OutlierEjection {
   std::uint64_t ejections() const noexcept { return ejections_.load(std::memory_order_relaxed); }
   std::uint64_t panics() const noexcept { return panics_.load(std::memory_order_relaxed); }
 
-  const State& of(std::size_t mirror) const { return mirrors_[mirror].state; }
+  State of(std::size_t mirror) const {
+    const std::scoped_lock lock(mutex_);
+    return mirrors_[mirror].state;
+  }
 
  private:
   struct Watched {
@@ -102,7 +106,8 @@ class OutlierEjection {
   void eject(Watched& mirror, std::string reason, TimePoint now, RandomSource& random);
   void look_for_panic(Candidates ejected, std::span<const OutlierSigns> signs);
 
-  OutlierRules rules_;
+  const OutlierRules rules_;
+  mutable std::mutex mutex_;  ///< for `mirrors_`: a reload reads it on another thread
   std::vector<Watched> mirrors_;
   std::atomic<std::uint64_t> ejected_{0};
   std::atomic<bool> panic_{false};

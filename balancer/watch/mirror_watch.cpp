@@ -76,7 +76,7 @@ bool is_lagging(const Need* need, const SetPicture& picture, std::size_t mirror)
 std::optional<std::string> why_ejected(const Shard& shard, std::size_t mirror, TimePoint now) {
   const auto& outliers = shard.protection->outliers;
   if (!outliers || !outliers->ejected().contains(mirror)) return std::nullopt;
-  const auto& state = outliers->of(mirror);
+  const auto state = outliers->of(mirror);
   const auto left = std::chrono::duration<double>(state.until - now).count();
   return left > 0 ? fmt::format("{}; not admitted again for {:.0f} s", state.reason, left)
                   : fmt::format("{}; admitted again after an answered ping", state.reason);
