@@ -221,11 +221,11 @@ TEST(Simulation, UnknownStrategiesAreRefused) {
 // Nothing but a search can show that it works again.
 TEST(Simulation, WithoutPingsADeadMirrorIsTriedAgain) {
   for (const auto* strategy : {"nodeads", "noerrors", "adaptive"}) {
-    const auto result = result_of(
-        scenario_of("mirrors 3\nrate 100\nduration 30\nset ha_ping_interval = 0\n"
-                    "set ha_period_karma = 1s\nprofile svc=fixed:2\n"
-                    "at 1 m2 err=1 errcode=500\nat 5 m2 err=0\n"),
-        strategy);
+    const auto result =
+        result_of(scenario_of("mirrors 3\nrate 100\nduration 30\nset ha_ping_interval = 0\n"
+                              "set ha_period_karma = 1s\nprofile svc=fixed:2\n"
+                              "at 1 m2 err=1 errcode=500\nat 5 m2 err=0\n"),
+                  strategy);
     EXPECT_GT(result.intervals.back().mirrors[1].share, 0.15) << strategy;
     EXPECT_EQ(result.errors, 0U) << strategy;
   }
