@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -132,6 +133,19 @@ bool write_html(const SimulateOptions& options, const std::vector<SimulationRepo
   return false;
 }
 
+/// The simulated masters log as the server does, with the real time: that would mix with the
+/// output.
+class QuietLog {
+ public:
+  QuietLog() { spdlog::set_level(spdlog::level::off); }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+  ~QuietLog() { spdlog::set_level(before_); }
+
+ private:
+  const spdlog::level::level_enum before_ = spdlog::get_level();
+};
+
 void print_library() {
   std::size_t width = 0;
   for (const auto& scenario : scenario_library()) width = std::max(width, scenario.name.size());
@@ -142,6 +156,7 @@ void print_library() {
 }  // namespace
 
 int run_simulate(const SimulateOptions& options) {
+  const QuietLog quiet;
   if (options.list || std::ranges::find(options.scenarios, "list") != options.scenarios.end()) {
     print_library();
     return 0;

@@ -137,6 +137,17 @@ TEST(SimulateCommand, AnAccessLogWithoutSearchesIsAnError) {
   EXPECT_NE(result.err.find("nothing to replay: of 2 lines"), std::string::npos) << result.err;
 }
 
+TEST(SimulateCommand, PrintsNoLog) {
+  const std::vector<std::string> arguments{"--scenario", "overload",   "--strategy",
+                                           "random",     "--duration", "1",
+                                           "--csv",      "--set",      "search_tickets = auto"};
+  const auto result = karmad_simulate(arguments);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(std::ranges::count(result.out, '\n'), 3);
+  EXPECT_EQ(result.out, karmad_simulate(arguments).out);
+  EXPECT_EQ(result.err, "");
+}
+
 TEST(SimulateCommand, MistakesHaveOneClearErrorEach) {
   struct {
     std::vector<std::string> arguments;
