@@ -101,7 +101,7 @@ TEST_F(Outliers, SmallDifferencesEjectNone) {
   pass(5s);
   EXPECT_EQ(avoided(), Candidates());
   for (auto& mirror : signs) mirror.duration = 100us;
-  signs[0].duration = 4ms;  // forty times, but it hurts nobody
+  signs[0].duration = 4ms;  // forty times the others, but less than 5 ms longer
   pass(5s);
   EXPECT_EQ(avoided(), Candidates());
 }
