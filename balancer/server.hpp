@@ -57,6 +57,17 @@ class Server {
   void on_signal(int number);
   void stop();
   void reload();
+  void reload_failed(const Problems& problems);
+  /// What is told about a change of settings when every worker uses them.
+  struct Adoption {
+    OperatorEvent::Kind kind = OperatorEvent::Kind::reloaded;
+    std::string message;
+    bool look_up = false;  ///< look all names up again
+  };
+  /// Makes these settings the current ones. Sets of mirrors that they leave equal, and the numbers
+  /// of mirrors that stay, are kept; no query is lost. Main thread only. Returns the problems; then
+  /// nothing has changed.
+  Problems adopt(Settings changed, Adoption how);
   void reopen_logs();
   static void log_notices(const Settings& settings);
   void add_event(OperatorEvent::Kind kind, std::string message);

@@ -60,48 +60,55 @@ void Server::reload() {
   // A pipe could block this thread, and with it the signals that end the process.
   auto loaded =
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
-  if (loaded.settings) keep_fixed(settings_.searchd, loaded.settings->searchd);
-  std::shared_ptr<const Topology> next;
-  if (loaded.settings)
-    next = Topology::build(*loaded.settings, environment(), topology_.get(), loaded.problems);
-  if (!next) {
-    for (const auto& problem : loaded.problems) spdlog::error("{}", text(problem));
-    spdlog::error("reload: the configuration has errors; the old configuration stays in use");
-    shared_.monitoring.reloads.failed();
-    add_event(OperatorEvent::Kind::reload_failed,
-              loaded.problems.empty()
-                  ? "the configuration has errors; the old configuration stays in use"
-                  : "the old configuration stays: " + text(loaded.problems.front()));
-    return;
+  if (loaded.settings) {
+    keep_fixed(settings_.searchd, loaded.settings->searchd);
+    const auto message = fmt::format("reload: done, {} tables", loaded.settings->tables.size());
+    loaded.problems = adopt(*std::move(loaded.settings), {.message = message, .look_up = true});
   }
-  log_notices(*loaded.settings);
-  settings_ = *std::move(loaded.settings);
+  if (!loaded.problems.empty()) return reload_failed(loaded.problems);
+  log_notices(settings_);
+  shared_.monitoring.reloads.succeeded(std::chrono::system_clock::now());
+}
+
+void Server::reload_failed(const Problems& problems) {
+  for (const auto& problem : problems) spdlog::error("{}", text(problem));
+  spdlog::error("reload: the configuration has errors; the old configuration stays in use");
+  shared_.monitoring.reloads.failed();
+  add_event(OperatorEvent::Kind::reload_failed,
+            "the old configuration stays: " + text(problems.front()));
+}
+
+Problems Server::adopt(Settings changed, Adoption how) {
+  Problems problems;
+  const auto next = Topology::build(changed, environment(), topology_.get(), problems);
+  if (!next) return problems;
+  settings_ = std::move(changed);
   const auto& searchd = settings_.searchd;
   if (hooks_.configure_log) hooks_.configure_log(searchd.log_level.value, searchd.log_format.value);
   selection_log_->level(searchd.selection_log_level.value);
   // Names are looked up again at the next connection; the old addresses are used until then.
-  for (const auto& agent : next->agents) agent->look_up_soon();
+  if (how.look_up)
+    for (const auto& agent : next->agents) agent->look_up_soon();
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
-  shared_.monitoring.reloads.succeeded(std::chrono::system_clock::now());
-  // The reload is complete when the last worker has the topology.
+  // The change is complete when the last worker has the topology.
   auto remaining = std::make_shared<std::atomic<std::size_t>>(workers_.size());
-  workers_.front()->post([this, next, remaining] {
+  workers_.front()->post([this, next, remaining, how = std::move(how)] {
     next->take_over();
     for (auto& worker : workers_)
-      worker->post([this, &w = *worker, next, remaining] {
+      worker->post([this, &w = *worker, next, remaining, how] {
         w.topology(next);
         if (remaining->fetch_sub(1) != 1) return;
-        const auto message = fmt::format("reload: done, {} tables", next->tables.size());
-        spdlog::info("{}", message);
-        add_event(OperatorEvent::Kind::reloaded, message);
+        spdlog::info("{}", how.message);
+        add_event(how.kind, how.message);
       });
     admission_->settings(next->settings, Loop::now());
     next->apply_limits();
     finder_->adopt(*next);
     if (!workers_.front()->draining()) adopt_pings(*next);
   });
+  return problems;
 }
 
 }  // namespace karmad
