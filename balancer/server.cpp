@@ -131,7 +131,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   log_notices(settings_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
-  topology_->apply_limits();
+  topology_->apply_limits(Loop::now());
   limit_memory();
   look_up_names(*topology_);
   adopt_rates(*topology_);
@@ -223,6 +223,7 @@ void Server::adopt_pings(const Topology& topology) {
   for (const auto& table : topology.tables)
     for (const auto& shard : table->shards)
       for (std::size_t i = 0; shard->pings.kind != nullptr && i < shard->mirrors->size(); ++i) {
+        if (shard->mirrors->out_of_service().maint.contains(i)) continue;
         const auto pinger = pinger_of(shard->pings, (*shard->mirrors)[i]);
         pinger->subscribe(shard->mirrors, i, shard->pings.always);
         shard->mirrors->pinger(i, pinger);

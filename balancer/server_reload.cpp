@@ -96,6 +96,7 @@ Problems Server::adopt(Settings changed, Adoption how) {
   auto remaining = std::make_shared<std::atomic<std::size_t>>(workers_.size());
   workers_.front()->post([this, next, remaining, how = std::move(how)] {
     next->take_over();
+    next->apply_limits(Loop::now());  // before any worker uses the new sets
     for (auto& worker : workers_)
       worker->post([this, &w = *worker, next, remaining, how] {
         w.topology(next);
@@ -104,7 +105,6 @@ Problems Server::adopt(Settings changed, Adoption how) {
         add_event(how.kind, how.message);
       });
     admission_->settings(next->settings, Loop::now());
-    next->apply_limits();
     finder_->adopt(*next);
     if (!workers_.front()->draining()) adopt_pings(*next);
   });

@@ -17,11 +17,11 @@ namespace karmad {
 
 namespace {
 
-constexpr std::size_t kMirrorOptions = 4;
+constexpr std::size_t kMirrorOptions = 5;
 /// Options of a mirror first. The inherited ones are those of mirror_keys() and line_keys().
-constexpr std::array<std::string_view, 11> kOptions{
-    "role",      "tags",        "weight",    "max_in_flight", "conn", "ha_strategy",
-    "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
+constexpr std::array<std::string_view, 12> kOptions{
+    "role",        "tags",      "weight",      "state",     "max_in_flight", "conn",
+    "ha_strategy", "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
 
 class OptionsReader {
  public:
@@ -118,6 +118,10 @@ class OptionsReader {
     if (name == "weight") {
       if (const auto weight = number(name, value, kMostWeight, at))
         mirror_.weight = {*weight, options_.place(at)};
+    } else if (name == "state") {
+      const auto state = parse_value<ServiceState>(lower(value), {});
+      if (!state) return problem(at + state.error().offset, state.error().why);
+      mirror_.state = {*state, options_.place(at)};
     } else {
       (name == "role" ? mirror_.role : mirror_.tags) = located(value, at);
     }
@@ -260,6 +264,8 @@ std::string mirror_options_text(const MirrorSettings& mirror, const TableSetting
     if (name == "tags") out.add(name, mirror.tags);
     if (name == "weight" && mirror.weight.at.line != 0)
       out.add(name, fmt::format("{}", mirror.weight.value));
+    if (name == "state" && mirror.state.value != ServiceState::ready)
+      out.add(name, word(mirror.state.value));
   }
   return out.take();
 }

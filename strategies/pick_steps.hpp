@@ -27,8 +27,10 @@ enum class Objection : std::uint8_t {
   full,              ///< its limit of attempts is reached
   removed,           ///< reported that it has left the set
   not_probed,        ///< the attempt probes another mirror
+  drained,           ///< taken out by the operator (`state`)
+  maint,             ///< likewise
 };
-inline constexpr std::size_t kObjections = 14;
+inline constexpr std::size_t kObjections = 16;
 
 /// The mirrors with each objection.
 class Objections {

@@ -118,7 +118,7 @@ MirrorViews MirrorSet::fill(Views& views, const Moment& at, const PickRecord* re
     auto& view = views.emplace_back();
     view.errors_in_a_row = mirror.agent->counters.errors_in_a_row.load(std::memory_order_relaxed);
     view.in_flight = mirror.agent->counters.in_flight.load(std::memory_order_relaxed);
-    view.weight = mirror.weight * mirror.signals.started();
+    view.weight = mirror.weight() * mirror.signals.started();
     view.karma = mirror.karma_.load(std::memory_order_relaxed) * view.weight;
     view.rates.critical = mirror.critical_.load(std::memory_order_relaxed);
     view.rates.errors = mirror.errors_.load(std::memory_order_relaxed);
@@ -218,6 +218,22 @@ Candidates MirrorSet::at_starting_limit() const {
     if (mirror.signals.at_starting_limit(in_flight, options_.slow_start)) limited.insert(i);
   }
   return limited;
+}
+
+void MirrorSet::serve(std::span<const MirrorService> service, TimePoint now) {
+  assert(service.size() == mirrors_.size());
+  OutOfService next;
+  for (std::size_t i = 0; i < service.size(); ++i) {
+    mirrors_[i]->weight_.store(service[i].weight, std::memory_order_relaxed);
+    if (service[i].state == ServiceState::drain) next.drained.insert(i);
+    if (service[i].state == ServiceState::maint) next.maint.insert(i);
+  }
+  const auto before = out_of_service();
+  if (next.drained == before.drained && next.maint == before.maint) return;
+  drained_.store(next.drained.bits(), std::memory_order_relaxed);
+  maint_.store(next.maint.bits(), std::memory_order_relaxed);
+  for (const auto back : before.maint - next.maint) start_slowly(back, now);
+  wake_waiters();
 }
 
 void MirrorSet::read_limits() {

@@ -5,6 +5,7 @@
 #include <boost/smart_ptr/local_shared_ptr.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,11 +62,11 @@ class Mirror {
          std::shared_ptr<MirrorRecord> of_it, double factor = 1)
       : agent(std::move(where)),
         tables(std::move(names)),
-        weight(factor),
         record(std::move(of_it)),
         tally(record->tally),
         latency(record->latency),
-        signals(record->signals) {}
+        signals(record->signals),
+        weight_(factor) {}
   Mirror(std::shared_ptr<Agent> where, std::vector<std::string> names, unsigned workers,
          Micros period)
       : Mirror(std::move(where), std::move(names),
@@ -73,12 +74,13 @@ class Mirror {
 
   const std::shared_ptr<Agent> agent;
   const std::vector<std::string> tables;  ///< the table's names at this mirror
-  const double weight;                    ///< from the configuration, without slow start
   const std::shared_ptr<MirrorRecord> record;
   Tally& tally;  ///< of `record`; so are the next two
   PeriodLatency& latency;
   MirrorSignals& signals;
   double karma() const { return karma_.load(std::memory_order_relaxed); }
+  /// From the configuration or the operator, without slow start.
+  double weight() const { return weight_.load(std::memory_order_relaxed); }
 
   /// Enters a latency (or a lower bound of it) into the quantiles of the set. Called only by the
   /// worker with that index.
@@ -88,9 +90,24 @@ class Mirror {
 
  private:
   friend class MirrorSet;
+  std::atomic<double> weight_;
   std::atomic<double> karma_{1.0};
   std::atomic<float> critical_{ErrorRates{}.critical};
   std::atomic<float> errors_{ErrorRates{}.errors};
+};
+
+/// What the configuration or the operator says of a mirror; changes without a new set.
+struct MirrorService {
+  ServiceState state = ServiceState::ready;
+  double weight = 1;
+};
+
+/// The mirrors that the operator has taken out.
+struct OutOfService {
+  Candidates drained;  ///< get no new searches
+  Candidates maint;    ///< get nothing
+
+  Candidates all() const { return drained | maint; }
 };
 
 /// Counts the queries that waited because all suitable mirrors of a set were full. Any thread.
@@ -210,6 +227,14 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   Candidates at_starting_limit() const;
   /// Begins slow start of a mirror. Worker 0 only.
   void start_slowly(std::size_t mirror, TimePoint now);
+  /// Applies weights and states, one per mirror; worker 0 only. A mirror that comes back from
+  /// maintenance starts slowly. Wakes waiting queries if a state changes.
+  void serve(std::span<const MirrorService> service, TimePoint now);
+  /// Any thread.
+  OutOfService out_of_service() const {
+    return {Candidates::from_bits(drained_.load(std::memory_order_relaxed)),
+            Candidates::from_bits(maint_.load(std::memory_order_relaxed))};
+  }
   /// Reads the limits of its agents after a change; from any thread.
   void read_limits();
   /// The queue of queries that wait because all mirrors are full, and its bound for `per_slot`.
@@ -273,6 +298,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   SetOptions options_;
   const Loops& loops_;
   std::atomic<bool> limited_{false};
+  std::atomic<std::uint64_t> drained_{0};  ///< bits of mirrors
+  std::atomic<std::uint64_t> maint_{0};
   WaitQueue queue_;
   SetState state_;                             ///< worker 0 only
   std::vector<std::weak_ptr<Pings>> pingers_;  ///< worker 0 only

@@ -38,8 +38,27 @@ Candidates MirrorChoice::unreachable() const {
   return standings.unreachable() & moment_.mirrors.failing();
 }
 
+/// Mirrors that the operator has taken out. Updates that only the primary can take still go to it
+/// while it is drained.
+Candidates MirrorChoice::taken_out() const {
+  const auto out = moment_.mirrors.out_of_service();
+  auto drained = out.drained;
+  if (!rules_.reads() && !rules_.any_takes_updates) {
+    Candidates primary;
+    if (view_.primary) primary.insert(*view_.primary);
+    if (view_.mirrors.size() == 1) primary.insert(0);
+    drained = drained - primary;
+  }
+  return drained | out.maint;
+}
+
+bool MirrorChoice::all_out_of_service() const {
+  const auto out = taken_out();
+  return !out.empty() && (suiting(all()) - out).empty() && !suiting(out).empty();
+}
+
 Candidates MirrorChoice::excluded() const {
-  auto excluded = line_.excluded;
+  auto excluded = line_.excluded | taken_out();
   for (const auto& [mirror, at] : line_.marked_unreachable)
     if (view_.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
   return excluded;
@@ -79,7 +98,10 @@ SelectionCriteria MirrorChoice::criteria() const {
                     (panic ? Candidates() : against[ejected]);
   const std::array reasons{against[tried], against[not_preferred], against[refuses_connects],
                            last,           against[zone_left],     against[primary_last]};
-  against[removed] = never;
+  const auto out = moment_.mirrors.out_of_service();
+  against[removed] = never - out.all();
+  against[drained] = never & out.drained;
+  against[maint] = never & out.maint;
   return {.need = rules_.needed(),
           .avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons),
           .excluded = never,

@@ -49,6 +49,8 @@ class MirrorChoice {
   bool has_other_zone(std::optional<std::size_t> last) const;
   /// All suitable mirrors, full or not.
   Candidates suitable() const;
+  /// Whether the operator has taken out all mirrors that could be asked.
+  bool all_out_of_service() const;
   /// The mirrors that could each be chosen if they had a free slot.
   Candidates suitable_if_free() const;
   /// The same if any mirror has a limit: after a failed choice all these are full.
@@ -56,6 +58,7 @@ class MirrorChoice {
 
  private:
   Candidates all() const { return Candidates::first(view_.picture.mirrors.size()); }
+  Candidates taken_out() const;
   Candidates excluded() const;
   Objections objections(Candidates possible) const;
   Candidates suiting(Candidates from) const;

@@ -110,6 +110,12 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
   return refusal;
 }
 
+Refusal all_out_of_service() {
+  return {.type = "out_of_service",
+          .reason = "all suitable mirrors were taken out of service by the operator (drain, maint)",
+          .retry_after = 1};
+}
+
 Refusal configuration_changed() {
   return {.type = "configuration_changed",
           .reason = "a new configuration replaced the mirrors this query waited for; send it again",

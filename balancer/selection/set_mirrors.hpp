@@ -28,6 +28,7 @@ class SetMirrors : public ShardMirrors {
   bool pinged() const override { return set_.pinged(); }
   bool closed() const override { return set_.closed(seen_by_); }
   Candidates full() const override { return set_.full(); }
+  OutOfService out_of_service() const override { return set_.out_of_service(); }
   Candidates unasked(TimePoint now) const override { return set_.unasked(now); }
   Candidates at_starting_limit() const override { return set_.at_starting_limit(); }
   bool limited() const override;

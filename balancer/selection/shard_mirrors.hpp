@@ -36,6 +36,8 @@ class ShardMirrors {
   virtual bool closed() const = 0;
   /// Mirrors where no attempt may start now (`max_in_flight`).
   virtual Candidates full() const = 0;
+  /// Mirrors that the operator has taken out.
+  virtual OutOfService out_of_service() const { return {}; }
   /// Mirrors that were neither asked nor pinged for kUnasked.
   virtual Candidates unasked(TimePoint /*now*/) const { return {}; }
   /// Mirrors in slow start with as many attempts in flight as that allows.

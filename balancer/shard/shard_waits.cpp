@@ -98,6 +98,10 @@ TimePoint AttemptLines::selection_end(const Line& line) const {
 
 /// Waits until a mirror is suitable (SS-112, SS-128).
 void AttemptLines::wait_for_mirror(Line& line) {
+  if (choice(line).all_out_of_service()) {
+    line.end.refused = all_out_of_service();
+    return give_up_selection(line);
+  }
   if (line.selection_wait) return wait_for_change(line);  // it waited for a slot meanwhile
   auto& mirrors = moment_->mirrors;
   if (selection_end(line) <= now() || !mirrors.pinged()) return give_up_selection(line);

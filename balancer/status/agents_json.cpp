@@ -2,6 +2,7 @@
 
 #include "balancer/status/document.hpp"
 #include "balancer/status/verdict.hpp"
+#include "config/settings/words.hpp"
 
 #include <fmt/format.h>
 
@@ -57,7 +58,11 @@ void write_mirror(Document& out, const Snapshot& snapshot, std::size_t number,
     out.array("tables", mirror.tables, [&](const auto& table) { out.text(table); });
     write_condition(out, mirror, agent);
     write_shares(out, mirror);
-    if (!mirror.blackhole) write(out, mirror.signals);
+    if (!mirror.blackhole) {
+      out.text("service", word(mirror.service.state));
+      out.value("configured_weight", mirror.service.weight);
+      write(out, mirror.signals);
+    }
     out.value("persistent", mirror.persistent);
     out.value("blackhole", mirror.blackhole);
     if (!mirror.blackhole) write_standing(out, mirror.standing);

@@ -106,6 +106,7 @@ class Collector {
                                 .weight = karma > 0 ? weighted_karma(mirror) / karma : 0,
                                 .probability = shares[i],
                                 .persistent = shard.persistent,
+                                .service = service(set, i),
                                 .standing = standing(selection.at(shard), view, i),
                                 .signals = signals(mirror.signals),
                                 .attempts = mirror.tally.attempts(),
@@ -116,7 +117,15 @@ class Collector {
   }
 
   static double weighted_karma(const Mirror& mirror) {
-    return mirror.karma() * mirror.weight * mirror.signals.started();
+    return mirror.karma() * mirror.weight() * mirror.signals.started();
+  }
+
+  static MirrorService service(const MirrorSet& set, std::size_t mirror) {
+    const auto out = set.out_of_service();
+    auto state = ServiceState::ready;
+    if (out.drained.contains(mirror)) state = ServiceState::drain;
+    if (out.maint.contains(mirror)) state = ServiceState::maint;
+    return {.state = state, .weight = set[mirror].weight()};
   }
 
   static SignalStatus signals(const MirrorSignals& of) {

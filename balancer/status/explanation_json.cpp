@@ -43,6 +43,8 @@ constexpr std::array<std::string_view, kObjections> kObjectionTexts{
     "full (max_in_flight)",
     "excluded by this request: asked or avoided by another attempt, or found unreachable",
     "the attempt probes another mirror",
+    "taken out by the operator (drain)",
+    "taken out by the operator (maint)",
 };
 
 /// The objections to a mirror, the first one first.

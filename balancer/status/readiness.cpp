@@ -22,10 +22,10 @@ bool serves(const Table& table, const Shard& shard, const InstanceSettings& sett
             unsigned worker) {
   const auto& mirrors = *shard.mirrors;
   const Selection selection(std::nullopt, table, settings, Operation::read);
+  const auto in_service = Candidates::first(mirrors.size()) - mirrors.out_of_service().all();
   if (const auto* need = selection.at(shard))
-    return !suitable_for(*need, mirrors.view(worker)->picture, Candidates::first(mirrors.size()))
-                .empty();
-  for (std::size_t m = 0; m < mirrors.size(); ++m)
+    return !suitable_for(*need, mirrors.view(worker)->picture, in_service).empty();
+  for (const auto m : in_service)
     if (live(*mirrors[m].agent, settings)) return true;
   return false;
 }
@@ -44,9 +44,12 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
       out.array("mirrors", std::views::iota(std::size_t{0}, mirrors.size()), [&](std::size_t m) {
         const auto& agent = *mirrors[m].agent;
         const auto error = agent.last_error();
+        const bool is_out = mirrors.out_of_service().all().contains(m);
         out.object([&] {
           out.text("agent", agent.name);
-          out.text("why", error.empty() ? "has not answered yet" : error);
+          out.text("why", is_out          ? "taken out by the operator (drain, maint)"
+                          : error.empty() ? "has not answered yet"
+                                          : error);
         });
       });
     });

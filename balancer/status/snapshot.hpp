@@ -75,6 +75,7 @@ struct MirrorStatus {
   double probability = 0;  ///< that its strategy would choose it now: 0 to 1
   bool persistent = false;
   bool blackhole = false;
+  MirrorService service;
   Standing standing;
   SignalStatus signals;
   std::uint64_t attempts = 0;  ///< started since the start of the process, with any outcome

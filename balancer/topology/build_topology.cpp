@@ -96,7 +96,7 @@ class Builder {
     }
     const auto same = unchanged_mirrors(table.name, rules);
     if (same) kept_.push_back(same.get());
-    if (same && static_cast<const ShardDefinition&>(*same) == rules) return same;
+    if (same && static_cast<const ShardDefinition&>(*same) == rules) return serving(same, from);
     const auto* table_before = previous_ != nullptr ? previous_->find(table.name) : nullptr;
     const auto former =
         same ? former_shard(same, agents, from) : former_shard(table_before, agents, from);
@@ -107,6 +107,16 @@ class Builder {
     shard->protection = std::make_unique<Protection>(from.mirrors.size(), shard->protection_rules,
                                                      environment_.workers);
     if (former.shard) shard->protection->take_over(*former.shard->protection, former.places);
+    return serving(shard, from);
+  }
+
+  /// The shard; notes the weights and states of its mirrors.
+  std::shared_ptr<Shard> serving(std::shared_ptr<Shard> shard, const ShardSettings& from) {
+    std::vector<MirrorService> service;
+    for (const auto& mirror : from.mirrors)
+      service.push_back(
+          {.state = mirror.state.value, .weight = static_cast<double>(mirror.weight.value)});
+    topology_.services.emplace_back(shard->mirrors, std::move(service));
     return shard;
   }
 
@@ -140,8 +150,8 @@ class Builder {
                         ? (*former.shard->mirrors)[*former.places[i]].record
                         : std::make_shared<MirrorRecord>(environment_.workers,
                                                          topology_.settings.ha_period_karma.value);
-      mirrors.push_back(std::make_unique<Mirror>(agents[i], rules.holders[i].tables,
-                                                 std::move(record), rules.holders[i].weight));
+      mirrors.push_back(
+          std::make_unique<Mirror>(agents[i], rules.holders[i].tables, std::move(record)));
     }
     return mirrors;
   }

@@ -132,8 +132,7 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
                  .ping_interval = rules.tracks_state ? searchd_.ha_ping_interval.value : Micros{0},
                  .pinged = rules.pings.kind != nullptr,
                  .tags_in_flat = searchd_.tags_in_flat.value};
-  for (const auto& mirror : line.mirrors)
-    rules.holders.push_back({mirror.address, mirror.tables, mirror.weight.value});
+  for (const auto& mirror : line.mirrors) rules.holders.push_back({mirror.address, mirror.tables});
   rules.protection_rules = protection(table);
   rules.retry_count = line.retry_count;
   rules.persistent = line.persistent;

@@ -28,7 +28,6 @@ struct MirrorSetRules {
   struct Holder {
     Address address;
     std::vector<std::string> tables;
-    unsigned weight = 1;
     bool operator==(const Holder&) const = default;
   };
 

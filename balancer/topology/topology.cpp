@@ -20,7 +20,7 @@ std::shared_ptr<Agent> AgentRegistry::at(const Address& address) {
   return agent;
 }
 
-void Topology::apply_limits() const {
+void Topology::apply_limits(TimePoint now) const {
   const auto& kept = settings.persistent_connections_limit;
   ConnectionBounds bounds{.connections = settings.agent_max_connections.value,
                           .connecting = settings.agent_max_connecting.value};
@@ -33,6 +33,7 @@ void Topology::apply_limits() const {
   }
   for (const auto& table : tables)
     for (const auto& shard : table->shards) shard->mirrors->read_limits();
+  for (const auto& [set, service] : services) set->serve(service, now);
 }
 
 bool Topology::NameLess::operator()(std::string_view a, std::string_view b) const {

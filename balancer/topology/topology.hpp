@@ -103,9 +103,9 @@ class Topology {
                                                const Environment& environment,
                                                const Topology* previous, Problems& problems);
 
-  /// Applies the agents' limits of this topology (`max_in_flight`, `agent_max_connections` …); on
-  /// worker 0, or before the workers run.
-  void apply_limits() const;
+  /// Applies the agents' limits of this topology (`max_in_flight`, `agent_max_connections` …), and
+  /// the weights and states of its mirrors; on worker 0, or before the workers run.
+  void apply_limits(TimePoint now) const;
 
   /// Moves the state from pings of retained mirrors to their new sets; on worker 0, before any
   /// worker uses this topology.
@@ -126,7 +126,9 @@ class Topology {
   HedgeSetting hedge;                          ///< the default if neither request nor table set it
   std::vector<std::unique_ptr<Table>> tables;  ///< in the order of the file
   std::vector<std::shared_ptr<Agent>> agents;  ///< in the order of first use
-  std::map<const Agent*, AgentSlotRules> slots;       ///< agents with a limit
+  std::map<const Agent*, AgentSlotRules> slots;  ///< agents with a limit
+  /// Weights and states of the mirrors of each set; they change without a new set.
+  std::vector<std::pair<std::shared_ptr<MirrorSet>, std::vector<MirrorService>>> services;
   std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< agents that are pinged
 
  private:

@@ -82,6 +82,12 @@ bool is_slow(const MirrorSigns& signs, MirrorCondition before) {
 
 Diagnosis diagnose(const MirrorSigns& signs, MirrorCondition before) {
   using enum MirrorCondition;
+  if (signs.service == ServiceState::maint)
+    return {maint, "taken out by the operator: gets no requests and no pings"};
+  if (signs.service == ServiceState::drain)
+    return {drain,
+            fmt::format("taken out by the operator: gets no new searches, {} in flight{}",
+                        signs.in_flight, signs.down ? "; " + why_failing(signs) : std::string())};
   if (signs.unresolved) return {unresolved, *signs.unresolved};
   if (signs.down) return {dead, why_failing(signs)};
   if (signs.tripped) return {breaker_open, why_failing(signs)};

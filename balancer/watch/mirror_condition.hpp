@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "balancer/watch/recent_work.hpp"
+#include "config/settings/settings.hpp"
 #include "config/text/enum_names.hpp"
 
 namespace karmad {
@@ -19,6 +20,8 @@ enum class MirrorCondition : std::uint8_t {
   full,          ///< has as many attempts in flight as its limit allows
   slow,          ///< answers much later than the other mirrors of its set
   unsuitable,    ///< its role or tags do not fit the table's read preference
+  drain,         ///< the operator has taken it out: it gets no new searches
+  maint,         ///< likewise: it gets nothing, not even pings
   lagging,       ///< a replica that is too far behind its primary
   failing,       ///< recent attempts or pings failed
   breaker_open,  ///< the breaker of its shard avoids it
@@ -33,6 +36,8 @@ inline constexpr auto kConditionNames =
                                  {MirrorCondition::full, "full"},
                                  {MirrorCondition::slow, "slow"},
                                  {MirrorCondition::unsuitable, "unsuitable"},
+                                 {MirrorCondition::drain, "drain"},
+                                 {MirrorCondition::maint, "maint"},
                                  {MirrorCondition::lagging, "lagging"},
                                  {MirrorCondition::failing, "failing"},
                                  {MirrorCondition::breaker_open, "breaker_open"},
@@ -55,6 +60,7 @@ constexpr bool is_trouble(MirrorCondition condition) {
 
 /// What is known of a mirror at one moment.
 struct MirrorSigns {
+  ServiceState service = ServiceState::ready;
   bool answered = false;                  ///< has ever answered
   std::optional<std::string> unresolved;  ///< why its name has no address
   bool down = false;                      ///< is_down()

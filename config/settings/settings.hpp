@@ -66,6 +66,10 @@ enum class TicketResize : std::uint8_t { gradual, immediate };
 /// What ejects a mirror from its set; `on`: failures and latency.
 enum class Outlier : std::uint8_t { off, failures, latency, on };
 
+/// Whether a mirror takes part (`state`): `drain`: it gets no new searches, and is pinged; `maint`:
+/// it gets nothing at all.
+enum class ServiceState : std::uint8_t { ready, drain, maint };
+
 /// Settings of `searchd` that a table, and a mirror in brackets, may override.
 struct InheritedByMirrors {
   Located<std::string> max_in_flight{"unlimited", {}};  ///< checked when the topology is built
@@ -109,7 +113,8 @@ struct MirrorSettings : InheritedByMirrors {
   std::vector<std::string> tables;
   std::optional<Located<std::string>> role;  ///< checked when the topology is built
   std::optional<Located<std::string>> tags;  ///< `name:value;name:value`, checked likewise
-  Located<unsigned> weight{1, {}};           ///< factor of its karma in weighted strategies
+  Located<unsigned> weight{1, {}};           ///< 0: only if no other mirror suits
+  Located<ServiceState> state{ServiceState::ready, {}};
   Place at;
 };
 

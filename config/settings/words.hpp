@@ -57,6 +57,12 @@ inline constexpr auto kWords<Outlier> = enum_names<Outlier>({{Outlier::off, "off
                                                              {Outlier::latency, "latency"},
                                                              {Outlier::on, "on"}});
 
+template <>
+inline constexpr auto kWords<ServiceState> =
+    enum_names<ServiceState>({{ServiceState::ready, "ready"},
+                              {ServiceState::drain, "drain"},
+                              {ServiceState::maint, "maint"}});
+
 /// The word for a value in the configuration.
 template <class Enum>
 constexpr std::span<const std::string_view> words() {

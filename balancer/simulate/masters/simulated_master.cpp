@@ -17,7 +17,7 @@ std::shared_ptr<const Topology> topology_of(const Settings& settings, AgentRegis
   auto topology =
       Topology::build(settings, {.registry = registry, .loops = loops}, nullptr, problems);
   assert(topology != nullptr);
-  topology->apply_limits();
+  topology->apply_limits(TimePoint{});
   return topology;
 }
 
