@@ -37,8 +37,10 @@ int main(int argc, char** argv) {
       "karmad: sends each search query to one mirror of every shard and merges the answers.\n"
       "Reads a sphinx-style configuration; runs in the foreground and logs to standard error."};
   app.footer(
-      "karmad top shows a running karmad in the terminal, karmad explain the choice of mirrors\n"
-      "for a request, karmad simulate compares strategies; each has its own --help.\n"
+      "karmad top shows a running karmad in the terminal, karmad ctl changes it (takes mirrors "
+      "out,\n"
+      "sets weights, reloads), karmad explain shows the choice of mirrors for a request, karmad\n"
+      "simulate compares strategies; each has its own --help.\n"
       "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
       "HUP reads the configuration again (a file with errors changes nothing); USR1 reopens the\n"
       "access log; USR2 has no effect.\n"
@@ -60,7 +62,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  if (const auto code = commands.run()) return *code;
+  if (const auto code = commands.run(path)) return *code;
   if (config->count() == 0) {
     std::cerr << "--config is required: the configuration file\nRun with --help for more "
                  "information.\n";

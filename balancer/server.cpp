@@ -88,7 +88,8 @@ std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const st
 Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
                Hooks hooks)
     : config_path_(std::move(config_path)),
-      settings_(std::move(settings)),
+      configured_(std::move(settings)),
+      settings_(configured_),
       worker_count_(settings_.searchd.workers.value == 0 ? cores()
                                                          : settings_.searchd.workers.value),
       registry_(
@@ -98,6 +99,7 @@ Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineW
   shared_.monitoring.log = log_.get();
   shared_.monitoring.events = &events_;
   shared_.monitoring.watch = &mirror_watch_;
+  shared_.monitoring.desk = this;
   shared_.process.user_handles = hooks_.handles;
 }
 
@@ -129,6 +131,11 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   shared_.connections.most =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
+  problems = read_token(configured_.searchd);
+  if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
+  read_overrides();
+  forget_overrides();
+  settings_ = with_overrides(configured_, overrides_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   topology_->apply_limits(Loop::now());
@@ -175,9 +182,11 @@ std::optional<StartFailure> Server::open(Problems& problems) {
     if (!opened)
       return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
                                                text(address), text(listen.at), opened.error())};
-    for (unsigned i = 0; i < worker_count_; ++i)
+    for (unsigned i = 0; i < worker_count_; ++i) {
+      (*opened)[i].admin = listen.admin;
       acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], (*opened)[i]));
-    spdlog::info("listening on {}", text(address));
+    }
+    spdlog::info("listening on {}", text(Listen{.address = address, .admin = listen.admin}));
   }
   return std::nullopt;
 }
@@ -199,7 +208,9 @@ Task<void> Server::upkeep() {
     co_await sleep(worker.loop, Loop::now() + kUpkeep, *upkeep_);
   }
   // During a drain, queries that wait for a suitable mirror need pings until the last query ends.
-  while (shared_.connections.open.load(std::memory_order_relaxed) > 0) {
+  while (shared_.connections.open.load(std::memory_order_relaxed) +
+             shared_.connections.admin_open.load(std::memory_order_relaxed) >
+         0) {
     Stop never(worker.loop);
     co_await sleep(worker.loop, Loop::now() + kDrainInterval, never);
   }

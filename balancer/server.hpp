@@ -16,6 +16,7 @@
 #include "balancer/core/worker.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/name_finder.hpp"
+#include "balancer/operate/admin_desk.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 
@@ -38,7 +39,7 @@ struct Hooks {
 /// Owns all objects: workers with their threads, listeners, pingers, the topology. Handles the
 /// signals to stop (TERM, INT), to reload the configuration (HUP) and to reopen the access log
 /// (USR1); USR2 is only logged.
-class Server {
+class Server : private AdminDesk {
  public:
   /// `log`: for lines on standard error that are not spdlog's.
   Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
@@ -56,13 +57,24 @@ class Server {
   void wait_for_signal();
   void on_signal(int number);
   void stop();
-  void reload();
+  void call(AdminCall call, std::string who, Done done) override;
+  void describe(Done done) override;
+  void operate(const AdminCall& call, const std::string& who, Done done);
+  void reset_karma(const AdminCall& call, const std::string& who, Done done);
+  std::string save_overrides();
+  void read_overrides();
+  void forget_overrides();
+  static Problems read_token(InstanceSettings& searchd);
+  /// `done`: gets what changed; may be empty.
+  void reload(Done done = {});
+  Problems adopt_file(Settings file, const std::shared_ptr<Done>& reply);
   void reload_failed(const Problems& problems);
   /// What is told about a change of settings when every worker uses them.
   struct Adoption {
     OperatorEvent::Kind kind = OperatorEvent::Kind::reloaded;
     std::string message;
-    bool look_up = false;  ///< look all names up again
+    bool look_up = false;                ///< look all names up again
+    std::function<void()> done = [] {};  ///< called by the last worker
   };
   /// Makes these settings the current ones. Sets of mirrors that they leave equal, and the numbers
   /// of mirrors that stay, are kept; no query is lost. Main thread only. Returns the problems; then
@@ -86,7 +98,9 @@ class Server {
   }
 
   std::string config_path_;
-  Settings settings_;
+  Settings configured_;  ///< without what the operator changed
+  Overrides overrides_;  ///< main thread only
+  Settings settings_;    ///< with it
   unsigned worker_count_;
   SharedState shared_;
   std::unique_ptr<AgentRegistry> registry_;

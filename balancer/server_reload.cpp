@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "balancer/endpoints/endpoints.hpp"
+#include "balancer/operate/admin_json.hpp"
 #include "balancer/selection/selection_log.hpp"
 #include "config/load.hpp"
 
@@ -54,7 +55,7 @@ void Server::reopen_logs() {
   if (access_log_) access_log_->reopen();
 }
 
-void Server::reload() {
+void Server::reload(Done done) {
   spdlog::info("reload: reading {}", config_path_);
   reopen_logs();
   // A pipe could block this thread, and with it the signals that end the process.
@@ -62,12 +63,42 @@ void Server::reload() {
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
   if (loaded.settings) {
     keep_fixed(settings_.searchd, loaded.settings->searchd);
-    const auto message = fmt::format("reload: done, {} tables", loaded.settings->tables.size());
-    loaded.problems = adopt(*std::move(loaded.settings), {.message = message, .look_up = true});
+    loaded.problems = read_token(loaded.settings->searchd);
   }
-  if (!loaded.problems.empty()) return reload_failed(loaded.problems);
+  const auto reply = std::make_shared<Done>(std::move(done));
+  const auto before = effective_settings(settings_);
+  if (loaded.problems.empty()) loaded.problems = adopt_file(*std::move(loaded.settings), reply);
+  if (!loaded.problems.empty()) {
+    reload_failed(loaded.problems);
+    if (*reply)
+      (*reply)(admin_error(422, "the configuration has errors; the old one stays in use",
+                           loaded.problems));
+    return;
+  }
+  for (const auto& change : difference(before, effective_settings(settings_)))
+    spdlog::info("reload: {}", text(change));
   log_notices(settings_);
   shared_.monitoring.reloads.succeeded(std::chrono::system_clock::now());
+}
+
+/// Makes what was read from the file the configuration.
+Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
+  auto kept = overrides_;
+  const auto forgotten = forget_reconfigured(kept, file);
+  auto settings = with_overrides(file, kept);
+  auto result =
+      admin_reloaded(difference(effective_settings(settings_), effective_settings(settings)));
+  const auto message = fmt::format("reload: done, {} tables", settings.tables.size());
+  auto tell = [this, reply, result = std::move(result)] {
+    if (*reply) asio::post(main_, [reply, result] { (*reply)(result); });
+  };
+  auto problems =
+      adopt(std::move(settings), {.message = message, .look_up = true, .done = std::move(tell)});
+  if (!problems.empty()) return problems;
+  configured_ = std::move(file);
+  forget_overrides();
+  if (!forgotten.empty()) save_overrides();
+  return problems;
 }
 
 void Server::reload_failed(const Problems& problems) {
@@ -103,6 +134,7 @@ Problems Server::adopt(Settings changed, Adoption how) {
         if (remaining->fetch_sub(1) != 1) return;
         spdlog::info("{}", how.message);
         add_event(how.kind, how.message);
+        how.done();
       });
     admission_->settings(next->settings, Loop::now());
     finder_->adopt(*next);

@@ -294,15 +294,11 @@ std::optional<ShardSettings> parse_agent_line(const SourceText& line, std::strin
       .run(own_table);
 }
 
-namespace {
-
 std::string text(const MirrorSettings& mirror, const TableSettings& table) {
   auto out = fmt::format("{}:{}", text(mirror.address), fmt::join(mirror.tables, ","));
   const auto options = mirror_options_text(mirror, table);
   return options.empty() ? out : fmt::format("{}[{}]", out, options);
 }
-
-}  // namespace
 
 std::string text(const ShardSettings& shard, const TableSettings& table) {
   std::vector<std::string> mirrors;

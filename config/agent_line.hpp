@@ -23,4 +23,7 @@ std::optional<ShardSettings> parse_agent_line(const SourceText& line, std::strin
 /// written out. Does not show whether it is a blackhole.
 std::string text(const ShardSettings& shard, const TableSettings& table = {});
 
+/// One mirror of it.
+std::string text(const MirrorSettings& mirror, const TableSettings& table);
+
 }  // namespace karmad

@@ -21,6 +21,7 @@ class InstanceChecker : CheckSteps {
   void run() {
     check_bounds(searchd_keys(), searchd_);
     check_listen();
+    check_admin();
     check_instance();
     check_admission();
   }
@@ -45,6 +46,25 @@ class InstanceChecker : CheckSteps {
       }
       seen.emplace(listen.address, listen.at);
     }
+  }
+
+  static bool is_local(const Address& address) {
+    return address.is_unix() || address.host == "localhost" || address.host == "::1" ||
+           address.host.starts_with("127.");
+  }
+
+  /// Whoever reaches an admin listener can take all mirrors out.
+  void check_admin() {
+    const auto& s = searchd_;
+    if (s.admin_token_file) return;
+    for (const auto& listen : s.listen)
+      if (listen.admin && !is_local(listen.address))
+        problem(listen.at, fmt::format("{} can be reached from other hosts: set admin_token_file, "
+                                       "or listen on 127.0.0.1 or a unix socket",
+                                       text(listen)));
+    if (s.admin_on_query_port.value)
+      problem(s.admin_on_query_port.at,
+              "admin_on_query_port needs admin_token_file: all clients could take mirrors out");
   }
 
   /// Warns of limits that have no effect with admission = off.

@@ -13,8 +13,8 @@ namespace karmad {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kProtocols{"http",   "https",    "mysql",       "mysql41",
-                                                     "sphinx", "sphinxse", "replication", "buddy"};
+constexpr std::array<std::string_view, 9> kProtocols{
+    "http", "admin", "https", "mysql", "mysql41", "sphinx", "sphinxse", "replication", "buddy"};
 
 /// A part of the line between colons.
 struct Field {
@@ -58,6 +58,7 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
     return std::nullopt;
   };
   auto fields = fields_of(line.text());
+  bool admin = false;
   if (fields.size() > 1 && is_protocol_field(fields.back())) {
     const auto field = fields.back();
     const auto word = lower(field.text);
@@ -67,7 +68,8 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
       return problem(field.offset,
                      "https is not supported: karmad has no TLS; listen with http, behind a proxy "
                      "that does TLS");
-    if (protocol != "http") {
+    admin = protocol == "admin";
+    if (protocol != "http" && !admin) {
       notices.push_back(
           {line.place(0), fmt::format("listen = {} is ignored: karmad does not support {}",
                                       line.text(), protocol)});
@@ -79,7 +81,8 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
   }
 
   Listen listen;
-  listen.address.host = "*";
+  listen.admin = admin;
+  listen.address.host = admin ? "127.0.0.1" : "*";
   listen.address.port = kDefaultPort;
   listen.at = line.place(0);
   if (line.text().starts_with('/')) {
@@ -98,7 +101,9 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
     return problem(0, "an IPv6 address needs brackets, as in [::1]:9308");
   if (!is_number(fields[0].text)) {
     const auto& first = fields[0];
-    if (first.text != "*") {
+    if (first.text == "*") {
+      listen.address.host = "*";
+    } else {
       auto host = parse_host(first.text);
       if (!host) return problem(first.offset + host.error().offset, host.error().why);
       listen.address.host = std::move(*host);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -173,7 +174,7 @@ class Reader {
     for (const bool searchd : {true, false})  // first the settings that tables inherit
       for (const auto& section : tree.sections)
         if ((section.kind == SectionKind::searchd) == searchd) read_section(section);
-    if (settings_.searchd.listen.empty()) add_default_listen();
+    if (std::ranges::all_of(settings_.searchd.listen, &Listen::admin)) add_default_listen();
     if (tree.sections.empty() && problems_.empty())
       problem({},
               "the configuration is empty: it needs a table with 'type = distributed' and an "

@@ -236,6 +236,12 @@ void MirrorSet::serve(std::span<const MirrorService> service, TimePoint now) {
   wake_waiters();
 }
 
+void MirrorSet::reset_karma(Candidates mirrors) {
+  for (const auto i : mirrors)
+    mirrors_[i]->karma_.store(1.0 / static_cast<double>(mirrors_.size()),
+                              std::memory_order_relaxed);
+}
+
 void MirrorSet::read_limits() {
   const auto limited = [](const auto& mirror) { return mirror->agent->slots.limited(); };
   limited_.store(std::ranges::any_of(mirrors_, limited), std::memory_order_relaxed);

@@ -230,6 +230,8 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// Applies weights and states, one per mirror; worker 0 only. A mirror that comes back from
   /// maintenance starts slowly. Wakes waiting queries if a state changes.
   void serve(std::span<const MirrorService> service, TimePoint now);
+  /// Gives these mirrors an even share of karma, until the next period computes it anew. Worker 0.
+  void reset_karma(Candidates mirrors);
   /// Any thread.
   OutOfService out_of_service() const {
     return {Candidates::from_bits(drained_.load(std::memory_order_relaxed)),

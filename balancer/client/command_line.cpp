@@ -34,7 +34,9 @@ CommandLine::CommandLine(CLI::App& app) {
   app.require_subcommand(0, 1);
   add_top(app);
   add_explain(app);
+  add_ctl(app);
   add_simulate(app);
+  add_diff(app);
 }
 
 void CommandLine::add_top(CLI::App& app) {
@@ -68,6 +70,47 @@ void CommandLine::add_explain(CLI::App& app) {
   explain_->add_option("--address", explain_options_.address, kAddressHelp);
   explain_->add_flag("--json", explain_options_.json, "the JSON of GET /explain");
   explain_->footer("Exit codes: 0, 1 no answer or an unknown request, 2 usage.");
+}
+
+void CommandLine::add_ctl(CLI::App& app) {
+  auto& options = ctl_options_;
+  ctl_ = app.add_subcommand("ctl", "changes a running karmad, at a listener with :admin");
+  ctl_->add_option("CALL", options.verb,
+                   "ready, drain or maint MIRROR; weight MIRROR N; strategy TABLE NAME; hedging "
+                   "on|off; log_level LEVEL; reset_karma; restore; reload; show")
+      ->required();
+  ctl_->add_option("ARGUMENT", options.arguments, "of the call, as listed above");
+  ctl_->add_option(
+      "--table", options.table,
+      "only of this table (ready, drain, maint, weight, hedging, reset_karma, restore)");
+  ctl_->add_option("--mirror", options.mirror, "only this mirror (reset_karma, restore)");
+  ctl_->add_option("--address", options.address,
+                   "host:port, http://host:port or the path of a socket; 127.0.0.1:9309 if not "
+                   "given");
+  ctl_->add_option("--token-file", options.token_file, "file with the token of admin_token_file");
+  ctl_->add_flag("--json", options.json, "the JSON of the answer");
+  ctl_->footer(
+      "MIRROR is an address as in the configuration, such as 10.0.0.1:9308.\n"
+      "  drain: it gets no new searches; maint: it gets nothing, not even pings; ready: it is "
+      "back.\n"
+      "  restore: what was changed here becomes as configured; show: the effective settings.\n"
+      "Exit codes: 0, 1 refused or no answer, 2 usage.\n"
+      "Example: karmad ctl drain 10.0.0.1:9308");
+}
+
+void CommandLine::add_diff(CLI::App& app) {
+  app.add_option("--diff", diff_,
+                 "print what differs between two configuration files, OLD NEW, with the expected "
+                 "shares of the mirrors, and exit (1 if something differs)")
+      ->expected(2);
+  auto* const running =
+      app.add_option("--diff-running", diff_running_,
+                     "the same between a running karmad (the address of its listener with :admin, "
+                     "127.0.0.1:9309 if not given) and --config")
+          ->expected(0, 1)
+          ->default_str("");
+  app.add_option("--token-file", running_.token_file, "file with the token for --diff-running")
+      ->needs(running);
 }
 
 void CommandLine::add_simulate(CLI::App& app) {
@@ -125,7 +168,18 @@ void CommandLine::add_what_to_simulate() {
       ->excludes(trace);
 }
 
-std::optional<int> CommandLine::run() const {
+std::optional<int> CommandLine::run(const std::string& config) const {
+  if (!diff_.empty()) return run_diff(diff_[0], diff_[1]);
+  if (diff_running_) {
+    if (config.empty()) {
+      std::cerr << "karmad: --diff-running needs --config: the file to compare with\n";
+      return kUsage;
+    }
+    auto running = running_;
+    running.address = *diff_running_;
+    return run_diff_running(running, config);
+  }
+  if (ctl_->parsed()) return run_ctl(ctl_options_);
   if (top_->parsed()) return run_top(top_options_);
   if (simulate_->parsed()) return run_simulate(simulate_options_);
   if (!explain_->parsed()) return std::nullopt;

@@ -31,6 +31,28 @@ struct ExplainOptions {
 };
 int run_explain(const ExplainOptions& options);
 
+/// Options of `karmad ctl`.
+struct CtlOptions {
+  std::string address;  ///< of a listener with `:admin`; empty: 127.0.0.1:9309
+  std::string token_file;
+  std::string verb;                    ///< of an admin call, or `show`
+  std::vector<std::string> arguments;  ///< its required members, in the order of members_of()
+  std::string mirror;                  ///< optional members; empty: not given
+  std::string table;
+  bool json = false;
+};
+
+/// Makes an admin call and prints the state before and after it. Exit codes: 0, 1 if it was refused
+/// or not answered, 2 for wrong arguments.
+int run_ctl(const CtlOptions& options);
+
+/// Prints what differs between two configurations, and the expected shares of their mirrors. Exit
+/// codes: 0 if nothing differs, 1 if something does, 78 if one of them has problems.
+int run_diff(const std::string& before, const std::string& after);
+/// The same between a running karmad and a configuration; 2 for a wrong address, and 71 without an
+/// answer.
+int run_diff_running(const CtlOptions& running, const std::string& after);
+
 /// Options of `karmad simulate`.
 struct SimulateOptions {
   std::vector<std::string> scenarios;   ///< names of the library, files, or `all`

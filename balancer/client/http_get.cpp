@@ -8,7 +8,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -27,16 +26,18 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using ErrorCode = boost::system::error_code;
 
-constexpr std::string_view kDefaultPort = "9308";
-
 /// One request and its answer on a connected socket.
 template <class Socket>
 class Exchange {
  public:
-  Exchange(Socket& socket, const std::string& host, const std::string& target)
-      : socket_(socket), request_(http::verb::get, target, 11) {
+  Exchange(Socket& socket, const std::string& host, const HttpRequest& request)
+      : socket_(socket), request_(http::string_to_verb(request.method), request.target, 11) {
     request_.set(http::field::host, host);
     request_.set(http::field::connection, "close");
+    if (!request.token.empty()) request_.set(http::field::authorization, "Bearer " + request.token);
+    if (!request.body.empty()) request_.set(http::field::content_type, "application/json");
+    request_.body() = request.body;
+    if (request.method != "GET") request_.prepare_payload();
     answer_.body_limit(kLongestAnswer);
   }
 
@@ -58,7 +59,7 @@ class Exchange {
   void end(ErrorCode error) { ended = error; }
 
   Socket& socket_;
-  http::request<http::empty_body> request_;
+  http::request<http::string_body> request_;
   http::response_parser<http::string_body> answer_;
   boost::beast::flat_buffer buffer_;
 };
@@ -69,12 +70,12 @@ std::string failure(const ServerAddress& server, std::string_view why) {
 
 template <class Socket, class Connect>
 std::expected<HttpAnswer, std::string> exchange(const ServerAddress& server,
-                                                const std::string& target,
+                                                const HttpRequest& request,
                                                 std::chrono::milliseconds longest,
                                                 Connect connect) {
   asio::io_context io;
   Socket socket(io);
-  Exchange<Socket> run(socket, server.path.empty() ? server.text() : "localhost", target);
+  Exchange<Socket> run(socket, server.path.empty() ? server.text() : "localhost", request);
   connect(io, socket, [&run](ErrorCode error) {
     if (error) {
       run.ended = error;
@@ -112,7 +113,8 @@ std::expected<LookUp, std::string> look_up(const ServerAddress& server,
 
 }  // namespace
 
-std::expected<ServerAddress, std::string> parse_server_address(std::string text) {
+std::expected<ServerAddress, std::string> parse_server_address(std::string text,
+                                                               std::string_view default_port) {
   if (text.starts_with("https://"))
     return std::unexpected("https is not supported; use the address of a plain listener");
   if (text.starts_with("http://"))
@@ -125,7 +127,7 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text)
   const auto colon = text.rfind(':');
   const bool has_port = colon != text.npos && (bracket == text.npos || colon > bracket);
   server.host = text.substr(0, has_port ? colon : text.npos);
-  server.port = has_port ? text.substr(colon + 1) : std::string(kDefaultPort);
+  server.port = has_port ? text.substr(colon + 1) : std::string(default_port);
   if (server.host.starts_with('[') && server.host.ends_with(']'))
     server.host = server.host.substr(1, server.host.size() - 2);
   if (server.host.empty()) server.host = "127.0.0.1";
@@ -140,9 +142,15 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text)
 std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
                                                 const std::string& target,
                                                 std::chrono::milliseconds longest) {
+  return http_ask(server, {.target = target}, longest);
+}
+
+std::expected<HttpAnswer, std::string> http_ask(const ServerAddress& server,
+                                                const HttpRequest& request,
+                                                std::chrono::milliseconds longest) {
   if (!server.path.empty()) {
     using Local = asio::local::stream_protocol;
-    return exchange<Local::socket>(server, target, longest,
+    return exchange<Local::socket>(server, request, longest,
                                    [&](asio::io_context&, Local::socket& socket, auto then) {
                                      socket.async_connect(Local::endpoint(server.path), then);
                                    });
@@ -155,7 +163,7 @@ std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
   const auto left = longest - std::chrono::floor<std::chrono::milliseconds>(
                                   std::chrono::steady_clock::now() - began);
   return exchange<Tcp::socket>(
-      server, target, left, [&](asio::io_context&, Tcp::socket& socket, auto then) {
+      server, request, left, [&](asio::io_context&, Tcp::socket& socket, auto then) {
         asio::async_connect(
             socket, endpoints,
             [then](ErrorCode failed, const Tcp::endpoint&) mutable { then(failed); });

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <expected>
 #include <string>
+#include <string_view>
 
 namespace karmad {
 
@@ -18,8 +19,9 @@ struct ServerAddress {
   }
 };
 
-/// Empty port: 9308. The error says what is wrong.
-std::expected<ServerAddress, std::string> parse_server_address(std::string text);
+/// Without a port it is `default_port`. The error says what is wrong.
+std::expected<ServerAddress, std::string> parse_server_address(
+    std::string text, std::string_view default_port = "9308");
 
 struct HttpAnswer {
   unsigned status = 0;
@@ -29,8 +31,21 @@ struct HttpAnswer {
 /// Longest body that http_get() accepts, in bytes.
 inline constexpr std::size_t kLongestAnswer = 64 << 20;
 
-/// Sends GET on a new connection and waits for the whole answer, at most `longest`. The error says
-/// what failed, with the address.
+/// A request of a command to a running karmad.
+struct HttpRequest {
+  std::string method = "GET";
+  std::string target;
+  std::string body{};   ///< JSON; empty: none
+  std::string token{};  ///< for Authorization: Bearer; empty: none
+};
+
+/// Sends a request on a new connection and waits for the whole answer, at most `longest`. The error
+/// says what failed, with the address.
+std::expected<HttpAnswer, std::string> http_ask(const ServerAddress& server,
+                                                const HttpRequest& request,
+                                                std::chrono::milliseconds longest);
+
+/// The same for GET.
 std::expected<HttpAnswer, std::string> http_get(const ServerAddress& server,
                                                 const std::string& target,
                                                 std::chrono::milliseconds longest);

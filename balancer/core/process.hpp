@@ -21,6 +21,7 @@ class HelperPool;
 class LineWriter;
 class EventLog;
 class MirrorWatch;
+class AdminDesk;
 
 // The state that all workers share, divided by its users. The server owns it and it outlives the
 // workers. Pointers and settings are set before the workers start.
@@ -39,6 +40,7 @@ struct Process {
 struct ClientConnections {
   std::uint32_t most = 0;  ///< effective value of `max_connections`
   std::atomic<std::uint32_t> open{0};
+  std::atomic<std::uint32_t> admin_open{0};  ///< to listeners with `:admin`; not in `open`
 };
 
 /// The limits that a request must pass: tickets, rates and memory.
@@ -57,6 +59,7 @@ struct Monitoring {
   const LineWriter* log = nullptr;              ///< standard error
   const MirrorWatch* watch = nullptr;           ///< null: mirrors have no condition
   EventLog* events = nullptr;                   ///< null: events are not kept
+  AdminDesk* desk = nullptr;                    ///< null: there are no admin calls
   std::atomic<std::uint32_t> event_streams{0};  ///< open now
 };
 

@@ -44,4 +44,9 @@ Answer refusal(int status, std::string_view reason) {
   return answer;
 }
 
+Answer bad_request(Query& query, int status, std::string_view reason) {
+  query.worker.counters.add(Count::bad_requests);
+  return refusal(status, reason);
+}
+
 }  // namespace karmad

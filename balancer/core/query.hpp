@@ -49,6 +49,7 @@ struct Query : RequestFields {
   /// The head of the request; its fields are passed on if the dialect does that.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address
+  bool on_admin_port = false;
   TimePoint began;
   TimePoint deadline;              ///< set at the start; never extended
   std::string without_preference;  ///< the URL's parameters without those of karmad
@@ -59,6 +60,7 @@ struct Query : RequestFields {
   std::size_t bytes_in = 0;  ///< head and body
   Trace trace;
   bool wants_trace = false;             ///< the client or the access log consumes it
+  bool shows_trace = false;             ///< the client gets it
   bool wants_explanation = false;       ///< the client asks for it
   ExplainRing* explained_in = nullptr;  ///< has its record; null: there is none
   std::size_t explained_at = 0;         ///< its place there
@@ -162,5 +164,7 @@ constexpr bool has_no_body(int status) {
 
 /// An error of karmad in the search server's format.
 Answer refusal(int status, std::string_view reason);
+/// The same for a request that cannot become a query; counted.
+Answer bad_request(Query& query, int status, std::string_view reason);
 
 }  // namespace karmad

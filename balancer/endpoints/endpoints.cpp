@@ -8,7 +8,9 @@
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
+#include "balancer/endpoints/admin_answers.hpp"
 #include "balancer/endpoints/handlers.hpp"
+#include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/packed_body.hpp"
 #include "balancer/endpoints/route_path.hpp"
 
@@ -17,6 +19,9 @@ namespace {
 
 /// Whether the endpoint or the route answers if a path is both.
 enum class Precedence : std::uint8_t { endpoint, route };
+
+/// What an endpoint tells: that karmad works, or more. `status_on_query_port` refers to it.
+enum class Audience : std::uint8_t { health, status };
 
 /// An endpoint about karmad itself, at this path. Its requests use no mirror.
 struct OwnEndpoint {
@@ -27,6 +32,7 @@ struct OwnEndpoint {
   Handler handler;
   std::string_view parameters{};  ///< allowed in its URL, in the format of the field Allow
   bool has_ids = false;           ///< also at `path/ID`
+  Audience audience = Audience::status;
 };
 
 /// Health checks may have any parameters.
@@ -35,14 +41,14 @@ constexpr std::string_view kAnyParameters = "*";
 /// All other known paths are endpoints of dialects or routes of tables.
 constexpr std::array kOwnEndpoints{
     OwnEndpoint{"/", "GET, HEAD", TicketClass::exempt, Precedence::route, answer_banner,
-                kAnyParameters},
+                kAnyParameters, false, Audience::health},
     OwnEndpoint{"/healthz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_healthy,
-                kAnyParameters},
+                kAnyParameters, false, Audience::health},
     OwnEndpoint{"/readyz", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_ready,
-                kAnyParameters},
+                kAnyParameters, false, Audience::health},
     OwnEndpoint{"/agents", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_agents},
     OwnEndpoint{"/hello", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_hello,
-                "table"},
+                "table", false, Audience::health},
     OwnEndpoint{"/status", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_status},
     OwnEndpoint{"/metrics", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_metrics},
     OwnEndpoint{"/events", "GET, HEAD", TicketClass::exempt, Precedence::endpoint, answer_events,
@@ -155,7 +161,20 @@ std::string_view unknown_parameter(std::string_view parameters, std::string_view
   return {};
 }
 
+/// The refusal of what is kept to the operator; nothing if the client may know it.
+std::optional<Answer> kept_to_operator(Query& query, Audience audience) {
+  const auto told = query.topology->settings.status_on_query_port.value;
+  if (query.on_admin_port) return refuse_reader(query);
+  if (told == StatusOnQueryPort::yes) return std::nullopt;
+  if (told == StatusOnQueryPort::health && audience == Audience::health) return std::nullopt;
+  return bad_request(
+      query, 403,
+      fmt::format("{} is kept to the admin listeners (status_on_query_port)", query.request.path));
+}
+
 Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
+  if (auto refused = kept_to_operator(query, found.audience))
+    return completed_task(*std::move(refused));
   if (auto answer = answer_to_method(query, found.path, found.methods))
     return completed_task(*std::move(answer));
   if (const auto unknown = unknown_parameter(query.request.query, found.parameters);
@@ -182,6 +201,7 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
 }  // namespace
 
 TicketClass ticket_class_of(const Query& query) {
+  if (query.on_admin_port || is_admin_call(query)) return TicketClass::exempt;
   if (const auto* served = query.topology->endpoint_at(query.request.path)) {
     const auto& endpoint = served->endpoint;
     // A compressed statement is not parsed yet: it counts as a search.
@@ -216,6 +236,7 @@ std::vector<std::string> own_paths() {
     paths.emplace_back(endpoint.path);
     if (endpoint.has_ids) paths.push_back(std::string(endpoint.path) + "/{id}");
   }
+  for (const auto path : kAdminPaths) paths.emplace_back(path);
   return paths;
 }
 
@@ -256,6 +277,7 @@ Task<Answer> replan(Query& query, Scatter scatter) {
 Task<Answer> answer(Query& query, Scatter scatter) {
   query.replan = replan;
   if (query.request.path == "*") return completed_task(options_answer("GET, HEAD, POST, OPTIONS"));
+  if (is_admin_call(query)) return answer_admin_call(query);
   const auto* const served = query.topology->endpoint_at(query.request.path);
   // Fields of the request about mirrors do not concern an answer about karmad itself.
   if (served == nullptr)
@@ -264,6 +286,7 @@ Task<Answer> answer(Query& query, Scatter scatter) {
           read_request_fields(query.head, query.request.query, query.without_preference, query))
     return completed_task(field_refusal(query, *wrong));
   if (served != nullptr) return answer_at(query, *served, scatter);
+  if (query.on_admin_port) return completed_task(no_queries_here(query));
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);

@@ -1,5 +1,7 @@
 #include "balancer/endpoints/handlers.hpp"
 
+#include "balancer/endpoints/operator_access.hpp"
+
 #include <fmt/format.h>
 
 #include "balancer/core/long_work.hpp"
@@ -21,10 +23,6 @@ Task<Answer> completed_task(Answer answer) {
   co_return answer;
 }
 
-Answer bad_request(Query& query, int status, std::string_view reason) {
-  query.worker.counters.add(Count::bad_requests);
-  return refusal(status, reason);
-}
 namespace {
 
 Answer bad_request(Query& query, const ClientError& error) {
@@ -86,6 +84,18 @@ StatusForm form_at(const ServedPath& served) {
   return served.endpoint.statements == Statements::as_text ? StatusForm::text : StatusForm::raw;
 }
 
+/// The answer to a statement about karmad itself.
+Task<Answer> status_statement(Query& query, const StatusStatement& statement, StatusForm form) {
+  if (query.on_admin_port) {
+    if (auto refused = refuse_reader(query)) return completed_task(*std::move(refused));
+  } else if (query.topology->settings.status_on_query_port.value != StatusOnQueryPort::yes) {
+    return completed_task(karmad::bad_request(
+        query, 403,
+        "statements about karmad are kept to the admin listeners (status_on_query_port)"));
+  }
+  return statement_answer(query, statement, form);
+}
+
 /// Parses a long statement on a helper thread.
 Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scatter) {
   std::expected<AnyStatement, ClientError> statement;
@@ -94,11 +104,12 @@ Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scat
   if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
   if (!statement) co_return bad_request(query, statement.error());
   if (const auto* ours = std::get_if<StatusStatement>(&*statement)) {
-    auto answer = co_await statement_answer(query, *ours, form_at(served));
+    auto answer = co_await status_statement(query, *ours, form_at(served));
     co_return answer;
   }
   if (const auto* unknown = std::get_if<UnknownStatement>(&*statement))
     co_return karmad::bad_request(query, 400, unknown->reason);
+  if (query.on_admin_port) co_return no_queries_here(query);
   auto answer = co_await long_query(query, served, scatter);
   co_return answer;
 }
@@ -109,9 +120,10 @@ Task<Answer> answer_statement(Query& query, const ServedPath& served, Scatter sc
   if (!read) return completed_task(bad_request(query, read.error()));
   const auto& statement = *read;
   if (const auto* ours = std::get_if<StatusStatement>(&statement))
-    return statement_answer(query, *ours, form_at(served));
+    return status_statement(query, *ours, form_at(served));
   if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
     return completed_task(karmad::bad_request(query, 400, unknown->reason));
+  if (query.on_admin_port) return completed_task(no_queries_here(query));
   return answer_query(query, served, scatter);
 }
 
@@ -178,8 +190,10 @@ Task<Answer> answer_admission(Query& query) {
 }
 
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter) {
-  return served.endpoint.statements == Statements::none ? answer_query(query, served, scatter)
-                                                        : answer_statement(query, served, scatter);
+  if (served.endpoint.statements != Statements::none)
+    return answer_statement(query, served, scatter);
+  return query.on_admin_port ? completed_task(no_queries_here(query))
+                             : answer_query(query, served, scatter);
 }
 
 }  // namespace karmad

@@ -30,7 +30,4 @@ Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatt
 /// A task that is complete: it has this answer.
 Task<Answer> completed_task(Answer answer);
 
-/// The answer to a request that cannot become a query; counted.
-Answer bad_request(Query& query, int status, std::string_view reason);
-
 }  // namespace karmad

@@ -182,6 +182,7 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
 Acceptor::Acceptor(Worker& worker, const Listening& listening)
     : worker_(worker),
       protocol_(listening.protocol),
+      admin_(listening.admin),
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
       pause_(worker.loop) {}
 
@@ -245,8 +246,20 @@ std::expected<unsigned, error_code> Acceptor::accept_pending() {
   return accepted;
 }
 
+/// The operator is let in when all connections for queries are in use.
+void Acceptor::on_admin_connection(NewConnection connection) {
+  static const auto kTooMany =
+      refusal_bytes("too many connections to the admin listeners (max_admin_connections)");
+  const auto most = worker_.topology_now()->settings.max_admin_connections.value;
+  if (worker_.connections.admin_open.load(std::memory_order_relaxed) < most)
+    return start_session(std::move(connection));
+  worker_.counters.add(Count::connections_refused);
+  refuse_connection(connection.socket, kTooMany);
+}
+
 void Acceptor::on_connection(NewConnection connection) {
   worker_.counters.add(Count::connections);
+  if (admin_) return on_admin_connection(std::move(connection));
   const auto& clients = worker_.connections;
   // Connections that wait because of the rate count as open.
   if (clients.open.load(std::memory_order_relaxed) + worker_.limits.rates.connections.asleep() >=
@@ -309,7 +322,7 @@ Task<void> Acceptor::wait_for_token(NewConnection connection, RateLimiter::Reser
 void Acceptor::start_session(NewConnection connection) {
   auto& [socket, peer, address] = connection;
   boost::intrusive_ptr<Session> session(
-      new Session(worker_, std::move(socket), peer_name(peer), address));
+      new Session(worker_, std::move(socket), peer_name(peer), address, admin_));
   session->start();
 }
 

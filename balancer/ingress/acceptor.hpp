@@ -16,6 +16,7 @@ namespace karmad {
 struct Listening {
   int descriptor = -1;
   Protocol protocol{0, 0};
+  bool admin = false;  ///< for the operator
 };
 
 /// Opens `listen` for that many workers, each with a socket of its own (SO_REUSEPORT), so that the
@@ -46,6 +47,7 @@ class Acceptor {
   Task<void> run();
   std::expected<unsigned, error_code> accept_pending();
   void on_connection(NewConnection connection);
+  void on_admin_connection(NewConnection connection);
   void admit_by_rate(NewConnection connection, const InstanceSettings& settings);
   Task<void> wait_for_token(NewConnection connection, RateLimiter::Reservation reservation,
                             TimePoint until);
@@ -53,6 +55,7 @@ class Acceptor {
 
   Worker& worker_;
   const Protocol protocol_;
+  const bool admin_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
   std::list<Stop*> waiting_;  ///< of the connections that wait

@@ -58,18 +58,19 @@ struct Session::DisconnectWatch {
 };
 
 Session::Session(Worker& worker, Socket socket, std::string client,
-                 std::optional<IpAddress> address)
+                 std::optional<IpAddress> address, bool admin)
     : Stream(worker.loop, std::move(socket)),
       worker_(worker),
       settings_(worker.topology()),
       client_(std::move(client)),
-      address_(address) {
-  worker_.connections.open.fetch_add(1, std::memory_order_relaxed);
+      address_(address),
+      admin_(admin) {
+  open_count().fetch_add(1, std::memory_order_relaxed);
   worker_.register_session(*this);
 }
 
 Session::~Session() {
-  worker_.connections.open.fetch_sub(1, std::memory_order_relaxed);
+  open_count().fetch_sub(1, std::memory_order_relaxed);
   worker_.unregister_session(*this);
 }
 
@@ -198,6 +199,7 @@ void Session::prepare_answer(bool has_next) {
 /// Starts the query: from now on a client that leaves ends it.
 void Session::start_query(Query& query) {
   query.memory = memory_;
+  query.on_admin_port = admin_;
   query.admissions = &low_admissions_;
   worker_.counters.add(Count::bytes_in, query.bytes_in);
   query_ = &query;
@@ -247,7 +249,7 @@ Task<bool> Session::answer_requests() {
       if (!complete) co_return false;
     }
     record_first_head();
-    auto refused = refuse_on_head({worker_, *settings_, head, address_, memory, whole});
+    auto refused = refuse_on_head({worker_, *settings_, head, address_, memory, whole, admin_});
     if (refused && refused->ends_connection) {
       const auto id = log_refusal(refused->answer, head.size, &head);
       in.give_back();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -19,7 +20,9 @@ inline constexpr std::size_t kPerTimeout = 64 << 10;
 class Session final : public Stream, public Client {
  public:
   /// `client`: its address as text, empty for a unix socket; `address`: as a number.
-  Session(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address);
+  /// `admin`: accepted by a listener for the operator.
+  Session(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address,
+          bool admin = false);
   ~Session() override;
 
   void start();
@@ -56,6 +59,9 @@ class Session final : public Stream, public Client {
     MemoryReservation piece;  ///< a piece of an answer that is passed on
   };
 
+  std::atomic<std::uint32_t>& open_count() const {
+    return admin_ ? worker_.connections.admin_open : worker_.connections.open;
+  }
   static Background run(boost::intrusive_ptr<Session> self);
   void await_request();
   void take_settings();
@@ -109,6 +115,7 @@ class Session final : public Stream, public Client {
   std::shared_ptr<const Topology> settings_;  ///< topology of the current request
   std::string client_;
   const std::optional<IpAddress> address_;
+  const bool admin_;
   const TimePoint began_ = Loop::now();
   Clock clock_{*this};    ///< ends a phase at `due_`; may expire earlier
   TimePoint due_{};       ///< the end of this phase

@@ -74,6 +74,7 @@ OptionalRefusal refuse_without_ticket(const ArrivedHead& request) {
 }  // namespace
 
 std::optional<EarlyRefusal> refuse_on_head(const ArrivedHead& request) {
+  if (request.on_admin_port) return refuse_for_size(request);
   if (auto refused = refuse_over_rate(request)) return refused;
   if (auto refused = refuse_for_size(request)) return refused;
   if (auto refused = refuse_for_memory(request)) return refused;

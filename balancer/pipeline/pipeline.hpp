@@ -19,6 +19,7 @@ struct ArrivedHead {
   const std::optional<IpAddress>& client;  ///< none: a unix socket
   MemoryHolder& memory;                    ///< for the memory of the request
   bool body_arrived;                       ///< completely, or the request has none
+  bool on_admin_port = false;              ///< exempt from rates, memory and tickets
 };
 
 /// The answer to a request that is not served.

@@ -74,8 +74,11 @@ void open_trace(Query& query) {
   trace.client = query.client;
   trace.began = query.began;
   trace.deadline = query.deadline;
-  query.wants_trace = query.worker.process.access_log != nullptr || asks_for_trace(query.head);
-  query.wants_explanation = asks_for_explanation(query.head);
+  // Traces and explanations tell the addresses of mirrors.
+  const bool told = query.topology->settings.status_on_query_port.value == StatusOnQueryPort::yes;
+  query.shows_trace = told && asks_for_trace(query.head);
+  query.wants_trace = query.worker.process.access_log != nullptr || query.shows_trace;
+  query.wants_explanation = told && asks_for_explanation(query.head);
 }
 
 void close_trace(Query& query, Answer& answer) {
@@ -85,9 +88,8 @@ void close_trace(Query& query, Answer& answer) {
   end_explanation(query, status_of(query, answer), now);
   if (query.wants_explanation) answer.explanation = explanation_header(query, now);
   if (!query.wants_trace) return;
-  const bool wanted = asks_for_trace(query.head);
   query.trace.operation = query.operation;
-  if (wanted) append_json(answer.trace, query.trace, now);
+  if (query.shows_trace) append_json(answer.trace, query.trace, now);
   if (query.worker.process.access_log != nullptr && !answer.rest)
     log(query, answer, now, bytes_out(query, answer));
 }

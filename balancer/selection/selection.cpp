@@ -88,11 +88,12 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
       const bool known = view.picture.mirrors[i].role != Role::unknown;
       // An error that is over says nothing of a mirror that is well.
       const bool failing = !known || has_failed.contains(i);
-      const auto last = why.empty() && failing ? mirrors.last_error(i) : why;
+      const auto last =
+          mirrors.shown_error(i, why.empty() && failing ? mirrors.last_error(i) : why);
       available = available || known;
       errors.insert(last);
       details.add(i > 0 ? R"(,{"address":)" : R"({"address":)");
-      details.add_quoted(mirrors.name(i));
+      details.add_quoted(mirrors.shown_name(i));
       details.add(R"(,"role":)");
       details.add_quoted(name(view.picture.mirrors[i].role));
       details.add(R"(,"why":)");

@@ -10,6 +10,17 @@ Candidates SetMirrors::failing() const {
   });
 }
 
+std::string SetMirrors::shown_error(std::size_t mirror, std::string_view error) const {
+  std::string shown(error);
+  if (!hides_mirrors()) return shown;
+  const auto& address = set_[mirror].agent->address;
+  const auto& hidden = address.is_unix() ? address.unix_path : address.host;
+  for (auto at = shown.find(hidden); !hidden.empty() && at != shown.npos;
+       at = shown.find(hidden, at))
+    shown.replace(at, hidden.size(), "…");
+  return shown;
+}
+
 bool SetMirrors::limited() const {
   set_.read_limits();  // a reload may have set limits meanwhile
   for (std::size_t i = 0; i < set_.size(); ++i)

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include "balancer/selection/shard_mirrors.hpp"
 #include "config/settings/settings.hpp"
 
@@ -13,6 +15,10 @@ class SetMirrors : public ShardMirrors {
 
   const SetView& view() const override { return *set_.view(seen_by_); }
   std::string_view name(std::size_t mirror) const override { return set_[mirror].agent->name; }
+  std::string shown_name(std::size_t mirror) const override {
+    return hides_mirrors() ? fmt::format("mirror {}", mirror + 1) : set_[mirror].agent->name;
+  }
+  std::string shown_error(std::size_t mirror, std::string_view error) const override;
   std::string last_error(std::size_t mirror) const override {
     return set_[mirror].agent->last_error();
   }
@@ -43,6 +49,10 @@ class SetMirrors : public ShardMirrors {
   MirrorSet& set_;
 
  private:
+  bool hides_mirrors() const {
+    return settings_.status_on_query_port.value != StatusOnQueryPort::yes;
+  }
+
   const InstanceSettings& settings_;
   const unsigned seen_by_;
 };

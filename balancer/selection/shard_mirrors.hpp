@@ -23,6 +23,12 @@ class ShardMirrors {
   /// The picture of the set; constant until the next event.
   virtual const SetView& view() const = 0;
   virtual std::string_view name(std::size_t mirror) const = 0;
+  /// The name and an error of a mirror as clients see them: by number and without its address if
+  /// `status_on_query_port` says so.
+  virtual std::string shown_name(std::size_t mirror) const { return std::string(name(mirror)); }
+  virtual std::string shown_error(std::size_t /*mirror*/, std::string_view error) const {
+    return std::string(error);
+  }
   virtual std::string last_error(std::size_t mirror) const = 0;
   /// Mirrors whose last request or ping failed.
   virtual Candidates failing() const = 0;

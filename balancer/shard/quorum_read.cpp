@@ -372,11 +372,11 @@ Refusal QuorumRead::not_met() const {
     JsonLine details(refusal.details);
     details.add(R"("generations":{)");
     for (std::size_t i = 0; i < mirrors(); ++i) {
-      const auto name = lines_.moment_->mirrors.name(i);
+      const auto name = lines_.moment_->mirrors.shown_name(i);
       const auto generation = known(i);
       const auto failed = std::ranges::find(lines_.failed_, i, &FailedAttempt::mirror);
       said.append(said.empty() ? "" : ", ").append(name).append(": ");
-      said += failed != lines_.failed_.end() ? failed->why
+      said += failed != lines_.failed_.end() ? lines_.moment_->mirrors.shown_error(i, failed->why)
               : generation                   ? fmt::format("generation {}", *generation)
                                              : "reports no generation";
       if (i > 0) details.add(',');

@@ -247,7 +247,7 @@ void ShardDriver::append_failed(std::string& text) const {
   if (failed.empty()) text += "not asked: the query had ended";
   for (std::size_t i = 0; i < failed.size(); ++i)
     fmt::format_to(std::back_inserter(text), "{}agent {}: {}", i == 0 ? "" : ", ",
-                   name(failed[i].mirror), failed[i].why);
+                   shown_name(failed[i].mirror), shown_error(failed[i].mirror, failed[i].why));
 }
 
 /// BP-031: logs each retry at level debug, and a limited number per second at level info.

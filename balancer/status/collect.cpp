@@ -94,7 +94,8 @@ class Collector {
                        .line = set.wait_queue().status(),
                        .outliers = outliers(shard),
                        .mixed = view.mixed};
-    const auto shares = set.shares(selection.criteria(shard, {}), worker_);
+    const auto shares =
+        set.shares(selection.criteria(shard, {}, set.out_of_service().all()), worker_);
     auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);
     reports.resize(set.size());
     double karma = 0;
@@ -286,6 +287,8 @@ void write(StatsWriter& out, const Worker& worker, const Snapshot& snapshot, Tim
           read(monitoring.event_streams));
   out.add({"connections_open", "client connections open now", gauge},
           read(worker.connections.open));
+  out.add({"admin_connections_open", "connections to the admin listeners open now", gauge},
+          read(worker.connections.admin_open));
   write_loops(out, worker);
   write(out, process.helpers);
   write(out, limits.memory);

@@ -1,5 +1,7 @@
 #include "balancer/status/readiness.hpp"
 
+#include <fmt/format.h>
+
 #include <ranges>
 
 #include "balancer/selection/selection.hpp"
@@ -34,6 +36,7 @@ bool serves(const Table& table, const Shard& shard, const InstanceSettings& sett
 
 std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker) {
   bool ready = !draining;
+  const bool hides = topology.settings.status_on_query_port.value != StatusOnQueryPort::yes;
   std::string body;
   const auto shard = [&](Document& out, const Table& table, std::size_t number) {
     ready = false;
@@ -46,9 +49,10 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
         const auto error = agent.last_error();
         const bool is_out = mirrors.out_of_service().all().contains(m);
         out.object([&] {
-          out.text("agent", agent.name);
+          out.text("agent", hides ? fmt::format("mirror {}", m + 1) : agent.name);
           out.text("why", is_out          ? "taken out by the operator (drain, maint)"
                           : error.empty() ? "has not answered yet"
+                          : hides         ? "its last request failed"
                                           : error);
         });
       });

@@ -17,7 +17,7 @@ namespace karmad {
 /// read again, the process started.
 struct OperatorEvent {
   enum class Severity : std::uint8_t { info, warning, error };
-  enum class Kind : std::uint8_t { started, reloaded, reload_failed, stopping, mirror };
+  enum class Kind : std::uint8_t { started, reloaded, reload_failed, stopping, mirror, admin };
 
   Severity severity = Severity::info;
   Kind kind = Kind::mirror;
@@ -43,7 +43,8 @@ inline constexpr auto kEventKindNames =
                                      {OperatorEvent::Kind::reloaded, "reloaded"},
                                      {OperatorEvent::Kind::reload_failed, "reload_failed"},
                                      {OperatorEvent::Kind::stopping, "stopping"},
-                                     {OperatorEvent::Kind::mirror, "mirror"}});
+                                     {OperatorEvent::Kind::mirror, "mirror"},
+                                     {OperatorEvent::Kind::admin, "admin"}});
 
 /// The members of the event's object in JSON, without `id`, `time`, `severity` and `message`. Each
 /// begins with a comma.

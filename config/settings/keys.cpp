@@ -94,9 +94,30 @@ constexpr std::string_view kUnsetBeside = "that of `searchd`; none with a `read_
 constexpr std::array kSearchdKeys{
     key("listen", &I::listen,
         "Address for clients: `[host:]port[:http]` or the path of a unix socket. May be repeated. "
-        "No host or `*`: every address; port 0: any free one. Lines for the search server's other "
+        "No host or `*`: every address; port 0: any free one. With `:admin` at the end it is for "
+        "the "
+        "operator: admin calls and the status, no queries; no host is the loopback address then, "
+        "and a public address needs `admin_token_file`. Lines for the search server's other "
         "protocols are ignored.",
         {}, "127.0.0.1:9308"),
+    key("admin_token_file", &I::admin_token_file,
+        "File whose first line is the token that admin calls must send, as `Authorization: Bearer "
+        "TOKEN`. Read again at a reload.",
+        {}, "admin calls need no token"),
+    key("admin_on_query_port", &I::admin_on_query_port,
+        "1: admin calls are also accepted where queries are; needs `admin_token_file`."),
+    key("status_on_query_port", &I::status_on_query_port,
+        "What clients of queries are told about karmad itself. `yes`: all; `health`: only "
+        "`/healthz`, "
+        "`/readyz` and `/hello`; `no`: nothing. The rest is kept to the listeners with `:admin`. "
+        "Unless it is `yes`, errors name mirrors by number, and requests get no traces."),
+    key("max_admin_connections", &I::max_admin_connections,
+        "Most connections to the listeners with `:admin`; they do not count for `max_connections`.",
+        counts(1, 10'000)),
+    key("state_file", &I::state_file,
+        "File that keeps what the operator changed at run time (states and weights of mirrors …) "
+        "over restarts.",
+        {}, "it is lost at the end of the process"),
     key("workers", &I::workers, "Threads that serve queries. `auto`: one per usable core.",
         counts(0, 1024, "auto"), {}, {}, kSphinxWorkers),
     key("ha_strategy", &ByLines::ha_strategy,

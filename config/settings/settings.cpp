@@ -5,7 +5,8 @@
 namespace karmad {
 
 std::string text(const Place& at) {
-  return at.line == 0 ? "default" : fmt::format("{}:{}:{}", at.file, at.line, at.column);
+  if (at.line == 0) return "default";
+  return at.column == 0 ? at.file : fmt::format("{}:{}:{}", at.file, at.line, at.column);
 }
 
 std::string text(const Problem& problem) {
@@ -20,6 +21,10 @@ std::string in_quotes(std::string_view text) {
   for (const char c : text.substr(0, kLongest))
     out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return out + (text.size() > kLongest ? "…'" : "'");
+}
+
+std::string text(const Listen& listen) {
+  return text(listen.address) + (listen.admin ? ":admin" : "");
 }
 
 std::string text(const Address& address) {

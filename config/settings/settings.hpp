@@ -49,7 +49,10 @@ std::string text(const Address& address);
 struct Listen {
   Address address;
   Place at;
+  bool admin = false;  ///< for the operator: admin calls and the status, no queries
 };
+/// As a line of the configuration.
+std::string text(const Listen& listen);
 
 enum class PartialResults : std::uint8_t { allow, deny };
 enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
@@ -58,6 +61,8 @@ enum class Updates : std::uint8_t { primary, any };
 enum class Consistency : std::uint8_t { any, quorum };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 enum class LogFormat : std::uint8_t { json, text };
+/// What the listeners for queries tell about karmad itself: all, only its health, or nothing.
+enum class StatusOnQueryPort : std::uint8_t { yes, health, no };
 /// Which requests have an id: all, or those whose client sent one.
 enum class RequestIds : std::uint8_t { make, accept };
 enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
@@ -166,7 +171,15 @@ struct TableSettings : InheritedByTables {
 
 /// All settings of `searchd`; all defaults are defined here.
 struct InstanceSettings : InheritedByTables {
-  std::vector<Listen> listen;        ///< never empty after reading: 127.0.0.1:9308 by default
+  std::vector<Listen> listen;  ///< never empty after reading: 127.0.0.1:9308 by default
+  /// File with the token that admin calls need. Unset: none is needed.
+  std::optional<Located<std::string>> admin_token_file;
+  std::string admin_token;  ///< read from that file by the server; no key
+  Located<bool> admin_on_query_port{false, {}};
+  Located<StatusOnQueryPort> status_on_query_port{StatusOnQueryPort::yes, {}};
+  Located<unsigned> max_admin_connections{64, {}};
+  /// File with what the operator changed at run time. Unset: it is lost at the end.
+  std::optional<Located<std::string>> state_file;
   Located<unsigned> workers{0, {}};  ///< 0: one per usable core
   Located<Micros> ha_period_karma{60s, {}};
   Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings

@@ -58,6 +58,11 @@ inline constexpr auto kWords<Outlier> = enum_names<Outlier>({{Outlier::off, "off
                                                              {Outlier::on, "on"}});
 
 template <>
+inline constexpr auto kWords<StatusOnQueryPort> =
+    enum_names<StatusOnQueryPort>({{StatusOnQueryPort::yes, "yes"},
+                                   {StatusOnQueryPort::health, "health"},
+                                   {StatusOnQueryPort::no, "no"}});
+template <>
 inline constexpr auto kWords<ServiceState> =
     enum_names<ServiceState>({{ServiceState::ready, "ready"},
                               {ServiceState::drain, "drain"},

@@ -9,7 +9,8 @@
 
 namespace karmad {
 
-/// The position of a value in the configuration. Line 0: none, it is a default.
+/// The position of a value in the configuration. Line 0: none, it is a default. Column 0: it is not
+/// from a file, and `file` tells where from.
 struct Place {
   std::string file;
   unsigned line = 0;
@@ -37,7 +38,7 @@ using Problems = std::vector<Problem>;
 /// Number of problems after which a reader may stop.
 inline constexpr std::size_t kEnoughProblems = 100;
 
-/// `file:line:column`, or `default` without a position.
+/// `file:line:column`; `default` without a position; only `file` without a column.
 std::string text(const Place& at);
 
 /// `file:line:column: message`; without a position only the message. A warning is marked before its

@@ -84,7 +84,7 @@ TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
 }
 
 const std::string kKnown =
-    "; known are role, tags, weight, max_in_flight behind a mirror and conn, ha_strategy, "
+    "; known are role, tags, weight, state, max_in_flight behind a mirror and conn, ha_strategy, "
     "blackhole, retry_count, "
     "ping_type, ping_path, set at the end of the line";
 

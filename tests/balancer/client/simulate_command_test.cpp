@@ -28,7 +28,7 @@ CommandResult karmad_simulate(std::vector<std::string> arguments) {
   ::testing::internal::CaptureStderr();
   try {
     app.parse(arguments);
-    result.code = commands.run().value_or(-1);
+    result.code = commands.run({}).value_or(-1);
   } catch (const CLI::ParseError& error) {
     result.code = 2;
     std::cerr << error.what();

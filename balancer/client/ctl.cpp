@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "agent/json/json_tree.hpp"
+#include "balancer/client/admin_client.hpp"
+#include "balancer/operate/admin_call.hpp"
+#include "balancer/operate/state_file.hpp"
+#include "balancer/status/document.hpp"
+#include "balancer/trace/plain_text.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::string_view kAdminPort = "9309";
+
+int failed_ctl(std::string_view why, int code) {
+  std::cerr << "karmad ctl: " << why << '\n';
+  return code;
+}
+
+/// One member of a call from its text on the command line. The server judges the value.
+void add_member(Document& out, std::string_view name, const std::string& value) {
+  const bool digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+  if (name == "weight" && digits && value.size() < 10)
+    out.raw(name, value);
+  else if (name == "on" && (value == "on" || value == "off"))
+    out.raw(name, value == "on" ? "true" : "false");
+  else
+    out.text(name, value);
+}
+
+std::string body_of(AdminVerb verb, const CtlOptions& options) {
+  const auto members = members_of(verb);
+  std::string body;
+  {
+    Document out(body);
+    out.object([&] {
+      for (std::size_t i = 0; i < options.arguments.size(); ++i)
+        add_member(out, members.required[i], options.arguments[i]);
+      if (!options.mirror.empty()) out.text("mirror", options.mirror);
+      if (!options.table.empty()) out.text("table", options.table);
+    });
+  }
+  return body;
+}
+
+/// The members of an object in one line: `table: products, state: drain`.
+std::string in_words(const rapidjson::Value& value) {
+  if (!value.IsObject()) return value.IsString() ? std::string(text_of(value)) : json_of(value);
+  std::string words;
+  for (const auto& member : value.GetObject()) {
+    if (!words.empty()) words += ", ";
+    words.append(text_of(member.name)).append(" ").append(in_words(member.value));
+  }
+  return words;
+}
+
+void print_result(const rapidjson::Document& result) {
+  const auto* changed = member_of(&result, "changed");
+  if (changed == nullptr || !changed->IsArray()) return;
+  if (changed->Empty()) std::cout << "nothing changed\n";
+  for (const auto& change : changed->GetArray()) {
+    const auto setting = text_of(member_of(&change, "setting"));
+    const auto* before = member_of(&change, "before");
+    const auto* after = member_of(&change, "after");
+    if (before == nullptr || after == nullptr) continue;
+    const auto line = fmt::format("{}{}{} -> {}", setting, setting.empty() ? "" : ": ",
+                                  in_words(*before), in_words(*after));
+    std::cout << without_controls(line) << '\n';
+  }
+  if (const auto why = text_of(member_of(&result, "not_saved")); !why.empty())
+    std::cout << "not saved: " << without_controls(std::string(why)) << '\n';
+}
+
+void print_refusal(const rapidjson::Document& result, unsigned status) {
+  const auto why = text_of(member_of(&result, "error"));
+  std::cerr << fmt::format("karmad ctl: status {}: {}\n", status,
+                           without_controls(std::string(why)));
+  const auto* problems = member_of(&result, "problems");
+  if (problems == nullptr || !problems->IsArray()) return;
+  for (const auto& problem : problems->GetArray())
+    std::cerr << without_controls(std::string(text_of(&problem))) << '\n';
+}
+
+/// `show`, or the call of that name.
+std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
+  if (options.verb == "show") return HttpRequest{.target = "/admin/config"};
+  auto name = options.verb;
+  std::ranges::replace(name, '-', '_');
+  const auto verb = kAdminVerbs.find(name);
+  if (!verb)
+    return std::unexpected(fmt::format("no call {}; the calls are show, {}", options.verb,
+                                       fmt::join(kAdminVerbs.all(), ", ")));
+  const auto members = members_of(*verb);
+  if (options.arguments.size() != members.required.size())
+    return std::unexpected(fmt::format("{} takes {} argument(s): {}", options.verb,
+                                       members.required.size(), fmt::join(members.required, " ")));
+  return HttpRequest{.method = "POST",
+                     .target = fmt::format("/admin/{}", kAdminVerbs[*verb]),
+                     .body = body_of(*verb, options)};
+}
+
+}  // namespace
+
+std::expected<HttpAnswer, std::string> ask_admin(const CtlOptions& options, HttpRequest request) {
+  auto address = options.address;
+  if (address.empty()) address = fmt::format("127.0.0.1:{}", kAdminPort);
+  const auto server = parse_server_address(address, kAdminPort);
+  if (!server) return std::unexpected(server.error());
+  if (!options.token_file.empty()) {
+    auto token = read_token_file(options.token_file);
+    if (!token) return std::unexpected(fmt::format("{}: {}", options.token_file, token.error()));
+    request.token = *std::move(token);
+  }
+  return http_ask(*server, request, std::chrono::seconds(15));
+}
+
+int run_ctl(const CtlOptions& options) {
+  const auto request = request_of(options);
+  if (!request) return failed_ctl(request.error(), 2);
+  const auto answer = ask_admin(options, *request);
+  if (!answer) return failed_ctl(answer.error(), 1);
+  rapidjson::Document result;
+  result.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      answer->body.data(), answer->body.size());
+  if (result.HasParseError())
+    return failed_ctl(fmt::format("status {}: the answer is not JSON", answer->status), 1);
+  if (answer->status != 200) {
+    print_refusal(result, answer->status);
+    return 1;
+  }
+  if (options.json || options.verb == "show")
+    std::cout << answer->body << '\n';
+  else
+    print_result(result);
+  return 0;
+}
+
+}  // namespace karmad

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+
+#include <iostream>
+#include <map>
+
+#include "agent/json/json_tree.hpp"
+#include "balancer/client/admin_client.hpp"
+#include "balancer/client/commands.hpp"
+#include "balancer/endpoints/endpoints.hpp"
+#include "balancer/operate/expected_shares.hpp"
+#include "balancer/trace/plain_text.hpp"
+#include "config/effective.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr int kDiffers = 1;
+constexpr int kNoAnswer = 71;
+constexpr int kConfigProblems = 78;
+
+/// One of the two sides.
+struct Side {
+  std::vector<EffectiveSetting> settings;
+  std::vector<ExpectedShare> shares;
+};
+
+std::optional<Side> side_of_file(const std::string& path) {
+  const auto loaded = load(path, real_environment(), FileKind::any, judge);
+  for (const auto& problem : loaded.problems) std::cerr << text(problem) << '\n';
+  if (!loaded.settings) return std::nullopt;
+  return Side{effective_settings(*loaded.settings), expected_shares(*loaded.settings)};
+}
+
+std::string text_member(const rapidjson::Value& item, std::string_view name) {
+  return without_controls(std::string(text_of(member_of(&item, name))));
+}
+
+std::optional<Side> side_of_answer(const std::string& body) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      body.data(), body.size());
+  const auto* settings = document.HasParseError() ? nullptr : member_of(&document, "settings");
+  const auto* shares = document.HasParseError() ? nullptr : member_of(&document, "shares");
+  if (settings == nullptr || shares == nullptr || !settings->IsArray() || !shares->IsArray())
+    return std::nullopt;
+  Side side;
+  for (const auto& item : settings->GetArray())
+    side.settings.push_back(
+        {text_member(item, "name"), text_member(item, "value"), text_member(item, "source")});
+  for (const auto& item : shares->GetArray()) {
+    const auto* shard = member_of(&item, "shard");
+    const auto* share = member_of(&item, "share");
+    if (shard == nullptr || share == nullptr || !shard->IsUint() || !share->IsNumber()) continue;
+    side.shares.push_back({text_member(item, "table"), shard->GetUint(),
+                           text_member(item, "mirror"), share->GetDouble()});
+  }
+  return side;
+}
+
+std::string percent(const std::map<std::string, double>& shares, const std::string& mirror) {
+  const auto found = shares.find(mirror);
+  return found == shares.end() ? "-" : fmt::format("{:.1f} %", found->second * 100);
+}
+
+std::map<std::string, double> by_name(const std::vector<ExpectedShare>& shares) {
+  std::map<std::string, double> all;
+  for (const auto& share : shares)
+    all[fmt::format("{}, shard {}: {}", share.table, share.shard, share.mirror)] += share.share;
+  return all;
+}
+
+int print_difference(const Side& before, const Side& after) {
+  const auto changes = difference(before.settings, after.settings);
+  if (changes.empty()) {
+    std::cout << "no difference\n";
+    return 0;
+  }
+  for (const auto& change : changes) std::cout << text(change) << '\n';
+  const auto then = by_name(before.shares);
+  const auto now = by_name(after.shares);
+  auto all = then;
+  all.insert(now.begin(), now.end());
+  std::cout << "\nexpected share of its shard's searches, with nothing measured:\n";
+  for (const auto& [mirror, ignored] : all)
+    std::cout << fmt::format("  {}: {} -> {}\n", mirror, percent(then, mirror),
+                             percent(now, mirror));
+  return kDiffers;
+}
+
+}  // namespace
+
+int run_diff(const std::string& before, const std::string& after) {
+  const auto from = side_of_file(before);
+  const auto to = side_of_file(after);
+  return from && to ? print_difference(*from, *to) : kConfigProblems;
+}
+
+int run_diff_running(const CtlOptions& running, const std::string& after) {
+  const auto to = side_of_file(after);
+  if (!to) return kConfigProblems;
+  const auto answer = ask_admin(running, {.target = "/admin/config"});
+  if (!answer || answer->status != 200) {
+    std::cerr << "karmad: "
+              << (answer
+                      ? fmt::format("status {}: {}", answer->status, without_controls(answer->body))
+                      : answer.error())
+              << '\n';
+    return kNoAnswer;
+  }
+  const auto from = side_of_answer(answer->body);
+  if (!from) {
+    std::cerr << "karmad: the answer is not a configuration of karmad\n";
+    return kNoAnswer;
+  }
+  return print_difference(*from, *to);
+}
+
+}  // namespace karmad

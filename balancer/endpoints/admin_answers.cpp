@@ -1,0 +1,124 @@
+#include "balancer/endpoints/admin_answers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "balancer/endpoints/handlers.hpp"
+#include "balancer/endpoints/operator_access.hpp"
+#include "balancer/operate/admin_desk.hpp"
+#include "balancer/operate/admin_json.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::string_view kPrefix = "/admin/";
+constexpr std::string_view kConfigPath = "/admin/config";
+constexpr std::size_t kLongestCall = 64 << 10;
+
+/// Why the client may not make calls; nothing if it may.
+std::optional<Answer> refuse_caller(Query& query) {
+  const auto& settings = query.topology->settings;
+  if (!query.on_admin_port && !settings.admin_on_query_port.value)
+    return bad_request(query, 403,
+                       "admin calls are accepted only where karmad listens with :admin (or with "
+                       "admin_on_query_port = 1)");
+  if (!settings.admin_token.empty()) {
+    if (!has_token(query)) return token_missing(query);
+  } else if (!query.head.find("Origin").empty()) {
+    // Any web page that is open in a browser on this host could send it.
+    return bad_request(query, 403, "calls of web pages need a token (admin_token_file)");
+  }
+  return std::nullopt;
+}
+
+Answer answer_of(AdminResult result) {
+  Answer answer;
+  answer.status = result.status;
+  answer.body = std::move(result.body);
+  return answer;
+}
+
+/// Waits for the answer of the desk. `ask` gets the function that delivers it.
+template <class Ask>
+Task<Answer> wait_for_desk(Query& query, Ask ask) {
+  struct Reply {
+    AsyncEvent came;
+    std::optional<AdminResult> result;
+  };
+  const auto reply = std::make_shared<Reply>();
+  ask([reply, door = query.worker.loop.door()](AdminResult result) mutable {
+    door->post([reply, result = std::move(result)]() mutable {
+      reply->result = std::move(result);
+      reply->came.notify();
+    });
+  });
+  query.waited = true;
+  {
+    QueryStop when_over(query);
+    Stop& stop = when_over;
+    stop.arm(query.deadline, StopReason::deadline);
+    const Stop::Guard guard(stop, reply.get(),
+                            [](void* target) { static_cast<Reply*>(target)->came.notify(); });
+    if (!stop.requested()) co_await reply->came;
+  }
+  if (reply->result) co_return answer_of(*std::move(reply->result));
+  co_return answer_of(admin_error(504, "it is not done yet; see /events for its end"));
+}
+
+std::string caller_of(const Query& query) {
+  return query.client.empty() ? "a unix socket" : std::string(query.client);
+}
+
+/// 405 unless the request has that method.
+std::optional<Answer> refuse_method(Query& query, std::string_view method) {
+  if (query.request.method == method) return std::nullopt;
+  auto answer = bad_request(
+      query, 405,
+      fmt::format("{} accepts {}, not {}", query.request.path, method, query.request.method));
+  answer.allow = method;
+  return answer;
+}
+
+Task<Answer> make_call(Query& query, AdminVerb verb) {
+  if (query.request.body.size() > kLongestCall)
+    return completed_task(bad_request(query, 413, "the body of an admin call has at most 64 KiB"));
+  auto call = parse_admin_call(verb, query.request.body);
+  if (!call) return completed_task(bad_request(query, 400, call.error()));
+  return wait_for_desk(query, [&query, call = *std::move(call)](AdminDesk::Done done) {
+    query.worker.monitoring.desk->call(call, caller_of(query), std::move(done));
+  });
+}
+
+}  // namespace
+
+bool is_admin_call(const Query& query) {
+  const auto path = query.request.path;
+  if (!path.starts_with(kPrefix) && path != "/reload" && path != "/admin") return false;
+  return query.on_admin_port || query.topology->route(path) == nullptr;
+}
+
+Task<Answer> answer_admin_call(Query& query) {
+  query.operation = query.request.path.substr(1);
+  if (auto refused = refuse_caller(query)) return completed_task(*std::move(refused));
+  if (query.worker.monitoring.desk == nullptr)
+    return completed_task(bad_request(query, 503, "this process takes no admin calls"));
+  const auto path = query.request.path;
+  if (path == kConfigPath) {
+    if (auto refused = refuse_method(query, "GET")) return completed_task(*std::move(refused));
+    return wait_for_desk(query, [&query](AdminDesk::Done done) {
+      query.worker.monitoring.desk->describe(std::move(done));
+    });
+  }
+  const auto verb = path == "/reload"              ? AdminVerb::reload
+                    : path.size() > kPrefix.size() ? kAdminVerbs.find(path.substr(kPrefix.size()))
+                                                   : std::nullopt;
+  if (!verb)
+    return completed_task(
+        bad_request(query, 404,
+                    fmt::format("no admin call {}; there are GET {} and POST {}{{{}}}", path,
+                                kConfigPath, kPrefix, fmt::join(kAdminVerbs.all(), ", "))));
+  if (auto refused = refuse_method(query, "POST")) return completed_task(*std::move(refused));
+  return make_call(query, *verb);
+}
+
+}  // namespace karmad

@@ -1,0 +1,219 @@
+#include "balancer/operate/admin_call.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
+
+#include <algorithm>
+
+#include "agent/json/json_tree.hpp"
+#include "agent/transport/http/http_syntax.hpp"
+#include "balancer/topology/topology.hpp"
+#include "config/agent_options.hpp"
+#include "config/settings/words.hpp"
+#include "config/text/closest.hpp"
+
+namespace karmad {
+namespace {
+
+using Json = rapidjson::Value;
+
+/// Reads one member of a call into it. The error says what would be right.
+std::expected<void, std::string> read_member(AdminCall& call, std::string_view name,
+                                             const Json& value) {
+  const auto text_into = [&](std::optional<std::string>& to) -> std::expected<void, std::string> {
+    if (!value.IsString() || value.GetStringLength() == 0)
+      return std::unexpected(fmt::format("{} must be a text that is not empty", name));
+    to = text_of(value);
+    return {};
+  };
+  if (name == "mirror") return text_into(call.mirror);
+  if (name == "table") return text_into(call.table);
+  if (name == "strategy") return text_into(call.strategy);
+  if (name == "weight") {
+    if (!value.IsUint() || value.GetUint() > kMostWeight)
+      return std::unexpected(fmt::format("weight must be a number from 0 to {}", kMostWeight));
+    call.weight = value.GetUint();
+  } else if (name == "on") {
+    if (!value.IsBool()) return std::unexpected("on must be true or false");
+    call.on = value.GetBool();
+  } else {
+    call.level = kWords<LogLevel>.find(text_of(&value));
+    if (!call.level)
+      return std::unexpected(
+          fmt::format("level must be one of {}", fmt::join(words<LogLevel>(), ", ")));
+  }
+  return {};
+}
+
+std::string expected_members(AdminVerb verb) {
+  const auto members = members_of(verb);
+  if (members.required.empty() && members.optional.empty()) return "no members";
+  std::vector<std::string> all;
+  for (const auto name : members.required) all.emplace_back(name);
+  for (const auto name : members.optional) all.push_back(fmt::format("{} (optional)", name));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+}  // namespace
+
+AdminMembers members_of(AdminVerb verb) {
+  using enum AdminVerb;
+  switch (verb) {
+    case ready:
+    case drain:
+    case maint:
+      return {{"mirror"}, {"table"}};
+    case weight:
+      return {{"mirror", "weight"}, {"table"}};
+    case strategy:
+      return {{"table", "strategy"}, {}};
+    case hedging:
+      return {{"on"}, {"table"}};
+    case log_level:
+      return {{"level"}, {}};
+    case reset_karma:
+    case restore:
+      return {{}, {"mirror", "table"}};
+    case reload:
+      return {};
+  }
+  return {};
+}
+
+std::expected<AdminCall, std::string> parse_admin_call(AdminVerb verb, std::string_view body) {
+  AdminCall call{.verb = verb};
+  rapidjson::Document document;
+  if (body.empty()) body = "{}";
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      body.data(), body.size());
+  if (document.HasParseError())
+    return std::unexpected(fmt::format("the body is not JSON; at byte {}: {}",
+                                       document.GetErrorOffset(),
+                                       rapidjson::GetParseError_En(document.GetParseError())));
+  if (!document.IsObject()) return std::unexpected("the body must be a JSON object");
+  const auto members = members_of(verb);
+  std::vector<std::string_view> seen;
+  for (const auto& member : document.GetObject()) {
+    const auto name = text_of(member.name);
+    if (std::ranges::count(members.required, name) + std::ranges::count(members.optional, name) ==
+        0)
+      return std::unexpected(fmt::format("unknown member {}; {} takes {}", in_quotes(name),
+                                         kAdminVerbs[verb], expected_members(verb)));
+    if (std::ranges::count(seen, name) != 0)
+      return std::unexpected(fmt::format("the member {} is given twice", name));
+    seen.push_back(name);
+    if (const auto read = read_member(call, name, member.value); !read)
+      return std::unexpected(read.error());
+  }
+  for (const auto name : members.required)
+    if (std::ranges::count(seen, name) == 0)
+      return std::unexpected(fmt::format("the member {} is missing; {} takes {}", name,
+                                         kAdminVerbs[verb], expected_members(verb)));
+  return call;
+}
+
+namespace {
+
+/// The tables that the call is about; 404 if there is none of that name.
+std::expected<std::vector<const TableSettings*>, AdminRefusal> tables_of(const AdminCall& call,
+                                                                         const Settings& settings) {
+  std::vector<const TableSettings*> found;
+  std::vector<std::string_view> known;
+  for (const auto& table : settings.tables) {
+    known.emplace_back(table.name);
+    if (!call.table || wire::same_word(table.name, *call.table)) found.push_back(&table);
+  }
+  if (found.empty() && call.table)
+    return std::unexpected(AdminRefusal{404, unknown_table(*call.table, known)});
+  return found;
+}
+
+void override_mirror(MirrorOverride& by, const AdminCall& call) {
+  using enum AdminVerb;
+  if (call.verb == weight) by.weight = call.weight;
+  if (call.verb == ready) by.state = ServiceState::ready;
+  if (call.verb == drain) by.state = ServiceState::drain;
+  if (call.verb == maint) by.state = ServiceState::maint;
+}
+
+std::optional<AdminRefusal> override_table(TableOverride& by, const AdminCall& call,
+                                           const TableSettings& table) {
+  if (call.strategy) by.strategy = call.strategy;
+  if (!call.on) return std::nullopt;
+  if (*call.on && table.hedge.value == "off")
+    return AdminRefusal{409, fmt::format("table {} has hedge = off in its configuration; there is "
+                                         "nothing to switch on",
+                                         table.name)};
+  by.hedging = call.on;
+  return std::nullopt;
+}
+
+/// Removes what the operator changed of these mirrors, and of the tables if no mirror is named.
+std::expected<Overrides, AdminRefusal> restored(const AdminCall& call, const Settings& configured,
+                                                Overrides overrides) {
+  if (!call.mirror && !call.table) return Overrides{};
+  const auto mirrors = mirrors_of(call, configured);
+  if (!mirrors) return std::unexpected(mirrors.error());
+  for (const auto& name : *mirrors) overrides.mirrors.erase(name);
+  if (call.mirror) return overrides;
+  const auto tables = tables_of(call, configured);
+  for (const auto* table : *tables) overrides.tables.erase(table->name);
+  return overrides;
+}
+
+}  // namespace
+
+std::expected<std::vector<MirrorName>, AdminRefusal> mirrors_of(const AdminCall& call,
+                                                                const Settings& settings) {
+  const auto tables = tables_of(call, settings);
+  if (!tables) return std::unexpected(tables.error());
+  std::vector<MirrorName> found;
+  std::vector<std::string> known;
+  for (const auto* table : *tables)
+    for (const auto& shard : table->shards)
+      for (const auto& mirror : shard.mirrors) {
+        MirrorName name{table->name, text(mirror.address)};
+        known.push_back(name.address);
+        if (call.mirror && *call.mirror != name.address) continue;
+        if (std::ranges::find(found, name) == found.end()) found.push_back(std::move(name));
+      }
+  if (!found.empty() || !call.mirror) return found;
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  return std::unexpected(AdminRefusal{404, fmt::format("no mirror {}{}{}", in_quotes(*call.mirror),
+                                                       call.table ? " in table " + *call.table : "",
+                                                       suggestion(*call.mirror, views))});
+}
+
+std::expected<Overrides, AdminRefusal> apply(const AdminCall& call, const Settings& configured,
+                                             Overrides overrides) {
+  if (call.verb == AdminVerb::restore) return restored(call, configured, std::move(overrides));
+  if (call.mirror) {
+    const auto mirrors = mirrors_of(call, configured);
+    if (!mirrors) return std::unexpected(mirrors.error());
+    for (const auto& name : *mirrors) {
+      auto& by = overrides.mirrors[name];
+      by.configured = configured_text(configured, name);
+      override_mirror(by, call);
+    }
+  } else if (call.table) {
+    const auto tables = tables_of(call, configured);
+    if (!tables) return std::unexpected(tables.error());
+    for (const auto* table : *tables) {
+      auto& by = overrides.tables[table->name];
+      by.configured = configured_text(*table);
+      if (auto refused = override_table(by, call, *table)) return std::unexpected(*refused);
+    }
+  } else {
+    if (call.on) overrides.hedging = call.on;
+    if (call.level) overrides.log_level = call.level;
+  }
+  if (overrides.size() > kMostOverrides)
+    return std::unexpected(AdminRefusal{
+        409, fmt::format("{} mirrors and tables have changes already; restore some of them",
+                         kMostOverrides)});
+  return overrides;
+}
+
+}  // namespace karmad

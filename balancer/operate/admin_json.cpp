@@ -1,0 +1,88 @@
+#include "balancer/operate/admin_json.hpp"
+
+#include "balancer/status/document.hpp"
+
+namespace karmad {
+namespace {
+
+template <class Members>
+AdminResult document_of(int status, Members members) {
+  AdminResult result{.status = status};
+  {
+    Document out(result.body);
+    out.object([&] { members(out); });
+  }
+  return result;
+}
+
+void write_side(Document& out, std::string_view key,
+                const std::optional<EffectiveSetting>& setting) {
+  if (!setting) return out.raw(key, "null");
+  out.object(key, [&] {
+    out.text("value", setting->value);
+    out.text("source", setting->source);
+  });
+}
+
+}  // namespace
+
+AdminResult admin_error(int status, std::string_view reason, const Problems& problems) {
+  return document_of(status, [&](Document& out) {
+    out.text("error", reason);
+    if (problems.empty()) return;
+    out.array("problems", problems, [&](const Problem& problem) { out.text(text(problem)); });
+  });
+}
+
+AdminResult admin_changed(AdminVerb verb, const std::vector<std::string>& before,
+                          const std::vector<std::string>& after, std::string_view not_saved) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < after.size(); ++i)
+    if (verb != AdminVerb::restore || before[i] != after[i]) shown.push_back(i);
+  return document_of(200, [&](Document& out) {
+    out.text("call", kAdminVerbs[verb]);
+    out.array("changed", shown, [&](std::size_t i) {
+      out.object([&] {
+        out.raw("before", before[i]);
+        out.raw("after", after[i]);
+      });
+    });
+    if (!not_saved.empty()) out.text("not_saved", not_saved);
+  });
+}
+
+AdminResult admin_reloaded(const std::vector<SettingChange>& changes) {
+  return document_of(200, [&](Document& out) {
+    out.text("call", "reload");
+    out.array("changed", changes, [&](const SettingChange& change) {
+      out.object([&] {
+        out.text("setting", change.name);
+        write_side(out, "before", change.before);
+        write_side(out, "after", change.after);
+      });
+    });
+  });
+}
+
+AdminResult admin_config(const Settings& settings, const Overrides& overrides) {
+  return document_of(200, [&](Document& out) {
+    out.array("settings", effective_settings(settings), [&](const EffectiveSetting& setting) {
+      out.object([&] {
+        out.text("name", setting.name);
+        out.text("value", setting.value);
+        out.text("source", setting.source);
+      });
+    });
+    out.array("shares", expected_shares(settings), [&](const ExpectedShare& share) {
+      out.object([&] {
+        out.text("table", share.table);
+        out.value("shard", share.shard);
+        out.text("mirror", share.mirror);
+        out.value("share", share.share);
+      });
+    });
+    out.raw("overrides", overrides_json(overrides));
+  });
+}
+
+}  // namespace karmad

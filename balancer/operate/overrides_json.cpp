@@ -1,0 +1,146 @@
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
+
+#include "agent/json/json_tree.hpp"
+#include "balancer/operate/overrides.hpp"
+#include "balancer/status/document.hpp"
+#include "config/agent_options.hpp"
+#include "config/settings/words.hpp"
+
+// The state file: {"version":1,"mirrors":[{"table","address","state","weight","configured"}],
+// "tables":[{"table","strategy","hedging","configured"}],"hedging":true,"log_level":"info"}.
+// Members that were not changed are missing.
+
+namespace karmad {
+namespace {
+
+constexpr unsigned kVersion = 1;
+constexpr std::size_t kLongestState = 16 << 20;
+
+using Json = rapidjson::Value;
+
+std::string_view truth(bool value) {
+  return value ? "true" : "false";
+}
+
+/// Reads the file's members; the first mistake ends it.
+class OverridesReader {
+ public:
+  std::expected<Overrides, std::string> run(std::string_view json) {
+    if (json.size() > kLongestState) return std::unexpected("it is larger than 16 MB");
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+        json.data(), json.size());
+    if (document.HasParseError())
+      return std::unexpected(fmt::format("not JSON at byte {}: {}", document.GetErrorOffset(),
+                                         rapidjson::GetParseError_En(document.GetParseError())));
+    const auto* version = member_of(&document, "version");
+    if (version == nullptr || !version->IsUint() || version->GetUint() != kVersion)
+      return std::unexpected(fmt::format("its version is not {}", kVersion));
+    Overrides overrides;
+    each(document, "mirrors", [&](const Json& item) {
+      auto& by = overrides.mirrors[{required(item, "table"), required(item, "address")}];
+      by.state = word_in<ServiceState>(item, "state");
+      by.weight = weight(item);
+      by.configured = text_of(member_of(&item, "configured"));
+    });
+    each(document, "tables", [&](const Json& item) {
+      auto& by = overrides.tables[required(item, "table")];
+      if (const auto strategy = text_of(member_of(&item, "strategy")); !strategy.empty())
+        by.strategy = strategy;
+      by.hedging = truth_of(item, "hedging");
+      by.configured = text_of(member_of(&item, "configured"));
+    });
+    overrides.hedging = truth_of(document, "hedging");
+    overrides.log_level = word_in<LogLevel>(document, "log_level");
+    if (overrides.size() > kMostOverrides) wrong_ = "it has too many entries";
+    if (!wrong_.empty()) return std::unexpected(wrong_);
+    return overrides;
+  }
+
+ private:
+  template <class Use>
+  void each(const Json& document, std::string_view name, Use use) {
+    const auto* list = member_of(&document, name);
+    if (list == nullptr) return;
+    if (!list->IsArray()) return mistake(name);
+    for (const auto& item : list->GetArray()) use(item);
+  }
+
+  void mistake(std::string_view name) {
+    if (wrong_.empty()) wrong_ = fmt::format("the member {} is missing or not as expected", name);
+  }
+
+  std::string required(const Json& item, std::string_view name) {
+    const auto text = text_of(member_of(&item, name));
+    if (text.empty()) mistake(name);
+    return std::string(text);
+  }
+
+  template <class Enum>
+  std::optional<Enum> word_in(const Json& item, std::string_view name) {
+    const auto* value = member_of(&item, name);
+    if (value == nullptr) return std::nullopt;
+    const auto found = kWords<Enum>.find(text_of(value));
+    if (!found) mistake(name);
+    return found;
+  }
+
+  std::optional<unsigned> weight(const Json& item) {
+    const auto* value = member_of(&item, "weight");
+    if (value == nullptr) return std::nullopt;
+    if (value->IsUint() && value->GetUint() <= kMostWeight) return value->GetUint();
+    mistake("weight");
+    return std::nullopt;
+  }
+
+  std::optional<bool> truth_of(const Json& item, std::string_view name) {
+    const auto* value = member_of(&item, name);
+    if (value == nullptr) return std::nullopt;
+    if (value->IsBool()) return value->GetBool();
+    mistake(name);
+    return std::nullopt;
+  }
+
+  std::string wrong_;
+};
+
+}  // namespace
+
+std::string overrides_json(const Overrides& overrides) {
+  std::string json;
+  {
+    Document out(json);
+    out.object([&] {
+      out.value("version", kVersion);
+      out.array("mirrors", overrides.mirrors, [&](const auto& entry) {
+        const auto& [name, by] = entry;
+        out.object([&] {
+          out.text("table", name.table);
+          out.text("address", name.address);
+          if (by.state) out.text("state", word(*by.state));
+          if (by.weight) out.value("weight", *by.weight);
+          out.text("configured", by.configured);
+        });
+      });
+      out.array("tables", overrides.tables, [&](const auto& entry) {
+        const auto& [name, by] = entry;
+        out.object([&] {
+          out.text("table", name);
+          if (by.strategy) out.text("strategy", *by.strategy);
+          if (by.hedging) out.raw("hedging", truth(*by.hedging));
+          out.text("configured", by.configured);
+        });
+      });
+      if (overrides.hedging) out.raw("hedging", truth(*overrides.hedging));
+      if (overrides.log_level) out.text("log_level", word(*overrides.log_level));
+    });
+  }
+  return json;
+}
+
+std::expected<Overrides, std::string> parse_overrides(std::string_view json) {
+  return OverridesReader().run(json);
+}
+
+}  // namespace karmad

@@ -1,0 +1,107 @@
+#include "balancer/operate/state_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kLongestFile = 16 << 20;
+constexpr std::size_t kShortestToken = 16;
+constexpr std::size_t kLongestToken = 4096;
+
+std::unexpected<std::string> failed_with_errno(std::string_view what) {
+  return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+/// A descriptor that closes itself.
+class OpenFile {
+ public:
+  OpenFile(const std::string& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+std::expected<std::string, std::string> read_at_most(int fd, std::size_t most) {
+  std::string content;
+  for (;;) {
+    char piece[4096];
+    const auto got = ::read(fd, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed_with_errno("read");
+    if (got == 0) return content;
+    content.append(piece, static_cast<std::size_t>(got));
+    if (content.size() > most) return std::unexpected(fmt::format("larger than {} bytes", most));
+  }
+}
+
+}  // namespace
+
+std::expected<void, std::string> write_state_file(const std::string& path,
+                                                  const std::string& content) {
+  const auto beside = path + ".new";
+  {
+    const OpenFile file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    if (file.fd() < 0) return failed_with_errno("cannot open " + beside);
+    if (!write_all(file.fd(), content) || ::fsync(file.fd()) != 0)
+      return failed_with_errno("cannot write " + beside);
+  }
+  if (std::rename(beside.c_str(), path.c_str()) != 0)
+    return failed_with_errno("cannot rename " + beside);
+  return {};
+}
+
+std::expected<std::string, std::string> read_state_file(const std::string& path) {
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
+  if (file.fd() < 0 && errno == ENOENT) return std::string();
+  if (file.fd() < 0) return failed_with_errno("open");
+  struct stat facts {};
+  if (::fstat(file.fd(), &facts) != 0 || !S_ISREG(facts.st_mode))
+    return std::unexpected("not a regular file");
+  return read_at_most(file.fd(), kLongestFile);
+}
+
+std::expected<std::string, std::string> read_token_file(const std::string& path) {
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
+  if (file.fd() < 0) return failed_with_errno("open");
+  const auto content = read_at_most(file.fd(), 2 * kLongestToken);
+  if (!content) return std::unexpected(content.error());
+  const auto line = content->substr(0, std::min(content->find('\n'), content->size()));
+  std::string token(wire::trimmed(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line));
+  const bool visible = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
+  if (!visible || token.size() < kShortestToken || token.size() > kLongestToken)
+    return std::unexpected(
+        fmt::format("its first line must be a token of {} to {} visible ASCII characters",
+                    kShortestToken, kLongestToken));
+  return token;
+}
+
+}  // namespace karmad

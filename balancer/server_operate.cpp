@@ -1,0 +1,149 @@
+// What operators ask for while the server runs.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "balancer/operate/admin_json.hpp"
+#include "balancer/operate/state_file.hpp"
+#include "balancer/server.hpp"
+
+namespace karmad {
+namespace {
+
+/// A call in a few words, for the log and the event.
+std::string text(const AdminCall& call) {
+  std::string text(kAdminVerbs[call.verb]);
+  if (call.mirror) text += ' ' + *call.mirror;
+  if (call.table) text += " of table " + *call.table;
+  if (call.weight) text += fmt::format(": {}", *call.weight);
+  if (call.strategy) text += ": " + *call.strategy;
+  if (call.on) text += *call.on ? ": on" : ": off";
+  return text;
+}
+
+/// The sets with mirrors at these names, and their positions there.
+std::vector<std::pair<std::shared_ptr<MirrorSet>, Candidates>> sets_with(
+    const Topology& topology, const std::vector<MirrorName>& names) {
+  std::vector<std::pair<std::shared_ptr<MirrorSet>, Candidates>> found;
+  for (const auto& table : topology.tables)
+    for (const auto& shard : table->shards) {
+      const auto& set = *shard->mirrors;
+      Candidates mirrors;
+      for (std::size_t i = 0; i < set.size(); ++i)
+        if (std::ranges::find(names, MirrorName{table->name, set[i].agent->name}) != names.end())
+          mirrors.insert(i);
+      if (!mirrors.empty()) found.emplace_back(shard->mirrors, mirrors);
+    }
+  return found;
+}
+
+void add_karma(const MirrorSet& set, Candidates mirrors, std::vector<std::string>& to) {
+  for (const auto i : mirrors)
+    to.push_back(
+        fmt::format(R"({{"mirror":"{}","karma":{:.4f}}})", set[i].agent->name, set[i].karma()));
+}
+
+}  // namespace
+
+void Server::call(AdminCall call, std::string who, Done done) {
+  asio::post(main_, [this, call = std::move(call), who = std::move(who),
+                     done = std::move(done)]() mutable { operate(call, who, std::move(done)); });
+}
+
+void Server::describe(Done done) {
+  asio::post(main_, [this, done = std::move(done)]() mutable {
+    done(admin_config(settings_, overrides_));
+  });
+}
+
+void Server::operate(const AdminCall& call, const std::string& who, Done done) {
+  if (stopping_) return done(admin_error(503, "karmad is stopping"));
+  spdlog::info("operator ({}): {}", who, text(call));
+  if (call.verb == AdminVerb::reload) return reload(std::move(done));
+  if (call.verb == AdminVerb::reset_karma) return reset_karma(call, who, std::move(done));
+  auto changed = apply(call, configured_, overrides_);
+  if (!changed) return done(admin_error(changed.error().status, changed.error().reason));
+  const auto before = subjects(call, settings_);
+  auto settings = with_overrides(configured_, *changed);
+  const auto after = subjects(call, settings);
+  const auto reply = std::make_shared<Done>(std::move(done));
+  const auto not_saved = std::make_shared<std::string>();
+  const auto problems =
+      adopt(std::move(settings),
+            {.kind = OperatorEvent::Kind::admin,
+             .message = fmt::format("operator ({}): {}", who, text(call)),
+             .done = [this, reply, before, after, not_saved, verb = call.verb] {
+               asio::post(main_, [=] { (*reply)(admin_changed(verb, before, after, *not_saved)); });
+             }});
+  if (!problems.empty())
+    return (*reply)(admin_error(400, "the change is not possible; nothing was changed", problems));
+  overrides_ = *std::move(changed);
+  *not_saved = save_overrides();
+}
+
+/// Returns why they could not be saved; empty: they were, or need not be.
+std::string Server::save_overrides() {
+  const auto& file = settings_.searchd.state_file;
+  if (!file) return {};
+  const auto written = write_state_file(file->value, overrides_json(overrides_));
+  if (written) return {};
+  const auto why = fmt::format("state_file {}: {}", file->value, written.error());
+  spdlog::error("{}; what was changed at run time is lost at the end", why);
+  return why;
+}
+
+/// Reads the state file at the start. What it cannot use is told and left out: a wrong file must
+/// not prevent a start.
+void Server::read_overrides() {
+  const auto& file = configured_.searchd.state_file;
+  if (!file) return;
+  const auto content = read_state_file(file->value);
+  if (content && content->empty()) return;
+  auto read = content ? parse_overrides(*content) : std::unexpected(content.error());
+  if (!read) {
+    const auto message = fmt::format("state_file {} is not used: {}", file->value, read.error());
+    spdlog::error("{}", message);
+    return add_event(OperatorEvent::Kind::admin, message);
+  }
+  overrides_ = *std::move(read);
+}
+
+/// Forgets changes of mirrors that the configuration has changed meanwhile.
+void Server::forget_overrides() {
+  for (const auto& what : forget_reconfigured(overrides_, configured_)) {
+    const auto message = fmt::format(
+        "what the operator changed of {} ends: its configuration is "
+        "another one now",
+        what);
+    spdlog::info("{}", message);
+    add_event(OperatorEvent::Kind::admin, message);
+  }
+}
+
+void Server::reset_karma(const AdminCall& call, const std::string& who, Done done) {
+  const auto names = mirrors_of(call, configured_);
+  if (!names) return done(admin_error(names.error().status, names.error().reason));
+  add_event(OperatorEvent::Kind::admin, fmt::format("operator ({}): {}", who, text(call)));
+  workers_.front()->post([sets = sets_with(*topology_, *names), done = std::move(done)]() mutable {
+    std::vector<std::string> before;
+    std::vector<std::string> after;
+    for (const auto& [set, mirrors] : sets) {
+      add_karma(*set, mirrors, before);
+      set->reset_karma(mirrors);
+      add_karma(*set, mirrors, after);
+    }
+    done(admin_changed(AdminVerb::reset_karma, before, after, {}));
+  });
+}
+
+Problems Server::read_token(InstanceSettings& searchd) {
+  if (!searchd.admin_token_file) return {};
+  const auto& [path, at] = *searchd.admin_token_file;
+  auto token = read_token_file(path);
+  if (!token) return {{at, fmt::format("admin_token_file {}: {}", path, token.error())}};
+  searchd.admin_token = *std::move(token);
+  return {};
+}
+
+}  // namespace karmad

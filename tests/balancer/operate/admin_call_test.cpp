@@ -1,0 +1,164 @@
+#include "balancer/operate/admin_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/config/written.hpp"
+
+namespace karmad {
+namespace {
+
+const char* const kTwoTables =
+    "searchd {\n listen = 9308\n}\n"
+    "table t {\n type = distributed\n agent = a:1|b:2\n agent = a:1|c:3\n hedge = p95\n}\n"
+    "table u {\n type = distributed\n agent = a:1[weight=3]\n}\n";
+
+AdminCall call_of(AdminVerb verb, std::string_view body) {
+  auto call = parse_admin_call(verb, body);
+  if (!call) ADD_FAILURE() << call.error();
+  return call.value_or(AdminCall{});
+}
+
+std::string complaint_about(AdminVerb verb, std::string_view body) {
+  const auto call = parse_admin_call(verb, body);
+  return call ? "none" : call.error();
+}
+
+/// The settings after these calls.
+Settings changed(std::initializer_list<AdminCall> calls) {
+  const auto configured = settings_of(kTwoTables);
+  Overrides overrides;
+  for (const auto& call : calls) {
+    auto next = apply(call, configured, overrides);
+    if (!next) ADD_FAILURE() << next.error().reason;
+    if (next) overrides = *next;
+  }
+  return with_overrides(configured, overrides);
+}
+
+int status_of_refusal(const AdminCall& call) {
+  const auto next = apply(call, settings_of(kTwoTables), {});
+  return next ? 200 : next.error().status;
+}
+
+TEST(AdminCalls, SayWhatIsWrongWithABody) {
+  using enum AdminVerb;
+  EXPECT_EQ(complaint_about(drain, R"({"mirror":"a:1"})"), "none");
+  EXPECT_EQ(complaint_about(reload, ""), "none");
+  EXPECT_TRUE(complaint_about(drain, "{x").starts_with("the body is not JSON; at byte 1"));
+  EXPECT_EQ(complaint_about(drain, "[]"), "the body must be a JSON object");
+  EXPECT_EQ(complaint_about(drain, "{}"),
+            "the member mirror is missing; drain takes mirror, table (optional)");
+  EXPECT_EQ(complaint_about(drain, R"({"mirror":"a","x":1})"),
+            "unknown member 'x'; drain takes mirror, table (optional)");
+  EXPECT_EQ(complaint_about(drain, R"({"mirror":"a","mirror":"b"})"),
+            "the member mirror is given twice");
+  EXPECT_EQ(complaint_about(drain, R"({"mirror":7})"), "mirror must be a text that is not empty");
+  EXPECT_EQ(complaint_about(weight, R"({"mirror":"a","weight":1001})"),
+            "weight must be a number from 0 to 1000");
+  EXPECT_EQ(complaint_about(hedging, R"({"on":1})"), "on must be true or false");
+  EXPECT_EQ(complaint_about(log_level, R"({"level":"loud"})"),
+            "level must be one of debug, info, warning, error");
+  EXPECT_EQ(complaint_about(reload, R"({"x":1})"), "unknown member 'x'; reload takes no members");
+}
+
+TEST(AdminCalls, ChangeEveryMirrorAtThatAddressOrThoseOfATable) {
+  const auto everywhere = changed({call_of(AdminVerb::drain, R"({"mirror":"a:1"})")});
+  EXPECT_EQ(everywhere.tables[0].shards[0].mirrors[0].state.value, ServiceState::drain);
+  EXPECT_EQ(everywhere.tables[0].shards[1].mirrors[0].state.value, ServiceState::drain);
+  EXPECT_EQ(everywhere.tables[1].shards[0].mirrors[0].state.value, ServiceState::drain);
+  EXPECT_EQ(everywhere.tables[0].shards[0].mirrors[1].state.value, ServiceState::ready);
+  const auto of_u =
+      changed({call_of(AdminVerb::weight, R"({"mirror":"a:1","table":"U","weight":9})"),
+               call_of(AdminVerb::maint, R"({"mirror":"a:1","table":"u"})")});
+  EXPECT_EQ(of_u.tables[0].shards[0].mirrors[0].weight.value, 1U);
+  EXPECT_EQ(of_u.tables[1].shards[0].mirrors[0].weight.value, 9U);
+  EXPECT_EQ(of_u.tables[1].shards[0].mirrors[0].state.value, ServiceState::maint);
+}
+
+TEST(AdminCalls, ChangeTablesAndTheProcess) {
+  const auto after = changed({call_of(AdminVerb::strategy, R"({"table":"t","strategy":"nodeads"})"),
+                              call_of(AdminVerb::hedging, R"({"on":false,"table":"t"})"),
+                              call_of(AdminVerb::hedging, R"({"on":false})"),
+                              call_of(AdminVerb::log_level, R"({"level":"debug"})")});
+  EXPECT_EQ(after.tables[0].shards[1].ha_strategy->value, "nodeads");
+  EXPECT_EQ(after.tables[0].hedge.value, "off");
+  EXPECT_TRUE(after.searchd.hedge_disabled.value);
+  EXPECT_EQ(after.searchd.log_level.value, LogLevel::debug);
+  EXPECT_FALSE(after.tables[1].ha_strategy.has_value());
+}
+
+TEST(AdminCalls, AreRefusedForUnknownNamesAndWithoutEffect) {
+  EXPECT_EQ(status_of_refusal(call_of(AdminVerb::drain, R"({"mirror":"z:9"})")), 404);
+  EXPECT_EQ(status_of_refusal(call_of(AdminVerb::drain, R"({"mirror":"a:1","table":"v"})")), 404);
+  EXPECT_EQ(status_of_refusal(call_of(AdminVerb::drain, R"({"mirror":"b:2","table":"u"})")), 404);
+  EXPECT_EQ(status_of_refusal(call_of(AdminVerb::hedging, R"({"on":true,"table":"u"})")), 409)
+      << "hedge = off in the configuration";
+}
+
+TEST(AdminCalls, RestoreWhatIsConfigured) {
+  const auto drain = call_of(AdminVerb::drain, R"({"mirror":"a:1"})");
+  const auto some = changed({drain, call_of(AdminVerb::restore, R"({"table":"t"})")});
+  EXPECT_EQ(some.tables[0].shards[0].mirrors[0].state.value, ServiceState::ready);
+  EXPECT_EQ(some.tables[1].shards[0].mirrors[0].state.value, ServiceState::drain);
+  const auto all = changed({drain, call_of(AdminVerb::restore, "")});
+  EXPECT_EQ(all.tables[1].shards[0].mirrors[0].state.value, ServiceState::ready);
+}
+
+TEST(AdminCalls, TellTheStateOfTheirSubjects) {
+  const auto drain = call_of(AdminVerb::drain, R"({"mirror":"a:1","table":"u"})");
+  EXPECT_EQ(subjects(drain, changed({drain})),
+            std::vector<std::string>{
+                R"({"table":"u","shard":1,"mirror":"a:1","state":"drain","weight":3})"});
+  const auto strategy = call_of(AdminVerb::strategy, R"({"table":"u","strategy":"ars"})");
+  EXPECT_EQ(subjects(strategy, changed({strategy})),
+            std::vector<std::string>{R"({"table":"u","strategy":"ars","hedge":"off"})"});
+}
+
+TEST(RuntimeChanges, EndOnceTheConfigurationOfTheMirrorIsAnotherOne) {
+  const auto configured = settings_of(kTwoTables);
+  auto overrides = *apply(call_of(AdminVerb::drain, R"({"mirror":"a:1"})"), configured, {});
+  EXPECT_TRUE(forget_reconfigured(overrides, configured).empty());
+  std::string other = kTwoTables;
+  other.replace(other.find("weight=3"), 8, "weight=4");
+  EXPECT_EQ(forget_reconfigured(overrides, settings_of(other)),
+            std::vector<std::string>{"a:1 of table u"});
+  EXPECT_EQ(overrides.mirrors.size(), 1U) << "that of table t stays";
+  std::string gone = kTwoTables;
+  gone.replace(gone.find("table u"), 7, "table v");
+  EXPECT_TRUE(forget_reconfigured(overrides, settings_of(gone)).empty()) << "it may come back";
+}
+
+TEST(RuntimeChanges, SurviveInTheStateFile) {
+  const auto configured = settings_of(kTwoTables);
+  Overrides overrides;
+  for (const auto& call : {call_of(AdminVerb::drain, R"({"mirror":"a:1"})"),
+                           call_of(AdminVerb::weight, R"({"mirror":"b:2","weight":0})"),
+                           call_of(AdminVerb::strategy, R"({"table":"t","strategy":"ars"})"),
+                           call_of(AdminVerb::hedging, R"({"on":false})"),
+                           call_of(AdminVerb::log_level, R"({"level":"error"})")})
+    overrides = *apply(call, configured, overrides);
+  const auto read = parse_overrides(overrides_json(overrides));
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, overrides);
+}
+
+TEST(RuntimeChanges, SayWhatIsWrongWithAStateFile) {
+  const auto why = [](std::string_view json) {
+    const auto read = parse_overrides(json);
+    return read ? "none" : read.error();
+  };
+  EXPECT_EQ(why(R"({"version":1})"), "none");
+  EXPECT_TRUE(why("{").starts_with("not JSON at byte"));
+  EXPECT_EQ(why(R"({"version":2})"), "its version is not 1");
+  EXPECT_EQ(why(R"({"version":1,"mirrors":{}})"),
+            "the member mirrors is missing or not as expected");
+  EXPECT_EQ(why(R"({"version":1,"mirrors":[{"table":"t"}]})"),
+            "the member address is missing or not as expected");
+  EXPECT_EQ(why(R"({"version":1,"mirrors":[{"table":"t","address":"a","state":"off"}]})"),
+            "the member state is missing or not as expected");
+  EXPECT_EQ(why(R"({"version":1,"mirrors":[7]})"),
+            "the member table is missing or not as expected");
+}
+
+}  // namespace
+}  // namespace karmad

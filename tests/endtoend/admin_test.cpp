@@ -1,0 +1,265 @@
+// What an operator changes of a running karmad: `karmad ctl`, and the admin listener.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/fake_set.hpp"
+#include "tests/support/load.hpp"
+
+namespace karmad::test {
+namespace {
+
+const std::string kAnySearch = R"({"table":"t"})";
+
+/// A karmad with an admin listener at a unix socket, and its mirrors.
+class Operated {
+ public:
+  explicit Operated(const std::string& searchd = "", std::size_t mirrors = 2)
+      : set(mirrors),
+        socket(scratch_file("admin.sock")),
+        searchd_(fmt::format("listen = {}:admin\n ha_strategy = roundrobin\n {}", socket, searchd)),
+        master(searchd_, set.table()) {
+    EXPECT_TRUE(eventually([&] { return ctl({"show"}).code == 0; }));
+  }
+  Operated(const Operated&) = delete;
+  Operated& operator=(const Operated&) = delete;
+
+  static std::string scratch_file(const std::string& name) {
+    static int number = 0;
+    return fmt::format("{}/karmad-{}-{}-{}", ::testing::TempDir(), ::getpid(), ++number, name);
+  }
+
+  struct Result {
+    int code;
+    std::string output;
+  };
+  Result ctl(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "ctl");
+    arguments.insert(arguments.end(), {"--address", socket});
+    Process process("karmad", arguments);
+    const auto code = process.wait();
+    return {code.value_or(-1000), process.output()};
+  }
+
+  /// The mirror's requests during `count` searches, all of which must succeed.
+  std::size_t share(std::size_t mirror, int count) {
+    const auto before = set[mirror].requests();
+    for (int i = 0; i < count; ++i) EXPECT_EQ(master.search(kAnySearch).status, 200);
+    return set[mirror].requests() - before;
+  }
+
+  FakeSet set;
+  const std::string socket;
+  const std::string searchd_;
+  Master master;
+};
+
+TEST(Operator, DrainsAMirrorAndBringsItBack) {
+  Operated karmad;
+  const auto drained = karmad.ctl({"drain", karmad.set[0].address()});
+  EXPECT_EQ(drained.code, 0) << drained.output;
+  EXPECT_TRUE(drained.output.contains("state ready, weight 1 -> ")) << drained.output;
+  EXPECT_TRUE(drained.output.contains("state drain, weight 1")) << drained.output;
+  EXPECT_EQ(karmad.share(0, 20), 0U);
+  EXPECT_EQ(karmad.ctl({"ready", karmad.set[0].address()}).code, 0);
+  EXPECT_EQ(karmad.share(0, 20), 10U);
+}
+
+TEST(Operator, TakesOutAllMirrorsAndClientsAreToldAtOnce) {
+  Operated karmad("selection_timeout = 30s");
+  for (std::size_t i : {0U, 1U}) karmad.ctl({"maint", karmad.set[i].address()});
+  const auto answer = karmad.master.search(kAnySearch);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_TRUE(answer.body.contains("taken out of service by the operator")) << answer.body;
+  EXPECT_FALSE(karmad.master.ready());
+}
+
+TEST(Operator, ChangesWeightsWithEveryStrategyAtRunTime) {
+  for (const std::string strategy : {"random", "roundrobin", "leastops", "nodeads", "adaptive"}) {
+    Operated karmad;
+    const auto chosen = karmad.ctl({"strategy", "t", strategy});
+    ASSERT_EQ(chosen.code, 0) << chosen.output;
+    EXPECT_EQ(karmad.ctl({"weight", karmad.set[1].address(), "0"}).code, 0);
+    EXPECT_EQ(karmad.share(1, 20), 0U) << strategy;
+  }
+}
+
+TEST(Operator, LosesNoQueryWhileMirrorsComeAndGo) {
+  Operated karmad("", 3);
+  const Load load(karmad.master.port(), 4, expecting_200(kAnySearch));
+  for (int round = 0; round < 8; ++round) {
+    const auto mirror = karmad.set[static_cast<std::size_t>(round % 3)].address();
+    EXPECT_EQ(karmad.ctl({round % 2 == 0 ? "drain" : "maint", mirror}).code, 0);
+    EXPECT_EQ(karmad.ctl({"ready", mirror}).code, 0);
+  }
+}
+
+TEST(Operator, KeepsChangesOverReloadsUnlessTheFileChangesTheMirror) {
+  Operated karmad;
+  karmad.ctl({"drain", karmad.set[0].address()});
+  const auto reloaded = karmad.ctl({"reload"});
+  EXPECT_EQ(reloaded.code, 0);
+  EXPECT_TRUE(reloaded.output.contains("nothing changed")) << reloaded.output;
+  EXPECT_EQ(karmad.share(0, 10), 0U);
+  const auto other = fmt::format("table t {{\n type = distributed\n agent = {}[weight=2]|{}\n}}\n",
+                                 karmad.set[0].address(), karmad.set[1].address());
+  ASSERT_TRUE(karmad.master.reload(karmad.searchd_, other));
+  EXPECT_GT(karmad.share(0, 30), 0U);
+}
+
+TEST(Operator, FindsTheChangesAgainAfterARestart) {
+  const auto file = Operated::scratch_file("state");
+  FakeSet set(2);
+  const auto searchd = [&](const std::string& socket) {
+    return fmt::format("listen = {}:admin\n state_file = {}\n ha_strategy = roundrobin", socket,
+                       file);
+  };
+  {
+    const auto socket = Operated::scratch_file("a.sock");
+    Master first(searchd(socket), set.table());
+    Process ctl("karmad", {"ctl", "drain", set[0].address(), "--address", socket});
+    EXPECT_EQ(ctl.wait(), 0) << ctl.output();
+  }
+  const Master second(searchd(Operated::scratch_file("b.sock")), set.table());
+  const auto before = set[0].requests();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(second.search(kAnySearch).status, 200);
+  EXPECT_EQ(set[0].requests(), before);
+  std::filesystem::remove(file);
+}
+
+TEST(Operator, StartsWithABrokenStateFile) {
+  const auto file = Operated::scratch_file("broken");
+  std::ofstream(file) << "{\"version\":";
+  Operated karmad("state_file = " + file);
+  EXPECT_EQ(karmad.share(0, 10), 5U);
+  EXPECT_TRUE(get(karmad.master.port(), "/events").body.contains("is not used: not JSON"));
+  std::filesystem::remove(file);
+}
+
+TEST(Operator, IsToldWhatAReloadWouldChange) {
+  Operated karmad;
+  karmad.master.write_config(karmad.searchd_ + "\n dead_after = 9", karmad.set.table());
+  const auto reloaded = karmad.ctl({"reload"});
+  EXPECT_EQ(reloaded.code, 0) << reloaded.output;
+  EXPECT_TRUE(reloaded.output.contains("searchd: dead_after: value 3")) << reloaded.output;
+  karmad.master.write_config(karmad.searchd_ + "\n dead_after = x", karmad.set.table());
+  const auto broken = karmad.ctl({"reload"});
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_TRUE(broken.output.contains("status 422")) << broken.output;
+  EXPECT_TRUE(broken.output.contains("'x'")) << broken.output;
+  EXPECT_EQ(karmad.share(0, 10), 5U);
+}
+
+TEST(AdminListener, RefusesWithAReasonAndChangesNothing) {
+  Operated karmad;
+  const auto unknown = karmad.ctl({"drain", "10.9.8.7:1"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_TRUE(unknown.output.contains("status 404: no mirror '10.9.8.7:1'")) << unknown.output;
+  EXPECT_EQ(karmad.ctl({"strategy", "t", "nonsense"}).code, 1);
+  EXPECT_EQ(karmad.ctl({"weight", karmad.set[0].address(), "many"}).code, 1);
+  EXPECT_EQ(karmad.ctl({"nonsense"}).code, 2);
+  EXPECT_EQ(karmad.ctl({"drain"}).code, 2);
+  const auto on_query_port = ask(karmad.master.port(), "POST", "/admin/drain", "{}");
+  EXPECT_EQ(on_query_port.status, 403);
+  EXPECT_TRUE(on_query_port.body.contains(":admin")) << on_query_port.body;
+  EXPECT_EQ(ask(karmad.master.port(), "POST", "/reload", "").status, 403);
+  EXPECT_EQ(karmad.share(0, 10), 5U);
+}
+
+class AdminPort : public ::testing::Test {
+ protected:
+  static std::string token_file() {
+    static const auto file = [] {
+      auto path = Operated::scratch_file("token");
+      std::ofstream(path) << "0123456789abcdef0123\n";
+      return path;
+    }();
+    return file;
+  }
+  static int free_port() { return ClosedPort().port(); }
+};
+
+TEST_F(AdminPort, NeedsTheTokenForEveryCall) {
+  FakeSet set(2);
+  const auto port = free_port();
+  const Master master(
+      fmt::format("listen = 127.0.0.1:{}:admin\n admin_token_file = {}", port, token_file()),
+      set.table());
+  ASSERT_TRUE(eventually([&] { return get(port, "/healthz").status == 200; }));
+  const auto body = fmt::format(R"({{"mirror":"{}"}})", set[0].address());
+  const auto without = ask(port, "POST", "/admin/drain", body);
+  EXPECT_EQ(without.status, 401);
+  EXPECT_EQ(without.fields.at("www-authenticate"), "Bearer");
+  EXPECT_EQ(
+      ask(port, "POST", "/admin/drain", body, "Authorization: Bearer 0123456789abcdef0124\r\n")
+          .status,
+      401);
+  EXPECT_EQ(
+      ask(port, "POST", "/admin/drain", body, "Authorization: Bearer 0123456789abcdef0123\r\n")
+          .status,
+      200);
+  Process ctl("karmad", {"ctl", "ready", set[0].address(), "--address",
+                         fmt::format("127.0.0.1:{}", port), "--token-file", token_file()});
+  EXPECT_EQ(ctl.wait(), 0) << ctl.output();
+  EXPECT_EQ(get(port, "/agents").status, 200) << "a client on this host may read";
+}
+
+TEST_F(AdminPort, AnswersNoQueriesAndNoWebPages) {
+  FakeSet set(1);
+  const auto port = free_port();
+  const Master master(fmt::format("listen = 127.0.0.1:{}:admin", port), set.table());
+  ASSERT_TRUE(eventually([&] { return get(port, "/healthz").status == 200; }));
+  EXPECT_EQ(ask(port, "POST", "/search", kAnySearch).status, 404);
+  EXPECT_EQ(ask(port, "POST", "/cli", "SHOW AGENTS").status, 200);
+  EXPECT_EQ(ask(port, "POST", "/admin/reload", "", "Origin: http://example.org\r\n").status, 403);
+  EXPECT_EQ(ask(port, "GET", "/admin/reload").status, 405);
+  EXPECT_EQ(ask(port, "POST", "/admin/nonsense").status, 404);
+  EXPECT_EQ(ask(port, "POST", "/admin/drain", "{x").status, 400);
+  EXPECT_EQ(ask(port, "GET", "/admin/config").status, 200);
+}
+
+TEST_F(AdminPort, KeepsTheStatusAndNamesOfMirrorsFromClients) {
+  const ClosedPort gone;
+  const auto queries = free_port();
+  const auto port = free_port();
+  const auto config = Operated::scratch_file("health.conf");
+  std::ofstream(config) << fmt::format(
+      "searchd {{\n listen = 127.0.0.1:{}\n listen = 127.0.0.1:{}:admin\n"
+      " status_on_query_port = health\n}}\n"
+      "table t {{\n type = distributed\n agent = {}\n}}\n",
+      queries, port, gone.address());
+  Process karmad("karmad", {"--config", config});
+  ASSERT_TRUE(eventually([&] { return get(port, "/healthz").status == 200; }));
+  for (const auto* path :
+       {"/agents", "/status", "/metrics", "/events", "/dashboard", "/admission"}) {
+    EXPECT_EQ(get(queries, path).status, 403) << path;
+    EXPECT_EQ(get(port, path).status, 200) << path;
+  }
+  EXPECT_EQ(get(queries, "/healthz").status, 200);
+  EXPECT_EQ(post(queries, "/cli", "SHOW AGENTS").status, 403);
+  const auto failed = ask(queries, "POST", "/search", kAnySearch, kTraced);
+  EXPECT_EQ(failed.status, 502);
+  EXPECT_TRUE(failed.body.contains("agent mirror 1: ")) << failed.body;
+  EXPECT_FALSE(failed.fields.contains("x-karmad-trace"));
+  for (const auto& text : {failed.body, get(queries, "/readyz").body})
+    EXPECT_FALSE(text.contains(gone.address())) << text;
+  karmad.signal(SIGTERM);
+  EXPECT_EQ(karmad.wait(), 0) << karmad.output();
+}
+
+TEST_F(AdminPort, IsNotOpenedToOtherHostsWithoutAToken) {
+  Process process("karmad", {"--config", [] {
+                               auto path = Operated::scratch_file("open.conf");
+                               std::ofstream(path)
+                                   << "searchd {\n listen = 9308\n listen = 0.0.0.0:0:admin\n}\n"
+                                      "table t {\n type = distributed\n agent = 127.0.0.1:1\n}\n";
+                               return path;
+                             }()});
+  EXPECT_EQ(process.wait(), 78);
+  EXPECT_TRUE(process.output().contains("set admin_token_file")) << process.output();
+}
+
+}  // namespace
+}  // namespace karmad::test
