@@ -83,6 +83,8 @@ std::string out_of_window(const ExplainedChoice& choice, std::size_t mirror) {
 std::string_view state_at(const ExplainedChoice& choice, const MirrorView& numbers,
                           std::size_t mirror) {
   const auto& steps = choice.steps;
+  if (steps.with(Objection::drained).contains(mirror)) return "drain";
+  if (steps.with(Objection::maint).contains(mirror)) return "maint";
   if (steps.with(Objection::breaker_open).contains(mirror)) return "breaker_open";
   if (steps.with(Objection::ejected).contains(mirror)) return "ejected";
   if (choice.view->unreachable.contains(mirror)) return "unreachable";

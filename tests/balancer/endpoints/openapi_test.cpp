@@ -141,8 +141,8 @@ TEST(OpenApi, SaysWhatEveryKeyMeans) {
 }
 
 /// Asks a running karmad, and compares status, type and body with the description of `path`.
-void compare(const Master& master, const std::string& path, const std::string& target, int status) {
-  const auto answer = get(master.port(), target);
+void compare(int port, const std::string& path, const std::string& target, int status) {
+  const auto answer = get(port, target);
   ASSERT_EQ(answer.status, status) << target;
   const auto& responses = description()["paths"][path.c_str()]["get"]["responses"];
   const auto code = std::to_string(status);
@@ -160,7 +160,9 @@ void compare(const Master& master, const std::string& path, const std::string& t
 TEST(OpenApi, IsWhatARunningKarmadAnswers) {
   const FakeMirror well([](const std::string&) { return nothing_found(); });
   const ClosedPort dead;
+  const auto admin = ClosedPort().port();
   const Master master(
+      fmt::format("listen = 127.0.0.1:{}:admin\n", admin) +
       "ha_ping_interval = 500ms\n admission = enforce\n search_tickets = 8\n"
       " client_request_rate = 100000/s",
       fmt::format("table t {{\n type = distributed\n request_rate = 100000/s\n"
@@ -171,16 +173,20 @@ TEST(OpenApi, IsWhatARunningKarmadAnswers) {
   for (int i = 0; i < 5; ++i)
     master.search(R"({"table":"t"})", fmt::format("X-Request-Id: r{}\r\n", i));
   for (const auto& path : described_paths())
-    if (!path.contains('{') && path != "/explain" && path != "/readyz")
-      compare(master, path, path, 200);
-  compare(master, "/explain", "/explain?table=t", 200);
-  compare(master, "/explain", "/explain?table=u", 200);
-  compare(master, "/explain", "/explain?table=none", 404);
-  compare(master, "/explain", "/explain?x=1", 400);
-  compare(master, "/explain/{id}", "/explain/r3", 200);
-  compare(master, "/explain/{id}", "/explain/none", 404);
-  compare(master, "/events", "/events?x=1", 400);
-  compare(master, "/readyz", "/readyz", get(master.port(), "/readyz").status);
+    if (!path.contains('{') && !path.contains("/admin") && path != "/reload" &&
+        path != "/explain" && path != "/readyz")
+      compare(master.port(), path, path, 200);
+  ASSERT_TRUE(eventually([&] { return get(admin, "/healthz").status == 200; }));
+  compare(admin, "/admin/config", "/admin/config", 200);
+  compare(master.port(), "/admin/config", "/admin/config", 403);
+  compare(master.port(), "/explain", "/explain?table=t", 200);
+  compare(master.port(), "/explain", "/explain?table=u", 200);
+  compare(master.port(), "/explain", "/explain?table=none", 404);
+  compare(master.port(), "/explain", "/explain?x=1", 400);
+  compare(master.port(), "/explain/{id}", "/explain/r3", 200);
+  compare(master.port(), "/explain/{id}", "/explain/none", 404);
+  compare(master.port(), "/events", "/events?x=1", 400);
+  compare(master.port(), "/readyz", "/readyz", get(master.port(), "/readyz").status);
 }
 
 }  // namespace
