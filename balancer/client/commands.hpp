@@ -11,6 +11,7 @@ namespace karmad {
 struct TopOptions {
   std::string address;  ///< see parse_server_address(); empty: 127.0.0.1:9308
   std::string table;    ///< empty: all
+  std::string token_file{};
   double interval = 1;  ///< s between two refreshes
   bool once = false;
   bool json = false;
@@ -27,6 +28,7 @@ struct ExplainOptions {
   std::string id;
   std::string table;
   std::string read_preference;
+  std::string token_file{};
   bool json = false;
 };
 int run_explain(const ExplainOptions& options);

@@ -8,7 +8,6 @@
 #include "agent/json/json_tree.hpp"
 #include "balancer/client/admin_client.hpp"
 #include "balancer/operate/admin_call.hpp"
-#include "balancer/operate/state_file.hpp"
 #include "balancer/status/document.hpp"
 #include "balancer/trace/plain_text.hpp"
 
@@ -106,16 +105,10 @@ std::expected<HttpRequest, std::string> request_of(const CtlOptions& options) {
 
 }  // namespace
 
-std::expected<HttpAnswer, std::string> ask_admin(const CtlOptions& options, HttpRequest request) {
-  auto address = options.address;
-  if (address.empty()) address = fmt::format("127.0.0.1:{}", kAdminPort);
-  const auto server = parse_server_address(address, kAdminPort);
+std::expected<HttpAnswer, std::string> ask_admin(const CtlOptions& options,
+                                                 const HttpRequest& request) {
+  const auto server = server_with_token(options.address, options.token_file, kAdminPort);
   if (!server) return std::unexpected(server.error());
-  if (!options.token_file.empty()) {
-    auto token = read_token_file(options.token_file);
-    if (!token) return std::unexpected(fmt::format("{}: {}", options.token_file, token.error()));
-    request.token = *std::move(token);
-  }
   return http_ask(*server, request, std::chrono::seconds(15));
 }
 

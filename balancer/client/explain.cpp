@@ -42,7 +42,7 @@ std::string reason_in(const std::string& body) {
 }  // namespace
 
 int run_explain(const ExplainOptions& options) {
-  const auto server = parse_server_address(options.address);
+  const auto server = server_with_token(options.address, options.token_file);
   if (!server) return failed_explain(server.error(), 2);
   const auto answer = http_get(*server, target_of(options), std::chrono::seconds(5));
   if (!answer) return failed_explain(answer.error(), 1);

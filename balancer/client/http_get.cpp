@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "agent/transport/loop/run_detached.hpp"
+#include "balancer/operate/state_file.hpp"
 
 namespace karmad {
 namespace {
@@ -30,11 +31,11 @@ using ErrorCode = boost::system::error_code;
 template <class Socket>
 class Exchange {
  public:
-  Exchange(Socket& socket, const std::string& host, const HttpRequest& request)
+  Exchange(Socket& socket, const ServerAddress& server, const HttpRequest& request)
       : socket_(socket), request_(http::string_to_verb(request.method), request.target, 11) {
-    request_.set(http::field::host, host);
+    request_.set(http::field::host, server.path.empty() ? server.text() : "localhost");
     request_.set(http::field::connection, "close");
-    if (!request.token.empty()) request_.set(http::field::authorization, "Bearer " + request.token);
+    if (!server.token.empty()) request_.set(http::field::authorization, "Bearer " + server.token);
     if (!request.body.empty()) request_.set(http::field::content_type, "application/json");
     request_.body() = request.body;
     if (request.method != "GET") request_.prepare_payload();
@@ -75,7 +76,7 @@ std::expected<HttpAnswer, std::string> exchange(const ServerAddress& server,
                                                 Connect connect) {
   asio::io_context io;
   Socket socket(io);
-  Exchange<Socket> run(socket, server.path.empty() ? server.text() : "localhost", request);
+  Exchange<Socket> run(socket, server, request);
   connect(io, socket, [&run](ErrorCode error) {
     if (error) {
       run.ended = error;
@@ -136,6 +137,17 @@ std::expected<ServerAddress, std::string> parse_server_address(std::string text,
   if (!digits || std::stoul(server.port) > 65535)
     return std::unexpected(fmt::format(
         "'{}' is not an address; write host:port, http://host:port or the path of a socket", text));
+  return server;
+}
+
+std::expected<ServerAddress, std::string> server_with_token(const std::string& text,
+                                                            const std::string& token_file,
+                                                            std::string_view default_port) {
+  auto server = parse_server_address(text, default_port);
+  if (!server || token_file.empty()) return server;
+  auto token = read_token_file(token_file);
+  if (!token) return std::unexpected(fmt::format("{}: {}", token_file, token.error()));
+  server->token = *std::move(token);
   return server;
 }
 

@@ -11,7 +11,8 @@ namespace karmad {
 struct ServerAddress {
   std::string host;
   std::string port;
-  std::string path;  ///< of a socket; then the others are empty
+  std::string path;     ///< of a socket; then host and port are empty
+  std::string token{};  ///< for Authorization: Bearer; empty: none
 
   std::string text() const {
     if (!path.empty()) return path;
@@ -31,12 +32,16 @@ struct HttpAnswer {
 /// Longest body that http_get() accepts, in bytes.
 inline constexpr std::size_t kLongestAnswer = 64 << 20;
 
+/// The same with the token of this file, unless its name is empty.
+std::expected<ServerAddress, std::string> server_with_token(const std::string& text,
+                                                            const std::string& token_file,
+                                                            std::string_view default_port = "9308");
+
 /// A request of a command to a running karmad.
 struct HttpRequest {
   std::string method = "GET";
   std::string target;
-  std::string body{};   ///< JSON; empty: none
-  std::string token{};  ///< for Authorization: Bearer; empty: none
+  std::string body{};  ///< JSON; empty: none
 };
 
 /// Sends a request on a new connection and waits for the whole answer, at most `longest`. The error

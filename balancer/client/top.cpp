@@ -181,7 +181,7 @@ int show_screen(const ServerAddress& server, const TopOptions& options, TopView 
 }  // namespace
 
 int run_top(const TopOptions& options) {
-  const auto server = parse_server_address(options.address);
+  const auto server = server_with_token(options.address, options.token_file);
   if (!server) {
     std::cerr << "karmad top: " << server.error() << '\n';
     return 2;

@@ -163,8 +163,8 @@ TEST(OpenApi, IsWhatARunningKarmadAnswers) {
   const auto admin = ClosedPort().port();
   const Master master(
       fmt::format("listen = 127.0.0.1:{}:admin\n", admin) +
-      "ha_ping_interval = 500ms\n admission = enforce\n search_tickets = 8\n"
-      " client_request_rate = 100000/s",
+          "ha_ping_interval = 500ms\n admission = enforce\n search_tickets = 8\n"
+          " client_request_rate = 100000/s",
       fmt::format("table t {{\n type = distributed\n request_rate = 100000/s\n"
                   " agent = {0}|{1}:x\n agent = {0}:y\n agent_blackhole = {0}:z\n}}\n"
                   "table u {{\n type = distributed\n agent = {1}:x [role=primary]|{0}:x "
