@@ -7,7 +7,7 @@
   const kManyShards = 20; // more than that: only those in trouble are open
   const levels = {ready: 'good', starting: 'good', unknown: 'unknown', unresolved: 'bad', slow: 'warn',
     failing: 'bad', dead: 'bad', breaker_open: 'bad', ejected: 'bad', lagging: 'warn', unsuitable: 'warn',
-    full: 'warn', blackhole: 'good'};
+    full: 'warn', drain: 'warn', maint: 'warn', blackhole: 'good'};
   const symbols = {good: '✔', warn: '▲', bad: '✖', unknown: '?'};
   const by = (id) => document.getElementById(id);
 
