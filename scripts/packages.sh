@@ -8,6 +8,10 @@ demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin)
 # promtool, and a browser for the dashboard; prometheus also starts a server
 ci_packages=(prometheus chromium)
+# dpkg-shlibdeps finds the libraries that the package depends on.
+package_packages=(dpkg-dev)
+# .ci/package: checks of the package; a fresh root; the shells whose completions are tested
+ci_package_packages=(lintian debootstrap systemd zsh fish mandoc)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)

@@ -137,7 +137,8 @@ void CommandLine::add_simulate(CLI::App& app) {
       ->take_all();
   auto* const json = simulate_->add_flag("--json", options.json, "print all numbers as JSON");
   simulate_->add_flag("--csv", options.csv, "print a line for each result")->excludes(json);
-  simulate_->add_option("--html", options.html, "write a report with charts to this file");
+  simulate_->add_option("--html", options.html, "write a report with charts to this file")
+      ->type_name("FILE");
   simulate_->footer(
       "Exit codes: 0, 1 no output, 2 usage.\n"
       "Example: karmad simulate --scenario slow10,die --strategy nodeads,leastops\n"
@@ -148,9 +149,11 @@ void CommandLine::add_simulate(CLI::App& app) {
 void CommandLine::add_what_to_simulate() {
   auto& options = simulate_options_;
   auto* const trace =
-      simulate_->add_option("--trace", options.trace,
-                            "replay this access log (access_log_format = json): its searches, and "
-                            "the recorded behaviour of each mirror");
+      simulate_
+          ->add_option("--trace", options.trace,
+                       "replay this access log (access_log_format = json): its searches, and "
+                       "the recorded behaviour of each mirror")
+          ->type_name("FILE");
   simulate_
       ->add_option("--scenario", options.scenarios,
                    "names of the library, files (with a dot or a slash), or all; comma-separated")
