@@ -6,12 +6,13 @@ build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev 
   libcli11-dev libjemalloc-dev zlib1g-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin)
-# promtool, and a browser for the dashboard; prometheus also starts a server
-ci_packages=(prometheus chromium)
+# promtool, and a browser for the dashboard; prometheus also starts a server. Readers of what the
+# program writes about itself.
+ci_packages=(prometheus chromium zsh fish mandoc)
 # dpkg-shlibdeps finds the libraries that the package depends on.
 package_packages=(dpkg-dev)
-# .ci/package: checks of the package; a fresh root; the shells whose completions are tested
-ci_package_packages=(lintian debootstrap systemd zsh fish mandoc)
+# .ci/package: checks of the package, a fresh root, checks of the unit
+ci_package_packages=(lintian debootstrap systemd)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
