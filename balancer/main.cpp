@@ -68,13 +68,13 @@ int main(int argc, char** argv) {
   std::string path;
   bool check = false;
   bool dump_config = false;
-  const auto* const config =
-      app.add_option("-c,--config", path, "the configuration file")->type_name("FILE");
+  const auto* const config = app.add_option("-c,--config", path, "the configuration file");
   app.add_flag("--check", check, "check the configuration, print all problems, and exit");
   app.add_flag("--dump-config", dump_config,
                "print the effective configuration, with the place each value came from, and exit");
   const CommandLine commands(app);
   app.set_version_flag("-V,--version", version_text(kCommit));
+  app.get_option("--config")->type_name("FILE");
   // Hidden, because only the build of a package needs it.
   std::string file;
   const auto* const generate = app.add_option("--generate", file)->group("");

@@ -6,16 +6,15 @@ build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev 
   libcli11-dev libjemalloc-dev zlib1g-dev libjs-chart.js)
 demo_packages=(curl)
 test_packages=(libgtest-dev curl groonga-bin)
-# promtool, and a browser for the dashboard; prometheus also starts a server. Readers of what the
-# program writes about itself.
-ci_packages=(prometheus chromium zsh fish mandoc)
-# dpkg-shlibdeps finds the libraries that the package depends on.
-package_packages=(dpkg-dev)
-# .ci/package: checks of the package, a fresh root, checks of the unit
-ci_package_packages=(lintian debootstrap systemd)
+# promtool, and a browser for the dashboard; prometheus also starts a server
+ci_packages=(prometheus chromium)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
+# dpkg-shlibdeps finds the libraries that the package depends on.
+package_packages=(dpkg-dev)
+# Checks of the package, a fresh root, checks of the unit; readers of completions and manual pages.
+ci_package_packages=(lintian debootstrap systemd zsh fish mandoc)
 
 # missing_packages NAME… : prints those that are not installed, one per line.
 missing_packages() {
