@@ -5,6 +5,8 @@
 
 #include "balancer/client/command_line.hpp"
 #include "balancer/endpoints/endpoints.hpp"
+#include "balancer/manual/build_facts.hpp"
+#include "balancer/manual/generated_files.hpp"
 #include "balancer/server.hpp"
 #include "balancer/trace/process_log.hpp"
 #include "config/dump.hpp"
@@ -15,6 +17,11 @@
 extern "C" {
 const char* malloc_conf = "dirty_decay_ms:1000,muzzy_decay_ms:0";
 }
+
+namespace karmad {
+/// The commit of the sources, from a file that the build writes; empty: unknown.
+extern const char kCommit[];
+}  // namespace karmad
 
 namespace {
 
@@ -28,6 +35,16 @@ int report(const Problems& problems) {
   std::cerr << problems.size() << (problems.size() == 1 ? " problem" : " problems")
             << " in the configuration\n";
   return kConfig;
+}
+
+int print_generated(const std::string& name, const CLI::App& app) {
+  const auto text = generated_file(name, app);
+  if (!text) {
+    std::cerr << "--generate: " << name << " is not one of " << generated_file_names() << '\n';
+    return kUsage;
+  }
+  std::cout << *text;
+  return std::cout.flush() ? 0 : 1;
 }
 
 }  // namespace
@@ -56,12 +73,17 @@ int main(int argc, char** argv) {
   app.add_flag("--dump-config", dump_config,
                "print the effective configuration, with the place each value came from, and exit");
   const CommandLine commands(app);
-  app.set_version_flag("-V,--version", "karmad " KARMAD_VERSION);
+  app.set_version_flag("-V,--version", version_text(kCommit));
+  app.get_option("--config")->type_name("FILE");
+  // Hidden, because only the build of a package needs it.
+  std::string file;
+  const auto* const generate = app.add_option("--generate", file)->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
+  if (generate->count() != 0) return print_generated(file, app);
   if (const auto code = commands.run(path)) return *code;
   if (config->count() == 0) {
     std::cerr << "--config is required: the configuration file\nRun with --help for more "

@@ -77,8 +77,8 @@ class OptionsReader {
                      fmt::format("unknown option {}{}; known are {} behind a mirror and {} at the "
                                  "end of the line",
                                  in_quotes(name), suggestion(name, kOptions),
-                                 fmt::join(std::span(kOptions).first(kMirrorOptions), ", "),
-                                 fmt::join(std::span(kOptions).subspan(kMirrorOptions), ", ")));
+                                 fmt::join(mirror_option_names(), ", "),
+                                 fmt::join(line_option_names(), ", ")));
     const auto owner =
         known < kOptions.begin() + kMirrorOptions ? OptionsOf::mirror : OptionsOf::line;
     if (!belongs_here(*known, owner, begin)) return;
@@ -258,7 +258,7 @@ void read_agent_options(const SourceText& options, OptionsOf whose, MirrorSettin
 std::string mirror_options_text(const MirrorSettings& mirror, const TableSettings& table) {
   OptionsText out(",");
   const auto above = empty_mirror(table);
-  for (const auto name : std::span(kOptions).first(kMirrorOptions)) {
+  for (const auto name : mirror_option_names()) {
     out.add_own(name, mirror_keys(), mirror, above);
     if (name == "role") out.add(name, mirror.role);
     if (name == "tags") out.add(name, mirror.tags);
@@ -273,7 +273,7 @@ std::string mirror_options_text(const MirrorSettings& mirror, const TableSetting
 std::string line_options_text(const ShardSettings& line, const TableSettings& table) {
   OptionsText out(", ");
   const auto above = empty_line(table);
-  for (const auto name : std::span(kOptions).subspan(kMirrorOptions)) {
+  for (const auto name : line_option_names()) {
     out.add_own(name, line_keys(), line, above);
     if (name == "conn" && line.persistent) out.add(name, "persistent");
     if (name == "retry_count" && line.retry_count)
@@ -281,6 +281,13 @@ std::string line_options_text(const ShardSettings& line, const TableSettings& ta
     if (name == "set") out.add(name, line.set_name);
   }
   return out.take();
+}
+
+std::span<const std::string_view> mirror_option_names() {
+  return std::span(kOptions).first(kMirrorOptions);
+}
+std::span<const std::string_view> line_option_names() {
+  return std::span(kOptions).subspan(kMirrorOptions);
 }
 
 }  // namespace karmad

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "config/settings/settings.hpp"
 #include "config/text/source_text.hpp"
@@ -25,5 +27,9 @@ void read_agent_options(const SourceText& options, OptionsOf whose, MirrorSettin
 std::string mirror_options_text(const MirrorSettings& mirror, const TableSettings& table);
 /// The same for a line, without the kind (blackhole or not).
 std::string line_options_text(const ShardSettings& line, const TableSettings& table);
+
+/// The names of all options of a mirror and of a line.
+std::span<const std::string_view> mirror_option_names();
+std::span<const std::string_view> line_option_names();
 
 }  // namespace karmad

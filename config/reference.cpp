@@ -97,23 +97,38 @@ std::string in_a_cell(std::string_view text) {
 }
 
 template <class Owner>
-std::string table_of(std::span<const Key<Owner>> keys) {
-  std::string out = "| key | value | default | range | meaning |\n|---|---|---|---|---|\n";
+std::vector<KeyText> texts_of(std::span<const Key<Owner>> keys) {
+  std::vector<KeyText> texts;
   const Owner defaults;
   for (const auto& key : keys) {
     auto cells = std::visit(CellsOf<Owner>{key, defaults}, key.field);
     if (!key.alias_of.empty()) cells.fallback = fmt::format("see `{}`", key.alias_of);
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, cells.value, cells.fallback,
-                       cells.range, in_a_cell(key.meaning));
+    texts.push_back({key.name, std::move(cells.value), std::move(cells.fallback),
+                     std::move(cells.range), key.meaning});
   }
+  return texts;
+}
+
+std::string table_of(const std::vector<KeyText>& keys) {
+  std::string out = "| key | value | default | range | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& key : keys)
+    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.value, key.fallback,
+                       key.range, in_a_cell(key.meaning));
   return out;
 }
 
 }  // namespace
 
+std::vector<KeyText> searchd_key_texts() {
+  return texts_of(searchd_keys());
+}
+std::vector<KeyText> table_key_texts() {
+  return texts_of(table_keys());
+}
+
 std::string reference() {
   return fmt::format("### In `searchd`\n\n{}\n### In a distributed table\n\n{}",
-                     table_of(searchd_keys()), table_of(table_keys()));
+                     table_of(searchd_key_texts()), table_of(table_key_texts()));
 }
 
 }  // namespace karmad

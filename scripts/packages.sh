@@ -11,6 +11,10 @@ ci_packages=(prometheus chromium)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
+# dpkg-shlibdeps finds the libraries that the package depends on.
+package_packages=(dpkg-dev)
+# Checks of the package, a fresh root, checks of the unit; readers of completions and manual pages.
+ci_package_packages=(lintian debootstrap systemd zsh fish mandoc)
 
 # missing_packages NAME… : prints those that are not installed, one per line.
 missing_packages() {

@@ -10,17 +10,20 @@ usage="usage: scripts/quickstart.sh [OPTION…]
   --agents N      first of six ports for the agents (9321, or KARMAD_AGENTS)
   --no-install    do not install missing packages
   --no-build      do not build the programs
-  --programs DIR  folder of the programs (build/release)
+  --programs DIR  folder of the programs (build/quickstart)
+  --karmad FILE   an installed karmad, such as /usr/bin/karmad, instead of the one in that folder
   --check         run the suggested commands once, then stop; status 0 if all succeeded"
 port=${KARMAD_PORT:-9308}
 first_agent=${KARMAD_AGENTS:-9321}
-programs=build/release
+programs=build/quickstart
+karmad=
 install=yes build=yes check=no
 while (($#)); do
   case $1 in
     --port) port=${2:?$usage}; shift ;;
     --agents) first_agent=${2:?$usage}; shift ;;
     --programs) programs=${2:?$usage}; shift ;;
+    --karmad) karmad=${2:?$usage}; shift ;;
     --no-install) install=no ;;
     --no-build) build=no ;;
     --check) check=yes ;;
@@ -129,11 +132,14 @@ all_must_live() {
 
 [[ $install == no ]] || install_packages "${build_packages[@]}" "${demo_packages[@]}"
 if [[ $build == yes ]]; then
-  cmake --preset release -DKARMAD_TESTS=OFF
-  cmake --build --preset release -j "$(nproc)" --target karmad karmad-demo-agent
+  targets=(karmad-demo-agent)
+  [[ -n $karmad ]] || targets+=(karmad)
+  cmake --preset quickstart -B "$programs"
+  cmake --build "$programs" -j "$(nproc)" --target "${targets[@]}"
 fi
-for program in karmad karmad-demo-agent; do
-  [[ -x $programs/$program ]] || fail "$programs/$program is not there"
+karmad=${karmad:-$programs/karmad}
+for program in "$karmad" "$programs/karmad-demo-agent"; do
+  [[ -x $program ]] || fail "$program is not there"
 done
 
 for number in "$port" $(seq "$first_agent" $((first_agent + agents - 1))); do
@@ -156,7 +162,7 @@ for ((i = 0; i < agents; ++i)); do
   export "KARMAD_AGENT_$((i + 1))=$((first_agent + i))"
 done
 export KARMAD_PORT=$port
-start karmad "$programs/karmad" --config demo/karmad.conf
+start karmad "$karmad" --config demo/karmad.conf
 
 answer=
 until=$((SECONDS + patience))

@@ -51,7 +51,7 @@ void CommandLine::add_top(CLI::App& app) {
         return seconds >= 0.1 && seconds <= 3600 ? "" : "give 0.1 to 3600 seconds";
       })
       ->capture_default_str();
-  top_->add_option("--token-file", top_options_.token_file, kTokenHelp);
+  top_->add_option("--token-file", top_options_.token_file, kTokenHelp)->type_name("FILE");
   top_->add_flag("--once", top_options_.once, "print once, with averages since the start");
   top_->add_flag("--json", top_options_.json, "one JSON document per refresh, in one line");
   top_->footer("q, INT or TERM ends it. Exit codes: 0, 1 no answer from karmad, 2 usage.");
@@ -70,7 +70,7 @@ void CommandLine::add_explain(CLI::App& app) {
                    "of that request, such as secondaryPreferred")
       ->needs(table);
   explain_->add_option("--address", explain_options_.address, kAddressHelp);
-  explain_->add_option("--token-file", explain_options_.token_file, kTokenHelp);
+  explain_->add_option("--token-file", explain_options_.token_file, kTokenHelp)->type_name("FILE");
   explain_->add_flag("--json", explain_options_.json, "the JSON of GET /explain");
   explain_->footer("Exit codes: 0, 1 no answer or an unknown request, 2 usage.");
 }
@@ -90,7 +90,7 @@ void CommandLine::add_ctl(CLI::App& app) {
   ctl_->add_option("--address", options.address,
                    "host:port, http://host:port or the path of a socket; 127.0.0.1:9309 if not "
                    "given");
-  ctl_->add_option("--token-file", options.token_file, kTokenHelp);
+  ctl_->add_option("--token-file", options.token_file, kTokenHelp)->type_name("FILE");
   ctl_->add_flag("--json", options.json, "the JSON of the answer");
   ctl_->footer(
       "MIRROR is an address as in the configuration, such as 10.0.0.1:9308.\n"
@@ -105,6 +105,7 @@ void CommandLine::add_diff(CLI::App& app) {
   app.add_option("--diff", diff_,
                  "print what differs between two configuration files, OLD NEW, with the expected "
                  "shares of the mirrors, and exit (1 if something differs)")
+      ->type_name("FILE")
       ->expected(2);
   auto* const running =
       app.add_option("--diff-running", diff_running_,
@@ -112,7 +113,9 @@ void CommandLine::add_diff(CLI::App& app) {
                      "127.0.0.1:9309 if not given) and --config")
           ->expected(0, 1)
           ->default_str("");
-  app.add_option("--token-file", running_.token_file, kTokenHelp)->needs(running);
+  app.add_option("--token-file", running_.token_file, kTokenHelp)
+      ->type_name("FILE")
+      ->needs(running);
 }
 
 void CommandLine::add_simulate(CLI::App& app) {
@@ -137,7 +140,8 @@ void CommandLine::add_simulate(CLI::App& app) {
       ->take_all();
   auto* const json = simulate_->add_flag("--json", options.json, "print all numbers as JSON");
   simulate_->add_flag("--csv", options.csv, "print a line for each result")->excludes(json);
-  simulate_->add_option("--html", options.html, "write a report with charts to this file");
+  simulate_->add_option("--html", options.html, "write a report with charts to this file")
+      ->type_name("FILE");
   simulate_->footer(
       "Exit codes: 0, 1 no output, 2 usage.\n"
       "Example: karmad simulate --scenario slow10,die --strategy nodeads,leastops\n"
@@ -148,9 +152,11 @@ void CommandLine::add_simulate(CLI::App& app) {
 void CommandLine::add_what_to_simulate() {
   auto& options = simulate_options_;
   auto* const trace =
-      simulate_->add_option("--trace", options.trace,
-                            "replay this access log (access_log_format = json): its searches, and "
-                            "the recorded behaviour of each mirror");
+      simulate_
+          ->add_option("--trace", options.trace,
+                       "replay this access log (access_log_format = json): its searches, and "
+                       "the recorded behaviour of each mirror")
+          ->type_name("FILE");
   simulate_
       ->add_option("--scenario", options.scenarios,
                    "names of the library, files (with a dot or a slash), or all; comma-separated")
