@@ -178,6 +178,28 @@ TEST(Takeover, TakesAlongWhatWasLearnedOfTheMirrors) {
   EXPECT_EQ(running.wait(), 0);
 }
 
+TEST(Takeover, TakesAlongWhatTheOperatorChanged) {
+  const FakeMirror kept([](const std::string&) { return nothing_found(); });
+  const FakeMirror drained([](const std::string&) { return nothing_found(); });
+  Service service(
+      takeover_table(kept.address() + "|" + drained.address(), "ha_strategy = roundrobin"));
+  const auto admin = service.path("admin");
+  const auto config = service.config("", "127.0.0.1:0\n listen = " + admin + ":admin");
+  auto running = Service::start(config);
+  const auto port = serving_port(running);
+  Process ctl("karmad", {"ctl", "drain", drained.address(), "--address", admin});
+  ASSERT_EQ(ctl.wait(), 0) << ctl.output();
+  auto next = Service::successor(config);
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  EXPECT_EQ(drained.requests(), 0u);
+  Process show("karmad", {"ctl", "ready", drained.address(), "--address", admin});
+  ASSERT_EQ(show.wait(), 0) << "the admin socket goes along too: " << show.output();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  EXPECT_GE(drained.requests(), 4u);
+  EXPECT_EQ(running.wait(), 0);
+}
+
 /// Sends one request to a unix socket and returns the answer's first bytes; empty: no connection.
 std::string asked_at(const std::string& path) {
   sockaddr_un address{};
