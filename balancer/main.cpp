@@ -58,20 +58,26 @@ int main(int argc, char** argv) {
       "out,\n"
       "sets weights, reloads), karmad explain shows the choice of mirrors for a request, karmad\n"
       "simulate compares strategies; each has its own --help.\n"
-      "Signals: TERM and INT end it gracefully within shutdown_timeout, a second one at once;\n"
-      "HUP reads the configuration again (a file with errors changes nothing); USR1 reopens the\n"
-      "access log; USR2 has no effect.\n"
+      "Signals: TERM ends it gracefully: /readyz says 503 for drain_delay, then the sockets close\n"
+      "and requests in progress may end within shutdown_timeout; INT does the same without the\n"
+      "delay; a second one ends it at once. HUP reads the configuration again (a file with errors\n"
+      "changes nothing); USR1 reopens the access log; with takeover_socket USR2 starts karmad\n"
+      "anew with --takeover.\n"
       "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
       "configuration.\n"
       "Example: karmad --config demo/karmad.conf, then\n"
       "  curl -s localhost:9308/search -d '{\"table\":\"products\",\"query\":{\"match_all\":{}}}'");
   std::string path;
   bool check = false;
+  bool takeover = false;
   bool dump_config = false;
   const auto* const config = app.add_option("-c,--config", path, "the configuration file");
   app.add_flag("--check", check, "check the configuration, print all problems, and exit");
   app.add_flag("--dump-config", dump_config,
                "print the effective configuration, with the place each value came from, and exit");
+  app.add_flag("--takeover", takeover,
+               "take over the listening sockets and what was learned from the process that listens "
+               "at takeover_socket, which then ends; without such a process start as usual");
   const CommandLine commands(app);
   app.set_version_flag("-V,--version", version_text(kCommit));
   app.get_option("--config")->type_name("FILE");
@@ -109,7 +115,9 @@ int main(int argc, char** argv) {
   const auto configure_log = [&log](LogLevel level, LogFormat format) {
     log.configure(level, format);
   };
-  Server server(path, *std::move(loaded.settings), log.lines(), {.configure_log = configure_log});
+  Server server(path, *std::move(loaded.settings), log.lines(),
+                {.configure_log = configure_log, .command = {argv, argv + argc}});
+  if (takeover) server.take_over_running();
   Problems problems;
   if (const auto failure = server.open(problems)) {
     if (!problems.empty()) return report(problems);

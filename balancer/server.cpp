@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <latch>
 #include <limits>
 #include <random>
 
@@ -21,7 +22,6 @@
 namespace karmad {
 namespace {
 
-constexpr int kRuntime = 1;
 constexpr int kSystem = 71;  // EX_OSERR
 constexpr Micros kUpkeep = 100ms;
 constexpr unsigned kMemoryRounds = 5;  // upkeep rounds between two calls
@@ -133,7 +133,8 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   log_notices(settings_);
   problems = read_token(configured_.searchd);
   if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
-  read_overrides();
+  if (auto failure = inherit()) return failure;
+  if (!take_over_overrides()) read_overrides();
   forget_overrides();
   settings_ = with_overrides(configured_, overrides_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
@@ -175,17 +176,19 @@ std::optional<StartFailure> Server::open(Problems& problems) {
                                            std::span<const std::unique_ptr<Worker>>(workers_));
   for (const auto& worker : workers_) loops_.of.push_back(&worker->loop);
   acceptors_.resize(worker_count_);
-  for (const auto& listen : settings_.searchd.listen) {
+  restore_from_former();
+  for (std::size_t line = 0; line < settings_.searchd.listen.size(); ++line) {
+    const auto& listen = settings_.searchd.listen[line];
     auto address = listen.address;
-    auto opened = open_listeners(address, worker_count_,
-                                 static_cast<int>(settings_.searchd.listen_backlog.value));
+    auto opened = sockets_of(line, address);
     if (!opened)
       return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
                                                text(address), text(listen.at), opened.error())};
-    for (unsigned i = 0; i < worker_count_; ++i) {
-      (*opened)[i].admin = listen.admin;
-      acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], (*opened)[i]));
-    }
+    for (unsigned i = 0; i < worker_count_; ++i)
+      for (auto& socket : (*opened)[i]) {
+        socket.admin = listen.admin;
+        acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], socket));
+      }
     spdlog::info("listening on {}", text(Listen{.address = address, .admin = listen.admin}));
   }
   return std::nullopt;
@@ -264,10 +267,12 @@ int Server::run() {
       upkeep_->request(StopReason::cancelled);
     };
   }
+  std::latch accepting(static_cast<std::ptrdiff_t>(workers_.size()));
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers_.size(); ++i)
-    threads.emplace_back([this, i] {
+    threads.emplace_back([this, i, &accepting] {
       for (auto& acceptor : acceptors_[i]) acceptor->start();
+      accepting.count_down();
       if (i == 0) {
         finder_->adopt(*workers_.front()->topology());
         adopt_pings(*workers_.front()->topology());
@@ -276,6 +281,8 @@ int Server::run() {
       }
       workers_[i]->run();
     });
+  accepting.wait();
+  begin_serving();
   wait_for_signal();
   auto waiter = std::thread([this, &threads] {
     for (auto& thread : threads) thread.join();
@@ -283,8 +290,9 @@ int Server::run() {
   });
   main_.run();
   waiter.join();
+  takeover_service_.reset();
   spdlog::info("stopped");
-  return 0;
+  return exit_code_;
 }
 
 void Server::wait_for_signal() {
@@ -304,37 +312,10 @@ void Server::on_signal(int number) {
     spdlog::info("USR1: {}", access_log_ ? "reopening the access log" : "there is no access log");
     reopen_logs();
   } else if (number == SIGUSR2) {
-    spdlog::info("USR2: this signal has no effect");
-  } else if (stopping_) {
-    spdlog::warn("second signal to stop: the process exits now");
-    spdlog::default_logger()->flush();
-    std::_Exit(kRuntime);
+    upgrade();
   } else {
-    stop();
+    stop(number);
   }
-}
-
-void Server::stop() {
-  stopping_ = true;
-  const auto longest = topology_->settings.shutdown_timeout.value;
-  spdlog::info("stopping; requests in progress have {} ms to end", longest.count() / 1000);
-  add_event(OperatorEvent::Kind::stopping, "karmad stops after the requests in progress");
-  shared_.monitoring.draining.store(true, std::memory_order_relaxed);
-  const auto linger = std::min(topology_->settings.shutdown_linger.value, longest);
-  for (auto& worker : workers_) worker->post([&w = *worker, linger] { w.drain(linger); });
-  shutdown_timer_.expires_after(longest);
-  shutdown_timer_.async_wait([this](error_code error) {
-    if (error) return;
-    spdlog::warn("shutdown_timeout is over: requests still in progress are cancelled");
-    for (auto& worker : workers_) worker->post([&w = *worker] { w.abandon(); });
-    shutdown_timer_.expires_after(1s);
-    shutdown_timer_.async_wait([](error_code cancelled) {
-      if (cancelled) return;
-      spdlog::error("the shutdown did not complete: the process exits now");
-      spdlog::default_logger()->flush();
-      std::_Exit(kRuntime);
-    });
-  });
 }
 
 void Server::add_event(OperatorEvent::Kind kind, std::string message) {

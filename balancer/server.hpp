@@ -2,7 +2,9 @@
 
 #include <sys/signalfd.h>
 
+#include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,9 +16,15 @@
 #include "balancer/admission/admission.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/worker.hpp"
+#include "balancer/handover/inherited_sockets.hpp"
+#include "balancer/handover/learned.hpp"
+#include "balancer/handover/successor_channel.hpp"
+#include "balancer/handover/takeover_service.hpp"
 #include "balancer/ingress/acceptor.hpp"
 #include "balancer/name_finder.hpp"
 #include "balancer/operate/admin_desk.hpp"
+#include "balancer/systemd/notify.hpp"
+#include "balancer/systemd/watchdog.hpp"
 #include "balancer/trace/line_writer.hpp"
 #include "balancer/watch/mirror_watch.hpp"
 
@@ -34,11 +42,12 @@ struct Hooks {
   std::vector<UserHandle> handles;         ///< run in this order, before a request is routed
   Dialects dialects = karmad::dialects();  ///< the dialects of tables; must outlive the server
   std::function<void(LogLevel, LogFormat)> configure_log;  ///< called at a reload
+  std::vector<std::string> command;  ///< starts a successor (USR2); empty: USR2 has no effect
 };
 
 /// Owns all objects: workers with their threads, listeners, pingers, the topology. Handles the
-/// signals to stop (TERM, INT), to reload the configuration (HUP) and to reopen the access log
-/// (USR1); USR2 is only logged.
+/// signals to stop (TERM, INT), to reload the configuration (HUP), to reopen the access log (USR1)
+/// and to start a successor (USR2).
 class Server : private AdminDesk {
  public:
   /// `log`: for lines on standard error that are not spdlog's.
@@ -46,6 +55,8 @@ class Server : private AdminDesk {
          Hooks hooks = {});
   ~Server();
 
+  /// Makes open() take over the sockets and the knowledge of the process that runs (`--takeover`).
+  void take_over_running() { takes_over_ = true; }
   /// Opens everything that can fail. Adds problems of the configuration that only this library can
   /// find to `problems`.
   std::optional<StartFailure> open(Problems& problems);
@@ -56,7 +67,6 @@ class Server : private AdminDesk {
  private:
   void wait_for_signal();
   void on_signal(int number);
-  void stop();
   void call(AdminCall call, std::string who, Done done) override;
   void describe(Done done) override;
   void operate(const AdminCall& call, const std::string& who, Done done);
@@ -68,6 +78,25 @@ class Server : private AdminDesk {
   /// `done`: gets what changed; may be empty.
   void reload(Done done = {});
   Problems adopt_file(Settings file, const std::shared_ptr<Done>& reply);
+  void stop(int signal);
+  void close_down();
+  // server_takeover.cpp
+  std::optional<StartFailure> inherit();
+  std::optional<StartFailure> ask_running_process();
+  std::expected<SharedSockets, std::string> sockets_of(std::size_t line, Address& address);
+  void restore_from_former();
+  bool take_over_overrides();
+  void begin_serving();
+  bool finish_takeover();
+  void serve_successors();
+  std::expected<TakeoverOffer, std::string> offer();
+  void release(Successor successor);
+  void after_release();
+  void upgrade();
+  void tell_service(std::string_view message) const;
+  void tell_service_ready(bool as_successor = false) const;
+  void tell_service_reloading() const;
+  void tell_service_reload_failed() const;
   void reload_failed(const Problems& problems);
   /// What is told about a change of settings when every worker uses them.
   struct Adoption {
@@ -127,6 +156,20 @@ class Server : private AdminDesk {
   asio::steady_timer shutdown_timer_{main_};
   std::optional<std::uint64_t> logged_memory_limit_;
   bool stopping_ = false;
+  bool signalled_ = false;  ///< to stop
+  int exit_code_ = 0;
+
+  bool takes_over_ = false;
+  std::optional<SuccessorChannel> former_;  ///< the process that is taken over, until it has ended
+  std::optional<Learned> learned_;          ///< by that process
+  InheritedSockets inherited_;
+  std::vector<std::string> unused_;       ///< addresses of sockets that have no listen line
+  std::vector<int> listening_;            ///< the descriptors of all acceptors
+  std::atomic<bool> handed_over_{false};  ///< the sockets belong to another process
+  Successor successor_;
+  const ServiceNotifier service_{std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""};
+  std::optional<Watchdog> watchdog_;
+  std::unique_ptr<TakeoverService> takeover_service_;  ///< its thread uses the members above
 };
 
 }  // namespace karmad

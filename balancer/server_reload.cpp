@@ -40,6 +40,11 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   };
   log_change("access_log", path(now) == path(next));
   next.access_log = now.access_log;
+  const auto takeover = [](const InstanceSettings& settings) {
+    return settings.takeover_socket ? settings.takeover_socket->value : std::string();
+  };
+  log_change("takeover_socket", takeover(now) == takeover(next));
+  next.takeover_socket = now.takeover_socket;
 }
 
 }  // namespace
@@ -57,6 +62,7 @@ void Server::reopen_logs() {
 
 void Server::reload(Done done) {
   spdlog::info("reload: reading {}", config_path_);
+  tell_service_reloading();
   reopen_logs();
   // A pipe could block this thread, and with it the signals that end the process.
   auto loaded =
@@ -105,6 +111,7 @@ void Server::reload_failed(const Problems& problems) {
   for (const auto& problem : problems) spdlog::error("{}", text(problem));
   spdlog::error("reload: the configuration has errors; the old configuration stays in use");
   shared_.monitoring.reloads.failed();
+  tell_service_reload_failed();
   add_event(OperatorEvent::Kind::reload_failed,
             "the old configuration stays: " + text(problems.front()));
 }
@@ -133,6 +140,8 @@ Problems Server::adopt(Settings changed, Adoption how) {
         w.topology(next);
         if (remaining->fetch_sub(1) != 1) return;
         spdlog::info("{}", how.message);
+        if (how.kind == OperatorEvent::Kind::reloaded)
+          asio::post(main_, [this] { tell_service_ready(); });
         add_event(how.kind, how.message);
         how.done();
       });

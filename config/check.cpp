@@ -108,6 +108,7 @@ class InstanceChecker : CheckSteps {
     check_tickets();
     check_probing();
     check_part("access_log_sample", s.access_log_sample, 0, 1);
+    check_takeover_socket(s);
     if (s.overload_backoff_base.value > s.overload_backoff_cap.value)
       notice(s.overload_backoff_base.at,
              fmt::format("overload_backoff_base ({}) is longer than overload_backoff_cap ({})",
@@ -137,6 +138,22 @@ class InstanceChecker : CheckSteps {
              fmt::format("max_header_size ({}) is larger than "
                          "max_packet_size ({})",
                          size_text(s.max_header_size.value), size_text(s.max_packet_size.value)));
+  }
+
+  /// A relative path would depend on the folder in which a process was started.
+  void check_takeover_socket(const InstanceSettings& s) {
+    if (!s.takeover_socket) return;
+    const auto& [path, at] = *s.takeover_socket;
+    if (!path.starts_with('/'))
+      return problem(at, fmt::format("takeover_socket is not the path of a unix socket, as in "
+                                     "/run/karmad/takeover: {}",
+                                     in_quotes(path)));
+    if (const auto valid = parse_unix_path(path); !valid)
+      return problem(at, "takeover_socket: " + valid.error().why);
+    for (const auto& listen : s.listen)
+      if (listen.address.unix_path == path)
+        problem(at, fmt::format("takeover_socket is also the path of the listen in {}",
+                                text(listen.at)));
   }
 
   /// Checks the limits of throughput probing (AC-020 … AC-025).

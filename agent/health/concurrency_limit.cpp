@@ -30,6 +30,11 @@ void ConcurrencyLimit::rules(const ConcurrencyRules& rules) {
   limit_ = within(limit_);
 }
 
+void ConcurrencyLimit::restore(const Learned& learned) {
+  limit_ = within(learned.limit);
+  long_ = static_cast<double>(learned.baseline.count());
+}
+
 unsigned ConcurrencyLimit::limit() const {
   if (long_ == 0) return rules_.least;
   if (!measuring_since_) return settled();

@@ -52,6 +52,16 @@ class ConcurrencyLimit {
   /// Changes the bounds; keeps what was learnt.
   void rules(const ConcurrencyRules& rules);
 
+  /// What is worth keeping over a restart of the process.
+  struct Learned {
+    double limit = 0;
+    Micros baseline{};  ///< 0: unknown
+    bool operator==(const Learned&) const = default;
+  };
+  Learned learned() const { return {limit_, baseline().value_or(Micros{})}; }
+  /// Restores it, within the bounds. The baseline is measured again as late as after a new one.
+  void restore(const Learned& learned);
+
   /// A window has ended. Returns limit().
   unsigned on_window(const LatencyWindow& window, TimePoint now);
 

@@ -117,6 +117,17 @@ void AgentSlots::rules(const AgentSlotRules& rules) {
   publish();
 }
 
+std::optional<ConcurrencyLimit::Learned> AgentSlots::learned() const {
+  if (!automatic_) return std::nullopt;
+  return automatic_->learned();
+}
+
+void AgentSlots::restore(const ConcurrencyLimit::Learned& learned) {
+  if (!automatic_) return;
+  automatic_->restore(learned);
+  publish();
+}
+
 void AgentSlots::publish() {
   const auto now = automatic_ ? automatic_->limit() : rules_.most;
   limit_.store(automatic_ ? automatic_->settled() : rules_.most, std::memory_order_relaxed);

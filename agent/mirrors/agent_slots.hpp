@@ -116,6 +116,10 @@ class AgentSlots {
   /// Changes the limits; attempts in flight and the queue stay. One thread at a time: worker 0 once
   /// it runs.
   void rules(const AgentSlotRules& rules);
+  /// What `auto` has learned; nothing with a fixed limit. Worker 0 only.
+  std::optional<ConcurrencyLimit::Learned> learned() const;
+  /// Restores it; ignored with a fixed limit. After rules(), before the workers run.
+  void restore(const ConcurrencyLimit::Learned& learned);
   /// Ends the window of measured latencies if it was long enough. Worker 0 calls it about ten times
   /// a second.
   void refresh(TimePoint now);

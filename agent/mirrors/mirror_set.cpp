@@ -341,9 +341,14 @@ void MirrorSet::apply(const Effects& effects) {
     if (const auto by = pingers_[mirror].lock()) by->check_now(kRecheck);
 }
 
+/// The present state, for all workers.
+std::shared_ptr<const SetView> MirrorSet::one_view() const {
+  return std::make_shared<const SetView>(view_of(state_));
+}
+
 /// Posts the view before it interrupts attempts, which need the new view to be retried elsewhere.
 void MirrorSet::publish(Candidates unreachable) {
-  const auto next = std::make_shared<const SetView>(view_of(state_));
+  const auto next = one_view();
   for (unsigned worker = 0; worker < slots_.size(); ++worker)
     loops_.post(worker, [self = shared_from_this(), worker, next, unreachable] {
       self->show(worker, next);

@@ -128,6 +128,16 @@ struct WaitQueue {
 };
 void write(StatsWriter& out, const WaitQueue::Status& line);
 
+/// What is worth keeping of a mirror over a restart of the process.
+struct MirrorMemory {
+  double karma = 0;
+  std::optional<Description> description;  ///< of a mirror that is known; else the next ping tells
+  Micros trip{};                           ///< smoothed round trip of its pings
+  MirrorSignals::Memory signals;
+  LatencyCounts latencies{};  ///< recent ones
+  bool operator==(const MirrorMemory&) const = default;
+};
+
 /// A worker's picture of a mirror set: immutable, replaced as a whole.
 struct SetView {
   SetPicture picture;
@@ -215,6 +225,12 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   void pinger(std::size_t mirror, std::weak_ptr<Pings> by) { pingers_[mirror] = std::move(by); }
   /// Takes over the state of mirrors that the former set had. Once, before the set is used.
   void take_over();
+  /// What is known of a mirror. Worker 0 only.
+  MirrorMemory memory(std::size_t mirror, TimePoint now) const;
+  /// Restores what a former process knew: one entry per mirror, null for those it did not know.
+  /// Known mirrors keep the proportions of their karma. After the constructor, before the workers
+  /// run.
+  void restore(std::span<const MirrorMemory* const> memories, TimePoint now);
   /// The set is no longer used: stops its pings and wakes waiting queries. From worker 0.
   void close();
 
@@ -284,6 +300,7 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   };
   MirrorViews fill(Views& views, const Moment& at, const PickRecord* record = nullptr) const;
   SelectionCriteria with_selector(SelectionCriteria criteria) const;
+  std::shared_ptr<const SetView> one_view() const;
   void publish(Candidates unreachable = {});
   void take_generation(std::size_t mirror);
   void show(unsigned worker, std::shared_ptr<const SetView> view);

@@ -86,6 +86,27 @@ void MirrorSignals::refresh(const Refresh& refresh, const SlowStartRules& rules)
   if (part >= 1) set(starting_since_, std::int64_t{0});
 }
 
+MirrorSignals::Memory MirrorSignals::memory(TimePoint now) const noexcept {
+  Memory memory{.latency = get(latency_),
+                .penalty = get(penalty_),
+                .load = get(load_),
+                .failures_in_a_row = get(failures_in_a_row_),
+                .answers_since_start = get(answers_since_start_)};
+  if (starting()) memory.starting_for = Micros{micros(now) - get(starting_since_)};
+  return memory;
+}
+
+void MirrorSignals::restore(const Memory& memory, TimePoint now) noexcept {
+  set(latency_, memory.latency);
+  set(penalty_, memory.penalty);
+  set(load_, memory.load);
+  set(load_at_, micros(now));
+  if (memory.latency > 0) set(sampled_, micros(now));
+  set(failures_in_a_row_, memory.failures_in_a_row);
+  set(answers_since_start_, memory.answers_since_start);
+  if (memory.starting_for) set(starting_since_, micros(now) - memory.starting_for->count());
+}
+
 void MirrorSignals::start(TimePoint now, const SlowStartRules& rules) noexcept {
   if (rules.duration <= Micros{0}) return;
   set(answers_since_start_, 0U);

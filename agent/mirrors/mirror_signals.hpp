@@ -48,6 +48,20 @@ class alignas(64) MirrorSignals {
   /// duration of the set, for an unknown mirror.
   void show(MirrorView& view, float typical) const noexcept;
 
+  /// What is worth keeping over a restart of the process.
+  struct Memory {
+    float latency = 0;
+    float penalty = 0;
+    float load = 0;
+    std::uint32_t failures_in_a_row = 0;
+    std::uint32_t answers_since_start = 0;
+    std::optional<Micros> starting_for;  ///< none: it is not starting
+    bool operator==(const Memory&) const = default;
+  };
+  Memory memory(TimePoint now) const noexcept;
+  /// Restores it; before the workers run. Slow start continues where it was.
+  void restore(const Memory& memory, TimePoint now) noexcept;
+
   // Worker 0 only, about ten times a second.
 
   /// The numbers that the set gives its mirrors.

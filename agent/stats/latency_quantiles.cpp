@@ -27,6 +27,13 @@ void LatencyQuantiles::add(unsigned worker, TimePoint now, Micros took) noexcept
     counts->of_bucket[latency_bucket(took)].add(1);
 }
 
+void LatencyQuantiles::restore(TimePoint now, const LatencyCounts& counts) noexcept {
+  auto* const into = cells_.front().blocks.claim(block_of(now, kBlock));
+  if (into == nullptr) return;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    into->of_bucket[i].add(static_cast<std::uint32_t>(counts[i]));
+}
+
 void LatencyQuantiles::add_recent(TimePoint now, LatencyCounts& sum) const {
   const auto current = block_of(now, kBlock);
   for (const auto& cell : cells_)

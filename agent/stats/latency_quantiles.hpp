@@ -35,6 +35,9 @@ class LatencyQuantiles {
   /// Called only by the worker with that index; a few nanoseconds, allocates nothing.
   void add(unsigned worker, TimePoint now, Micros took) noexcept;
 
+  /// Adds latencies that a former process recorded. Before the workers run.
+  void restore(TimePoint now, const LatencyCounts& counts) noexcept;
+
   /// Any thread. Sums over the current block and the one before it.
   RecentLatency over_recent(TimePoint now) const;
   /// Adds them to the counts of other mirrors.

@@ -23,6 +23,13 @@ class Admission {
   /// Changes the settings; waiting requests keep their places.
   void settings(const InstanceSettings& settings, TimePoint now);
 
+  /// Continues probing with the numbers that a former process found. Before the workers run.
+  void restore_probing(double stable_concurrency, double stable_throughput,
+                       const InstanceSettings& settings, TimePoint now) {
+    probing_.restore(stable_concurrency, stable_throughput);
+    this->settings(settings, now);
+  }
+
   /// Adjusts the pools at each adjustment interval, until stop().
   Task<void> watch(Loop& loop);
   /// One adjustment.

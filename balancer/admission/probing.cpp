@@ -25,6 +25,11 @@ void Probing::parameters(const ProbeParameters& parameters) {
   status_.state = probe_.state();
 }
 
+void Probing::restore(double stable_concurrency, double stable_throughput) {
+  probe_.restore(stable_concurrency, stable_throughput);
+  logged_concurrency_ = stable_concurrency;
+}
+
 ProbeReadings Probing::readings() {
   const auto read = [](TicketPool& pool) {
     return PoolReading{pool.size(), pool.take_peak(), pool.finished(), pool.waited()};

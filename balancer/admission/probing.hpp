@@ -33,6 +33,9 @@ class Probing {
   /// The sizes that the probed pools should have.
   PoolSizes sizes() const { return probe_.sizes(); }
 
+  /// Continues with what a former process found (ThroughputProbe::restore()).
+  void restore(double stable_concurrency, double stable_throughput);
+
   /// One adjustment, at each interval. Ends a stalled resize first.
   void sample(TimePoint now);
 

@@ -85,7 +85,7 @@ void Worker::unregister_session(Client& client) {
 
 void Worker::drain(Micros linger) {
   if (draining_) return;
-  draining_ = true;
+  draining_ = retiring_ = true;
   spawn(close_down(linger));
 }
 

@@ -66,12 +66,16 @@ class Worker {
 
   void register_session(Client& client);
   void unregister_session(Client& client);
+  /// From now on every answer ends its connection; new connections are still accepted.
+  void retire() { retiring_ = true; }
   /// Accepts no new connections; every session ends after its next answer. A session that gets no
   /// request within `linger` ends after that time.
   void drain(Micros linger);
   /// Ends everything at once.
   void abandon();
   bool draining() const { return draining_; }
+  /// Whether answers end their connections.
+  bool retiring() const { return retiring_; }
 
   Loop loop;
   DisconnectWatcher disconnect_watcher{loop};
@@ -110,6 +114,7 @@ class Worker {
   std::vector<std::unique_ptr<RequestHead>> heads_;
   std::vector<Client*> clients_;
   bool draining_ = false;
+  bool retiring_ = false;
   bool accepting_ = true;
   bool finished_ = false;
   Stop closing_{loop};  ///< ends the waits of close_down()

@@ -192,13 +192,21 @@ void Acceptor::start() {
 
 void Acceptor::refuse_new() {
   draining_ = true;
-  refuse_handshakes(acceptor_.native_handle(), protocol_.family());
+  if (handed_over_) {
+    close();
+  } else {
+    refuse_handshakes(acceptor_.native_handle(), protocol_.family());
+  }
   for (auto* waiting : std::vector(waiting_.begin(), waiting_.end()))
     waiting->request(StopReason::cancelled);
 }
 
 void Acceptor::stop() {
   while (accept_pending().value_or(0) == kAtOnce) continue;
+  close();
+}
+
+void Acceptor::close() {
   error_code ignored;
   acceptor_.close(ignored);
   pause_.request(StopReason::cancelled);

@@ -32,6 +32,10 @@ class Acceptor {
  public:
   Acceptor(Worker& worker, const Listening& listening);
   void start();
+  /// Another process has the same listening socket and accepts from it: refuse_new() must leave the
+  /// socket as it is. Call before that.
+  void hand_over() { handed_over_ = true; }
+  int descriptor() { return acceptor_.native_handle(); }
   /// Accepts no new connections: handshakes in progress may end, and connections that wait because
   /// of the rate start their sessions now.
   void refuse_new();
@@ -44,6 +48,7 @@ class Acceptor {
     Endpoint peer;
     std::optional<IpAddress> address;  ///< none for a unix socket
   };
+  void close();
   Task<void> run();
   std::expected<unsigned, error_code> accept_pending();
   void on_connection(NewConnection connection);
@@ -60,6 +65,7 @@ class Acceptor {
   Stop pause_;
   std::list<Stop*> waiting_;  ///< of the connections that wait
   bool draining_ = false;
+  bool handed_over_ = false;
 };
 
 }  // namespace karmad

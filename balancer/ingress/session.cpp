@@ -171,7 +171,7 @@ Background Session::run(boost::intrusive_ptr<Session> self) {
     self->unread_ = true;
     stays = co_await self->answer_requests();
   }
-  const bool lingers = self->worker_.draining() && self->open() && !self->within_answer_;
+  const bool lingers = self->worker_.retiring() && self->open() && !self->within_answer_;
   if (lingers) co_await self->linger();
   self->end();
 }

@@ -145,7 +145,7 @@ Task<bool> Session::send_answer(const Answer& answer, const RequestHead* head, R
 }
 
 bool Session::keeps_connection(const RequestHead* head) const {
-  return head != nullptr && head->keep_alive && !ending_ && !worker_.draining();
+  return head != nullptr && head->keep_alive && !ending_ && !worker_.retiring();
 }
 
 /// The bytes to send. The head is in a buffer of the worker, valid until the next co_await. `head`

@@ -28,6 +28,25 @@ void Breaker::take_over(const Breaker& before, const FormerPlaces& places) noexc
   });
 }
 
+Breaker::Memories Breaker::memory(std::size_t mirror, TimePoint now) const noexcept {
+  Memories memories;
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    const auto& failures = cells_[mirror].failures[i];
+    const auto count = failures.count.load(kRelaxed);
+    if (count != 0) memories[i] = {count, Micros{micros(now) - failures.last.load(kRelaxed)}};
+  }
+  return memories;
+}
+
+void Breaker::restore(std::size_t mirror, const Memories& memories, TimePoint now) noexcept {
+  auto& cell = cells_[mirror];
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    cell.failures[i].count.store(memories[i].count, kRelaxed);
+    cell.failures[i].last.store(micros(now - memories[i].since_last), kRelaxed);
+  }
+  cell.next_probe.store(micros(now + rules_.probe_every), kRelaxed);
+}
+
 bool Breaker::is_tripped(const Cell& cell, Operation operation, std::int64_t now) const noexcept {
   const auto& failures = cell.failures[static_cast<std::size_t>(operation)];
   return failures.count.load(kRelaxed) > tolerated(operation) &&

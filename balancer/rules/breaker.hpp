@@ -44,6 +44,17 @@ class Breaker {
   /// Takes over the failures of mirrors that existed before. Call before it is used.
   void take_over(const Breaker& before, const FormerPlaces& places) noexcept;
 
+  /// What is worth keeping of a mirror over a restart of the process, by Operation.
+  struct Memory {
+    std::uint32_t count = 0;
+    Micros since_last{};  ///< time since the last failure
+    bool operator==(const Memory&) const = default;
+  };
+  using Memories = std::array<Memory, 2>;
+  Memories memory(std::size_t mirror, TimePoint now) const noexcept;
+  /// Restores it; before it is used. A tripped mirror is probed after `probe_every`.
+  void restore(std::size_t mirror, const Memories& memories, TimePoint now) noexcept;
+
   /// An attempt failed and the mirror caused it (Consequence::error).
   void failed(std::size_t mirror, Operation operation, TimePoint now) noexcept;
 

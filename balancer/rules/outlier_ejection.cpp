@@ -51,6 +51,14 @@ void OutlierEjection::take_over(const OutlierEjection& before, const FormerPlace
   panics_ = before.panics();
 }
 
+void OutlierEjection::restore(std::size_t mirror, State state, TimePoint now) {
+  const std::scoped_lock lock(mutex_);
+  auto ejected = this->ejected();
+  if (state.ejected) ejected.insert(mirror);
+  mirrors_[mirror] = {.state = std::move(state), .admitted = now, .counted_since = now};
+  ejected_.store(ejected.bits(), std::memory_order_relaxed);
+}
+
 std::optional<std::string> OutlierEjection::failing(Watched& mirror, const OutlierSigns& signs,
                                                     TimePoint now) {
   if (signs.failures_in_a_row >= rules_.failures_in_a_row)

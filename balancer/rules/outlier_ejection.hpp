@@ -69,6 +69,9 @@ class OutlierEjection {
   /// Takes over the states of mirrors that existed before. Call before it is used.
   void take_over(const OutlierEjection& before, const FormerPlaces& places);
 
+  /// Restores the state that a mirror had in a former process. Before it is used.
+  void restore(std::size_t mirror, State state, TimePoint now);
+
   /// Looks for outliers; about ten times a second. `signs`: one per mirror. Returns the mirrors
   /// that are admitted again now, for slow start.
   Candidates evaluate(TimePoint now, std::span<const OutlierSigns> signs, RandomSource& random);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <vector>
@@ -42,6 +43,20 @@ class UnavailableMarks {
                                       std::memory_order_relaxed);
     any_.store(true, std::memory_order_relaxed);
   }
+  /// The rest of both marks of a mirror; 0: it has none.
+  struct Rest {
+    Micros unavailable{};
+    Micros paused{};
+    bool operator==(const Rest&) const = default;
+  };
+  Rest rest(std::size_t mirror, TimePoint now) const {
+    const auto at = now.time_since_epoch().count();
+    const auto rest = [&](const std::atomic<std::int64_t>& until) {
+      return Micros{std::max<std::int64_t>(until.load(std::memory_order_relaxed) - at, 0)};
+    };
+    return {rest(marks_[mirror].until), rest(marks_[mirror].paused_until)};
+  }
+
   /// Whether any mirror was ever marked; one load.
   bool any() const { return any_.load(std::memory_order_relaxed); }
   /// The mirrors with a mark in force. A later ping that says that the mirror serves ends the first

@@ -40,6 +40,11 @@ MirrorStanding Standings::of(std::size_t mirror) const noexcept {
   return unpack(cells_[mirror].standing.load(memory_order_relaxed));
 }
 
+void Standings::restore(std::size_t mirror, const MirrorStanding& standing) noexcept {
+  cells_[mirror].standing.store(pack(standing), memory_order_relaxed);
+  if (standing.unreachable) unreachable_.fetch_add(1, memory_order_relaxed);
+}
+
 void Standings::take_over(const Standings& before, const FormerPlaces& places) noexcept {
   for_each_former(places, [&](std::size_t now, std::size_t then) {
     cells_[now].standing = before.cells_[then].standing.load(memory_order_relaxed);

@@ -46,6 +46,9 @@ class Standings {
   /// Takes over the state of mirrors that existed before. Call before it is used.
   void take_over(const Standings& before, const FormerPlaces& places) noexcept;
 
+  /// Restores the state that a mirror had in a former process. Before it is used, once per mirror.
+  void restore(std::size_t mirror, const MirrorStanding& standing) noexcept;
+
   /// Counts an attempt in progress at a mirror while it lives.
   class InFlightGuard {
    public:

@@ -517,13 +517,23 @@ constexpr std::array kSearchdKeys{
         counts(4 * kKilo, kGiga)),
     key("listen_backlog", &I::listen_backlog,
         "Length of the kernel's queue of connections to be accepted.", counts(1, 65535)),
+    key("drain_delay", &I::drain_delay,
+        "How long after TERM requests and connections are still accepted while `/readyz` answers "
+        "503, so that load balancers stop sending: at least two intervals of their checks. INT "
+        "does not wait.",
+        times(1s, 0s, kDay)),
     key("shutdown_timeout", &I::shutdown_timeout,
-        "How long running queries may continue after TERM or INT. 0: end at once.",
+        "How long running queries may continue after the listening sockets were closed (TERM, INT) "
+        "or taken over. 0: end at once.",
         times(1s, 0s, kDay)),
     key("shutdown_linger", &I::shutdown_linger,
-        "How long after TERM or INT an open connection may still send a request; it is closed "
-        "after the answer. At most shutdown_timeout.",
+        "How long after that an open connection may still send a request; it is closed after the "
+        "answer. At most shutdown_timeout.",
         times(1s, 0s, kDay)),
+    key("takeover_socket", &I::takeover_socket,
+        "Unix socket at which `karmad --takeover` of the same user takes over the listening "
+        "sockets and what was learned, for a restart without loss.",
+        {}, "none"),
     key("log_level", &I::log_level, "Lowest level of messages that are logged."),
     key("log_format", &I::log_format,
         "Lines of the log on standard error: `text` for people, `json` for programs."),

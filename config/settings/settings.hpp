@@ -285,8 +285,10 @@ struct InstanceSettings : InheritedByTables {
   Located<MemorySize> memory_limit;
   Located<std::size_t> buffer_keep_up_to{1u << 20, {}};
   Located<unsigned> listen_backlog{511, {}};
+  Located<Micros> drain_delay{0s, {}};
   Located<Micros> shutdown_timeout{60s, {}};
   Located<Micros> shutdown_linger{1s, {}};
+  std::optional<Located<std::string>> takeover_socket;  ///< path of a unix socket; unset: none
   Located<LogLevel> log_level{LogLevel::info, {}};
   Located<LogFormat> log_format{LogFormat::text, {}};
   Located<RequestIds> request_id{RequestIds::make, {}};

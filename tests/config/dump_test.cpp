@@ -18,6 +18,7 @@ const char* const kEverything =
     " client_timeout = 20\n network_timeout = 3\n max_packet_size = 8m\n max_header_size = 8193\n"
     " max_header_count = 50\n max_connections = 1000\n max_json_depth = 64\n"
     " memory_limit = 3g\n buffer_keep_up_to = 2m\n listen_backlog = 100\n shutdown_timeout = 0\n"
+    " drain_delay = 7s\n takeover_socket = /run/t.sock\n"
     " shutdown_linger = 300ms\n log_level = debug\n ping_type = native\n read_preference = "
     "secondaryPreferred\n"
     " tag_sets = dc:ny,rack:2|dc:sf|\n max_staleness = 2m\n local_threshold = 0\n"

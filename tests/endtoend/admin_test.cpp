@@ -119,6 +119,7 @@ TEST(Operator, FindsTheChangesAgainAfterARestart) {
   {
     const auto socket = Operated::scratch_file("a.sock");
     Master first(searchd(socket), set.table());
+    ASSERT_TRUE(first.ready());  // the admin socket is the last one that it opens
     Process ctl("karmad", {"ctl", "drain", set[0].address(), "--address", socket});
     EXPECT_EQ(ctl.wait(), 0) << ctl.output();
   }

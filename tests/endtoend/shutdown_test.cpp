@@ -124,5 +124,52 @@ TEST(AGracefulEnd, WithALingerOfZeroClosesIdleConnectionsAtOnce) {
   EXPECT_TRUE(idle.closed());
 }
 
+TEST(ADrainDelay, TellsLoadBalancersBeforeTheSocketsClose) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Master master("workers = 2\n drain_delay = 2s\n shutdown_linger = 100ms", table(mirror));
+  ASSERT_TRUE(master.ready());
+  HttpClient kept(master.port());
+  ASSERT_EQ(kept.request("GET", "/healthz")->status, 200);
+  const auto began = std::chrono::steady_clock::now();
+  master.process().signal(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return get(master.port(), "/readyz").status == 503; }));
+  std::optional<Response> answer;
+  ASSERT_TRUE(eventually([&] {
+    answer = kept.request("POST", "/search", kShutdownQuery);
+    return !answer || says_close(*answer);
+  }));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_TRUE(kept.closed());
+  int accepted = 0;
+  for (; HttpClient(master.port()).connected(); ++accepted) {
+    const auto fresh = post(master.port(), "/search", kShutdownQuery);
+    if (fresh.status == 0) break;  // the socket has closed since
+    EXPECT_EQ(fresh.status, 200);
+    EXPECT_TRUE(says_close(fresh));
+    nap();
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 2s);
+  EXPECT_GT(accepted, 10);
+  EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+}
+
+TEST(ADrainDelay, IsOnlyForTermAndEndsWithASecondSignal) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  {
+    Master master("drain_delay = 1h", table(mirror));
+    ASSERT_TRUE(master.ready());
+    master.process().signal(SIGINT);
+    EXPECT_EQ(master.process().wait(), 0) << master.process().output();
+  }
+  Master master("drain_delay = 1h", table(mirror));
+  ASSERT_TRUE(master.ready());
+  master.process().signal(SIGTERM);
+  ASSERT_TRUE(master.process().wait_for("/readyz answers 503"));
+  EXPECT_EQ(post(master.port(), "/search", kShutdownQuery).status, 200);
+  master.process().signal(SIGINT);
+  EXPECT_EQ(master.process().wait(), 1) << master.process().output();
+}
+
 }  // namespace
 }  // namespace karmad::test

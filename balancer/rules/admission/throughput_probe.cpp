@@ -68,6 +68,15 @@ void ThroughputProbe::start() {
   sizes_ = sized(stable_concurrency_);
 }
 
+void ThroughputProbe::restore(double stable_concurrency, double stable_throughput) {
+  start();
+  const auto pools = static_cast<unsigned>(parameters_.reads) + (parameters_.writes ? 1u : 0u);
+  stable_concurrency_ =
+      std::clamp<double>(stable_concurrency, pools * parameters_.least, pools * parameters_.most);
+  stable_throughput_ = stable_throughput;
+  sizes_ = sized(stable_concurrency_);
+}
+
 void ThroughputProbe::parameters(const ProbeParameters& parameters) {
   const bool same = parameters.reads == parameters_.reads &&
                     parameters.writes == parameters_.writes &&

@@ -103,6 +103,9 @@ class ThroughputProbe {
   /// Sets the readings to compare with, after a resize that took time (AC-026).
   void compare_with(const ProbeReadings& readings, TimePoint now);
 
+  /// Continues with what a former process found, within the bounds.
+  void restore(double stable_concurrency, double stable_throughput);
+
   ProbeState state() const { return state_; }
   double stable_concurrency() const { return stable_concurrency_; }
   double stable_throughput() const { return stable_throughput_; }

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "balancer/handover/frame.hpp"
+
+namespace karmad {
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  /// Hands it over to the caller.
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// A frame that was received, with the descriptors that came with it.
+struct Frame {
+  FrameKind kind = FrameKind::hello;
+  std::string text;
+  std::vector<Descriptor> descriptors;
+};
+
+/// One side of a takeover's connection. Blocks, but not beyond a deadline; one thread.
+class Channel {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `stop`: a descriptor that becomes readable when all waiting must end; -1: none.
+  explicit Channel(Descriptor socket, int stop = -1) : socket_(std::move(socket)), stop_(stop) {}
+
+  /// Connects to a unix socket. The error is the number of the system.
+  static std::expected<Channel, int> connect(const std::string& path);
+
+  /// Sends one frame; the descriptors stay open here. The error says why not.
+  std::expected<void, std::string> send(FrameKind kind, std::string_view text,
+                                        std::span<const int> descriptors,
+                                        Clock::time_point deadline);
+  /// Receives one frame of any kind.
+  std::expected<Frame, std::string> receive(Clock::time_point deadline);
+
+  /// The process at the other end (SO_PEERCRED); the one that connected, or that listens there.
+  struct Peer {
+    std::int64_t user = -1;  ///< -1: unknown
+    int pid = 0;
+  };
+  Peer peer() const;
+
+ private:
+  std::expected<void, std::string> wait(short events, Clock::time_point deadline) const;
+  std::expected<void, std::string> read(char* into, std::size_t size, Frame& frame,
+                                        Clock::time_point deadline);
+
+  Descriptor socket_;
+  int stop_;
+};
+
+}  // namespace karmad

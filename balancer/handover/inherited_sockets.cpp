@@ -1,0 +1,138 @@
+#include "balancer/handover/inherited_sockets.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "agent/transport/resolve.hpp"
+#include "balancer/handover/listen_match.hpp"
+
+namespace karmad {
+namespace {
+
+std::string number_text(int family, const void* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  return ::inet_ntop(family, address, text, sizeof text) != nullptr ? text : std::string();
+}
+
+std::string host_of(const sockaddr* address) {
+  if (address->sa_family == AF_INET)
+    return number_text(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr);
+  return number_text(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+ListenLine with_hosts(const Address& address) {
+  ListenLine line{.address = address, .hosts = {}};
+  if (address.is_unix()) return line;
+  if (address.host.empty() || address.host == "*") {
+    line.hosts = {"0.0.0.0", "::"};
+  } else if (const auto found = resolve_now(address)) {
+    for (const auto& endpoint : *found) line.hosts.push_back(host_of(endpoint.data()));
+  }
+  return line;
+}
+
+int option_of(int socket, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+/// Whoever opened it may have chosen other options than open_listeners().
+void adapt(int socket, int family, int backlog) {
+  ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
+  ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+  const int on = 1;
+  if (family != AF_UNIX) ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::listen(socket, backlog);
+}
+
+}  // namespace
+
+std::expected<Address, std::string> bound_address(int listener) {
+  if (option_of(listener, SO_TYPE) != SOCK_STREAM || option_of(listener, SO_ACCEPTCONN) != 1)
+    return std::unexpected("it is no listening socket for streams");
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size) != 0)
+    return std::unexpected(std::strerror(errno));
+  Address address;
+  if (bound.ss_family == AF_INET || bound.ss_family == AF_INET6) {
+    address.host = host_of(reinterpret_cast<const sockaddr*>(&bound));
+    address.port = ntohs(bound.ss_family == AF_INET
+                             ? reinterpret_cast<const sockaddr_in*>(&bound)->sin_port
+                             : reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port);
+    return address;
+  }
+  if (bound.ss_family != AF_UNIX) return std::unexpected("it is neither TCP nor a unix socket");
+  constexpr auto kPathAt = offsetof(sockaddr_un, sun_path);
+  const auto* path = reinterpret_cast<const sockaddr_un*>(&bound)->sun_path;
+  if (size > kPathAt) address.unix_path.assign(path, ::strnlen(path, size - kPathAt));
+  if (address.unix_path.empty()) return std::unexpected("its unix socket has no path");
+  return address;
+}
+
+std::expected<void, std::string> InheritedSockets::add(Descriptor socket) {
+  auto bound = bound_address(socket.get());
+  if (!bound) return std::unexpected(std::move(bound).error());
+  struct stat facts {};
+  if (::fstat(socket.get(), &facts) != 0) return std::unexpected(std::strerror(errno));
+  if (std::ranges::find(sockets_, facts.st_ino, &Inherited::inode) == sockets_.end())
+    sockets_.push_back({std::move(socket), *std::move(bound), facts.st_ino});
+  return {};
+}
+
+std::vector<std::string> InheritedSockets::match(std::span<const Listen> lines) {
+  std::vector<ListenLine> wanted;
+  for (const auto& line : lines) wanted.push_back(with_hosts(line.address));
+  std::vector<Address> bound;
+  for (const auto& one : sockets_) bound.push_back(one.bound);
+  auto match = match_sockets(wanted, bound);
+  of_line_ = std::move(match.of_line);
+  std::vector<std::string> unused;
+  for (const auto one : match.unused) {
+    unused.push_back(text(sockets_[one].bound));
+    sockets_[one].socket = Descriptor();
+  }
+  std::ranges::sort(unused);
+  unused.erase(std::ranges::unique(unused).begin(), unused.end());
+  return unused;
+}
+
+std::expected<SharedSockets, std::string> InheritedSockets::take(std::size_t number,
+                                                                 Address& address, unsigned workers,
+                                                                 int backlog) {
+  if (number >= of_line_.size() || of_line_[number].empty()) return SharedSockets();
+  const auto& own = of_line_[number];
+  const auto& first = sockets_[own.front()];
+  if (!address.is_unix()) address.port = first.bound.port;
+  SharedSockets shared(workers);
+  const auto give = [&](std::size_t worker, int socket) {
+    const int family = option_of(socket, SO_DOMAIN);
+    shared[worker].push_back({socket, Protocol(family, family == AF_UNIX ? 0 : IPPROTO_TCP)});
+  };
+  std::vector<int> sockets;
+  for (const auto one : own) {
+    sockets.push_back(sockets_[one].socket.release());
+    adapt(sockets.back(), option_of(sockets.back(), SO_DOMAIN), backlog);
+  }
+  for (std::size_t i = 0; i < sockets.size(); ++i) give(i % workers, sockets[i]);
+  for (std::size_t i = sockets.size(); i < workers; ++i) {
+    const int copy = ::fcntl(sockets[i % sockets.size()], F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return std::unexpected(std::strerror(errno));
+    give(i, copy);
+  }
+  return shared;
+}
+
+}  // namespace karmad

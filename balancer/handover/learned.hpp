@@ -1,0 +1,79 @@
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/mirrors/mirror_set.hpp"
+#include "balancer/rules/protection.hpp"
+
+namespace karmad {
+
+/// What was learned of a mirror of a shard. Times are relative, so the clocks of the two processes
+/// need not agree.
+struct LearnedMirror {
+  std::string address;
+  std::vector<std::string> tables;  ///< the table's names at this mirror
+  MirrorMemory memory;
+  UnavailableMarks::Rest rest;
+  Breaker::Memories failures{};
+  struct Ejection {
+    bool ejected = false;
+    unsigned times = 0;
+    Micros rest{};  ///< until it may be admitted again
+    std::string reason;
+    bool operator==(const Ejection&) const = default;
+  };
+  Ejection ejection;
+  MirrorStanding standing;
+  bool operator==(const LearnedMirror&) const = default;
+};
+
+using LearnedShard = std::vector<LearnedMirror>;
+
+struct LearnedTable {
+  std::string name;
+  std::vector<LearnedShard> shards;
+  bool operator==(const LearnedTable&) const = default;
+};
+
+/// What was learned of an agent, with all tables that use it.
+struct LearnedAgent {
+  std::string address;
+  std::uint32_t errors_in_a_row = 0;
+  bool answered = false;
+  Micros ping_trip{};
+  std::optional<ConcurrencyLimit::Learned> limit;  ///< of `max_in_flight = auto`
+  std::string last_error;
+  bool operator==(const LearnedAgent&) const = default;
+};
+
+/// The tickets that throughput probing has found.
+struct LearnedTickets {
+  double concurrency = 0;
+  double throughput = 0;
+  bool operator==(const LearnedTickets&) const = default;
+};
+
+/// Everything that a process hands over to its successor, except its sockets. A value.
+struct Learned {
+  std::vector<LearnedTable> tables;
+  std::vector<LearnedAgent> agents;
+  std::optional<LearnedTickets> tickets;  ///< none: no pool is probed
+  std::string overrides;                  ///< changes at run time, as JSON; passed on unread
+  bool operator==(const Learned&) const = default;
+};
+
+/// The version of the text below. Another version is not read.
+inline constexpr int kLearnedVersion = 1;
+
+/// As JSON, with its version.
+std::string to_json(const Learned& learned);
+/// Reads that text. Members that are unknown or of a wrong type are ignored, and numbers that make
+/// no sense become their defaults: a successor rather learns again than fails. The error says why
+/// nothing can be used: no JSON, or another version.
+std::expected<Learned, std::string> parse_learned(std::string_view json);
+
+}  // namespace karmad

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "balancer/admission/admission.hpp"
+#include "balancer/handover/learned.hpp"
+#include "balancer/topology/topology.hpp"
+
+namespace karmad {
+
+/// Reads what this process has learned. Worker 0 only.
+Learned collect_learned(const Topology& topology, const Admission& admission, TimePoint now);
+
+/// Continues with what a former process had learned of the same mirrors: those at the same address
+/// with the same names in a table of the same name. Everything else starts anew. Before the workers
+/// run, after the limits of the topology were applied. Returns the number of mirrors restored.
+std::size_t restore_learned(const Learned& learned, const Topology& topology, Admission& admission,
+                            TimePoint now);
+
+}  // namespace karmad

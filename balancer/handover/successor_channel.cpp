@@ -1,0 +1,74 @@
+#include "balancer/handover/successor_channel.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+namespace karmad {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kOffered = 10s;  // another takeover may be in progress
+constexpr auto kReleased = 10s;
+
+}  // namespace
+
+std::expected<std::optional<SuccessorChannel>, std::string> SuccessorChannel::begin(
+    const std::string& path) {
+  auto channel = Channel::connect(path);
+  if (!channel) {
+    const int error = channel.error();
+    if (error == ENOENT || error == ECONNREFUSED) return std::nullopt;
+    return std::unexpected(fmt::format("cannot connect to {}: {}", path, std::strerror(error)));
+  }
+  SuccessorChannel successor(*std::move(channel));
+  const auto peer = successor.channel_.peer();
+  if (peer.user != static_cast<std::int64_t>(::geteuid()))
+    return std::unexpected(
+        fmt::format("the process at {} is of user {}, not {}", path, peer.user, ::geteuid()));
+  successor.former_pid_ = peer.pid;
+  if (auto offered = successor.receive_offer(); !offered)
+    return std::unexpected(fmt::format("process {} at {}: {}", peer.pid, path, offered.error()));
+  return successor;
+}
+
+std::expected<void, std::string> SuccessorChannel::receive_offer() {
+  const auto until = Channel::Clock::now() + kOffered;
+  if (auto sent = channel_.send(FrameKind::hello, {}, {}, until); !sent) {
+    // It may have refused before it read anything.
+    const auto answer = channel_.receive(until);
+    if (answer && answer->kind == FrameKind::refused) return std::unexpected(answer->text);
+    return sent;
+  }
+  for (;;) {
+    auto frame = channel_.receive(until);
+    if (!frame) return std::unexpected(std::move(frame).error());
+    if (frame->kind == FrameKind::learned) {
+      learned_ = std::move(frame->text);
+      return {};
+    }
+    if (frame->kind == FrameKind::refused) return std::unexpected(frame->text);
+    if (frame->kind != FrameKind::sockets) return std::unexpected("it sent a frame out of order");
+    if (sockets_.size() + frame->descriptors.size() > kMostDescriptors)
+      return std::unexpected(fmt::format("it sent more than {} sockets", kMostDescriptors));
+    std::ranges::move(frame->descriptors, std::back_inserter(sockets_));
+  }
+}
+
+SuccessorChannel::Ending SuccessorChannel::finish(const std::vector<std::string>& unused) {
+  std::string lines;
+  for (const auto& address : unused) lines += address + "\n";
+  const auto until = Channel::Clock::now() + kReleased;
+  if (auto sent = channel_.send(FrameKind::ready, lines, {}, until); !sent)
+    return {Release::not_told, sent.error()};
+  const auto answer = channel_.receive(until);
+  if (!answer) return {Release::unconfirmed, answer.error()};
+  if (answer->kind == FrameKind::released) return {};
+  return {Release::not_told, answer->text};  // it had given up before
+}
+
+}  // namespace karmad

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "balancer/handover/channel.hpp"
+
+namespace karmad {
+
+/// What a running process offers to its successor.
+struct TakeoverOffer {
+  std::vector<int> sockets;  ///< listening; they stay open here
+  std::string learned;       ///< to_json(Learned)
+};
+
+/// A successor that accepts connections.
+struct Successor {
+  int pid = 0;
+  std::vector<std::string> unused;  ///< addresses that it does not listen on
+};
+
+/// The side of a takeover that runs already: waits at a unix socket for successors of the same
+/// user, one after the other, on a thread of its own. Nothing changes here until a successor is
+/// ready; a successor that fails, hangs or asks wrongly is forgotten, with a line in the log.
+class TakeoverService {
+ public:
+  struct Callbacks {
+    /// Makes the offer, or says why there is none. On the thread of the service.
+    std::function<std::expected<TakeoverOffer, std::string>()> offer;
+    /// A successor accepts connections: this process must stop to. On the thread of the service,
+    /// once; then the service has ended.
+    std::function<void(Successor)> release;
+  };
+
+  /// Listens at `path` with mode 0600; replaces a socket that is there. The error says why not.
+  static std::expected<std::unique_ptr<TakeoverService>, std::string> open(const std::string& path,
+                                                                           Callbacks callbacks);
+  TakeoverService(const TakeoverService&) = delete;
+  TakeoverService& operator=(const TakeoverService&) = delete;
+  /// Ends a takeover in progress, and removes the socket, if it was not handed over.
+  ~TakeoverService();
+
+ private:
+  TakeoverService(Descriptor listener, Descriptor stop, std::string path, Callbacks callbacks);
+  void run();
+  std::expected<void, std::string> serve(Channel& channel);
+  bool owns_path() const;
+
+  Descriptor listener_;
+  Descriptor stop_;  ///< an eventfd
+  const std::string path_;
+  const Callbacks callbacks_;
+  std::uint64_t inode_ = 0;  ///< of the path
+  std::atomic<bool> released_{false};
+  std::thread thread_;
+};
+
+}  // namespace karmad

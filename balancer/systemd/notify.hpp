@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "strategies/time.hpp"
+
+namespace karmad {
+
+// The messages of a service of `Type=notify` (sd_notify(3)), as values.
+
+struct ServiceReady {
+  std::string status;           ///< for `systemctl status`; one line
+  std::optional<int> main_pid;  ///< set after a takeover: systemd follows this process from now on
+};
+std::string text(const ServiceReady& ready);
+/// `monotonic`: the time of CLOCK_MONOTONIC at which the reload began.
+std::string reloading_text(Micros monotonic);
+std::string stopping_text(std::string_view status);
+std::string status_text(std::string_view status);
+/// Sent by the process that hands its service over.
+std::string main_pid_text(int pid);
+
+/// Sends these messages to the socket that systemd has given in NOTIFY_SOCKET: a path, or an
+/// abstract name after `@`. Without one, or if the socket cannot be used, nothing is sent. Any
+/// thread; never blocks.
+class ServiceNotifier {
+ public:
+  ServiceNotifier() = default;
+  explicit ServiceNotifier(std::string_view address);
+  ServiceNotifier(const ServiceNotifier&) = delete;
+  ServiceNotifier& operator=(const ServiceNotifier&) = delete;
+  ~ServiceNotifier();
+
+  bool active() const { return socket_ >= 0; }
+  /// Returns whether it was sent.
+  bool send(std::string_view message) const;
+
+ private:
+  int socket_ = -1;
+};
+
+/// The interval in which systemd wants a sign of life: WATCHDOG_USEC, if WATCHDOG_PID is unset or
+/// one of these processes. Nothing: it wants none. `former`: the process that was taken over, or 0.
+std::optional<Micros> watchdog_interval(const char* usec, const char* pid, int own, int former);
+
+}  // namespace karmad

@@ -1,0 +1,308 @@
+// A process takes over from another one: no request is lost, and what was learned goes along.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <rapidjson/pointer.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kTakeoverQuery = R"({"table":"t"})";
+const std::string kSuccessorMayCome = "a successor may connect";
+
+std::string takeover_table(const std::string& agents, const std::string& more = "") {
+  return fmt::format("table t {{\n type = distributed\n agent = {}\n {}\n}}\n", agents, more);
+}
+
+/// The processes of one service, one after the other, with one file.
+class Service {
+ public:
+  explicit Service(std::string rest) : rest_(std::move(rest)) {}
+
+  std::string socket() const { return dir_.path() + "/takeover"; }
+  std::string path(const std::string& name) const { return dir_.path() + "/" + name; }
+  std::string config(const std::string& searchd = "", const std::string& listen = "127.0.0.1:0") {
+    return dir_.file("karmad.conf", fmt::format("searchd {{\n listen = {}\n takeover_socket = {}\n"
+                                                " ha_ping_interval = 0\n {}\n}}\n{}\n",
+                                                listen, socket(), searchd, rest_));
+  }
+  static Process start(const std::string& config) { return {"karmad", {"--config", config}}; }
+  static Process successor(const std::string& config) {
+    return {"karmad", {"--config", config, "--takeover"}};
+  }
+
+ private:
+  TempDir dir_;
+  std::string rest_;
+};
+
+/// Its port, once a successor may connect.
+int serving_port(Process& process) {
+  const auto line = process.wait_for("listening on 127");
+  if (!line || !process.wait_for(kSuccessorMayCome)) return 0;
+  return port_in(*line);
+}
+
+double number_of(int port, const char* pointer) {
+  rapidjson::Document told;
+  told.Parse(get(port, "/agents").body.c_str());
+  const auto* found = rapidjson::Pointer(pointer).Get(told);
+  return found != nullptr && found->IsNumber() ? found->GetDouble() : -1;
+}
+
+/// Clients that ask until they are stopped; every request without an answer of status 200 is lost.
+class SteadyClients {
+ public:
+  enum class Connections { kept, fresh };
+
+  SteadyClients(int port, Connections connections, int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back(
+          [this, port, connections](const std::stop_token& stop) { run(stop, port, connections); });
+  }
+  void stop() { threads_.clear(); }
+
+  std::atomic<int> answered{0};
+  std::atomic<int> lost{0};
+
+ private:
+  void run(const std::stop_token& stop, int port, Connections connections) {
+    std::optional<HttpClient> client;
+    while (!stop.stop_requested()) {
+      if (!client) client.emplace(port);
+      const auto answer = client->request("POST", "/search", kTakeoverQuery);
+      ++(answer && answer->status == 200 ? answered : lost);
+      const bool closes = !answer || (answer->fields.contains("connection") &&
+                                      answer->fields.at("connection") == "close");
+      if (closes || connections == Connections::fresh) client.reset();
+      nap();
+    }
+  }
+
+  std::vector<std::jthread> threads_;
+};
+
+class TakeoverUnderLoad : public testing::TestWithParam<SteadyClients::Connections> {};
+
+TEST_P(TakeoverUnderLoad, LosesNoRequestWhateverTheNumberOfWorkers) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  std::optional running(Service::start(service.config("workers = 2")));
+  const auto port = serving_port(*running);
+  ASSERT_NE(port, 0) << running->output();
+  SteadyClients clients(port, GetParam(), 12);
+  for (const auto workers : {1, 4, 3, 2, 2}) {
+    const auto enough = clients.answered + 100;
+    ASSERT_TRUE(eventually([&] { return clients.answered > enough; }));
+    auto next = Service::successor(service.config(fmt::format("workers = {}", workers)));
+    EXPECT_EQ(serving_port(next), port) << next.output();
+    EXPECT_EQ(running->wait(), 0) << running->output();
+    running.emplace(std::move(next));
+  }
+  const auto enough = clients.answered + 100;
+  ASSERT_TRUE(eventually([&] { return clients.answered > enough; }));
+  clients.stop();
+  EXPECT_EQ(clients.lost, 0) << "of " << clients.answered;
+  running->signal(SIGTERM);
+  EXPECT_EQ(running->wait(), 0) << running->output();
+  EXPECT_NE(::access(service.socket().c_str(), F_OK), 0) << "its last process removes the socket";
+}
+
+INSTANTIATE_TEST_SUITE_P(With, TakeoverUnderLoad,
+                         testing::Values(SteadyClients::Connections::kept,
+                                         SteadyClients::Connections::fresh),
+                         [](const testing::TestParamInfo<SteadyClients::Connections>& how) {
+                           return how.param == SteadyClients::Connections::kept
+                                      ? "KeptConnections"
+                                      : "FreshConnections";
+                         });
+
+TEST(Takeover, LetsRequestsInProgressEndInTheFormerProcess) {
+  FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  auto running = Service::start(service.config());
+  const auto port = serving_port(running);
+  HttpClient busy(port);
+  mirror.hold();
+  ASSERT_TRUE(
+      busy.send(fmt::format("POST /search HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{}",
+                            kTakeoverQuery.size(), kTakeoverQuery)));
+  ASSERT_TRUE(eventually([&] { return mirror.requests() == 1; }));
+  auto next = Service::successor(service.config());
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  EXPECT_EQ(running.wait(0ms), std::nullopt);
+  EXPECT_EQ(get(port, "/readyz").status, 200);
+  mirror.release();
+  const auto answer = busy.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->fields.at("connection"), "close");
+  EXPECT_EQ(running.wait(), 0) << running.output();
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+}
+
+TEST(Takeover, TakesAlongWhatWasLearnedOfTheMirrors) {
+  const FakeMirror fine([](const std::string&) { return nothing_found(); });
+  const FakeMirror busy([](const std::string&) {
+    return Reaction{
+        "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 100\r\nContent-Length: 2\r\n\r\n{}"};
+  });
+  const ClosedPort gone;
+  Service service(takeover_table(fine.address() + "|" + busy.address() + "|" + gone.address(),
+                                 "ha_strategy = roundrobin"));
+  auto running = Service::start(service.config());
+  const auto port = serving_port(running);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  const auto before = busy.requests();
+  const auto* const errors = "/tables/0/shards/0/mirrors/2/errors_in_a_row";
+  const auto errors_before = number_of(port, errors);
+  EXPECT_GT(errors_before, 0);
+  auto next = Service::successor(service.config());
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  EXPECT_TRUE(next.output().contains("3 mirrors continue")) << next.output();
+  EXPECT_EQ(number_of(port, errors), errors_before);
+  EXPECT_EQ(number_of(port, "/tables/0/shards/0/mirrors/0/since_start/attempts"), 0);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  EXPECT_EQ(busy.requests(), before) << "the pause that it asked for goes on";
+  EXPECT_EQ(running.wait(), 0);
+}
+
+TEST(Takeover, TakesAlongWhatTheOperatorChanged) {
+  const FakeMirror kept([](const std::string&) { return nothing_found(); });
+  const FakeMirror drained([](const std::string&) { return nothing_found(); });
+  Service service(
+      takeover_table(kept.address() + "|" + drained.address(), "ha_strategy = roundrobin"));
+  const auto admin = service.path("admin");
+  const auto config = service.config("", "127.0.0.1:0\n listen = " + admin + ":admin");
+  auto running = Service::start(config);
+  const auto port = serving_port(running);
+  Process ctl("karmad", {"ctl", "drain", drained.address(), "--address", admin});
+  ASSERT_EQ(ctl.wait(), 0) << ctl.output();
+  auto next = Service::successor(config);
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  EXPECT_EQ(drained.requests(), 0u);
+  Process show("karmad", {"ctl", "ready", drained.address(), "--address", admin});
+  ASSERT_EQ(show.wait(), 0) << "the admin socket goes along too: " << show.output();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  EXPECT_GE(drained.requests(), 4u);
+  EXPECT_EQ(running.wait(), 0);
+}
+
+/// Sends one request to a unix socket and returns the answer's first bytes; empty: no connection.
+std::string asked_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string answer(12, '\0');
+  const std::string request = "GET /healthz HTTP/1.0\r\n\r\n";
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 ||
+      ::recv(fd, answer.data(), answer.size(), MSG_WAITALL) != 12)
+    answer.clear();
+  ::close(fd);
+  return answer;
+}
+
+TEST(Takeover, OpensNewListenersAndClosesThoseThatAreGone) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  const auto kept = service.path("kept");
+  const auto added = service.path("added");
+  auto running = Service::start(service.config("workers = 2", "127.0.0.1:0\n listen = " + kept));
+  const auto port = serving_port(running);
+  ASSERT_EQ(asked_at(kept), "HTTP/1.1 200");
+  struct stat first {};
+  ASSERT_EQ(::stat(kept.c_str(), &first), 0);
+  auto next = Service::successor(service.config("workers = 3", kept + "\n listen = " + added));
+  ASSERT_TRUE(next.wait_for(kSuccessorMayCome)) << next.output();
+  EXPECT_TRUE(next.output().contains("has no listen line and is not used")) << next.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
+  EXPECT_FALSE(HttpClient(port).connected());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(asked_at(kept), "HTTP/1.1 200");
+  EXPECT_EQ(asked_at(added), "HTTP/1.1 200");
+  struct stat second {};
+  ASSERT_EQ(::stat(kept.c_str(), &second), 0);
+  EXPECT_EQ(first.st_ino, second.st_ino) << "the file of a unix socket stays";
+}
+
+TEST(Takeover, ThatFailsChangesNothing) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  auto running = Service::start(service.config());
+  const auto port = serving_port(running);
+  ASSERT_NE(port, 0) << running.output();
+
+  auto wrong = Service::successor(service.config("agent_query_timeuot = 3s"));
+  EXPECT_EQ(wrong.wait(), 78);
+  // It fails after it got the sockets: the folder of its access log does not exist.
+  auto late = Service::successor(service.config("access_log = /no/such/folder/log"));
+  EXPECT_EQ(late.wait(), 71) << late.output();
+  EXPECT_TRUE(running.wait_for("the other side ended the connection; this process goes on"));
+  auto plain = Service::start(service.config());
+  EXPECT_EQ(plain.wait(), 71);
+  EXPECT_TRUE(plain.output().contains("start with --takeover to replace it")) << plain.output();
+  EXPECT_TRUE(asked_at(service.socket()).starts_with("KMTO")) << "it refuses HTTP";
+  EXPECT_TRUE(running.wait_for("the other side is no karmad; this process goes on"));
+
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  auto next = Service::successor(service.config());
+  EXPECT_EQ(serving_port(next), port) << next.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
+}
+
+TEST(Takeover, WithoutARunningProcessStartsAsUsual) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  auto first = Service::successor(service.config());
+  ASSERT_NE(serving_port(first), 0) << first.output();
+  EXPECT_TRUE(first.output().contains("no process listens at")) << first.output();
+  struct stat facts {};
+  ASSERT_EQ(::stat(service.socket().c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  first.kill();  // leaves the socket behind
+  ASSERT_EQ(first.wait(), -SIGKILL);
+  auto second = Service::successor(service.config());
+  EXPECT_NE(serving_port(second), 0) << second.output();
+}
+
+TEST(Takeover, NeedsItsSocketInTheConfiguration) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  const TempDir dir;
+  auto process = Service::successor(dir.file(
+      "k.conf", "searchd {\n listen = 127.0.0.1:0\n}\n" + takeover_table(mirror.address())));
+  EXPECT_EQ(process.wait(), 78);
+  EXPECT_TRUE(process.output().contains("--takeover needs the setting takeover_socket"));
+}
+
+TEST(Takeover, IsStartedByUsr2) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  auto running = Service::start(service.config());
+  const auto port = serving_port(running);
+  running.signal(SIGUSR2);
+  const auto line = running.wait_for("starts as the successor");
+  ASSERT_TRUE(line) << running.output();
+  const int successor = std::atoi(line->c_str() + line->find("process ") + 8);
+  ASSERT_TRUE(running.wait_for("accepts the connections from now on")) << running.output();
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  ASSERT_TRUE(running.wait_for("stopped"));
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  ASSERT_EQ(::kill(successor, SIGTERM), 0);
+  EXPECT_EQ(running.wait(), 0) << running.output();  // reads until the successor has ended too
+}
+
+}  // namespace
+}  // namespace karmad::test
