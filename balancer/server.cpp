@@ -178,7 +178,8 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   for (const auto& listen : settings_.searchd.listen) {
     auto address = listen.address;
     auto opened = open_listeners(address, worker_count_,
-                                 static_cast<int>(settings_.searchd.listen_backlog.value));
+                                 static_cast<int>(settings_.searchd.listen_backlog.value),
+                                 socket_access(settings_.searchd, listen.admin));
     if (!opened)
       return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
                                                text(address), text(listen.at), opened.error())};
