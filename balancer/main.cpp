@@ -7,6 +7,7 @@
 #include "balancer/endpoints/endpoints.hpp"
 #include "balancer/manual/build_facts.hpp"
 #include "balancer/manual/generated_files.hpp"
+#include "balancer/probe/probe.hpp"
 #include "balancer/server.hpp"
 #include "balancer/trace/process_log.hpp"
 #include "config/dump.hpp"
@@ -27,6 +28,7 @@ namespace {
 
 using namespace karmad;
 
+constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr int kConfig = 78;  // EX_CONFIG
 
@@ -63,16 +65,23 @@ int main(int argc, char** argv) {
       "delay; a second one ends it at once. HUP reads the configuration again (a file with errors\n"
       "changes nothing); USR1 reopens the access log; with takeover_socket USR2 starts karmad\n"
       "anew with --takeover.\n"
-      "Exit codes: 0 clean, 1 runtime error, 2 usage, 71 operating system (a port in use), 78\n"
-      "configuration.\n"
+      "Exit codes: 0 clean, 1 runtime error or a problem found by --probe, 2 usage, 71 operating\n"
+      "system (a port in use), 78 configuration.\n"
       "Example: karmad --config demo/karmad.conf, then\n"
       "  curl -s localhost:9308/search -d '{\"table\":\"products\",\"query\":{\"match_all\":{}}}'");
   std::string path;
   bool check = false;
   bool takeover = false;
+  bool probe_agents = false;
   bool dump_config = false;
   const auto* const config = app.add_option("-c,--config", path, "the configuration file");
-  app.add_flag("--check", check, "check the configuration, print all problems, and exit");
+  auto* const check_flag =
+      app.add_flag("-t,--check", check, "check the configuration, print all problems, and exit");
+  app.add_flag(
+         "--probe", probe_agents,
+         "with --check: ask every agent for its engine, tables, columns and clock, print what "
+         "does not fit, and exit with 1 if anything does not; takes 5 seconds at most")
+      ->needs(check_flag);
   app.add_flag("--dump-config", dump_config,
                "print the effective configuration, with the place each value came from, and exit");
   app.add_flag("--takeover", takeover,
@@ -104,7 +113,10 @@ int main(int argc, char** argv) {
   if (check) {
     for (const auto& notice : loaded.settings->notices) std::cerr << text(notice) << '\n';
     std::cout << path << ": no problems\n";
-    return 0;
+    if (!probe_agents) return 0;
+    const auto probed = probe(*loaded.settings, dialects());
+    std::cout << probed.text;
+    return probed.good ? 0 : kFailed;
   }
   if (dump_config) {
     std::cout << dump(*loaded.settings);

@@ -180,7 +180,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   for (std::size_t line = 0; line < settings_.searchd.listen.size(); ++line) {
     const auto& listen = settings_.searchd.listen[line];
     auto address = listen.address;
-    auto opened = sockets_of(line, address);
+    auto opened = sockets_of(line, address, listen.admin);
     if (!opened)
       return StartFailure{kSystem, fmt::format("cannot listen on {} (listen, {}): {}",
                                                text(address), text(listen.at), opened.error())};

@@ -83,7 +83,8 @@ class Server : private AdminDesk {
   // server_takeover.cpp
   std::optional<StartFailure> inherit();
   std::optional<StartFailure> ask_running_process();
-  std::expected<SharedSockets, std::string> sockets_of(std::size_t line, Address& address);
+  std::expected<SharedSockets, std::string> sockets_of(std::size_t line, Address& address,
+                                                       bool admin);
   void restore_from_former();
   bool take_over_overrides();
   void begin_serving();

@@ -24,10 +24,15 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   log_change("listen",
              std::ranges::equal(now.listen, next.listen, {}, &Listen::address, &Listen::address));
   next.listen = now.listen;
+  log_change("listen_socket_owner",
+             (now.listen_socket_owner ? now.listen_socket_owner->value : "") ==
+                 (next.listen_socket_owner ? next.listen_socket_owner->value : ""));
+  next.listen_socket_owner = now.listen_socket_owner;
   const auto keep = [&](std::string_view name, auto setting) {
     log_change(name, (now.*setting).value == (next.*setting).value);
     next.*setting = now.*setting;
   };
+  keep("listen_socket_mode", &InstanceSettings::listen_socket_mode);
   keep("workers", &InstanceSettings::workers);
   keep("ha_period_karma", &InstanceSettings::ha_period_karma);
   keep("hostname_lookup", &InstanceSettings::hostname_lookup);

@@ -90,11 +90,13 @@ std::optional<StartFailure> Server::ask_running_process() {
   return std::nullopt;
 }
 
-std::expected<SharedSockets, std::string> Server::sockets_of(std::size_t line, Address& address) {
+std::expected<SharedSockets, std::string> Server::sockets_of(std::size_t line, Address& address,
+                                                             bool admin) {
   const auto backlog = static_cast<int>(settings_.searchd.listen_backlog.value);
   auto sockets = inherited_.take(line, address, worker_count_, backlog);
   if (!sockets || !sockets->empty()) return sockets;
-  const auto opened = open_listeners(address, worker_count_, backlog);
+  const auto opened =
+      open_listeners(address, worker_count_, backlog, socket_access(settings_.searchd, admin));
   if (!opened) return std::unexpected(opened.error());
   for (const auto& one : *opened) sockets->push_back({one});
   return sockets;

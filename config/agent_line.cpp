@@ -41,16 +41,13 @@ class AgentLineReader {
         shard_(std::move(line_above)),
         mirror_above_(std::move(mirror_above)) {}
 
-  std::optional<ShardSettings> run(std::string_view own_table) {
+  ShardSettings run(std::string_view own_table) {
     shard_.line = text_;
     shard_.at = line_.place(0);
     const auto before = problems_.size();
     read_line();
-    if (problems_.size() != before) return std::nullopt;
-    if (shard_.mirrors.empty()) {
+    if (shard_.mirrors.empty() && problems_.size() == before)
       problem(0, "the line names no agent; it needs host:port:table");
-      return std::nullopt;
-    }
     inherit_tables(own_table);
     if (shard_.blackhole) ignore_mirror_options();
     return std::move(shard_);
@@ -82,12 +79,16 @@ class AgentLineReader {
   /// Splits the line into mirrors.
   void read_line() {
     for (std::size_t begin = 0; begin <= text_.size();) {
-      const auto end = end_of_mirror(begin);
-      if (!end) return;
-      auto* const mirror = read_mirror({begin, *end});
-      const auto pipe = read_brackets(*end, mirror);
-      if (!pipe) return;
-      begin = *pipe + 1;
+      auto pipe = find('|', begin, text_.size());
+      if (const auto end = end_of_mirror(begin)) {
+        auto* const mirror = read_mirror({begin, *end});
+        const auto next = read_brackets(*end, mirror);
+        if (!next) return;
+        pipe = *next;
+      } else {
+        shard_.mirrors.push_back(mirror_above_);
+      }
+      begin = pipe + 1;
     }
   }
 
@@ -129,18 +130,16 @@ class AgentLineReader {
     auto host = Range{piece.begin, find(':', piece.begin, piece.end)};
     if (text_[piece.begin] == '[') host.end = text_.find(']', piece.begin) + 1;
     const auto rest = Range{host.end, piece.end};
-    const auto before = problems_.size();
     if (text_[piece.begin] == '/')
       read_unix(host, rest, mirror);
     else
       read_host(host, rest, mirror);
-    if (problems_.size() > before + 1)
-      problems_.resize(before + 1);  // the first explains the others
     // An invalid mirror is kept, so that the line is not also reported as empty.
     return &shard_.mirrors.emplace_back(std::move(mirror));
   }
 
-  /// Reads the brackets after a mirror and returns the position of the pipe or of the line's end.
+  /// Reads the brackets after a mirror and returns the position of the pipe or of the line's end;
+  /// nothing if it is unknown where a bracket ends.
   std::optional<std::size_t> read_brackets(std::size_t begin, MirrorSettings* mirror) {
     std::vector<Range> brackets;  // contents of the brackets
     auto next = begin;
@@ -148,7 +147,12 @@ class AgentLineReader {
       const auto close = end_of_bracket(next);
       if (!is_closed(close)) {
         problem(next, "the '[' of the options has no ']'");
-        return std::nullopt;
+        const auto bracket = text_.find_first_of("[]", close);
+        if (bracket != text_.npos && (text_[bracket] == ']' || bracket == close))
+          return std::nullopt;
+        brackets.push_back({next + 1, close});
+        next = close;
+        break;
       }
       brackets.push_back({next + 1, close});
       next = close + 1;
@@ -168,28 +172,32 @@ class AgentLineReader {
   void read_options(const std::vector<Range>& brackets, MirrorSettings* mirror, bool is_last) {
     const std::size_t most = is_last ? 2 : 1;
     if (brackets.size() > most)
-      return problem(brackets[most].begin - 1,
-                     is_last ? "nothing may follow the options of the line, found a third bracket"
-                             : "a second bracket holds the options of the line: it belongs at the "
-                               "end of the line");
-    if (mirror == nullptr && !(is_last && brackets.size() == 1))
-      return problem(brackets[0].begin - 1, "there is no mirror before these options");
+      problem(brackets[most].begin - 1,
+              is_last ? "nothing may follow the options of the line, found a third bracket"
+                      : "a second bracket holds the options of the line: it belongs at the "
+                        "end of the line");
     MirrorSettings unnamed;
     auto& owner = mirror == nullptr ? unnamed : *mirror;
     const auto read = [&](Range bracket, OptionsOf whose) {
       read_agent_options(line_.slice(bracket.begin, bracket.end), whose, owner, shard_, problems_);
     };
-    if (!is_last) return read(brackets[0], OptionsOf::mirror);
-    if (brackets.size() == 1)
+    if (mirror == nullptr && !(is_last && brackets.size() == 1)) {
+      problem(brackets[0].begin - 1, "there is no mirror before these options");
+      return read(brackets[0], OptionsOf::either);
+    }
+    if (brackets.size() == 1) {
+      if (!is_last) return read(brackets[0], OptionsOf::mirror);
       return read(brackets[0], mirror == nullptr ? OptionsOf::line : OptionsOf::either);
+    }
     read(brackets[0], OptionsOf::mirror);
     read(brackets[1], OptionsOf::line);
   }
 
   void read_unix(Range path, Range rest, MirrorSettings& mirror) {
-    auto parsed = parse_unix_path(view(path));
-    if (!parsed) return problem(path.begin, parsed.error());
-    mirror.address.unix_path = std::move(*parsed);
+    if (auto parsed = parse_unix_path(view(path)))
+      mirror.address.unix_path = std::move(*parsed);
+    else
+      problem(path.begin, parsed.error());
     if (rest.begin < rest.end) read_tables({rest.begin + 1, rest.end}, mirror);
   }
 
@@ -203,9 +211,10 @@ class AgentLineReader {
     if (whole[0] != '[' && (whole.find("::") != std::string_view::npos ||
                             std::count(whole.begin(), whole.end(), ':') == 7))
       return problem(host.begin, "an IPv6 address needs brackets, as in [::1]:9308:table");
-    auto parsed = parse_host(view(host));
-    if (!parsed) return problem(host.begin, parsed.error());
-    mirror.address.host = std::move(*parsed);
+    if (auto parsed = parse_host(view(host)))
+      mirror.address.host = std::move(*parsed);
+    else
+      problem(host.begin, parsed.error());
     mirror.address.port = kDefaultPort;
     if (rest.begin < rest.end && text_[rest.begin] != ':')
       return problem(rest.begin, fmt::format("expected ':' after the host, found {}",
@@ -222,9 +231,11 @@ class AgentLineReader {
       return;
     }
     const auto port = parse_port(view(field));
-    if (!port) return problem(field.begin, port.error());
-    if (*port == 0) return problem(field.begin, "an agent cannot have port 0");
-    mirror.address.port = *port;
+    mirror.address.port = port.value_or(0);
+    if (!port)
+      problem(field.begin, port.error());
+    else if (*port == 0)
+      problem(field.begin, "an agent cannot have port 0");
     if (field.end < rest.end) read_tables({field.end + 1, rest.end}, mirror);
   }
 
@@ -233,10 +244,7 @@ class AgentLineReader {
       const auto end = find(',', begin, tables.end);
       const auto name = trim({begin, end});
       const auto word = view(name);
-      if (word.empty()) return problem(name.begin, "the name of a table is missing");
-      if (word.find_first_of(" \t") != std::string_view::npos)
-        return problem(name.begin + word.find_first_of(" \t"),
-                       "a blank inside the name of a table; several tables are separated by ','");
+      const auto blank = word.find_first_of(" \t");
       if (const auto colon = word.find(':'); colon != std::string_view::npos) {
         const auto behind = word.substr(colon + 1);
         if (tables.begin < begin && is_number(behind.substr(0, behind.find(':'))))
@@ -245,9 +253,15 @@ class AgentLineReader {
                        fmt::format("no ':' can follow the table {}; a mirror is host:port:table",
                                    in_quotes(word.substr(0, colon))));
       }
-      if (!is_table_name(word))
-        return problem(name.begin, fmt::format("{} is not the name of a table", in_quotes(word)));
-      mirror.tables.emplace_back(word);
+      if (word.empty())
+        problem(name.begin, "the name of a table is missing");
+      else if (blank != word.npos)
+        problem(name.begin + blank,
+                "a blank inside the name of a table; several tables are separated by ','");
+      else if (!is_table_name(word))
+        problem(name.begin, fmt::format("{} is not the name of a table", in_quotes(word)));
+      else
+        mirror.tables.emplace_back(word);
       begin = end + 1;
     }
   }
@@ -286,10 +300,9 @@ class AgentLineReader {
 
 }  // namespace
 
-std::optional<ShardSettings> parse_agent_line(const SourceText& line, std::string_view own_table,
-                                              Problems& problems, Problems& notices,
-                                              ShardSettings line_above,
-                                              MirrorSettings mirror_above) {
+ShardSettings parse_agent_line(const SourceText& line, std::string_view own_table,
+                               Problems& problems, Problems& notices, ShardSettings line_above,
+                               MirrorSettings mirror_above) {
   return AgentLineReader(line, problems, notices, std::move(line_above), std::move(mirror_above))
       .run(own_table);
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "config/agent_options.hpp"
@@ -13,11 +12,11 @@ namespace karmad {
 /// `host[:port][:table,table…]` or `/path[:table,table…]`. A mirror without tables has those of the
 /// nearest mirror to its right, the last one `own_table`. Brackets directly after a mirror have its
 /// options, brackets at the end those of all mirrors. Options override the inherited `line_above`
-/// and `mirror_above`. Reports every mistake at its character; then there is no shard. HA-026.
-std::optional<ShardSettings> parse_agent_line(const SourceText& line, std::string_view own_table,
-                                              Problems& problems, Problems& notices,
-                                              ShardSettings line_above = {},
-                                              MirrorSettings mirror_above = {});
+/// and `mirror_above`. Reports every mistake at its character; what is readable is in the shard, so
+/// that it can be checked too. HA-026.
+ShardSettings parse_agent_line(const SourceText& line, std::string_view own_table,
+                               Problems& problems, Problems& notices, ShardSettings line_above = {},
+                               MirrorSettings mirror_above = {});
 
 /// The line that parse_agent_line() reads as this shard of the table, with every port and table
 /// written out. Does not show whether it is a blackhole.

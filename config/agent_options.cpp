@@ -66,11 +66,23 @@ class OptionsReader {
                      fmt::format("the option {} is not of the form name=value{}", in_quotes(option),
                                  previous_ == "tags" ? "; tags are separated by ';'" : ""));
     const auto name = lower(cut(option.substr(0, equals)));
-    const auto value = cut(option.substr(equals + 1));
+    auto value = cut(option.substr(equals + 1));
     const auto at = offset(value);
     previous_ = name;
-    if (const auto blank = value.find_first_of(" \t"); blank != std::string_view::npos)
-      return problem(at + blank, "a comma is needed between two options");
+    if (const auto blank = value.find_first_of(" \t"); blank != std::string_view::npos) {
+      problem(at + blank, "a comma is needed between two options");
+      const auto next = cut(value.substr(blank));
+      value = value.substr(0, blank);
+      set_option(name, value, begin, at);
+      if (next.find('=') != next.npos) read_option(next);
+      return;
+    }
+    set_option(name, value, begin, at);
+  }
+
+  /// Sets an option even after a mistake that does not concern its value, so that this is checked.
+  void set_option(const std::string& name, std::string_view value, std::size_t begin,
+                  std::size_t at) {
     const auto known = std::find(kOptions.begin(), kOptions.end(), name);
     if (known == kOptions.end())
       return problem(begin,
@@ -81,9 +93,8 @@ class OptionsReader {
                                  fmt::join(line_option_names(), ", ")));
     const auto owner =
         known < kOptions.begin() + kMirrorOptions ? OptionsOf::mirror : OptionsOf::line;
-    if (!belongs_here(*known, owner, begin)) return;
-    if (!seen_.insert(*known).second)
-      return problem(begin, fmt::format("the option {} is given twice", name));
+    if (belongs_here(*known, owner, begin) && !seen_.insert(*known).second)
+      problem(begin, fmt::format("the option {} is given twice", name));
     if (value.empty()) return problem(at, fmt::format("the option {} has no value", name));
     if (owner == OptionsOf::line)
       set_line_option(name, value, at);

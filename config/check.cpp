@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
+#include "config/check_effect.hpp"
 #include "config/check_steps.hpp"
 #include "config/check_tables.hpp"
+#include "config/own_address.hpp"
+#include "config/settings/socket_access.hpp"
 
 namespace karmad {
 
@@ -15,37 +18,31 @@ constexpr Micros kSensibleRetryDelay = 1s;  // the highest value that the search
 
 class InstanceChecker : CheckSteps {
  public:
-  InstanceChecker(const Settings& settings, Problems& problems, Problems& notices)
-      : CheckSteps(settings.searchd, problems, notices), settings_(settings) {}
+  using CheckSteps::CheckSteps;
 
   void run() {
     check_bounds(searchd_keys(), searchd_);
     check_listen();
     check_admin();
     check_instance();
-    check_admission();
   }
 
  private:
   void check_listen() {
-    std::map<Address, Place> seen;
-    const auto everywhere = [](const Address& address) {
-      return address.host.empty() || address.host == "*" || address.host == "0.0.0.0";
-    };
-    for (const auto& listen : searchd_.listen) {
-      if (!listen.address.is_unix() && listen.address.port == 0) continue;  // all differ
-      for (const auto& [address, at] : seen) {
-        const bool same_port =
-            !address.is_unix() && !listen.address.is_unix() && address.port == listen.address.port;
-        if (address != listen.address &&
-            !(same_port && (everywhere(address) || everywhere(listen.address))))
-          continue;
-        problem(listen.at, fmt::format("{} is already used by the listen in {}",
-                                       text(listen.address), text(at)));
-        break;
-      }
-      seen.emplace(listen.address, listen.at);
+    for (auto listen = searchd_.listen.begin(); listen != searchd_.listen.end(); ++listen) {
+      const auto is_same = [&](const Listen& before) {
+        return overlap(before.address, listen->address);
+      };
+      if (!listen->address.is_unix() && listen->address.port == 0) continue;  // all differ
+      const auto same = std::find_if(searchd_.listen.begin(), listen, is_same);
+      if (same != listen)
+        problem(listen->at, fmt::format("{} is already used by the listen in {}",
+                                        text(listen->address), text(same->at)));
     }
+    SocketAccess access;
+    if (const auto& owner = searchd_.listen_socket_owner)
+      if (const auto read = read_owner(owner->value, access); !read)
+        problem(owner->at, fmt::format("listen_socket_owner: {}", read.error().why));
   }
 
   static bool is_local(const Address& address) {
@@ -65,31 +62,6 @@ class InstanceChecker : CheckSteps {
     if (s.admin_on_query_port.value)
       problem(s.admin_on_query_port.at,
               "admin_on_query_port needs admin_token_file: all clients could take mirrors out");
-  }
-
-  /// Warns of limits that have no effect with admission = off.
-  void check_admission() {
-    const auto& s = searchd_;
-    if (s.admission.value != AdmissionMode::off) return;
-    const auto warn = [&](std::string_view key, const Place& at) {
-      if (at.line != 0)
-        notices_.push_back(
-            {at, fmt::format("{} has no effect: admission = off ({})", key, text(s.admission.at)),
-             Problem::Severity::warning});
-    };
-    warn("ingress_tickets", s.ingress_tickets.at);
-    warn("search_tickets", s.search_tickets.at);
-    warn("update_tickets", s.update_tickets.at);
-    warn("ingress_connection_rate", s.ingress_connection_rate.at);
-    warn("ingress_request_rate", s.ingress_request_rate.at);
-    warn("client_request_rate", s.client_request_rate.at);
-    warn("max_in_flight", s.max_in_flight.at);
-    for (const auto& table : settings_.tables) {
-      warn("request_rate", table.request_rate.at);
-      warn("max_in_flight", table.max_in_flight.at);
-      for (const auto& shard : table.shards)
-        for (const auto& mirror : shard.mirrors) warn("max_in_flight", mirror.max_in_flight.at);
-    }
   }
 
   void check_instance() {
@@ -171,14 +143,13 @@ class InstanceChecker : CheckSteps {
                        : fmt::format("throughput_probing_max_concurrency is smaller than "
                                      "throughput_probing_min_concurrency ({}): {}",
                                      least.value, most.value));
-      return;
     }
     const auto is_probed = [](const Located<TicketCount>& tickets) {
       return tickets.value.kind == TicketCount::Kind::automatic ? 1u : 0u;
     };
     const auto probed = is_probed(s.search_tickets) + is_probed(s.update_tickets);
     const auto pools = std::uint64_t{probed == 0 ? 2 : probed};
-    if (initial.value != 0 &&
+    if (least.value <= most.value && initial.value != 0 &&
         (initial.value < pools * least.value || initial.value > pools * most.value))
       notice(initial.at,
              fmt::format("throughput_probing_initial_concurrency ({}) is not within {} … {}: the "
@@ -189,7 +160,8 @@ class InstanceChecker : CheckSteps {
     if (weight.value <= 0)
       problem(weight.at,
               "throughput_probing_concurrency_moving_average_weight must be more than 0");
-    check_part("throughput_probing_concurrency_moving_average_weight", weight, 0, 1);
+    else
+      check_part("throughput_probing_concurrency_moving_average_weight", weight, 0, 1);
     check_part("throughput_probing_step_multiple", s.throughput_probing_step_multiple, 0.01, 0.5);
     check_part("throughput_probing_evidence_step", s.throughput_probing_evidence_step, 0.01, 1);
     check_part("throughput_probing_evidence_gain", s.throughput_probing_evidence_gain, 0, 1);
@@ -222,8 +194,6 @@ class InstanceChecker : CheckSteps {
                          time_text(s.ticket_queue_timeout->value),
                          time_text(s.request_timeout.value)));
   }
-
-  const Settings& settings_;
 };
 
 }  // namespace
@@ -232,9 +202,10 @@ bool is_path(std::string_view text) {
   return is_target(text) && text.find('?') == std::string_view::npos;
 }
 
-void check(const Settings& settings, Problems& problems, Problems& notices) {
-  InstanceChecker(settings, problems, notices).run();
-  check_tables(settings, problems, notices);
+void check(const Settings& settings, const ThisHost& host, Problems& problems, Problems& notices) {
+  InstanceChecker(settings.searchd, problems, notices).run();
+  check_tables(settings, host, problems, notices);
+  check_effect(settings, notices);
 }
 
 }  // namespace karmad

@@ -6,28 +6,18 @@
 #include <set>
 
 #include "config/check_steps.hpp"
+#include "config/own_address.hpp"
 #include "config/settings/attempts.hpp"
 
 namespace karmad {
 
 namespace {
 
-/// Whether the address reaches this listener from the same machine.
-bool is_here(const Address& listen, const Address& agent) {
-  if (listen.is_unix() || agent.is_unix()) return listen == agent;
-  const auto& host = agent.host;
-  const bool local = host == "localhost" || host.starts_with("127.") || host == "::1";
-  const bool everywhere =
-      listen.host.empty() || listen.host == "*" || listen.host == "0.0.0.0" || listen.host == "::";
-  const bool same_local = local && listen.host == "localhost";
-  return listen.port == agent.port && listen.port != 0 &&
-         (listen.host == host || (everywhere && local) || same_local ||
-          (host == "localhost" && (listen.host == "127.0.0.1" || listen.host == "::1")));
-}
-
 class TableChecker : CheckSteps {
  public:
-  using CheckSteps::CheckSteps;
+  TableChecker(const InstanceSettings& searchd, const ThisHost& host, Problems& problems,
+               Problems& notices)
+      : CheckSteps(searchd, problems, notices), host_(host) {}
 
   void check_table(const TableSettings& table) {
     check_bounds(table_keys(), table);
@@ -81,17 +71,20 @@ class TableChecker : CheckSteps {
   /// Refuses an agent that is karmad itself: karmad would send each query to itself without end.
   void check_not_ourselves(const MirrorSettings& mirror) {
     for (const auto& listen : searchd_.listen)
-      if (is_here(listen.address, mirror.address))
+      if (leads_here(listen.address, mirror.address, host_))
         return problem(mirror.at, fmt::format("{} is karmad itself (listen, {}): each query would "
                                               "be sent to karmad again without end",
                                               text(mirror.address), text(listen.at)));
   }
+
+  const ThisHost& host_;
 };
 
 }  // namespace
 
-void check_tables(const Settings& settings, Problems& problems, Problems& notices) {
-  TableChecker checker(settings.searchd, problems, notices);
+void check_tables(const Settings& settings, const ThisHost& host, Problems& problems,
+                  Problems& notices) {
+  TableChecker checker(settings.searchd, host, problems, notices);
   for (const auto& table : settings.tables) checker.check_table(table);
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "config/settings/settings.hpp"
+#include "config/text/environment.hpp"
 
 namespace karmad {
 
@@ -10,6 +11,7 @@ namespace karmad {
 inline constexpr std::size_t kMostMirrors = 64;
 
 /// The part of check() for distributed tables and their agent lines.
-void check_tables(const Settings& settings, Problems& problems, Problems& notices);
+void check_tables(const Settings& settings, const ThisHost& host, Problems& problems,
+                  Problems& notices);
 
 }  // namespace karmad

@@ -85,16 +85,17 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
   listen.address.host = admin ? "127.0.0.1" : "*";
   listen.address.port = kDefaultPort;
   listen.at = line.place(0);
+  const auto before = problems.size();
+  const auto unknown_protocol = [&](const Field& field) {
+    problem(field.offset, fmt::format("unknown protocol {}{}", in_quotes(field.text),
+                                      suggestion(lower(field.text), kProtocols)));
+  };
   if (line.text().starts_with('/')) {
     auto path = parse_unix_path(fields[0].text);
-    if (!path) return problem(path.error().offset, path.error().why);
-    if (fields.size() > 1)
-      return problem(fields[1].offset,
-                     fmt::format("unknown protocol {}{}", in_quotes(fields[1].text),
-                                 suggestion(lower(fields[1].text), kProtocols)));
-    listen.address.host.clear();
-    listen.address.port = 0;
-    listen.address.unix_path = std::move(*path);
+    if (!path) problem(path.error().offset, path.error().why);
+    if (fields.size() > 1) unknown_protocol(fields[1]);
+    if (problems.size() != before) return std::nullopt;
+    listen.address = {.host = {}, .port = 0, .unix_path = std::move(*path)};
     return listen;
   }
   if (fields.size() > 2 && fields[0].text.empty())
@@ -105,23 +106,25 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
       listen.address.host = "*";
     } else {
       auto host = parse_host(first.text);
-      if (!host) return problem(first.offset + host.error().offset, host.error().why);
-      listen.address.host = std::move(*host);
+      if (host)
+        listen.address.host = std::move(*host);
+      else
+        problem(first.offset + host.error().offset, host.error().why);
     }
     fields.erase(fields.begin());
   }
   if (!fields.empty()) {
     const auto& field = fields[0];
-    if (!is_number(field.text) && !field.text.empty() && field.text[0] >= 'A')
-      return problem(field.offset, fmt::format("unknown protocol {}{}", in_quotes(field.text),
-                                               suggestion(lower(field.text), kProtocols)));
     const auto port = parse_port(field.text);
-    if (!port) return problem(field.offset + port.error().offset, port.error().why);
-    listen.address.port = *port;
+    if (port)
+      listen.address.port = *port;
+    else if (!field.text.empty() && field.text[0] >= 'A')
+      unknown_protocol(field);
+    else
+      problem(field.offset + port.error().offset, port.error().why);
   }
-  if (fields.size() > 1)
-    return problem(fields[1].offset, fmt::format("unknown protocol {}{}", in_quotes(fields[1].text),
-                                                 suggestion(lower(fields[1].text), kProtocols)));
+  if (fields.size() > 1) unknown_protocol(fields[1]);
+  if (problems.size() != before) return std::nullopt;
   return listen;
 }
 

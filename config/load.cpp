@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "config/check.hpp"
@@ -21,10 +22,9 @@ void put_in_order(Problems& problems) {
   };
   std::stable_sort(problems.begin(), problems.end(),
                    [&](const Problem& a, const Problem& b) { return key(a) < key(b); });
-  const auto twins = std::unique(
-      problems.begin(), problems.end(),
-      [](const Problem& a, const Problem& b) { return a.at == b.at && a.message == b.message; });
-  problems.erase(twins, problems.end());
+  std::set<std::string> known;
+  std::erase_if(problems,
+                [&](const Problem& problem) { return !known.insert(text(problem)).second; });
 }
 
 }  // namespace
@@ -33,9 +33,16 @@ Loaded load(const std::string& path, const Environment& environment, FileKind ki
             const Judge& judge) {
   Loaded loaded;
   const auto tree = parse(path, kind, environment, repeats, loaded.problems);
-  auto settings = read(tree, loaded.problems);
+  std::vector<InstanceSettings> repeated;
+  auto settings = read(tree, loaded.problems, repeated);
   auto notices = std::move(settings.notices);
-  check(settings, loaded.problems, notices);
+  const auto host = environment.this_host ? environment.this_host() : ThisHost();
+  for (auto& again : repeated) {
+    Settings alone;
+    alone.searchd = std::move(again);
+    check(alone, host, loaded.problems, notices);
+  }
+  check(settings, host, loaded.problems, notices);
   if (judge) judge(settings, loaded.problems, notices);
   settings.notices = std::move(notices);
   put_in_order(loaded.problems);

@@ -43,6 +43,8 @@ Cells cells_of(const Bounds& bounds) {
     cells.value = "number, `auto` or `unlimited`";
   else if constexpr (std::is_same_v<T, MemorySize>)
     cells.value = "size or `auto`";
+  else if constexpr (std::is_same_v<T, FileMode>)
+    cells.value = "three octal digits";
   else
     cells.value = std::is_same_v<T, std::size_t> ? "size" : "number";
   if (is_number && !bounds.zero_word.empty())

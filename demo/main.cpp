@@ -28,6 +28,8 @@ struct Arguments {
   std::size_t threads = 2;
   std::uint64_t seed = 1;
   std::uint64_t spread = 0;
+  std::string hidden_column;
+  std::optional<int> clock;
 };
 
 // As in sysexits.h and in karmad.
@@ -102,11 +104,13 @@ std::optional<Membership> read_membership(const Arguments& arguments) {
 int serve(const Arguments& arguments, Part part, Membership membership,
           const Server::Options& options) {
   const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
-  const Engine engine{Index{invent_corpus(arguments.documents), part}, arguments.tables};
+  const Engine engine{Index{invent_corpus(arguments.documents), part}, arguments.tables,
+                      arguments.hidden_column};
   Control control{fmt::format(R"("name":{},"shard":"{}","documents":{})", json_string(name),
                               arguments.shard, engine.index().documents().size()),
                   arguments.seed, std::move(membership)};
   SessionContext shared{engine, control, name};
+  if (arguments.clock) shared.clock = std::chrono::seconds(*arguments.clock);
   asio::io_context io{static_cast<int>(arguments.threads)};
   asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](auto, auto) { io.stop(); });
@@ -159,6 +163,10 @@ int main(int count, char** values) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--hide-column", arguments.hidden_column,
+                 "a column that DESC does not show, as if its schema were another");
+  app.add_option("--clock", arguments.clock,
+                 "sends the header Date, from a clock that is so many seconds ahead");
   app.add_option("--seed", arguments.seed, "seed of the random latencies and rates")
       ->capture_default_str();
   app.set_version_flag("--version", "karmad-demo-agent " KARMAD_VERSION);

@@ -1,5 +1,7 @@
 #include "demo/session.hpp"
 
+#include <fmt/chrono.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -38,6 +40,14 @@ WallMs wall_clock() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+/// The field Date of a server whose clock is so far ahead; empty without one.
+std::string date_of(std::optional<std::chrono::seconds> ahead) {
+  if (!ahead) return {};
+  const auto now = std::chrono::system_clock::now() + *ahead;
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
 }
 
 HttpAnswer overloaded(const Switches& switches) {
@@ -113,6 +123,7 @@ asio::awaitable<void> Session::refuse(int status, std::string_view why) {
 asio::awaitable<bool> Session::respond(const Parser::value_type& message) {
   const auto request = request_of(message);
   WireOptions options{.name = shared_.name,
+                      .date = date_of(shared_.clock),
                       .head = message.method() == http::verb::head,
                       .http10 = message.version() == 10,
                       .keep_alive = message.keep_alive()};

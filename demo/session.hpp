@@ -6,8 +6,10 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "demo/control.hpp"
@@ -23,8 +25,9 @@ struct SessionContext {
   const Engine& engine;
   Control& control;
   std::string name;
-  bool separate_control = false;           ///< /control has its own port
-  std::function<void()> switches_changed;  ///< called after the answer has been sent
+  bool separate_control = false;              ///< /control has its own port
+  std::optional<std::chrono::seconds> clock;  ///< sends Date, so far ahead; nothing: no Date
+  std::function<void()> switches_changed;     ///< called after the answer has been sent
 };
 
 /// One connection: answers requests in order. Runs on its stream's executor, a strand.

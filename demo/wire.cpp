@@ -48,6 +48,7 @@ std::string head(const HttpAnswer& answer, std::string_view framing, std::string
                          options.http10 ? 0 : 1, answer.status, reason(answer.status), type,
                          framing, options.name);
   if (!answer.allow.empty()) out += fmt::format("Allow: {}\r\n", answer.allow);
+  if (!options.date.empty()) out += fmt::format("Date: {}\r\n", options.date);
   if (options.retry_after >= 0) out += fmt::format("Retry-After: {}\r\n", options.retry_after);
   if (!options.keep_alive) out += "Connection: close\r\n";
   if (options.keep_alive && options.http10) out += "Connection: keep-alive\r\n";

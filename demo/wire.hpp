@@ -11,6 +11,7 @@ namespace karmad {
 /// How an answer is sent.
 struct WireOptions {
   std::string name;  ///< X-Demo-Agent
+  std::string date;  ///< Date; empty: not sent
   int retry_after = -1;
   bool head = false;       ///< the head only
   bool http10 = false;     ///< the request was HTTP/1.0

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "config/check.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -33,15 +34,15 @@ class Judge {
               fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
                           kind->name, in_quotes(table.name), table.shards.size()));
     const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
-    if (kind == nullptr || !kind->is_routed()) return judge_unrouted(table, has_route);
+    if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
     if (has_route)
       judge_path("route", table.route.value, table.route.at);
-    else
+    else if (kind != nullptr)
       problem(table.at, fmt::format("table {} needs a route = /prefix, as its dialect is {}",
                                     in_quotes(table.name), kind->name));
     if (table.path) judge_path("path", table.path->value, table.path->at);
     for (const auto& read : table.reads) judge_reads(read, table);
-    if (!table.route.value.empty()) judge_whether_taken(table.route);
+    if (!table.route.value.empty()) judge_whether_taken(table);
   }
 
  private:
@@ -79,13 +80,15 @@ class Judge {
     return right;
   }
 
-  void judge_whether_taken(const Located<std::string>& route) {
+  void judge_whether_taken(const TableSettings& table) {
+    const auto& route = table.route;
     auto prefix = route.value;
     while (prefix.size() > 1 && prefix.ends_with('/')) prefix.pop_back();
-    const auto [old, is_new] = taken_.emplace(prefix, route.at);
-    if (!is_new)
+    const auto [old, is_new] = taken_.emplace(prefix, &table);
+    // That a table is defined twice was reported.
+    if (!is_new && lower(old->second->name) != lower(table.name))
       problem(route.at, fmt::format("the route {} is already used in {}", in_quotes(route.value),
-                                    text(old->second)));
+                                    text(old->second->route.at)));
   }
 
   /// Names of the dialects whose tables have a route.
@@ -103,7 +106,7 @@ class Judge {
   const Dialects known_;
   Problems& problems_;
   Problems& notices_;
-  std::map<std::string, Place> taken_;  ///< routes, and where they stand
+  std::map<std::string, const TableSettings*> taken_;  ///< routes, and their tables
 };
 
 }  // namespace

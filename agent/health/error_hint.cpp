@@ -8,6 +8,7 @@
 
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
+#include "agent/transport/http/http_date.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -41,32 +42,6 @@ std::optional<std::uint64_t> digits(std::string_view text) {
 Micros bounded(std::uint64_t count, Micros unit) {
   const auto most = static_cast<std::uint64_t>(kLongestDelay / unit);
   return unit * static_cast<Micros::rep>(std::min(count, most));
-}
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, the only form in current use (RFC 9110, 5.6.7).
-std::optional<std::chrono::sys_seconds> http_date(std::string_view text) {
-  constexpr std::string_view shape = "aaa, 00 aaa 0000 00:00:00 GMT";
-  constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  if (text.size() != shape.size()) return std::nullopt;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 'a') continue;
-    if (shape[i] == '0' ? !wire::in_set(text[i], wire::kDigitByte) : text[i] != shape[i])
-      return std::nullopt;
-  }
-  const auto number = [&](std::size_t at, std::size_t size) {
-    return static_cast<int>(*digits(text.substr(at, size)));
-  };
-  const auto month = months.find(text.substr(8, 3));
-  if (month == months.npos || month % 3 != 0) return std::nullopt;
-  const std::chrono::year_month_day day{std::chrono::year(number(12, 4)),
-                                        std::chrono::month(static_cast<unsigned>(month / 3 + 1)),
-                                        std::chrono::day(static_cast<unsigned>(number(5, 2)))};
-  const int hour = number(17, 2);
-  const int minute = number(20, 2);
-  const int second = number(23, 2);  // 60: a leap second
-  if (!day.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  return std::chrono::sys_days(day) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second);
 }
 
 std::optional<Micros> until(std::string_view date, WallTime now) {

@@ -20,15 +20,23 @@ void allow(Stop& stop, TimePoint now, Micros longest, StopReason why, TimePoint 
   }
 }
 
-/// Writes the request's head; X-Timeout-Ms tells the agent how long karmad will wait.
+/// Writes the request's head; X-Timeout-Ms tells the agent how long karmad will wait, X-Karmad-Hops
+/// how many karmads the request has passed.
 void write_head(std::string& head, const AttemptRequest& request, std::string_view host,
                 Micros left) {
   std::array<char, 24> digits;
   const auto ms = std::max<std::int64_t>(1, left.count() / 1000);
-  const auto* result = std::to_chars(digits.data(), digits.data() + digits.size(), ms).ptr;
-  std::array<Field, kMaxExtraFields + 1> extra;
-  extra[0] = {kTimeoutMs, {digits.data(), static_cast<std::size_t>(result - digits.data())}};
-  std::ranges::copy(request.extra, extra.begin() + 1);
+  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), ms).ptr;
+  std::array<Field, kMaxExtraFields + 2> extra;
+  extra[0] = {kTimeoutMs, {digits.data(), end}};
+  std::size_t count = 1;
+  std::array<char, 10> hops;
+  if (request.hops != 0)
+    extra[count++] = {
+        kHops,
+        {hops.data(), std::to_chars(hops.data(), hops.data() + hops.size(), request.hops).ptr}};
+  count += static_cast<std::size_t>(std::ranges::copy(request.extra, extra.begin() + count).out -
+                                    (extra.begin() + count));
   write_request_head(
       head, {.method = request.method,
              .target = request.target,
@@ -36,7 +44,7 @@ void write_head(std::string& head, const AttemptRequest& request, std::string_vi
              .content_type = request.content_type,
              .content_length =
                  request.body ? std::optional<std::uint64_t>(request.body->size()) : std::nullopt,
-             .extra = {extra.data(), request.extra.size() + 1},
+             .extra = {extra.data(), count},
              .passed_on = request.passed_on});
 }
 

@@ -20,6 +20,7 @@ struct AttemptRequest {
   std::optional<std::string_view> body;  ///< none: the request has no content
   std::span<const Field> extra;          ///< further fields, at most kMaxExtraFields
   const Head* passed_on = nullptr;       ///< head whose end-to-end fields are passed on
+  unsigned hops = 0;                     ///< value of X-Karmad-Hops; 0: it is not sent
   bool repeatable = true;  ///< may be resent on a new connection if a kept one was stale
   Micros connect_timeout{};
   std::optional<Micros>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -48,12 +49,32 @@ constexpr std::array kFields{
     RequestField{kTraceparent, "a trace of W3C Trace Context", "no trace",
                  "Agents get the same trace with a new parent id for each attempt, and "
                  "`tracestate` as it is."},
+    RequestField{kHops, "a number up to 65535", "0",
+                 "How many karmads the request has passed; more than `max_hops` are refused with "
+                 "508. Agents get the number with this karmad added."},
     RequestField{kTraceField, "`1`", "no trace",
                  "The answer lists every attempt, in the same header."},
     RequestField{kExplainField, "`1`", "no explanation",
                  "The answer explains the choice of every mirror, in the same header "
                  "([status.md](status.md))."},
 };
+
+/// Unlike other fields it must not be given twice: the lower number could hide a loop.
+std::optional<FieldMistake> read_hops(const RequestHead& head, unsigned& hops) {
+  if (!head.names.may_have(kHops)) return std::nullopt;
+  bool found = false;
+  for (const auto& field : head.all()) {
+    if (!wire::same_word(field.name, kHops)) continue;
+    std::uint16_t passed = 0;
+    const auto* end = field.value.data() + field.value.size();
+    const auto [stop, error] = std::from_chars(field.value.data(), end, passed);
+    if (std::exchange(found, true) || error != std::errc{} || stop != end)
+      return FieldMistake{
+          {}, fmt::format("{} is one number up to 65535, not '{}'", kHops, field.value)};
+    hops = passed;
+  }
+  return std::nullopt;
+}
 
 std::optional<FieldMistake> read_preference(const RequestHead& head, std::string_view& parameters,
                                             std::string& rest, RequestFields& into) {
@@ -111,6 +132,7 @@ std::optional<FieldMistake> read_request_fields(const RequestHead& head,
                                                 std::string_view& parameters, std::string& rest,
                                                 RequestFields& into) {
   const auto mistake = [](std::string reason) { return FieldMistake{{}, std::move(reason)}; };
+  if (auto wrong = read_hops(head, into.hops)) return wrong;
   if (const auto wanted = head.find(kPartialResults); !wanted.empty()) {
     into.partial_results = kWords<PartialResults>.find(wanted);
     if (!into.partial_results)

@@ -27,6 +27,9 @@ inline constexpr std::string_view kIdempotencyKey = "Idempotency-Key";
 inline constexpr std::string_view kTraceField = "X-Karmad-Trace";
 inline constexpr std::string_view kExplainField = "X-Karmad-Explain";
 
+/// Type of the error that refuses a request because of kHops, with status 508.
+inline constexpr std::string_view kLoopDetected = "loop_detected";
+
 /// All of them as a table in Markdown, for the manual.
 std::string request_fields_reference();
 
@@ -37,6 +40,7 @@ struct RequestFields {
   std::optional<std::uint64_t> min_generation;  ///< newest data the client has seen (CO-077)
   std::optional<Consistency> consistency;       ///< CO-070
   std::optional<PartialResults> partial_results;
+  unsigned hops = 0;  ///< karmads that the request has passed
 };
 
 /// An error in one of them. `type`, if set, becomes the type in the error answer.

@@ -109,6 +109,18 @@ Answer field_refusal(Query& query, const FieldMistake& mistake) {
       {.status = 400, .type = mistake.type, .reason = mistake.reason, .code = mistake.code});
 }
 
+/// Ends a loop of karmads. The other karmads recognize the type and pass the answer on.
+Answer loop_refusal(Query& query) {
+  query.worker.counters.add(Count::bad_requests);
+  query.worker.counters.add(Count::loops_refused);
+  const auto reason = fmt::format(
+      "the request has passed {} karmads, more than the {} of max_hops: most likely an agent of "
+      "one "
+      "of them is a karmad before it",
+      query.hops, query.topology->settings.max_hops.value);
+  return answer_with({.status = 508, .type = kLoopDetected, .reason = reason});
+}
+
 Answer preference_refusal(Query& query) {
   return bad_request(query, 400,
                      fmt::format("an update goes to the primary and takes no read preference; "
@@ -246,6 +258,13 @@ bool is_about_karmad(std::string_view path) {
 
 Judge judge_with(Dialects known) {
   return [known](const Settings& settings, Problems& problems, Problems& notices) {
+    // A problem without a place is a file that cannot be read, or is empty.
+    const auto is_placed = [](const Problem& problem) { return problem.at.line != 0; };
+    if (settings.tables.empty() && std::ranges::all_of(problems, is_placed))
+      problems.push_back(
+          {{},
+           "there is no distributed table: nothing can be searched; add a table with 'type = "
+           "distributed' and an agent"});
     Topology::judge(settings, known, problems, notices);
     for (const auto& table : settings.tables) {
       const auto* kind = find_dialect(known, table.dialect.value);
@@ -285,6 +304,8 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   if (const auto wrong =
           read_request_fields(query.head, query.request.query, query.without_preference, query))
     return completed_task(field_refusal(query, *wrong));
+  if (query.hops > query.topology->settings.max_hops.value)
+    return completed_task(loop_refusal(query));
   if (served != nullptr) return answer_at(query, *served, scatter);
   if (query.on_admin_port) return completed_task(no_queries_here(query));
   query.operation = query.request.method;

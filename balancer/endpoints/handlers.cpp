@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/transport/http/url_encoding.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/dashboard/dashboard.hpp"
 #include "balancer/endpoints/description.hpp"
@@ -34,6 +35,17 @@ Answer text_json(int status, std::string body) {
   answer.status = status;
   answer.body = std::move(body);
   return answer;
+}
+
+/// The table that a health check asks for; none: for all. Its other parameters are ignored.
+std::optional<std::string> table_parameter(std::string_view parameters) {
+  while (!parameters.empty()) {
+    const auto parameter = parameters.substr(0, parameters.find('&'));
+    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
+    constexpr std::string_view kTable = "table=";
+    if (parameter.starts_with(kTable)) return url_decoded(parameter.substr(kTable.size()));
+  }
+  return std::nullopt;
 }
 
 /// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
@@ -142,9 +154,15 @@ Task<Answer> answer_healthy(Query&) {
 
 Task<Answer> answer_ready(Query& query) {
   const auto& worker = query.worker;
+  const Table* table = nullptr;
+  if (const auto name = table_parameter(query.request.query)) {
+    table = query.topology->find(*name);
+    if (table == nullptr)
+      return completed_task(bad_request(query, 404, query.topology->unknown(*name)));
+  }
   auto [ready, body] =
       readiness(*query.topology, worker.monitoring.draining.load(std::memory_order_relaxed),
-                worker.loop.index);
+                worker.loop.index, table);
   return completed_task(text_json(ready ? 200 : 503, std::move(body)));
 }
 

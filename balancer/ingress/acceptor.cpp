@@ -24,19 +24,37 @@ std::string failure(const char* what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// One listening socket. `shared`: other sockets will listen on the same port.
-std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared, int backlog) {
+/// Sets owner and mode of a unix socket; before listen(), because until then no client can connect.
+/// On failure the socket is removed and errno says why.
+bool set_access(const Endpoint& endpoint, const SocketAccess& access) {
+  const auto* path = reinterpret_cast<const sockaddr_un*>(endpoint.data())->sun_path;
+  constexpr auto unchanged = static_cast<unsigned>(-1);
+  const bool owned =
+      (!access.user && !access.group) ||
+      ::chown(path, access.user.value_or(unchanged), access.group.value_or(unchanged)) == 0;
+  if (owned && ::chmod(path, access.mode.bits) == 0) return true;
+  const auto why = errno;
+  ::unlink(path);
+  errno = why;
+  return false;
+}
+
+/// One listening socket. `shared`: other sockets will listen on the same port. `both`: an IPv6
+/// socket also gets connections of IPv4.
+std::expected<int, std::string> listen_at(const Endpoint& endpoint, bool shared, bool both,
+                                          int backlog, const SocketAccess& access) {
   const int family = endpoint.protocol().family();
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return std::unexpected(failure("socket"));
   const int on = 1;
+  const int only = both ? 0 : 1;
   if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
   if (shared) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   // Accepted connections inherit it (tcp(7) on Linux): one system call less for each.
   if (family != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      ::listen(fd, backlog) != 0) {
+      (family == AF_UNIX && !set_access(endpoint, access)) || ::listen(fd, backlog) != 0) {
     auto why = std::string(std::strerror(errno));
     ::close(fd);
     return std::unexpected(std::move(why));
@@ -54,10 +72,22 @@ void remove_stale(const Address& address, const Endpoint& endpoint) {
   ::close(fd);
 }
 
+bool is_every_address(const Address& address) {
+  return !address.is_unix() && (address.host.empty() || address.host == "*");
+}
+
+/// Whether this machine has IPv6. Even where it is switched off for all interfaces, a socket for
+/// both families gets connections of IPv4.
+bool has_ipv6() {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
 std::expected<Endpoint, std::string> endpoint_of(const Address& address) {
-  if (address.host.empty() || address.host == "*")
-    if (!address.is_unix())
-      return Endpoint(asio::ip::tcp::endpoint(asio::ip::tcp::v4(), address.port));
+  if (is_every_address(address))
+    return Endpoint(asio::ip::tcp::endpoint(has_ipv6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
+                                            address.port));
   auto found = resolve_now(address);
   if (!found) return std::unexpected(found.error());
   return found->front();
@@ -78,6 +108,8 @@ std::string peer_name(const Endpoint& peer) {
   if (any->sa_family == AF_INET || any->sa_family == AF_INET6) {
     asio::ip::tcp::endpoint tcp;
     std::memcpy(tcp.data(), peer.data(), std::min(peer.size(), tcp.capacity()));
+    if (tcp.address().is_v6() && tcp.address().to_v6().is_v4_mapped())
+      return asio::ip::make_address_v4(asio::ip::v4_mapped, tcp.address().to_v6()).to_string();
     return tcp.address().to_string();
   }
   return {};
@@ -149,26 +181,28 @@ void refuse_connection(Socket& socket, const std::string& answer) {
 }  // namespace
 
 std::expected<std::vector<Listening>, std::string> open_listeners(Address& address,
-                                                                  unsigned workers, int backlog) {
+                                                                  unsigned workers, int backlog,
+                                                                  const SocketAccess& access) {
+  const bool both = is_every_address(address);
   auto endpoint = endpoint_of(address);
   if (!endpoint) return std::unexpected(endpoint.error());
   std::vector<Listening> all;
   const auto protocol = endpoint->protocol();
   if (address.is_unix()) {
     remove_stale(address, *endpoint);
-    const auto fd = listen_at(*endpoint, false, backlog);
+    const auto fd = listen_at(*endpoint, false, both, backlog, access);
     if (!fd) return std::unexpected(fd.error());
     all.push_back({*fd, protocol});
     while (all.size() < workers) all.push_back({::dup(*fd), protocol});
     return all;
   }
-  if (const auto probe = listen_at(*endpoint, false, backlog)) {
+  if (const auto probe = listen_at(*endpoint, false, both, backlog, access)) {
     ::close(*probe);
   } else {
     return std::unexpected(probe.error());
   }
   while (all.size() < workers) {
-    const auto fd = listen_at(*endpoint, true, backlog);
+    const auto fd = listen_at(*endpoint, true, both, backlog, access);
     if (!fd) return std::unexpected(fd.error());
     all.push_back({*fd, protocol});
     if (address.port == 0) {

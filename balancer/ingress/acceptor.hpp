@@ -9,6 +9,7 @@
 
 #include "balancer/core/worker.hpp"
 #include "config/settings/address_range.hpp"
+#include "config/settings/socket_access.hpp"
 
 namespace karmad {
 
@@ -21,10 +22,12 @@ struct Listening {
 
 /// Opens `listen` for that many workers, each with a socket of its own (SO_REUSEPORT), so that the
 /// kernel spreads connections. SO_REUSEPORT would hide a port that another process uses, so a
-/// plain bind checks it first. `port` 0 becomes the port that the kernel chose. On failure: the
-/// error.
+/// plain bind checks it first. `port` 0 becomes the port that the kernel chose. No host or `*`: one
+/// socket for IPv6 and IPv4, or for IPv4 alone where there is no IPv6. `access`: of a unix socket.
+/// On failure: the error.
 std::expected<std::vector<Listening>, std::string> open_listeners(Address& address,
-                                                                  unsigned workers, int backlog);
+                                                                  unsigned workers, int backlog,
+                                                                  const SocketAccess& access);
 
 /// Accepts the connections of one listening socket on one worker. With a rate of connections
 /// (AC-040 … AC-043), connections above it wait here; all acceptors share the bound of the queue.

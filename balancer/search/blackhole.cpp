@@ -19,6 +19,7 @@ struct Copy {
   RequestId request_id;
   std::string traceparent;  ///< empty: no trace
   std::string tracestate;
+  unsigned hops = 0;
   Micros connect_timeout{};
   Micros query_timeout{};
   std::size_t max_reply = 0;
@@ -61,6 +62,7 @@ Task<void> send(Worker& worker, std::shared_ptr<Agent> agent, Copy copy) {
                                .body = copy.body,
                                .extra = {fields.data(), fields.size()},
                                .passed_on = with_fields ? &passed_on : nullptr,
+                               .hops = copy.hops,
                                .repeatable = copy.read,
                                .connect_timeout = copy.connect_timeout,
                                .query_timeout = copy.query_timeout,
@@ -97,6 +99,7 @@ void send_to_blackholes(Query& query, const Table& table, const Dialect& dialect
                 .request_id = query.request_id,
                 .traceparent = traceparent_of(query),
                 .tracestate = query.trace_context.state,
+                .hops = query.hops + 1,
                 .connect_timeout = table.connect_timeout,
                 .query_timeout = table.query_timeout,
                 .max_reply = query.topology->settings.max_packet_size.value}));

@@ -1,6 +1,7 @@
 #include "balancer/shard/mirror_attempt.hpp"
 
 #include "agent/health/error_hint.hpp"
+#include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "balancer/core/long_work.hpp"
@@ -64,6 +65,13 @@ ErrorHint hint_in(Loop& loop, const ShardQuery& shard_query, const AttemptResult
   return is_plain(shard_query, result, hint) ? ErrorHint{} : hint;
 }
 
+/// Whether the mirror is a karmad, or leads to one, that ended a loop (X-Karmad-Hops). The mirror
+/// is healthy, and others would give the request no fewer hops.
+bool ended_loop(const AttemptResult& result, const ErrorBody& body) {
+  return result.outcome == Outcome::agent_error && result.reply.status == 508 &&
+         text_of(member_of(member_of(body.object(), "error"), "type")) == kLoopDetected;
+}
+
 AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const action::Send& send,
                         TimePoint began, const AgentRequest& request,
                         std::span<const Field> extra) {
@@ -78,6 +86,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
                       : std::optional(request.body),
           .extra = extra,
           .passed_on = passes_fields ? &query.head : nullptr,
+          .hops = query.hops + 1,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
           .connect_timeout = send.connect_timeout,
           .first_byte_timeout = shard_query.table.first_byte_timeout,
@@ -267,12 +276,17 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   const bool answered =
       result_.outcome == Outcome::answered || result_.outcome == Outcome::answered_with_warning;
   const ErrorBody body(result_.reply.body());
+  const bool looped = ended_loop(result_, body);
+  if (looped) {
+    result_.outcome = Outcome::client_mistake;
+    complaint.clear();
+  }
   const bool marked_unreachable =
-      tracks_state_ && tell_set(set_, mirror, result_, body, Loop::now());
+      !looped && tracks_state_ && tell_set(set_, mirror, result_, body, Loop::now());
   const auto hint =
       answered ? ErrorHint{} : hint_in(query_.worker.loop, shard_query_, result_, body);
   const bool undecided = !complaint.empty() && !marked_unreachable && is_undecided(complaint, hint);
-  if (result_.outcome == Outcome::client_mistake &&
+  if (result_.outcome == Outcome::client_mistake && !looped &&
       shard_query_.table.dialect.capabilities.understands_errors)
     settle_complaints(query_, shard_query_, &place_.shard, result_.outcome);
   record_slot_outcome(agent_slot_, result_);

@@ -34,16 +34,19 @@ bool serves(const Table& table, const Shard& shard, const InstanceSettings& sett
 
 }  // namespace
 
-std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker) {
+std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker,
+                                       const Table* only) {
   bool ready = !draining;
   const bool hides = topology.settings.status_on_query_port.value != StatusOnQueryPort::yes;
   std::string body;
   const auto shard = [&](Document& out, const Table& table, std::size_t number) {
-    ready = false;
+    const bool counts = table.required || only != nullptr;
+    if (counts) ready = false;
     const auto& mirrors = *table.shards[number]->mirrors;
     out.object([&] {
       out.text("table", table.name);
       out.value("shard", number + 1);
+      out.value("required", counts);
       out.array("mirrors", std::views::iota(std::size_t{0}, mirrors.size()), [&](std::size_t m) {
         const auto& agent = *mirrors[m].agent;
         const auto error = agent.last_error();
@@ -62,7 +65,9 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
     Document out(body);
     out.object([&] {
       out.value("draining", draining);
+      if (only != nullptr) out.text("table", only->name);
       out.array("missing", topology.tables, [&](const auto& table) {
+        if (only != nullptr && table.get() != only) return;
         for (std::size_t s = 0; s < table->shards.size(); ++s)
           if (!serves(*table, *table->shards[s], topology.settings, worker)) shard(out, *table, s);
       });

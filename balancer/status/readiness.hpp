@@ -7,10 +7,12 @@
 
 namespace karmad {
 
-/// Whether queries can be answered, as seen by `worker`: no `draining`, and every shard of every
-/// table has a live mirror; if mirrors have roles or tags, one that suits a search without a read
-/// preference. The body names what is missing.
-std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker);
+/// Whether queries can be answered, as seen by `worker`: no `draining`, and every shard of `only`,
+/// or of every table that is required, has a live mirror; if mirrors have roles or tags, one that
+/// suits a search without a read preference. The body names what is missing, of `only` or of all
+/// tables.
+std::pair<bool, std::string> readiness(const Topology& topology, bool draining, unsigned worker,
+                                       const Table* only = nullptr);
 
 /// Has answered at least once (if it is pinged) and is not dead (HA-022).
 bool live(const Agent& agent, const InstanceSettings& settings);

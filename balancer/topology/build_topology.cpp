@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "agent/dialect/judge_dialects.hpp"
@@ -12,6 +13,7 @@
 #include "balancer/topology/former_shard.hpp"
 #include "balancer/topology/rule_reader.hpp"
 #include "balancer/topology/slot_limits.hpp"
+#include "config/settings/inherit.hpp"
 #include "strategies/kinds/registry.hpp"
 
 namespace karmad {
@@ -55,6 +57,7 @@ class Builder {
     table->hedge_max = from.hedge_max.value;
     table->updates = updates(from);
     table->consistency = from.consistency.value;
+    table->required = from.required.value == Required::yes;
     if (notices_ == nullptr) keep_counts(from, *table);
     table->partial_results = from.partial_results.value;
     if (table->dialect.is_routed()) {
@@ -67,7 +70,10 @@ class Builder {
     }
     for (const auto& shard : from.shards)
       table->shards.push_back(this->shard(from, shard, table->preference.has_value()));
-    if (notices_ != nullptr) return table;
+    if (notices_ != nullptr) {
+      judge_rest(from);
+      return table;
+    }
     for (std::size_t line = 0; line < from.blackholes.size(); ++line)
       for (const auto& mirror : from.blackholes[line].mirrors) {
         table->blackholes.push_back({registry_.at(mirror.address), mirror.tables, line});
@@ -176,9 +182,7 @@ class Builder {
         warn(mirror.weight.at, "weight has no effect: the line has one agent");
     }
     const bool warned = std::exchange(warned_table_, &table) == &table;
-    if (!warned && table.choices && rules.strategy != "adaptive" && rules.strategy != "prequal")
-      warn(table.choices->at,
-           fmt::format("choices has no effect with ha_strategy = {}", rules.strategy));
+    strategies_.insert(rules.strategy);
     if (warned || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||
         updates(table) == Updates::any)
       return;
@@ -189,6 +193,40 @@ class Builder {
                               table.name, mirrors.size())});
   }
 
+  /// What no shard has judged: settings of the table that each line overrides, blackholes.
+  void judge_rest(const TableSettings& table) {
+    rules_.check(table);
+    for (const auto& line : table.blackholes) {
+      rules_.check(static_cast<const InheritedByLines&>(line));
+      for (const auto& mirror : line.mirrors)
+        if (const auto limit = parse_slot_limit(mirror.max_in_flight.value); !limit)
+          problem(mirror.max_in_flight.at, limit.error());
+    }
+    const auto strategies = std::exchange(strategies_, {});
+    const auto compares = [](const std::set<std::string>& among) {
+      return among.contains("adaptive") || among.contains("prequal");
+    };
+    if (compares(strategies)) compares_ = true;
+    const bool is_own_choice = table.choices && is_own(table.choices, topology_.settings.choices);
+    if (is_own_choice && !strategies.empty() && !compares(strategies))
+      warn(table.choices->at, no_choices(strategies));
+    for (const auto& name : strategies) all_strategies_.insert(name);
+  }
+
+  static std::string no_choices(const std::set<std::string>& strategies) {
+    return fmt::format("choices has no effect with ha_strategy = {}", fmt::join(strategies, ", "));
+  }
+
+ public:
+  /// The settings of the instance, after all tables.
+  void judge_instance() {
+    rules_.check(topology_.settings);
+    const auto& choices = topology_.settings.choices;
+    if (choices && !compares_ && !all_strategies_.empty())
+      warn(choices->at, no_choices(all_strategies_));
+  }
+
+ private:
   void warn(const Place& at, std::string message) {
     notices_->push_back({at, std::move(message), Problem::Severity::warning});
   }
@@ -239,7 +277,10 @@ class Builder {
   Problems* notices_;
   std::vector<const Shard*> kept_;  ///< shards of the previous topology
   const TableSettings* warned_table_ =
-      nullptr;  ///< the last table with a notice about refused updates
+      nullptr;                            ///< the last table with a notice about refused updates
+  std::set<std::string> strategies_;      ///< of the lines of one table, while it is judged
+  std::set<std::string> all_strategies_;  ///< of all lines that were judged
+  bool compares_ = false;                 ///< one of them uses `choices`
 };
 
 }  // namespace
@@ -254,8 +295,8 @@ void Topology::judge(const Settings& settings, Dialects dialects, Problems& prob
   const Environment environment{.registry = empty, .loops = loops, .dialects = dialects};
   Builder builder(topology, environment, nullptr, problems, &notices);
   for (const auto& table : settings.tables) builder.table(table);
+  builder.judge_instance();
   builder.rules().check_ping_interval();
-  builder.rules().hedge(settings.searchd.hedge);
 }
 
 std::shared_ptr<const Topology> Topology::build(const Settings& settings,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "balancer/topology/slot_limits.hpp"
 #include "config/text/closest.hpp"
 #include "strategies/kinds/registry.hpp"
 #include "strategies/read_preference_text.hpp"
@@ -17,7 +18,7 @@ namespace {
 /// Shortest interval of pings that decide about selection (SD-003).
 constexpr Micros kLeastInterval = 500ms;
 
-bool is_unpinged(const ShardSettings& line) {
+bool is_unpinged(const InheritedByLines& line) {
   return line.ping_type.value == "none";
 }
 
@@ -84,7 +85,16 @@ HedgeSetting RuleReader::hedge(const Located<std::string>& text) {
   return {};
 }
 
-std::optional<ReadPreference> RuleReader::read_preference(const TableSettings& table) {
+std::optional<ReadPreference> RuleReader::read_preference(const InheritedByTables& table) {
+  std::vector<Tags> tag_sets;
+  if (table.tag_sets) {
+    auto sets = parse_tag_sets(table.tag_sets->value);
+    if (!sets) {
+      report_tags(*table.tag_sets, "|,", sets.error());
+    } else {
+      tag_sets = *std::move(sets);
+    }
+  }
   if (!table.read_preference) return std::nullopt;
   const auto& text = *table.read_preference;
   auto read = parse_read_preference(text.value);
@@ -92,14 +102,7 @@ std::optional<ReadPreference> RuleReader::read_preference(const TableSettings& t
     problem(text.at, read.error().why);
     return std::nullopt;
   }
-  if (table.tag_sets) {
-    auto sets = parse_tag_sets(table.tag_sets->value);
-    if (!sets) {
-      problem(table.tag_sets->at, sets.error());
-    } else {
-      read->tag_sets = *std::move(sets);
-    }
-  }
+  if (table.tag_sets) read->tag_sets = std::move(tag_sets);
   if (table.max_staleness && table.max_staleness->value > Micros{0})
     read->max_staleness =
         std::chrono::duration_cast<std::chrono::seconds>(table.max_staleness->value);
@@ -139,7 +142,20 @@ ShardDefinition RuleReader::shard(const TableSettings& table, const ShardSetting
   return rules;
 }
 
-std::string RuleReader::strategy(const ShardSettings& line, bool preferred) {
+void RuleReader::check(const InheritedByLines& level) {
+  strategy(level, false);
+  ping_kind(level);
+}
+
+void RuleReader::check(const InheritedByTables& level) {
+  check(static_cast<const InheritedByLines&>(level));
+  read_preference(level);
+  hedge(level.hedge);
+  if (const auto limit = parse_slot_limit(level.max_in_flight.value); !limit)
+    problem(level.max_in_flight.at, limit.error());
+}
+
+std::string RuleReader::strategy(const InheritedByLines& line, bool preferred) {
   if (!line.ha_strategy) return preferred ? "leastops" : "random";
   const auto& [name, at] = *line.ha_strategy;
   if (make_strategy(name, {}) == nullptr)
@@ -149,7 +165,7 @@ std::string RuleReader::strategy(const ShardSettings& line, bool preferred) {
 }
 
 /// The configured kind, also if pings are disabled: it decides whether a table needs them.
-const PingKind* RuleReader::ping_kind(const ShardSettings& line) {
+const PingKind* RuleReader::ping_kind(const InheritedByLines& line) {
   if (is_unpinged(line)) return nullptr;
   const auto& [name, at] = line.ping_type;
   const auto* kind = karmad::ping_kind(name);
@@ -179,15 +195,31 @@ std::vector<Member> RuleReader::members(const ShardSettings& line) {
       if (members[i].role == Role::primary) primary = i;
     }
     if (mirror.tags) {
-      auto tags = parse_tags(mirror.tags->value, ';');
-      if (tags) {
-        members[i].tags = *std::move(tags);
-      } else {
-        problem(mirror.tags->at, tags.error());
-      }
+      members[i].tags = tags(*mirror.tags);
     }
   }
   return members;
+}
+
+Tags RuleReader::tags(const Located<std::string>& text) {
+  auto read = parse_tags(text.value, ';');
+  if (!read) report_tags(text, ";", read.error());
+  return std::move(read).value_or(Tags());
+}
+
+void RuleReader::report_tags(const Located<std::string>& text, std::string_view separators,
+                             const std::string& error) {
+  bool found = false;
+  for (std::size_t begin = 0; begin <= text.value.size();) {
+    const auto end = std::min(text.value.find_first_of(separators, begin), text.value.size());
+    const auto tag = std::string_view(text.value).substr(begin, end - begin);
+    if (const auto read = parse_tags(tag, separators.back()); !read) {
+      problem(text.at, read.error());
+      found = true;
+    }
+    begin = end + 1;
+  }
+  if (!found) problem(text.at, error);
 }
 
 void RuleReader::check_role(const ShardSettings& line, const Located<std::string>& role,

@@ -20,21 +20,28 @@ class RuleReader {
   RuleReader(const InstanceSettings& searchd, Problems& problems)
       : searchd_(searchd), problems_(problems) {}
 
-  std::optional<ReadPreference> read_preference(const TableSettings& table);
+  std::optional<ReadPreference> read_preference(const InheritedByTables& table);
   HedgeSetting hedge(const Located<std::string>& text);
   RetryRules retries(const TableSettings& table) const;
   ProtectionRules protection(const TableSettings& table) const;
   /// `preferred`: searches of the table have a read preference.
   ShardDefinition shard(const TableSettings& table, const ShardSettings& line, bool preferred);
+  /// Checks what a level sets or inherits, whether or not a line or mirror uses it.
+  void check(const InheritedByTables& level);
+  void check(const InheritedByLines& level);
   /// Selection by state needs frequent pings. Call after all shards.
   void check_ping_interval();
 
  private:
   OutlierRules outliers(Outlier by) const;
-  std::string strategy(const ShardSettings& line, bool preferred);
-  const PingKind* ping_kind(const ShardSettings& line);
+  std::string strategy(const InheritedByLines& line, bool preferred);
+  const PingKind* ping_kind(const InheritedByLines& line);
   ShardPings pings(const ShardSettings& line, const PingKind* kind) const;
   std::vector<Member> members(const ShardSettings& line);
+  Tags tags(const Located<std::string>& text);
+  /// Reports each wrong tag; `error`, that of all tags together, if none is wrong alone.
+  void report_tags(const Located<std::string>& text, std::string_view separators,
+                   const std::string& error);
   void check_role(const ShardSettings& line, const Located<std::string>& role, const Member& read);
   void problem(const Place& at, std::string message) {
     problems_.push_back({at, std::move(message)});

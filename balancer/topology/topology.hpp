@@ -63,6 +63,7 @@ struct Table {
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};
   Consistency consistency{};
+  bool required = true;                   ///< by `/readyz`
   std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is disabled
   std::shared_ptr<TableTally> tally;
   BucketRule request_rule;  ///< applied to `requests` when this topology is adopted

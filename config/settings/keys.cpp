@@ -94,9 +94,10 @@ constexpr std::string_view kUnsetBeside = "that of `searchd`; none with a `read_
 constexpr std::array kSearchdKeys{
     key("listen", &I::listen,
         "Address for clients: `[host:]port[:http]` or the path of a unix socket. May be repeated. "
-        "No host or `*`: every address; port 0: any free one. With `:admin` at the end it is for "
+        "No host or `*`: every address, of IPv4 and IPv6; port 0: any free one. With `:admin` at "
         "the "
-        "operator: admin calls and the status, no queries; no host is the loopback address then, "
+        "end it is for the operator: admin calls and the status, no queries; no host is the "
+        "loopback address then, "
         "and a public address needs `admin_token_file`. Lines for the search server's other "
         "protocols are ignored.",
         {}, "127.0.0.1:9308"),
@@ -118,6 +119,13 @@ constexpr std::array kSearchdKeys{
         "File that keeps what the operator changed at run time (states and weights of mirrors …) "
         "over restarts.",
         {}, "it is lost at the end of the process"),
+    key("listen_socket_mode", &I::listen_socket_mode,
+        "Permissions of the unix sockets in `listen`; if not set, those with `:admin` have 0600. A "
+        "client must be allowed to write."),
+    key("listen_socket_owner", &I::listen_socket_owner,
+        "Owner of the unix sockets in `listen`: `user`, `user:group` or `:group`, each a name or a "
+        "number. Another user needs the right to change owners (CAP_CHOWN).",
+        {}, "the user and group of the process"),
     key("workers", &I::workers, "Threads that serve queries. `auto`: one per usable core.",
         counts(0, 1024, "auto"), {}, {}, kSphinxWorkers),
     key("ha_strategy", &ByLines::ha_strategy,
@@ -212,6 +220,10 @@ constexpr std::array kSearchdKeys{
         "Deadline of a whole request, retries included; the client may shorten it with the "
         "header `X-Timeout-Ms`.",
         times(1ms, 1ms, kDay)),
+    key("max_hops", &I::max_hops,
+        "How many karmads a request may have passed before this one (header `X-Karmad-Hops`); with "
+        "more it is refused with 508. It ends loops of karmads. 0: only requests from clients.",
+        counts(0, 100)),
     key("agent_first_byte_timeout", &ByTables::agent_first_byte_timeout,
         "Longest time until an agent's answer begins, once connected.", times(1ms, 1ms, 1h),
         "none; only the whole answer is limited"),
@@ -597,6 +609,9 @@ constexpr std::array kTableKeys{
            "`quorum`: a search asks so many mirrors of a shard that at least one has the latest "
            "update, and the newest answer is used. `any`: one mirror is asked. The header "
            "`X-Consistency` of a request overrides it."},
+    Key<T>{"required", &T::required,
+           "`no`: `/readyz` says 200 even if this table cannot be searched; `/readyz?table=NAME` "
+           "asks for it alone."},
     Key<T>{"request_rate", &T::request_rate,
            "Highest average rate of requests to this table; more are refused with 429."},
     Key<T>{"request_burst", &T::request_burst,

@@ -68,6 +68,8 @@ enum class RequestIds : std::uint8_t { make, accept };
 enum class AdmissionMode : std::uint8_t { enforce, monitor, off };
 enum class QueueOrder : std::uint8_t { fifo, lifo, codel };
 enum class TicketResize : std::uint8_t { gradual, immediate };
+/// Whether `/readyz` needs the table.
+enum class Required : std::uint8_t { yes, no };
 /// What ejects a mirror from its set; `on`: failures and latency.
 enum class Outlier : std::uint8_t { off, failures, latency, on };
 
@@ -152,6 +154,13 @@ struct MemorySize {
   bool operator==(const MemorySize&) const = default;
 };
 
+/// Permissions of a file: the lowest nine bits of its mode.
+struct FileMode {
+  unsigned bits = 0;
+
+  bool operator==(const FileMode&) const = default;
+};
+
 /// A distributed table.
 struct TableSettings : InheritedByTables {
   std::string name;
@@ -165,6 +174,7 @@ struct TableSettings : InheritedByTables {
   Located<Micros> request_burst{1s, {}};
   Located<Updates> updates{Updates::primary, {}};
   Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
+  Located<Required> required{Required::yes, {}};
   std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
   std::vector<ShardSettings> blackholes;
 };
@@ -180,7 +190,9 @@ struct InstanceSettings : InheritedByTables {
   Located<unsigned> max_admin_connections{64, {}};
   /// File with what the operator changed at run time. Unset: it is lost at the end.
   std::optional<Located<std::string>> state_file;
-  Located<unsigned> workers{0, {}};  ///< 0: one per usable core
+  Located<FileMode> listen_socket_mode{{0666}, {}};         ///< of unix sockets; so is the next
+  std::optional<Located<std::string>> listen_socket_owner;  ///< unset: the process's
+  Located<unsigned> workers{0, {}};                         ///< 0: one per usable core
   Located<Micros> ha_period_karma{60s, {}};
   Located<Micros> ha_ping_interval{1s, {}};     ///< 0: no pings
   std::optional<Located<Micros>> ping_timeout;  ///< unset: the interval, at least 500 ms (SD-007)
@@ -196,6 +208,7 @@ struct InstanceSettings : InheritedByTables {
 
   Located<Micros> agent_retry_delay{500ms, {}};
   Located<Micros> request_timeout{10s, {}};
+  Located<unsigned> max_hops{3, {}};
 
   Located<bool> retry_reads{true, {}};               ///< BP-006
   Located<bool> retry_writes{true, {}};              ///< BP-006

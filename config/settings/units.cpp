@@ -213,6 +213,21 @@ std::expected<bool, Unfit> parse_switch(std::string_view text) {
   return unfit(0, fmt::format("{} is neither 0 nor 1", in_quotes(text)));
 }
 
+std::expected<FileMode, Unfit> parse_mode(std::string_view text) {
+  const auto digits = text.size() == 4 && text[0] == '0' ? text.substr(1) : text;
+  const auto wrong = digits.find_first_not_of("01234567");
+  if (digits.size() != 3 || wrong != digits.npos)
+    return unfit(
+        0, fmt::format("{} is not a mode: write three octal digits, as in 0660", in_quotes(text)));
+  FileMode mode;
+  for (const char digit : digits) mode.bits = mode.bits * 8 + static_cast<unsigned>(digit - '0');
+  return mode;
+}
+
+std::string mode_text(FileMode mode) {
+  return fmt::format("{:04o}", mode.bits);
+}
+
 std::expected<double, Unfit> parse_real(std::string_view text) {
   double number = 0;
   const auto* end = text.data() + text.size();

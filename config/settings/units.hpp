@@ -67,6 +67,11 @@ std::expected<MemorySize, Unfit> parse_memory(std::string_view text);
 /// The text that parse_memory() reads as this value.
 std::string memory_text(MemorySize memory);
 
+/// Permissions as chmod takes them: three octal digits, optionally after a zero: `660`, `0660`.
+std::expected<FileMode, Unfit> parse_mode(std::string_view text);
+/// The text that parse_mode() reads as this value: `0660`.
+std::string mode_text(FileMode mode);
+
 /// The shortest text that parse_time() reads as this value with any bare unit: `1m`, `1500ms`, `0`.
 std::string time_text(Micros time);
 

@@ -58,6 +58,8 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return parse_tickets(text);
   } else if constexpr (std::is_same_v<T, MemorySize>) {
     return parse_memory(text);
+  } else if constexpr (std::is_same_v<T, FileMode>) {
+    return parse_mode(text);
   } else {
     const auto number = std::is_same_v<T, std::size_t> ? parse_size(text) : parse_count(text);
     if (!number) return std::unexpected(number.error());
@@ -97,6 +99,8 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
     return tickets_text(value);
   } else if constexpr (std::is_same_v<T, MemorySize>) {
     return memory_text(value);
+  } else if constexpr (std::is_same_v<T, FileMode>) {
+    return mode_text(value);
   } else {
     if (value == 0 && !bounds.zero_word.empty()) return std::string(bounds.zero_word);
     return std::is_same_v<T, std::size_t> ? size_text(value) : fmt::format("{}", value);

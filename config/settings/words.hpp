@@ -52,6 +52,9 @@ inline constexpr auto kWords<TicketResize> = enum_names<TicketResize>(
     {{TicketResize::gradual, "gradual"}, {TicketResize::immediate, "immediate"}});
 
 template <>
+inline constexpr auto kWords<Required> = enum_names<Required>({{Required::yes, "yes"},
+                                                               {Required::no, "no"}});
+template <>
 inline constexpr auto kWords<Outlier> = enum_names<Outlier>({{Outlier::off, "off"},
                                                              {Outlier::failures, "failures"},
                                                              {Outlier::latency, "latency"},

@@ -1,9 +1,14 @@
 #include "config/text/environment.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -11,6 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 
@@ -62,10 +69,41 @@ std::optional<std::string> variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
+/// The text of an interface's address; empty for other families.
+std::string address_text(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address == nullptr) return {};
+  const void* bytes = nullptr;
+  if (address->sa_family == AF_INET)
+    bytes = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  if (address->sa_family == AF_INET6)
+    bytes = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  if (bytes == nullptr) return {};
+  return ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
+}
+
+ThisHost this_host() {
+  ThisHost host;
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0') {
+    const auto whole = lower(name.data());
+    host.names.push_back(whole);
+    if (const auto dot = whole.find('.'); dot != whole.npos)
+      host.names.push_back(whole.substr(0, dot));
+  }
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return host;
+  for (const auto* each = first; each != nullptr; each = each->ifa_next)
+    if (auto text = address_text(each->ifa_addr); !text.empty())
+      host.addresses.push_back(std::move(text));
+  ::freeifaddrs(first);
+  return host;
+}
+
 }  // namespace
 
 Environment real_environment() {
-  return {read_file, matches, variable};
+  return {read_file, matches, variable, this_host};
 }
 
 }  // namespace karmad

@@ -11,6 +11,12 @@ namespace karmad {
 /// Allowed kinds of file: reading a pipe or a device may block forever.
 enum class FileKind { any, regular };
 
+/// What a machine is called and which IP addresses it has.
+struct ThisHost {
+  std::vector<std::string> names;      ///< in lower case, with and without the domain
+  std::vector<std::string> addresses;  ///< of its interfaces, without zones
+};
+
 /// The environment that reading a configuration needs. Tests replace it.
 struct Environment {
   /// The whole file, or why it cannot be read. More than `at_most` bytes is an error.
@@ -21,6 +27,9 @@ struct Environment {
   std::function<std::vector<std::string>(const std::string& pattern)> glob;
   /// An environment variable.
   std::function<std::optional<std::string>(const std::string& name)> variable;
+  /// The names of this machine and the addresses of its interfaces, as text; nothing is looked up.
+  /// Empty: unknown.
+  std::function<ThisHost()> this_host;
 };
 
 /// The file system and environment of this process. Not thread-safe with setenv.

@@ -78,6 +78,28 @@ class Expander {
     skip(1);
   }
 
+  /// The text for `${inside}`; nothing after a mistake.
+  std::optional<std::string> value_of(std::string_view inside, std::string_view name,
+                                      std::size_t split) {
+    if (!is_variable_name(name)) {
+      problem(fmt::format("{} is not the name of an environment variable", in_quotes(name)));
+      return std::nullopt;
+    }
+    auto value = environment_(std::string(name));
+    if ((!value || value->empty()) && split != std::string_view::npos)
+      value = inside.substr(split + 2);
+    if (!value) {
+      problem(
+          fmt::format("the environment variable {0} is not set; ${{{0}:-default}} gives it "
+                      "a default",
+                      name));
+    } else if (value->find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos) {
+      problem(fmt::format("the value of the environment variable {} has a line break", name));
+      value.reset();
+    }
+    return value;
+  }
+
   void variable() {
     const auto end = text_.find_first_of("}\n", next_);
     if (end == std::string_view::npos || text_[end] == '\n') {
@@ -87,22 +109,10 @@ class Expander {
     const auto inside = text_.substr(next_ + 2, end - next_ - 2);
     const auto split = inside.find(":-");
     const auto name = inside.substr(0, split);
-    if (!is_variable_name(name)) {
-      problem(fmt::format("{} is not the name of an environment variable", in_quotes(name)));
-    } else {
-      auto value = environment_(std::string(name));
-      if ((!value || value->empty()) && split != std::string_view::npos)
-        value = inside.substr(split + 2);
-      if (!value)
-        problem(
-            fmt::format("the environment variable {0} is not set; ${{{0}:-default}} gives it "
-                        "a default",
-                        name));
-      else if (value->find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos)
-        problem(fmt::format("the value of the environment variable {} has a line break", name));
-      else
-        out_.add_substituted(*value, line_, column_);
-    }
+    if (auto value = value_of(inside, name, split))
+      out_.add_substituted(*value, line_, column_);
+    else
+      out_.add('?', line_, column_, SourceText::Role::unknown);
     skip(end + 1 - next_);
   }
 

@@ -61,13 +61,17 @@ class Parser {
   }
 
   void follow(const Include& include, const std::string& from) {
+    if (include.pattern.has_unknown()) return;
     if (open_.size() >= kDeepestInclude)
       return problem(include.at,
                      fmt::format("includes are nested more than {} deep", kDeepestInclude));
     const auto pattern = (fs::path(from).parent_path() / include.pattern.text()).string();
     auto paths = environment_.glob(pattern);
     std::sort(paths.begin(), paths.end());
-    if (paths.empty())
+    const bool is_pattern = include.pattern.text().find_first_of("*?[") != std::string::npos;
+    if (paths.empty() && !is_pattern && !include.faulty)
+      problem(include.at, fmt::format("the file {} does not exist", in_quotes(pattern)));
+    else if (paths.empty())
       tree_.notices.push_back({include.at, fmt::format("no file matches {}", in_quotes(pattern))});
     for (const auto& found : paths) {
       const auto path = fs::path(found).lexically_normal().string();
@@ -84,23 +88,24 @@ class Parser {
     const auto label = section.name.empty()
                            ? std::string(name_of(section.kind))
                            : fmt::format("{} {}", name_of(section.kind), in_quotes(section.name));
+    const bool unnamed = section.name.empty() && is_named(section.kind);
     if (const auto old = known_.find(identity(section.kind, section.name)); old != known_.end()) {
       const auto& first = at(old->second);
-      return problem(
-          section.at,
-          fmt::format("{} is already defined in {}{}", label, text(first.at),
-                      first.name == section.name
-                          ? std::string()
-                          : fmt::format(", as {}: names of tables are not case-sensitive",
-                                        in_quotes(first.name))));
+      problem(section.at,
+              fmt::format("{} is already defined in {}{}", label, text(first.at),
+                          first.name == section.name
+                              ? std::string()
+                              : fmt::format(", as {}: names of tables are not case-sensitive",
+                                            in_quotes(first.name))));
+      section.repeated = true;
     }
     drop_repeated(section);
-    if (!written.parent_at.file.empty()) inherit(written, label);
+    if (!written.parent.empty()) inherit(written, label);
     entries_ += section.entries.size();
     if (entries_ > kMostEntries)
       return problem(section.at,
                      fmt::format("more than {} settings, with what is inherited", kMostEntries));
-    known_.emplace(identity(section.kind, section.name), tree_.sections.size());
+    if (!unnamed) known_.emplace(identity(section.kind, section.name), tree_.sections.size());
     tree_.sections.push_back(std::move(section));
   }
 
@@ -132,15 +137,18 @@ class Parser {
 
   void inherit(WrittenSection& written, const std::string& label) {
     auto& section = written.section;
-    const auto parent = known_.find(identity(section.kind, written.parent));
+    auto parent = known_.find(identity(section.kind, written.parent));
     if (parent == known_.end()) {
       std::vector<std::string_view> names;
       for (const auto& [key, index] : known_)
         if (key.first == section.kind) names.emplace_back(at(index).name);
-      return problem(
-          written.parent_at,
-          fmt::format("the parent {} of {} is not defined before it{}", in_quotes(written.parent),
-                      label, suggestion(written.parent, names)));
+      problem(written.parent_at,
+              fmt::format("the parent {} of {} is not defined before it{}",
+                          in_quotes(written.parent), label, suggestion(written.parent, names)));
+      const auto meant = closest(written.parent, names);
+      section.orphan = !meant;
+      if (!meant) return;
+      parent = known_.find(identity(section.kind, std::string(*meant)));
     }
     std::set<std::string_view> own;
     for (const auto& entry : section.entries) own.insert(entry.key);

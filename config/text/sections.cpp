@@ -27,10 +27,6 @@ std::optional<SectionKind> section_kind(std::string_view word) {
   return std::nullopt;
 }
 
-bool is_named(SectionKind kind) {
-  return kind == SectionKind::source || kind == SectionKind::table;
-}
-
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
@@ -54,6 +50,8 @@ class SectionReader {
   char peek() const { return next_ < file_.size() ? file_.text()[next_] : '\0'; }
   /// Whether the next character is this brace as syntax, not escaped or substituted.
   bool at_brace(char brace) const { return peek() == brace && !file_.is_literal(next_); }
+  /// At a letter of a word, or in place of an unknown variable.
+  bool at_word() const { return is_word_letter(peek()) || file_.is_unknown(next_); }
   Place here() const { return file_.place(next_); }
   void problem(Place at, std::string message) {
     problems_.push_back({std::move(at), std::move(message)});
@@ -69,7 +67,7 @@ class SectionReader {
 
   std::string read_word() {
     const auto begin = next_;
-    while (next_ < file_.size() && is_word_letter(peek())) ++next_;
+    while (next_ < file_.size() && at_word()) ++next_;
     return file_.text().substr(begin, next_ - begin);
   }
 
@@ -87,76 +85,85 @@ class SectionReader {
       return skip_line();
     }
     if (word == "include") return read_include(at);
-    const auto kind = section_kind(word);
-    if (!kind)
+    auto kind = section_kind(word);
+    const bool known = kind.has_value();
+    if (!known) {
       problem(at,
               fmt::format("unknown section {}{}", in_quotes(word), suggestion(word, kTopWords)));
-    auto written = read_head(kind, word, at);
+      const auto meant = closest(word, kTopWords);
+      skip_blanks();
+      if (meant == "include" && peek() == '=') return read_include(at);
+      if (meant) kind = section_kind(*meant);
+    }
+    bool good = known;
+    auto written = read_head(kind, word, at, good);
     if (at_brace('{'))
       ++next_;
-    else if (!written)
+    else if (!good)
       return skip_line();
-    auto entries = read_body(word, at);
-    if (!written) return;
-    written->section.entries = std::move(entries);
-    statements_.emplace_back(std::move(*written));
+    written.section.entries = read_body(word, at);
+    if (kind) statements_.emplace_back(std::move(written));
   }
 
   void read_include(const Place& at) {
     skip_blanks();
-    if (peek() != '=') {
+    const bool has_equals = peek() == '=';
+    if (has_equals)
+      ++next_;
+    else
       problem(here(), fmt::format("expected '=' after include, found {}", found()));
-      return skip_line();
-    }
-    ++next_;
     const auto begin = next_;
     skip_line();
     auto pattern = trimmed(file_.slice(begin, next_));
-    if (pattern.size() == 0) return problem(at, "include names no file");
-    statements_.emplace_back(Include{std::move(pattern), at});
+    if (pattern.size() != 0)
+      statements_.emplace_back(Include{std::move(pattern), at, !has_equals});
+    else if (has_equals)
+      problem(at, "include names no file");
   }
 
-  /// Reads up to the opening brace. Nothing after a (reported) mistake; the position is then at the
-  /// brace, if the line has one.
-  std::optional<WrittenSection> read_head(std::optional<SectionKind> kind, const std::string& word,
-                                          const Place& at) {
+  /// Reads up to the opening brace. After a (reported) mistake `good` is false, unless only the
+  /// brace is missing at the end of the line; the position is then at the brace, if the line has
+  /// one.
+  WrittenSection read_head(std::optional<SectionKind> kind, const std::string& word,
+                           const Place& at, bool& good) {
     WrittenSection written;
     written.section.at = at;
     written.section.kind = kind.value_or(SectionKind::common);
     skip_blanks();
-    bool good = kind.has_value();
+    bool clean = true;
     const bool named = kind && is_named(*kind);
-    if (is_word_letter(peek())) {
+    if (at_word()) {
       written.section.name = read_word();
       if (kind && !named) {
         problem(at, fmt::format("section {} has no name", word));
-        good = false;
+        clean = false;
       }
     } else if (named) {
       problem(here(), fmt::format("expected the name of the {}, found {}", word, found()));
-      good = false;
+      clean = false;
     }
     skip_blanks();
-    if (named && good && peek() == ':') {
+    if (named && clean && peek() == ':') {
       ++next_;
       skip_blanks();
       written.parent_at = here();
       written.parent = read_word();
       if (written.parent.empty()) {
         problem(here(), fmt::format("expected the name of the parent, found {}", found()));
-        good = false;
+        clean = false;
       }
     }
     const auto before_brace = next_;
     skip_space();
-    if (at_brace('{')) return good ? std::optional(std::move(written)) : std::nullopt;
+    if (at_brace('{')) return written;
     next_ = before_brace;
-    if (good)
+    if (clean && kind)
       problem(here(), fmt::format("expected {}'{{', found {}",
                                   named && written.parent.empty() ? "':' or " : "", found()));
-    if (peek() == '\n') return good ? std::optional(std::move(written)) : std::nullopt;
+    good = good && clean && peek() == '\n';
+    if (peek() == '\n') return written;
     while (next_ < file_.size() && peek() != '\n' && !at_brace('{')) ++next_;
-    return std::nullopt;
+    return written;
   }
 
   std::vector<Entry> read_body(const std::string& word, const Place& opened) {
@@ -201,13 +208,13 @@ class SectionReader {
       return skip_line();
     }
     skip_blanks();
-    if (peek() != '=') {
+    entry.faulty = peek() != '=';
+    if (entry.faulty)
       problem(here(),
               fmt::format("expected '=' after {}, found {}", in_quotes(entry.key), found()));
-      return skip_line();
-    }
-    ++next_;
+    if (!entry.faulty || peek() == ':') ++next_;
     entry.value = read_value();
+    if (entry.faulty && entry.value.size() == 0) return;
     if (entry.key == "include") return problem(entry.at, "include belongs outside of sections");
     entries.push_back(std::move(entry));
   }
@@ -232,6 +239,10 @@ class SectionReader {
 };
 
 }  // namespace
+
+bool is_named(SectionKind kind) {
+  return kind == SectionKind::source || kind == SectionKind::table;
+}
 
 std::string_view name_of(SectionKind kind) {
   switch (kind) {

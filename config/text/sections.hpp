@@ -14,12 +14,15 @@ namespace karmad {
 /// `index` is a synonym of `table`.
 enum class SectionKind : std::uint8_t { searchd, indexer, common, source, table };
 std::string_view name_of(SectionKind kind);
+/// Whether a section of that kind has a name.
+bool is_named(SectionKind kind);
 
 /// One `key = value`; the key in lower case.
 struct Entry {
   std::string key;
   Place at;
   SourceText value;
+  bool faulty = false;  ///< the `=` is missing, which was reported
 };
 
 /// A section; `name` is empty for searchd, indexer and common.
@@ -28,6 +31,8 @@ struct Section {
   std::string name;
   Place at;
   std::vector<Entry> entries;
+  bool repeated = false;  ///< another one of that name precedes it, which was reported
+  bool orphan = false;    ///< its parent is unknown, which was reported
 };
 
 /// A section as written in the file, without its parent's entries.
@@ -40,12 +45,13 @@ struct WrittenSection {
 struct Include {
   SourceText pattern;
   Place at;
+  bool faulty = false;  ///< the `=` is missing, which was reported
 };
 
 using Statement = std::variant<WrittenSection, Include>;
 
-/// The statements of one expanded file, in order. A section with an invalid head is reported and
-/// left out; its body is still checked.
+/// The statements of one expanded file, in order. A section with an invalid head is reported; if
+/// it is clear what kind of section is meant, it is kept, to find the mistakes in its body.
 std::vector<Statement> read_sections(const SourceText& file, Problems& problems);
 
 }  // namespace karmad

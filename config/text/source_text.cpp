@@ -42,7 +42,18 @@ Place SourceText::place(std::size_t offset) const {
 
 bool SourceText::is_literal(std::size_t offset) const {
   const auto* run = run_at(offset);
-  return run != nullptr && run->role == Role::literal;
+  return run != nullptr && run->role != Role::plain;
+}
+
+bool SourceText::is_unknown(std::size_t offset) const {
+  const auto* run = offset < text_.size() ? run_at(offset) : nullptr;
+  return run != nullptr && run->role == Role::unknown;
+}
+
+bool SourceText::has_unknown() const {
+  return std::ranges::any_of(runs_, [this](const Run& run) {
+    return run.role == Role::unknown && run.offset < text_.size();
+  });
 }
 
 SourceText SourceText::slice(std::size_t begin, std::size_t end) const {

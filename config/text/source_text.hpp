@@ -16,8 +16,9 @@ class SourceText {
   SourceText() = default;
   explicit SourceText(std::string file) : file_(std::move(file)) {}
 
-  /// plain: may be syntax (such as a brace); literal: is always content.
-  enum class Role : std::uint8_t { plain, literal };
+  /// plain: may be syntax (such as a brace); literal: is always content; unknown: stands for the
+  /// value of an environment variable that is not set, which was reported.
+  enum class Role : std::uint8_t { plain, literal, unknown };
 
   /// Appends a character with its original position.
   void add(char c, unsigned line, unsigned column, Role role = Role::plain);
@@ -30,6 +31,9 @@ class SourceText {
   Place place(std::size_t offset) const;
   /// True for substituted and escaped characters: they never open or close a section.
   bool is_literal(std::size_t offset) const;
+  bool is_unknown(std::size_t offset) const;
+  /// Whether any character is unknown: then the text must not be judged.
+  bool has_unknown() const;
   /// The part [begin, end).
   SourceText slice(std::size_t begin, std::size_t end) const;
 

@@ -117,7 +117,7 @@ HttpAnswer Engine::statement(std::string_view text, bool raw, const Membership& 
   if (read.kind == Statement::Kind::show_tables) return {200, write_raw_tables(tables_), {}};
   if (read.kind == Statement::Kind::show_status)
     return {200, write_raw_status(membership, read.like), {}};
-  if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(), {}};
+  if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(hidden_column_), {}};
   const auto result = karmad::search(index_, read.search);
   if (raw) return {200, write_raw(index_, read, result), {}};
   return {200, write_sql_hits(index_, read, result, milliseconds_since(start)), {}};

@@ -32,8 +32,11 @@ Purpose purpose_of(std::string_view path);
 /// The search server without its sockets: maps a request to an answer. Any thread.
 class Engine {
  public:
-  Engine(Index index, std::vector<std::string> tables)
-      : index_(std::move(index)), tables_(std::move(tables)) {}
+  /// DESC does not show `hidden_column`, as if this server had another schema.
+  Engine(Index index, std::vector<std::string> tables, std::string hidden_column = {})
+      : index_(std::move(index)),
+        tables_(std::move(tables)),
+        hidden_column_(std::move(hidden_column)) {}
 
   /// Answers as the member of a mirror set that `membership` describes, at wall time `now_ms`.
   HttpAnswer answer(const HttpRequest& request, const Membership& membership,
@@ -49,6 +52,7 @@ class Engine {
 
   Index index_;
   std::vector<std::string> tables_;
+  std::string hidden_column_;
 };
 
 HttpAnswer error_answer(int status, std::string_view text);

@@ -38,7 +38,8 @@ Statement read_sql(std::string_view text, std::span<const std::string> tables,
 /// The rows in the layout of `/sql?mode=raw` and `/cli_json`.
 std::string write_raw(const Index& index, const Statement& statement, const SearchResult& result);
 std::string write_raw_tables(std::span<const std::string> tables);
-std::string write_raw_columns();
+/// Without the column `hidden`.
+std::string write_raw_columns(std::string_view hidden);
 std::string write_raw_status(const Membership& membership, std::string_view like);
 
 /// The rows in the layout of plain `/sql`: as hits.

@@ -127,12 +127,13 @@ std::string write_raw_tables(std::span<const std::string> tables) {
   return result_set({column_head("Table", "string"), column_head("Type", "string")}, rows);
 }
 
-std::string write_raw_columns() {
+std::string write_raw_columns(std::string_view hidden) {
   std::vector<std::string> rows;
   for (const auto& column : all_columns())
-    rows.push_back(fmt::format("{{\"Field\":\"{}\",\"Type\":\"{}\",\"Properties\":\"{}\"}}",
-                               column.name, described_type(column.type),
-                               column.type == Type::text ? "indexed stored" : ""));
+    if (column.name != hidden)
+      rows.push_back(fmt::format("{{\"Field\":\"{}\",\"Type\":\"{}\",\"Properties\":\"{}\"}}",
+                                 column.name, described_type(column.type),
+                                 column.type == Type::text ? "indexed stored" : ""));
   return result_set({column_head("Field", "string"), column_head("Type", "string"),
                      column_head("Properties", "string")},
                     rows);

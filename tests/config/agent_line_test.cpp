@@ -10,7 +10,7 @@ namespace karmad {
 namespace {
 
 struct Read {
-  std::optional<ShardSettings> shard;
+  std::optional<ShardSettings> shard;  ///< of a line without mistakes
   Lines problems;
   Lines notices;
 };
@@ -19,7 +19,8 @@ Read read_line(const SourceText& line) {
   Problems problems;
   Problems notices;
   auto shard = parse_agent_line(line, "own", problems, notices);
-  return {std::move(shard), lines(problems), lines(notices)};
+  return {problems.empty() ? std::optional(std::move(shard)) : std::nullopt, lines(problems),
+          lines(notices)};
 }
 Read read_line(std::string_view line) {
   return read_line(source(line));
@@ -218,9 +219,9 @@ TEST(AgentLine, LetsOptionsWinOverDefaults) {
   Problems problems;
   Problems notices;
   const ShardSettings blackhole{.blackhole = true};
-  EXPECT_TRUE(parse_agent_line(source("a:1"), "own", problems, notices, blackhole)->blackhole);
+  EXPECT_TRUE(parse_agent_line(source("a:1"), "own", problems, notices, blackhole).blackhole);
   EXPECT_FALSE(
-      parse_agent_line(source("a:1[blackhole=0]"), "own", problems, notices, blackhole)->blackhole);
+      parse_agent_line(source("a:1[blackhole=0]"), "own", problems, notices, blackhole).blackhole);
 }
 
 TEST(AgentLine, KeepsOptionsOfAMirrorAsWrittenWithTheirPlace) {

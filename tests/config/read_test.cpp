@@ -22,8 +22,7 @@ TEST(Read, GivesTheDefaultsWhenNothingIsSet) {  // HA-002, HA-009, HA-012, HA-02
   EXPECT_FALSE(s.agent_retry_count);
   EXPECT_EQ(s.agent_retry_delay.value, 500ms);
   EXPECT_EQ(s.request_timeout.value, 10s);
-  EXPECT_EQ(lines(settings.notices),
-            Lines{"warning: there is no distributed table: nothing can be searched"});
+  EXPECT_EQ(lines(settings.notices), Lines{});
 }
 
 TEST(Read, HasNoRequirementsOfAMirrorByDefault) {  // SS-010, SS-013, SS-030

@@ -197,7 +197,7 @@ TEST(Ready, IsSaidWhenEveryShardHasALiveMirrorElseWhichHasNoneAndWhy) {
   const Master two("ha_ping_interval = 20ms",
                    status_table("t", mirror.address()) + status_table("u", gone.address()));
   const auto missing = fmt::format(
-      R"([{{"table":"u","shard":1,"mirrors":[{{"agent":"{}","why":"Connection refused"}}]}}])",
+      R"([{{"table":"u","shard":1,"required":true,"mirrors":[{{"agent":"{}","why":"Connection refused"}}]}}])",
       gone.address());
   EXPECT_TRUE(eventually([&] {
     return get(two.port(), "/readyz").body.find(missing) != std::string::npos;

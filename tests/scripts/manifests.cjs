@@ -71,9 +71,9 @@ wanted('a read-only root and no root user',
            pod.spec.securityContext.runAsUser > 0);
 wanted('the mounted configuration is the ConfigMap',
        pod.spec.volumes[0].configMap.name === ConfigMap.metadata.name && 'karmad.conf' in ConfigMap.data);
-const seconds = text => Number(/shutdown_timeout = (\d+)s/.exec(text)[1]);
-wanted('preStop and shutdown_timeout end before the pod is killed',
-       Number(container.lifecycle.preStop.exec.command[1]) + seconds(ConfigMap.data['karmad.conf']) <
+const seconds = key => Number(new RegExp(`${key} = (\\d+)s`).exec(ConfigMap.data['karmad.conf'])[1]);
+wanted('preStop, drain_delay and shutdown_timeout end before the pod is killed',
+       Number(container.lifecycle.preStop.exec.command[1]) + seconds('drain_delay') + seconds('shutdown_timeout') <
            pod.spec.terminationGracePeriodSeconds);
 wanted('a disruption budget that lets a node be drained',
        PodDisruptionBudget.spec.minAvailable < Deployment.spec.replicas);

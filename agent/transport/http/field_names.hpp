@@ -11,6 +11,8 @@ namespace karmad {
 inline constexpr std::string_view kReadPreference = "X-Read-Preference";
 /// Of requests: what is left of the time, in milliseconds. Likewise.
 inline constexpr std::string_view kTimeoutMs = "X-Timeout-Ms";
+/// Of requests: how many karmads the request has passed. Each writes its own; absent: none.
+inline constexpr std::string_view kHops = "X-Karmad-Hops";
 /// Of requests: the sender understands labels of overload (BP-032).
 inline constexpr std::string_view kBackpressure = "X-Backpressure";
 /// Of requests and answers: the id of a request in the logs of all programs that serve it.

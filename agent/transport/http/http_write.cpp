@@ -194,6 +194,8 @@ std::string_view reason_phrase(int status) {
       return "Gateway Timeout";
     case 505:
       return "HTTP Version Not Supported";
+    case 508:
+      return "Loop Detected";
     default:
       return "Unknown";
   }

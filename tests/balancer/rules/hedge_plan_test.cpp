@@ -22,7 +22,7 @@ RaceEnd status(unsigned code, unsigned sub_status = 0) {
   return is_final_status(code, sub_status) ? RaceEnd::final : RaceEnd::not_final;
 }
 
-struct Answer {
+struct HedgeAnswer {
   std::size_t by;  // the number of the attempt: A, B, C are asked in this order
   Micros after;    // since the request began; in the order of their times
   RaceEnd end;
@@ -35,7 +35,7 @@ struct Race {
 };
 
 /// Runs the race until it is over or `until`; an attempt that was not sent by then says nothing.
-Race run(const std::vector<Answer>& answers, Micros until = 1s,
+Race run(const std::vector<HedgeAnswer>& answers, Micros until = 1s,
          std::optional<HedgeRules> rules = kRules) {
   HedgePlan plan{rules};
   Race race;

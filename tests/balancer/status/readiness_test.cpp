@@ -32,6 +32,21 @@ TEST_F(Readiness, NeedsOneMirrorOfEveryShardThatAnsweredAndIsNotDead) {  // HA-0
   EXPECT_FALSE(readiness(*topology, /*draining=*/true, 0).first);
 }
 
+TEST_F(Readiness, DoesNotNeedATableThatIsNotRequiredUnlessItIsAskedFor) {
+  const auto two = Topology::build(
+      *load_text("table t {\n type = distributed\n agent = a:1\n}\n"
+                 "table spare {\n type = distributed\n agent = c:1\n required = no\n}\n")
+           .settings,
+      {.registry = registry, .loops = loops}, nullptr, problems);
+  two->agents[0]->counters.answered = true;
+  const auto [ready, body] = readiness(*two, /*draining=*/false, 0);
+  EXPECT_TRUE(ready);
+  EXPECT_TRUE(body.contains(R"("table":"spare","shard":1,"required":false)")) << body;
+  EXPECT_FALSE(readiness(*two, /*draining=*/false, 0, two->find("spare")).first);
+  EXPECT_TRUE(readiness(*two, /*draining=*/false, 0, two->find("t")).first);
+  EXPECT_FALSE(readiness(*two, /*draining=*/true, 0, two->find("t")).first);
+}
+
 TEST_F(Readiness, IsJsonForAnyTextOfAnAgent) {
   agent(0).last_error("\xff\"}\n");
   const auto [ready, body] = readiness(*topology, /*draining=*/false, 0);

@@ -137,7 +137,8 @@ std::size_t expect_anew(std::span<const Key<Owner>> keys) {
   for (const auto& key : keys) {
     if (!key.alias_of.empty()) continue;
     const auto value = other_value(key);
-    if (value.empty()) continue;
+    if (value.empty() || key.name == "admin_on_query_port") continue;  // needs a token
+
     ++settings;
     std::string breaker = key.name == "breaker" ? "" : " breaker = 1\n";
     if (key.name.starts_with("outlier_")) breaker += " outlier = on\n";
@@ -186,7 +187,8 @@ TEST(ReloadRules, OneOptionOfALineReplacesWhatDependsOnIt) {
       {"", ",ping_path=/x", Anew::mirrors},
       {"", ",set=s", Anew::mirrors},
       {",tags=dc:ny", "", Anew::mirrors},
-      {",weight=3", "", Anew::mirrors},
+      {",weight=3", "", Anew::nothing},
+      {",state=drain", "", Anew::nothing},
       {",weight=1", "", Anew::nothing},
       {",max_in_flight=3", "", Anew::nothing},
   };

@@ -1,0 +1,255 @@
+#include "balancer/probe/judge_probe.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/ping_kinds/json.hpp"
+#include "agent/ping_kinds/kinds.hpp"
+#include "agent/transport/http/http_date.hpp"
+#include "config/text/source_text.hpp"
+
+namespace karmad {
+namespace {
+
+using About = ProbeRequest::About;
+using rapidjson::Value;
+
+constexpr std::size_t kLongestText = 80;
+constexpr std::size_t kMostNamed = 10;  // tables or columns in one message
+constexpr std::size_t kMostRows = 10'000;
+
+/// A text of an agent for the report: short, without control characters.
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, kLongestText))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > kLongestText ? "…" : "");
+}
+
+std::string shown(const std::vector<std::string>& names) {
+  const auto count = std::min(names.size(), kMostNamed);
+  const auto more = names.size() - count;
+  return fmt::format("{}{}", fmt::join(std::span(names).first(count), ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// The rows of a statement's first result set, two members of each as text.
+std::vector<std::pair<std::string, std::string>> rows_of(const Value& answer,
+                                                         std::string_view first,
+                                                         std::string_view second) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  if (!answer.IsArray() || answer.Empty()) return rows;
+  const auto* data = member(answer[0], "data");
+  if (data == nullptr || !data->IsArray()) return rows;
+  for (const auto& row : data->GetArray()) {
+    if (rows.size() == kMostRows) break;
+    if (const auto name = text_member(row, first); !name.empty())
+      rows.emplace_back(name, text_member(row, second));
+  }
+  return rows;
+}
+
+class ProbeJudge {
+ public:
+  ProbeJudge(const ProbeTarget& target, std::span<const ProbeExchange> exchanges)
+      : target_(target), exchanges_(exchanges) {}
+
+  AgentReport run() {
+    for (const auto& exchange : exchanges_) judge(exchange);
+    judge_ping();
+    judge_tables();
+    return std::move(report_);
+  }
+
+ private:
+  void problem(std::string text) {
+    if (std::ranges::find(report_.problems, text) == report_.problems.end())
+      report_.problems.push_back(std::move(text));
+  }
+
+  void judge(const ProbeExchange& exchange) {
+    const auto& [request, answer] = exchange;
+    if (!answer.failure.empty())
+      return problem(fmt::format("it cannot be asked: {}", shown(answer.failure)));
+    if (!report_.trip) report_.trip = answer.trip;
+    judge_clock(answer);
+    if (answer.status == 401 || answer.status == 403) {
+      refused_ = true;
+      return problem(
+          fmt::format("it refuses karmad without credentials (status {})", answer.status));
+    }
+    const auto json = parse_answer(answer.body);
+    switch (request.about) {
+      case About::banner:
+        return judge_banner(answer, json ? &*json : nullptr);
+      case About::ping:
+        return pings_.push_back({answer.status, answer.body});
+      case About::version:
+        if (json)
+          for (const auto& [name, version] : rows_of(*json, "Counter", "Value"))
+            if (name == "version") name_engine(version);
+        return;
+      case About::tables:
+        return read_tables(answer, json ? &*json : nullptr);
+      case About::schema:
+        if (json && is_success(answer.status))
+          for (auto& [name, type] : rows_of(*json, "Field", "Type"))
+            report_.columns.emplace(shown(lower(name)), shown(type));
+        return;
+      case About::path:
+        return judge_path(answer);
+      case About::readiness:
+        return judge_readiness(request.table, answer);
+    }
+  }
+
+  void judge_clock(const ProbeAnswer& answer) {
+    const auto date = http_date(answer.date);
+    if (!date || report_.clock) return;
+    // The agent's time is within the second that begins at `date`.
+    const auto theirs = std::chrono::sys_time<Micros>(*date) + Micros(500'000);
+    const auto ours = std::chrono::floor<Micros>(answer.at) - answer.trip / 2;
+    const auto off = theirs - ours;
+    report_.clock = std::chrono::round<std::chrono::seconds>(off);
+    if (std::chrono::abs(*report_.clock) > kClockTolerance)
+      problem(fmt::format("its clock is {} s {} karmad's", std::chrono::abs(*report_.clock).count(),
+                          report_.clock->count() < 0 ? "behind" : "ahead of"));
+  }
+
+  void judge_banner(const ProbeAnswer& answer, const Value* json) {
+    engine_ = engine_in(answer.body);
+    const auto name = json == nullptr ? std::string_view() : text_member(*json, "name");
+    const auto* version = json == nullptr ? nullptr : member(*json, "version");
+    const auto number = version == nullptr ? std::string_view() : text_member(*version, "number");
+    if (name.starts_with("karmad"))
+      report_.engine = shown(fmt::format("{} {}", name, number));
+    else if (engine_ == Engine::elasticsearch && target_.is_routed)
+      report_.engine = shown(fmt::format("Elasticsearch {}", number));
+    else if (engine_ == Engine::opensearch)
+      report_.engine = shown(fmt::format("OpenSearch {}", number));
+    else if (!answer.server.empty())
+      report_.engine = shown(answer.server);
+    if (target_.is_routed && answer.status >= 500)
+      problem(fmt::format("GET / is answered with status {}", answer.status));
+  }
+
+  /// Manticore's banner is that of Elasticsearch.
+  void name_engine(std::string_view version) {
+    if (!report_.engine.starts_with("karmad"))
+      report_.engine = shown(fmt::format("Manticore {}", version));
+  }
+
+  void read_tables(const ProbeAnswer& answer, const Value* json) {
+    if (json == nullptr || !json->IsArray() || !is_success(answer.status)) {
+      const auto error = json == nullptr ? std::string_view() : text_member(*json, "error");
+      return problem(error.empty() ? fmt::format("SHOW TABLES has no rows (status {}): it does not "
+                                                 "seem to be a Manticore",
+                                                 answer.status)
+                                   : fmt::format("SHOW TABLES: {}", shown(error)));
+    }
+    tables_ = rows_of(*json, "Table", "Type");
+    if (tables_->empty()) tables_ = rows_of(*json, "Index", "Type");
+  }
+
+  void judge_path(const ProbeAnswer& answer) {
+    const bool is_known = engine_ == Engine::elasticsearch || engine_ == Engine::opensearch;
+    const auto text =
+        fmt::format("HEAD {} is answered with status {}", target_.path, answer.status);
+    if (answer.status >= 500 || (is_known && answer.status == 404))
+      problem(text);
+    else
+      report_.notes.push_back(text);
+  }
+
+  void judge_readiness(const std::string& table, const ProbeAnswer& answer) {
+    if (answer.status == 404)
+      problem(fmt::format("it has no table {}", in_quotes(table)));
+    else if (!is_success(answer.status))
+      problem(
+          fmt::format("table {} is not ready there (status {})", in_quotes(table), answer.status));
+  }
+
+  void judge_ping() {
+    if (target_.ping == nullptr || pings_.empty() || refused_) return;
+    const auto told = target_.ping->describe(pings_, target_.name(), target_.tables.front());
+    if (!told)
+      problem(fmt::format("ping ({}): {}", target_.ping->name, shown(told.error())));
+    else if (!told->why.empty())
+      problem(fmt::format("ping ({}): {}", target_.ping->name, shown(told->why)));
+  }
+
+  void judge_tables() {
+    if (!tables_) return;
+    for (const auto& table : target_.tables) {
+      const auto is_it = [&](const auto& row) { return lower(row.first) == lower(table); };
+      if (std::ranges::any_of(*tables_, is_it)) continue;
+      std::vector<std::string> names;
+      for (const auto& [name, type] : *tables_) names.push_back(shown(name));
+      problem(fmt::format("it has no table {}{}{}", in_quotes(table),
+                          names.empty() ? " and no other" : "; it has ", shown(names)));
+    }
+  }
+
+  const ProbeTarget& target_;
+  const std::span<const ProbeExchange> exchanges_;
+  AgentReport report_;
+  Engine engine_ = Engine::unknown;
+  bool refused_ = false;
+  std::vector<PingAnswer> pings_;
+  std::optional<std::vector<std::pair<std::string, std::string>>> tables_;
+};
+
+/// How the columns differ; empty: they do not.
+std::string difference(const std::map<std::string, std::string>& own,
+                       const std::map<std::string, std::string>& other) {
+  std::vector<std::string> parts;
+  for (const auto& [name, type] : own) {
+    const auto found = other.find(name);
+    if (found == other.end())
+      parts.push_back(fmt::format("{} is only here", name));
+    else if (found->second != type)
+      parts.push_back(fmt::format("{} is {} here and {} there", name, type, found->second));
+  }
+  for (const auto& [name, type] : other)
+    if (!own.contains(name)) parts.push_back(fmt::format("{} is missing here", name));
+  return parts.empty() ? std::string() : shown(parts);
+}
+
+}  // namespace
+
+Engine engine_in(std::string_view banner) {
+  const auto json = parse_answer(banner);
+  if (!json) return Engine::unknown;
+  if (text_member(*json, "name") == "karmad") return Engine::karmad;
+  const auto* version = member(*json, "version");
+  if (version != nullptr && text_member(*version, "distribution") == "opensearch")
+    return Engine::opensearch;
+  return text_member(*json, "tagline") == "You Know, for Search" ? Engine::elasticsearch
+                                                                 : Engine::unknown;
+}
+
+AgentReport judge_probe(const ProbeTarget& target, std::span<const ProbeExchange> exchanges) {
+  return ProbeJudge(target, exchanges).run();
+}
+
+void compare_columns(std::span<const ProbeTarget> targets, std::span<AgentReport> reports) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    if (reports[i].columns.empty()) continue;
+    const bool same_part = first && targets[*first].table == targets[i].table &&
+                           targets[*first].part == targets[i].part;
+    if (!same_part) {
+      first = i;
+      continue;
+    }
+    const auto differs = difference(reports[i].columns, reports[*first].columns);
+    if (!differs.empty())
+      reports[i].problems.push_back(
+          fmt::format("its columns differ from those of {}: {}", targets[*first].name(), differs));
+  }
+}
+
+}  // namespace karmad
