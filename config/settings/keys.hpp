@@ -32,11 +32,11 @@ using FieldOf =
                  std::vector<std::string> Owner::*, Located<Values> Owner::*...,
                  std::optional<Located<Values>> Owner::*...>;
 template <class Owner>
-using KeyField =
-    FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
-            std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
-            LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode, QueueOrder,
-            TicketResize, Outlier, TicketCount, MemorySize, double>;
+using KeyField = FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames,
+                         unsigned, std::size_t, bool, std::string, PartialResults, Collation,
+                         LookUp, Updates, Consistency, LogLevel, RequestIds, StatusOnQueryPort,
+                         LogFormat, AdmissionMode, QueueOrder, TicketResize, Outlier, TicketCount,
+                         MemorySize, double, Resolve, DnsServers, DiscoverySource>;
 
 /// The most specific level at which a setting may be given; all more general levels are allowed
 /// too. The struct of its field decides: InheritedByTables and the like, or none.
