@@ -1,100 +1,231 @@
 #include "balancer/name_finder.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
 #include <condition_variable>
 #include <mutex>
-#include <vector>
+#include <utility>
 
-#include "agent/transport/loop/run_detached.hpp"
+#include "balancer/discovery/name_order.hpp"
 
 namespace karmad {
 namespace {
 
-constexpr Micros kAtStart = 500ms;     // longest wait at the start for all names
-constexpr Micros kRetryInterval = 1s;  // between two look-ups of a name
+constexpr Micros kTick = 100ms;
+constexpr Micros kRetryInterval = 1s;  // between two look-ups of a name that failed
+constexpr std::string_view kHeld = "the last addresses stay in use";
+constexpr std::string_view kNone = "the look-up is repeated until it succeeds";
 
-void set_unresolved(Agent& agent, const std::string& why) {
-  agent.unresolved(why);
-  agent.last_error(why);
+WallTime wall_time() {
+  return std::chrono::system_clock::now();
 }
 
 }  // namespace
 
-void look_up_names(const Topology& topology) {
-  struct Pending {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::size_t count = 0;
-  };
-  const auto pending = std::make_shared<Pending>();
-  std::vector<std::shared_ptr<Agent>> named;
-  std::ranges::copy_if(topology.agents, std::back_inserter(named),
-                       [](const auto& agent) { return !agent->endpoints(); });
-  pending->count = named.size();
-  for (const auto& agent : named)
-    run_detached([agent, pending] {
-      if (auto found = resolve_now(agent->address)) {
-        agent->endpoints(*std::move(found));
-      } else {
-        set_unresolved(*agent, found.error());
-      }
-      const std::scoped_lock lock(pending->mutex);
-      --pending->count;
-      pending->changed.notify_one();
-    });
-  {
-    std::unique_lock lock(pending->mutex);
-    pending->changed.wait_for(lock, kAtStart, [&] { return pending->count == 0; });
-  }
-  for (const auto& agent : named) {
-    if (agent->endpoints()) continue;
-    if (!agent->unresolved())
-      set_unresolved(*agent, fmt::format("the look-up of the name '{}' has no answer yet",
-                                         agent->address.host));
-    // Dead from the start: strategies that consider errors use it only if no other mirror is left.
-    agent->counters.errors_in_a_row = topology.settings.dead_after.value + 1;
-    spdlog::warn("agent {}: {}; the look-up is repeated until it succeeds", agent->name,
-                 *agent->unresolved());
-  }
+std::string source_name(const NameQuestion& question) {
+  return fmt::format("{} {}", question.srv ? "srv" : "name", question.host);
 }
 
-void NameFinder::adopt(const Topology& topology) {
-  const auto wanted = [&](const auto& agent) {
-    return std::ranges::find(topology.agents, agent) != topology.agents.end();
-  };
-  for (auto search = searches_.begin(); search != searches_.end();) {
-    const auto current = search++;  // it removes itself
-    if (!wanted(current->agent)) current->stop.request(StopReason::cancelled);
-  }
-  for (const auto& agent : topology.agents) {
-    if (stopped_ || agent->endpoints()) continue;
-    if (std::ranges::find(searches_, agent, &Search::agent) != searches_.end()) continue;
-    spawn(find(searches_.emplace(searches_.end(), agent, loop_)));
-  }
-}
+NameFinder::NameFinder(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board,
+                       Hooks hooks)
+    : door_(std::move(door)),
+      dns_(std::move(dns)),
+      board_(board),
+      hooks_(std::move(hooks)),
+      timer_(door_->io()) {}
 
 void NameFinder::stop() {
   stopped_ = true;
-  while (!searches_.empty()) searches_.front().stop.request(StopReason::cancelled);
+  *alive_ = false;
+  timer_.cancel();
 }
 
-Task<void> NameFinder::find(Place search) {
-  auto& [agent, stop] = *search;
-  while (!stop.requested() && !agent->endpoints()) {
-    auto found = co_await resolve(loop_, agent->address, stop);
-    if (stop.requested()) break;
-    if (found) {
-      agent->endpoints(*std::move(found));
-      agent->counters.errors_in_a_row = 0;
-      spdlog::info("agent {}: its name is resolved now", agent->name);
-    } else {
-      set_unresolved(*agent, found.error());
-      co_await sleep(loop_, Loop::now() + kRetryInterval, stop);
-    }
+NameFinder::Result NameFinder::look_up(const NameQuestion& question, const DnsSettings& dns) {
+  if (question.srv) {
+    const auto targets = look_up_srv(question.host, dns);
+    if (!targets) return std::unexpected(targets.error());
+    return Found{.addresses = {}, .mirrors = mirrors_of(*targets)};
   }
-  searches_.erase(search);
+  auto addresses = look_up_addresses(question.host, dns);
+  if (!addresses) return std::unexpected(addresses.error());
+  return Found{.addresses = *addresses, .mirrors = mirrors_at(*addresses)};
+}
+
+/// Look-ups whose results the main thread waits for.
+struct NameFinder::Batch {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::pair<NameQuestion, Result>> results;
+  std::size_t asked = 0;
+  bool over = false;  ///< it waits no longer
+
+  /// False if nobody waits.
+  bool take(const NameQuestion& question, Result& result) {
+    const std::scoped_lock lock(mutex);
+    if (over) return false;
+    results.emplace_back(question, std::move(result));
+    changed.notify_one();
+    return true;
+  }
+  std::vector<std::pair<NameQuestion, Result>> wait(Micros longest) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, longest, [&] { return results.size() == asked; });
+    over = true;
+    return std::move(results);
+  }
+};
+
+void NameFinder::start(const NameQuestion& question, Name& name, std::shared_ptr<Batch> batch) {
+  name.asking = true;
+  name.again = false;
+  name.last = Loop::now();
+  run_detached([this, question, dns = dns_, door = door_, alive = alive_,
+                batch = std::move(batch)]() mutable {
+    auto result = look_up(question, dns);
+    if (batch && batch->take(question, result)) return;
+    door->post([this, question, alive = std::move(alive), late = std::move(result)]() mutable {
+      if (*alive) answered(question, std::move(late));
+    });
+  });
+}
+
+void NameFinder::ask(const std::set<NameQuestion>& all, const std::set<NameQuestion>& expanding,
+                     Micros refresh, Micros wait) {
+  if (stopped_) return;
+  refresh_ = refresh;
+  std::erase_if(names_, [&](const auto& entry) {
+    if (all.contains(entry.first)) return false;
+    board_.remove(source_name(entry.first));
+    return true;
+  });
+  const auto batch = wait > Micros{0} ? std::make_shared<Batch>() : nullptr;
+  for (const auto& question : all) {
+    auto [entry, is_new] = names_.try_emplace(question);
+    entry->second.expands = expanding.contains(question);
+    if (!is_new) continue;
+    if (batch) ++batch->asked;
+    start(question, entry->second, batch);
+  }
+  if (batch && batch->asked > 0)
+    for (auto& [question, result] : batch->wait(wait)) answered(question, std::move(result));
+  answers_.clear();
+  for (const auto& [question, name] : names_)
+    if (name.expands && name.found) answers_[question] = name.found->mirrors;
+  start_ticking();
+}
+
+void NameFinder::refresh() {
+  for (auto& [question, name] : names_)
+    if (!name.asking && !stopped_) start(question, name);
+}
+
+void NameFinder::answered(const NameQuestion& question, Result result) {
+  const auto entry = names_.find(question);
+  if (entry == names_.end()) return;
+  auto& name = entry->second;
+  name.asking = false;
+  name.asked = true;
+  const auto now = Loop::now();
+  if (!result) {
+    name.why = fmt::format("cannot look up the name '{}': {}", question.host, result.error());
+    name.next = now + (name.found && refresh_ > Micros{0} ? std::min(refresh_, Micros(30s))
+                                                          : kRetryInterval);
+    board_.failed(source_name(question), result.error(), name.found ? kHeld : kNone, wall_time());
+  } else {
+    board_.good(source_name(question), result->mirrors.size(), wall_time());
+    name.next = now + refresh_;
+    const bool is_new = !name.found || name.found->mirrors != result->mirrors;
+    name.found = *std::move(result);
+    if (name.expands) answers_[question] = name.found->mirrors;
+    if (is_new && name.expands) hooks_.mirrors_changed();
+  }
+  bool changed = false;
+  if (topology_ != nullptr && !question.srv)
+    for (const auto& agent : topology_->agents)
+      if (agent->named() && agent->address.host == question.host)
+        changed = give(*agent, name, false) || changed;
+  if (changed) hooks_.addresses_changed();
+}
+
+/// True if the agent had other addresses.
+bool NameFinder::give(Agent& agent, const Name& name, bool at_start) const {
+  if (name.found && !name.found->addresses.empty()) {
+    Endpoints endpoints;
+    for (const auto& address : name.found->addresses)
+      endpoints.emplace_back(asio::ip::tcp::endpoint(address, agent.address.port));
+    const bool was_unresolved = !agent.endpoints();
+    const bool had_failed = agent.unresolved().has_value();
+    if (!agent.endpoints(std::move(endpoints))) return false;
+    if (!was_unresolved) {
+      spdlog::info("agent {}: its name has other addresses now", agent.name);
+    } else if (had_failed) {
+      agent.counters.errors_in_a_row = 0;
+      spdlog::info("agent {}: its name is resolved now", agent.name);
+    }
+    return true;
+  }
+  if (agent.endpoints() || (!name.asked && !at_start)) return false;
+  const auto why = name.asked ? name.why
+                              : fmt::format("the look-up of the name '{}' has no answer yet",
+                                            agent.address.host);
+  agent.unresolved(why);
+  agent.last_error(why);
+  // Dead from the start: strategies that consider errors use it only if no other mirror is left.
+  agent.counters.errors_in_a_row = topology_->settings.dead_after.value + 1;
+  return false;
+}
+
+void NameFinder::adopt(std::shared_ptr<const Topology> topology, bool at_start) {
+  topology_ = std::move(topology);
+  for (const auto& agent : topology_->agents) {
+    if (!agent->named() || agent->endpoints()) continue;
+    auto name = names_.find({agent->address.host, false});
+    if (name == names_.end()) name = names_.find({agent->address.host, true});
+    if (name != names_.end()) give(*agent, name->second, at_start);
+  }
+}
+
+/// Looks up names again whose addresses could not be connected to.
+void NameFinder::note_failed_connects() {
+  if (topology_ == nullptr) return;
+  std::set<Address> failed;
+  for (const auto& agent : topology_->agents)
+    if (agent->take_connect_failed()) failed.insert(agent->address);
+  if (failed.empty()) return;
+  for (auto& [question, name] : names_) {
+    const auto stands_for = [&](const Address& address) {
+      if (address.host == question.host) return true;
+      return name.expands && name.found &&
+             std::ranges::any_of(name.found->mirrors, [&](const NamedMirror& mirror) {
+               return mirror.address.host == address.host;
+             });
+    };
+    if (std::ranges::any_of(failed, stands_for)) name.again = true;
+  }
+}
+
+void NameFinder::start_ticking() {
+  if (stopped_ || names_.empty() || std::exchange(ticking_, true)) return;
+  timer_.expires_after(kTick);
+  timer_.async_wait([this, alive = alive_](boost::system::error_code error) {
+    if (error || !*alive) return;
+    ticking_ = false;
+    tick();
+    start_ticking();
+  });
+}
+
+void NameFinder::tick() {
+  note_failed_connects();
+  const auto now = Loop::now();
+  for (auto& [question, name] : names_) {
+    if (name.asking) continue;
+    const bool repeated = (refresh_ > Micros{0} || !name.found) && now >= name.next;
+    if (repeated || (name.again && now >= name.last + kRetryInterval)) start(question, name);
+  }
 }
 
 }  // namespace karmad

@@ -1,40 +1,88 @@
 #pragma once
 
-#include <list>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "balancer/discovery/found.hpp"
+#include "balancer/discovery/main_door.hpp"
+#include "balancer/discovery/source_board.hpp"
 #include "balancer/topology/topology.hpp"
 
 namespace karmad {
 
-/// Looks up the names of all agents at the same time and waits up to half a second. Names without
-/// an address by then are logged, and connections to them fail at once until a NameFinder resolves
-/// them. Called at the start, before any worker runs.
-void look_up_names(const Topology& topology);
-
-/// Looks up unresolved names of agents repeatedly in the background until they resolve. Its loop's
-/// thread only.
+/// Looks up the names of agents: at once when they are new, every `dns_refresh`, and after failed
+/// connects at most once a second. Names without an answer yet are asked once a second. The last
+/// good answer counts. Main thread only; look-ups run on other threads.
 class NameFinder {
  public:
-  explicit NameFinder(Loop& loop) : loop_(loop) {}
+  struct Hooks {
+    std::function<void()> mirrors_changed;    ///< answers() is new
+    std::function<void()> addresses_changed;  ///< an agent has other addresses
+  };
 
-  /// Looks up the unresolved names of this topology's agents, and stops all other look-ups.
-  void adopt(const Topology& topology);
-  /// Stops all look-ups, for good.
+  NameFinder(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board, Hooks hooks);
+
+  /// From now on these are looked up. `expanding`: those of them that may stand for several
+  /// mirrors. Waits up to `wait` for the answers to the new ones.
+  void ask(const std::set<NameQuestion>& all, const std::set<NameQuestion>& expanding,
+           Micros refresh, Micros wait);
+  /// Gives the agents the addresses of their names, and the reason if there are none. Called before
+  /// a worker uses this topology. `at_start`: connections to agents whose names have no answer yet
+  /// fail until they have one; otherwise they wait for it.
+  void adopt(std::shared_ptr<const Topology> topology, bool at_start);
+  /// Looks all names up again now.
+  void refresh();
+  /// Of the expanding questions.
+  const NameAnswers& answers() const { return answers_; }
+  /// Ends everything, for good.
   void stop();
 
  private:
-  struct Search {
-    Search(std::shared_ptr<Agent> of, Loop& loop) : agent(std::move(of)), stop(loop) {}
-    const std::shared_ptr<Agent> agent;
-    Stop stop;
+  struct Found {
+    std::vector<HostAddress> addresses;  ///< as they are to be tried; empty for SRV records
+    std::vector<NamedMirror> mirrors;    ///< in order
   };
-  using Place = std::list<Search>::iterator;
-  Task<void> find(Place search);
+  using Result = std::expected<Found, std::string>;
+  struct Name {
+    bool expands = false;
+    bool asking = false;
+    bool again = false;  ///< a connect has failed
+    bool asked = false;  ///< has had a result
+    TimePoint next{};    ///< when it is looked up again by `dns_refresh`
+    TimePoint last{};    ///< when its last look-up began
+    std::optional<Found> found;
+    std::string why;  ///< of the last failure
+  };
+  struct Batch;
+  static Result look_up(const NameQuestion& question, const DnsSettings& dns);
+  void start(const NameQuestion& question, Name& name, std::shared_ptr<Batch> batch = nullptr);
+  void answered(const NameQuestion& question, Result result);
+  void tick();
+  void note_failed_connects();
+  bool give(Agent& agent, const Name& name, bool at_start) const;
+  void start_ticking();
 
-  Loop& loop_;
-  std::list<Search> searches_;
+  const std::shared_ptr<MainDoor> door_;
+  const DnsSettings dns_;
+  SourceBoard& board_;
+  const Hooks hooks_;
+  boost::asio::steady_timer timer_;
+  std::map<NameQuestion, Name> names_;
+  NameAnswers answers_;
+  std::shared_ptr<const Topology> topology_;
+  Micros refresh_{};
+  bool ticking_ = false;
   bool stopped_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+/// The name of a question among the sources (SourceBoard).
+std::string source_name(const NameQuestion& question);
 
 }  // namespace karmad

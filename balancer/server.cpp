@@ -1,5 +1,4 @@
 #include "balancer/server.hpp"
-#include "balancer/endpoints/endpoints.hpp"
 
 #include <sched.h>
 #include <spdlog/spdlog.h>
@@ -14,6 +13,8 @@
 
 #include "agent/transport/loop/run_detached.hpp"
 #include "balancer/core/memory.hpp"
+#include "balancer/discovery/with_found.hpp"
+#include "balancer/endpoints/endpoints.hpp"
 #include "balancer/selection/selection_log.hpp"
 #include "balancer/topology/outlier_signs.hpp"
 #include "config/load.hpp"
@@ -88,22 +89,26 @@ std::expected<std::unique_ptr<LineWriter>, std::string> open_access_log(const st
 Server::Server(std::string config_path, Settings settings, std::shared_ptr<LineWriter> log,
                Hooks hooks)
     : config_path_(std::move(config_path)),
-      configured_(std::move(settings)),
+      file_settings_(std::move(settings)),
+      configured_(file_settings_),
       settings_(configured_),
       worker_count_(settings_.searchd.workers.value == 0 ? cores()
                                                          : settings_.searchd.workers.value),
-      registry_(
-          std::make_unique<AgentRegistry>(worker_count_, settings_.searchd.ha_period_karma.value)),
+      registry_(std::make_unique<AgentRegistry>(worker_count_,
+                                                settings_.searchd.ha_period_karma.value, dns())),
       hooks_(std::move(hooks)),
       log_(std::move(log)) {
   shared_.monitoring.log = log_.get();
   shared_.monitoring.events = &events_;
   shared_.monitoring.watch = &mirror_watch_;
   shared_.monitoring.desk = this;
+  shared_.monitoring.sources = &sources_;
   shared_.process.user_handles = hooks_.handles;
 }
 
-Server::~Server() = default;
+Server::~Server() {
+  door_->close();
+}
 
 void Server::limit_memory() {
   const auto setting = settings_.searchd.memory_limit;
@@ -132,16 +137,27 @@ std::optional<StartFailure> Server::open(Problems& problems) {
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
   problems = read_token(configured_.searchd);
+  Problems notices;
+  Topology::judge(file_settings_, hooks_.dialects, problems, notices);
   if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
   if (auto failure = inherit()) return failure;
+  find_mirrors();
+  configured_ = with_mirrors(file_settings_, discovery_->pictures());
   if (!take_over_overrides()) read_overrides();
   forget_overrides();
   settings_ = with_overrides(configured_, overrides_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
+  if (!topology_) {  // wrong names or sources do not prevent a start
+    for (const auto& problem : std::exchange(problems, {}))
+      spdlog::error("the mirrors that were found cannot be used: {}", problem.message);
+    configured_ = with_pictures(file_settings_, {});
+    settings_ = with_overrides(configured_, overrides_);
+    topology_ = Topology::build(settings_, environment(), nullptr, problems);
+  }
   if (!topology_) return StartFailure{78, "the configuration has errors"};
   topology_->apply_limits(Loop::now());
   limit_memory();
-  look_up_names(*topology_);
+  name_agents(topology_);
   adopt_rates(*topology_);
 
   selection_log_ = std::make_shared<SelectionLog>(log_);
@@ -190,6 +206,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
         acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], socket));
       }
     spdlog::info("listening on {}", text(Listen{.address = address, .admin = listen.admin}));
+    bound_.push_back({address, listen.at});
   }
   return std::nullopt;
 }
@@ -254,7 +271,6 @@ void Server::adopt_pings(const Topology& topology) {
 int Server::run() {
   auto& first = *workers_.front();
   upkeep_ = std::make_unique<Stop>(first.loop);
-  finder_ = std::make_unique<NameFinder>(first.loop);
   for (unsigned i = 0; i < workers_.size(); ++i) {
     workers_[i]->on_drain = [this, i] {
       for (auto& acceptor : acceptors_[i]) acceptor->refuse_new();
@@ -263,7 +279,6 @@ int Server::run() {
       for (auto& acceptor : acceptors_[i]) acceptor->stop();
       if (i != 0) return;
       admission_->stop();
-      finder_->stop();
       upkeep_->request(StopReason::cancelled);
     };
   }
@@ -274,7 +289,6 @@ int Server::run() {
       for (auto& acceptor : acceptors_[i]) acceptor->start();
       accepting.count_down();
       if (i == 0) {
-        finder_->adopt(*workers_.front()->topology());
         adopt_pings(*workers_.front()->topology());
         spawn(upkeep());
         spawn(admission_->watch(workers_.front()->loop));

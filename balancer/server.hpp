@@ -16,6 +16,7 @@
 #include "balancer/admission/admission.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/worker.hpp"
+#include "balancer/discovery/discovery.hpp"
 #include "balancer/handover/inherited_sockets.hpp"
 #include "balancer/handover/learned.hpp"
 #include "balancer/handover/successor_channel.hpp"
@@ -103,13 +104,32 @@ class Server : private AdminDesk {
   struct Adoption {
     OperatorEvent::Kind kind = OperatorEvent::Kind::reloaded;
     std::string message;
-    bool look_up = false;                ///< look all names up again
     std::function<void()> done = [] {};  ///< called by the last worker
   };
   /// Makes these settings the current ones. Sets of mirrors that they leave equal, and the numbers
   /// of mirrors that stay, are kept; no query is lost. Main thread only. Returns the problems; then
   /// nothing has changed.
   Problems adopt(Settings changed, Adoption how);
+  /// Starts to follow names and sources of mirrors, and waits up to half a second for the first
+  /// answers. Called before any worker runs.
+  void find_mirrors();
+  /// Looks up the names of the file and of the pictures.
+  void ask_names(Micros wait);
+  /// Also those of another file, which may be adopted.
+  void ask_names_of(const Settings& file);
+  /// The settings of the file with the mirrors that were found. Adds events for what is cut off.
+  Settings with_mirrors(const Settings& file, const Pictures& pictures);
+  /// What would be wrong with these pictures.
+  std::optional<std::string> judge(const Pictures& pictures);
+  /// Adopts them soon, with others that come meanwhile.
+  void mirrors_changed();
+  void adopt_mirrors();
+  /// Gives the agents of a topology that is not used yet the addresses of their names.
+  void name_agents(const std::shared_ptr<const Topology>& topology);
+  /// Agents that stand for mirrors not found say why.
+  void explain_nobody();
+  void explain_nobody(const Topology& topology);
+  DnsSettings dns() const;
   void reopen_logs();
   static void log_notices(const Settings& settings);
   void add_event(OperatorEvent::Kind kind, std::string message);
@@ -128,9 +148,10 @@ class Server : private AdminDesk {
   }
 
   std::string config_path_;
-  Settings configured_;  ///< without what the operator changed
-  Overrides overrides_;  ///< main thread only
-  Settings settings_;    ///< with it
+  Settings file_settings_;  ///< as they were read
+  Settings configured_;     ///< with the mirrors that were found, without what the operator changed
+  Overrides overrides_;     ///< main thread only
+  Settings settings_;       ///< those in use
   unsigned worker_count_;
   SharedState shared_;
   std::unique_ptr<AgentRegistry> registry_;
@@ -148,9 +169,18 @@ class Server : private AdminDesk {
   std::vector<std::vector<std::unique_ptr<Acceptor>>> acceptors_;  ///< by worker
   std::vector<std::shared_ptr<Pinger>> pingers_;                   ///< worker 0 only
   std::vector<std::shared_ptr<MirrorSet>> sets_;                   ///< those in use
-  std::unique_ptr<NameFinder> finder_;                             ///< worker 0 only
   std::unique_ptr<Stop> upkeep_;                                   ///< worker 0 only
+  SourceBoard sources_{events_};
   asio::io_context main_;
+  const std::shared_ptr<MainDoor> door_ = std::make_shared<MainDoor>(main_);
+  std::unique_ptr<Discovery> discovery_;
+  std::unique_ptr<NameFinder> finder_;
+  asio::steady_timer change_timer_{main_};
+  bool change_due_ = false;
+  std::chrono::steady_clock::time_point next_change_{};
+  std::vector<Listen> bound_;      ///< with the ports that were chosen
+  std::vector<std::string> cuts_;  ///< what with_mirrors() has told last
+  std::string refused_mirrors_;    ///< the last error of adopt_mirrors()
   /// Signals are blocked in all threads and read here as data, so none interrupts other code.
   asio::posix::stream_descriptor signals_{main_};
   signalfd_siginfo signal_{};

@@ -36,6 +36,9 @@ void keep_fixed(const InstanceSettings& now, InstanceSettings& next) {
   keep("workers", &InstanceSettings::workers);
   keep("ha_period_karma", &InstanceSettings::ha_period_karma);
   keep("hostname_lookup", &InstanceSettings::hostname_lookup);
+  keep("dns_servers", &InstanceSettings::dns_servers);
+  keep("dns_timeout", &InstanceSettings::dns_timeout);
+  keep("dns_tries", &InstanceSettings::dns_tries);
   keep("long_work_threads", &InstanceSettings::long_work_threads);
   keep("long_work_queue", &InstanceSettings::long_work_queue);
   keep("buffer_keep_up_to", &InstanceSettings::buffer_keep_up_to);
@@ -94,19 +97,24 @@ void Server::reload(Done done) {
 
 /// Makes what was read from the file the configuration.
 Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
+  ask_names_of(file);
+  auto found = with_mirrors(file, discovery_->pictures_for(file));
   auto kept = overrides_;
-  const auto forgotten = forget_reconfigured(kept, file);
-  auto settings = with_overrides(file, kept);
+  const auto forgotten = forget_reconfigured(kept, found);
+  auto settings = with_overrides(found, kept);
   auto result =
       admin_reloaded(difference(effective_settings(settings_), effective_settings(settings)));
   const auto message = fmt::format("reload: done, {} tables", settings.tables.size());
   auto tell = [this, reply, result = std::move(result)] {
     if (*reply) asio::post(main_, [reply, result] { (*reply)(result); });
   };
-  auto problems =
-      adopt(std::move(settings), {.message = message, .look_up = true, .done = std::move(tell)});
+  auto problems = adopt(std::move(settings), {.message = message, .done = std::move(tell)});
   if (!problems.empty()) return problems;
-  configured_ = std::move(file);
+  file_settings_ = std::move(file);
+  configured_ = std::move(found);
+  discovery_->adopt(file_settings_);
+  ask_names(Micros{0});
+  finder_->refresh();
   forget_overrides();
   if (!forgotten.empty()) save_overrides();
   return problems;
@@ -129,9 +137,7 @@ Problems Server::adopt(Settings changed, Adoption how) {
   const auto& searchd = settings_.searchd;
   if (hooks_.configure_log) hooks_.configure_log(searchd.log_level.value, searchd.log_format.value);
   selection_log_->level(searchd.selection_log_level.value);
-  // Names are looked up again at the next connection; the old addresses are used until then.
-  if (how.look_up)
-    for (const auto& agent : next->agents) agent->look_up_soon();
+  name_agents(next);
   adopt_rates(*next);
   limit_memory();
   topology_ = next;
@@ -151,7 +157,6 @@ Problems Server::adopt(Settings changed, Adoption how) {
         how.done();
       });
     admission_->settings(next->settings, Loop::now());
-    finder_->adopt(*next);
     if (!workers_.front()->draining()) adopt_pings(*next);
   });
   return problems;

@@ -27,6 +27,8 @@ void Server::stop(int signal) {
   takeover_service_.reset();  // ends a takeover in progress, unless the successor is ready
   if (handed_over_) return after_release();
   stopping_ = true;
+  discovery_->stop();
+  finder_->stop();
   if (watchdog_) watchdog_->workers_end();
   tell_service(stopping_text("ending the requests in progress"));
   shared_.monitoring.draining.store(true, std::memory_order_relaxed);

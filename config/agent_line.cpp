@@ -6,6 +6,7 @@
 
 #include "config/agent_options.hpp"
 #include "config/settings/address.hpp"
+#include "config/settings/discovery_source.hpp"
 #include "config/settings/units.hpp"
 
 namespace karmad {
@@ -20,15 +21,6 @@ struct Range {
 
 constexpr std::string_view kSeparator =
     "mirrors are separated by '|', as in a:9308|b:9308; ',' separates the names of tables";
-
-bool is_table_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-    return letter(c) || c == '-' || c == '.';
-  });
-}
 
 class AgentLineReader {
  public:
@@ -225,8 +217,9 @@ class AgentLineReader {
         comma != std::string_view::npos && is_number(trimmed_view(field.begin, comma)))
       return problem(field.begin + comma, std::string(kSeparator));
     if (!is_number(view(field))) {
-      notices_.push_back({mirror.at, fmt::format("{} has no port; {} is used",
-                                                 in_quotes(view(host)), kDefaultPort)});
+      if (!is_srv_name(mirror.address.host))
+        notices_.push_back({mirror.at, fmt::format("{} has no port; {} is used",
+                                                   in_quotes(view(host)), kDefaultPort)});
       if (rest.begin < rest.end) read_tables({rest.begin + 1, rest.end}, mirror);
       return;
     }
@@ -299,6 +292,15 @@ class AgentLineReader {
 };
 
 }  // namespace
+
+bool is_table_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter(c) || c == '-' || c == '.';
+  });
+}
 
 ShardSettings parse_agent_line(const SourceText& line, std::string_view own_table,
                                Problems& problems, Problems& notices, ShardSettings line_above,

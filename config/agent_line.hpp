@@ -8,6 +8,9 @@
 
 namespace karmad {
 
+/// Whether a table may have this name: letters, digits, `_`, and then also `-` and `.`.
+bool is_table_name(std::string_view name);
+
 /// Reads `mirror[option,option…]|mirror[option…]…[option,option…]`; a mirror is
 /// `host[:port][:table,table…]` or `/path[:table,table…]`. A mirror without tables has those of the
 /// nearest mirror to its right, the last one `own_table`. Brackets directly after a mirror have its

@@ -17,10 +17,10 @@ namespace karmad {
 
 namespace {
 
-constexpr std::size_t kMirrorOptions = 5;
+constexpr std::size_t kMirrorOptions = 6;
 /// Options of a mirror first. The inherited ones are those of mirror_keys() and line_keys().
-constexpr std::array<std::string_view, 12> kOptions{
-    "role",        "tags",      "weight",      "state",     "max_in_flight", "conn",
+constexpr std::array<std::string_view, 13> kOptions{
+    "role",        "tags",      "weight",      "state",     "max_in_flight", "resolve", "conn",
     "ha_strategy", "blackhole", "retry_count", "ping_type", "ping_path",     "set"};
 
 class OptionsReader {

@@ -14,8 +14,8 @@ namespace karmad {
 inline constexpr unsigned kMostWeight = 1000;
 
 /// Which options a bracket of an agent line may have: those of the mirror before it (`role`,
-/// `tags`, `weight`, `max_in_flight`), those of the line (`conn`, `ha_strategy`, …), or either, but
-/// not both kinds.
+/// `tags`, `weight`, `max_in_flight`, `resolve`), those of the line (`conn`, `ha_strategy`, …), or
+/// either, but not both kinds.
 enum class OptionsOf : std::uint8_t { mirror, line, either };
 
 /// Reads the text between the brackets, `name=value,name=value`, into the mirror or the line.

@@ -24,8 +24,9 @@ class TableChecker : CheckSteps {
     check_ping_path(table.ping_path);
     const auto above = empty_table(searchd_);
     check_preference(table, above, fmt::format("table {}", in_quotes(table.name)));
-    if (table.shards.empty())
-      problem(table.at, fmt::format("table {} needs a line of agent or agent_persistent",
+    if (table.shards.empty() && !table.discovery)
+      problem(table.at, fmt::format("table {} needs a line of agent or agent_persistent, or "
+                                    "discovery",
                                     in_quotes(table.name)));
     for (const auto* lines : {&table.shards, &table.blackholes})
       for (const auto& shard : *lines) check_shard(table, shard);

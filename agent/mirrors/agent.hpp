@@ -16,8 +16,11 @@ namespace karmad {
 /// used by any thread unless it says otherwise.
 class Agent final : public Destination {
  public:
-  Agent(Address where, std::size_t number, unsigned workers, Micros period)
-      : Destination(std::move(where), workers), id(number), history(workers, period) {}
+  Agent(Address where, std::size_t number, unsigned workers, Micros period,
+        std::shared_ptr<const DnsSettings> look_ups = std::make_shared<const DnsSettings>())
+      : Destination(std::move(where), workers, std::move(look_ups)),
+        id(number),
+        history(workers, period) {}
 
   const std::size_t id;  ///< index of its pool in every worker; never reused
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -15,8 +16,12 @@ namespace karmad {
 /// The target of connections, shared by the pools of all workers. Any thread may use every member.
 class Destination {
  public:
-  Destination(Address where, unsigned workers)
-      : address(std::move(where)), name(text(address)), connections(workers), copies(workers) {
+  Destination(Address where, unsigned workers, std::shared_ptr<const DnsSettings> look_ups)
+      : address(std::move(where)),
+        name(text(address)),
+        dns(std::move(look_ups)),
+        connections(workers),
+        copies(workers) {
     if (auto literal = literal_endpoints(address)) {
       endpoints(*std::move(literal));
     } else {
@@ -29,6 +34,7 @@ class Destination {
 
   const Address address;
   const std::string name;  ///< `host:port` or the socket's path
+  const std::shared_ptr<const DnsSettings> dns;
 
   ConnectionLimits connections;
   ConnectionLimits copies;  ///< limits for copies of queries (`agent_blackhole`)
@@ -49,20 +55,34 @@ class Destination {
   /// The agent sent bytes on an idle connection of that worker, which counts as its error.
   virtual void sent_unasked(unsigned worker, TimePoint now) = 0;
 
-  /// The addresses of the name; null until it was looked up.
+  /// The addresses of the name, in the order in which they are tried; null until it was looked up.
   std::shared_ptr<const Endpoints> endpoints() const { return endpoints_.load(); }
-  void endpoints(Endpoints found) {
+  /// False if these are the known ones, in any order. Otherwise connections to the addresses that
+  /// are gone are not reused.
+  bool endpoints(Endpoints found) {
+    if (const auto known = endpoints_.load(); known && std::ranges::is_permutation(*known, found))
+      return false;
     endpoints_.store(std::make_shared<const Endpoints>(std::move(found)));
+    {
+      const std::scoped_lock lock(mutex_);
+      unresolved_.reset();
+    }
+    version_.fetch_add(1, std::memory_order_release);
+    return true;
   }
+  /// How often the addresses have changed.
+  std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
+  /// Whether it stands for mirrors that have not been found (`discovery`); unresolved() says why.
+  bool absent() const { return address.port == 0 && !address.is_unix(); }
   /// Whether it is a name that must be looked up, not an address.
   bool named() const { return named_; }
-  /// Whether the next connection must look up the name again: always with `on_request`, once after
-  /// look_up_soon().
-  bool look_up_again(LookUp when) {
-    return named_ && (when == LookUp::on_request || look_up_soon_.exchange(false));
+  /// Notes that no connection could be opened, so that its name is looked up again.
+  void connect_failed() { connect_failed_.store(true, std::memory_order_relaxed); }
+  /// Whether that has happened since the last call.
+  bool take_connect_failed() {
+    return connect_failed_.load(std::memory_order_relaxed) && connect_failed_.exchange(false);
   }
-  void look_up_soon() { look_up_soon_ = true; }
 
   /// Why the name does not resolve; used only if names are looked up in the background. Connections
   /// then fail at once without a look-up. Takes a lock.
@@ -77,7 +97,8 @@ class Destination {
 
  private:
   std::atomic<std::shared_ptr<const Endpoints>> endpoints_;
-  std::atomic<bool> look_up_soon_{false};
+  std::atomic<std::uint64_t> version_{0};
+  std::atomic<bool> connect_failed_{false};
   bool named_ = false;
   mutable std::mutex mutex_;
   std::optional<std::string> unresolved_;

@@ -1,8 +1,8 @@
 #include "agent/transport/pool.hpp"
 
 #include <algorithm>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <limits>
 
 namespace karmad {
 
@@ -12,12 +12,15 @@ namespace {
 constexpr std::size_t kReplyRoom = (16 << 10) - 1;       // most answers fit in one read
 constexpr std::size_t kMostReplyRoom = (256 << 10) - 1;  // limit of one read
 constexpr Micros kDistrust = 10min;                      // after unrequested bytes
+constexpr auto kNoVersion = std::numeric_limits<std::uint64_t>::max();  // not looked for yet
 
 }  // namespace
 
-Connection::Connection(Socket socket, Pool& pool)
+Connection::Connection(Socket socket, const Endpoint& peer, Pool& pool)
     : Stream(pool.loop_, std::move(socket)),
       generation(pool.agent_->generation.load(std::memory_order_relaxed)),
+      peer_(peer),
+      version_(kNoVersion),
       pool_(pool),
       flight_(pool.agent_->counts.open),
       room_(kReplyRoom) {
@@ -64,8 +67,33 @@ bool Pool::distrusted() const {
   return until != 0 && loop_.lately().time_since_epoch().count() < until;
 }
 
+bool Pool::is_current(const Connection& connection) const {
+  const auto version = agent_->version();
+  const auto addresses = agent_->endpoints();
+  if (!addresses || std::ranges::find(*addresses, connection.peer_) == addresses->end())
+    return false;
+  connection.version_ = version;
+  return true;
+}
+
+void Pool::drop_outdated() {
+  // A closed connection may be destroyed, which calls the pool.
+  std::vector<ConnectionPtr> gone;
+  std::erase_if(idle_, [&](const auto& connection) {
+    if (!outdated(*connection)) return false;
+    gone.push_back(connection);
+    return true;
+  });
+  std::erase_if(watched_, [&](const auto& watched) {
+    if (!outdated(*watched.connection)) return false;
+    gone.push_back(watched.connection);
+    return true;
+  });
+  for (const auto& connection : gone) connection->close();
+}
+
 void Pool::give(ConnectionPtr connection) {
-  if (!connection->open() || !usable(*connection) || yields(waiting_.empty()))
+  if (!keeps_ || !connection->open() || !usable(*connection) || yields(waiting_.empty()))
     return connection->close();
   if (!connection->kept_ && !(connection->kept_ = try_keep())) return connection->close();
   connection->in_use_ = false;
@@ -156,54 +184,6 @@ NoConnection no_turn(StopReason why) {
 }
 
 }  // namespace
-
-/// The right to open a connection, taken by try_open().
-class Pool::Opening {
- public:
-  explicit Opening(Pool& pool) : pool_(pool) {
-    ++pool_.connecting_;
-    ++pool_.local_;
-  }
-  Opening(const Opening&) = delete;
-  Opening& operator=(const Opening&) = delete;
-  ~Opening() {
-    --pool_.connecting_;
-    if (became_connection) {
-      pool_.established();
-      pool_.next_waiter();
-    } else {
-      --pool_.local_;
-      pool_.not_opened();
-      pool_.serve_soon();
-      if (!failure_) return;
-      pool_.refuse_waiting(*failure_, until_);
-      pool_.refuse_other_workers(*failure_, until_);
-    }
-  }
-  bool became_connection = false;
-
-  /// Sets the error; all requests that wait now get the same one.
-  NoConnection failed(NoConnection why) { return failure_.emplace(std::move(why)); }
-  /// A stop was requested. Waiting requests with no more time left than this one used get the same
-  /// result.
-  NoConnection stopped(StopReason why) {
-    const auto now = Loop::now();
-    until_ = now + (now - began_);
-    if (why == StopReason::connect_timeout)
-      return failed({Outcome::connect_timeout, "connect timed out"});
-    if (why == StopReason::query_timeout) return {Outcome::query_timeout, "query timed out"};
-    if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
-    if (why == StopReason::deadline)
-      return {Outcome::cancelled, "the query's deadline had passed while connecting"};
-    return {Outcome::cancelled, "cancelled"};
-  }
-
- private:
-  Pool& pool_;
-  const TimePoint began_ = Loop::now();
-  std::optional<NoConnection> failure_;
-  TimePoint until_ = TimePoint::max();
-};
 
 /// A request's place in the queue for a connection.
 class Pool::Place {
@@ -315,85 +295,6 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::take(From from, Stop& stop)
     }
   }
   co_return co_await connect(stop);
-}
-
-namespace {
-
-struct Connect {
-  Socket& socket;
-  const Endpoint& endpoint;
-  error_code error{};
-
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> caller) {
-    socket.async_connect(endpoint, [this, caller](error_code e) {
-      error = e;
-      caller.resume();
-    });
-  }
-  void await_resume() const noexcept {}
-};
-
-/// Lack of descriptors or socket memory is an error of this process, not of the agent.
-bool is_ours(const error_code& error) {
-  using boost::system::errc::errc_t;
-  return error == errc_t::too_many_files_open || error == errc_t::too_many_files_open_in_system ||
-         error == errc_t::no_buffer_space || error == errc_t::not_enough_memory ||
-         error == errc_t::address_not_available;
-}
-
-}  // namespace
-
-Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
-  using Result = std::expected<Taken, NoConnection>;
-  Opening opening(*this);
-
-  auto endpoints = agent_->endpoints();
-  if (!endpoints)
-    if (auto why = agent_->unresolved())
-      co_return Result(std::unexpected(
-          NoConnection{Outcome::connect_failed, *std::move(why), /*name_refused=*/true}));
-  if (!endpoints || agent_->look_up_again(look_up_)) {
-    auto found = co_await resolve(loop_, agent_->address, stop);
-    if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
-    if (found) {
-      agent_->endpoints(*std::move(found));
-      endpoints = agent_->endpoints();
-    } else if (!endpoints) {
-      co_return Result(std::unexpected(
-          opening.failed({Outcome::connect_failed, found.error(), /*name_refused=*/true})));
-    }
-  }
-
-  const auto began = Loop::now();
-  error_code error = asio::error::host_not_found;
-  for (const auto& endpoint : *endpoints) {
-    if (stop.requested()) break;
-    Socket socket(loop_.io.get_executor());
-    socket.open(endpoint.protocol(), error);
-    if (error) continue;
-    socket.non_blocking(true, error);
-    const bool tcp = endpoint.protocol().family() != AF_UNIX;
-    if (tcp) socket.set_option(asio::ip::tcp::no_delay(true), error);
-    Connect connecting{socket, endpoint};
-    {
-      const Stop::Guard guard(stop, &socket, [](void* target) {
-        error_code ignored;
-        static_cast<Socket*>(target)->close(ignored);
-      });
-      co_await connecting;
-    }
-    error = connecting.error;
-    if (error || stop.requested()) continue;
-    opening.became_connection = true;
-    const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
-    ConnectionPtr connection(new Connection(std::move(socket), *this));
-    connection->start_read(connection->room_);
-    co_return Result(Taken{.connection = std::move(connection), .connect = took});
-  }
-  if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
-  co_return Result(std::unexpected(opening.failed(
-      {is_ours(error) ? Outcome::local_error : Outcome::connect_failed, error.message()})));
 }
 
 }  // namespace karmad

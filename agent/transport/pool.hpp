@@ -19,7 +19,7 @@ class Pool;
 /// error of the agent.
 class Connection final : public Stream {
  public:
-  Connection(Socket socket, Pool& pool);
+  Connection(Socket socket, const Endpoint& peer, Pool& pool);
   ~Connection() override;
 
   /// Notes the size of the last reply: the next read gets room for as much.
@@ -30,6 +30,8 @@ class Connection final : public Stream {
  private:
   friend class Pool;
   void unexpected() override;
+  const Endpoint peer_;
+  mutable std::uint64_t version_;  ///< of the addresses that `peer_` was found in
   Pool& pool_;
   Flight flight_;
   std::size_t room_;  ///< buffer size for the next reply
@@ -87,9 +89,16 @@ class Pool final : ConnectionLimits::Member {
   void clear();
 
   Destination& agent() { return *agent_; }
+  /// Not to be reused: all connections were discarded, or its address is no longer one of the
+  /// agent's.
   bool outdated(const Connection& connection) const {
-    return connection.generation != agent_->generation.load(std::memory_order_relaxed);
+    if (connection.generation != agent_->generation.load(std::memory_order_relaxed)) return true;
+    return connection.version_ != agent_->version() && !is_current(connection);
   }
+  /// Whether connections are kept after their answers: not to an agent that is no longer used.
+  void keeps(bool keeps) { keeps_ = keeps; }
+  /// Closes the unused connections that are outdated.
+  void drop_outdated();
   /// Unused connections, including those being watched.
   std::size_t idle() const { return idle_.size() + watched_.size(); }
   /// Whether take() would return an idle connection at once; closes useless ones.
@@ -114,6 +123,7 @@ class Pool final : ConnectionLimits::Member {
     TimePoint until;
   };
   ConnectionPtr idle_one();
+  bool is_current(const Connection& connection) const;
   bool distrusted() const;
   /// Established connections that serve a request.
   std::size_t in_use() const { return local_ - connecting_ - idle_.size() - watched_.size(); }
@@ -146,6 +156,7 @@ class Pool final : ConnectionLimits::Member {
   std::vector<ConnectionPtr> idle_;
   std::deque<Watched> watched_;  ///< ordered by end
   asio::steady_timer watch_ends_{loop_.io};
+  bool keeps_ = true;
   bool timing_ = false;         ///< the timer runs
   std::deque<Place*> waiting_;  ///< the oldest first
   std::uint64_t places_ = 0;    ///< number of requests queued so far

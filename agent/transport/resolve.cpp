@@ -13,16 +13,6 @@ namespace {
 
 using Tcp = asio::ip::tcp;
 
-Endpoints from(const Tcp::resolver::results_type& results) {
-  Endpoints endpoints;
-  for (const auto& entry : results) endpoints.emplace_back(entry.endpoint());
-  return endpoints;
-}
-
-std::string reason(const Address& address, const error_code& error) {
-  return "cannot look up the name '" + address.host + "': " + error.message();
-}
-
 }  // namespace
 
 std::optional<Endpoints> literal_endpoints(const Address& address) {
@@ -34,19 +24,22 @@ std::optional<Endpoints> literal_endpoints(const Address& address) {
   return Endpoints{Endpoint(Tcp::endpoint(ip, address.port))};
 }
 
-std::expected<Endpoints, std::string> resolve_now(const Address& address) {
-  if (auto literal = literal_endpoints(address)) return *literal;
-  asio::io_context io;
-  Tcp::resolver resolver(io);
-  error_code error;
-  const auto results = resolver.resolve(address.host, std::to_string(address.port), error);
-  if (error) return std::unexpected(reason(address, error));
-  return from(results);
+std::string look_up_failure(const std::string& host, const std::string& why) {
+  return "cannot look up the name '" + host + "': " + why;
 }
 
-Task<std::expected<Endpoints, std::string>> resolve(
-    Loop& loop, const Address& address, Stop& stop,
-    std::expected<Endpoints, std::string> (*blocking)(const Address&)) {
+std::expected<Endpoints, std::string> resolve_now(const Address& address,
+                                                  const DnsSettings& settings) {
+  if (auto literal = literal_endpoints(address)) return *literal;
+  const auto found = look_up_addresses(address.host, settings);
+  if (!found) return std::unexpected(look_up_failure(address.host, found.error()));
+  Endpoints endpoints;
+  for (const auto& ip : *found) endpoints.emplace_back(Tcp::endpoint(ip, address.port));
+  return endpoints;
+}
+
+Task<std::expected<Endpoints, std::string>> resolve(Loop& loop, const Address& address, Stop& stop,
+                                                    std::shared_ptr<const DnsSettings> settings) {
   using Result = std::expected<Endpoints, std::string>;
   if (auto literal = literal_endpoints(address)) co_return Result(*literal);
   if (stop.requested()) co_return Result(std::unexpected(std::string("stopped")));
@@ -56,9 +49,9 @@ Task<std::expected<Endpoints, std::string>> resolve(
     Result result;
   };
   auto state = std::make_shared<LookUpState>();
-  run_detached([door = loop.door(), address, blocking, mine = state]() mutable {
+  run_detached([door = loop.door(), address, settings, mine = state]() mutable {
     if (mine->abandoned) return;
-    door->post([found = blocking(address), own = std::move(mine)]() mutable {
+    door->post([found = resolve_now(address, *settings), own = std::move(mine)]() mutable {
       own->result = std::move(found);
       own->done.notify();
     });

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <expected>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "agent/transport/dns.hpp"
 #include "agent/transport/stream.hpp"
 #include "config/settings/settings.hpp"
 
@@ -14,13 +16,15 @@ using Endpoints = std::vector<Endpoint>;
 /// End points of an address that needs no look-up (IP literal, unix socket); else nothing.
 std::optional<Endpoints> literal_endpoints(const Address& address);
 
-/// Looks up a name; blocks until the name server answers.
-std::expected<Endpoints, std::string> resolve_now(const Address& address);
+/// Looks up a name; blocks as look_up_addresses() does.
+std::expected<Endpoints, std::string> resolve_now(const Address& address,
+                                                  const DnsSettings& settings = {});
+/// The error of a look-up, as a sentence.
+std::string look_up_failure(const std::string& host, const std::string& why);
 
 /// Looks up a name without blocking the worker. After a stop request the look-up continues on its
-/// own and its result is dropped. `blocking` does the work; tests replace it.
-Task<std::expected<Endpoints, std::string>> resolve(
-    Loop& loop, const Address& address, Stop& stop,
-    std::expected<Endpoints, std::string> (*blocking)(const Address&) = resolve_now);
+/// own and its result is dropped.
+Task<std::expected<Endpoints, std::string>> resolve(Loop& loop, const Address& address, Stop& stop,
+                                                    std::shared_ptr<const DnsSettings> settings);
 
 }  // namespace karmad

@@ -22,6 +22,7 @@ class LineWriter;
 class EventLog;
 class MirrorWatch;
 class AdminDesk;
+class SourceBoard;
 
 // The state that all workers share, divided by its users. The server owns it and it outlives the
 // workers. Pointers and settings are set before the workers start.
@@ -58,6 +59,7 @@ struct Monitoring {
   ReloadCounts reloads;
   const LineWriter* log = nullptr;              ///< standard error
   const MirrorWatch* watch = nullptr;           ///< null: mirrors have no condition
+  const SourceBoard* sources = nullptr;         ///< of mirrors; null: not kept
   EventLog* events = nullptr;                   ///< null: events are not kept
   AdminDesk* desk = nullptr;                    ///< null: there are no admin calls
   std::atomic<std::uint32_t> event_streams{0};  ///< open now

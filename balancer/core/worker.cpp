@@ -9,11 +9,6 @@ namespace {
 /// Time for the last handshakes: a round trip.
 constexpr Micros kHandshake = 50ms;
 
-bool in_use(const Topology& topology, const Destination& agent) {
-  return std::ranges::any_of(topology.agents,
-                             [&](const auto& other) { return other.get() == &agent; });
-}
-
 constexpr std::size_t kIdlePart = 16;  // idle buffers may use 1/16 of memory_limit
 
 }  // namespace
@@ -46,13 +41,25 @@ void Worker::keep_explanations() {
 void Worker::topology(std::shared_ptr<const Topology> next) {
   topology_ = std::make_shared<std::shared_ptr<const Topology>>(std::move(next));
   keep_explanations();
-  // Agents may have been removed, and kept connections are cheap to renew.
+  std::vector<bool> in_use(std::max(pools_.size(), blackhole_pools_.size()));
+  for (const auto& agent : (*topology_)->agents)
+    if (agent->id < in_use.size()) in_use[agent->id] = true;
   for (auto* pools : {&pools_, &blackhole_pools_})
-    for (auto& pool : *pools) {
+    for (std::size_t id = 0; id < pools->size(); ++id) {
+      auto& pool = (*pools)[id];
       if (!pool) continue;
+      pool->keeps(in_use[id]);
+      if (in_use[id]) continue;
       pool->clear();
-      if (pool->unused() && !in_use(**topology_, pool->agent())) pool.reset();
+      if (pool->unused()) pool.reset();
     }
+  drop_outdated();
+}
+
+void Worker::drop_outdated() {
+  for (auto* pools : {&pools_, &blackhole_pools_})
+    for (auto& pool : *pools)
+      if (pool) pool->drop_outdated();
 }
 
 std::unique_ptr<RequestHead> Worker::take_head() {
@@ -65,9 +72,12 @@ std::unique_ptr<RequestHead> Worker::take_head() {
 Pool& Worker::pool(Pools& pools, const std::shared_ptr<Agent>& agent, ConnectionLimits& bounds) {
   if (agent->id >= pools.size()) pools.resize(agent->id + 1);
   auto& pool = pools[agent->id];
-  if (!pool)
-    pool =
-        std::make_unique<Pool>(loop, agent, bounds, (*topology_)->settings.hostname_lookup.value);
+  if (!pool) {
+    const auto& topology = **topology_;
+    pool = std::make_unique<Pool>(loop, agent, bounds, topology.settings.hostname_lookup.value);
+    // A query may have begun when the agent was still used.
+    pool->keeps(std::ranges::find(topology.agents, agent) != topology.agents.end());
+  }
   return *pool;
 }
 

@@ -111,6 +111,10 @@ Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors) {
   return refusal;
 }
 
+Refusal no_mirror_found(std::string why) {
+  return {.type = "no_mirrors", .reason = std::move(why), .retry_after = 1};
+}
+
 Refusal all_out_of_service() {
   return {.type = "out_of_service",
           .reason = "all suitable mirrors were taken out of service by the operator (drain, maint)",

@@ -61,6 +61,9 @@ std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, cons
 /// (SS-170).
 Refusal nothing_suitable(const Need& need, const ShardMirrors& mirrors);
 
+/// The source of the shard's mirrors has given none.
+Refusal no_mirror_found(std::string why);
+
 /// The operator has taken out all mirrors that are suitable.
 Refusal all_out_of_service();
 

@@ -35,6 +35,9 @@ class SetMirrors : public ShardMirrors {
   bool closed() const override { return set_.closed(seen_by_); }
   Candidates full() const override { return set_.full(); }
   OutOfService out_of_service() const override { return set_.out_of_service(); }
+  std::optional<std::string> absent() const override {
+    return set_[0].agent->absent() ? set_[0].agent->unresolved() : std::nullopt;
+  }
   Candidates unasked(TimePoint now) const override { return set_.unasked(now); }
   Candidates at_starting_limit() const override { return set_.at_starting_limit(); }
   bool limited() const override;

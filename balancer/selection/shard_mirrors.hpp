@@ -44,6 +44,8 @@ class ShardMirrors {
   virtual Candidates full() const = 0;
   /// Mirrors that the operator has taken out.
   virtual OutOfService out_of_service() const { return {}; }
+  /// Why the set has no mirror at all; nothing if it has one.
+  virtual std::optional<std::string> absent() const { return std::nullopt; }
   /// Mirrors that were neither asked nor pinged for kUnasked.
   virtual Candidates unasked(TimePoint /*now*/) const { return {}; }
   /// Mirrors in slow start with as many attempts in flight as that allows.

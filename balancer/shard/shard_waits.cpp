@@ -98,6 +98,10 @@ TimePoint AttemptLines::selection_end(const Line& line) const {
 
 /// Waits until a mirror is suitable (SS-112, SS-128).
 void AttemptLines::wait_for_mirror(Line& line) {
+  if (auto why = moment_->mirrors.absent()) {
+    line.end.refused = no_mirror_found(*std::move(why));
+    return give_up_selection(line);
+  }
   if (choice(line).all_out_of_service()) {
     line.end.refused = all_out_of_service();
     return give_up_selection(line);

@@ -321,6 +321,7 @@ Snapshot collect(const Worker& worker) {
   process.uptime = std::chrono::duration_cast<Micros>(now - worker.monitoring.started);
   process.version = KARMAD_VERSION;
   process.started_at = worker.monitoring.started_at;
+  if (worker.monitoring.sources != nullptr) process.sources = worker.monitoring.sources->all();
   process.workers = static_cast<unsigned>(worker.all.size());
   for (const auto& each : worker.all) process.connections += each->counters[Count::connections];
   StatsRecorder recorder;

@@ -50,7 +50,7 @@ std::pair<bool, std::string> readiness(const Topology& topology, bool draining, 
       out.array("mirrors", std::views::iota(std::size_t{0}, mirrors.size()), [&](std::size_t m) {
         const auto& agent = *mirrors[m].agent;
         const auto error = agent.last_error();
-        const bool is_out = mirrors.out_of_service().all().contains(m);
+        const bool is_out = mirrors.out_of_service().all().contains(m) && !agent.absent();
         out.object([&] {
           out.text("agent", hides ? fmt::format("mirror {}", m + 1) : agent.name);
           out.text("why", is_out          ? "taken out by the operator (drain, maint)"

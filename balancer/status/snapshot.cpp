@@ -77,6 +77,7 @@ void write_counters(StatsWriter& out, const ProcessStatus& process) {
   out.add({"workers", "threads that serve queries", gauge, Unit::count, "workers_total", kHidden},
           process.workers);
   write(out, process.counters);
+  write(out, process.sources);
 }
 
 void write_periods(StatsWriter& out, const Snapshot& snapshot) {

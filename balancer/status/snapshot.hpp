@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "agent/mirrors/agent_numbers.hpp"
 #include "agent/mirrors/mirror_set.hpp"
 #include "agent/stats/history.hpp"
+#include "balancer/discovery/source_board.hpp"
 #include "balancer/rules/admission/rate_limiter.hpp"
 #include "balancer/rules/retry_budget.hpp"
 #include "balancer/topology/table_tally.hpp"
@@ -110,8 +112,9 @@ struct ProcessStatus {
   std::string version;
   std::chrono::system_clock::time_point started_at{};
   unsigned workers = 0;
-  std::uint64_t connections = 0;       ///< of clients, accepted since the start
-  std::vector<RecordedStat> counters;  ///< all others
+  std::uint64_t connections = 0;                 ///< of clients, accepted since the start
+  std::vector<RecordedStat> counters;            ///< all others
+  std::map<std::string, SourceNumbers> sources;  ///< of mirrors
 };
 // In two parts: rows show the version between them.
 void write_begin(StatsWriter& out, const ProcessStatus& process);

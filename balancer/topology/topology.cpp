@@ -11,12 +11,15 @@
 namespace karmad {
 
 std::shared_ptr<Agent> AgentRegistry::at(const Address& address) {
-  auto& known = agents_[address];
-  auto agent = known.lock();
-  if (!agent) {
-    agent = std::make_shared<Agent>(address, next_id_++, workers_, period_);
-    known = agent;
+  const auto known = agents_.find(address);
+  if (known != agents_.end())
+    if (auto agent = known->second.lock()) return agent;
+  if (agents_.size() >= sweep_at_) {  // mirrors that were discovered come and go
+    std::erase_if(agents_, [](const auto& each) { return each.second.expired(); });
+    sweep_at_ = std::max<std::size_t>(64, 2 * agents_.size());
   }
+  auto agent = std::make_shared<Agent>(address, next_id_++, workers_, period_, dns_);
+  agents_[address] = agent;
   return agent;
 }
 

@@ -22,13 +22,18 @@ namespace karmad {
 /// thread that builds topologies.
 class AgentRegistry {
  public:
-  AgentRegistry(unsigned workers, Micros period) : workers_(workers), period_(period) {}
+  AgentRegistry(unsigned workers, Micros period, DnsSettings dns = {})
+      : workers_(workers),
+        period_(period),
+        dns_(std::make_shared<const DnsSettings>(std::move(dns))) {}
   std::shared_ptr<Agent> at(const Address& address);
 
  private:
   unsigned workers_;
   Micros period_;
+  const std::shared_ptr<const DnsSettings> dns_;
   std::map<Address, std::weak_ptr<Agent>> agents_;
+  std::size_t sweep_at_ = 64;  ///< number of entries at which those of former agents are removed
   std::size_t next_id_ = 0;
 };
 

@@ -17,7 +17,17 @@ namespace karmad {
 /// read again, the process started.
 struct OperatorEvent {
   enum class Severity : std::uint8_t { info, warning, error };
-  enum class Kind : std::uint8_t { started, reloaded, reload_failed, stopping, mirror, admin };
+  enum class Kind : std::uint8_t {
+    started,
+    reloaded,
+    reload_failed,
+    stopping,
+    mirror,
+    admin,            ///< an admin call changed something
+    source_failed,    ///< a name or a source of mirrors gives no good answer
+    source_works,     ///< again
+    mirrors_changed,  ///< mirrors have come, gone or changed
+  };
 
   Severity severity = Severity::info;
   Kind kind = Kind::mirror;
@@ -44,7 +54,10 @@ inline constexpr auto kEventKindNames =
                                      {OperatorEvent::Kind::reload_failed, "reload_failed"},
                                      {OperatorEvent::Kind::stopping, "stopping"},
                                      {OperatorEvent::Kind::mirror, "mirror"},
-                                     {OperatorEvent::Kind::admin, "admin"}});
+                                     {OperatorEvent::Kind::admin, "admin"},
+                                     {OperatorEvent::Kind::source_failed, "source_failed"},
+                                     {OperatorEvent::Kind::source_works, "source_works"},
+                                     {OperatorEvent::Kind::mirrors_changed, "mirrors_changed"}});
 
 /// The members of the event's object in JSON, without `id`, `time`, `severity` and `message`. Each
 /// begins with a comma.

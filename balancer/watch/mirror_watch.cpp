@@ -237,7 +237,7 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
                     .attempts_of_set = sample.all_attempts};
   const auto out = place.set.out_of_service();
   if (out.drained.contains(mirror)) signs.service = ServiceState::drain;
-  if (out.maint.contains(mirror)) signs.service = ServiceState::maint;
+  if (out.maint.contains(mirror) && !agent.absent()) signs.service = ServiceState::maint;
   if (sample.all_attempts > 0)
     signs.share =
         static_cast<double>(sample.attempts[mirror]) / static_cast<double>(sample.all_attempts);

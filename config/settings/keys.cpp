@@ -368,6 +368,23 @@ constexpr std::array kSearchdKeys{
         counts(0, 10'000)),
     key("hostname_lookup", &I::hostname_lookup,
         "When the names of agents are looked up: once, or again for requests."),
+    key("dns_refresh", &I::dns_refresh,
+        "How often the names of agents are looked up again. They are also looked up after a failed "
+        "connect, at most once a second each, and at a reload; 0: only then.",
+        times_or_zero(1s, 100ms, kDay)),
+    key("dns_servers", &I::dns_servers,
+        "Name servers, asked in this order: `address[:port], …`. `/etc/hosts` is read first in "
+        "any case.",
+        {}, "those of the system (`/etc/resolv.conf`)"),
+    key("dns_timeout", &I::dns_timeout,
+        "Longest time of the first try at a name server; doubled for each further try.",
+        times(1ms, 10ms, 1min)),
+    key("dns_tries", &I::dns_tries, "Tries at each name server.", counts(1, 10)),
+    key("resolve", &ByMirrors::resolve,
+        "What the name of an agent stands for. `one`: a mirror whose addresses are tried in order. "
+        "`all`: a mirror for each address. `srv`: a mirror for each target of the name's SRV "
+        "records, with their ports and weights; names like `_search._tcp.example.org` are always "
+        "`srv`. Tables and mirrors may override it."),
     key("partial_results", &ByTables::partial_results,
         "Whether an answer without some shards is sent with a warning, or refused."),
     key("collation_server", &I::collation, "The same as `collation`, which overrides it.", {}, {},
@@ -575,7 +592,15 @@ constexpr std::array kTableKeys{
            &T::shards,
            "One shard: its mirrors and options. One line per shard.",
            {},
-           "at least one line of `agent` or `agent_persistent`"},
+           "at least one line of `agent` or `agent_persistent`, or `discovery`"},
+    Key<T>{"discovery",
+           &T::discovery,
+           "From where mirrors are read while karmad runs: `file PATH`, `etcd "
+           "http://HOST:PORT/PREFIX` (further `http://HOST:PORT` after a comma each) or "
+           "`kubernetes NAMESPACE/SERVICE[:PORT] [http://HOST:PORT]`. They replace those of the "
+           "`agent` lines.",
+           {},
+           "the mirrors of the `agent` lines"},
     Key<T>{"agent_persistent",
            &T::shards,
            "The same; these shards follow those of `agent`. Connections are kept in both cases.",

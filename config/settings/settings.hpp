@@ -45,6 +45,20 @@ struct Address {
 /// `host:port`, `[v6]:port` or the path.
 std::string text(const Address& address);
 
+/// Name servers: IP addresses with ports.
+using DnsServers = std::vector<Address>;
+
+/// From where the mirrors of a table are read while karmad runs (`discovery`).
+struct DiscoverySource {
+  enum class Kind : std::uint8_t { file, etcd, kubernetes };
+  Kind kind = Kind::file;
+  std::vector<Address> servers;  ///< `etcd`: its endpoints; `kubernetes`: of the API, one
+  std::string name;  ///< path of the file, prefix of the keys with its `/`, or NAMESPACE/SERVICE
+  std::string port;  ///< `kubernetes`: name of the port; empty: the first one
+
+  auto operator<=>(const DiscoverySource&) const = default;
+};
+
 /// One `listen` line for HTTP; `*` or no host means every address.
 struct Listen {
   Address address;
@@ -57,6 +71,9 @@ std::string text(const Listen& listen);
 enum class PartialResults : std::uint8_t { allow, deny };
 enum class Collation : std::uint8_t { libc_ci, libc_cs, binary };
 enum class LookUp : std::uint8_t { at_load, on_request };
+/// What the name of an agent stands for: one mirror with all its addresses, a mirror for each
+/// address, or a mirror for each target of its SRV records.
+enum class Resolve : std::uint8_t { one, all, srv };
 enum class Updates : std::uint8_t { primary, any };
 enum class Consistency : std::uint8_t { any, quorum };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
@@ -80,6 +97,7 @@ enum class ServiceState : std::uint8_t { ready, drain, maint };
 /// Settings of `searchd` that a table, and a mirror in brackets, may override.
 struct InheritedByMirrors {
   Located<std::string> max_in_flight{"unlimited", {}};  ///< checked when the topology is built
+  Located<Resolve> resolve{Resolve::one, {}};
 };
 
 /// Settings of `searchd` that a table and an agent line may override.
@@ -175,6 +193,7 @@ struct TableSettings : InheritedByTables {
   Located<Updates> updates{Updates::primary, {}};
   Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
   Located<Required> required{Required::yes, {}};
+  std::optional<Located<DiscoverySource>> discovery;
   std::vector<ShardSettings> shards;  ///< agent lines, then agent_persistent lines
   std::vector<ShardSettings> blackholes;
 };
@@ -246,6 +265,10 @@ struct InstanceSettings : InheritedByTables {
   Located<unsigned> max_in_flight_queue{4, {}};       ///< waiting queries per slot; 0: none
   std::optional<Located<unsigned>> persistent_connections_limit;  ///< unset: 100 per agent (X-17)
   Located<LookUp> hostname_lookup{LookUp::at_load, {}};
+  Located<Micros> dns_refresh{30s, {}};  ///< 0: only after failed connects and at a reload
+  Located<DnsServers> dns_servers;       ///< empty: those of the system
+  Located<Micros> dns_timeout{2s, {}};   ///< of the first try; doubled for each further one
+  Located<unsigned> dns_tries{2, {}};    ///< per name server
   Located<Collation> collation{Collation::libc_ci, {}};
 
   Located<AdmissionMode> admission{AdmissionMode::enforce, {}};

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "config/settings/discovery_source.hpp"
 #include "config/settings/keys.hpp"
 #include "config/settings/units.hpp"
 #include "config/text/closest.hpp"
@@ -46,6 +47,10 @@ std::expected<T, Unfit> parse_value(std::string_view text, const Bounds& bounds)
     return parse_ranges(text);
   } else if constexpr (std::is_same_v<T, AppNames>) {
     return parse_app_names(text);
+  } else if constexpr (std::is_same_v<T, DnsServers>) {
+    return parse_dns_servers(text);
+  } else if constexpr (std::is_same_v<T, DiscoverySource>) {
+    return parse_discovery(text);
   } else if constexpr (std::is_same_v<T, bool>) {
     return parse_switch(text);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -87,6 +92,12 @@ std::string value_text(const T& value, const Bounds& bounds = {}) {
     return out;
   } else if constexpr (std::is_same_v<T, AppNames>) {
     return fmt::format("{}", fmt::join(value, ", "));
+  } else if constexpr (std::is_same_v<T, DnsServers>) {
+    std::string out;
+    for (const auto& server : value) out.append(out.empty() ? "" : ", ").append(text(server));
+    return out;
+  } else if constexpr (std::is_same_v<T, DiscoverySource>) {
+    return text(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, std::string>) {

@@ -22,6 +22,9 @@ template <>
 inline constexpr auto kWords<LookUp> = enum_names<LookUp>({{LookUp::at_load, "at_load"},
                                                            {LookUp::on_request, "request"}});
 template <>
+inline constexpr auto kWords<Resolve> =
+    enum_names<Resolve>({{Resolve::one, "one"}, {Resolve::all, "all"}, {Resolve::srv, "srv"}});
+template <>
 inline constexpr auto kWords<Updates> = enum_names<Updates>({{Updates::primary, "primary"},
                                                              {Updates::any, "any"}});
 template <>

@@ -85,9 +85,8 @@ TEST(AgentLine, ReadsMirrorsTablesAndOptions) {  // HA-026
 }
 
 const std::string kKnown =
-    "; known are role, tags, weight, state, max_in_flight behind a mirror and conn, ha_strategy, "
-    "blackhole, retry_count, "
-    "ping_type, ping_path, set at the end of the line";
+    "; known are role, tags, weight, state, max_in_flight, resolve behind a mirror and conn, "
+    "ha_strategy, blackhole, retry_count, ping_type, ping_path, set at the end of the line";
 
 TEST(AgentLine, ReportsMistakesAtTheirCharacter) {
   struct {

@@ -231,9 +231,9 @@ TEST(Check, RefusesTheSameListenTwice) {
 
 TEST(Check, WantsAnAgentThatAnswersInEveryTable) {
   EXPECT_EQ(problems_of(table("")),
-            Lines{"c:1:1: table 't' needs a line of agent or agent_persistent"});
+            Lines{"c:1:1: table 't' needs a line of agent or agent_persistent, or discovery"});
   EXPECT_EQ(problems_of(table(" agent_blackhole = a:1")),
-            Lines{"c:1:1: table 't' needs a line of agent or agent_persistent"});
+            Lines{"c:1:1: table 't' needs a line of agent or agent_persistent, or discovery"});
 }
 
 TEST(Check, RefusesMoreThan64Mirrors) {

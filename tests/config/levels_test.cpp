@@ -52,6 +52,7 @@ std::array<std::string, 3> samples(const Key<TableSettings>& key) {
   };
   if (is(bool{})) return {"1", "0", "1"};
   if (is(Outlier{})) return {"on", "off", "failures"};
+  if (is(Resolve{})) return {"all", "srv", "all"};
   if (is(PartialResults{})) return {"deny", "allow", "deny"};
   if (is(0U)) return {"5", "6", "7"};
   if (is(Micros{}) || is(std::vector<Micros>{})) return {"5s", "6s", "7s"};
@@ -146,7 +147,7 @@ TEST(Levels, AgentLinesAndMirrorsInheritFromTheTable) {
     return out;
   };
   EXPECT_EQ(names(line_keys()), (Lines{"ha_strategy", "ping_type", "ping_path"}));
-  EXPECT_EQ(names(mirror_keys()), Lines{"max_in_flight"});
+  EXPECT_EQ(names(mirror_keys()), (Lines{"max_in_flight", "resolve"}));
 }
 
 TEST(Levels, AReadPreferenceIsTakenWholeFromOneLevel) {  // SS-081

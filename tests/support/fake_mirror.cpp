@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <stdexcept>
 #include <utility>
 
 namespace karmad::test {
@@ -115,6 +116,25 @@ FakeMirror::FakeMirror(React react, bool pings_too, Home home)
   acceptor_ = std::thread([this] { accept(); });
 }
 
+FakeMirror::FakeMirror(React react, std::string host, int port)
+    : home_(Home::ipv4),
+      host_(std::move(host)),
+      port_(port),
+      pings_too_(false),
+      react_(std::move(react)) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(static_cast<std::uint16_t>(port));
+  ::inet_pton(AF_INET, host_.c_str(), &at.sin_addr);
+  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(listener_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+    throw std::runtime_error("cannot bind " + address());
+  ::listen(listener_, 128);
+  acceptor_ = std::thread([this] { accept(); });
+}
+
 FakeMirror::~FakeMirror() {
   stopping_ = true;
   ::shutdown(listener_, SHUT_RDWR);
@@ -126,7 +146,7 @@ FakeMirror::~FakeMirror() {
 
 std::string FakeMirror::address() const {
   if (home_ == Home::unix_socket) return dir_.path() + "/agent.sock";
-  return fmt::format("{}:{}", home_ == Home::ipv6 ? "[::1]" : "127.0.0.1", port_);
+  return fmt::format("{}:{}", home_ == Home::ipv6 ? "[::1]" : host_, port_);
 }
 
 void FakeMirror::react(React react) {

@@ -43,6 +43,8 @@ class FakeMirror {
  public:
   using React = std::function<Reaction(const std::string& request)>;
   explicit FakeMirror(React react, bool pings_too = false, Home home = Home::ipv4);
+  /// At this address of 127.0.0.0/8 and this port.
+  FakeMirror(React react, std::string host, int port);
   FakeMirror(const FakeMirror&) = delete;
   FakeMirror& operator=(const FakeMirror&) = delete;
   ~FakeMirror();
@@ -80,6 +82,7 @@ class FakeMirror {
   bool send_in_steps(int socket, std::string_view bytes, std::size_t step);
 
   Home home_;
+  std::string host_ = "127.0.0.1";
   TempDir dir_;
   int listener_ = -1;
   int port_ = 0;

@@ -36,6 +36,8 @@ struct MetricsOfAll : testing::Asking {
     shared.limits.admission = &*admission;
     auto snapshot = sample_snapshot();
     snapshot.process.counters = collect(worker).process.counters;
+    snapshot.process.sources["name search.example"] = {
+        .good_at = WallTime{1s}, .failures = 3, .failing = true, .mirrors = 2};
     snapshot.tables[0].requests.emplace();
     snapshot.tables[1].name = "of \"\\\n";
     snapshot.tables[1].requests.emplace();

@@ -1,0 +1,140 @@
+#include <boost/asio/ip/tcp.hpp>
+#include <utility>
+
+#include "agent/transport/pool.hpp"
+
+// How a pool opens a connection.
+
+namespace karmad {
+
+/// The right to open a connection, taken by try_open().
+class Pool::Opening {
+ public:
+  explicit Opening(Pool& pool) : pool_(pool) {
+    ++pool_.connecting_;
+    ++pool_.local_;
+  }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+  ~Opening() {
+    --pool_.connecting_;
+    if (became_connection) {
+      pool_.established();
+      pool_.next_waiter();
+    } else {
+      --pool_.local_;
+      pool_.not_opened();
+      pool_.serve_soon();
+      if (!failure_) return;
+      pool_.refuse_waiting(*failure_, until_);
+      pool_.refuse_other_workers(*failure_, until_);
+    }
+  }
+  bool became_connection = false;
+
+  /// Sets the error; all requests that wait now get the same one.
+  NoConnection failed(NoConnection why) {
+    if (why.outcome != Outcome::local_error) pool_.agent_->connect_failed();
+    return failure_.emplace(std::move(why));
+  }
+  /// A stop was requested. Waiting requests with no more time left than this one used get the same
+  /// result.
+  NoConnection stopped(StopReason why) {
+    const auto now = Loop::now();
+    until_ = now + (now - began_);
+    if (why == StopReason::connect_timeout)
+      return failed({Outcome::connect_timeout, "connect timed out"});
+    if (why == StopReason::query_timeout) return {Outcome::query_timeout, "query timed out"};
+    if (why == StopReason::unreachable) return {Outcome::unreachable, kUnreachable};
+    if (why == StopReason::deadline)
+      return {Outcome::cancelled, "the query's deadline had passed while connecting"};
+    return {Outcome::cancelled, "cancelled"};
+  }
+
+ private:
+  Pool& pool_;
+  const TimePoint began_ = Loop::now();
+  std::optional<NoConnection> failure_;
+  TimePoint until_ = TimePoint::max();
+};
+
+namespace {
+
+struct Connect {
+  Socket& socket;
+  const Endpoint& endpoint;
+  error_code error{};
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) {
+    socket.async_connect(endpoint, [this, caller](error_code e) {
+      error = e;
+      caller.resume();
+    });
+  }
+  void await_resume() const noexcept {}
+};
+
+/// Lack of descriptors or socket memory is an error of this process, not of the agent.
+bool is_ours(const error_code& error) {
+  using boost::system::errc::errc_t;
+  return error == errc_t::too_many_files_open || error == errc_t::too_many_files_open_in_system ||
+         error == errc_t::no_buffer_space || error == errc_t::not_enough_memory ||
+         error == errc_t::address_not_available;
+}
+
+}  // namespace
+
+Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
+  using Result = std::expected<Taken, NoConnection>;
+  Opening opening(*this);
+
+  auto endpoints = agent_->endpoints();
+  if (!endpoints)
+    if (auto why = agent_->unresolved())
+      co_return Result(std::unexpected(
+          NoConnection{Outcome::connect_failed, *std::move(why), /*name_refused=*/true}));
+  if (!endpoints || (agent_->named() && look_up_ == LookUp::on_request)) {
+    auto found = co_await resolve(loop_, agent_->address, stop, agent_->dns);
+    if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
+    if (found) {
+      agent_->endpoints(*std::move(found));
+      endpoints = agent_->endpoints();
+    } else if (!endpoints) {
+      co_return Result(std::unexpected(
+          opening.failed({Outcome::connect_failed, found.error(), /*name_refused=*/true})));
+    }
+  }
+
+  const auto began = Loop::now();
+  error_code error = asio::error::host_not_found;
+  for (const auto& endpoint : *endpoints) {
+    if (stop.requested()) break;
+    Socket socket(loop_.io.get_executor());
+    socket.open(endpoint.protocol(), error);
+    if (error) continue;
+    socket.non_blocking(true, error);
+    const bool tcp = endpoint.protocol().family() != AF_UNIX;
+    if (tcp) socket.set_option(asio::ip::tcp::no_delay(true), error);
+    Connect connecting{socket, endpoint};
+    {
+      const Stop::Guard guard(stop, &socket, [](void* target) {
+        error_code ignored;
+        static_cast<Socket*>(target)->close(ignored);
+      });
+      co_await connecting;
+    }
+    error = connecting.error;
+    if (error || stop.requested()) continue;
+    opening.became_connection = true;
+    const auto took = std::chrono::duration_cast<Micros>(Loop::now() - began);
+    ConnectionPtr connection(new Connection(std::move(socket), endpoint, *this));
+    connection->start_read(connection->room_);
+    co_return Result(Taken{.connection = std::move(connection), .connect = took});
+  }
+  if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
+  co_return Result(std::unexpected(opening.failed(
+      {is_ours(error) ? Outcome::local_error : Outcome::connect_failed, error.message()})));
+}
+
+}  // namespace karmad

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "balancer/discovery/mirror_source.hpp"
+#include "balancer/discovery/source_board.hpp"
+
+namespace karmad {
+
+/// Follows the sources of all tables with `discovery` and keeps their last good pictures. Main
+/// thread only.
+class Discovery {
+ public:
+  /// Why these pictures cannot be used; nothing if they can.
+  using Judge = std::function<std::optional<std::string>(const Pictures&)>;
+  struct Hooks {
+    Judge judge;
+    std::function<void()> changed;  ///< pictures() is new
+    std::function<void()> failed;   ///< why() may be new
+  };
+
+  Discovery(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board, Hooks hooks);
+  ~Discovery();
+
+  /// Follows the sources of this configuration. Their tables get the pictures as they are now,
+  /// without what was kept only because it had gone.
+  void adopt(const Settings& file);
+  /// The pictures that adopt() would give the tables.
+  Pictures pictures_for(const Settings& file) const;
+  const Pictures& pictures() const { return pictures_; }
+  /// Whether a source has not reported anything yet.
+  bool waiting() const;
+  /// Why the table has no mirrors.
+  std::string why(const std::string& table) const;
+  /// Ends everything, for good.
+  void stop();
+
+ private:
+  struct Watch {
+    std::unique_ptr<MirrorSource> source;
+    std::optional<FoundEntries> entries;  ///< the last good ones
+    bool reported = false;
+  };
+  void follow(const DiscoverySource& source);
+  void reported(const DiscoverySource& source, std::expected<FoundEntries, std::string> entries);
+  /// Takes the entries over; what is wrong with them, if anything.
+  std::string take(const DiscoverySource& source, FoundEntries entries);
+
+  const std::shared_ptr<MainDoor> door_;
+  const DnsSettings dns_;
+  SourceBoard& board_;
+  const Hooks hooks_;
+  std::map<DiscoverySource, Watch> watches_;
+  std::map<std::string, DiscoverySource> tables_;
+  Pictures pictures_;
+  bool stopped_ = false;
+};
+
+}  // namespace karmad

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings/settings.hpp"
+
+namespace karmad {
+
+/// A mirror as a source of mirrors describes it. All values were checked.
+struct FoundMirror {
+  Address address;
+  std::optional<std::string> remote;  ///< name of the table there; none: as in the configuration
+  std::optional<std::string> role;
+  std::optional<std::string> tags;  ///< as in an agent line
+  unsigned weight = 1;
+  ServiceState state = ServiceState::ready;
+  auto operator<=>(const FoundMirror&) const = default;
+};
+
+/// The same with the place that it names.
+struct FoundEntry {
+  std::optional<std::string> table;  ///< none: every table that reads this source
+  unsigned shard = 1;                ///< from 1
+  FoundMirror mirror;
+  auto operator<=>(const FoundEntry&) const = default;
+};
+using FoundEntries = std::vector<FoundEntry>;
+
+/// Most entries, and the highest number of a shard, that a source may have.
+inline constexpr std::size_t kMostEntries = 10'000;
+inline constexpr unsigned kMostShards = 256;
+/// Most bytes of an answer of a source.
+inline constexpr std::size_t kLongestSource = 1 << 20;
+
+/// The mirrors of a table, by the number of their shard. No shard is empty.
+using Picture = std::map<unsigned, std::vector<FoundMirror>>;
+/// By the name of the table.
+using Pictures = std::map<std::string, Picture>;
+
+/// What name servers are asked.
+struct NameQuestion {
+  std::string host;
+  bool srv = false;
+  auto operator<=>(const NameQuestion&) const = default;
+};
+
+/// A mirror that a name stands for.
+struct NamedMirror {
+  Address address;                 ///< an IP address; port 0: that of the agent line
+  std::optional<unsigned> weight;  ///< none: that of the agent line
+  auto operator<=>(const NamedMirror&) const = default;
+};
+using NameAnswers = std::map<NameQuestion, std::vector<NamedMirror>>;
+
+/// All that was found.
+struct FoundMirrors {
+  Pictures pictures;
+  NameAnswers names;
+};
+
+}  // namespace karmad

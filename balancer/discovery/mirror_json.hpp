@@ -1,0 +1,22 @@
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "balancer/discovery/found.hpp"
+#include "balancer/discovery/json_reading.hpp"
+
+namespace karmad {
+
+/// `{"address": "10.0.0.1:9308", "table": …, "shard": 1, "remote": …, "role": …, "tags": …,
+/// "weight": 1, "state": …}`; only the address is required. The error names the member.
+std::expected<FoundEntry, std::string> read_entry(const JsonValue& value);
+
+/// A list of such objects, with at least one. The error names line and column, or the entry.
+std::expected<FoundEntries, std::string> read_entries(std::string_view json);
+
+/// What is wrong with the entries together: too many, or one address twice in a shard.
+std::expected<void, std::string> check_entries(const FoundEntries& entries);
+
+}  // namespace karmad

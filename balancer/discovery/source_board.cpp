@@ -1,0 +1,84 @@
+#include "balancer/discovery/source_board.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace karmad {
+
+void SourceBoard::good(const std::string& source, std::size_t mirrors, WallTime now) {
+  bool works_again = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& numbers = sources_[source];
+    numbers.good_at = now;
+    numbers.mirrors = mirrors;
+    works_again = std::exchange(numbers.failing, false);
+  }
+  if (!works_again) return;
+  auto message = fmt::format("{}: works again", source);
+  spdlog::info("{}", message);
+  events_.add({.severity = OperatorEvent::Severity::info,
+               .kind = OperatorEvent::Kind::source_works,
+               .message = std::move(message)},
+              now);
+}
+
+void SourceBoard::failed(const std::string& source, const std::string& why, std::string_view held,
+                         WallTime now) {
+  bool is_news = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& numbers = sources_[source];
+    ++numbers.failures;
+    numbers.why = why;
+    is_news = !std::exchange(numbers.failing, true);
+  }
+  if (!is_news) return;
+  auto message = fmt::format("{}: {}; {}", source, why, held);
+  spdlog::warn("{}", message);
+  events_.add({.severity = OperatorEvent::Severity::warning,
+               .kind = OperatorEvent::Kind::source_failed,
+               .message = std::move(message)},
+              now);
+}
+
+void SourceBoard::remove(const std::string& source) {
+  const std::scoped_lock lock(mutex_);
+  sources_.erase(source);
+}
+
+std::optional<SourceNumbers> SourceBoard::of(const std::string& source) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sources_.find(source);
+  return found == sources_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::map<std::string, SourceNumbers> SourceBoard::all() const {
+  const std::scoped_lock lock(mutex_);
+  return sources_;
+}
+
+void write(StatsWriter& out, const std::map<std::string, SourceNumbers>& sources) {
+  for (const auto& [source, numbers] : sources)
+    out.labelled({"source", source}, [&] {
+      out.add(
+          {"source_failing", "1: the last answer of this source of mirrors was missing or wrong",
+           StatKind::gauge, Unit::flag},
+          numbers.failing);
+      out.add({"source_failures", "missing and wrong answers of a source of mirrors"},
+              numbers.failures);
+      out.add({"source_mirrors", "mirrors or addresses in the last good answer of a source",
+               StatKind::gauge},
+              numbers.mirrors);
+      if (!numbers.good_at) return;
+      const std::chrono::duration<double> good_at = numbers.good_at->time_since_epoch();
+      out.add({"source_good_timestamp",
+               "time of the last good answer of a source, in seconds since 1970", StatKind::gauge,
+               Unit::seconds},
+              good_at.count());
+    });
+}
+
+}  // namespace karmad

@@ -1,0 +1,287 @@
+// Mirrors that come and go while karmad runs: from a file, from etcd, from Kubernetes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+#include "tests/support/load.hpp"
+
+namespace karmad::test {
+namespace {
+
+Reaction finds_nothing(const std::string&) {
+  return nothing_found();
+}
+
+const std::string kSearch = R"({"table":"t","query":{"match_all":{}}})";
+const std::string kNoPings = "ha_ping_interval = 0";
+
+std::string discovered(const std::string& source, const std::string& more = "") {
+  return fmt::format("table t {{\n type = distributed\n discovery = {}\n {}\n}}\n", source, more);
+}
+
+std::string entry(const FakeMirror& mirror, const std::string& more = "") {
+  return fmt::format(R"({{"address":"{}"{}}})", mirror.address(), more);
+}
+
+/// Writes the whole file, then puts it in its place.
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path + ".new") << text;
+  ASSERT_EQ(std::rename((path + ".new").c_str(), path.c_str()), 0);
+}
+
+std::string told_events(const Master& master) {
+  return get(master.port(), "/events").body;
+}
+
+bool answers(const Master& master) {
+  return master.search(kSearch).status == 200;
+}
+
+bool is_failing(const Master& master, const std::string& source) {
+  return master.status(source + "_source_failing") == "yes";
+}
+
+TEST(FileDiscovery, MirrorsComeAndGoWithoutALostQuery) {
+  const TempDir dir;
+  const auto path = dir.path() + "/m.json";
+  FakeMirror first(finds_nothing);
+  FakeMirror second(finds_nothing);
+  write_file(path, fmt::format("[{}]", entry(first)));
+  Master master(kNoPings, discovered("file " + path));
+  EXPECT_TRUE(answers(master));
+  const Load load(master.port(), 4, expecting_200(kSearch));
+  write_file(path, fmt::format("[{},{}]", entry(first), entry(second, R"(,"weight":3)")));
+  EXPECT_TRUE(eventually([&] { return second.requests() > 10; }));
+  write_file(path, fmt::format("[{}]", entry(second)));
+  EXPECT_TRUE(eventually([&] { return first.open_connections() == 0; }));
+  const auto asked = first.requests();
+  EXPECT_TRUE(load.more(200));
+  EXPECT_EQ(first.requests(), asked);
+  EXPECT_EQ(load.wrong(), "");
+  const auto told = told_events(master);
+  EXPECT_TRUE(told.contains(R"("event":"mirrors_changed")")) << told;
+  EXPECT_TRUE(told.contains("1 gone (" + first.address())) << told;
+}
+
+TEST(FileDiscovery, KeepsConnectionsOfMirrorsThatStay) {
+  const TempDir dir;
+  const auto path = dir.path() + "/m.json";
+  FakeMirror stays(finds_nothing);
+  FakeMirror comes(finds_nothing);
+  write_file(path, fmt::format("[{}]", entry(stays)));
+  Master master(kNoPings, discovered("file " + path));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(answers(master));
+  const auto connections = stays.connections();
+  write_file(path, fmt::format("[{},{}]", entry(stays), entry(comes)));
+  EXPECT_TRUE(eventually([&] { return answers(master) && comes.requests() > 0; }));
+  EXPECT_EQ(stays.connections(), connections);
+}
+
+TEST(FileDiscovery, HoldsTheLastPictureWhenTheFileIsWrong) {
+  const TempDir dir;
+  const auto path = dir.path() + "/m.json";
+  const auto source = "file " + path;
+  FakeMirror mirror(finds_nothing);
+  const auto good = fmt::format("[{}]", entry(mirror));
+  write_file(path, good);
+  Master master(kNoPings, discovered(source));
+  const Load load(master.port(), 2, expecting_200(kSearch));
+  const std::string wrong[] = {"[",
+                               "[]",
+                               "{}",
+                               R"([{"address":"127.0.0.1:1","weight":"x"}])",
+                               R"([{"address":"127.0.0.1:1","table":"other"}])",
+                               R"([{"address":"127.0.0.1:1","role":"standalone"},)"
+                               R"({"address":"127.0.0.1:2","role":"standalone"}])",
+                               fmt::format(R"([{{"address":"127.0.0.1:{}"}}])", master.port()),
+                               std::string((1 << 20) + 1, ' ')};
+  for (const auto& text : wrong) {
+    write_file(path, text);
+    EXPECT_TRUE(eventually([&] { return is_failing(master, source); })) << text.substr(0, 80);
+    write_file(path, good);
+    EXPECT_TRUE(eventually([&] { return !is_failing(master, source); }));
+  }
+  std::filesystem::remove(path);
+  EXPECT_TRUE(eventually([&] { return is_failing(master, source); }));
+  EXPECT_TRUE(load.more(100));
+  EXPECT_EQ(load.wrong(), "");
+  const auto told = told_events(master);
+  EXPECT_TRUE(told.contains("line 1, column 2: not valid JSON")) << told;
+  EXPECT_TRUE(told.contains("cannot be read: No such file")) << told;
+  EXPECT_TRUE(told.contains("mirror 1: 'weight': expected a whole number")) << told;
+  EXPECT_TRUE(told.contains("is karmad itself")) << told;
+}
+
+TEST(FileDiscovery, StartsWithoutTheFileWithTheMirrorsThatAreWritten) {
+  const TempDir dir;
+  FakeMirror mirror(finds_nothing);
+  Master master(kNoPings,
+                discovered("file " + dir.path() + "/none", "agent = " + mirror.address()));
+  EXPECT_TRUE(answers(master));
+}
+
+TEST(FileDiscovery, WithoutAnyMirrorAnswers503WithTheReason) {
+  const TempDir dir;
+  const auto path = dir.path() + "/m.json";
+  FakeMirror mirror(finds_nothing);
+  Master master(kNoPings, discovered("file " + path));
+  const auto refused = master.search(kSearch);
+  EXPECT_EQ(refused.status, 503) << refused.body;
+  EXPECT_TRUE(refused.body.contains("cannot be read: No such file")) << refused.body;
+  write_file(path, fmt::format("[{}]", entry(mirror)));
+  EXPECT_TRUE(eventually([&] { return answers(master); }));
+}
+
+TEST(FileDiscovery, KeepsAShardThatHasNoMirrorsAnyMoreUntilAReload) {
+  const TempDir dir;
+  const auto path = dir.path() + "/m.json";
+  const auto source = "file " + path;
+  FakeMirror first(finds_nothing);
+  FakeMirror second(finds_nothing);
+  write_file(path, fmt::format("[{},{}]", entry(first), entry(second, R"(,"shard":2)")));
+  Master master(kNoPings, discovered(source));
+  EXPECT_TRUE(answers(master));
+  EXPECT_EQ(second.requests(), 1u);
+  write_file(path, fmt::format("[{}]", entry(first)));
+  EXPECT_TRUE(eventually([&] { return is_failing(master, source); }));
+  EXPECT_TRUE(answers(master));
+  EXPECT_EQ(second.requests(), 2u);
+  ASSERT_TRUE(master.reload(kNoPings, discovered(source)));
+  EXPECT_TRUE(answers(master));
+  EXPECT_EQ(second.requests(), 2u);
+}
+
+/// etcd as a real process; no port: it is not installed.
+class Etcd {
+ public:
+  Etcd() {
+    if (::access("/usr/bin/etcd", X_OK) != 0) return;
+    start();
+  }
+  bool installed() const { return port_ != 0; }
+  void start() {
+    if (port_ == 0) port_ = ClosedPort().port();
+    const auto url = fmt::format("http://127.0.0.1:{}", port_);
+    const auto peers = fmt::format("http://127.0.0.1:{}", ClosedPort().port());
+    process_.emplace(
+        "/usr/bin/etcd",
+        std::vector<std::string>{"--data-dir", dir_.path() + "/data", "--listen-client-urls", url,
+                                 "--advertise-client-urls", url, "--listen-peer-urls", peers,
+                                 "--initial-advertise-peer-urls", peers, "--initial-cluster",
+                                 "default=" + peers});
+    EXPECT_TRUE(eventually([&] { return get(port_, "/health").status == 200; }));
+  }
+  void stop() { process_.reset(); }
+  std::string source() const { return fmt::format("etcd http://127.0.0.1:{}/karmad/t/", port_); }
+  /// Values of these keys must be written in base64.
+  void put(const std::string& key, const std::string& value) const {
+    ask("/v3/kv/put",
+        fmt::format(R"({{"key":"{}","value":"{}"}})", in_base64(key), in_base64(value)));
+  }
+  void remove(const std::string& key) const {
+    ask("/v3/kv/deleterange", fmt::format(R"({{"key":"{}"}})", in_base64(key)));
+  }
+
+ private:
+  static std::string in_base64(const std::string& text) {
+    static constexpr std::string_view kDigits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); i += 3) {
+      unsigned bits = 0;
+      for (std::size_t k = 0; k < 3; ++k)
+        bits = bits << 8 | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U);
+      for (std::size_t k = 0; k < 4; ++k)
+        out += k <= text.size() - i ? kDigits[bits >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+  }
+  void ask(const std::string& target, const std::string& body) const {
+    HttpClient client(port_);
+    const auto answer = client.request("POST", target, body);
+    EXPECT_TRUE(answer && answer->status == 200);
+  }
+
+  TempDir dir_;
+  int port_ = 0;
+  std::optional<Process> process_;
+};
+
+TEST(EtcdDiscovery, FollowsItsKeysAndHoldsThePictureWhileItIsAway) {
+  Etcd etcd;
+  if (!etcd.installed()) GTEST_SKIP() << "/usr/bin/etcd is not installed (package etcd-server)";
+  FakeMirror first(finds_nothing);
+  FakeMirror second(finds_nothing);
+  etcd.put("/karmad/t/1", entry(first));
+  Master master(kNoPings, discovered(etcd.source()));
+  EXPECT_TRUE(answers(master));
+  const Load load(master.port(), 2, expecting_200(kSearch));
+  etcd.put("/karmad/t/2", entry(second));
+  EXPECT_TRUE(eventually([&] { return second.requests() > 0; }));
+  etcd.remove("/karmad/t/1");
+  EXPECT_TRUE(eventually([&] { return first.open_connections() == 0; }));
+
+  etcd.put("/karmad/t/3", "{\"address\":7}");
+  EXPECT_TRUE(eventually([&] { return is_failing(master, etcd.source()); }));
+  EXPECT_TRUE(told_events(master).contains("key /karmad/t/3: 'address': expected a text"))
+      << told_events(master);
+  etcd.remove("/karmad/t/3");
+  EXPECT_TRUE(eventually([&] { return !is_failing(master, etcd.source()); }));
+
+  etcd.stop();
+  EXPECT_TRUE(eventually([&] { return is_failing(master, etcd.source()); }));
+  EXPECT_TRUE(load.more(100));
+  etcd.start();
+  EXPECT_TRUE(eventually([&] { return !is_failing(master, etcd.source()); }));
+  const auto asked = first.requests();
+  etcd.put("/karmad/t/1", entry(first));
+  EXPECT_TRUE(eventually([&] { return first.requests() > asked; }));
+  EXPECT_EQ(load.wrong(), "");
+}
+
+std::string slice(const std::string& addresses, int port) {
+  return fmt::format(R"({{"kind":"EndpointSlice","addressType":"IPv4","metadata":{{"name":"s-1"}},)"
+                     R"("ports":[{{"name":"http","port":{}}}],"endpoints":[{}]}})",
+                     port, addresses);
+}
+
+std::string endpoint(const std::string& address, bool ready = true) {
+  return fmt::format(R"({{"addresses":["{}"],"conditions":{{"ready":{}}}}})", address, ready);
+}
+
+TEST(KubernetesDiscovery, ListsTheSlicesAndFollowsTheirChanges) {
+  FakeMirror first(finds_nothing);
+  FakeMirror second(finds_nothing, "127.0.0.2", first.port());
+  const auto port = first.port();
+  FakeMirror api(
+      [&](const std::string& request) {
+        if (!request.contains("watch=1"))
+          return json(fmt::format(
+              R"({{"kind":"EndpointSliceList","metadata":{{"resourceVersion":"7"}},"items":[{}]}})",
+              slice(endpoint("127.0.0.1") + "," + endpoint("127.0.0.2", false), port)));
+        const auto event = fmt::format(R"({{"type":"MODIFIED","object":{}}})",
+                                       slice(endpoint("127.0.0.2"), port)) +
+                           "\n";
+        return Reaction{.bytes = fmt::format("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                                             "Content-Type: application/json\r\n\r\n{:x}\r\n{}\r\n",
+                                             event.size(), event),
+                        .then = Reaction::Then::hang};
+      },
+      /*pings_too=*/true);
+  Master master(kNoPings, discovered("kubernetes prod/search:http http://" + api.address()));
+  EXPECT_TRUE(eventually([&] { return answers(master) && second.requests() > 0; }));
+  const auto asked = api.seen();
+  ASSERT_GE(asked.size(), 2u);
+  EXPECT_TRUE(asked[0].starts_with("GET /apis/discovery.k8s.io/v1/namespaces/prod/endpointslices?"))
+      << asked[0];
+  EXPECT_TRUE(asked[1].contains("resourceVersion=7")) << asked[1];
+}
+
+}  // namespace
+}  // namespace karmad::test
