@@ -92,7 +92,7 @@ std::optional<std::string> Server::judge(const Pictures& pictures) {
   if (!bound_.empty()) settings.searchd.listen = bound_;
   Problems problems;
   Problems notices;
-  check(settings, problems, notices);
+  check(settings, real_environment().this_host(), problems, notices);
   Topology::judge(settings, hooks_.dialects, problems, notices);
   if (problems.empty()) return std::nullopt;
   return problems.front().message;
