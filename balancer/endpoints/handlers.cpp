@@ -42,8 +42,8 @@ std::optional<std::string> table_parameter(std::string_view parameters) {
   while (!parameters.empty()) {
     const auto parameter = parameters.substr(0, parameters.find('&'));
     parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
-    constexpr std::string_view kTable = "table=";
-    if (parameter.starts_with(kTable)) return url_decoded(parameter.substr(kTable.size()));
+    constexpr std::string_view kTableParameter = "table=";
+    if (parameter.starts_with(kTableParameter)) return url_decoded(parameter.substr(kTableParameter.size()));
   }
   return std::nullopt;
 }
