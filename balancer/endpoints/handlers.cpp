@@ -43,7 +43,8 @@ std::optional<std::string> table_parameter(std::string_view parameters) {
     const auto parameter = parameters.substr(0, parameters.find('&'));
     parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
     constexpr std::string_view kTableParameter = "table=";
-    if (parameter.starts_with(kTableParameter)) return url_decoded(parameter.substr(kTableParameter.size()));
+    if (parameter.starts_with(kTableParameter))
+      return url_decoded(parameter.substr(kTableParameter.size()));
   }
   return std::nullopt;
 }

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
 #include "tests/support/load.hpp"

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -36,6 +37,7 @@ class NameServer {
   ~NameServer();
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
   void mood(Mood mood) { mood_ = mood; }
   /// How long it waits before each answer.
   void delay(std::chrono::milliseconds delay) { delay_ = delay; }

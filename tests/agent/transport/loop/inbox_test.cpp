@@ -13,6 +13,7 @@
 #include "agent/transport/loop/run_detached.hpp"
 #include "agent/transport/resolve.hpp"
 #include "tests/agent/transport/on_loop.hpp"
+#include "tests/support/name_server.hpp"
 
 namespace karmad {
 namespace {
@@ -101,49 +102,43 @@ TEST_F(AnInbox, BringsNamesThatWereLookedUp) {
   Address address;
   address.host = "localhost";
   address.port = 9308;
-  const auto found = result_of(loop, resolve(loop, address, stop));
+  const auto found =
+      result_of(loop, resolve(loop, address, stop, std::make_shared<const DnsSettings>()));
   ASSERT_TRUE(found.has_value()) << found.error();
   ASSERT_FALSE(found->empty());
   address.host = "no.such.name.invalid";
-  const auto none = result_of(loop, resolve(loop, address, stop));
+  const auto none =
+      result_of(loop, resolve(loop, address, stop, std::make_shared<const DnsSettings>()));
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().find("no.such.name.invalid"), std::string::npos) << none.error();
 }
 
-/// A name server that answers when the test tells it to.
-struct SlowNameServer {
-  static std::expected<Endpoints, std::string> look_up(const Address&) {
-    ++asked;
-    answers.acquire();
-    ++answered;
-    return std::unexpected("late");
-  }
-  static inline std::counting_semaphore<> answers{0};
-  static inline std::atomic<int> asked{0};
-  static inline std::atomic<int> answered{0};
-};
-
 // A look-up cannot be cancelled and may outlive the loop.
 TEST(ALookUp, OutlivesItsLoopWhenTheNameServerIsSlow) {
+  test::NameServer server;
+  server.mood(test::NameServer::Mood::silent);
+  auto settings = std::make_shared<const DnsSettings>(
+      DnsSettings{.servers = {{"127.0.0.1", server.port(), {}}}, .timeout = 200ms, .tries = 1});
+  const std::weak_ptr<const DnsSettings> in_use = settings;
   {
     Loop loop(0, 1 << 20, 1);
     Stop stop(loop);
     Address address;
     address.host = "some.name";
     std::optional<bool> found;
-    spawn([](Loop& on, const Address& of, Stop& by, std::optional<bool>& into) -> Task<void> {
-      const auto result = co_await resolve(on, of, by, SlowNameServer::look_up);
+    spawn([](Loop& on, const Address& of, Stop& by, std::shared_ptr<const DnsSettings> with,
+             std::optional<bool>& into) -> Task<void> {
+      const auto result = co_await resolve(on, of, by, std::move(with));
       into = result.has_value();
-    }(loop, address, stop, found));
-    ASSERT_TRUE(eventually([] { return SlowNameServer::asked == 1; }));
+    }(loop, address, stop, settings, found));
+    ASSERT_TRUE(eventually([&] { return server.questions() > 0; }));
     stop.request(StopReason::cancelled);
     EXPECT_EQ(found, false);
     loop.let_end();
     loop.run();
   }
-  EXPECT_EQ(SlowNameServer::answered, 0);
-  SlowNameServer::answers.release();
-  EXPECT_TRUE(eventually([] { return SlowNameServer::answered == 1; }));
+  settings.reset();
+  EXPECT_TRUE(eventually([&] { return in_use.expired(); })) << "it ended on its own";
 }
 
 // Look-ups beyond this number wait.
@@ -176,7 +171,7 @@ TEST_F(AnInbox, ContinuesALookUpWithoutAWaitingRequest) {
   address.port = 9308;
   std::optional<bool> found;
   spawn([](Loop& on, const Address& of, Stop& by, std::optional<bool>& into) -> Task<void> {
-    const auto result = co_await resolve(on, of, by);
+    const auto result = co_await resolve(on, of, by, std::make_shared<const DnsSettings>());
     into = result.has_value();
   }(loop, address, stop, found));
   stop.request(StopReason::cancelled);
