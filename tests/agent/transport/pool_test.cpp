@@ -238,6 +238,7 @@ TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
   ClosedPort closed;
   Endpoint nowhere = asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(),
                                              static_cast<std::uint16_t>(closed.port()));
+  const auto addresses = *at.agent->endpoints();
   at.agent->endpoints({nowhere});
   at.agent->connections.change({.connections = 2, .connecting = 1});
   std::vector<int> order;
@@ -248,6 +249,7 @@ TEST_F(Pools, GoOnWaitingForAnOpenConnectionThoughANewOneIsRefused) {
   EXPECT_FALSE(*refused.result);
   at.loop.io.poll();
   EXPECT_FALSE(waiting.done());
+  at.agent->endpoints(addresses);  // a connection to another address would not be used again
   at.pool.give(std::move(lasting));
   ASSERT_TRUE(turn_until(at.loop, [&] { return waiting.done(); }));
   ASSERT_TRUE(*waiting.result);
