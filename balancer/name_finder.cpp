@@ -62,7 +62,7 @@ struct NameFinder::Batch {
   std::size_t asked = 0;
   bool over = false;  ///< it waits no longer
 
-  /// False if nobody waits.
+  /// False if no caller waits.
   bool take(const NameQuestion& question, Result& result) {
     const std::scoped_lock lock(mutex);
     if (over) return false;

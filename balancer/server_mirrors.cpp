@@ -151,8 +151,8 @@ void Server::explain_nobody() {
 
 void Server::explain_nobody(const Topology& topology) {
   for (const auto& agent : topology.agents) {
-    if (!is_nobody(agent->address)) continue;
-    const auto why = discovery_->why(table_of_nobody(agent->address));
+    if (!is_placeholder(agent->address)) continue;
+    const auto why = discovery_->why(table_of_placeholder(agent->address));
     agent->unresolved(why);
     agent->last_error(why);
     agent->counters.errors_in_a_row = topology.settings.dead_after.value + 1;

@@ -235,7 +235,7 @@ void Server::upgrade() {
   std::vector<char*> arguments;
   for (auto& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  std::signal(SIGCHLD, SIG_IGN);  // nobody waits for a successor that fails
+  std::signal(SIGCHLD, SIG_IGN);  // the exit code of a successor is not read
   posix_spawnattr_t attributes;
   sigset_t none;
   ::sigemptyset(&none);

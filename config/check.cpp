@@ -50,7 +50,7 @@ class InstanceChecker : CheckSteps {
            address.host.starts_with("127.");
   }
 
-  /// Whoever reaches an admin listener can take all mirrors out.
+  /// A client of an admin listener can take all mirrors out.
   void check_admin() {
     const auto& s = searchd_;
     if (s.admin_token_file) return;

@@ -16,7 +16,7 @@
 namespace karmad {
 namespace {
 
-constexpr std::string_view kNobody = ".no-mirror-found";
+constexpr std::string_view kPlaceholder = ".no-mirror-found";
 
 MirrorSettings mirror_settings(const TableSettings& table, const ShardSettings& line,
                                const FoundMirror& found) {
@@ -48,16 +48,17 @@ void replace_mirrors(TableSettings& table, const Picture& picture) {
       for (const auto& each : found->second) mirrors.push_back(mirror_settings(table, line, each));
     if (!mirrors.empty()) line.mirrors = std::move(mirrors);
     if (!line.mirrors.empty()) continue;
-    const Address nobody{.host = table.name + std::string(kNobody), .port = 0, .unix_path = {}};
+    const Address placeholder{
+        .host = table.name + std::string(kPlaceholder), .port = 0, .unix_path = {}};
     line.mirrors.push_back(
-        mirror_settings(table, line, {.address = nobody, .state = ServiceState::maint}));
+        mirror_settings(table, line, {.address = placeholder, .state = ServiceState::maint}));
   }
 }
 
 /// The mirrors that a mirror of the line stands for.
 std::vector<MirrorSettings> expanded(const MirrorSettings& mirror, const NameAnswers& names) {
   const auto kind = resolve_of(mirror);
-  if (kind == Resolve::one || is_nobody(mirror.address)) return {mirror};
+  if (kind == Resolve::one || is_placeholder(mirror.address)) return {mirror};
   const auto answer = names.find({mirror.address.host, kind == Resolve::srv});
   if (answer == names.end()) return {mirror};
   std::vector<MirrorSettings> mirrors;
@@ -105,7 +106,7 @@ std::set<std::string> addresses_of(const TableSettings& table) {
   std::set<std::string> addresses;
   for (const auto& line : table.shards)
     for (const auto& mirror : line.mirrors)
-      if (!is_nobody(mirror.address)) addresses.insert(text(mirror.address));
+      if (!is_placeholder(mirror.address)) addresses.insert(text(mirror.address));
   return addresses;
 }
 
@@ -126,13 +127,13 @@ std::string some_of(std::string_view what, const std::vector<std::string>& addre
 
 }  // namespace
 
-bool is_nobody(const Address& address) {
+bool is_placeholder(const Address& address) {
   return address.port == 0 && !address.is_unix();
 }
 
-std::string table_of_nobody(const Address& address) {
-  return address.host.substr(0,
-                             address.host.size() - std::min(address.host.size(), kNobody.size()));
+std::string table_of_placeholder(const Address& address) {
+  return address.host.substr(
+      0, address.host.size() - std::min(address.host.size(), kPlaceholder.size()));
 }
 
 Picture picture_of(const FoundEntries& entries, const std::string& table) {
@@ -165,7 +166,7 @@ std::set<NameQuestion> questions_of(const Settings& settings, bool expands) {
       for (const auto& line : *lines)
         for (const auto& mirror : line.mirrors) {
           const auto& address = mirror.address;
-          if (address.is_unix() || is_nobody(address) || is_ip_address(address.host)) continue;
+          if (address.is_unix() || is_placeholder(address) || is_ip_address(address.host)) continue;
           const auto kind = resolve_of(mirror);
           if (kind != Resolve::one || !expands)
             questions.insert({address.host, kind == Resolve::srv});

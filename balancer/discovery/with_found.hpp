@@ -18,7 +18,7 @@ Picture picture_of(const FoundEntries& entries, const std::string& table);
 Picture next_picture(const Picture& last, Picture next, std::vector<unsigned>& kept);
 
 /// Replaces the mirrors of tables with `discovery` by those of their pictures. A shard without any
-/// mirror gets one that stands for none (is_nobody()).
+/// mirror gets one that stands for none (is_placeholder()).
 Settings with_pictures(Settings settings, const Pictures& pictures);
 
 /// What must be looked up for these settings. `expands`: only the names that may stand for several
@@ -34,9 +34,9 @@ Settings with_names(Settings settings, const NameAnswers& names, std::vector<std
 Settings with_found(Settings settings, const FoundMirrors& found, std::vector<std::string>& cuts);
 
 /// Whether the address stands for a mirror that has not been found.
-bool is_nobody(const Address& address);
+bool is_placeholder(const Address& address);
 /// The table that lacks it.
-std::string table_of_nobody(const Address& address);
+std::string table_of_placeholder(const Address& address);
 
 /// The mirrors that came and went, for people; empty if none did.
 std::string mirror_changes(const Settings& before, const Settings& after);

@@ -48,7 +48,7 @@ int option_of(int socket, int option) {
   return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-/// Whoever opened it may have chosen other options than open_listeners().
+/// Sets the options of open_listeners(): systemd or an older program opened the socket.
 void adapt(int socket, int family, int backlog) {
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);

@@ -1,4 +1,4 @@
-// Loops of karmads end after a few hops, and nobody takes them for errors of mirrors.
+// Loops of karmads end after a few hops, and do not count as errors of mirrors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -67,13 +67,13 @@ TEST(WithPictures, GivesAShardWithoutMirrorsOneThatStandsForNone) {
   const auto settings = with_pictures(found_file("discovery = file /m"), {});
   ASSERT_EQ(settings.tables[0].shards.size(), 1u);
   const auto& address = settings.tables[0].shards[0].mirrors.at(0).address;
-  EXPECT_TRUE(is_nobody(address));
-  EXPECT_EQ(table_of_nobody(address), "t");
+  EXPECT_TRUE(is_placeholder(address));
+  EXPECT_EQ(table_of_placeholder(address), "t");
   const auto gap =
       with_pictures(found_file("discovery = file /m"), {{"t", {{2, {found_at("b")}}}}});
   ASSERT_EQ(gap.tables[0].shards.size(), 2u);
-  EXPECT_TRUE(is_nobody(gap.tables[0].shards[0].mirrors.at(0).address));
-  EXPECT_FALSE(is_nobody(gap.tables[0].shards[1].mirrors.at(0).address));
+  EXPECT_TRUE(is_placeholder(gap.tables[0].shards[0].mirrors.at(0).address));
+  EXPECT_FALSE(is_placeholder(gap.tables[0].shards[1].mirrors.at(0).address));
 }
 
 TEST(WithNames, ReplacesANameByItsMirrors) {
