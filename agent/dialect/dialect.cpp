@@ -10,10 +10,10 @@ std::expected<std::string, ClientError> Dialect::statement(const ClientRequest&)
 
 std::expected<std::unique_ptr<FanOut>, ClientError> Dialect::fan_out(const ClientRequest&,
                                                                      const Parsed& parsed,
-                                                                     std::size_t shards) const {
+                                                                     ShardLayout layout) const {
   return std::unexpected(ClientError{
       501, fmt::format("table {} has {} shards, and their answers to this request cannot be merged",
-                       parsed.table, shards)});
+                       parsed.table, layout.shards)});
 }
 
 }  // namespace karmad

@@ -54,6 +54,9 @@ struct Parsed {
   /// Continues, queries or ends something that an earlier request opened on one mirror (a cursor, a
   /// task): is sent once, and to no other mirror.
   bool follow_up = false;
+  /// Needs a plan also on a table of one shard, because a mirror cannot be sent the client's
+  /// request.
+  bool planned = false;
   QueryOptions options;
 };
 
@@ -119,8 +122,9 @@ struct ShardReply {
 /// What the balancer adds to a merged answer.
 struct MergeNotes {
   Micros took{};
-  bool timed_out = false;      ///< the query to a shard timed out
-  std::string_view warning{};  ///< plain text; empty: none
+  bool timed_out = false;       ///< the query to a shard timed out
+  std::string_view warning{};   ///< plain text; empty: none
+  std::string* meta = nullptr;  ///< gets what the dialect tells of the query aside (SHOW META)
 };
 
 /// The plan of one query over several shards. It refers to the request, which must outlive it.
@@ -128,13 +132,25 @@ class FanOut {
  public:
   virtual ~FanOut() = default;
 
-  /// Writes the body for a mirror that names the table `tables` (with offset 0, sort keys added …).
-  virtual void write(std::span<const std::string> tables, std::string& body) const = 0;
+  /// Whether the shard gets the request; one shard does at least. The reply of the others is empty
+  /// in merge(), and they are not missing.
+  virtual bool asks(std::size_t /*shard*/) const { return true; }
+
+  /// Whether an answer may lack shards that failed. False: they make the query fail.
+  virtual bool may_be_partial() const { return true; }
+
+  /// Writes the body for a mirror of that shard, from 0, that names the table `tables` (with offset
+  /// 0, sort keys added …).
+  virtual void write(std::size_t shard, std::span<const std::string> tables,
+                     std::string& body) const = 0;
 
   struct BadReply {
     std::size_t shard = 0;
     std::string reason;
   };
+  /// Content type of the merged answer; empty: that of the dialect.
+  virtual std::string_view content_type() const { return {}; }
+
   /// Cost of merging per byte of the replies; 1 is the cost of finding the end of a JSON value.
   virtual unsigned merge_weight() const { return 1; }
 
@@ -143,6 +159,21 @@ class FanOut {
   /// call again with that reply replaced or emptied. A pure function: any thread.
   virtual std::optional<BadReply> merge(std::span<const ShardReply> replies,
                                         const MergeNotes& notes, std::string& out) const = 0;
+};
+
+/// The part of a plan that one shard, from 0, gets; without a plan it is the client's request.
+struct PlanPart {
+  PlanPart(const FanOut* of, std::size_t number = 0) : plan(of), shard(number) {}  // NOLINT
+
+  const FanOut* plan;
+  std::size_t shard;
+};
+
+/// How a table is divided into shards. Implicit from their number.
+struct ShardLayout {
+  ShardLayout(std::size_t count) : shards(count) {}  // NOLINT
+
+  std::size_t shards;
 };
 
 struct DialectSettings {
@@ -172,15 +203,15 @@ class Dialect {
   /// The table of the query, whether the query may be retried, and its options.
   virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;
 
-  /// Plans the query for `shards` > 1 shards, or says why it cannot be merged. The default refuses:
-  /// for dialects that merge nothing.
+  /// Plans the query for the shards of its table, or says why it cannot be merged. Called for one
+  /// shard only if the query is `planned`. The default refuses: for dialects that merge nothing.
   virtual std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                                       const Parsed& parsed,
-                                                                      std::size_t shards) const;
+                                                                      ShardLayout layout) const;
 
-  /// The request for a mirror that names the table `tables`. Without `plan`: the client's request
+  /// The request for a mirror that names the table `tables`. Without a plan: the client's request
   /// with only the table's name replaced. Clears `buffer`; the result may refer to it.
-  virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+  virtual AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                              std::span<const std::string> tables, std::string& buffer) const = 0;
 
   /// The meaning of a reply. `merged`: the reply will be merged, so its shape is checked too.

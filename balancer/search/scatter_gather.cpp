@@ -24,7 +24,7 @@ class ScatterGather {
         shard_query_{table, dialect, query.parsed, nullptr, selection_} {}
 
   bool is_long_to_plan() const {
-    return shard_query_.table.shards.size() > 1 && is_long_work(query_, query_.request.body.size());
+    return needs_plan() && is_long_work(query_, query_.request.body.size());
   }
   /// Plans a long request on a helper thread before prepare(); an answer if that is not possible.
   Task<std::optional<Answer>> plan_on_helper() {
@@ -41,7 +41,7 @@ class ScatterGather {
     query_.trace.table = shard_query_.table.name;
     begin_explanation(query_, shard_query_.table, selection_.need());
     const auto& shards = shard_query_.table.shards;
-    if (shards.size() > 1) {
+    if (needs_plan()) {
       auto plan = plan_result_ ? *std::move(plan_result_) : fan_out();
       if (!plan) {
         query_.worker.counters.add(Count::bad_requests);
@@ -49,18 +49,23 @@ class ScatterGather {
       }
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
-      if (!query_.former) query_.worker.counters.add(Count::dist_queries);
+      if (!query_.former && shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
     }
     if (!query_.former && !shard_query_.parsed.follow_up)
       send_to_blackholes(query_, shard_query_.table, shard_query_.dialect, shard_query_.parsed);
-    if (shards.size() == 1) {
+    const auto asks = [&](std::size_t shard) { return plan_ == nullptr || plan_->asks(shard); };
+    std::size_t asked = 0;
+    for (std::size_t i = 0; i < shards.size(); ++i) asked += asks(i) ? 1 : 0;
+    if (asked == 1) {
       parts_ = {&only_, 1};
     } else {
-      several_ = Parts(shards.size());
+      several_ = Parts(asked);
       parts_ = several_;
     }
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      parts_[i].emplace(query_, shard_query_, *shards[i], static_cast<unsigned>(i + 1));
+    auto part = parts_.begin();
+    for (std::size_t i = 0; i < shards.size(); ++i)
+      if (asks(i))
+        (part++)->emplace(query_, shard_query_, *shards[i], static_cast<unsigned>(i + 1));
     return std::nullopt;
   }
 
@@ -113,15 +118,17 @@ class ScatterGather {
                          fmt::format("partial results are denied and {} of {} shards have no "
                                      "answer: {}",
                                      missing, parts_.size(), reasons()));
-      std::vector<ShardReply> replies;
-      replies.reserve(parts_.size());
+      std::vector<ShardReply> replies(shard_query_.table.shards.size());
       std::size_t size = 0;
       for (auto& part : parts_) {
-        replies.push_back({part->answered() ? part->reply().body() : std::string_view()});
-        size += replies.back().body.size();
+        if (!part->answered()) continue;
+        replies[part->shard_at()].body = part->reply().body();
+        size += part->reply().body().size();
       }
       Answer answer;
-      answer.content_type = shard_query_.table.dialect.content_type;
+      const auto content_type = plan_->content_type();
+      answer.content_type =
+          content_type.empty() ? shard_query_.table.dialect.content_type : content_type;
       const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
       if (!room) co_return answer;
       const auto warning = missing > 0 ? reasons() : std::string();
@@ -153,7 +160,8 @@ class ScatterGather {
         co_return answer;
       }
       // Merging found an error in the reply: the shard is asked again, at another mirror.
-      auto& part = *parts_[bad->shard];
+      auto& part = **std::ranges::find_if(
+          parts_, [&](const Part& any) { return any->shard_at() == bad->shard; });
       part.reject(bad->reason);
       while (auto step = part.next()) co_await *std::move(step);
       if (query_.client_left) co_return Answer{};
@@ -177,6 +185,11 @@ class ScatterGather {
     std::size_t bytes = 0;
     for (const auto& reply : replies) bytes += reply.body.size();
     return is_long_work(query_, bytes, plan_->merge_weight());
+  }
+
+  /// Whether the client's own request cannot be sent to the shards.
+  bool needs_plan() const {
+    return shard_query_.table.shards.size() > 1 || shard_query_.parsed.planned;
   }
 
   /// Adds the time since `began` to the trace: a merge may be repeated.
@@ -230,6 +243,7 @@ class ScatterGather {
   }
 
   bool may_be_partial() const {
+    if (plan_ != nullptr && !plan_->may_be_partial()) return false;
     return query_.partial_results.value_or(shard_query_.table.partial_results) ==
            PartialResults::allow;
   }
@@ -317,7 +331,7 @@ class ScatterGather {
       if (part.answered()) continue;
       if (!text.empty()) text += ";\n";
       fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", shard_query_.table.name,
-                     i + 1);
+                     part.shard_at() + 1);
       if (const auto& refused = part.result().refused) {
         text += refused->reason;
       } else {

@@ -142,10 +142,12 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       extra_(
           query_, shard_query_,
           shard_query_.selection.passed_on(set_.view(query_.worker.loop.index)->picture, mirror)),
-      attempt_(order_of(query_, shard_query_, send, began,
-                        shard_query_.dialect.write(query_.request, shard_query_.parsed,
-                                                   shard_query_.plan, mirror_.tables, *written_),
-                        extra_.all())),
+      attempt_(
+          order_of(query_, shard_query_, send, began,
+                   shard_query_.dialect.write(query_.request, shard_query_.parsed,
+                                              PlanPart(shard_query_.plan, place.shard_number - 1),
+                                              mirror_.tables, *written_),
+                   extra_.all())),
       trace_(open_trace(place, send, mirror_, hedging, extra_.span())),
       stop_(query_) {
   if (written_->empty()) written_.give_back();  // the client's own body is sent

@@ -36,6 +36,8 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   void record_and_release();
 
   const Shard& shard() const { return place_.shard; }
+  /// Position of the shard in its table, from 0.
+  std::size_t shard_at() const { return place_.shard_number - 1; }
   const ShardResult& result() const { return request_.result(); }
   bool answered() const { return !is_mistake_ && result().answered(); }
   Outcome outcome() const { return is_mistake_ ? Outcome::client_mistake : result().outcome; }

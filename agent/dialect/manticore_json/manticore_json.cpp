@@ -71,19 +71,18 @@ std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& req
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
-    const ClientRequest& request, const Parsed&, std::size_t) const {
+    const ClientRequest& request, const Parsed&, ShardLayout) const {
   // Parsed a second time: the common case, a query to one shard, should not store these results.
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
   return SearchPlan::make(request.body, *read, settings_.collation);
 }
 
-AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed,
-                                  const FanOut* plan, std::span<const std::string> tables,
-                                  std::string& buffer) const {
+AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+                                  std::span<const std::string> tables, std::string& buffer) const {
   return write_request(request, buffer, [&] {
-    if (plan != nullptr) {
-      plan->write(tables, buffer);
+    if (part.plan != nullptr) {
+      part.plan->write(part.shard, tables, buffer);
     } else if (parsed.other_end != 0 || !asks_for(tables, parsed.table)) {
       append_renamed(buffer, request.body, parsed, [&] { append_tables(buffer, tables); });
     }

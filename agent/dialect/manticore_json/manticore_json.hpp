@@ -12,8 +12,8 @@ class ManticoreJson final : public Dialect {
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
-                                                              std::size_t shards) const override;
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+                                                              ShardLayout layout) const override;
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;

@@ -244,7 +244,7 @@ std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(std::string
   return plan;
 }
 
-void SearchPlan::write(std::span<const std::string> tables, std::string& body) const {
+void SearchPlan::write(std::size_t, std::span<const std::string> tables, std::string& body) const {
   for (const auto& piece : around_table_) {
     if (&piece != &around_table_.front()) append_tables(body, tables);
     body += piece;

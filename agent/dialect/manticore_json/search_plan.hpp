@@ -22,7 +22,8 @@ class SearchPlan final : public FanOut {
                                                                   const SearchRequest& request,
                                                                   Collation collation);
 
-  void write(std::span<const std::string> tables, std::string& body) const override;
+  void write(std::size_t shard, std::span<const std::string> tables,
+             std::string& body) const override;
   unsigned merge_weight() const override;
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override;

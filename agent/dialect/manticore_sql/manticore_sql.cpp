@@ -74,14 +74,14 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
-    const ClientRequest&, const Parsed& parsed, std::size_t shards) const {
+    const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
   return std::unexpected(
       ClientError{501, fmt::format("SELECT over the {} shards of table {} is not supported; "
                                    "POST the query to /search, whose answers are merged",
-                                   shards, parsed.table)});
+                                   layout.shards, parsed.table)});
 }
 
-AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, const FanOut*,
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart,
                                  std::span<const std::string> tables, std::string& buffer) const {
   using In = StatementPlace::In;
   buffer.clear();

@@ -18,9 +18,9 @@ class ManticoreSql final : public Dialect {
   /// Always 501: rows of several shards are not merged.
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
-                                                              std::size_t shards) const override;
+                                                              ShardLayout layout) const override;
   /// Puts the statement with the table renamed in the client's place: body, form or URL.
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;

@@ -32,15 +32,15 @@ std::expected<Parsed, ClientError> ManticoreUpdate::parse(const ClientRequest& r
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreUpdate::fan_out(
-    const ClientRequest&, const Parsed& parsed, std::size_t shards) const {
+    const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
   return std::unexpected(ClientError{
       400, fmt::format("table {} has {} shards and an update goes to one only; karmad does not "
                        "know which shard a document belongs to, so send it to a table of one shard",
-                       parsed.table, shards)});
+                       parsed.table, layout.shards)});
 }
 
-AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed,
-                                    const FanOut*, std::span<const std::string> tables,
+AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed, PlanPart,
+                                    std::span<const std::string> tables,
                                     std::string& buffer) const {
   const bool renamed = !tables.empty() && (tables.front() != parsed.table || parsed.other_end != 0);
   return write_request(request, buffer, [&] {

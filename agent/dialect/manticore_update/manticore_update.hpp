@@ -13,9 +13,9 @@ class ManticoreUpdate final : public Dialect {
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
-                                                              std::size_t shards) const override;
+                                                              ShardLayout layout) const override;
   /// An update changes one table: if the mirror names several, the first is used.
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   /// Restores the client's name of the table.

@@ -51,7 +51,7 @@ class OpaqueHttp final : public Dialect {
     return parsed;
   }
 
-  AgentRequest write(const ClientRequest& request, const Parsed&, const FanOut*,
+  AgentRequest write(const ClientRequest& request, const Parsed&, PlanPart,
                      std::span<const std::string>, std::string& buffer) const override {
     buffer.clear();
     if (route_.path) {

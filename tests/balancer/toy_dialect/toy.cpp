@@ -26,7 +26,7 @@ class Sum final : public FanOut {
  public:
   explicit Sum(std::string_view question) : question_(question) {}
 
-  void write(std::span<const std::string> tables, std::string& body) const override {
+  void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
     body.append(tables.front()).append(question_);
   }
 
@@ -60,11 +60,11 @@ class Toy : public Dialect {
     return Parsed{.table = std::string(table), .table_end = table.size(), .read = reads_};
   }
 
-  AgentRequest write(const ClientRequest& request, const Parsed& parsed, const FanOut* plan,
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                      std::span<const std::string> tables, std::string& buffer) const override {
     buffer.clear();
-    if (plan != nullptr)
-      plan->write(tables, buffer);
+    if (part.plan != nullptr)
+      part.plan->write(part.shard, tables, buffer);
     else
       append_renamed(buffer, request.body, parsed, [&] { buffer.append(tables.front()); });
     return {request.method, request.path, request.content_type, buffer};
@@ -89,7 +89,7 @@ class Count final : public Toy {
 
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
-                                                              std::size_t) const override {
+                                                              ShardLayout) const override {
     return std::make_unique<Sum>(request.body.substr(parsed.table_end));
   }
 };

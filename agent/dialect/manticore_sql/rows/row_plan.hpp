@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings/settings.hpp"
+
+namespace karmad {
+
+/// The form in which a client gets the rows of a statement.
+enum class RowForm : std::uint8_t {
+  raw,   ///< `/sql?mode=raw`, `/cli_json`: columns and rows, an array of result sets
+  hits,  ///< `/sql`: like a search, one result set and its facets
+  text,  ///< `/cli`: tables drawn with characters
+};
+
+/// A column of the shards' rows: from the left if all columns before it are known, else from the
+/// right, because `*` stands for an unknown number of columns.
+struct ColumnAt {
+  std::size_t at = 0;
+  bool from_right = false;
+
+  bool operator==(const ColumnAt&) const = default;
+};
+
+/// One key by which rows are ordered.
+struct RowKey {
+  ColumnAt column;
+  bool descending = false;
+  bool as_text = false;  ///< a value inside JSON: the server compares values as texts
+};
+
+/// How the values of one column become one when groups of several shards are the same group.
+enum class Fold : std::uint8_t {
+  keep,  ///< that of the best row in the order `within`
+  sum,
+  smallest,
+  largest,
+  mean,      ///< weighted by the column `weight`
+  concat,    ///< joined by commas, in the order of the shards
+  distinct,  ///< counted in the result set `pairs`
+};
+
+struct FoldedColumn {
+  ColumnAt column;
+  Fold fold = Fold::keep;
+  ColumnAt weight{};      ///< Fold::mean: number of documents behind the value
+  std::size_t pairs = 0;  ///< Fold::distinct: which of SelectPlan::pairs
+};
+
+/// HAVING: what a merged column must fulfil.
+struct RowCondition {
+  enum class Is : std::uint8_t { less, at_most, greater, at_least, equal, unequal, between, in };
+  ColumnAt column;
+  Is is = Is::equal;
+  bool negated = false;
+  std::vector<std::string> values;  ///< numbers or unquoted texts; between: two
+};
+
+/// How a result set of several shards becomes one. A shard's rows are in the order `order`.
+struct RowPlan {
+  std::size_t hidden = 0;     ///< number of last columns that the client does not get
+  std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
+  std::size_t offset = 0;
+  std::size_t limit = 20;
+  std::optional<ColumnAt> id;     ///< rows are documents, and those with the same id are one
+  std::optional<ColumnAt> score;  ///< RowForm::hits: shown as `_score`
+
+  bool grouped = false;         ///< rows are groups
+  std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
+  std::vector<FoldedColumn> folded;
+  std::vector<RowKey> within;  ///< order of the rows of one group
+  std::size_t per_group = 1;   ///< GROUP n BY
+  std::optional<RowCondition> having;
+  std::size_t asked = 0;  ///< groups requested of a shard; as many in a reply: it may have more
+};
+
+/// A further statement to the shards, whose rows are the keys of a group and one value, each pair
+/// once: the values of COUNT(DISTINCT …) are counted in the pairs of all shards.
+struct PairsPlan {
+  std::size_t keys = 0;  ///< first columns, the group's key; the value is the next one
+  std::size_t asked =
+      0;  ///< pairs requested of a shard; as many in a reply: the count is an estimate
+};
+
+/// How the replies of shards to a SELECT become one. A reply is an array of result sets in the form
+/// RowForm::raw: the rows, the facets, the pairs, and SHOW META at the end.
+struct SelectPlan {
+  RowForm form = RowForm::raw;
+  Collation collation = Collation::libc_ci;
+  RowPlan rows;
+  std::vector<RowPlan> facets;
+  std::vector<PairsPlan> pairs;
+};
+
+}  // namespace karmad
