@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect/session_statement.hpp"
 #include "agent/stats/outcome.hpp"
 #include "config/settings/settings.hpp"
 
@@ -26,6 +27,9 @@ struct ClientRequest {
   std::string_view query;  ///< what follows `?`
   std::string_view content_type;
   std::string_view body;
+  /// One of several statements, or of a connection that keeps what a query tells aside: its answer
+  /// must be complete before the client gets any of it.
+  bool in_session = false;
 };
 
 /// Why a client gets no answer: an HTTP status and a reason that says how to correct the request.
@@ -43,7 +47,7 @@ struct QueryOptions {
 
 /// What the balancer must know of a query to route it and to retry it.
 struct Parsed {
-  std::string table;
+  std::string table;  ///< empty: the first table of the dialect, for requests that name none
   std::size_t table_begin = 0;  ///< the bytes of the body that name the table, quotes included
   std::size_t table_end = 0;
   /// A second place after the first that names it (`table` and `index`); `other_end` 0: none.
@@ -199,6 +203,22 @@ class Dialect {
 
   /// The statement of a request to an endpoint of statements, or why there is none.
   virtual std::expected<std::string, ClientError> statement(const ClientRequest& request) const;
+
+  /// The statements of the text of one request; their views are into it. By default it is one.
+  virtual std::expected<std::vector<std::string_view>, ClientError> split(
+      std::string_view statements) const {
+    return std::vector{statements};
+  }
+
+  /// The statement as one about the client's connection; nothing: it is another one.
+  virtual std::optional<SessionStatement> session_statement(std::string_view) const {
+    return std::nullopt;
+  }
+
+  /// The request by which a mirror is asked for `what`, SHOW PLAN or SHOW PROFILE, of a SELECT.
+  virtual std::string inspecting(std::string_view /*select*/, std::string_view /*what*/) const {
+    return {};
+  }
 
   /// The table of the query, whether the query may be retried, and its options.
   virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;

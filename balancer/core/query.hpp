@@ -24,6 +24,7 @@ namespace karmad {
 
 struct Answer;
 struct Query;
+struct SqlSession;
 
 /// Sends a query to the shards of its table and makes the answer: scatter_gather(), or a test's
 /// function. The parsed query is `query.parsed`.
@@ -72,6 +73,8 @@ struct Query : RequestFields {
   std::vector<Complaint> complaints;  ///< errors of mirrors that the query may have caused
   Ticket ingress_ticket;              ///< both are held until the answer was handed to the socket
   Ticket work_ticket;
+  std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< of its connection; null: it has none
+  std::string* meta = nullptr;  ///< gets what its dialect tells of it aside; null: not wanted
   std::uint64_t* admissions = nullptr;  ///< admissions of its connection with low priority
 
   /// Keeps a text for the life of the query, for a request that a user handle changes.

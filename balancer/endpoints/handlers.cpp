@@ -11,12 +11,12 @@
 #include "balancer/endpoints/event_answers.hpp"
 #include "balancer/endpoints/explain_answers.hpp"
 #include "balancer/endpoints/packed_body.hpp"
+#include "balancer/endpoints/statement_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/status/admission_json.hpp"
 #include "balancer/status/explanation_json.hpp"
 #include "balancer/status/rates_json.hpp"
 #include "balancer/status/readiness.hpp"
-#include "balancer/status/rows/statements.hpp"
 
 namespace karmad {
 
@@ -49,10 +49,18 @@ std::optional<std::string> table_parameter(std::string_view parameters) {
   return std::nullopt;
 }
 
+/// The first table of that dialect; null: there is none.
+const Table* first_table(const Topology& topology, const DialectKind& kind) {
+  const auto found = std::ranges::find_if(
+      topology.tables, [&](const auto& table) { return table->dialect == kind; });
+  return found == topology.tables.end() ? nullptr : found->get();
+}
+
 /// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
 /// coroutine around it would move the answer once more.
 Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
-  const auto* table = query.topology->find(query.parsed.table);
+  const auto* table = query.parsed.table.empty() ? first_table(*query.topology, served.kind)
+                                                 : query.topology->find(query.parsed.table);
   if (table == nullptr)
     return completed_task(
         karmad::bad_request(query, 404, query.topology->unknown(query.parsed.table)));
@@ -76,8 +84,8 @@ Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter)
   co_return answer;
 }
 
-/// Answers a search or an update. An update goes to the one mirror that accepts updates: sent to
-/// several shards or copies, it would leave them different.
+}  // namespace
+
 Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
   if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
   auto parsed = served.dialect->parse(query.request);
@@ -85,62 +93,6 @@ Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatte
   query.parsed = *std::move(parsed);
   return send_to_table(query, served, scatter);
 }
-
-std::expected<AnyStatement, ClientError> read_statement(const ServedPath& served,
-                                                        const ClientRequest& request) {
-  const auto text = served.dialect->statement(request);
-  if (!text) return std::unexpected(text.error());
-  return parse_statement(*text);
-}
-
-StatusForm form_at(const ServedPath& served) {
-  return served.endpoint.statements == Statements::as_text ? StatusForm::text : StatusForm::raw;
-}
-
-/// The answer to a statement about karmad itself.
-Task<Answer> status_statement(Query& query, const StatusStatement& statement, StatusForm form) {
-  if (query.on_admin_port) {
-    if (auto refused = refuse_reader(query)) return completed_task(*std::move(refused));
-  } else if (query.topology->settings.status_on_query_port.value != StatusOnQueryPort::yes) {
-    return completed_task(karmad::bad_request(
-        query, 403,
-        "statements about karmad are kept to the admin listeners (status_on_query_port)"));
-  }
-  return statement_answer(query, statement, form);
-}
-
-/// Parses a long statement on a helper thread.
-Task<Answer> long_statement(Query& query, const ServedPath& served, Scatter scatter) {
-  std::expected<AnyStatement, ClientError> statement;
-  auto read = [&] { statement = read_statement(served, query.request); };
-  const auto end = co_await run_on_helper(query, read);
-  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
-  if (!statement) co_return bad_request(query, statement.error());
-  if (const auto* ours = std::get_if<StatusStatement>(&*statement)) {
-    auto answer = co_await status_statement(query, *ours, form_at(served));
-    co_return answer;
-  }
-  if (const auto* unknown = std::get_if<UnknownStatement>(&*statement))
-    co_return karmad::bad_request(query, 400, unknown->reason);
-  if (query.on_admin_port) co_return no_queries_here(query);
-  auto answer = co_await long_query(query, served, scatter);
-  co_return answer;
-}
-
-Task<Answer> answer_statement(Query& query, const ServedPath& served, Scatter scatter) {
-  if (is_long_work(query, query.request.body.size())) return long_statement(query, served, scatter);
-  const auto read = read_statement(served, query.request);
-  if (!read) return completed_task(bad_request(query, read.error()));
-  const auto& statement = *read;
-  if (const auto* ours = std::get_if<StatusStatement>(&statement))
-    return status_statement(query, *ours, form_at(served));
-  if (const auto* unknown = std::get_if<UnknownStatement>(&statement))
-    return completed_task(karmad::bad_request(query, 400, unknown->reason));
-  if (query.on_admin_port) return completed_task(no_queries_here(query));
-  return answer_query(query, served, scatter);
-}
-
-}  // namespace
 
 Task<Answer> answer_banner(Query&) {
   return completed_task(
@@ -210,7 +162,7 @@ Task<Answer> answer_admission(Query& query) {
 
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter) {
   if (served.endpoint.statements != Statements::none)
-    return answer_statement(query, served, scatter);
+    return answer_statements(query, served, scatter);
   return query.on_admin_port ? completed_task(no_queries_here(query))
                              : answer_query(query, served, scatter);
 }

@@ -27,6 +27,9 @@ Task<Answer> answer_dashboard(Query& query);
 /// table. The endpoint decides about statements about karmad itself.
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter);
 
+/// Answers a search or an update at an endpoint of a dialect; parses a long one on a helper thread.
+Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter);
+
 /// A task that is complete: it has this answer.
 Task<Answer> completed_task(Answer answer);
 

@@ -201,6 +201,7 @@ void Session::start_query(Query& query) {
   query.memory = memory_;
   query.on_admin_port = admin_;
   query.admissions = &low_admissions_;
+  query.sql_session = &sql_session_;
   worker_.counters.add(Count::bytes_in, query.bytes_in);
   query_ = &query;
   if (!reading()) watch_for_disconnect();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "balancer/core/query.hpp"
+#include "balancer/core/sql_session.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"
 
@@ -121,8 +122,9 @@ class Session final : public Stream, public Client {
   TimePoint due_{};       ///< the end of this phase
   TimePoint clock_at_{};  ///< when `clock_` expires
   Query* query_ = nullptr;
-  std::unique_ptr<DisconnectWatch> watch_;  ///< while a query runs and a further request waits
-  Memory* memory_ = nullptr;                ///< while answer_requests() runs
+  std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT over SQL
+  std::unique_ptr<DisconnectWatch> watch_;   ///< while a query runs and a further request waits
+  Memory* memory_ = nullptr;                 ///< while answer_requests() runs
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;  ///< its admitted requests of low priority
   bool client_closed_ = false;  ///< the client closed the connection, without a read to report it

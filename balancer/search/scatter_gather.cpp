@@ -135,7 +135,8 @@ class ScatterGather {
       const auto began = Loop::now();
       const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(began - query_.began),
                              .timed_out = timed_out,
-                             .warning = warning};
+                             .warning = warning,
+                             .meta = query_.meta};
       std::optional<FanOut::BadReply> bad;
       auto merge = [&] {
         bad = plan_->merge(replies, notes, answer.body);

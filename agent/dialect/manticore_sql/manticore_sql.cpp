@@ -6,6 +6,11 @@
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
+#include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
+#include "agent/dialect/manticore_sql/statements/show.hpp"
+#include "agent/dialect/manticore_sql/statements/statement_kind.hpp"
+#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
+#include "agent/dialect/manticore_sql/table_name.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -17,16 +22,8 @@ namespace {
 /// The statement with the mirror's names of the table.
 std::string renamed(std::string_view statement, const Parsed& parsed,
                     std::span<const std::string> tables) {
-  std::string out(statement.substr(0, parsed.table_begin));
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (i != 0) out += ',';
-    // Names that need backquotes get them.
-    const bool plain =
-        tables[i].find_first_not_of(
-            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
-    out.append(plain ? "" : "`").append(tables[i]).append(plain ? "" : "`");
-  }
-  out += statement.substr(parsed.table_end);
+  std::string out;
+  append_with_tables(out, statement, parsed.table_begin, parsed.table_end, tables);
   return out;
 }
 
@@ -50,10 +47,72 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
   });
 }
 
+TicketClass ticket_class_of(StatementKind kind) {
+  switch (kind) {
+    case StatementKind::change:
+      return TicketClass::update;
+    case StatementKind::other:
+      return TicketClass::exempt;
+    default:
+      return TicketClass::search;
+  }
+}
+
+std::unexpected<ClientError> not_passed_on(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// SET profiling = 1; SELECT …; SHOW PLAN or PROFILE: the table is that of the SELECT.
+std::expected<Parsed, ClientError> read_profile(std::string_view statements) {
+  const auto list = split_statements(statements);
+  if (!list) return std::unexpected(list.error());
+  if (list->size() != 3 || kind_of((*list)[1]) != StatementKind::select)
+    return not_passed_on("SHOW PLAN and SHOW PROFILE follow one SELECT");
+  auto select = read_select((*list)[1]);
+  if (!select) return std::unexpected(std::move(select.error()));
+  const auto before = static_cast<std::size_t>((*list)[1].data() - statements.data());
+  return Parsed{.table = std::move(select->table),
+                .table_begin = before + select->table_begin,
+                .table_end = before + select->table_end,
+                .planned = true,
+                .options = select->options};
+}
+
+std::expected<Parsed, ClientError> read_of_select(std::string_view statement) {
+  if (!may_name_tables(statement)) return Parsed{.table = {}, .planned = true};
+  auto select = read_select(statement);
+  if (!select) return std::unexpected(std::move(select.error()));
+  return Parsed{.table = std::move(select->table),
+                .table_begin = select->table_begin,
+                .table_end = select->table_end,
+                .options = select->options};
+}
+
+std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
+  switch (kind_of(statement)) {
+    case StatementKind::select:
+      return read_of_select(statement);
+    case StatementKind::show:
+      return read_show(statement);
+    case StatementKind::profile:
+      return read_profile(statement);
+    case StatementKind::change:
+    case StatementKind::call:
+    case StatementKind::other:
+      break;
+  }
+  return not_passed_on("only SELECT is passed to the agents");
+}
+
 }  // namespace
 
 TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
-  return is_select(request) ? TicketClass::search : TicketClass::exempt;
+  const auto statement = statement_of(request);
+  const auto list = statement ? split_statements(*statement) : std::unexpected(ClientError{});
+  auto highest = TicketClass::exempt;
+  if (!list) return highest;
+  for (const auto one : *list) highest = std::max(highest, ticket_class_of(kind_of(one)));
+  return highest;
 }
 
 std::expected<std::string, ClientError> ManticoreSql::statement(
@@ -61,28 +120,62 @@ std::expected<std::string, ClientError> ManticoreSql::statement(
   return statement_of(request);
 }
 
+std::expected<std::vector<std::string_view>, ClientError> ManticoreSql::split(
+    std::string_view statements) const {
+  return split_statements(statements);
+}
+
+std::optional<SessionStatement> ManticoreSql::session_statement(std::string_view statement) const {
+  return read_session_statement(statement);
+}
+
+std::string ManticoreSql::inspecting(std::string_view select, std::string_view what) const {
+  return write_inspection(select, what);
+}
+
 std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
   const auto statement = statement_of(request);
   if (!statement) return std::unexpected(statement.error());
-  auto select = read_select(*statement);
-  if (!select) return std::unexpected(std::move(select.error()));
-  return Parsed{.table = std::move(select->table),
-                .table_begin = select->table_begin,
-                .table_end = select->table_end,
-                .read = true,
-                .options = select->options};
+  auto parsed = read_statement(*statement);
+  if (parsed && request.in_session) parsed->planned = true;
+  return parsed;
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
-    const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
+    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+  auto statement = statement_of(request);
+  if (!statement) return std::unexpected(std::move(statement.error()));
+  const auto form = form_of(request);
+  switch (kind_of(*statement)) {
+    case StatementKind::show:
+      return plan_show(*std::move(statement), parsed, form);
+    case StatementKind::profile:
+      return plan_for_one_shard(*std::move(statement), parsed, form, KeptSets::last);
+    case StatementKind::select:
+      if (parsed.table.empty() || layout.shards == 1)
+        return plan_for_one_shard(*std::move(statement), parsed, form, KeptSets::all);
+      break;
+    case StatementKind::change:
+    case StatementKind::call:
+    case StatementKind::other:
+      break;
+  }
   return std::unexpected(
       ClientError{501, fmt::format("SELECT over the {} shards of table {} is not supported; "
                                    "POST the query to /search, whose answers are merged",
                                    layout.shards, parsed.table)});
 }
 
-AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart,
+AgentRequest ManticoreSql::write_planned(PlanPart part, std::span<const std::string> tables,
+                                         std::string& buffer) {
+  buffer.clear();
+  part.plan->write(part.shard, tables, buffer);
+  return {"POST", "/sql?mode=raw", "text/plain", buffer};
+}
+
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                                  std::span<const std::string> tables, std::string& buffer) const {
+  if (part.plan != nullptr) return write_planned(part, tables, buffer);
   using In = StatementPlace::In;
   buffer.clear();
   AgentRequest written{request.method, request.path, request.content_type, request.body};

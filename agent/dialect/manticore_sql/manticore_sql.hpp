@@ -10,12 +10,17 @@ class ManticoreSql final : public Dialect {
  public:
   explicit ManticoreSql(DialectSettings settings) : settings_(settings) {}
 
-  /// A SELECT is a search; other statements are not sent to agents.
+  /// The highest class of the statements: changes are updates; SELECT, CALL and some of SHOW are
+  /// searches; other statements are not sent to agents.
   TicketClass ticket_class(const ClientRequest& request) const override;
   std::expected<std::string, ClientError> statement(const ClientRequest& request) const override;
+  std::expected<std::vector<std::string_view>, ClientError> split(
+      std::string_view statements) const override;
+  std::optional<SessionStatement> session_statement(std::string_view statement) const override;
+  std::string inspecting(std::string_view select, std::string_view what) const override;
   /// `table_begin`, `table_end` count in the decoded statement (`statement_of`), not in the body.
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
-  /// Always 501: rows of several shards are not merged.
+  /// Also for one shard, if the answer is part of a longer one, or the statement is no SELECT.
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
                                                               ShardLayout layout) const override;
@@ -26,6 +31,9 @@ class ManticoreSql final : public Dialect {
   void refuse(int status, std::string_view reason, std::string& out) const override;
 
  private:
+  static AgentRequest write_planned(PlanPart part, std::span<const std::string> tables,
+                                    std::string& buffer);
+
   DialectSettings settings_;
 };
 

@@ -141,4 +141,14 @@ std::expected<Select, ClientError> read_select(std::string_view statement) {
   return Reader(statement).run();
 }
 
+bool may_name_tables(std::string_view statement) {
+  SqlTokens tokens(statement);
+  tokens.next();  // SELECT
+  for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next())
+    if (token.kind == Kind::ambiguous || token.kind == Kind::unfinished || token.is_sign(';') ||
+        token.is_word("from") || token.is_word("select") || token.is_word("join"))
+      return true;
+  return false;
+}
+
 }  // namespace karmad

@@ -22,4 +22,8 @@ struct Select {
 /// engines read differently (SqlTokens).
 std::expected<Select, ClientError> read_select(std::string_view statement);
 
+/// Whether a SELECT may name a table: false only if it has no FROM, JOIN or further SELECT
+/// anywhere, and no text that engines read differently.
+bool may_name_tables(std::string_view statement);
+
 }  // namespace karmad

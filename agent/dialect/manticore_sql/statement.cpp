@@ -81,6 +81,22 @@ std::expected<std::string, ClientError> statement_of(const ClientRequest& reques
   return statement;
 }
 
+RowForm form_of(const ClientRequest& request) {
+  if (request.path == "/cli") return RowForm::text;
+  if (request.path != "/sql") return RowForm::raw;
+  const auto asks_raw = [](std::string_view form) {
+    for (const std::string_view field : {"mode=raw", "raw_response=true"})
+      for (auto at = form.find(field); at != form.npos; at = form.find(field, at + 1)) {
+        const auto end = at + field.size();
+        if ((at == 0 || form[at - 1] == '&') && (end == form.size() || form[end] == '&'))
+          return true;
+      }
+    return false;
+  };
+  return asks_raw(request.query) || (is_form(request) && asks_raw(request.body)) ? RowForm::raw
+                                                                                 : RowForm::hits;
+}
+
 bool is_select(std::string_view statement) {
   SqlTokens tokens(statement);
   return tokens.next().is_word("select");

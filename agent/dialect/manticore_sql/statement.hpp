@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
 
@@ -26,6 +27,10 @@ std::expected<StatementPlace, ClientError> place_of_statement(const ClientReques
 
 /// The decoded statement of a request to /sql, /cli or /cli_json; 400 if there is none.
 std::expected<std::string, ClientError> statement_of(const ClientRequest& request);
+
+/// The form in which the client wants rows: by the path, and for /sql by `mode=raw` or
+/// `raw_response=true` in the URL or the form.
+RowForm form_of(const ClientRequest& request);
 
 /// Whether the statement is a SELECT (after white space and comments).
 bool is_select(std::string_view statement);

@@ -1,0 +1,50 @@
+#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+
+namespace karmad {
+namespace {
+
+using Kind = SqlToken::Kind;
+
+/// Whether no statement can follow: there is no `;`, or only blanks follow the first.
+bool is_surely_one(std::string_view text) {
+  const auto end = text.find(';');
+  return end == text.npos || text.find_first_not_of(" \t\r\n;", end) == text.npos;
+}
+
+std::unexpected<ClientError> no_list(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+}  // namespace
+
+std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {
+  if (is_surely_one(text)) return std::vector{text.substr(0, text.find(';'))};
+  std::vector<std::string_view> statements;
+  SqlTokens tokens(text);
+  std::size_t begin = 0;
+  bool blank = true;
+  for (;;) {
+    const auto token = tokens.next();
+    if (token.kind == Kind::ambiguous)
+      return no_list(fmt::format("found {1} at offset {0}", token.at, token.why));
+    if (token.kind == Kind::unfinished)
+      return no_list(fmt::format("a quote or comment opened at offset {} does not end", token.at));
+    const bool ends = token.kind == Kind::end;
+    if (!ends && !token.is_sign(';')) {
+      blank = false;
+      continue;
+    }
+    if (!blank && statements.size() == kMostStatements)
+      return no_list(fmt::format("more than {} statements in one request", kMostStatements));
+    if (!blank) statements.push_back(text.substr(begin, token.at - begin));
+    if (ends) return statements;
+    begin = token.at + 1;
+    blank = true;
+  }
+}
+
+}  // namespace karmad

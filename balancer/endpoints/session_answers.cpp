@@ -1,0 +1,123 @@
+#include "balancer/endpoints/session_answers.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+
+#include "agent/json/json_tree.hpp"
+#include "balancer/core/sql_session.hpp"
+#include "balancer/endpoints/handlers.hpp"
+#include "balancer/status/rows/like.hpp"
+#include "balancer/status/rows/render.hpp"
+
+namespace karmad {
+namespace {
+
+using Is = SessionStatement::Is;
+
+/// The rows of SHOW META, read from their JSON. It was written by karmad.
+ResultSet rows_of_meta(const std::string& meta) {
+  ResultSet set{{"Variable_name", "Value"}, {}};
+  rapidjson::Document json;
+  if (json.Parse(meta).HasParseError() || !json.IsArray() || json.Empty()) return set;
+  const auto data = json[0].FindMember("data");
+  if (data == json[0].MemberEnd()) return set;
+  for (const auto& row : data->value.GetArray()) {
+    auto& texts = set.rows.emplace_back();
+    for (const auto& member : row.GetObject()) texts.emplace_back(text_of(member.value));
+  }
+  return set;
+}
+
+/// SHOW WARNINGS: those of the SELECT in its SHOW META.
+ResultSet rows_of_warnings(const ResultSet& meta) {
+  ResultSet set{{"Level", "Code", "Message"}, {}};
+  for (const auto& row : meta.rows)
+    if (row[0] == "warning") set.rows.push_back({"warning", "1000", row[1]});
+  return set;
+}
+
+Answer rows_answer(ResultSet set, const std::optional<std::string>& like, StatusForm form) {
+  if (like) std::erase_if(set.rows, [&](const auto& row) { return !is_like(row[0], *like); });
+  Answer answer;
+  if (form == StatusForm::text) {
+    answer.content_type = "text/plain; charset=UTF-8";
+    append_text(answer.body, set);
+  } else {
+    append_raw(answer.body, {&set, 1});
+  }
+  return answer;
+}
+
+Answer done_answer(StatusForm form) {
+  Answer answer;
+  if (form == StatusForm::text) answer.content_type = "text/plain; charset=UTF-8";
+  answer.body = form == StatusForm::text ? "Query OK, 0 rows affected\n"
+                                         : R"([{"total":0,"error":"","warning":""}])";
+  return answer;
+}
+
+/// Sends `statement` to the table that it names, as one statement of a list.
+Task<Answer> ask_again(Query& query, const ServedPath& served, Scatter scatter,
+                       std::string statement) {
+  set_statement(query, query.keep(std::move(statement)));
+  return answer_query(query, served, scatter);
+}
+
+Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter,
+                         SessionStatement statement, StatusForm form) {
+  SqlSession* const session = query.sql_session != nullptr ? query.sql_session->get() : nullptr;
+  if (session != nullptr && session->meta.empty() && !session->select.empty()) {
+    query.meta = &session->meta;
+    auto again = co_await ask_again(query, served, scatter, session->select);
+    if (again.status != 200) co_return again;
+  }
+  auto meta = rows_of_meta(session != nullptr ? session->meta : std::string());
+  co_return rows_answer(statement.is == Is::meta ? std::move(meta) : rows_of_warnings(meta),
+                        statement.like, form);
+}
+
+}  // namespace
+
+void set_statement(Query& query, std::string_view statement) {
+  query.request = {.method = "POST",
+                   .path = query.request.path,
+                   .query = query.request.path == "/sql" ? "mode=raw" : "",
+                   .content_type = "text/plain",
+                   .body = statement,
+                   .in_session = true};
+}
+
+void keep_select(Query& query, std::string_view select) {
+  if (query.sql_session == nullptr) return;
+  auto& session = *query.sql_session;
+  if (session == nullptr) session = std::make_unique<SqlSession>();
+  session->meta.clear();
+  session->select = select.size() <= kLongestKeptSelect ? select : std::string_view();
+  query.meta = &session->meta;
+}
+
+Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
+                            SessionStatement statement, StatusForm form) {
+  switch (statement.is) {
+    case Is::nothing:
+      return completed_task(done_answer(form));
+    case Is::refused:
+      return completed_task(bad_request(query, 400, statement.text));
+    case Is::meta:
+    case Is::warnings:
+      return answer_meta(query, served, scatter, std::move(statement), form);
+    case Is::inspected:
+      break;
+  }
+  if (query.sql_session == nullptr || *query.sql_session == nullptr ||
+      (*query.sql_session)->select.empty())
+    return completed_task(
+        bad_request(query, 400,
+                    fmt::format("{} follows a SELECT of up to {} KiB on the same connection",
+                                statement.text, kLongestKeptSelect >> 10)));
+  query.meta = nullptr;
+  return ask_again(query, served, scatter,
+                   served.dialect->inspecting((*query.sql_session)->select, statement.text));
+}
+
+}  // namespace karmad

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "agent/dialect/session_statement.hpp"
+#include "balancer/core/query.hpp"
+#include "balancer/endpoints/status_answers.hpp"
+
+namespace karmad {
+
+/// Makes `statement`, which outlives the query's answer, the request of the query: one of several
+/// that are answered one after the other, with rows as the endpoint writes them.
+void set_statement(Query& query, std::string_view statement);
+
+/// Keeps a SELECT that is about to be answered, if the connection of the query keeps one.
+void keep_select(Query& query, std::string_view select);
+
+/// Answers a statement about the client's connection. SHOW META tells of the last SELECT on it; if
+/// that SELECT was passed to its only shard, it is asked again together with SHOW META. SHOW PLAN
+/// and SHOW PROFILE ask a mirror of the first shard to run the SELECT again.
+Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
+                            SessionStatement statement, StatusForm form);
+
+}  // namespace karmad
