@@ -18,7 +18,8 @@ enum class RowForm : std::uint8_t {
 };
 
 /// A column of the shards' rows: from the left if all columns before it are known, else from the
-/// right, because `*` stands for an unknown number of columns.
+/// right, because `*` stands for an unknown number of columns. Counted from 0 on both sides: 0 from
+/// the right is the last column, hidden ones included.
 struct ColumnAt {
   std::size_t at = 0;
   bool from_right = false;
