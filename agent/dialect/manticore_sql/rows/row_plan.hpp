@@ -48,7 +48,9 @@ enum class Fold : std::uint8_t {
 struct FoldedColumn {
   ColumnAt column;
   Fold fold = Fold::keep;
-  ColumnAt weight{};      ///< Fold::mean: number of documents behind the value
+  ColumnAt weight{};  ///< Fold::mean: number of documents behind the value
+  std::optional<ColumnAt>
+      sum{};              ///< Fold::mean: sum of the values; divided by `weight` it is exact
   std::size_t pairs = 0;  ///< Fold::distinct: which of SelectPlan::pairs
 };
 
@@ -61,9 +63,11 @@ struct RowCondition {
   std::vector<std::string> values;  ///< numbers or unquoted texts; between: two
 };
 
-/// How a result set of several shards becomes one. A shard's rows are in the order `order`.
+/// How a result set of several shards becomes one. A shard's documents are in the order `order`,
+/// except that its last key, the id, may be missing.
 struct RowPlan {
   std::size_t hidden = 0;     ///< number of last columns that the client does not get
+  std::size_t behind = 0;     ///< facets: number of columns after the hidden ones that he does get
   std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
   std::size_t offset = 0;
   std::size_t limit = 20;
@@ -76,7 +80,9 @@ struct RowPlan {
   std::vector<RowKey> within;  ///< order of the rows of one group
   std::size_t per_group = 1;   ///< GROUP n BY
   std::optional<RowCondition> having;
-  std::size_t asked = 0;  ///< groups requested of a shard; as many in a reply: it may have more
+  /// Rows requested of a shard in an order in which a group that it does not return may still be
+  /// among the first of all shards. As many in a reply: counts may be too small. 0: exact.
+  std::size_t asked = 0;
 };
 
 /// A further statement to the shards, whose rows are the keys of a group and one value, each pair
@@ -88,7 +94,7 @@ struct PairsPlan {
 };
 
 /// How the replies of shards to a SELECT become one. A reply is an array of result sets in the form
-/// RowForm::raw: the rows, the facets, the pairs, and SHOW META at the end.
+/// RowForm::raw: the rows, the facets, SHOW META, the pairs.
 struct SelectPlan {
   RowForm form = RowForm::raw;
   Collation collation = Collation::libc_ci;
