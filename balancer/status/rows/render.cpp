@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "agent/json/drawn_table.hpp"
 #include "agent/json/json_line.hpp"
-#include "agent/json/text_table.hpp"
 
 namespace karmad {
 namespace {
@@ -57,7 +57,7 @@ void append_raw(std::string& to, std::span<const ResultSet> sets) {
 void append_text(std::string& out, const ResultSet& set) {
   std::vector<std::vector<std::string>> lines{set.columns};
   lines.insert(lines.end(), set.rows.begin(), set.rows.end());
-  append_text_table(out, lines);
+  append_drawn_table(out, lines);
 }
 
 }  // namespace karmad

@@ -55,28 +55,21 @@ class NamedSums {
 
 }  // namespace
 
-std::optional<FanOut::BadReply> merge_rows(PlainMerge how, std::span<const ShardReply> replies,
-                                           const MergeNotes& notes, RowForm form,
-                                           std::string& out) {
+std::optional<FanOut::BadReply> merge_plain(PlainMerge how, std::span<const ShardReply> replies,
+                                            RowForm form, std::string& out,
+                                            std::string_view warning) {
   RawReplies raw;
   if (auto bad = raw.read(replies, 1, LastSet::whole)) return bad;
   const CommonColumns common(raw, 0);
-  MergedRows merged{.columns = common.columns(), .shown = common.columns().size()};
+  MergedRows merged{.columns = common.columns()};
   NamedSums sums(merged);
-  Warnings warnings(notes.warning);
-  std::vector<std::string_view> row(common.widest());
+  Warnings warnings(warning);
   for (std::size_t s = 0; s < raw.shards(); ++s) {
-    const auto& set = raw.set(s, 0);
-    warnings.add_of_shard(s, set.warning);
-    RawRows rows(set.rows);
-    for (auto step = rows.next(raw.columns_of(set), row.data()); step != RawRows::Step::end;
-         step = rows.next(raw.columns_of(set), row.data())) {
-      if (step == RawRows::Step::malformed) return FanOut::BadReply{s, "a row is malformed"};
-      if (merged.columns.empty()) continue;
-      common.append(s, row, merged.cells);
-      ++merged.count;
-      if (how == PlainMerge::summed) sums.fold_last();
-    }
+    warnings.add_of_shard(s, raw.set(s, 0).warning);
+    const bool read = append_rows(raw, s, 0, common, merged, [&] {
+      if (how == PlainMerge::added) sums.fold_last();
+    });
+    if (!read) return FanOut::BadReply{s, "a row is malformed"};
   }
   append_sets(form, {&merged, 1}, warnings.text(), out);
   return std::nullopt;

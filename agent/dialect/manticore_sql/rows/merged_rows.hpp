@@ -17,7 +17,8 @@ namespace karmad {
 /// A result set merged of several shards. The views are into the replies or into `made`.
 struct MergedRows {
   std::vector<RawColumn> columns;       ///< hidden ones included
-  std::size_t shown = 0;                ///< number of first columns that the client gets
+  std::size_t hidden = 0;               ///< number of columns that the client does not get
+  std::size_t behind = 0;               ///< number of columns after the hidden ones
   std::vector<std::string_view> cells;  ///< JSON values, row by row, one for each column
   std::size_t count = 0;                ///< of rows
   std::forward_list<std::string> made;  ///< values put together from those of several shards
@@ -25,6 +26,12 @@ struct MergedRows {
   /// with an id seen before, groups with the same key, groups that HAVING leaves out.
   std::uint64_t dropped = 0;
   std::string estimate;  ///< names the columns that may be too small, and why; empty: all are exact
+
+  /// Whether the client gets the column.
+  bool shows(std::size_t column) const {
+    const auto from_right = columns.size() - column;
+    return from_right <= behind || from_right > behind + hidden;
+  }
 
   std::span<const std::string_view> row(std::size_t number) const {
     return std::span(cells).subspan(number * columns.size(), columns.size());
@@ -57,5 +64,23 @@ class CommonColumns {
   std::vector<std::size_t> places_;  // by shard, one per column; empty: all shards have the same
   std::size_t widest_ = 0;
 };
+
+/// Appends all rows of a shard's result set to `merged`, which has the common columns. False: a row
+/// is malformed. `added` is called after each row.
+template <class Added>
+bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
+                 const CommonColumns& common, MergedRows& merged, Added added) {
+  const auto& from = replies.set(shard, set);
+  std::vector<std::string_view> row(from.columns);
+  RawRows rows(from.rows);
+  for (;;) {
+    const auto step = rows.next(replies.columns_of(from), row.data());
+    if (step != RawRows::Step::row) return step == RawRows::Step::end;
+    if (merged.columns.empty()) continue;
+    common.append(shard, row, merged.cells);
+    ++merged.count;
+    added();
+  }
+}
 
 }  // namespace karmad

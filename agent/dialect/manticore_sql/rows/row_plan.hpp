@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/settings/settings.hpp"
@@ -16,6 +17,11 @@ enum class RowForm : std::uint8_t {
   hits,  ///< `/sql`: like a search, one result set and its facets
   text,  ///< `/cli`: tables drawn with characters
 };
+
+/// Content type of an answer in that form; empty: JSON, as the dialect says.
+constexpr std::string_view content_type_of(RowForm form) {
+  return form == RowForm::text ? "text/plain; charset=UTF-8" : "";
+}
 
 /// A column of the shards' rows: from the left if all columns before it are known, else from the
 /// right, because `*` stands for an unknown number of columns. Counted from 0 on both sides: 0 from

@@ -1,7 +1,7 @@
 #include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 
+#include "agent/json/drawn_table.hpp"
 #include "agent/json/json_text.hpp"
-#include "agent/json/text_table.hpp"
 
 namespace karmad {
 
@@ -9,8 +9,11 @@ namespace {
 
 void add_columns(JsonLine& out, const MergedRows& rows) {
   out.add("\"columns\":[");
-  for (std::size_t c = 0; c < rows.shown; ++c) {
-    out.add(c == 0 ? "{\"" : ",{\"");
+  bool first = true;
+  for (std::size_t c = 0; c < rows.columns.size(); ++c) {
+    if (!rows.shows(c)) continue;
+    out.add(first ? "{\"" : ",{\"");
+    first = false;
     out.add(rows.columns[c].name);
     out.add("\":{\"type\":\"");
     out.add(rows.columns[c].type);
@@ -21,16 +24,17 @@ void add_columns(JsonLine& out, const MergedRows& rows) {
 
 void add_row(JsonLine& out, const MergedRows& rows, std::size_t number) {
   const auto row = rows.row(number);
-  out.add('{');
-  for (std::size_t c = 0; c < rows.shown; ++c) {
-    if (c == 0)
-      out.add('"');
-    else
-      out.add(",\"");
+  char before = '{';
+  for (std::size_t c = 0; c < rows.columns.size(); ++c) {
+    if (!rows.shows(c)) continue;
+    out.add(before);
+    before = ',';
+    out.add('"');
     out.add(rows.columns[c].name);
     out.add("\":");
     out.add(row[c]);
   }
+  if (before == '{') out.add('{');
   out.add('}');
 }
 
@@ -67,18 +71,23 @@ void append_raw_set(JsonLine& out, const MergedRows& rows, std::string_view warn
 
 void append_drawn_set(std::string& out, const MergedRows& rows) {
   std::vector<std::vector<std::string>> lines(rows.count + 1);
-  for (std::size_t c = 0; c < rows.shown; ++c)
+  for (std::size_t c = 0; c < rows.columns.size(); ++c) {
+    if (!rows.shows(c)) continue;
     lines[0].push_back(json_unescaped(rows.columns[c].name));
-  for (std::size_t r = 0; r < rows.count; ++r)
-    for (std::size_t c = 0; c < rows.shown; ++c) lines[r + 1].push_back(shown_text(rows.row(r)[c]));
-  append_text_table(out, lines);
+    for (std::size_t r = 0; r < rows.count; ++r) lines[r + 1].push_back(shown_text(rows.row(r)[c]));
+  }
+  append_drawn_table(out, lines);
+}
+
+void append_drawn_warning(std::string& out, std::string_view warning) {
+  if (!warning.empty()) out.append("Warning: ").append(printable_line(warning)).append("\n");
 }
 
 void append_sets(RowForm form, std::span<const MergedRows> sets, std::string_view warning,
                  std::string& out) {
   if (form == RowForm::text) {
     for (const auto& rows : sets) append_drawn_set(out, rows);
-    if (!warning.empty()) out.append("Warning: ").append(printable_line(warning)).append("\n");
+    append_drawn_warning(out, warning);
     return;
   }
   std::string escaped;

@@ -12,6 +12,6 @@ std::string printable_line(std::string_view text);
 
 /// Appends the table of `/cli`, drawn with characters: the first line holds the names of the
 /// columns, all others have as many cells. Ends with the number of rows.
-void append_text_table(std::string& out, std::span<const std::vector<std::string>> lines);
+void append_drawn_table(std::string& out, std::span<const std::vector<std::string>> lines);
 
 }  // namespace karmad

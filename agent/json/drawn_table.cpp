@@ -1,4 +1,4 @@
-#include "agent/json/text_table.hpp"
+#include "agent/json/drawn_table.hpp"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ std::string printable_line(std::string_view text) {
   return clean;
 }
 
-void append_text_table(std::string& out, std::span<const std::vector<std::string>> lines) {
+void append_drawn_table(std::string& out, std::span<const std::vector<std::string>> lines) {
   if (lines.size() < 2) {
     out += "Empty set\n";
     return;
