@@ -1,6 +1,6 @@
 // How long does it take to merge the answers of several shards into one page? Only the merge: no
 // parsing of the request, no network. Targets: 2 x 20 hits 6 us, 8 x 20 10 us, 32 x 20 20 us,
-// 32 x 1000 400 us.
+// 32 x 1000 400 us; rows of SQL: 32 x 20 25 us.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
 #include "tests/support/counted_allocations.hpp"
 
 namespace karmad {
@@ -20,6 +21,9 @@ using test::allocations;
 
 /// Most allocations of a merge, for any number of hits.
 constexpr std::size_t kMostAllocations = 8;
+
+/// The same for rows of SQL.
+constexpr std::size_t kMostRowAllocations = 32;
 
 /// The answer of a shard: `hits` hits of about 216 bytes, best score first.
 std::string shard_answer(unsigned shard, unsigned shards, unsigned hits) {
@@ -66,6 +70,63 @@ BENCHMARK_CAPTURE(merge, by_score, "")
 BENCHMARK_CAPTURE(merge, by_two_attributes, R"(,"sort":[{"n":"asc"},{"price":"desc"}])")
     ->ArgsProduct({{2, 8, 32}, {20}})
     ->Unit(benchmark::kMicrosecond);
+
+/// The reply of a shard to a SELECT: the rows, best price first, and SHOW META.
+std::string shard_rows(unsigned shard, unsigned shards, unsigned rows) {
+  std::string body =
+      "[{\n\"columns\":[{\"id\":{\"type\":\"long "
+      "long\"}},{\"price\":{\"type\":\"long\"}},{\"rating\":{"
+      "\"type\":\"float\"}},{\"brand\":{\"type\":\"string\"}},{\"tags\":{\"type\":\"multi\"}},{"
+      "\"meta\":"
+      "{\"type\":\"json\"}},{\"ts\":{\"type\":\"long\"}}],\n\"data\":[\n";
+  for (unsigned i = 0; i < rows; ++i)
+    body += fmt::format(
+        R"({}{{"id":{},"price":{},"rating":1.450000,"brand":"globex","tags":"2,3,5","meta":"{{\"color\":\"red\",\"n\":{}}}","ts":1700003600}})",
+        i == 0 ? "" : ",\n", 1'000'000 + i * shards + shard, 100'000 - 3 * i - shard % 3, i);
+  body += fmt::format("\n],\n\"total\":{},\n\"error\":\"\",\n\"warning\":\"\"\n}},\n", rows);
+  body +=
+      "{\n\"columns\":[{\"Variable_name\":{\"type\":\"string\"}},{\"Value\":{\"type\":\"string\"}}]"
+      ",\n"
+      "\"data\":[\n";
+  constexpr const char* kMeta[][2] = {{"total", "20"},          {"total_found", "4711"},
+                                      {"total_relation", "eq"}, {"time", "0.001"},
+                                      {"keyword[0]", "mirror"}, {"docs[0]", "254"},
+                                      {"hits[0]", "370"}};
+  for (const auto& row : kMeta)
+    body += fmt::format(R"({}{{"Variable_name":"{}","Value":"{}"}})", row == kMeta[0] ? "" : ",\n",
+                        row[0], row[1]);
+  return body + "\n],\n\"total\":7,\n\"error\":\"\",\n\"warning\":\"\"\n}]";
+}
+
+void merge_rows(benchmark::State& state, RowForm form) {
+  const auto shards = static_cast<unsigned>(state.range(0));
+  const auto rows = static_cast<unsigned>(state.range(1));
+  SelectPlan plan;
+  plan.form = form;
+  plan.rows.order = {{{1}, true}, {{0}}};
+  plan.rows.id = ColumnAt{0};
+  plan.rows.limit = rows;
+  std::vector<std::string> answers;
+  std::vector<ShardReply> replies;
+  for (unsigned s = 0; s < shards; ++s) answers.push_back(shard_rows(s, shards, rows));
+  for (const auto& answer : answers) replies.push_back({answer});
+  std::string out;
+  if (merge_select(plan, replies, {}, out)) state.SkipWithError("not merged");
+  const auto before = allocations();
+  for (auto _ : state) {
+    out.clear();
+    merge_select(plan, replies, {}, out);
+    benchmark::DoNotOptimize(out.data());
+  }
+  const auto each = (allocations() - before) / static_cast<std::size_t>(state.iterations());
+  if (each > kMostRowAllocations) state.SkipWithError("a merge allocates for its rows");
+  state.counters["allocations"] = static_cast<double>(each);
+  state.counters["input KB"] = static_cast<double>(answers.front().size() * shards) / 1024;
+}
+BENCHMARK_CAPTURE(merge_rows, raw, RowForm::raw)
+    ->ArgsProduct({{2, 8, 32}, {20, 1000}})
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(merge_rows, hits, RowForm::hits)->Args({32, 20})->Unit(benchmark::kMicrosecond);
 
 /// Ids with adjacent values of `std::hash`: with an unkeyed hash, 2 x 10000 of them cost quadratic
 /// time.

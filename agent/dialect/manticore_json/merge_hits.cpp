@@ -1,10 +1,10 @@
 #include "agent/dialect/manticore_json/merge_hits.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "agent/dialect/manticore_json/sort_value.hpp"
-#include "agent/json/keyed_hash.hpp"
+#include "agent/dialect/merge/lane_heap.hpp"
+#include "agent/dialect/merge/seen_ids.hpp"
 
 namespace karmad {
 
@@ -18,42 +18,13 @@ struct Lane {
   std::string_view id;  ///< its bytes; empty: the hit has none (a group)
 };
 
-/// A heap entry: most comparisons need only the rank of the first sort key.
-struct Head {
-  std::uint64_t rank = 0;  ///< lower is better
-  std::uint32_t shard = 0;
-};
-
 enum class Advance { hit, end, malformed };
-
-/// The ids seen so far, in one block of memory sized for the maximum. The hash is keyed, so that
-/// clients cannot choose ids that collide.
-class SeenIds {
- public:
-  explicit SeenIds(std::size_t most) : slots_(std::bit_ceil(most * 2 + 2)) {}
-
-  /// False if it was present already.
-  bool insert(std::string_view id) {
-    const auto mask = slots_.size() - 1;
-    for (auto at = KeyedHash{}(id)&mask;; at = (at + 1) & mask) {
-      if (slots_[at].empty()) {
-        slots_[at] = id;
-        return true;
-      }
-      if (slots_[at] == id) return false;
-    }
-  }
-
- private:
-  std::vector<std::string_view> slots_;
-};
 
 class Merge {
  public:
   Merge(std::span<const JsonCursor> hits, const HitOrder& order)
       : order_(order), lanes_(hits.size()), values_(hits.size() * order.keys.size()) {
     for (std::size_t s = 0; s < hits.size(); ++s) lanes_[s].rest = hits[s];
-    heap_.reserve(hits.size());
     const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
     if (std::ranges::any_of(order.keys, has_path)) texts_.resize(values_.size());
   }
@@ -62,18 +33,19 @@ class Merge {
     MergedHits merged;
     const auto wanted = offset + limit;
     if (limit == 0) return merged;
-    const auto before = [this](const Head& a, const Head& b) { return comes_after(a, b); };
+    LaneHeap heap(lanes_.size(),
+                  [this](std::uint32_t a, std::uint32_t b) { return comes_after(a, b); });
     for (std::uint32_t s = 0; s < lanes_.size(); ++s) {
       if (lanes_[s].rest.at == nullptr) continue;
       const auto step = advance(s);
       if (step == Advance::malformed) return malformed(s);
-      if (step == Advance::hit) heap_.push_back(head(s));
+      if (step == Advance::hit) heap.add(head(s));
     }
-    std::ranges::make_heap(heap_, before);
+    heap.order();
     SeenIds seen(std::min(wanted, most_hits()));
     merged.page.reserve(std::min(limit, most_hits()));
-    for (std::size_t walked = 0; walked < wanted && !heap_.empty();) {
-      const auto s = heap_.front().shard;
+    for (std::size_t walked = 0; walked < wanted && !heap.empty();) {
+      const auto s = heap.best();
       const auto& lane = lanes_[s];
       if (!lane.id.empty() && !seen.insert(lane.id)) {
         ++merged.duplicates;
@@ -85,13 +57,10 @@ class Merge {
         case Advance::malformed:
           return malformed(s);
         case Advance::hit:
-          heap_.front() = head(s);
-          sink();
+          heap.replace_best(head(s));
           break;
         case Advance::end:
-          heap_.front() = heap_.back();
-          heap_.pop_back();
-          sink();
+          heap.remove_best();
       }
     }
     return merged;
@@ -198,16 +167,13 @@ class Merge {
     return found;
   }
 
-  Head head(std::uint32_t shard) const {
+  LaneHead head(std::uint32_t shard) const {
     if (order_.keys.empty()) return {0, shard};
     const auto first = rank(*values_of(shard));
     return {order_.keys.front().descending ? ~first : first, shard};
   }
 
   /// Whether the current hit of shard `a` comes after that of shard `b` in the answer.
-  bool comes_after(const Head& a, const Head& b) const {
-    return a.rank != b.rank ? a.rank > b.rank : comes_after(a.shard, b.shard);
-  }
   bool comes_after(std::uint32_t a, std::uint32_t b) const {
     const auto* const x = values_of(a);
     const auto* const y = values_of(b);
@@ -219,25 +185,10 @@ class Merge {
     return same ? a < b : a > b;  // of two copies the last shard's comes first and is kept
   }
 
-  /// Restores the heap after its head changed.
-  void sink() {
-    if (heap_.empty()) return;
-    const auto sinking = heap_.front();
-    std::size_t at = 0;
-    for (auto child = 2 * at + 1; child < heap_.size(); child = 2 * at + 1) {
-      if (child + 1 < heap_.size() && comes_after(heap_[child], heap_[child + 1])) ++child;
-      if (!comes_after(sinking, heap_[child])) break;
-      heap_[at] = heap_[child];
-      at = child;
-    }
-    heap_[at] = sinking;
-  }
-
   const HitOrder& order_;
   std::vector<Lane> lanes_;
   std::vector<SortValue> values_;  // by lane, one per sort key
   std::vector<SortText> texts_;    // likewise, sort texts of values inside JSON; may be empty
-  std::vector<Head> heap_;         // lanes with a current hit, best first
 };
 
 }  // namespace

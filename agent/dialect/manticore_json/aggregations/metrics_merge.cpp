@@ -125,6 +125,20 @@ std::string sum_of(std::span<const Measured> shards) {
 
 }  // namespace
 
+std::string exact_mean(std::string_view sum, std::span<const Measured> means) {
+  if (!is_number(sum)) return {};
+  long double documents = 0;
+  std::size_t decimals = 0;
+  bool exponent = false;
+  for (const auto& mean : means) {
+    documents += static_cast<long double>(mean.documents);
+    decimals = std::max(decimals, decimals_of(mean.value));
+    exponent |= has_exponent(mean.value);
+  }
+  if (documents == 0) return {};
+  return written(as_real(json_number(sum)) / documents, decimals, exponent);
+}
+
 std::string merge_metric(Merging merging, std::span<const Measured> shards) {
   std::string value;
   switch (merging) {

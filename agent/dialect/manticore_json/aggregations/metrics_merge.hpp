@@ -25,4 +25,8 @@ struct Measured {
 /// precision; sums would overflow or be rounded to a float.
 std::string merge_metric(Merging merging, std::span<const Measured> shards);
 
+/// The mean of all documents: their `sum` divided by their number, with as many decimals as the
+/// shards' `means`. Empty when `sum` is not a number or there are no documents.
+std::string exact_mean(std::string_view sum, std::span<const Measured> means);
+
 }  // namespace karmad

@@ -18,13 +18,14 @@ enum class RowForm : std::uint8_t {
   text,  ///< `/cli`: tables drawn with characters
 };
 
-/// Content type of an answer in this form; empty: that of the dialect.
+/// Content type of an answer in that form; empty: JSON, as the dialect says.
 constexpr std::string_view content_type_of(RowForm form) {
-  return form == RowForm::text ? "text/plain; charset=UTF-8" : std::string_view();
+  return form == RowForm::text ? "text/plain; charset=UTF-8" : "";
 }
 
 /// A column of the shards' rows: from the left if all columns before it are known, else from the
-/// right, because `*` stands for an unknown number of columns.
+/// right, because `*` stands for an unknown number of columns. Counted from 0 on both sides: 0 from
+/// the right is the last column, hidden ones included.
 struct ColumnAt {
   std::size_t at = 0;
   bool from_right = false;
@@ -53,7 +54,9 @@ enum class Fold : std::uint8_t {
 struct FoldedColumn {
   ColumnAt column;
   Fold fold = Fold::keep;
-  ColumnAt weight{};      ///< Fold::mean: number of documents behind the value
+  ColumnAt weight{};  ///< Fold::mean: number of documents behind the value
+  std::optional<ColumnAt>
+      sum{};              ///< Fold::mean: sum of the values; divided by `weight` it is exact
   std::size_t pairs = 0;  ///< Fold::distinct: which of SelectPlan::pairs
 };
 
@@ -66,9 +69,11 @@ struct RowCondition {
   std::vector<std::string> values;  ///< numbers or unquoted texts; between: two
 };
 
-/// How a result set of several shards becomes one. A shard's rows are in the order `order`.
+/// How a result set of several shards becomes one. A shard's documents are in the order `order`,
+/// except that its last key, the id, may be missing.
 struct RowPlan {
   std::size_t hidden = 0;     ///< number of last columns that the client does not get
+  std::size_t behind = 0;     ///< facets: number of columns after the hidden ones that he does get
   std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
   std::size_t offset = 0;
   std::size_t limit = 20;
@@ -81,7 +86,9 @@ struct RowPlan {
   std::vector<RowKey> within;  ///< order of the rows of one group
   std::size_t per_group = 1;   ///< GROUP n BY
   std::optional<RowCondition> having;
-  std::size_t asked = 0;  ///< groups requested of a shard; as many in a reply: it may have more
+  /// Rows requested of a shard in an order in which a group that it does not return may still be
+  /// among the first of all shards. As many in a reply: counts may be too small. 0: exact.
+  std::size_t asked = 0;
 };
 
 /// A further statement to the shards, whose rows are the keys of a group and one value, each pair
@@ -93,7 +100,7 @@ struct PairsPlan {
 };
 
 /// How the replies of shards to a SELECT become one. A reply is an array of result sets in the form
-/// RowForm::raw: the rows, the facets, the pairs, and SHOW META at the end.
+/// RowForm::raw: the rows, the facets, SHOW META, the pairs.
 struct SelectPlan {
   RowForm form = RowForm::raw;
   Collation collation = Collation::libc_ci;

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/key_text.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// The number of different values in each group, over all shards. Keeps 24 bytes for each pair of a
+/// group and a value: keyed hashes, of 128 bits for the pair, so that different pairs are never
+/// taken for the same one.
+class DistinctPairs {
+ public:
+  /// Reads the result sets of number `set`, one pair a row.
+  static std::expected<DistinctPairs, FanOut::BadReply> read(const RawReplies& replies,
+                                                             std::size_t set, const PairsPlan& plan,
+                                                             Collation collation);
+
+  /// Number of different values of the group with that key, a JSON value for each part.
+  std::uint64_t values_of(std::span<const std::string_view> key) const;
+
+  /// A shard returned as many pairs as requested: it may have more.
+  bool may_be_short() const { return may_be_short_; }
+
+ private:
+  struct Pair {
+    std::uint64_t group = 0;
+    std::uint64_t pair[2] = {};
+    auto operator<=>(const Pair&) const = default;
+  };
+  struct Group {
+    std::uint64_t group = 0;
+    std::uint64_t values = 0;
+  };
+
+  DistinctPairs(std::vector<KeyKind> kinds, Collation collation)
+      : kinds_(std::move(kinds)), collation_(collation) {}
+  void count_values(std::vector<Pair>& pairs);
+
+  std::vector<KeyKind> kinds_;  // of the parts of the key, then of the value
+  Collation collation_;
+  std::vector<Group> groups_;  // ascending
+  bool may_be_short_ = false;
+};
+
+}  // namespace karmad

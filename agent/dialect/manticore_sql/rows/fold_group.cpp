@@ -1,0 +1,75 @@
+#include "agent/dialect/manticore_sql/rows/fold_group.hpp"
+
+#include <charconv>
+
+#include "agent/dialect/manticore_json/aggregations/metrics_merge.hpp"
+#include "agent/json/json_cursor.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// A number of documents; 0 if the cell is none.
+std::uint64_t documents_in(std::string_view cell) {
+  std::uint64_t documents = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), documents);
+  return error == std::errc{} && end == cell.data() + cell.size() ? documents : 0;
+}
+
+std::string joined(std::size_t column, GroupRows rows) {
+  std::string text = "\"";
+  for (const auto& row : rows) {
+    const auto cell = row[column];
+    if (!is_string(cell) || cell.size() == 2) continue;
+    if (text.size() > 1) text += ',';
+    text += without_quotes(cell);
+  }
+  return text + '"';
+}
+
+std::vector<Measured> measured(std::size_t column, std::optional<std::size_t> documents,
+                               GroupRows rows) {
+  std::vector<Measured> values;
+  values.reserve(rows.size());
+  for (const auto& row : rows)
+    values.push_back({row[column], documents ? documents_in(row[*documents]) : 1});
+  return values;
+}
+
+/// The text, unless it says that there is no number to show.
+std::string number_or_none(std::string text) {
+  return text == "null" ? std::string() : text;
+}
+
+std::string mean_of_rows(const FoldColumn& column, GroupRows rows) {
+  const auto means = measured(column.column, column.weight, rows);
+  if (!column.sum) return number_or_none(merge_metric(Merging::mean, means));
+  const auto sum = merge_metric(Merging::sum, measured(*column.sum, std::nullopt, rows));
+  return number_or_none(exact_mean(sum, means));
+}
+
+}  // namespace
+
+std::string folded_value(const FoldColumn& column, GroupRows rows) {
+  switch (column.fold) {
+    case Fold::sum:
+      return number_or_none(
+          merge_metric(Merging::sum, measured(column.column, std::nullopt, rows)));
+    case Fold::smallest:
+      return number_or_none(
+          merge_metric(Merging::smallest, measured(column.column, column.counts, rows)));
+    case Fold::largest:
+      return number_or_none(
+          merge_metric(Merging::largest, measured(column.column, column.counts, rows)));
+    case Fold::mean:
+      return mean_of_rows(column, rows);
+    case Fold::concat:
+      return joined(column.column, rows);
+    case Fold::keep:
+    case Fold::distinct:
+      break;
+  }
+  return {};
+}
+
+}  // namespace karmad

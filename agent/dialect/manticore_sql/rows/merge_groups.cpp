@@ -1,0 +1,285 @@
+#include "agent/dialect/manticore_sql/rows/merge_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "agent/dialect/manticore_json/sort_value.hpp"
+#include "agent/dialect/manticore_sql/rows/fold_group.hpp"
+#include "agent/dialect/manticore_sql/rows/having.hpp"
+#include "agent/dialect/manticore_sql/rows/row_order.hpp"
+#include "agent/json/json_text.hpp"
+#include "agent/json/keyed_hash.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::uint32_t kNoRow = std::numeric_limits<std::uint32_t>::max();
+
+/// The rows of one group, as a list through GroupMerge::next_.
+struct RowGroup {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
+/// A group of the answer: rows `begin` to `end` of GroupMerge::kept_.
+struct KeptGroup {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool exact = true;  ///< each shard that may have more groups has returned this one
+};
+
+class GroupMerge {
+ public:
+  GroupMerge(const RawReplies& replies, std::size_t set, const RowPlan& plan, Collation collation,
+             std::span<const DistinctPairs> pairs)
+      : replies_(replies), set_(set), plan_(plan), collation_(collation), pairs_(pairs) {}
+
+  std::expected<MergedRows, FanOut::BadReply> run() {
+    const CommonColumns common(replies_, set_);
+    rows_.columns = common.columns();
+    if (rows_.columns.empty()) return MergedRows{};
+    if (!find_columns()) return bad(first_shard(), "its rows lack columns that were requested");
+    for (std::size_t s = 0; s < replies_.shards(); ++s) {
+      shard_begin_.push_back(static_cast<std::uint32_t>(rows_.count));
+      if (!append_rows(replies_, s, set_, common, rows_, [] {}))
+        return bad(s, "a row is malformed");
+      if (rows_.count >= kNoRow) return bad(s, "it has too many rows");
+    }
+    shard_begin_.push_back(static_cast<std::uint32_t>(rows_.count));
+    for (std::size_t s = 0; s < replies_.shards(); ++s) full_shards_ += is_full(s) ? 1 : 0;
+    find_groups();
+    for (const auto& group : groups_) fold(group);
+    order_groups();
+    return page();
+  }
+
+ private:
+  static std::unexpected<FanOut::BadReply> bad(std::size_t shard, const char* reason) {
+    return std::unexpected(FanOut::BadReply{shard, reason});
+  }
+
+  std::size_t first_shard() const {
+    std::size_t shard = 0;
+    while (shard + 1 < replies_.shards() && replies_.set(shard, set_).columns == 0) ++shard;
+    return shard;
+  }
+
+  /// Finds the positions of the columns that the plan names.
+  bool find_columns() {
+    const auto width = rows_.columns.size();
+    bool found = true;
+    const auto at = [&](ColumnAt column) {
+      const auto place = position(column, width);
+      found &= place.has_value();
+      return place.value_or(0);
+    };
+    for (const auto key : plan_.group) {
+      key_columns_.push_back(at(key));
+      kinds_.push_back(KeyText::kind_of(rows_.columns[key_columns_.back()]));
+    }
+    std::optional<std::size_t> counts;
+    for (std::size_t c = 0; c < width; ++c)
+      if (rows_.columns[c].name == "count(*)") counts = c;
+    for (const auto& folded : plan_.folded)
+      if (folded.fold == Fold::mean) counts = at(folded.weight);
+    for (const auto& folded : plan_.folded) {
+      FoldColumn column{.fold = folded.fold, .column = at(folded.column), .counts = counts};
+      if (folded.fold == Fold::mean) column.weight = at(folded.weight);
+      if (folded.sum) column.sum = at(*folded.sum);
+      if (folded.fold == Fold::distinct) found &= folded.pairs < pairs_.size();
+      folds_.push_back(column);
+    }
+    if (plan_.having) {
+      having_.emplace(*plan_.having, collation_);
+      having_column_ = at(plan_.having->column);
+    }
+    found &= order_.add(plan_.order, width) && within_.add(plan_.within, width);
+    return found;
+  }
+
+  /// Whether the shard may have more groups than it returned.
+  bool is_full(std::size_t shard) const {
+    return plan_.asked != 0 && shard_begin_[shard + 1] - shard_begin_[shard] >= plan_.asked;
+  }
+
+  std::size_t shard_of(std::uint32_t row) const {
+    const auto after = std::ranges::upper_bound(shard_begin_, row);
+    return static_cast<std::size_t>(after - shard_begin_.begin()) - 1;
+  }
+
+  void find_groups() {
+    // By the hash of the key's text; groups with the same hash are told apart by the text.
+    std::unordered_multimap<std::uint64_t, std::uint32_t> known;
+    next_.assign(rows_.count, kNoRow);
+    KeyText key(collation_);
+    KeyText other(collation_);
+    const auto write_key = [this](KeyText& text, std::uint32_t row) {
+      text.clear();
+      for (std::size_t k = 0; k < key_columns_.size(); ++k)
+        text.add(rows_.row(row)[key_columns_[k]], kinds_[k]);
+    };
+    for (std::uint32_t row = 0; row < rows_.count; ++row) {
+      write_key(key, row);
+      const auto hash = KeyedHash{}(key.text());
+      auto [at, end] = known.equal_range(hash);
+      for (; at != end; ++at) {
+        write_key(other, groups_[at->second].first);
+        if (other.text() == key.text()) break;
+      }
+      if (at == end) {
+        known.emplace(hash, static_cast<std::uint32_t>(groups_.size()));
+        groups_.push_back({row, row});
+      } else {
+        auto& group = groups_[at->second];
+        next_[group.last] = row;
+        group.last = row;
+      }
+    }
+  }
+
+  /// Keeps the best rows of a group, with the values of all its rows folded into them.
+  void fold(const RowGroup& group) {
+    KeptGroup kept{.begin = kept_.size()};
+    one_per_shard_.clear();
+    std::size_t full = 0;
+    auto shard_before = std::numeric_limits<std::size_t>::max();
+    for (auto row = group.first; row != kNoRow; row = next_[row]) {
+      kept_.push_back(row);
+      const auto shard = shard_of(row);
+      const bool first_of_shard = shard != shard_before;
+      // With GROUP n BY each row of a group has the values of the whole group.
+      if (first_of_shard || plan_.per_group == 1) one_per_shard_.push_back(rows_.row(row));
+      if (first_of_shard && is_full(shard)) ++full;
+      shard_before = shard;
+    }
+    dropped_ += one_per_shard_.size() - 1;
+    kept.exact = full == full_shards_;
+    within_.sort(rows_, collation_, std::span(kept_).subspan(kept.begin));
+    kept_.resize(std::min(kept_.size(), kept.begin + std::max<std::size_t>(plan_.per_group, 1)));
+    kept.end = kept_.size();
+    fold_values(kept);
+    if (having_ && !having_->holds(cell(kept.begin, having_column_))) {
+      kept_.resize(kept.begin);
+      ++dropped_;
+      return;
+    }
+    ordered_.push_back(kept);
+  }
+
+  std::string_view& cell(std::size_t kept, std::size_t column) {
+    return rows_.cells[kept_[kept] * rows_.columns.size() + column];
+  }
+
+  void fold_values(const KeptGroup& kept) {
+    made_.assign(folds_.size(), {});
+    for (std::size_t f = 0; f < folds_.size(); ++f) {
+      if (folds_[f].fold == Fold::distinct)
+        made_[f] = distinct_values(plan_.folded[f].pairs, kept.begin);
+      else if (one_per_shard_.size() > 1)
+        made_[f] = folded_value(folds_[f], one_per_shard_);
+    }
+    for (std::size_t f = 0; f < folds_.size(); ++f) {
+      if (made_[f].empty()) continue;
+      const std::string_view value = rows_.made.emplace_front(std::move(made_[f]));
+      for (auto row = kept.begin; row < kept.end; ++row) cell(row, folds_[f].column) = value;
+    }
+  }
+
+  /// Empty: the pairs of that group are unknown.
+  std::string distinct_values(std::size_t pairs, std::size_t kept) {
+    key_.clear();
+    for (const auto column : key_columns_) key_.push_back(cell(kept, column));
+    const auto values = pairs_[pairs].values_of(key_);
+    return values == 0 ? std::string() : fmt::format("{}", values);
+  }
+
+  void order_groups() {
+    std::vector<std::uint32_t> heads;
+    for (const auto& group : ordered_) heads.push_back(kept_[group.begin]);
+    std::vector<std::uint32_t> places(heads.size());
+    for (std::uint32_t i = 0; i < places.size(); ++i) places[i] = i;
+    order_.sort_by(rows_, collation_, heads, places);
+    std::vector<KeptGroup> sorted;
+    sorted.reserve(places.size());
+    for (const auto place : places) sorted.push_back(ordered_[place]);
+    ordered_ = std::move(sorted);
+  }
+
+  MergedRows page() {
+    MergedRows merged{.columns = rows_.columns,
+                      .hidden = plan_.hidden,
+                      .behind = plan_.behind,
+                      .dropped = dropped_};
+    std::size_t walked = 0;
+    bool exact = true;
+    for (const auto& group : ordered_) {
+      for (auto row = group.begin; row < group.end && merged.count < plan_.limit; ++row) {
+        if (walked++ < plan_.offset) continue;
+        const auto cells = rows_.row(kept_[row]);
+        merged.cells.insert(merged.cells.end(), cells.begin(), cells.end());
+        ++merged.count;
+        exact &= group.exact;
+      }
+      if (merged.count >= plan_.limit) break;
+    }
+    merged.made = std::move(rows_.made);
+    merged.estimate = estimate(merged, exact);
+    return merged;
+  }
+
+  std::string estimate(const MergedRows& merged, bool exact) const {
+    std::string names;
+    for (std::size_t f = 0; f < folds_.size(); ++f) {
+      const bool distinct = folds_[f].fold == Fold::distinct;
+      const bool short_pairs = distinct && pairs_[plan_.folded[f].pairs].may_be_short();
+      if (folds_[f].fold == Fold::keep || !merged.shows(folds_[f].column)) continue;
+      if (distinct ? !short_pairs : exact) continue;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ",
+                           json_unescaped(merged.columns[folds_[f].column].name));
+    }
+    if (names.empty()) return {};
+    return fmt::format(
+        "estimated: {}; a shard returned as many rows as were requested of it and may have more",
+        names);
+  }
+
+  const RawReplies& replies_;
+  std::size_t set_;
+  const RowPlan& plan_;
+  Collation collation_;
+  std::span<const DistinctPairs> pairs_;
+
+  MergedRows rows_;                         // of all shards, in their order
+  std::vector<std::uint32_t> shard_begin_;  // by shard, its first row; then the number of rows
+  std::size_t full_shards_ = 0;
+  std::vector<std::size_t> key_columns_;
+  std::vector<KeyKind> kinds_;  // of the parts of the key
+  std::vector<FoldColumn> folds_;
+  std::optional<Having> having_;
+  std::size_t having_column_ = 0;
+  RowOrder order_;
+  RowOrder within_;
+  std::vector<RowGroup> groups_;
+  std::vector<std::uint32_t> next_;  // by row, the next row of its group
+  std::vector<std::uint32_t> kept_;  // rows, group by group
+  std::vector<KeptGroup> ordered_;
+  std::uint64_t dropped_ = 0;
+  // Of the group being folded.
+  std::vector<std::span<const std::string_view>> one_per_shard_;
+  std::vector<std::string> made_;
+  std::vector<std::string_view> key_;
+};
+
+}  // namespace
+
+std::expected<MergedRows, FanOut::BadReply> merge_groups(const RawReplies& replies, std::size_t set,
+                                                         const RowPlan& plan, Collation collation,
+                                                         std::span<const DistinctPairs> pairs) {
+  return GroupMerge(replies, set, plan, collation, pairs).run();
+}
+
+}  // namespace karmad

@@ -1,0 +1,92 @@
+#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_sql/rows/merge_documents.hpp"
+#include "agent/dialect/manticore_sql/rows/merge_groups.hpp"
+#include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
+#include "agent/dialect/manticore_sql/rows/warnings.hpp"
+#include "agent/dialect/manticore_sql/rows/write_hits.hpp"
+#include "agent/dialect/manticore_sql/rows/write_rows.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const SelectPlan& plan,
+                                                                    const RawReplies& replies) {
+  std::vector<DistinctPairs> pairs;
+  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    auto read =
+        DistinctPairs::read(replies, 2 + plan.facets.size() + p, plan.pairs[p], plan.collation);
+    if (!read) return std::unexpected(std::move(read.error()));
+    pairs.push_back(std::move(*read));
+  }
+  std::vector<MergedRows> sets;
+  sets.reserve(1 + plan.facets.size());
+  for (std::size_t i = 0; i <= plan.facets.size(); ++i) {
+    const auto& rows = i == 0 ? plan.rows : plan.facets[i - 1];
+    auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
+                               : merge_documents(replies, i, rows, plan.collation);
+    if (!merged) return std::unexpected(std::move(merged.error()));
+    sets.push_back(std::move(*merged));
+  }
+  return sets;
+}
+
+std::string collect_warnings(std::string_view own, const RawReplies& replies,
+                             const MergedMeta& meta, std::span<const MergedRows> sets) {
+  Warnings warnings(own);
+  for (std::size_t s = 0; s < replies.shards(); ++s) {
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      warnings.add_of_shard(s, replies.set(s, i).warning);
+    warnings.add_of_shard(s, meta.shards()[s].warning);
+  }
+  for (const auto& rows : sets) warnings.add(rows.estimate);
+  return warnings.text();
+}
+
+}  // namespace
+
+std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
+                                             std::span<const ShardReply> replies,
+                                             const MergeNotes& notes, std::string& out) {
+  RawReplies raw;
+  const auto facets = plan.facets.size();
+  if (auto bad = raw.read(replies, 2 + facets + plan.pairs.size(), LastSet::up_to_rows)) return bad;
+  MergedMeta meta(raw, 1 + facets);
+  if (std::size_t wrong = 0; !meta.read(wrong))
+    return FanOut::BadReply{wrong, "its SHOW META is malformed or has no total_found"};
+  const auto sets = merge_sets(plan, raw);
+  if (!sets) return sets.error();
+
+  const auto warning = collect_warnings(notes.warning, raw, meta, *sets);
+  const auto& rows = sets->front();
+  if (plan.form == RowForm::hits) {
+    const auto found = meta.total_found();
+    append_hits({.took = notes.took,
+                 .timed_out = notes.timed_out,
+                 .warning = warning,
+                 .total = found - std::min(found, rows.dropped),
+                 .is_lower_bound = meta.is_lower_bound()},
+                plan, *sets, out);
+  } else {
+    append_sets(plan.form, *sets, warning, out);
+  }
+  if (notes.meta != nullptr) {
+    notes.meta->clear();
+    meta.write(rows.count, rows.dropped, warning, *notes.meta);
+  }
+  return std::nullopt;
+}
+
+/// Documents are read only as far as the page needs them; groups are all read, each of their cells
+/// several times.
+unsigned merge_weight(const SelectPlan& plan) {
+  constexpr unsigned kOfDocuments = 2;
+  constexpr unsigned kOfGroups = 6;
+  const bool groups = plan.rows.grouped || !plan.facets.empty() || !plan.pairs.empty();
+  return groups ? kOfGroups : kOfDocuments;
+}
+
+}  // namespace karmad

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// Merges the replies of the shards to the statements of a SELECT and appends the answer in the
+/// form `plan.form`. A reply is an array of result sets: the rows, a set for each facet, SHOW META,
+/// a set for each of `plan.pairs`. An empty reply is a shard without an answer. Warnings of
+/// `notes`, of the shards, and about estimated columns become the answer's warning; `notes.meta`,
+/// if given, gets the merged SHOW META as an answer in the form RowForm::raw.
+///
+/// A malformed reply is named; `out` and `notes.meta` are unchanged then. A pure function: any
+/// thread.
+std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
+                                             std::span<const ShardReply> replies,
+                                             const MergeNotes& notes, std::string& out);
+
+/// As FanOut::merge_weight().
+unsigned merge_weight(const SelectPlan& plan);
+
+}  // namespace karmad

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <forward_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// A result set merged of several shards. The views are into the replies or into `made`.
+struct MergedRows {
+  std::vector<RawColumn> columns;       ///< hidden ones included
+  std::size_t hidden = 0;               ///< number of columns that the client does not get
+  std::size_t behind = 0;               ///< number of columns after the hidden ones
+  std::vector<std::string_view> cells;  ///< JSON values, row by row, one for each column
+  std::size_t count = 0;                ///< of rows
+  std::forward_list<std::string> made;  ///< values put together from those of several shards
+  /// Rows of the shards that are not in the answer because another row stands for them: documents
+  /// with an id seen before, groups with the same key, groups that HAVING leaves out.
+  std::uint64_t dropped = 0;
+  std::string estimate;  ///< names the columns that may be too small, and why; empty: all are exact
+
+  /// Whether the client gets the column.
+  bool shows(std::size_t column) const {
+    const auto from_right = columns.size() - column;
+    return from_right <= behind || from_right > behind + hidden;
+  }
+
+  std::span<const std::string_view> row(std::size_t number) const {
+    return std::span(cells).subspan(number * columns.size(), columns.size());
+  }
+};
+
+/// The position from the left in rows of that many columns; nothing if they have no such column.
+inline std::optional<std::size_t> position(ColumnAt column, std::size_t columns) {
+  if (column.at >= columns) return std::nullopt;
+  return column.from_right ? columns - 1 - column.at : column.at;
+}
+
+/// The columns that the result sets of one number have in all shards, by name, in the order of the
+/// first shard. Replies without columns are left out.
+class CommonColumns {
+ public:
+  CommonColumns(const RawReplies& replies, std::size_t set);
+
+  const std::vector<RawColumn>& columns() const { return columns_; }
+  /// Most columns of a shard.
+  std::size_t widest() const { return widest_; }
+  /// Appends the cells of the common columns of a shard's row.
+  void append(std::size_t shard, std::span<const std::string_view> row,
+              std::vector<std::string_view>& cells) const;
+
+ private:
+  void keep_common(const RawReplies& replies, std::size_t set);
+
+  std::vector<RawColumn> columns_;
+  std::vector<std::size_t> places_;  // by shard, one per column; empty: all shards have the same
+  std::size_t widest_ = 0;
+};
+
+/// Appends all rows of a shard's result set to `merged`, which has the common columns. False: a row
+/// is malformed. `added` is called after each row.
+template <class Added>
+bool append_rows(const RawReplies& replies, std::size_t shard, std::size_t set,
+                 const CommonColumns& common, MergedRows& merged, Added added) {
+  const auto& from = replies.set(shard, set);
+  std::vector<std::string_view> row(from.columns);
+  RawRows rows(from.rows);
+  for (;;) {
+    const auto step = rows.next(replies.columns_of(from), row.data());
+    if (step != RawRows::Step::row) return step == RawRows::Step::end;
+    if (merged.columns.empty()) continue;
+    common.append(shard, row, merged.cells);
+    ++merged.count;
+    added();
+  }
+}
+
+}  // namespace karmad

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/json/json_cursor.hpp"
+
+namespace karmad {
+
+/// A column of a raw result set. The views are into the reply.
+struct RawColumn {
+  std::string_view name;  ///< inside of the JSON string, still escaped
+  std::string_view type;  ///< likewise: `long long`, `multi`, `json` …
+};
+
+/// One result set of a shard's reply.
+struct RawSet {
+  std::size_t first_column = 0;  ///< in RawReplies; equal for sets with the same bytes of columns
+  std::size_t columns = 0;
+  JsonCursor rows;           ///< at the opening bracket of the rows; null: a set without rows
+  std::string_view warning;  ///< inside of the JSON string; empty: none
+};
+
+/// How much of a reply's last result set is read.
+enum class LastSet : bool {
+  whole,
+  up_to_rows,  ///< the columns and the position of the rows: without warning and error
+};
+
+/// The replies of several shards in the form of `/sql?mode=raw`: arrays of result sets. Rows are
+/// not read, only skipped where a set follows them. The object refers to the replies.
+class RawReplies {
+ public:
+  /// Reads `sets` result sets of each reply. A reply that is empty has none. Refuses a reply with
+  /// fewer sets, one with an error in a set, and malformed ones.
+  std::optional<FanOut::BadReply> read(std::span<const ShardReply> replies, std::size_t sets,
+                                       LastSet last);
+
+  std::size_t shards() const { return answered_.size(); }
+  /// False: the reply is empty.
+  bool answered(std::size_t shard) const { return answered_[shard]; }
+  const RawSet& set(std::size_t shard, std::size_t number) const {
+    return sets_[shard * sets_each_ + number];
+  }
+  std::span<const RawColumn> columns_of(const RawSet& set) const {
+    return std::span(columns_).subspan(set.first_column, set.columns);
+  }
+
+ private:
+  /// The columns of an earlier reply's set of the same number, which are often the same bytes.
+  struct KnownColumns {
+    std::string_view bytes;
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+
+  bool read_reply(std::string_view body, RawSet* sets, LastSet last, std::string_view& wrong);
+  /// Finds the second set from the end of the reply, so that the rows of the first are not skipped.
+  /// False, with `json` unchanged: the reply has another layout than the server's, or an error.
+  bool read_first_of_two(std::string_view body, JsonCursor& json, RawSet& set);
+  bool read_set(JsonCursor& json, RawSet& set, KnownColumns& known, bool up_to_rows);
+  /// A member besides columns and rows. False: it says that the statement failed.
+  bool read_member(std::string_view key, std::string_view value, RawSet& set);
+  bool read_columns(JsonCursor& json, RawSet& set, KnownColumns& known);
+  bool read_column(JsonCursor& json);
+
+  std::size_t sets_each_ = 0;
+  std::vector<RawSet> sets_;
+  std::vector<RawColumn> columns_;
+  std::vector<KnownColumns> known_;
+  std::vector<bool> answered_;
+  std::string_view error_;  // of a set, inside of the JSON string
+};
+
+/// Steps through the rows of one result set.
+class RawRows {
+ public:
+  RawRows() = default;
+  explicit RawRows(JsonCursor rows) : rest_(rows) {}
+
+  enum class Step : std::uint8_t { row, end, malformed };
+  /// Reads the values of the next row into `cells`, one for each column, in their order. A row with
+  /// other members is malformed.
+  Step next(std::span<const RawColumn> columns, std::string_view* cells);
+
+  /// Bytes not read yet, also those after the rows.
+  std::size_t bytes_left() const { return static_cast<std::size_t>(rest_.end - rest_.at); }
+
+ private:
+  JsonCursor rest_;
+  bool started_ = false;
+};
+
+}  // namespace karmad

@@ -1,0 +1,50 @@
+#include "agent/dialect/manticore_sql/rows/row_order.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "agent/dialect/manticore_json/sort_value.hpp"
+
+namespace karmad {
+
+bool RowOrder::add(std::span<const RowKey> keys, std::size_t columns) {
+  for (const auto& key : keys) {
+    const auto at = position(key.column, columns);
+    if (!at) return false;
+    keys_.push_back({*at, key.descending, key.as_text});
+  }
+  return true;
+}
+
+void RowOrder::sort(const MergedRows& rows, Collation collation,
+                    std::span<std::uint32_t> numbers) const {
+  if (numbers.size() < 2 || keys_.empty()) return;
+  const std::vector<std::uint32_t> rows_of(numbers.begin(), numbers.end());
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  sort_by(rows, collation, rows_of, numbers);
+  for (auto& number : numbers) number = rows_of[number];
+}
+
+void RowOrder::sort_by(const MergedRows& rows, Collation collation,
+                       std::span<const std::uint32_t> rows_of,
+                       std::span<std::uint32_t> places) const {
+  if (rows_of.size() < 2 || keys_.empty()) return;
+  const auto keys = keys_.size();
+  std::vector<SortValue> values(rows_of.size() * keys);
+  std::vector<SortText> texts(
+      std::ranges::any_of(keys_, [](const Key& key) { return key.as_text; }) ? values.size() : 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& key = keys_[i % keys];
+    const auto cell = rows.row(rows_of[i / keys])[key.column];
+    values[i] = key.as_text ? json_sort_value(cell, texts[i]) : sort_value(cell);
+  }
+  std::ranges::stable_sort(places, [&](std::uint32_t a, std::uint32_t b) {
+    for (std::size_t k = 0; k < keys; ++k) {
+      const auto order = compare(values[a * keys + k], values[b * keys + k], collation);
+      if (order != 0) return (order < 0) != keys_[k].descending;
+    }
+    return false;
+  });
+}
+
+}  // namespace karmad

@@ -1,0 +1,207 @@
+#include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+
+#include "agent/json/json_line.hpp"
+#include "agent/json/keyed_hash.hpp"
+
+namespace karmad {
+
+namespace {
+
+struct MetaRow {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// Steps through the rows of a SHOW META.
+class MetaRows {
+ public:
+  MetaRows(const RawReplies& replies, const RawSet& set)
+      : columns_(replies.columns_of(set)), rows_(set.rows) {}
+
+  /// Nothing after the last row, and if a row is malformed.
+  std::optional<MetaRow> next() {
+    std::string_view cells[2];
+    if (columns_.size() != 2) return std::nullopt;
+    last_ = rows_.next(columns_, cells);
+    if (last_ != RawRows::Step::row) return std::nullopt;
+    const auto text = [](std::string_view cell) {
+      return is_string(cell) ? without_quotes(cell) : cell;
+    };
+    return MetaRow{text(cells[0]), text(cells[1])};
+  }
+  bool complete() const { return last_ == RawRows::Step::end; }
+
+ private:
+  std::span<const RawColumn> columns_;
+  RawRows rows_;
+  RawRows::Step last_ = RawRows::Step::malformed;
+};
+
+std::optional<std::uint64_t> count_in(std::string_view text) {
+  std::uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return count;
+}
+
+double seconds_in(std::string_view text) {
+  double seconds = 0;
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return seconds;
+}
+
+/// A keyword of the query and how often the shards have it.
+struct KeywordSum {
+  std::string_view keyword;
+  std::uint64_t documents = 0;
+  std::uint64_t hits = 0;
+};
+
+/// The rows of SHOW META besides totals, times and warnings.
+class OtherRows {
+ public:
+  void add(const MetaRow& row) {
+    if (row.name.starts_with("keyword[")) {
+      const auto [known, is_new] = places_.try_emplace(row.value, keywords_.size());
+      if (is_new) keywords_.push_back({row.value});
+      current_ = known->second;
+    } else if (row.name.starts_with("docs[") && !keywords_.empty()) {
+      keywords_[current_].documents += count_in(row.value).value_or(0);
+    } else if (row.name.starts_with("hits[") && !keywords_.empty()) {
+      keywords_[current_].hits += count_in(row.value).value_or(0);
+    } else if (first_shard_) {
+      others_.push_back(row);
+    }
+  }
+  void end_shard() { first_shard_ = false; }
+
+  const std::vector<KeywordSum>& keywords() const { return keywords_; }
+  const std::vector<MetaRow>& others() const { return others_; }
+
+ private:
+  std::vector<KeywordSum> keywords_;
+  std::unordered_map<std::string_view, std::size_t, KeyedHash> places_;
+  std::size_t current_ = 0;
+  std::vector<MetaRow> others_;
+  bool first_shard_ = true;
+};
+
+/// Writes the rows of a result set of names and values; both are insides of JSON strings.
+class MetaWriter {
+ public:
+  explicit MetaWriter(JsonLine& out) : out_(out) {
+    out_.add(
+        "[{\n\"columns\":[{\"Variable_name\":{\"type\":\"string\"}},{\"Value\":{\"type\":"
+        "\"string\"}}],\n\"data\":[");
+  }
+  void row(std::string_view name, std::string_view value) {
+    out_.add(rows_++ == 0 ? "\n{\"Variable_name\":\"" : ",\n{\"Variable_name\":\"");
+    out_.add(name);
+    out_.add("\",\"Value\":\"");
+    out_.add(value);
+    out_.add("\"}");
+  }
+  void row(std::string_view name, std::uint64_t value) { row(name, fmt::format("{}", value)); }
+  void end() {
+    out_.add("\n],\n\"total\":");
+    out_.add_number(rows_);
+    out_.add(",\n\"error\":\"\",\n\"warning\":\"\"\n}]");
+  }
+
+ private:
+  JsonLine& out_;
+  std::size_t rows_ = 0;
+};
+
+/// Reads a row about the whole shard; false: it is another one.
+bool read_shard_row(const MetaRow& row, ShardMeta& meta, bool& has_total) {
+  if (equals_literal(row.name, "total_found")) {
+    const auto count = count_in(row.value);
+    has_total |= count.has_value();
+    meta.total_found = count.value_or(0);
+  } else if (equals_literal(row.name, "total_relation")) {
+    meta.is_lower_bound = row.value != "eq";
+  } else if (equals_literal(row.name, "time")) {
+    meta.time = row.value;
+  } else if (equals_literal(row.name, "warning")) {
+    meta.warning = row.value;
+  } else {
+    return equals_literal(row.name, "total");
+  }
+  return true;
+}
+
+}  // namespace
+
+bool MergedMeta::read(std::size_t& wrong) {
+  shards_.resize(replies_.shards());
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    if (!replies_.answered(s)) continue;
+    shards_[s].answered = true;
+    MetaRows rows(replies_, replies_.set(s, set_));
+    bool has_total = false;
+    while (const auto row = rows.next()) read_shard_row(*row, shards_[s], has_total);
+    if (rows.complete() && has_total) continue;
+    wrong = s;
+    return false;
+  }
+  return true;
+}
+
+std::uint64_t MergedMeta::total_found() const {
+  std::uint64_t total = 0;
+  for (const auto& shard : shards_) total += shard.total_found;
+  return total;
+}
+
+bool MergedMeta::is_lower_bound() const {
+  return std::ranges::any_of(shards_, &ShardMeta::is_lower_bound);
+}
+
+void MergedMeta::write(std::size_t rows, std::uint64_t dropped, std::string_view warning,
+                       std::string& out) const {
+  OtherRows other;
+  std::string_view slowest = "0.000";
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    if (!shards_[s].answered) continue;
+    if (seconds_in(shards_[s].time) > seconds_in(slowest)) slowest = shards_[s].time;
+    MetaRows lines(replies_, replies_.set(s, set_));
+    ShardMeta known;
+    bool has_total = false;
+    while (const auto row = lines.next())
+      if (!read_shard_row(*row, known, has_total)) other.add(*row);
+    other.end_shard();
+  }
+  std::string escaped;
+  JsonLine(escaped).add_escaped(warning);
+  const auto found = total_found();
+  JsonLine line(out);
+  MetaWriter writer(line);
+  if (!escaped.empty()) writer.row("warning", escaped);
+  writer.row("total", rows);
+  writer.row("total_found", found - std::min(found, dropped));
+  writer.row("total_relation", is_lower_bound() ? "gte" : "eq");
+  writer.row("time", slowest);
+  for (const auto& row : other.others()) writer.row(row.name, row.value);
+  for (std::size_t k = 0; k < other.keywords().size(); ++k) {
+    const auto& sum = other.keywords()[k];
+    writer.row(fmt::format("keyword[{}]", k), sum.keyword);
+    writer.row(fmt::format("docs[{}]", k), sum.documents);
+    writer.row(fmt::format("hits[{}]", k), sum.hits);
+  }
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    if (!shards_[s].answered) continue;
+    writer.row(fmt::format("shard[{}]_total_found", s + 1), shards_[s].total_found);
+    writer.row(fmt::format("shard[{}]_time", s + 1), shards_[s].time);
+  }
+  writer.end();
+}
+
+}  // namespace karmad

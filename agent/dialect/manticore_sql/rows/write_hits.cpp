@@ -1,0 +1,153 @@
+#include "agent/dialect/manticore_sql/rows/write_hits.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+std::size_t column_named(const MergedRows& rows, std::string_view name) {
+  for (std::size_t c = 0; c < rows.columns.size(); ++c)
+    if (rows.columns[c].name == name && rows.shows(c)) return c;
+  return kNone;
+}
+
+/// Whether the text is one JSON value and nothing else.
+bool is_json(std::string_view text) {
+  JsonCursor json(text);
+  if (!take_value(json)) return false;
+  skip_space(json);
+  return json.done();
+}
+
+/// Writes the cells of rows as members of a search answer.
+class HitValues {
+ public:
+  explicit HitValues(JsonLine& out) : out_(out) {}
+
+  void add(std::string_view type, std::string_view cell) {
+    if (!is_string(cell)) {
+      out_.add(cell);
+    } else if (type.starts_with("multi")) {
+      add_array(without_quotes(cell));
+      if (!is_json(text_)) text_ = cell;
+      out_.add(text_);
+    } else if (equals_literal(type, "json")) {
+      add_json(cell);
+    } else {
+      out_.add(cell);
+    }
+  }
+
+ private:
+  /// `1,2,3`
+  void add_array(std::string_view values) { text_.assign("[").append(values).append("]"); }
+
+  /// The value that the string says; a string that says none stays one.
+  void add_json(std::string_view cell) {
+    text_.clear();
+    JsonText bytes(without_quotes(cell));
+    for (int c = bytes.next(); c >= 0; c = bytes.next()) text_ += static_cast<char>(c);
+    out_.add(text_.empty() ? "null" : is_json(text_) ? std::string_view(text_) : cell);
+  }
+
+  JsonLine& out_;
+  std::string text_;
+};
+
+void add_head(JsonLine& out, const HitsHead& head) {
+  out.add(R"({"took":)");
+  out.add_number(std::chrono::duration_cast<std::chrono::milliseconds>(head.took).count());
+  out.add(head.timed_out ? R"(,"timed_out":true)" : R"(,"timed_out":false)");
+  if (!head.warning.empty()) {
+    out.add(R"(,"warning":{"reason":)");
+    out.add_quoted(head.warning);
+    out.add('}');
+  }
+  out.add(R"(,"hits":{"total":)");
+  out.add_number(head.total);
+  out.add(R"(,"total_relation":")");
+  out.add(head.is_lower_bound ? "gte" : "eq");
+  out.add(R"(","hits":[)");
+}
+
+void add_hits(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
+  const auto id = column_named(rows, "id");
+  const auto score =
+      plan.score ? position(*plan.score, rows.columns.size()).value_or(kNone) : kNone;
+  HitValues values(out);
+  for (std::size_t r = 0; r < rows.count; ++r) {
+    const auto row = rows.row(r);
+    out.add(r == 0 ? "{" : ",{");
+    if (id != kNone) {
+      out.add("\"_id\":");
+      out.add(row[id]);
+      out.add(',');
+    }
+    out.add("\"_score\":");
+    out.add(score == kNone ? std::string_view("1") : row[score]);
+    out.add(",\"_source\":{");
+    bool first = true;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c == id || !rows.shows(c)) continue;
+      out.add(first ? "\"" : ",\"");
+      first = false;
+      out.add(rows.columns[c].name);
+      out.add("\":");
+      values.add(rows.columns[c].type, row[c]);
+    }
+    out.add("}}");
+  }
+  out.add("]}");
+}
+
+void add_facet(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
+  if (rows.columns.empty()) return out.add("\"\":{\"buckets\":[]}");
+  out.add('"');
+  out.add(rows.columns.front().name);
+  out.add("\":{\"buckets\":[");
+  auto count = column_named(rows, "count(*)");
+  if (count == kNone) count = rows.columns.size() - 1;
+  HitValues values(out);
+  for (std::size_t r = 0; r < rows.count; ++r) {
+    const auto row = rows.row(r);
+    out.add(r == 0 ? "{\"key\":" : ",{\"key\":");
+    values.add(rows.columns.front().type, row.front());
+    out.add(",\"doc_count\":");
+    out.add(row[count]);
+    for (const auto& folded : plan.folded) {
+      const auto at = position(folded.column, row.size());
+      if (folded.fold != Fold::distinct || !at || !rows.shows(*at)) continue;
+      out.add(",\"");
+      out.add(rows.columns[*at].name);
+      out.add("\":");
+      out.add(row[*at]);
+    }
+    out.add('}');
+  }
+  out.add("]}");
+}
+
+}  // namespace
+
+void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const MergedRows> sets,
+                 std::string& to) {
+  JsonLine out(to);
+  add_head(out, head);
+  add_hits(out, plan.rows, sets.front());
+  for (std::size_t f = 0; f < plan.facets.size(); ++f) {
+    out.add(f == 0 ? ",\"aggregations\":{" : ",");
+    add_facet(out, plan.facets[f], sets[f + 1]);
+  }
+  if (!plan.facets.empty()) out.add('}');
+  out.add('}');
+}
+
+}  // namespace karmad

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/merged_rows.hpp"
+
+namespace karmad {
+
+/// What an answer in the form of a search says besides its rows.
+struct HitsHead {
+  Micros took{};
+  bool timed_out = false;
+  std::string_view warning;  ///< plain text; empty: none
+  std::uint64_t total = 0;
+  bool is_lower_bound = false;
+};
+
+/// Appends an answer in the form RowForm::hits. `sets`: the rows, then the facets. `_id` is the
+/// column `id`, if the client gets it, `_score` the plan's column, else 1. MVA are arrays, JSON
+/// attributes their value. The key of a facet's bucket is its first column.
+void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const MergedRows> sets,
+                 std::string& out);
+
+}  // namespace karmad

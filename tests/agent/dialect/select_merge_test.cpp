@@ -1,0 +1,316 @@
+#include "tests/agent/dialect/row_replies.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr ColumnAt kLast{0, true};
+
+/// `SELECT id, price … ORDER BY price ASC, id ASC`
+SelectPlan by_price() {
+  SelectPlan plan;
+  plan.rows.order = {{{1}}, {{0}}};
+  plan.rows.id = ColumnAt{0};
+  return plan;
+}
+
+const std::vector<std::string> kIdPrice = {"id:long long", "price:long"};
+
+std::string documents(const std::vector<std::string>& rows, std::size_t found) {
+  return raw_reply({raw_set(kIdPrice, rows), meta_set(found)});
+}
+
+TEST(SelectMerge, PutsDocumentsIntoTheCommonOrderAndKeepsTheServersLayout) {
+  const auto one = documents({R"({"id":9007199254740993,"price":1})", R"({"id":4,"price":7})"}, 5);
+  const auto two = documents({R"({"id":9007199254740992,"price":1})", R"({"id":2,"price":9})"}, 5);
+  auto plan = by_price();
+  EXPECT_EQ(select_merged(plan, {one, "", two}),
+            raw_reply({raw_set(kIdPrice, {R"({"id":9007199254740992,"price":1})",
+                                          R"({"id":9007199254740993,"price":1})",
+                                          R"({"id":4,"price":7})", R"({"id":2,"price":9})"})}));
+  plan.rows.offset = 1;
+  plan.rows.limit = 2;
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"id\":9007199254740993,\"price\":1},\n{\"id\":4,\"price\":7}\n");
+  plan.rows.limit = 0;
+  EXPECT_EQ(select_merged(plan, {one, two}), raw_reply({raw_set(kIdPrice, {})}));
+}
+
+TEST(SelectMerge, KeepsTheLastShardsCopyOfADocumentAndCountsItOnce) {
+  auto plan = by_price();
+  plan.form = RowForm::hits;
+  const auto one = documents({R"({"id":1,"price":3})", R"({"id":2,"price":4})"}, 2);
+  const auto two = documents({R"({"id":1,"price":3})"}, 9);
+  std::string meta;
+  EXPECT_EQ(
+      select_merged(plan, {one, two}, {.took = std::chrono::milliseconds(7), .meta = &meta}),
+      R"({"took":7,"timed_out":false,"hits":{"total":10,"total_relation":"eq","hits":[{"_id":1,"_score":1,"_source":{"price":3}},{"_id":2,"_score":1,"_source":{"price":4}}]}})");
+  EXPECT_NE(meta.find(R"("total_found","Value":"10")"), meta.npos) << meta;
+}
+
+TEST(SelectMerge, OrdersByWhatTheClientDoesNotGet) {
+  SelectPlan plan;
+  plan.rows.order = {{kLast, true}, {{0}}};
+  plan.rows.id = ColumnAt{0};
+  plan.rows.score = kLast;
+  plan.rows.hidden = 1;
+  const std::vector<std::string> columns = {"id:long long", "tags:multi", "meta:json", "w:long"};
+  const auto one =
+      raw_reply({raw_set(columns, {R"({"id":1,"tags":"2,3","meta":"{\"a\":\"x\"}","w":10})",
+                                   R"({"id":3,"tags":"","meta":"","w":5})"}),
+                 meta_set(2)});
+  const auto two =
+      raw_reply({raw_set(columns, {R"({"id":2,"tags":"7","meta":"red","w":10})"}), meta_set(1)});
+  EXPECT_EQ(
+      rows_in(select_merged(plan, {one, two})),
+      "{\"id\":1,\"tags\":\"2,3\",\"meta\":\"{\\\"a\\\":\\\"x\\\"}\"},\n"
+      "{\"id\":2,\"tags\":\"7\",\"meta\":\"red\"},\n{\"id\":3,\"tags\":\"\",\"meta\":\"\"}\n");
+  plan.form = RowForm::hits;
+  EXPECT_EQ(
+      select_merged(plan, {one, two}),
+      R"({"took":0,"timed_out":false,"hits":{"total":3,"total_relation":"eq","hits":[{"_id":1,"_score":10,"_source":{"tags":[2,3],"meta":{"a":"x"}}},{"_id":2,"_score":10,"_source":{"tags":[7],"meta":"red"}},{"_id":3,"_score":5,"_source":{"tags":[],"meta":null}}]}})");
+}
+
+TEST(SelectMerge, ComparesStringsByTheCollationAndValuesInsideJsonAsTexts) {
+  SelectPlan plan;
+  plan.rows.order = {{{1}}, {{0}}};
+  const std::vector<std::string> columns = {"id:long long", "s:string"};
+  const auto one = raw_reply({raw_set(columns, {R"({"id":1,"s":"B"})"}), meta_set(1)});
+  const auto two = raw_reply({raw_set(columns, {R"({"id":2,"s":"a"})"}), meta_set(1)});
+  EXPECT_TRUE(rows_in(select_merged(plan, {one, two})).starts_with(R"({"id":2)"));
+  plan.collation = Collation::binary;
+  EXPECT_TRUE(rows_in(select_merged(plan, {one, two})).starts_with(R"({"id":1)"));
+  plan.rows.order = {{{0}, false, true}};
+  const auto nine = raw_reply({raw_set(columns, {R"({"id":9,"s":"a"})"}), meta_set(1)});
+  const auto ten = raw_reply({raw_set(columns, {R"({"id":10,"s":"a"})"}), meta_set(1)});
+  EXPECT_TRUE(rows_in(select_merged(plan, {nine, ten})).starts_with(R"({"id":10)"));
+}
+
+TEST(SelectMerge, ShowsTheColumnsThatAllShardsHave) {
+  SelectPlan plan;
+  plan.rows.order = {{kLast}};
+  plan.rows.hidden = 1;
+  const auto one = raw_reply({raw_set({"id:long long", "a:long", "b:string", "k:long"},
+                                      {R"({"id":1,"a":5,"b":"x","k":2})"}),
+                              meta_set(1)});
+  const auto two =
+      raw_reply({raw_set({"id:long long", "b:string", "k:long"}, {R"({"id":2,"b":"y","k":1})"}),
+                 meta_set(1)});
+  EXPECT_EQ(select_merged(plan, {one, two}),
+            raw_reply({raw_set({"id:long long", "b:string"},
+                               {R"({"id":2,"b":"y"})", R"({"id":1,"b":"x"})"})}));
+}
+
+/// `SELECT brand, COUNT(*), SUM(v), MIN(v), MAX(v), AVG(v), GROUP_CONCAT(t) … GROUP BY brand
+/// ORDER BY COUNT(*) DESC, brand ASC`
+SelectPlan by_brand() {
+  SelectPlan plan;
+  auto& rows = plan.rows;
+  rows.grouped = true;
+  rows.group = {{0}};
+  rows.folded = {{{1}, Fold::sum},     {{2}, Fold::sum},       {{3}, Fold::smallest},
+                 {{4}, Fold::largest}, {{5}, Fold::mean, {1}}, {{6}, Fold::concat}};
+  rows.order = {{{1}, true}, {{0}}};
+  return plan;
+}
+
+const std::vector<std::string> kBrands = {"brand:string", "n:long long", "s:long long", "lo:long",
+                                          "hi:long",      "m:double",    "t:string"};
+
+std::string brand_row(std::string_view brand, std::string_view values) {
+  return fmt::format(R"({{"brand":"{}",{}}})", brand, values);
+}
+
+TEST(SelectMerge, FoldsGroupsWithEqualKeys) {
+  const auto globex = brand_row("globex", R"("n":1,"s":1,"lo":1,"hi":1,"m":1.000000,"t":"c")");
+  const auto zeta = brand_row("zeta", R"("n":1,"s":1,"lo":1,"hi":1,"m":1.000000,"t":"e")");
+  const auto big =
+      brand_row("acme", R"("n":3,"s":9223372036854775807,"lo":-5,"hi":7,"m":2.000000,"t":"a,b")");
+  const auto small = brand_row("Acme", R"("n":1,"s":5,"lo":-7,"hi":6,"m":4.000000,"t":"d")");
+  const auto one = raw_reply({raw_set(kBrands, {big, globex}), meta_set(2)});
+  const auto two = raw_reply({raw_set(kBrands, {small, zeta}), meta_set(2)});
+  const auto folded =
+      std::string(R"("n":4,"s":9223372036854775812,"lo":-7,"hi":7,"m":2.500000,"t":"a,b,d")");
+  auto plan = by_brand();
+  std::string meta;
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two}, {.meta = &meta})),
+            brand_row("acme", folded) + ",\n" + globex + ",\n" + zeta + "\n");
+  EXPECT_NE(meta.find(R"("total_found","Value":"3")"), meta.npos) << meta;
+
+  plan.rows.having = RowCondition{{1}, RowCondition::Is::greater, false, {"1"}};
+  plan.form = RowForm::hits;
+  EXPECT_EQ(
+      select_merged(plan, {one, two}),
+      R"({"took":0,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":[{"_score":1,"_source":{"brand":"acme",)" +
+          folded + "}}]}}");
+}
+
+TEST(SelectMerge, TakesAnExactMeanFromSumAndCountAndIgnoresShardsWithoutDocuments) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.hidden = 1;
+  plan.rows.folded = {{{0}, Fold::mean, {1}, ColumnAt{3}},
+                      {{1}, Fold::sum},
+                      {{2}, Fold::largest},
+                      {{3}, Fold::sum}};
+  const std::vector<std::string> columns = {"m:double", "n:long", "hi:long", "s:long"};
+  const auto reply = [&](std::string_view row) {
+    return raw_reply({raw_set(columns, {std::string(row)}), meta_set(1)});
+  };
+  EXPECT_EQ(rows_in(select_merged(plan, {reply(R"({"m":0.000000,"n":0,"hi":0,"s":0})"),
+                                         reply(R"({"m":-0.333333,"n":3,"hi":-2,"s":-1})"),
+                                         reply(R"({"m":-1.000000,"n":3,"hi":-3,"s":-3})")})),
+            R"({"m":-0.666667,"n":6,"hi":-2})"
+            "\n");
+}
+
+TEST(SelectMerge, CountsDistinctValuesInThePairsOfAllShards) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.group = {{0}};
+  plan.rows.folded = {{{1}, Fold::distinct}};
+  plan.rows.order = {{{0}}};
+  plan.pairs = {{.keys = 1, .asked = 3}};
+  const std::vector<std::string> columns = {"b:string", "d:long"};
+  const std::vector<std::string> pairs = {"b:string", "v:long"};
+  const auto one =
+      raw_reply({raw_set(columns, {R"({"b":"x","d":2})", R"({"b":"y","d":1})"}), meta_set(2),
+                 raw_set(pairs, {R"({"b":"x","v":1})", R"({"b":"x","v":2})"})});
+  const auto two = raw_reply({raw_set(columns, {R"({"b":"x","d":2})"}), meta_set(1),
+                              raw_set(pairs, {R"({"b":"X","v":2})", R"({"b":"x","v":3})"})});
+  EXPECT_EQ(select_merged(plan, {one, two}),
+            raw_reply({raw_set(columns, {R"({"b":"x","d":3})", R"({"b":"y","d":1})"})}));
+  plan.pairs[0].asked = 2;
+  EXPECT_NE(select_merged(plan, {one, two}).find("\"warning\":\"estimated: d; "),
+            std::string::npos);
+}
+
+TEST(SelectMerge, SaysWhichColumnsAreEstimates) {
+  auto plan = by_price();
+  plan.rows = {.order = {{{1}, true}, {{0}}},
+               .limit = 1,
+               .grouped = true,
+               .group = {{0}},
+               .folded = {{{1}, Fold::sum}},
+               .asked = 2};
+  const auto one = documents({R"({"id":1,"price":5})", R"({"id":2,"price":4})"}, 9);
+  const auto two = documents({R"({"id":1,"price":5})"}, 1);
+  EXPECT_EQ(select_merged(plan, {one, two}),
+            raw_reply({raw_set(kIdPrice, {R"({"id":1,"price":10})"})}))
+      << "the full shard has returned this group, and the other one has no more";
+  const auto three = documents({R"({"id":3,"price":50})"}, 1);
+  EXPECT_EQ(select_merged(plan, {one, three}),
+            raw_reply({raw_set(kIdPrice, {R"({"id":3,"price":50})"},
+                               "estimated: price; a shard returned as many rows as were requested "
+                               "of it and may have more")}));
+}
+
+TEST(SelectMerge, KeepsTheBestRowsOfAGroup) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.group = {{1}};
+  plan.rows.folded = {{{2}, Fold::sum}};
+  plan.rows.within = {{{0}, true}};
+  plan.rows.order = {{{2}, true}, {{1}}};
+  const std::vector<std::string> columns = {"id:long", "g:long", "n:long"};
+  const auto one =
+      raw_reply({raw_set(columns, {R"({"id":9,"g":1,"n":3})", R"({"id":4,"g":1,"n":3})",
+                                   R"({"id":5,"g":2,"n":9})"}),
+                 meta_set(2)});
+  const auto two = raw_reply({raw_set(columns, {R"({"id":7,"g":1,"n":2})"}), meta_set(1)});
+  plan.rows.per_group = 2;
+  EXPECT_EQ(rows_in(select_merged(plan, {one, two})),
+            "{\"id\":5,\"g\":2,\"n\":9},\n{\"id\":9,\"g\":1,\"n\":5},\n{\"id\":7,\"g\":1,"
+            "\"n\":5}\n");
+  plan.rows.per_group = 1;
+  const auto three = raw_reply({raw_set(columns, {R"({"id":8,"g":1,"n":8})"}), meta_set(1)});
+  EXPECT_EQ(rows_in(select_merged(plan, {two, three})), "{\"id\":8,\"g\":1,\"n\":10}\n");
+}
+
+TEST(SelectMerge, MergesFacetsByTheirOwnPlansAndHidesColumnsWithinThem) {
+  auto plan = by_price();
+  plan.facets.push_back({.hidden = 1,
+                         .behind = 1,
+                         .order = {{{2}, true}, {{0}}},
+                         .limit = 1,
+                         .grouped = true,
+                         .group = {{0}},
+                         .folded = {{{2}, Fold::sum}}});
+  const std::vector<std::string> columns = {"brand:string", "k:long", "count(*):long"};
+  const auto one = raw_reply({raw_set(kIdPrice, {R"({"id":1,"price":2})"}),
+                              raw_set(columns, {R"x({"brand":"a","k":1,"count(*)":2})x",
+                                                R"x({"brand":"b","k":2,"count(*)":1})x"}),
+                              meta_set(1)});
+  const auto two =
+      raw_reply({raw_set(kIdPrice, {}), raw_set(columns, {R"x({"brand":"b","k":2,"count(*)":7})x"}),
+                 meta_set(0)});
+  EXPECT_EQ(
+      select_merged(plan, {one, two}),
+      raw_reply({raw_set(kIdPrice, {R"({"id":1,"price":2})"}),
+                 raw_set({"brand:string", "count(*):long"}, {R"x({"brand":"b","count(*)":8})x"})}));
+  plan.form = RowForm::hits;
+  EXPECT_EQ(
+      select_merged(plan, {one, two}),
+      R"({"took":0,"timed_out":false,"hits":{"total":1,"total_relation":"eq","hits":[{"_id":1,"_score":1,"_source":{"price":2}}]},"aggregations":{"brand":{"buckets":[{"key":"b","doc_count":8}]}}})");
+  plan.form = RowForm::text;
+  EXPECT_EQ(
+      select_merged(plan, {one, two}, {.warning = "shard 3 failed"}),
+      "+----+-------+\n| id | price |\n+----+-------+\n| 1  | 2     |\n+----+-------+\n"
+      "1 row in set\n"
+      "+-------+----------+\n| brand | count(*) |\n+-------+----------+\n| b     | 8        |\n"
+      "+-------+----------+\n1 row in set\nWarning: shard 3 failed\n");
+}
+
+TEST(SelectMerge, MergesShowMeta) {
+  const auto reply = [](std::size_t found, const std::vector<std::string>& more,
+                        std::string_view time, std::string_view relation) {
+    return raw_reply({raw_set(kIdPrice, {}, found == 3 ? "old \\\"form\\\"" : ""),
+                      meta_set(found, more, time, relation)});
+  };
+  std::string meta = "old";
+  const auto answer = select_merged(
+      by_price(),
+      {reply(3, {"keyword[0]=a", "docs[0]=4", "hits[0]=5", "cost=7"}, "0.002", "eq"), "",
+       reply(4,
+             {"keyword[0]=b", "docs[0]=1", "hits[0]=1", "keyword[1]=a", "docs[1]=6", "hits[1]=9"},
+             "0.010", "gte")},
+      {.warning = "shard 2 failed", .meta = &meta});
+  EXPECT_EQ(answer,
+            raw_reply({raw_set(kIdPrice, {}, R"(shard 2 failed;\nshard 1: old \"form\")")}));
+  std::vector<std::string> rows;
+  for (const auto* row :
+       {R"(warning","Value":"shard 2 failed;\nshard 1: old \"form\")", R"(total","Value":"0)",
+        R"(total_found","Value":"7)", R"(total_relation","Value":"gte)", R"(time","Value":"0.010)",
+        R"(cost","Value":"7)", R"(keyword[0]","Value":"a)", R"(docs[0]","Value":"10)",
+        R"(hits[0]","Value":"14)", R"(keyword[1]","Value":"b)", R"(docs[1]","Value":"1)",
+        R"(hits[1]","Value":"1)", R"(shard[1]_total_found","Value":"3)",
+        R"(shard[1]_time","Value":"0.002)", R"(shard[3]_total_found","Value":"4)",
+        R"(shard[3]_time","Value":"0.010)"})
+    rows.push_back(fmt::format(R"({{"Variable_name":"{}"}})", row));
+  EXPECT_EQ(meta, raw_reply({raw_set({"Variable_name:string", "Value:string"}, rows)}));
+}
+
+TEST(SelectMerge, ReadsAReplyInAnyJsonLayout) {
+  const std::string compact =
+      R"( [ {"columns":[{"id" : {"type":"long long"}},{"price":{"type":"long"}}],"data":[ {"id" : 1, "price":2} ],"total":1,"error":"","warning":""}, {"columns":[{"Variable_name":{"type":"string"}},{"Value":{"type":"string"}}],"data":[{"Variable_name":"total_found","Value":"1"}],"total":1}] )";
+  EXPECT_EQ(rows_in(select_merged(by_price(), {compact})), "{\"id\":1,\"price\":2}\n");
+}
+
+TEST(SelectMerge, NamesTheShardOfAReplyThatCannotBeRead) {
+  const auto good = documents({R"({"id":1,"price":2})"}, 1);
+  const auto plan = by_price();
+  EXPECT_EQ(select_merged(plan, {good, good + "x"}),
+            "bad shard 1: it does not end as a JSON array");
+  EXPECT_EQ(select_merged(plan, {good, raw_reply({raw_set(kIdPrice, {})})}),
+            "bad shard 1: it is not an array of the result sets that were requested");
+  EXPECT_EQ(select_merged(plan, {good, documents({R"({"id":1})"}, 1)}),
+            "bad shard 1: a row is malformed");
+  EXPECT_EQ(select_merged(plan, {raw_reply({raw_set({"id:long"}, {R"({"id":1})"}), meta_set(1)})}),
+            "bad shard 0: its rows lack columns that were requested");
+  EXPECT_EQ(select_merged(plan, {raw_reply({raw_set(kIdPrice, {}), raw_set(kIdPrice, {})})}),
+            "bad shard 0: its SHOW META is malformed or has no total_found");
+  EXPECT_EQ(select_merged(plan, {good, R"([{"total":0,"error":"no field 'x'","warning":""}])"}),
+            "bad shard 1: no field 'x'");
+}
+
+}  // namespace
+}  // namespace karmad
