@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
-#include "agent/dialect/manticore_sql/select/having.hpp"
+#include "agent/dialect/manticore_sql/select/having_clause.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
 namespace karmad {

@@ -20,7 +20,7 @@ struct SelectDraft {
   SelectClauses clauses;
   std::vector<SelectItem> items;
   std::vector<SelectItem> group;
-  std::vector<OrderItem> order;
+  std::vector<OrderKey> order;
   ShardOptions options;
   RowForm form = RowForm::raw;
 

@@ -19,10 +19,7 @@ class SelectFanOut final : public FanOut {
     return select_.plan.form == RowForm::text ? "text/plain; charset=UTF-8" : "";
   }
 
-  /// Groups allocate memory each and are sorted.
-  unsigned merge_weight() const override {
-    return select_.plan.rows.grouped || !select_.plan.facets.empty() ? 6 : 2;
-  }
+  unsigned merge_weight() const override { return karmad::merge_weight(select_.plan); }
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override {

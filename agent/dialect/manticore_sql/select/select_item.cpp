@@ -158,8 +158,8 @@ std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens) {
   return items;
 }
 
-std::expected<std::vector<OrderItem>, ClientError> read_order(SqlSpan tokens) {
-  std::vector<OrderItem> keys;
+std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens) {
+  std::vector<OrderKey> keys;
   if (tokens.empty()) return keys;
   for (auto part : split_list(tokens)) {
     if (part.empty())
@@ -167,7 +167,7 @@ std::expected<std::vector<OrderItem>, ClientError> read_order(SqlSpan tokens) {
     if (keys.size() == kMostOrderKeys)
       return std::unexpected(
           wrong_at(part.front().at, fmt::format("more than {} sort keys", kMostOrderKeys)));
-    OrderItem key;
+    OrderKey key;
     key.descending = part.back().is_word("desc");
     if (part.size() > 1 && (key.descending || part.back().is_word("asc")))
       part = part.first(part.size() - 1);

@@ -41,12 +41,12 @@ std::expected<SelectItem, ClientError> read_item(SqlSpan tokens);
 std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens);
 
 /// One key of ORDER BY.
-struct OrderItem {
+struct OrderKey {
   SelectItem by;
   bool descending = false;
 };
 
 /// Reads the keys of ORDER BY; refuses (400) more than any server sorts by.
-std::expected<std::vector<OrderItem>, ClientError> read_order(SqlSpan tokens);
+std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens);
 
 }  // namespace karmad

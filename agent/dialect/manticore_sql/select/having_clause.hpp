@@ -8,13 +8,13 @@
 namespace karmad {
 
 /// HAVING: an expression and what it must fulfil; the condition's column is not set.
-struct Having {
+struct HavingClause {
   SelectItem of;
   RowCondition condition;
 };
 
 /// Reads one condition that compares an expression with constants: `=`, `!=`, `<>`, `<`, `<=`, `>`,
 /// `>=`, `[NOT] BETWEEN a AND b`, `[NOT] IN (…)`.
-std::expected<Having, ClientError> read_having(SqlSpan tokens);
+std::expected<HavingClause, ClientError> read_having(SqlSpan tokens);
 
 }  // namespace karmad

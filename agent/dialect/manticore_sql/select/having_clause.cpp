@@ -1,4 +1,4 @@
-#include "agent/dialect/manticore_sql/select/having.hpp"
+#include "agent/dialect/manticore_sql/select/having_clause.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -91,14 +91,14 @@ std::vector<SqlSpan> having_operands(SqlSpan tokens, HavingIs is) {
 
 }  // namespace
 
-std::expected<Having, ClientError> read_having(SqlSpan tokens) {
+std::expected<HavingClause, ClientError> read_having(SqlSpan tokens) {
   const auto at = tokens.front().at;
   const auto op = find_having_operator(tokens);
   if (!op || op->begin == 0)
     return std::unexpected(wrong_at(at, "expected HAVING expression, comparison, constant"));
   auto of = read_expression(tokens.first(op->begin));
   if (!of) return std::unexpected(std::move(of.error()));
-  Having having{std::move(*of), {{}, op->is, op->negated, {}}};
+  HavingClause having{std::move(*of), {{}, op->is, op->negated, {}}};
   for (const auto operand : having_operands(tokens.subspan(op->end), op->is)) {
     auto value = having_constant(operand, at);
     if (!value) return std::unexpected(std::move(value.error()));
