@@ -15,10 +15,7 @@ class SelectFanOut final : public FanOut {
     append_statements(body, select_, tables);
   }
 
-  std::string_view content_type() const override {
-    return select_.plan.form == RowForm::text ? "text/plain; charset=UTF-8" : "";
-  }
-
+  std::string_view content_type() const override { return content_type_of(select_.plan.form); }
   unsigned merge_weight() const override { return karmad::merge_weight(select_.plan); }
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
