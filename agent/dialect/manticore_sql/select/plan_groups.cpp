@@ -257,10 +257,6 @@ class GroupPlanner {
 
 }  // namespace
 
-std::size_t over_request(std::size_t wanted) {
-  return over_request(wanted);
-}
-
 std::expected<RowsDraft, ClientError> plan_groups(SelectDraft& draft) {
   return GroupPlanner(draft).run();
 }
