@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/select/sql_span.hpp"
+
+namespace karmad {
+
+/// LIMIT: the rows that the client wants.
+struct RowWindow {
+  std::size_t offset = 0;
+  std::size_t limit = 20;  ///< the server's default
+
+  /// The number of rows up to the last one wanted.
+  std::size_t end() const { return offset + limit; }
+};
+
+struct FacetClause {
+  SqlSpan items;
+  SqlSpan by;
+  SqlSpan distinct;
+  SqlSpan order;
+  RowWindow window;
+};
+
+/// The clauses of a SELECT of one table, without their keywords. Spans refer to `tokens`, which
+/// moves with them; all views refer to the statement.
+struct SelectClauses {
+  SelectClauses() = default;
+  SelectClauses(SelectClauses&&) = default;
+  SelectClauses& operator=(SelectClauses&&) = default;
+
+  std::vector<SqlToken> tokens;  ///< without those of WHERE, which may be very many
+  SqlToken table;
+  SqlSpan items;
+  std::string_view where;
+  bool knn = false;  ///< WHERE has a KNN()
+  SqlSpan group;
+  std::size_t per_group = 1;
+  SqlSpan within;
+  SqlSpan having;
+  SqlSpan order;
+  RowWindow window;
+  SqlSpan options;
+  std::vector<FacetClause> facets;
+};
+
+/// Splits a statement. Refuses, with the offset, what is not one SELECT of one table with its
+/// clauses in the server's order, and names that begin with `karmad_`, which are used for the
+/// shards.
+std::expected<SelectClauses, ClientError> split_select(std::string_view statement);
+
+}  // namespace karmad

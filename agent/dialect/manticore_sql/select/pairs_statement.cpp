@@ -1,0 +1,87 @@
+#include "agent/dialect/manticore_sql/select/pairs_statement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace karmad {
+
+namespace {
+
+bool mentions_alias(const SqlToken& token, const std::vector<SelectItem>& items) {
+  if (!token.names_table()) return false;
+  const auto name = canonical(token);
+  return std::ranges::any_of(items, [&](const SelectItem& item) { return item.alias == name; });
+}
+
+bool mentions_alias(std::string_view text, const std::vector<SelectItem>& items) {
+  SqlTokens tokens(text);
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
+    if (mentions_alias(token, items)) return true;
+  return false;
+}
+
+/// Writes one list and the names of its columns.
+class PairsWriter {
+ public:
+  PairsWriter(const std::vector<SelectItem>& items, HiddenNames& names)
+      : items_(items), names_(names) {}
+
+  void add(const SelectItem& column) {
+    for (const auto& item : items_)
+      if (!item.alias.empty() && item.alias == column.canonical) return add_alias(item);
+    if (!column.alias.empty()) return add_alias(column);
+    const std::string text(text_of(column.expression));
+    if (is_plain_key(column.expression)) return append(text, text);
+    const auto name = names_.next();
+    append(fmt::format("{} AS {}", text, name), name);
+  }
+
+  /// The aliases that are not columns already.
+  void add_other_aliases() {
+    for (const auto& item : items_) {
+      if (item.alias.empty() || item.aggregate || item.canonical == "groupby()") continue;
+      if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
+      out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
+    }
+  }
+
+  bool uses_alias() const { return uses_alias_; }
+  PairsText take() { return std::move(out_); }
+
+ private:
+  void add_alias(const SelectItem& item) {
+    aliases_.push_back(item.alias);
+    uses_alias_ = uses_alias_ || mentions_alias(text_of(item.expression), items_);
+    append(fmt::format("{} AS {}", text_of(item.expression), item.alias_text),
+           std::string(item.alias_text));
+  }
+
+  void append(const std::string& definition, const std::string& name) {
+    if (!out_.list.empty()) out_.list += ", ";
+    out_.list += definition;
+    if (!out_.group.empty()) out_.group += ", ";
+    out_.group += name;
+    uses_alias_ = uses_alias_ || mentions_alias(definition, items_);
+  }
+
+  const std::vector<SelectItem>& items_;
+  HiddenNames& names_;
+  std::vector<std::string> aliases_;
+  bool uses_alias_ = false;
+  PairsText out_;
+};
+
+}  // namespace
+
+PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
+                      const std::vector<SelectItem>& items, std::string_view where,
+                      HiddenNames& names) {
+  PairsWriter writer(items, names);
+  for (const auto& key : keys) writer.add(key);
+  writer.add(value);
+  if (writer.uses_alias() || mentions_alias(where, items)) writer.add_other_aliases();
+  return writer.take();
+}
+
+}  // namespace karmad

@@ -1,0 +1,264 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+#include "agent/dialect/manticore_sql/select/having_clause.hpp"
+#include "agent/dialect/manticore_sql/select/select_draft.hpp"
+
+namespace karmad {
+
+namespace {
+
+using GroupRefusal = std::optional<ClientError>;
+
+/// HAVING is applied to merged groups, so a shard returns also those that will be dropped.
+constexpr std::size_t kGroupsForHaving = 10'000;
+/// Bounds the rows of GROUP n BY.
+constexpr std::size_t kMostGroupRows = 100'000;
+
+class GroupPlanner {
+ public:
+  explicit GroupPlanner(SelectDraft& draft)
+      : draft_(draft), columns_(draft.items, draft.names), rows_(out_.rows) {}
+
+  std::expected<RowsDraft, ClientError> run() {
+    auto refusal = check_expressions();
+    if (!refusal) refusal = plan_having();
+    if (!refusal) refusal = plan_within();
+    if (refusal) return std::unexpected(std::move(*refusal));
+    rows_.grouped = true;
+    rows_.per_group = draft_.clauses.per_group;
+    refusal = plan_order();
+    if (!refusal) {
+      plan_keys();
+      plan_size();
+      refusal = plan_folds();
+    }
+    if (refusal) return std::unexpected(std::move(*refusal));
+    settle();
+    return std::move(out_);
+  }
+
+ private:
+  /// Refuses expressions that compute with the result of an aggregate by its alias.
+  GroupRefusal check_expressions() const {
+    for (const auto& item : draft_.items)
+      if (auto refusal = uses_aggregate(item)) return refusal;
+    for (const auto& key : draft_.order)
+      if (auto refusal = uses_aggregate(key.by)) return refusal;
+    return std::nullopt;
+  }
+
+  GroupRefusal uses_aggregate(const SelectItem& item) const {
+    if (item.aggregate || item.expression.size() < 2) return std::nullopt;
+    for (const auto& token : item.expression) {
+      if (!token.names_table()) continue;
+      const auto name = canonical(token);
+      for (const auto& other : draft_.items)
+        if (other.aggregate && other.alias == name)
+          return unmergeable_at(token.at, "an expression with the result of an aggregate",
+                                "select the aggregates as items of their own and compute with "
+                                "them");
+    }
+    return std::nullopt;
+  }
+
+  GroupRefusal plan_having() {
+    if (draft_.clauses.having.empty()) return std::nullopt;
+    auto having = read_having(draft_.clauses.having);
+    if (!having) return std::move(having.error());
+    if (auto refusal = uses_aggregate(having->of)) return refusal;
+    having->condition.column = columns_.of(having->of);
+    rows_.having = std::move(having->condition);
+    needs_best_ = needs_best_ || depends_on_row(having->of);
+    return std::nullopt;
+  }
+
+  bool counts_distinct() const {
+    return std::ranges::any_of(columns_.aggregated(),
+                               [](const auto& column) { return column.fold == Fold::distinct; });
+  }
+
+  /// GROUPBY() also tells the values of attributes with several values. Pairs of keys and values
+  /// can only be matched by the keys themselves. Equal groups are ordered by their keys.
+  void plan_keys() {
+    for (const auto& key : draft_.group) {
+      if (!out_.group.empty()) out_.group += ", ";
+      out_.group += columns_.name_of(key);
+    }
+    const auto add = [&](ColumnAt column, bool as_text) {
+      rows_.group.push_back(column);
+      if (std::ranges::find(rows_.order, column, &RowKey::column) == rows_.order.end())
+        rows_.order.push_back({column, false, as_text});
+    };
+    if (draft_.group.empty()) return;
+    if (!counts_distinct()) return add(columns_.of("GROUPBY()", "groupby()"), false);
+    for (const auto& key : draft_.group) add(columns_.of(key), columns_.holds_path(key));
+  }
+
+  /// The number of the key of the group that an expression is.
+  std::optional<std::size_t> key_number(const SelectItem& expression) const {
+    const auto* const item = columns_.item(expression);
+    for (std::size_t i = 0; i < draft_.group.size(); ++i) {
+      const auto& key = draft_.group[i].canonical;
+      if (expression.canonical == key ||
+          (item != nullptr && columns_.item(draft_.group[i]) == item))
+        return i;
+      if (item != nullptr && item->canonical == key) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// Whether the value is that of one row of the group, not of the group.
+  bool depends_on_row(const SelectItem& expression) const {
+    const auto* const item = columns_.item(expression);
+    const auto& of = item != nullptr ? *item : expression;
+    return !of.aggregate && of.canonical != "groupby()" && !key_number(expression);
+  }
+
+  /// The order by which the best row of a group is found, where a column is of that row.
+  GroupRefusal plan_within() {
+    const auto given = read_order(draft_.clauses.within);
+    if (!given) return given.error();
+    const auto depends = [&](const auto& item) { return depends_on_row(item); };
+    needs_best_ = needs_best_ || draft_.clauses.per_group > 1 || orders_by_row() ||
+                  std::ranges::any_of(draft_.items, depends);
+    if (!needs_best_) return std::nullopt;
+    bool by_id = false;
+    for (const auto& key : *given) {
+      if (key.by.aggregate)
+        return wrong_at(key.by.expression.front().at, "WITHIN GROUP ORDER BY takes no aggregate");
+      append_key(out_.within, columns_.name_of(key.by), key.descending);
+      rows_.within.push_back({columns_.of(key.by), key.descending, columns_.holds_path(key.by)});
+      by_id = by_id || key.by.canonical == "id";
+    }
+    if (given->empty()) {
+      rows_.within.push_back({columns_.of("weight()", "weight()"), true, false});
+      append_key(out_.within, "weight()", true);
+    }
+    if (!by_id) {
+      rows_.within.push_back({columns_.of("id", "id"), false, false});
+      if (rows_.within.size() <= kMostSqlServerKeys) append_key(out_.within, "id", false);
+    }
+    if (draft_.group.empty()) out_.within.clear();  // the server takes it only after GROUP BY
+    return std::nullopt;
+  }
+
+  /// The default order of groups is that of their best rows.
+  bool orders_by_row() const {
+    if (draft_.group.empty()) return false;
+    if (draft_.order.empty()) return true;
+    return std::ranges::any_of(draft_.order,
+                               [&](const auto& key) { return depends_on_row(key.by); });
+  }
+
+  GroupRefusal plan_order() {
+    if (draft_.group.empty()) return std::nullopt;
+    for (const auto& key : draft_.order) {
+      if (is_unnamed_distinct(key.by))
+        return wrong_at(key.by.expression.front().at,
+                        "give COUNT(DISTINCT …) an alias and order by that");
+      append_key(out_.order, columns_.name_of(key.by), key.descending);
+      rows_.order.push_back({columns_.of(key.by), key.descending, columns_.holds_path(key.by)});
+    }
+    if (!draft_.order.empty()) return std::nullopt;
+    rows_.order.push_back({columns_.of("weight()", "weight()"), true, false});
+    rows_.order.push_back({columns_.of("id", "id"), false, false});
+    append_key(out_.order, "weight()", true);
+    append_key(out_.order, "id", false);
+    return std::nullopt;
+  }
+
+  /// A second one, hidden, would be needed to name it; the server counts one only.
+  bool is_unnamed_distinct(const SelectItem& by) const {
+    const auto* const item = columns_.item(by);
+    return by.aggregate && by.aggregate->fold == Fold::distinct && item != nullptr &&
+           item->alias.empty();
+  }
+
+  /// In the order of the keys, each shard's first groups include all candidates for the first ones.
+  bool is_in_order_of_keys() const {
+    std::vector<bool> seen(draft_.group.size());
+    for (const auto& key : draft_.order) {
+      const auto* const item = columns_.item(key.by);
+      if ((item != nullptr ? item->canonical : key.by.canonical) == "groupby()") return true;
+      const auto number = key_number(key.by);
+      if (!number) return false;
+      seen[*number] = true;
+      if (std::ranges::all_of(seen, [](bool yes) { return yes; })) return true;
+    }
+    return false;
+  }
+
+  void plan_size() {
+    const auto window = draft_.window(draft_.clauses.window);
+    rows_.offset = window.offset;
+    rows_.limit = window.limit;
+    if (draft_.group.empty()) {
+      out_.asked = 1;
+      return;
+    }
+    auto groups = window.end();
+    const bool exact = is_in_order_of_keys() && !rows_.having;
+    if (!exact) groups = over_request(groups);
+    if (rows_.having) groups = std::max(groups, kGroupsForHaving);
+    if (draft_.order.empty()) groups = std::max(groups, draft_.max_matches());
+    out_.asked = std::max(groups, std::min(groups * rows_.per_group, kMostGroupRows));
+    if (!exact) rows_.asked = out_.asked;
+  }
+
+  GroupRefusal plan_folds() {
+    const auto aggregated = columns_.aggregated();
+    for (const auto& [column, fold, argument] : aggregated) {
+      FoldedColumn folded{column, fold};
+      if (fold == Fold::mean) {
+        const auto text = fmt::format("SUM({})", text_of(argument));
+        folded.sum = columns_.of(text, fmt::format("sum({})", canonical(argument)), Fold::sum);
+        folded.weight = columns_.of("COUNT(*)", "count(*)", Fold::sum);
+      }
+      if (fold == Fold::distinct) {
+        auto value = read_expression(argument);
+        if (!value) return std::move(value.error());
+        folded.pairs = draft_.add_pairs(draft_.group, *value);
+      }
+      rows_.folded.push_back(folded);
+    }
+    // Sums and counts that the means have added.
+    const auto all = columns_.aggregated();
+    for (auto i = aggregated.size(); i < all.size(); ++i)
+      rows_.folded.push_back({all[i].column, all[i].fold});
+    return std::nullopt;
+  }
+
+  void settle() {
+    const auto all = [&](auto& keys) {
+      for (auto& key : keys) columns_.settle(key.column);
+    };
+    all(rows_.order);
+    all(rows_.within);
+    for (auto& key : rows_.group) columns_.settle(key);
+    for (auto& folded : rows_.folded) {
+      columns_.settle(folded.column);
+      if (folded.fold == Fold::mean) columns_.settle(folded.weight);
+      if (folded.sum) columns_.settle(*folded.sum);
+    }
+    if (rows_.having) columns_.settle(rows_.having->column);
+    rows_.hidden = columns_.hidden();
+    out_.hidden = columns_.written();
+  }
+
+  SelectDraft& draft_;
+  RowsDraft out_;
+  ShardColumns columns_;
+  RowPlan& rows_;
+  bool needs_best_ = false;
+};
+
+}  // namespace
+
+std::expected<RowsDraft, ClientError> plan_groups(SelectDraft& draft) {
+  return GroupPlanner(draft).run();
+}
+
+}  // namespace karmad

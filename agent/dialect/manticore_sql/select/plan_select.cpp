@@ -1,0 +1,125 @@
+#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_sql/select/select_draft.hpp"
+#include "agent/dialect/manticore_sql/table_name.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// Each facet is a result set of every shard.
+constexpr std::size_t kMostFacets = 256;
+
+std::expected<SelectDraft, ClientError> read_draft(std::string_view statement, RowForm form) {
+  auto clauses = split_select(statement);
+  if (!clauses) return std::unexpected(std::move(clauses.error()));
+  SelectDraft draft;
+  draft.form = form;
+  draft.clauses = std::move(*clauses);
+  auto items = read_items(draft.clauses.items);
+  if (!items) return std::unexpected(std::move(items.error()));
+  draft.items = std::move(*items);
+  auto order = read_order(draft.clauses.order);
+  if (!order) return std::unexpected(std::move(order.error()));
+  draft.order = std::move(*order);
+  auto options = read_options(draft.clauses.options);
+  if (!options) return std::unexpected(std::move(options.error()));
+  draft.options = std::move(*options);
+  if (draft.clauses.group.empty()) return draft;
+  for (const auto part : split_list(draft.clauses.group)) {
+    const auto at = draft.clauses.group.front().at;
+    if (part.empty()) return std::unexpected(wrong_at(at, "GROUP BY has an empty key"));
+    auto key = read_expression(part);
+    if (!key) return std::unexpected(std::move(key.error()));
+    if (key->aggregate)
+      return std::unexpected(wrong_at(part.front().at, "GROUP BY takes no aggregate"));
+    draft.group.push_back(std::move(*key));
+  }
+  return draft;
+}
+
+/// A text split at the places of the table's name.
+class ShardText {
+ public:
+  void add(std::string_view text) { pieces_.back() += text; }
+  /// ` word text`, or nothing if the text is empty.
+  void add_clause(std::string_view word, std::string_view text) {
+    if (!text.empty()) add(fmt::format(" {} {}", word, text));
+  }
+  void add_table() { pieces_.emplace_back(); }
+  std::vector<std::string> take() { return std::move(pieces_); }
+
+ private:
+  std::vector<std::string> pieces_{1};
+};
+
+std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDraft& rows,
+                                          std::string_view facets) {
+  const auto& clauses = draft.clauses;
+  ShardText text;
+  text.add(fmt::format("SELECT {}{} FROM ", text_of(clauses.items), rows.hidden));
+  text.add_table();
+  text.add_clause("WHERE", clauses.where);
+  const auto group =
+      clauses.per_group == 1 ? "GROUP BY" : fmt::format("GROUP {} BY", clauses.per_group);
+  text.add_clause(group, rows.group);
+  text.add_clause("WITHIN GROUP ORDER BY", rows.within);
+  text.add_clause("ORDER BY", rows.order);
+  text.add(fmt::format(" LIMIT 0,{}", rows.asked));
+  const auto most = draft.max_matches();
+  const auto kept = std::max(most, draft.most_asked);
+  text.add(draft.options.write(kept > most || draft.options.max_matches ? kept : 0));
+  text.add(facets);
+  text.add("; SHOW META");
+  for (const auto& pairs : draft.pairs_texts) {
+    text.add(fmt::format("; SELECT {} FROM ", pairs.list));
+    text.add_table();
+    text.add_clause("WHERE", clauses.where);
+    text.add_clause("GROUP BY", pairs.group);
+    text.add(fmt::format(" LIMIT 0,{}", kMostPairs));
+    text.add(draft.options.write(kMostPairs));
+  }
+  return text.take();
+}
+
+}  // namespace
+
+void append_statements(std::string& out, const ShardSelect& select,
+                       std::span<const std::string> tables) {
+  for (const auto& piece : select.around_table) {
+    if (&piece != &select.around_table.front()) append_table_names(out, tables);
+    out += piece;
+  }
+}
+
+std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
+                                                    Collation collation) {
+  auto draft = read_draft(statement, form);
+  if (!draft) return std::unexpected(std::move(draft.error()));
+  auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  draft->most_asked = rows->asked;
+  ShardSelect select;
+  auto& plan = select.plan;
+  std::string facets;
+  if (draft->clauses.facets.size() > kMostFacets)
+    return std::unexpected(ClientError{400, fmt::format("more than {} facets", kMostFacets)});
+  for (const auto& clause : draft->clauses.facets) {
+    auto facet = plan_facet(*draft, clause);
+    if (!facet) return std::unexpected(std::move(facet.error()));
+    facets += facet->text;
+    plan.facets.push_back(std::move(facet->rows));
+  }
+  select.around_table = write_statements(*draft, *rows, facets);
+  plan.form = form;
+  plan.collation = collation;
+  plan.rows = std::move(rows->rows);
+  plan.pairs = std::move(draft->pairs);
+  return select;
+}
+
+}  // namespace karmad

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// A SELECT over several shards: what each is asked, and how their replies become one.
+struct ShardSelect {
+  /// The statements for a shard, split at each place of the table's name.
+  std::vector<std::string> around_table;
+  SelectPlan plan;
+};
+
+/// Plans a SELECT of one table. The shards get the client's list and hidden columns for what
+/// merging needs, no offset, as many rows as merging needs, no HAVING; then SHOW META, and a
+/// statement for each COUNT(DISTINCT …).
+///
+/// Refuses, with the offset: statements that are not understood as far as needed (400), and what
+/// cannot be computed from the rows of shards (501), with what works instead.
+std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
+                                                    Collation collation);
+
+/// Appends the shard's statements with a mirror's names of the table.
+void append_statements(std::string& out, const ShardSelect& select,
+                       std::span<const std::string> tables);
+
+}  // namespace karmad

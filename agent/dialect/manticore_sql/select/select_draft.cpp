@@ -1,0 +1,42 @@
+#include "agent/dialect/manticore_sql/select/select_draft.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kServersMaxMatches = 1000;  // default of the server
+
+}  // namespace
+
+std::size_t SelectDraft::max_matches() const {
+  return options.max_matches.value_or(kServersMaxMatches);
+}
+
+RowWindow SelectDraft::window(const RowWindow& wanted) const {
+  const auto end = std::min(wanted.end(), max_matches());
+  const auto offset = std::min(wanted.offset, end);
+  return {offset, end - offset};
+}
+
+bool SelectDraft::is_grouped() const {
+  const auto of_groups = [](const SelectItem& item) {
+    return item.aggregate || item.canonical == "groupby()";
+  };
+  return !group.empty() || !clauses.having.empty() || std::ranges::any_of(items, of_groups) ||
+         std::ranges::any_of(order, [&](const auto& key) { return of_groups(key.by); });
+}
+
+std::size_t SelectDraft::add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value) {
+  pairs_texts.push_back(write_pairs(keys, value, items, clauses.where, names));
+  pairs.push_back({keys.size(), kMostPairs});
+  return pairs.size() - 1;
+}
+
+void append_key(std::string& list, std::string_view name, bool descending) {
+  if (!list.empty()) list += ", ";
+  list.append(name).append(descending ? " DESC" : " ASC");
+}
+
+}  // namespace karmad

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/select/clauses.hpp"
+#include "agent/dialect/manticore_sql/select/pairs_statement.hpp"
+#include "agent/dialect/manticore_sql/select/shard_columns.hpp"
+#include "agent/dialect/manticore_sql/select/shard_options.hpp"
+
+namespace karmad {
+
+/// Most sort keys that the search server accepts in SQL.
+inline constexpr std::size_t kMostSqlServerKeys = 5;
+
+/// One SELECT while it is planned: what the parts of the plan share.
+struct SelectDraft {
+  SelectClauses clauses;
+  std::vector<SelectItem> items;
+  std::vector<SelectItem> group;
+  std::vector<OrderKey> order;
+  ShardOptions options;
+  RowForm form = RowForm::raw;
+
+  HiddenNames names;
+  std::vector<PairsPlan> pairs;
+  std::vector<PairsText> pairs_texts;
+  std::size_t most_asked = 0;  ///< of a shard, in one result set
+
+  std::size_t max_matches() const;
+  /// LIMIT cut at max_matches, as the server does.
+  RowWindow window(const RowWindow& wanted) const;
+  bool is_grouped() const;
+  /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
+  std::size_t add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value);
+};
+
+/// One result set of a shard's statements.
+struct RowsDraft {
+  RowPlan rows;
+  std::string hidden;  ///< what follows the client's list
+  std::string group;   ///< what follows GROUP BY; the same for the others; empty: not sent
+  std::string within;
+  std::string order;
+  std::size_t asked = 0;
+};
+
+/// The rows of documents.
+std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft);
+/// The rows of groups.
+std::expected<RowsDraft, ClientError> plan_groups(SelectDraft& draft);
+/// A facet: its rows, and the text that the shards get for it.
+struct FacetDraft {
+  RowPlan rows;
+  std::string text;
+};
+std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft, const FacetClause& facet);
+
+/// Appends `name` and the direction to a list of sort keys.
+void append_key(std::string& list, std::string_view name, bool descending);
+
+}  // namespace karmad

@@ -1,0 +1,40 @@
+#include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
+
+#include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+
+namespace karmad {
+
+namespace {
+
+class SelectFanOut final : public FanOut {
+ public:
+  explicit SelectFanOut(ShardSelect select) : select_(std::move(select)) {}
+
+  void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
+    append_statements(body, select_, tables);
+  }
+
+  std::string_view content_type() const override { return content_type_of(select_.plan.form); }
+  unsigned merge_weight() const override { return karmad::merge_weight(select_.plan); }
+
+  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
+                                std::string& out) const override {
+    return merge_select(select_.plan, replies, notes, out);
+  }
+
+ private:
+  ShardSelect select_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
+                                                                        RowForm form,
+                                                                        Collation collation) {
+  auto select = plan_select(statement, form, collation);
+  if (!select) return std::unexpected(std::move(select.error()));
+  return std::make_unique<SelectFanOut>(std::move(*select));
+}
+
+}  // namespace karmad

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string_view>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+
+namespace karmad {
+
+/// The plan of a SELECT over several shards (see plan_select). The body for a shard is its
+/// statements as they are, for `POST /sql?mode=raw`. Does not refer to `statement`.
+std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
+                                                                        RowForm form,
+                                                                        Collation collation);
+
+}  // namespace karmad

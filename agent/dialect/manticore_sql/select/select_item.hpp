@@ -1,0 +1,52 @@
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
+#include "agent/dialect/manticore_sql/select/sql_span.hpp"
+
+namespace karmad {
+
+/// An aggregate function of SQL. COUNT(*) is a sum over shards.
+struct Aggregate {
+  Fold fold = Fold::sum;
+  SqlSpan argument;
+};
+
+/// One item of a select list, or an expression that is treated like one.
+struct SelectItem {
+  SqlSpan expression;             ///< without the alias
+  std::string canonical;          ///< of the expression
+  std::string alias{};            ///< in its canonical form; empty: none
+  std::string_view alias_text{};  ///< as the client wrote it
+  std::optional<Aggregate> aggregate{};
+
+  bool is_star() const { return canonical == "*"; }
+};
+
+/// Whether the expression, or the item of which it is the name, contains a call of WEIGHT().
+bool uses_weight(const SelectItem& item);
+
+/// Reads an expression. Refuses (501) aggregates within an expression, whose result cannot be
+/// computed from the results of shards, and aggregates that cannot be merged at all.
+std::expected<SelectItem, ClientError> read_expression(SqlSpan tokens);
+
+/// Reads one item: an expression, AS and an alias; AS may be left out.
+std::expected<SelectItem, ClientError> read_item(SqlSpan tokens);
+
+/// Reads a select list.
+std::expected<std::vector<SelectItem>, ClientError> read_items(SqlSpan tokens);
+
+/// One key of ORDER BY.
+struct OrderKey {
+  SelectItem by;
+  bool descending = false;
+};
+
+/// Reads the keys of ORDER BY; refuses (400) more than any server sorts by.
+std::expected<std::vector<OrderKey>, ClientError> read_order(SqlSpan tokens);
+
+}  // namespace karmad

@@ -1,0 +1,63 @@
+#include "agent/dialect/manticore_sql/select/shard_options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+namespace karmad {
+
+namespace {
+
+/// The server stores counts in 32 bits.
+constexpr std::size_t kLargestMaxMatches = std::numeric_limits<std::int32_t>::max();
+
+/// A plain number; other values of the balancer's options are left to the server, which refuses
+/// them.
+std::optional<std::size_t> number_of_option(SqlSpan option) {
+  if (option.size() != 3 || !option[1].is_sign('=')) return std::nullopt;
+  std::size_t value = 0;
+  const auto text = option[2].text;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
+  ShardOptions options;
+  if (tokens.empty()) return options;
+  for (const auto option : split_list(tokens)) {
+    if (option.empty())
+      return std::unexpected(wrong_at(tokens.front().at, "OPTION has an empty item"));
+    const auto name = canonical(option.front());
+    const auto number = number_of_option(option);
+    const auto at = option.front().at;
+    if (name == "max_matches") {
+      if (!number || *number == 0 || *number > kLargestMaxMatches)
+        return std::unexpected(wrong_at(
+            at, fmt::format("max_matches must be an integer from 1 to {}", kLargestMaxMatches)));
+      options.max_matches = number;
+      continue;
+    }
+    if (name == "scroll")
+      return std::unexpected(
+          unmergeable_at(at, "OPTION scroll", "page with LIMIT, or scroll with POST /search"));
+    if (number && (name == "retry_count" || name == "retry_delay" || name == "agent_query_timeout"))
+      continue;
+    if (!options.others.empty()) options.others += ',';
+    options.others += text_of(option);
+  }
+  return options;
+}
+
+std::string ShardOptions::write(std::size_t kept) const {
+  if (kept == 0 && others.empty()) return {};
+  std::string text = " OPTION ";
+  if (kept != 0) text += fmt::format("max_matches={}", kept);
+  if (kept != 0 && !others.empty()) text += ',';
+  return text += others;
+}
+
+}  // namespace karmad

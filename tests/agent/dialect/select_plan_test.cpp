@@ -1,0 +1,388 @@
+// What the shards of a table are asked for a SELECT, and how their rows are to be merged.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+
+namespace karmad::select_plan_tests {
+namespace {
+
+ShardSelect planned(std::string_view statement, RowForm form = RowForm::raw) {
+  auto select = plan_select(statement, form, Collation::libc_ci);
+  EXPECT_TRUE(select) << statement << ": " << (select ? "" : select.error().reason);
+  return select ? std::move(*select) : ShardSelect{};
+}
+
+/// The statements for a mirror on which the table has the name T.
+std::string asked(std::string_view statement, RowForm form = RowForm::raw) {
+  std::string text;
+  const std::vector<std::string> tables{"T"};
+  append_statements(text, planned(statement, form), tables);
+  return text;
+}
+
+std::string place(const ColumnAt& column) {
+  return fmt::format("{}{}", column.from_right ? "-" : "", column.at);
+}
+
+std::string keys(const std::vector<RowKey>& order) {
+  std::string text;
+  for (const auto& key : order)
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ",", place(key.column),
+                        key.descending ? " desc" : "", key.as_text ? " text" : "");
+  return text;
+}
+
+std::string folds(const RowPlan& rows) {
+  constexpr const char* names[] = {"keep", "sum", "min", "max", "avg", "concat", "distinct"};
+  std::string text;
+  for (const auto& column : rows.folded) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ",", place(column.column),
+                        names[static_cast<std::size_t>(column.fold)]);
+    if (column.sum) text += fmt::format(" {}/{}", place(*column.sum), place(column.weight));
+    if (column.fold == Fold::distinct) text += fmt::format(" of {}", column.pairs);
+  }
+  return text;
+}
+
+std::string refusal(std::string_view statement) {
+  const auto select = plan_select(statement, RowForm::raw, Collation::libc_ci);
+  if (!select) return fmt::format("{} {}", select.error().status, select.error().reason);
+  return "planned";
+}
+
+struct Case {
+  std::string_view statement;
+  std::string_view asked;
+  std::string_view order;
+  RowForm form = RowForm::raw;
+};
+
+TEST(SelectPlan, AsksDocumentsWithAllThatTheirOrderNeeds) {
+  const Case cases[] = {
+      {"SELECT id, price FROM p WHERE MATCH('a;b') ORDER BY price ASC, id DESC LIMIT 40, 20;",
+       "SELECT id, price FROM T WHERE MATCH('a;b') ORDER BY price ASC, id DESC LIMIT 0,60",
+       "1,0 desc"},
+      {"select * from p", "SELECT *, weight() AS karmad_0, id AS karmad_1 FROM T LIMIT 0,20",
+       "-1 desc,-0"},
+      {"select id from p limit 10 offset 5", "SELECT id, weight() AS karmad_0 FROM T LIMIT 0,15",
+       "1 desc,0"},
+      {"select id, *, a from p order by A desc, meta.x asc, geodist(b,c,1,2)",
+       "SELECT id, *, a, meta.x AS karmad_0, geodist(b,c,1,2) AS karmad_1 FROM T ORDER BY A DESC, "
+       "meta.x ASC, karmad_1 ASC, id ASC LIMIT 0,20",
+       "-2 desc,-1 text,-0,0"},
+      {"select id, j['k'] as k from p order by k desc, least(tags)",
+       "SELECT id, j['k'] as k, least(tags) AS karmad_0 FROM T ORDER BY k DESC, karmad_0 ASC, id "
+       "ASC LIMIT 0,20",
+       "1 desc text,2,0"},
+      {"select id from p order by a, b, c, d, e",
+       "SELECT id, a AS karmad_0, b AS karmad_1, c AS karmad_2, d AS karmad_3, e AS karmad_4 FROM "
+       "T ORDER BY a ASC, b ASC, c ASC, d ASC, e ASC LIMIT 0,20",
+       "1,2,3,4,5,0"},
+      {"select id from p where knn(v, 5, (1,2)) and a>1",
+       "SELECT id, knn_dist() AS karmad_0 FROM T WHERE knn(v, 5, (1,2)) and a>1 LIMIT 0,20", "1,0"},
+      {"select id x from p order by x, a", "SELECT id x FROM T ORDER BY x ASC LIMIT 0,20", "0"},
+      {"select id, a from p order by a limit 1500,20 option max_matches=1600, ranker=bm25, "
+       "retry_count=2",
+       "SELECT id, a FROM T ORDER BY a ASC, id ASC LIMIT 0,1520 OPTION "
+       "max_matches=1600,ranker=bm25",
+       "1,0"},
+      {"select id, price from p order by price",
+       "SELECT id, price FROM T ORDER BY price ASC, id "
+       "ASC LIMIT 0,20",
+       "1,0", RowForm::hits},
+  };
+  for (const auto& [statement, text, order, form] : cases) {
+    EXPECT_EQ(asked(statement, form), std::string(text) + "; SHOW META");
+    const auto rows = planned(statement, form).plan.rows;
+    EXPECT_EQ(keys(rows.order), order) << statement;
+    EXPECT_FALSE(rows.grouped);
+    EXPECT_TRUE(rows.id);
+    EXPECT_FALSE(rows.score) << statement;
+  }
+}
+
+TEST(SelectPlan, CutsThePageAtMaxMatchesLikeTheServer) {
+  const auto rows = planned("select id from p limit 995, 20").plan.rows;
+  EXPECT_EQ(rows.offset, 995u);
+  EXPECT_EQ(rows.limit, 5u);
+  EXPECT_EQ(planned("select id from p limit 5 option max_matches=3").plan.rows.limit, 3u);
+  EXPECT_EQ(planned("select id from p limit 3000, 20").plan.rows.limit, 0u);
+}
+
+TEST(SelectPlan, AHitHasAScoreWhereTheServerComputesOne) {
+  const auto scored = [](std::string_view statement) {
+    return planned(statement, RowForm::hits).plan.rows.score.has_value();
+  };
+  EXPECT_TRUE(scored("select id from p where match('a')"));
+  EXPECT_TRUE(scored("select id from p where match('a') order by a, weight() desc"));
+  EXPECT_TRUE(scored("select id, weight() w from p where match('a') order by a"));
+  EXPECT_FALSE(scored("select id from p where match('a') order by a"));
+}
+
+struct GroupCase {
+  std::string_view statement;
+  std::string_view asked;
+  std::string_view order;
+  std::string_view folds;
+  std::size_t may_lack = 0;  // RowPlan::asked
+};
+
+TEST(SelectPlan, AsksGroupsByTheirKeyWithAllThatFoldingNeeds) {
+  const GroupCase cases[] = {
+      {"select count(*) from p", "SELECT count(*) FROM T LIMIT 0,1", "", "0 sum"},
+      {"select min(a), max(a) m, max(a,b) from p limit 5",
+       "SELECT min(a), max(a) m, max(a,b), weight() AS karmad_0, id AS karmad_1 FROM T LIMIT 0,1",
+       "", "0 min,1 max"},
+      {"select brand, count(*) c from p group by brand order by c desc limit 30",
+       "SELECT brand, count(*) c, GROUPBY() AS karmad_0 FROM T GROUP BY brand ORDER BY c DESC "
+       "LIMIT 0,300",
+       "1 desc,2", "1 sum", 300},
+      {"select groupby() g, sum(a) from p group by tags order by g desc limit 10,5",
+       "SELECT groupby() g, sum(a) FROM T GROUP BY tags ORDER BY g DESC LIMIT 0,15", "0 desc",
+       "1 sum"},
+      {"select avg(a), group_concat(id) from p group by brand order by @groupby",
+       "SELECT avg(a), group_concat(id), groupby() AS karmad_0, SUM(a) AS karmad_1, COUNT(*) AS "
+       "karmad_2 FROM T GROUP BY brand ORDER BY groupby() ASC LIMIT 0,20",
+       "2", "0 avg 3/4,1 concat,3 sum,4 sum"},
+      {"select brand, title from p group by brand order by brand",
+       "SELECT brand, title, weight() AS karmad_0, id AS karmad_1, GROUPBY() AS karmad_2 FROM T "
+       "GROUP BY brand WITHIN GROUP ORDER BY weight() DESC, id ASC ORDER BY brand ASC LIMIT 0,20",
+       "0,4", ""},
+      {"select *, count(*) c, sum(a) from p group 3 by b within group order by a desc order by "
+       "sum(a) desc limit 6",
+       "SELECT *, count(*) c, sum(a), a AS karmad_0, id AS karmad_1, GROUPBY() AS karmad_3 FROM",
+       "", "", 600},
+      {"select year(ts) y, count(*) from p group by y, brand order by brand, y",
+       "SELECT year(ts) y, count(*), brand AS karmad_0, GROUPBY() AS karmad_1 FROM T GROUP BY y, "
+       "brand ORDER BY brand ASC, y ASC LIMIT 0,20",
+       "2,0,3", "1 sum"},
+      {"select count(*) from p group by year(ts)",
+       "SELECT count(*), weight() AS karmad_0, id AS karmad_1, year(ts) AS karmad_2, GROUPBY() AS "
+       "karmad_3 FROM T GROUP BY karmad_2 WITHIN GROUP ORDER BY weight() DESC, id ASC ORDER BY "
+       "weight() DESC, id ASC LIMIT 0,1000",
+       "1 desc,2,4", "0 sum", 1000},
+  };
+  for (const auto& [statement, text, order, fold, may_lack] : cases) {
+    const auto rows = planned(statement).plan.rows;
+    EXPECT_TRUE(rows.grouped);
+    EXPECT_EQ(rows.asked, may_lack) << statement;
+    if (order.empty() && fold.empty()) continue;  // GROUP n BY, below
+    EXPECT_EQ(asked(statement), std::string(text) + "; SHOW META");
+    EXPECT_EQ(keys(rows.order), order) << statement;
+    EXPECT_EQ(folds(rows), fold) << statement;
+  }
+}
+
+TEST(SelectPlan, GroupNByKeepsTheBestRowsInTheOrderWithinTheGroup) {
+  const std::string_view statement =
+      "select *, count(*) c from p group 3 by b within group order by a desc having c > 5 order by "
+      "c desc limit 6";
+  EXPECT_EQ(
+      asked(statement),
+      "SELECT *, count(*) c, a AS karmad_0, id AS karmad_1, GROUPBY() AS karmad_2 FROM T "
+      "GROUP 3 BY b WITHIN GROUP ORDER BY a DESC, id ASC ORDER BY c DESC LIMIT 0,30000 OPTION "
+      "max_matches=30000; SHOW META");
+  const auto rows = planned(statement).plan.rows;
+  EXPECT_EQ(rows.per_group, 3u);
+  EXPECT_EQ(keys(rows.within), "-2 desc,-1");
+  EXPECT_EQ(keys(rows.order), "-3 desc,-0");
+  EXPECT_EQ(folds(rows), "-3 sum");
+  EXPECT_EQ(rows.hidden, 3u);
+  ASSERT_TRUE(rows.having);
+  EXPECT_EQ(place(rows.having->column), "-3");
+}
+
+TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
+  const std::string_view statement =
+      "select a*2 a2, brand, count(distinct u) d from p where a2 > 3 group by brand, meta.x order "
+      "by d desc option ranker=none";
+  EXPECT_EQ(asked(statement),
+            "SELECT a*2 a2, brand, count(distinct u) d, weight() AS karmad_0, id AS karmad_1, "
+            "meta.x AS karmad_2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x WITHIN GROUP ORDER BY "
+            "weight() DESC, id ASC ORDER BY d DESC LIMIT 0,200 OPTION ranker=none; SHOW META; "
+            "SELECT brand, meta.x, u, a*2 AS a2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x, u "
+            "LIMIT 0,100000 OPTION max_matches=100000,ranker=none");
+  const auto plan = planned(statement).plan;
+  EXPECT_EQ(folds(plan.rows), "2 distinct of 0");
+  EXPECT_EQ(keys(plan.rows.order), "2 desc,1,5 text");
+  ASSERT_EQ(plan.pairs.size(), 1u);
+  EXPECT_EQ(plan.pairs[0].keys, 2u);
+  EXPECT_EQ(plan.pairs[0].asked, 100'000u);
+}
+
+TEST(SelectPlan, HavingBecomesAConditionOnTheMergedGroups) {
+  using Is = RowCondition::Is;
+  struct {
+    std::string_view having;
+    Is is;
+    bool negated;
+    std::vector<std::string> values;
+  } const cases[] = {
+      {"count(*)>95", Is::greater, false, {"95"}},
+      {"brand != 'it\\'s'", Is::unequal, false, {"it's"}},
+      {"brand <> 'x'", Is::unequal, false, {"x"}},
+      {"avg(price) between -1 and 2.5", Is::between, false, {"-1", "2.5"}},
+      {"groupby() not in (1, 2)", Is::in, true, {"1", "2"}},
+      {"count(*) <= 4", Is::at_most, false, {"4"}},
+  };
+  for (const auto& [having, is, negated, values] : cases) {
+    const auto select =
+        planned(fmt::format("select brand from p group by brand having {} order by brand", having));
+    ASSERT_TRUE(select.plan.rows.having) << having;
+    EXPECT_EQ(select.plan.rows.having->is, is) << having;
+    EXPECT_EQ(select.plan.rows.having->negated, negated) << having;
+    EXPECT_EQ(select.plan.rows.having->values, values) << having;
+    EXPECT_EQ(select.around_table[1].find("HAVING"), std::string::npos);
+    EXPECT_NE(select.around_table[1].find("max_matches=10000"), std::string::npos);
+  }
+}
+
+TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
+  const std::string_view statement =
+      "select id from p limit 1 facet brand order by count(*) desc limit 2 facet price order by "
+      "price limit 5, 5 facet name by brand_id order by facet() facet meta.c as m, d distinct u";
+  EXPECT_EQ(
+      asked(statement),
+      "SELECT id, weight() AS karmad_0 FROM T LIMIT 0,1 FACET brand ORDER BY count(*) DESC "
+      "LIMIT 0,200 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1 "
+      "BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET meta.c as m, d DISTINCT u ORDER BY "
+      "COUNT(*) DESC LIMIT 0,200; SHOW META; SELECT meta.c AS m, d, u FROM T GROUP BY m, d, "
+      "u LIMIT 0,100000 OPTION max_matches=100000");
+  const auto facets = planned(statement).plan.facets;
+  ASSERT_EQ(facets.size(), 4u);
+  EXPECT_EQ(keys(facets[0].order), "1 desc,0");
+  EXPECT_EQ(facets[0].asked, 200u);
+  EXPECT_EQ(keys(facets[1].order), "0");
+  EXPECT_EQ(facets[1].asked, 0u);
+  EXPECT_EQ(facets[1].offset, 5u);
+  EXPECT_EQ(keys(facets[2].order), "1");
+  EXPECT_EQ(facets[2].hidden, 1u);
+  EXPECT_EQ(facets[2].behind, 1u);
+  EXPECT_EQ(folds(facets[2]), "2 sum");
+  EXPECT_EQ(keys(facets[3].order), "3 desc,0 text,1");
+  EXPECT_EQ(folds(facets[3]), "2 distinct of 0,3 sum");
+}
+
+TEST(SelectPlan, RefusesWhatCannotBeMergedWithItsOffset) {
+  const struct {
+    std::string_view statement;
+    std::string_view beginning;
+  } cases[] = {
+      {"select sum(a)/count(*) from p", "501 at offset 7: an aggregate within an expression"},
+      {"select 1+@count from p group by a", "501 at offset 9: an aggregate within an expression"},
+      {"select count(*) c, c*2 from p", "501 at offset 19: an expression with the result"},
+      {"select a, sum(b) s from p group by a order by s/2", "501 at offset 46: an expression"},
+      {"select percentiles(a) from p", "501 at offset 7: percentiles"},
+      {"select * from (select * from p)", "501 at offset 15: a SELECT within a SELECT"},
+      {"select id from p where a in (select 1)", "501 at offset 29: a SELECT within"},
+      {"select * from p, q", "501 at offset 15: a list of tables"},
+      {"select * from p left join q on p.a=q.a", "501 at offset 21: JOIN"},
+      {"select id from p option scroll='x'", "501 at offset 24: OPTION scroll"},
+      {"select id from p facet a, b order by facet()", "501 at offset 37: a facet of several keys"},
+      {"select id from p facet a order by avg(b)", "501 at offset 34: the order of a facet"},
+      {"select count(distinct a) from p group by b order by count(distinct a)",
+       "400 at offset 52: give COUNT(DISTINCT"},
+  };
+  for (const auto& [statement, beginning] : cases)
+    EXPECT_TRUE(refusal(statement).starts_with(beginning))
+        << statement << ": " << refusal(statement);
+}
+
+TEST(SelectPlan, RefusesWhatItDoesNotUnderstandWithItsOffset) {
+  const struct {
+    std::string_view statement;
+    std::string_view beginning;
+  } cases[] = {
+      {"", "400 at offset 0: expected SELECT"},
+      {"show tables", "400 at offset 0: expected SELECT"},
+      {"select id", "400 at offset 9: expected FROM"},
+      {"select from p", "400 at offset 0: a clause is empty"},
+      {"select id, from p", "400 at offset 7: the list has an empty item"},
+      {"select *, * from p", "400 at offset 10: * is given twice"},
+      {"select id from ``", "400 at offset 15: expected the name of a table"},
+      {"select id from 'p'", "400 at offset 15: expected the name of a table"},
+      {"select id from p:9306:q", "400 at offset 16: expected one table"},
+      {"select id from p q", "400 at offset 17: expected one table"},
+      {"select id from p where", "400 at offset 22: WHERE has no condition"},
+      {"select id from p where (a=1", "400 at offset 27: a bracket is not closed"},
+      {"select id from p where a=1)", "400 at offset 26: a bracket closes"},
+      {"select id from p where f(a;b)", "400 at offset 26: ; within brackets"},
+      {"select id from p limit 5 where a=1", "400 at offset 25: where is given twice or out"},
+      {"select id from p where a=1 where b=1", "400 at offset 27: where is given twice"},
+      {"select id from p facet a limit 1 option b=1", "400 at offset 33: option is given twice"},
+      {"select id from p limit -1", "400 at offset 17: LIMIT takes"},
+      {"select id from p limit 9999999999", "400 at offset 17: LIMIT takes"},
+      {"select id from p limit 1,2,3", "400 at offset 17: LIMIT takes"},
+      {"select id from p order a", "400 at offset 23: expected by"},
+      {"select id from p group 0 by a", "400 at offset 23: expected GROUP BY"},
+      {"select id from p within group order by a", "400 at offset 39: WITHIN GROUP"},
+      {"select a from p group by a having count(*)", "400 at offset 34: expected HAVING"},
+      {"select a from p group by a having count(*)>1 and a=2", "400 at offset 43: HAVING compares"},
+      {"select a from p group by a having count(*)>b", "400 at offset 43: HAVING compares"},
+      {"select id from p option max_matches=0", "400 at offset 24: max_matches"},
+      {"select id from p facet *", "400 at offset 23: FACET takes"},
+      {"select id from p facet", "400 at offset 17: a clause is empty"},
+      {"select id from p facet a limit 1 limit 2", "400 at offset 33: a clause of FACET"},
+  };
+  for (const auto& [statement, beginning] : cases)
+    EXPECT_TRUE(refusal(statement).starts_with(beginning))
+        << statement << ": " << refusal(statement);
+}
+
+TEST(SelectPlan, NothingAClientWritesNamesAnotherTableOrAHiddenColumn) {
+  for (const auto* const statement : {
+           "select id from p; select id from q",
+           "select id from p where a='x' -- '; select id from q",
+           "select id from p where a=\"x'\" or b='; select id from q'",
+           "select id from p where a='x\\\n'",
+           "select id from p # x",
+           "select id from p /*! , q */",
+           "select id from p /* * */ where a=1",
+           "select `a;b` from p",
+           "select karmad_0 from p",
+           "select id as KARMAD_1 from p",
+           "select id `karmad_2` from p",
+           "select id from p where karmad_0 > 1",
+           "select id from p order by karmad_0",
+           "select id from p facet karmad_0",
+           "select id from p where a='x",
+           "select id\x01 from p",
+       })
+    EXPECT_NE(refusal(statement), "planned") << statement;
+  // What is quoted is only passed on.
+  EXPECT_EQ(asked("select id from `p` where match('\"a; b\" -- from q') order by id"),
+            "SELECT id FROM T WHERE match('\"a; b\" -- from q') ORDER BY id ASC LIMIT 0,20; "
+            "SHOW META");
+  EXPECT_EQ(asked("select id from karmad_table order by id"),
+            "SELECT id FROM T ORDER BY id ASC LIMIT 0,20; SHOW META");
+}
+
+TEST(SelectPlan, BoundsWhatAStatementCosts) {
+  const auto repeated = [](std::string_view text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  EXPECT_NE(refusal("select id" + repeated(",a", 20'000) + " from p"), "planned");
+  EXPECT_NE(refusal("select id" + repeated(",a", 1'000) + " from p"), "planned");
+  EXPECT_NE(refusal("select id from p order by a" + repeated(",a", 16)), "planned");
+  EXPECT_NE(refusal("select id from p" + repeated(" facet a", 257)), "planned");
+  EXPECT_EQ(refusal("select id from p where a in (1" + repeated(",1", 100'000) + ")"), "planned");
+}
+
+TEST(SelectPlan, PutsAMirrorsTablesIntoEachPlace) {
+  std::string text;
+  const std::vector<std::string> tables{"a", "b c"};
+  append_statements(text, planned("select count(distinct x) from p"), tables);
+  EXPECT_EQ(text,
+            "SELECT count(distinct x) FROM a,`b c` LIMIT 0,1; SHOW META; SELECT x FROM a,`b c` "
+            "GROUP BY x LIMIT 0,100000 OPTION max_matches=100000");
+}
+
+}  // namespace
+}  // namespace karmad::select_plan_tests
