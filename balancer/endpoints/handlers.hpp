@@ -2,6 +2,7 @@
 
 #include "agent/dialect/dialect.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/endpoints/table_answers.hpp"
 
 namespace karmad {
 
@@ -26,11 +27,5 @@ Task<Answer> answer_dashboard(Query& query);
 /// Answers a request at an endpoint of a dialect; `scatter` sends queries to the shards of their
 /// table. The endpoint decides about statements about karmad itself.
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter);
-
-/// Answers a search or an update at an endpoint of a dialect; parses a long one on a helper thread.
-Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter);
-
-/// A task that is complete: it has this answer.
-Task<Answer> completed_task(Answer answer);
 
 }  // namespace karmad

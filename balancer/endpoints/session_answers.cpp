@@ -5,7 +5,7 @@
 
 #include "agent/json/json_tree.hpp"
 #include "balancer/core/sql_session.hpp"
-#include "balancer/endpoints/handlers.hpp"
+#include "balancer/endpoints/table_answers.hpp"
 #include "balancer/status/rows/like.hpp"
 #include "balancer/status/rows/render.hpp"
 

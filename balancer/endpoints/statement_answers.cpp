@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "balancer/core/long_work.hpp"
-#include "balancer/endpoints/handlers.hpp"
 #include "balancer/endpoints/operator_access.hpp"
 #include "balancer/endpoints/session_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
+#include "balancer/endpoints/table_answers.hpp"
 #include "balancer/status/rows/statements.hpp"
 
 namespace karmad {

@@ -5,6 +5,8 @@
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
+#include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
+#include "agent/dialect/manticore_sql/sql_tokens.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
 #include "agent/dialect/manticore_sql/statements/read_session_statement.hpp"
 #include "agent/dialect/manticore_sql/statements/show.hpp"
@@ -101,7 +103,13 @@ std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
     case StatementKind::other:
       break;
   }
-  return not_passed_on("only SELECT is passed to the agents");
+  SqlTokens tokens(statement);
+  const auto first = tokens.next();
+  if (first.kind == SqlToken::Kind::ambiguous)
+    return not_passed_on(fmt::format("found {1} at offset {0}", first.at, first.why));
+  return not_passed_on(
+      "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW are passed to the "
+      "agents");
 }
 
 }  // namespace
@@ -152,18 +160,23 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     case StatementKind::profile:
       return plan_for_one_shard(*std::move(statement), parsed, form, KeptSets::last);
     case StatementKind::select:
-      if (parsed.table.empty() || layout.shards == 1)
-        return plan_for_one_shard(*std::move(statement), parsed, form, KeptSets::all);
-      break;
+      return plan_of_select(*std::move(statement), parsed, form, layout);
     case StatementKind::change:
     case StatementKind::call:
     case StatementKind::other:
       break;
   }
-  return std::unexpected(
-      ClientError{501, fmt::format("SELECT over the {} shards of table {} is not supported; "
-                                   "POST the query to /search, whose answers are merged",
-                                   layout.shards, parsed.table)});
+  return Dialect::fan_out(request, parsed, layout);
+}
+
+/// On one shard a SELECT that cannot be planned is passed on as it is.
+std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select(
+    std::string statement, const Parsed& parsed, RowForm form, ShardLayout layout) const {
+  if (parsed.table.empty())
+    return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
+  auto plan = make_select_fan_out(statement, form, settings_.collation);
+  if (plan || layout.shards > 1) return plan;
+  return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
 }
 
 AgentRequest ManticoreSql::write_planned(PlanPart part, std::span<const std::string> tables,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
 
@@ -31,6 +32,10 @@ class ManticoreSql final : public Dialect {
   void refuse(int status, std::string_view reason, std::string& out) const override;
 
  private:
+  std::expected<std::unique_ptr<FanOut>, ClientError> plan_of_select(std::string statement,
+                                                                     const Parsed& parsed,
+                                                                     RowForm form,
+                                                                     ShardLayout layout) const;
   static AgentRequest write_planned(PlanPart part, std::span<const std::string> tables,
                                     std::string& buffer);
 

@@ -1,0 +1,65 @@
+#include "balancer/endpoints/table_answers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balancer/core/long_work.hpp"
+
+namespace karmad {
+
+Task<Answer> completed_task(Answer answer) {
+  co_return answer;
+}
+
+namespace {
+
+Answer refused_query(Query& query, const ClientError& error) {
+  return bad_request(query, error.status, error.reason);
+}
+
+/// The first table of that dialect; null: there is none.
+const Table* first_table(const Topology& topology, const DialectKind& kind) {
+  const auto found = std::ranges::find_if(
+      topology.tables, [&](const auto& table) { return table->dialect == kind; });
+  return found == topology.tables.end() ? nullptr : found->get();
+}
+
+/// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
+/// coroutine around it would move the answer once more.
+Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto* table = query.parsed.table.empty() ? first_table(*query.topology, served.kind)
+                                                 : query.topology->find(query.parsed.table);
+  if (table == nullptr)
+    return completed_task(bad_request(query, 404, query.topology->unknown(query.parsed.table)));
+  if (table->dialect != served.kind)
+    return completed_task(
+        bad_request(query, 404,
+                    fmt::format("table '{}' has the dialect {}, which does not use this path",
+                                query.parsed.table, table->dialect.name)));
+  return scatter(query, *table, *served.dialect);
+}
+
+/// Parses a long request on a helper thread.
+Task<Answer> long_query(Query& query, const ServedPath& served, Scatter scatter) {
+  std::expected<Parsed, ClientError> parsed;
+  auto parse = [&] { parsed = served.dialect->parse(query.request); };
+  const auto end = co_await run_on_helper(query, parse);
+  if (end != HelperPool::End::done) co_return long_work_failure(query, end, Count::bad_requests);
+  if (!parsed) co_return refused_query(query, parsed.error());
+  query.parsed = *std::move(parsed);
+  auto answer = co_await send_to_table(query, served, scatter);
+  co_return answer;
+}
+
+}  // namespace
+
+Task<Answer> answer_query(Query& query, const ServedPath& served, Scatter scatter) {
+  if (is_long_work(query, query.request.body.size())) return long_query(query, served, scatter);
+  auto parsed = served.dialect->parse(query.request);
+  if (!parsed) return completed_task(refused_query(query, parsed.error()));
+  query.parsed = *std::move(parsed);
+  return send_to_table(query, served, scatter);
+}
+
+}  // namespace karmad
