@@ -4,8 +4,11 @@
 
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_sql/change/change.hpp"
+#include "agent/dialect/manticore_sql/change/change_statement.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
+#include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -53,7 +56,9 @@ void read_members(JsonCursor& json, std::string_view& error, bool& warning) {
 }  // namespace
 
 TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
-  return is_select(request) ? TicketClass::search : TicketClass::exempt;
+  if (is_select(request)) return TicketClass::search;
+  const auto text = statement_of(request);
+  return text && is_change(*text) ? TicketClass::update : TicketClass::exempt;
 }
 
 std::expected<std::string, ClientError> ManticoreSql::statement(
@@ -64,6 +69,7 @@ std::expected<std::string, ClientError> ManticoreSql::statement(
 std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& request) const {
   const auto statement = statement_of(request);
   if (!statement) return std::unexpected(statement.error());
+  if (is_change(*statement)) return read_change(*statement);
   auto select = read_select(*statement);
   if (!select) return std::unexpected(std::move(select.error()));
   return Parsed{.table = std::move(select->table),
@@ -74,14 +80,17 @@ std::expected<Parsed, ClientError> ManticoreSql::parse(const ClientRequest& requ
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
-    const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
+    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+  if (const auto text = statement_of(request); text && is_change(*text))
+    return plan_change(*text, parsed, request.path == "/cli" ? ChangeForm::text : ChangeForm::raw,
+                       layout);
   return std::unexpected(
       ClientError{501, fmt::format("SELECT over the {} shards of table {} is not supported; "
                                    "POST the query to /search, whose answers are merged",
                                    layout.shards, parsed.table)});
 }
 
-AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart,
+AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                                  std::span<const std::string> tables, std::string& buffer) const {
   using In = StatementPlace::In;
   buffer.clear();
@@ -90,7 +99,15 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   const bool in_url = place && (place->in == In::url || place->in == In::url_query);
 
   std::string statement;  // in the encoding of its place in the request
-  if (place && tables.size() == 1 && tables.front() == parsed.table) {
+  if (place && part.plan != nullptr) {
+    std::string plain;
+    part.plan->write(part.shard, tables, plain);
+    if (place->in == In::body) {
+      statement = std::move(plain);
+    } else {
+      append_url_encoded(statement, plain);
+    }
+  } else if (place && tables.size() == 1 && tables.front() == parsed.table) {
     statement = place->encoded;
   } else if (place && place->in == In::body) {
     statement = renamed(place->encoded, parsed, tables);
@@ -132,7 +149,11 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   } else {
     read_members(json, error, warning);
   }
-  if (!error.empty()) return judge_error(json_unescaped(error), reply.request);
+  if (!error.empty()) {
+    const auto text = json_unescaped(error);
+    if (is_update_conflict(text)) return judgement(Outcome::client_mistake, text);
+    return judge_error(text, reply.request);
+  }
   if (warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
 }

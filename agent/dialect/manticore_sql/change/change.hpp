@@ -1,0 +1,30 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string_view>
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// How the answer to a change is written.
+enum class ChangeForm : bool {
+  raw,  ///< `[{"total":1,"error":"","warning":""}]`
+  text  ///< `Query OK, 1 row affected (0.000 sec)`, for /cli
+};
+
+/// The table of INSERT, REPLACE, UPDATE or DELETE. `table_begin`, `table_end` count in the
+/// statement. The error is the client's (400): read_change_statement().
+std::expected<Parsed, ClientError> read_change(std::string_view statement);
+
+/// Plans the change for the shards of its table: rows by `shard_by = id`, UPDATE and DELETE for all
+/// shards unless the condition is one id. Refuses (400) rows whose shard is unknown or whose ids
+/// each mirror would make up. `write` of the plan appends the statement, unencoded. The plan keeps
+/// a copy of the statement.
+std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view statement,
+                                                                const Parsed& parsed,
+                                                                ChangeForm form,
+                                                                ShardLayout layout);
+
+}  // namespace karmad
