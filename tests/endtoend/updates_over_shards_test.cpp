@@ -77,7 +77,7 @@ TEST_F(UpdatesOverShards, ByQueryEveryShardIsChangedOnce) {
   EXPECT_EQ(answer.body, R"({"table":"t","updated":6})");
   EXPECT_EQ(at_shard(0), 1u);
   EXPECT_EQ(at_shard(1), 1u);
-  EXPECT_EQ(post(master.port(), "/json/delete", by_query()).body, R"({"table":"t","deleted":6})");
+  EXPECT_EQ(post(master.port(), "/delete", by_query()).body, R"({"table":"t","deleted":6})");
   EXPECT_EQ(post(master.port(), "/delete", R"({"table":"t","id":7})").body,
             R"({"table":"t","id":7,"found":true,"result":"deleted"})");
   EXPECT_EQ(at_shard(0), 3u);

@@ -5,14 +5,9 @@
 #include <string_view>
 
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_sql/change/change_answer.hpp"
 
 namespace karmad {
-
-/// How the answer to a change is written.
-enum class ChangeForm : bool {
-  raw,  ///< `[{"total":1,"error":"","warning":""}]`
-  text  ///< `Query OK, 1 row affected (0.000 sec)`, for /cli
-};
 
 /// The table of INSERT, REPLACE, UPDATE or DELETE. `table_begin`, `table_end` count in the
 /// statement. The error is the client's (400): read_change_statement().

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "agent/dialect/dialect.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"

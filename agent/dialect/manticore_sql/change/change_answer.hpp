@@ -5,9 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "agent/dialect/manticore_sql/change/change.hpp"
-
 namespace karmad {
+
+/// How the answer to a change is written.
+enum class ChangeForm : bool {
+  raw,  ///< `[{"total":1,"error":"","warning":""}]`
+  text  ///< `Query OK, 1 row affected (0.000 sec)`, for /cli
+};
 
 /// What the answer to a change says.
 struct ChangeCount {
