@@ -123,6 +123,16 @@ struct ShardReply {
   std::string_view body;
 };
 
+/// How one part of a change ended: the part of a shard, or of one of its mirrors.
+struct ChangeReply {
+  std::size_t shard = 0;    ///< from 0
+  bool done = false;        ///< the mirror carried it out
+  int status = 0;           ///< of the mirror's answer; without one 503, or 504 after a timeout
+  std::string_view body{};  ///< of the answer; empty: there is none, or it is no dialect's error
+  std::string mirror{};     ///< name of the mirror asked last; empty: none was asked
+  std::string reason{};     ///< why it is not done, if `body` does not tell
+};
+
 /// What the balancer adds to a merged answer.
 struct MergeNotes {
   Micros took{};
@@ -163,6 +173,17 @@ class FanOut {
   /// call again with that reply replaced or emptied. A pure function: any thread.
   virtual std::optional<BadReply> merge(std::span<const ShardReply> replies,
                                         const MergeNotes& notes, std::string& out) const = 0;
+
+  /// Whether it changes data: each part is carried out whatever becomes of the others, and
+  /// merge_changes() makes the answer instead of merge().
+  virtual bool changes_data() const { return false; }
+
+  /// Appends the answer to a change to `out` and returns its status: 2xx only if all parts are
+  /// done. Gets the ends of all parts, in the order of the shards; one of them at least is done or
+  /// has a body. A pure function: any thread.
+  virtual int merge_changes(std::span<const ChangeReply> /*replies*/, std::string& /*out*/) const {
+    return 500;
+  }
 };
 
 /// The part of a plan that one shard, from 0, gets; without a plan it is the client's request.
@@ -175,9 +196,12 @@ struct PlanPart {
 
 /// How a table is divided into shards. Implicit from their number.
 struct ShardLayout {
-  ShardLayout(std::size_t count) : shards(count) {}  // NOLINT
+  ShardLayout(std::size_t count, ShardBy key = ShardBy::none, bool to_copies = false)  // NOLINT
+      : shards(count), by(key), copies(to_copies) {}
 
   std::size_t shards;
+  ShardBy by;   ///< how the shard of a document is found
+  bool copies;  ///< an update goes to several mirrors of a shard
 };
 
 struct DialectSettings {

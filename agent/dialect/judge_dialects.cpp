@@ -33,6 +33,11 @@ class Judge {
       problem(table.shards[1].at,
               fmt::format("dialect = {} cannot merge: table {} must have one shard, not {}",
                           kind->name, in_quotes(table.name), table.shards.size()));
+    if (kind != nullptr && kind->capabilities.one_shard && table.updates.value == Updates::all)
+      problem(table.updates.at,
+              fmt::format("updates = all: the answers of several mirrors are not merged with "
+                          "dialect = {}; use primary or any",
+                          kind->name));
     const bool has_route = table.route.at.line != 0 || !table.route.value.empty();
     if (kind != nullptr && !kind->is_routed()) return judge_unrouted(table, has_route);
     if (has_route)

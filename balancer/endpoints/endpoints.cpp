@@ -94,10 +94,27 @@ const OwnEndpoint* own_endpoint(const Query& query) {
   return gives_way ? nullptr : found;
 }
 
+Answer preference_refusal(Query& query) {
+  return bad_request(query, 400,
+                     fmt::format("an update goes to the primary and takes no read preference; "
+                                 "leave out {} and the parameter {}",
+                                 kReadPreference, kPreferenceParameter));
+}
+
+/// Whether the request is an update with a read preference. A compressed statement is not known.
+bool prefers_for_update(const Query& query, const ServedPath& served) {
+  if (!query.preference) return false;
+  const auto& endpoint = served.endpoint;
+  const bool asks = endpoint.statements != Statements::none && !is_packed(query);
+  const auto is = asks ? served.dialect->ticket_class(query.request) : endpoint.ticket_class;
+  return is == TicketClass::update;
+}
+
 /// Answers a request whose body must be unpacked before it can be parsed.
 Task<Answer> unpack_and_answer(Query& query, const ServedPath& served, Scatter scatter) {
   auto refused = co_await unpack_body(query);
   if (refused) co_return *std::move(refused);
+  if (prefers_for_update(query, served)) co_return preference_refusal(query);
   auto answer = co_await answer_served(query, served, scatter);
   co_return answer;
 }
@@ -119,13 +136,6 @@ Answer loop_refusal(Query& query) {
       "of them is a karmad before it",
       query.hops, query.topology->settings.max_hops.value);
   return answer_with({.status = 508, .type = kLoopDetected, .reason = reason});
-}
-
-Answer preference_refusal(Query& query) {
-  return bad_request(query, 400,
-                     fmt::format("an update goes to the primary and takes no read preference; "
-                                 "leave out {} and the parameter {}",
-                                 kReadPreference, kPreferenceParameter));
 }
 
 Task<Answer> pass_through(Query& query, const Table& table, Scatter scatter) {
@@ -200,7 +210,7 @@ Task<Answer> answer_own(Query& query, const OwnEndpoint& found) {
 
 Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) {
   const auto& endpoint = served.endpoint;
-  if (query.preference && endpoint.ticket_class == TicketClass::update) {
+  if (prefers_for_update(query, served)) {
     query.operation = endpoint.path.substr(1);
     return completed_task(preference_refusal(query));
   }

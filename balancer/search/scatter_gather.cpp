@@ -7,6 +7,7 @@
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
+#include "balancer/search/shard_parts.hpp"
 #include "balancer/selection/explanation.hpp"
 #include "balancer/shard/complaints.hpp"
 #include "balancer/shard/shard_driver.hpp"
@@ -53,24 +54,14 @@ class ScatterGather {
     }
     if (!query_.former && !shard_query_.parsed.follow_up)
       send_to_blackholes(query_, shard_query_.table, shard_query_.dialect, shard_query_.parsed);
-    const auto asks = [&](std::size_t shard) { return plan_ == nullptr || plan_->asks(shard); };
-    std::size_t asked = 0;
-    for (std::size_t i = 0; i < shards.size(); ++i) asked += asks(i) ? 1 : 0;
-    if (asked == 1) {
-      parts_ = {&only_, 1};
-    } else {
-      several_ = Parts(asked);
-      parts_ = several_;
-    }
-    auto part = parts_.begin();
-    for (std::size_t i = 0; i < shards.size(); ++i)
-      if (asks(i))
-        (part++)->emplace(query_, shard_query_, *shards[i], static_cast<unsigned>(i + 1));
+    using For = ShardParts::For;
+    const bool each_mirror = changes_data() && goes_to_all_mirrors();
+    parts_.make(query_, shard_query_, each_mirror ? For::mirror : For::shard);
     return std::nullopt;
   }
 
   /// The request to the only shard; null if there are several.
-  ShardDriver* only_part() { return only_ ? &*only_ : nullptr; }
+  ShardDriver* only_part() { return parts_.only(); }
 
   Task<void> ask_all() {
     std::size_t running = parts_.size();
@@ -81,16 +72,18 @@ class ScatterGather {
 
   /// Whether a shard moved and not all shards have answered.
   bool needs_new_plan() const {
-    return query_.plan_again && !query_.stopped && !std::ranges::all_of(parts_, is_answered);
+    return query_.plan_again && may_replan() && !query_.stopped && !parts_.all_answered();
   }
 
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
   bool try_without_merge(Answer& answer) {
     if (query_.client_left || query_.memory_denied()) return true;
     if (!query_.complaints.empty()) compare_shards();
-    if (auto* part = refusing_part()) {
+    if (changes_data() && !agreed_mistake_ && parts_.tell_of_change()) {
+      return false;
+    } else if (auto* part = parts_.refusing()) {
       pass_on(*part, answer);
-    } else if (const auto* refused = whole_refusal()) {
+    } else if (const auto* refused = parts_.whole_refusal(may_be_partial())) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
       answer = answer_with(*refused);
@@ -106,6 +99,40 @@ class ScatterGather {
     if (!query_.complaints.empty()) give_up_complaints(query_, shard_query_);
     for (auto& part : parts_) part->record_and_release();
   }
+
+  /// The answer to a change that a mirror carried out or refused.
+  Task<Answer> merge_changes() {
+    std::size_t size = 0;
+    for (auto& part : parts_) size += part->reply().body().size();
+    Answer answer;
+    answer.content_type = merged_content_type();
+    const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
+    if (!room) co_return answer;
+    const auto began = Loop::now();
+    auto merge = [&] {
+      answer.status = plan_->merge_changes(parts_.change_replies(), answer.body);
+      drop_spare_room(answer.body);
+    };
+    if (is_long_work(query_, size, plan_->merge_weight())) {
+      const auto end = co_await run_on_helper(query_, merge);
+      if (query_.client_left) co_return Answer{};
+      if (end != HelperPool::End::done)
+        co_return long_work_failure(query_, end, Count::queries_failed);
+    } else {
+      answer.body = query_.worker.loop.buffers.take();
+      merge();
+    }
+    answer.memory.charge(query_.memory, answer.body.capacity());
+    if (query_.wants_trace) note_merge(began);
+    if (answer.status >= 300) {
+      const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
+      query_.worker.counters.add(refused ? Count::client_mistakes : Count::queries_failed);
+      query_.trace.partial = parts_.any_answered();
+    }
+    co_return answer;
+  }
+
+  bool changes_data() const { return plan_ != nullptr && plan_->changes_data(); }
 
   Task<Answer> merge_replies() {
     for (;;) {
@@ -126,9 +153,7 @@ class ScatterGather {
         size += part->reply().body().size();
       }
       Answer answer;
-      const auto content_type = plan_->content_type();
-      answer.content_type =
-          content_type.empty() ? shard_query_.table.dialect.content_type : content_type;
+      answer.content_type = merged_content_type();
       const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
       if (!room) co_return answer;
       const auto warning = missing > 0 ? reasons() : std::string();
@@ -174,12 +199,31 @@ class ScatterGather {
   }
 
  private:
-  using Part = std::optional<ShardDriver>;  // filled by prepare()
-  using Parts = std::vector<Part>;
+  using Part = ShardPart;
   using PlanResult = std::expected<std::unique_ptr<FanOut>, ClientError>;
   PlanResult fan_out() const {
+    const auto& table = shard_query_.table;
     return shard_query_.dialect.fan_out(query_.request, shard_query_.parsed,
-                                        shard_query_.table.shards.size());
+                                        {table.shards.size(), table.shard_by, goes_to_copies()});
+  }
+
+  /// Whether each mirror of a shard gets a part of its own (`updates = all`).
+  bool goes_to_all_mirrors() const {
+    return !shard_query_.parsed.read && shard_query_.table.updates == Updates::all;
+  }
+  bool goes_to_copies() const {
+    return goes_to_all_mirrors() &&
+           std::ranges::any_of(shard_query_.table.shards,
+                               [](const auto& shard) { return shard->mirrors->size() > 1; });
+  }
+
+  /// Whether a shard that moved makes the query start anew: not a change whose other parts may be
+  /// done.
+  bool may_replan() const { return !changes_data() || parts_.size() == 1; }
+
+  std::string_view merged_content_type() const {
+    const auto of_plan = plan_->content_type();
+    return of_plan.empty() ? shard_query_.table.dialect.content_type : of_plan;
   }
 
   bool is_long_to_merge(std::span<const ShardReply> replies) const {
@@ -190,7 +234,7 @@ class ScatterGather {
 
   /// Whether the client's own request cannot be sent to the shards.
   bool needs_plan() const {
-    return shard_query_.table.shards.size() > 1 || shard_query_.parsed.planned;
+    return shard_query_.table.shards.size() > 1 || shard_query_.parsed.planned || goes_to_copies();
   }
 
   /// Adds the time since `began` to the trace: a merge may be repeated.
@@ -203,35 +247,19 @@ class ScatterGather {
 
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
-    if (part.outcome() == Outcome::client_mistake && !has_mistake_) {
+    if (part.outcome() == Outcome::client_mistake && !has_mistake_ && !changes_data()) {
       has_mistake_ = true;
       query_.stop();  // other mirrors would refuse it too
     }
-    if (query_.plan_again && !part.answered())
+    if (query_.plan_again && !part.answered() && may_replan())
       for (auto& other : parts_) other->cancel();
     if (--running == 0) all_done.notify();
-  }
-
-  /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
-  /// is only missing in the answer if partial answers are allowed.
-  const Refusal* whole_refusal() const {
-    const Refusal* found = nullptr;
-    std::size_t refused = 0;
-    for (const auto& part : parts_) {
-      const auto& why = part->result().refused;
-      if (!why) continue;
-      ++refused;
-      if (found == nullptr || why->status < found->status) found = &*why;
-    }
-    if (refused == parts_.size() || found == nullptr) return found;
-    const bool missing = found->overloaded && may_be_partial();
-    return found->status < 500 && !missing ? found : nullptr;
   }
 
   /// No shard answered and mirrors of several shards gave the same error: the client's mistake. An
   /// answer from any shard disproves it.
   void compare_shards() {
-    if (std::ranges::any_of(parts_, is_answered)) {
+    if (parts_.any_answered()) {
       for (const auto& part : parts_) refute_complaints(query_, shard_query_, part->shard());
       return;
     }
@@ -240,19 +268,15 @@ class ScatterGather {
       return result.outcome == Outcome::agent_error && result.mirror &&
              is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror);
     });
-    if (found != parts_.end()) (*found)->take_as_mistake();
+    if (found == parts_.end()) return;
+    (*found)->take_as_mistake();
+    agreed_mistake_ = true;
   }
 
   bool may_be_partial() const {
     if (plan_ != nullptr && !plan_->may_be_partial()) return false;
     return query_.partial_results.value_or(shard_query_.table.partial_results) ==
            PartialResults::allow;
-  }
-
-  ShardDriver* refusing_part() {
-    const auto found = std::ranges::find_if(
-        parts_, [](const Part& part) { return part->outcome() == Outcome::client_mistake; });
-    return found == parts_.end() ? nullptr : &**found;
   }
 
   void pass_on(ShardDriver& part, Answer& answer) {
@@ -275,7 +299,7 @@ class ScatterGather {
   }
 
   void answer_of_only_shard(Answer& answer) {
-    auto& part = *parts_.front();
+    auto& part = *parts_.all().front();
     const auto& result = part.result();
     // The client of an unknown server gets that server's answer, also with status 503.
     const bool shows_error =
@@ -289,13 +313,8 @@ class ScatterGather {
   /// Passes on overload that retries did not overcome, so that the client retries later (BP-013,
   /// BP-025).
   Answer no_answer(bool timed_out) {
-    const auto overloaded = std::ranges::find_if(parts_, [](const Part& part) {
-      const auto& result = part->result();
-      if (result.refused) return result.refused->overloaded;
-      return result.outcome == Outcome::agent_error && result.hint.overload &&
-             result.hint.retryable;
-    });
-    if (overloaded == parts_.end()) {
+    const auto* const overloaded = parts_.overloaded();
+    if (overloaded == nullptr) {
       const auto failed_part = std::ranges::find_if(parts_, [](const Part& part) {
         return !part->answered() && part->result().status_override != 0;
       });
@@ -304,7 +323,7 @@ class ScatterGather {
       return failed(timed_out ? 504 : 502, reasons());
     }
     auto answer = failed(429, reasons());
-    const auto delay = (*overloaded)->result().hint.delay.value_or(Micros(1s));
+    const auto delay = overloaded->result().hint.delay.value_or(Micros(1s));
     answer.overloaded = true;
     answer.retry_after = static_cast<unsigned>(
         std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
@@ -324,33 +343,16 @@ class ScatterGather {
     return answer;
   }
 
-  /// Lists every shard without an answer with the mirrors tried and the reasons.
-  std::string reasons() const {
-    std::string text;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const auto& part = *parts_[i];
-      if (part.answered()) continue;
-      if (!text.empty()) text += ";\n";
-      fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", shard_query_.table.name,
-                     part.shard_at() + 1);
-      if (const auto& refused = part.result().refused) {
-        text += refused->reason;
-      } else {
-        part.append_failed(text);
-      }
-    }
-    return text;
-  }
+  std::string reasons() const { return parts_.reasons(shard_query_.table.name); }
 
   Query& query_;
   Selection selection_;
   ShardQuery shard_query_;
   std::optional<PlanResult> plan_result_;  ///< made before prepare() for a long request
   std::unique_ptr<FanOut> plan_;
-  Part only_;  ///< the common case needs no memory of its own
-  Parts several_;
-  std::span<Part> parts_;
+  ShardParts parts_;
   bool has_mistake_ = false;
+  bool agreed_mistake_ = false;  ///< mirrors of several shards agree that the query is at fault
 };
 
 }  // namespace
@@ -375,7 +377,13 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
     co_return co_await query.replan(query, scatter_gather);
   }
   auto& answer = co_yield InPlace{};
-  if (!run.try_without_merge(answer)) answer = co_await run.merge_replies();
+  if (!run.try_without_merge(answer)) {
+    if (run.changes_data()) {
+      answer = co_await run.merge_changes();
+    } else {
+      answer = co_await run.merge_replies();
+    }
+  }
   run.record_and_release_all();
   co_return InPlace{};
 }

@@ -42,6 +42,7 @@ Candidates MirrorChoice::unreachable() const {
 /// while it is drained.
 Candidates MirrorChoice::taken_out() const {
   const auto out = moment_.mirrors.out_of_service();
+  if (rules_.only) return out.maint;  // a drained mirror stays as new as the others
   auto drained = out.drained;
   if (!rules_.reads() && !rules_.any_takes_updates) {
     Candidates primary;
@@ -59,6 +60,11 @@ bool MirrorChoice::all_out_of_service() const {
 
 Candidates MirrorChoice::excluded() const {
   auto excluded = line_.excluded | taken_out();
+  if (rules_.only) {
+    Candidates only;
+    only.insert(*rules_.only);
+    excluded = excluded | (all() - only);
+  }
   for (const auto& [mirror, at] : line_.marked_unreachable)
     if (view_.picture.mirrors[mirror].updated <= at) excluded.insert(mirror);
   return excluded;

@@ -13,7 +13,7 @@ namespace karmad {
 Selection::Selection(const std::optional<ReadPreference>& of_request, const Table& table,
                      const InstanceSettings& settings, Operation operation) {
   need_.operation = operation;
-  any_takes_updates_ = table.updates == Updates::any;
+  any_takes_updates_ = table.updates != Updates::primary;
   if (operation == Operation::write) return;
   need_.preference.mode = Mode::nearest;  // SS-030: any mirror may answer searches
   const auto& preference = of_request ? of_request : table.preference;
@@ -57,7 +57,8 @@ std::optional<Refusal> refusal_of(const Need& need, bool any_takes_updates, cons
                    .reason = fmt::format(
                        "the table has {} mirrors and none of them is the primary: an update "
                        "would reach one copy only. Configure role=primary for one mirror or, "
-                       "if the mirrors pass updates on to each other, updates = any. Paths of "
+                       "if the mirrors pass updates on to each other, updates = any, or "
+                       "updates = all, which sends them to each mirror. Paths of "
                        "requests that only read belong in reads (dialect http)",
                        view.mirrors.size())};
   if (view.picture.incompatible)

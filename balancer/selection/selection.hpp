@@ -19,7 +19,7 @@ class Selection {
 
   /// The requirements for mirrors of this shard; null if any mirror will do: no preference is set,
   /// and mirrors do not differ. An update needs the primary, unless the table has `updates =
-  /// any`.
+  /// any` or `all`.
   const Need* at(const Shard& shard) const {
     return preferred_ || shard.tracks_state || needs_primary(shard) ? &need_ : nullptr;
   }

@@ -48,6 +48,11 @@ Standings::Groups standings_in(const ShardMoment& moment) {
   return groups;
 }
 
+bool is_out_of_reach(Outcome outcome) {
+  return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout ||
+         outcome == Outcome::unreachable;
+}
+
 }  // namespace
 
 void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
@@ -139,6 +144,9 @@ Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
 Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const AttemptReport& report,
                               const ErrorHint& hint, TokenBucket* tokens,
                               const ShardMoment& moment) const {
+  // Other mirrors have the update: a retry at a dead one would only delay the answer.
+  if (rules_.only && !report.sent && is_out_of_reach(report.outcome))
+    return {.final = Final::not_retryable};
   const MirrorChoice choice(rules_, line.memory, moment);
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();

@@ -17,20 +17,23 @@ bool is_retry(AttemptReason reason) {
   return reason != initial && reason != hedge && reason != quorum;
 }
 
-ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard) {
+ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard,
+                     std::optional<std::size_t> only) {
   ShardRules rules;
   fill_rules(query, shard_query, shard, rules);
+  rules.only = only;
+  if (only) rules.any_mirror = true;  // in any role
   return rules;
 }
 
 }  // namespace
 
 ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard,
-                         unsigned number)
+                         unsigned number, std::optional<std::size_t> only)
     : SetMirrors(*shard.mirrors, query.topology->settings, query.worker.loop.index),
       place_{query, shard_query, shard, number, *this},
       worker_(query.worker),
-      rules_(rules_for(query, shard_query, shard)),
+      rules_(rules_for(query, shard_query, shard, only)),
       request_(rules_) {}
 
 std::optional<Task<void>> ShardDriver::next() {

@@ -18,8 +18,10 @@ namespace karmad {
 /// reply at the end. Runs on the worker of its query.
 class ShardDriver final : private SetMirrors, private AttemptOwner {
  public:
-  /// `number`: of the shard in its table, from 1. All arguments must outlive it.
-  ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard, unsigned number);
+  /// `number`: of the shard in its table, from 1; `only`: the one mirror to ask, in any role. All
+  /// arguments must outlive it.
+  ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard, unsigned number,
+              std::optional<std::size_t> only = std::nullopt);
   ShardDriver(const ShardDriver&) = delete;
   ShardDriver& operator=(const ShardDriver&) = delete;
 
@@ -48,6 +50,11 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   std::unique_ptr<ResponseStream>& rest();
   /// Appends all mirrors that were tried and did not answer, with the reasons.
   void append_failed(std::string& text) const;
+  /// The name of the mirror that was asked last, or is the only one to ask; empty: none was chosen.
+  std::string shown_mirror() const {
+    const auto mirror = rules_.only ? rules_.only : result().mirror;
+    return mirror ? shown_name(*mirror) : std::string();
+  }
 
  private:
   /// An attempt; after it, its result.

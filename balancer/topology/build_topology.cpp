@@ -56,6 +56,7 @@ class Builder {
     if (from.hedge_step) table->hedge_step = from.hedge_step->value;
     table->hedge_max = from.hedge_max.value;
     table->updates = updates(from);
+    table->shard_by = from.shard_by.value;
     table->consistency = from.consistency.value;
     table->required = from.required.value == Required::yes;
     if (notices_ == nullptr) keep_counts(from, *table);
@@ -184,12 +185,13 @@ class Builder {
     const bool warned = std::exchange(warned_table_, &table) == &table;
     strategies_.insert(rules.strategy);
     if (warned || mirrors.size() < 2 || rules.state.kind != SetKind::flat ||
-        updates(table) == Updates::any)
+        updates(table) != Updates::primary)
       return;
     notices_->push_back(
         {from.at, fmt::format("updates of table {} will be refused: none of its {} mirrors is the "
                               "primary; configure role=primary for it or, if the mirrors pass "
-                              "updates on to each other, set updates = any",
+                              "updates on to each other, set updates = any, or "
+                              "updates = all to have each of them sent the update",
                               table.name, mirrors.size())});
   }
 

@@ -67,6 +67,7 @@ struct Table {
   PartialResults partial_results{};
   std::optional<ReadPreference> preference;  ///< of the table or the instance (SS-080)
   Updates updates{};
+  ShardBy shard_by{};
   Consistency consistency{};
   bool required = true;                   ///< by `/readyz`
   std::shared_ptr<RateLimiter> requests;  ///< null: no `request_rate`, or admission is disabled

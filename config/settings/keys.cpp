@@ -628,8 +628,15 @@ constexpr std::array kTableKeys{
            {},
            "none"},
     Key<T>{"updates", &T::updates,
-           "Where an update goes: to the `primary` only, or, if the engine replicates it itself, "
-           "to `any` mirror."},
+           "Where an update of a shard goes: to the `primary` only; to `all` mirrors, and it has "
+           "failed unless all of them carry it out; or, if the engine replicates it itself, to "
+           "`any` mirror."},
+    Key<T>{"shard_by", &T::shard_by,
+           "How a document is assigned to one of several shards. `id`: the shard is number "
+           "1 + h(id) mod shards, in the order of the agent lines; h is the finalizer of "
+           "splitmix64 (x ^= x >> 30; x *= 0xbf58476d1ce4e5b9; x ^= x >> 27; "
+           "x *= 0x94d049bb133111eb; x ^= x >> 31, in 64 bits), for an id that is no number of the "
+           "FNV-1a hash (64 bits) of its bytes. `none`: inserts and replaces are refused."},
     Key<T>{"consistency", &T::consistency,
            "`quorum`: a search asks so many mirrors of a shard that at least one has the latest "
            "update, and the newest answer is used. `any`: one mirror is asked. The header "

@@ -34,10 +34,10 @@ using FieldOf =
 template <class Owner>
 using KeyField =
     FieldOf<Owner, Micros, std::vector<Micros>, Rate, AddressRanges, AppNames, unsigned,
-            std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, Consistency,
-            LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode, QueueOrder,
-            TicketResize, Outlier, Required, TicketCount, MemorySize, FileMode, double, Resolve,
-            DnsServers, DiscoverySource>;
+            std::size_t, bool, std::string, PartialResults, Collation, LookUp, Updates, ShardBy,
+            Consistency, LogLevel, RequestIds, StatusOnQueryPort, LogFormat, AdmissionMode,
+            QueueOrder, TicketResize, Outlier, Required, TicketCount, MemorySize, FileMode, double,
+            Resolve, DnsServers, DiscoverySource>;
 
 /// The most specific level at which a setting may be given; all more general levels are allowed
 /// too. The struct of its field decides: InheritedByTables and the like, or none.

@@ -74,7 +74,9 @@ enum class LookUp : std::uint8_t { at_load, on_request };
 /// What the name of an agent stands for: one mirror with all its addresses, a mirror for each
 /// address, or a mirror for each target of its SRV records.
 enum class Resolve : std::uint8_t { one, all, srv };
-enum class Updates : std::uint8_t { primary, any };
+enum class Updates : std::uint8_t { primary, any, all };
+/// How the shard of a document is found: not at all, or by a hash of its id.
+enum class ShardBy : std::uint8_t { none, id };
 enum class Consistency : std::uint8_t { any, quorum };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 enum class LogFormat : std::uint8_t { json, text };
@@ -191,6 +193,7 @@ struct TableSettings : InheritedByTables {
   Located<Rate> request_rate;
   Located<Micros> request_burst{1s, {}};
   Located<Updates> updates{Updates::primary, {}};
+  Located<ShardBy> shard_by{ShardBy::none, {}};
   Located<Consistency> consistency{Consistency::any, {}};  ///< CO-070
   Located<Required> required{Required::yes, {}};
   std::optional<Located<DiscoverySource>> discovery;

@@ -26,7 +26,11 @@ inline constexpr auto kWords<Resolve> =
     enum_names<Resolve>({{Resolve::one, "one"}, {Resolve::all, "all"}, {Resolve::srv, "srv"}});
 template <>
 inline constexpr auto kWords<Updates> = enum_names<Updates>({{Updates::primary, "primary"},
-                                                             {Updates::any, "any"}});
+                                                             {Updates::any, "any"},
+                                                             {Updates::all, "all"}});
+template <>
+inline constexpr auto kWords<ShardBy> = enum_names<ShardBy>({{ShardBy::none, "none"},
+                                                             {ShardBy::id, "id"}});
 template <>
 inline constexpr auto kWords<Consistency> =
     enum_names<Consistency>({{Consistency::any, "any"}, {Consistency::quorum, "quorum"}});

@@ -99,17 +99,6 @@ TEST_F(Updates, WithoutAPrimaryInTimeTheyFailWithTheReason) {  // SS-170
   EXPECT_EQ(updates(a) + updates(b), 0);
 }
 
-TEST_F(Updates, AreRefusedOverSeveralShards) {
-  const RestingMaster master(
-      choosing(), table_of({a.address() + ":products", b.address()}, "ping_type = native"));
-  for (const auto& update : every_update()) {
-    const auto answer = post(master.port(), update.path, update.body);
-    EXPECT_EQ(answer.status, 400) << update.path << answer.body;
-    EXPECT_TRUE(answer.body.contains("shards")) << answer.body;
-  }
-  EXPECT_EQ(updates(a) + updates(b), 0);
-}
-
 TEST_F(Updates, ToCopiesThatAreAllAlikeAreRefusedUnlessTheTableAllowsThem) {
   for (auto* agent : {&a, &b}) agent->control("role=router");
   const RestingMaster refusing(choosing(), table());

@@ -4,6 +4,7 @@
 
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_sql/change/change.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
 #include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
@@ -13,6 +14,7 @@
 #include "agent/dialect/manticore_sql/statements/statement_kind.hpp"
 #include "agent/dialect/manticore_sql/statements/statement_list.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
+#include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/transport/http/url_encoding.hpp"
@@ -99,6 +101,7 @@ std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
     case StatementKind::profile:
       return read_profile(statement);
     case StatementKind::change:
+      return read_change(statement);
     case StatementKind::call:
     case StatementKind::other:
       break;
@@ -162,6 +165,8 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     case StatementKind::select:
       return plan_of_select(*std::move(statement), parsed, form, layout);
     case StatementKind::change:
+      return plan_change(*statement, parsed,
+                         form == RowForm::text ? ChangeForm::text : ChangeForm::raw, layout);
     case StatementKind::call:
     case StatementKind::other:
       break;
@@ -196,7 +201,15 @@ AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& par
   const bool in_url = place && (place->in == In::url || place->in == In::url_query);
 
   std::string statement;  // in the encoding of its place in the request
-  if (place && tables.size() == 1 && tables.front() == parsed.table) {
+  if (place && part.plan != nullptr) {
+    std::string plain;
+    part.plan->write(part.shard, tables, plain);
+    if (place->in == In::body) {
+      statement = std::move(plain);
+    } else {
+      append_url_encoded(statement, plain);
+    }
+  } else if (place && tables.size() == 1 && tables.front() == parsed.table) {
     statement = place->encoded;
   } else if (place && place->in == In::body) {
     statement = renamed(place->encoded, parsed, tables);
@@ -238,7 +251,11 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   } else {
     read_members(json, error, warning);
   }
-  if (!error.empty()) return judge_error(json_unescaped(error), reply.request);
+  if (!error.empty()) {
+    const auto text = json_unescaped(error);
+    if (is_update_conflict(text)) return judgement(Outcome::client_mistake, text);
+    return judge_error(text, reply.request);
+  }
   if (warning) judged.outcome = Outcome::answered_with_warning;
   return judged;
 }

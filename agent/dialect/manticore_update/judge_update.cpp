@@ -47,18 +47,6 @@ Said said_in(std::string_view body) {
   return said;
 }
 
-/// Whether the text of an update's error blames the client.
-bool is_conflict(std::string_view error) {
-  constexpr std::string_view phrases[] = {
-      "duplicate id",
-      "does not support",    // … INSERT: a distributed or a plain table
-      "specified twice",     // a column
-      "can not be updated",  // an attribute of such a type
-  };
-  return std::ranges::any_of(phrases,
-                             [&](auto phrase) { return error.find(phrase) != error.npos; });
-}
-
 Judgement judge_failure(const AgentReply& reply, const Said& said, Judgement judged) {
   // 408, 429 and statuses of gateways are about the agent's state, for any body.
   if (reply.status != 200 && reply.status != 500) return judged;
@@ -68,12 +56,23 @@ Judgement judge_failure(const AgentReply& reply, const Said& said, Judgement jud
   // Older releases send a conflict as 500 with its own status in the body.
   if (said.status >= 400 && said.status < 500)
     return judge_reply({said.status, reply.content_type, reply.body, reply.whole, reply.request});
-  if (is_conflict(text)) return judgement(Outcome::client_mistake, text);
+  if (is_update_conflict(text)) return judgement(Outcome::client_mistake, text);
   if (text.empty()) return judgement(Outcome::agent_error, judged.message);
   return judge_error(text, reply.request);
 }
 
 }  // namespace
+
+bool is_update_conflict(std::string_view error) {
+  constexpr std::string_view phrases[] = {
+      "duplicate id",
+      "does not support",    // … INSERT: a distributed or a plain table
+      "specified twice",     // a column
+      "can not be updated",  // an attribute of such a type
+  };
+  return std::ranges::any_of(phrases,
+                             [&](auto phrase) { return error.find(phrase) != error.npos; });
+}
 
 Judgement judge_update(const AgentReply& reply) {
   const bool done = reply.status == 200 || reply.status == 201;  // created

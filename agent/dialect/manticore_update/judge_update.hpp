@@ -8,4 +8,7 @@ namespace karmad {
 /// a bulk with failed actions (`errors`), and a conflict in any status.
 Judgement judge_update(const AgentReply& reply);
 
+/// Whether the text of an update's error, over JSON or SQL, blames the client.
+bool is_update_conflict(std::string_view error);
+
 }  // namespace karmad

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/manticore_json/judge.hpp"
+#include "agent/dialect/manticore_update/bulk_plan.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
+#include "agent/dialect/manticore_update/update_plan.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
 #include "agent/json/json_line.hpp"
 
@@ -32,19 +34,23 @@ std::expected<Parsed, ClientError> ManticoreUpdate::parse(const ClientRequest& r
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreUpdate::fan_out(
-    const ClientRequest&, const Parsed& parsed, ShardLayout layout) const {
-  return std::unexpected(ClientError{
-      400, fmt::format("table {} has {} shards and an update goes to one only; karmad does not "
-                       "know which shard a document belongs to, so send it to a table of one shard",
-                       parsed.table, layout.shards)});
+    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+  if (is_bulk(request.path)) return plan_bulk(request, parsed, layout, settings_.max_json_depth);
+  const auto verb = update_verb(request.path);
+  if (!verb)
+    return std::unexpected(
+        ClientError{400, fmt::format("{} is not sent to several shards or mirrors", request.path)});
+  return plan_update(*verb, request, parsed, layout);
 }
 
-AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed, PlanPart,
-                                    std::span<const std::string> tables,
+AgentRequest ManticoreUpdate::write(const ClientRequest& request, const Parsed& parsed,
+                                    PlanPart part, std::span<const std::string> tables,
                                     std::string& buffer) const {
   const bool renamed = !tables.empty() && (tables.front() != parsed.table || parsed.other_end != 0);
   return write_request(request, buffer, [&] {
-    if (renamed && is_bulk(request.path)) {
+    if (part.plan != nullptr) {
+      part.plan->write(part.shard, tables, buffer);
+    } else if (renamed && is_bulk(request.path)) {
       append_renamed_bulk(buffer, request.body, settings_.max_json_depth, tables.front());
     } else if (renamed) {
       append_renamed(buffer, request.body, parsed,

@@ -5,7 +5,7 @@
 namespace karmad {
 
 /// The search server's JSON updates over HTTP: POST /insert, /replace, /update, /delete and /bulk,
-/// each also below /json. An update is sent once, to one mirror of a table with one shard.
+/// each also below /json. An update is sent once to each mirror that the table's settings name.
 class ManticoreUpdate final : public Dialect {
  public:
   explicit ManticoreUpdate(DialectSettings settings) : settings_(settings) {}

@@ -238,10 +238,11 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-/// Visits the places of a bulk body that name its table, in order; stops at the first invalid line.
+/// Visits the updates of a bulk body, in order; stops at the first invalid line, or when `visit`
+/// returns a mistake.
 template <class Visit>
-std::expected<std::string, std::string> visit_places(std::string_view body, unsigned max_depth,
-                                                     Visit visit) {
+std::expected<std::string, std::string> visit_updates(std::string_view body, unsigned max_depth,
+                                                      Visit visit) {
   UpdateReader reader(Form::bulk, max_depth);
   Lines lines(body);
   while (const auto line = lines.next()) {
@@ -250,7 +251,10 @@ std::expected<std::string, std::string> visit_places(std::string_view body, unsi
     const auto in_body = [&](ByteRange at) {
       return at.found() ? ByteRange{line->begin + at.begin, line->begin + at.end} : at;
     };
-    visit(TablePlaces{in_body(places->first), in_body(places->second)});
+    const UpdateLine update{line->text, line->begin, line->number,
+                            TablePlaces{in_body(places->first), in_body(places->second)}};
+    if (const std::optional<std::string> mistake = visit(update))
+      return std::unexpected(fmt::format("line {} {}", line->number, *mistake));
   }
   return std::move(reader.table());
 }
@@ -274,9 +278,10 @@ std::expected<NamedTable, ClientError> read_update(std::string_view body, unsign
 
 std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned max_depth) {
   NamedTable named;
-  auto table = visit_places(body, max_depth, [&](const TablePlaces& places) {
-    if (!named.places.found()) named.places.first = places.first;
-    if (!named.places.second.found()) named.places.second = places.second;
+  auto table = visit_updates(body, max_depth, [&](const UpdateLine& line) {
+    if (!named.places.found()) named.places.first = line.places.first;
+    if (!named.places.second.found()) named.places.second = line.places.second;
+    return std::nullopt;
   });
   if (!table) return refused(std::move(table.error()));
   if (!named.places.found())
@@ -287,17 +292,26 @@ std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned
   return named;
 }
 
+std::optional<ClientError> visit_bulk(
+    std::string_view body, unsigned max_depth,
+    const std::function<std::optional<std::string>(const UpdateLine&)>& visit) {
+  auto read = visit_updates(body, max_depth, visit);
+  if (read) return std::nullopt;
+  return ClientError{400, std::move(read.error())};
+}
+
 void append_renamed_bulk(std::string& out, std::string_view body, unsigned max_depth,
                          std::string_view table) {
   std::string quoted;
   JsonLine(quoted).add_quoted(table);
   std::size_t copied = 0;
-  [[maybe_unused]] const auto read = visit_places(body, max_depth, [&](const TablePlaces& places) {
-    for (const auto place : {places.first, places.second}) {
+  [[maybe_unused]] const auto read = visit_updates(body, max_depth, [&](const UpdateLine& line) {
+    for (const auto place : {line.places.first, line.places.second}) {
       if (!place.found()) continue;
       out.append(body.substr(copied, place.begin - copied)).append(quoted);
       copied = place.end;
     }
+    return std::nullopt;
   });
   assert(read.has_value());
   out.append(body.substr(copied));

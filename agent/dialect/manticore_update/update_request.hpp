@@ -1,6 +1,8 @@
 #pragma once
 
 #include <expected>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +36,20 @@ std::expected<NamedTable, ClientError> read_update(std::string_view body, unsign
 /// `delete`, whose value is an update. All lines must name one table, compared without case. Errors
 /// name the line, from 1. Memory does not grow with the number of lines.
 std::expected<NamedTable, ClientError> read_bulk(std::string_view body, unsigned max_depth);
+
+/// A line of a bulk with an update.
+struct UpdateLine {
+  std::string_view text;
+  std::size_t begin = 0;   ///< offset in the body
+  std::size_t number = 0;  ///< from 1; blank lines count
+  TablePlaces places;      ///< in the body
+};
+
+/// Calls `visit(line)` for each update of a bulk, in order, until the first mistake: of the bulk as
+/// read_bulk() describes it, or one that `visit` returns. Errors name the line.
+std::optional<ClientError> visit_bulk(
+    std::string_view body, unsigned max_depth,
+    const std::function<std::optional<std::string>(const UpdateLine&)>& visit);
 
 /// Appends a bulk that `read_bulk` accepted, with `table` in each place that names one.
 void append_renamed_bulk(std::string& out, std::string_view body, unsigned max_depth,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <initializer_list>
 #include <vector>
@@ -81,14 +82,18 @@ Token take_word(std::string_view& sql) {
   return token;
 }
 
-bool is_select(std::string_view sql) {
-  constexpr std::string_view kSelect = "select";
+/// Whether the statement reads or changes documents.
+bool concerns_tables(std::string_view sql) {
+  constexpr std::array<std::string_view, 5> kTableWords{"select", "insert", "replace", "update",
+                                                        "delete"};
   const auto ends_word = [](char c) {
     return !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
            c != '_';
   };
-  return same_word(sql.substr(0, kSelect.size()), kSelect) &&
-         (sql.size() == kSelect.size() || ends_word(sql[kSelect.size()]));
+  return std::ranges::any_of(kTableWords, [&](std::string_view word) {
+    return same_word(sql.substr(0, word.size()), word) &&
+           (sql.size() == word.size() || ends_word(sql[word.size()]));
+  });
 }
 
 struct Tokens {
@@ -205,7 +210,7 @@ UnknownStatement unknown(std::string_view sql, std::string_view problem) {
 }  // namespace
 
 AnyStatement parse_statement(std::string_view sql) {
-  if (is_select(skip_blanks(sql))) return SelectStatement{};
+  if (concerns_tables(skip_blanks(sql))) return SelectStatement{};
   const auto [tokens, problem] = tokenize(sql);
   if (!problem.empty()) return unknown(sql, problem);
   if (tokens.empty()) return UnknownStatement{fmt::format("no statement; known: {}", kKnown)};

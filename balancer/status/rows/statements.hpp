@@ -27,7 +27,7 @@ struct StatusStatement {
   bool operator==(const StatusStatement&) const = default;
 };
 
-/// A SELECT: concerns the tables, not karmad.
+/// A SELECT or a change: concerns the tables, not karmad.
 struct SelectStatement {
   bool operator==(const SelectStatement&) const = default;
 };

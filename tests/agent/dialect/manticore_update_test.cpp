@@ -227,18 +227,6 @@ TEST(OneMirror, OfSeveralTablesTheFirstIsChanged) {
             R"({"table":"a","id":1})");
 }
 
-TEST(SeveralShards, AreNotUpdated) {
-  const Updating updating;
-  const auto request = Updating::post("/insert", R"({"table":"t","id":1})");
-  const auto parsed = updating.dialect().parse(request);
-  const auto plan = updating.dialect().fan_out(request, *parsed, 3);
-  ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().status, 400);
-  EXPECT_EQ(plan.error().reason,
-            "table t has 3 shards and an update goes to one only; karmad does not know which shard "
-            "a document belongs to, so send it to a table of one shard");
-}
-
 /// Parses, and when that succeeds renames the table: the new name must be what is read then. The
 /// bytes stand in a block of exactly their size, so that a sanitizer sees a look beyond the end.
 bool survives(const Updating& updating, std::string_view path, std::string_view text) {

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace karmad {
+
+/// The finalizer of splitmix64: a fixed, public mixing of 64 bits.
+std::uint64_t splitmix64(std::uint64_t x);
+
+/// A document's id as its shard depends on it: `shard_by = id`. Other programs load data with the
+/// same rule (docs/decisions/032-updates-over-shards.md): it never changes.
+class DocumentId {
+ public:
+  /// Of a number in JSON or SQL: decimal digits, perhaps after a minus; nothing if it is another
+  /// number or has more than 64 bits. A negative one counts as its two's complement.
+  static std::optional<DocumentId> of_number(std::string_view text);
+  /// Of a text, unescaped. Decimal digits are taken as the number: engines treat both alike.
+  static DocumentId of_text(std::string_view text);
+
+  /// Position of its shard, from 0.
+  std::size_t shard(std::size_t shards) const { return splitmix64(key_) % shards; }
+  /// Whether the engine makes an id of its own for this one: 0, or an empty text.
+  bool is_missing() const { return missing_; }
+
+ private:
+  DocumentId(std::uint64_t key, bool missing) : key_(key), missing_(missing) {}
+
+  std::uint64_t key_;
+  bool missing_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,133 @@
+#include "agent/dialect/manticore_sql/change/change.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "agent/dialect/changes/change_plan.hpp"
+#include "agent/dialect/manticore_sql/change/change_answer.hpp"
+#include "agent/dialect/manticore_sql/change/change_statement.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The name as SQL has it: in backquotes if it needs them.
+void append_sql_name(std::string& out, std::string_view name) {
+  const bool plain =
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+      name.npos;
+  out.append(plain ? "" : "`").append(name).append(plain ? "" : "`");
+}
+
+class SqlChangePlan final : public ChangePlan {
+ public:
+  SqlChangePlan(std::string_view statement, ChangeStatement change, ChangeForm form,
+                ShardLayout layout)
+      : statement_(statement), change_(std::move(change)), form_(form), layout_(layout) {
+    if (!by_id()) return;
+    asked_.resize(layout.shards);
+    if (change_.id) asked_[change_.id->shard(layout.shards)] = true;
+    for (const auto& row : change_.rows) asked_[row.id->shard(layout.shards)] = true;
+  }
+
+  bool asks(std::size_t shard) const override { return asked_.empty() || asked_[shard]; }
+
+  std::string_view content_type() const override {
+    return form_ == ChangeForm::text ? "text/plain; charset=utf-8" : "";
+  }
+
+  void write(std::size_t shard, std::span<const std::string> tables,
+             std::string& body) const override {
+    const std::string_view text(statement_);
+    body.append(text.substr(0, change_.table_begin));
+    append_sql_name(body, tables.front());
+    if (asked_.empty() || change_.rows.empty()) {
+      body.append(text.substr(change_.table_end));
+      return;
+    }
+    const auto& rows = change_.rows;
+    body.append(text.substr(change_.table_end, rows.front().begin - change_.table_end));
+    bool first = true;
+    for (const auto& row : rows) {
+      if (row.id->shard(layout_.shards) != shard) continue;
+      body.append(first ? "" : ",").append(text.substr(row.begin, row.end - row.begin));
+      first = false;
+    }
+    body.append(text.substr(rows.back().end));
+  }
+
+  int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
+    if (const auto* refusal = common_refusal(given)) {
+      out.append(refusal->body);
+      return refusal->status == 200 ? 500 : refusal->status;
+    }
+    const auto replies =
+        checked(given, [](std::string_view body) { return read_change_answer(body).has_value(); });
+    ChangeCount sum;
+    for (const auto& end : shard_ends(replies)) {
+      if (end.answer == nullptr) continue;
+      auto count = *read_change_answer(end.answer->body);
+      sum.rows += count.rows;
+      if (!count.warning.empty())
+        sum.warning.append(sum.warning.empty() ? "" : "; ").append(count.warning);
+    }
+    const bool done = std::ranges::all_of(replies, &ChangeReply::done);
+    append_change_answer(out, form_, sum, done ? std::string() : failures_line(replies));
+    return done ? 200 : 500;
+  }
+
+ private:
+  /// Whether only the shards of its documents are asked.
+  bool by_id() const {
+    if (layout_.by != ShardBy::id || layout_.shards == 1) return false;
+    return change_.makes_documents() || change_.id;
+  }
+
+  std::string statement_;
+  ChangeStatement change_;
+  ChangeForm form_;
+  ShardLayout layout_;
+  std::vector<bool> asked_;  ///< empty: all shards
+};
+
+}  // namespace
+
+std::expected<Parsed, ClientError> read_change(std::string_view statement) {
+  auto change = read_change_statement(statement);
+  if (!change) return std::unexpected(std::move(change.error()));
+  return Parsed{.table = std::move(change->table),
+                .table_begin = change->table_begin,
+                .table_end = change->table_end,
+                .read = false,
+                .options = {}};
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view statement,
+                                                                const Parsed& parsed,
+                                                                ChangeForm form,
+                                                                ShardLayout layout) {
+  auto change = read_change_statement(statement);
+  if (!change) return std::unexpected(std::move(change.error()));
+  if (change->makes_documents()) {
+    if (layout.shards > 1 && layout.by == ShardBy::none)
+      return std::unexpected(ClientError{
+          400, fmt::format("table {} has {} shards, and karmad does not know to which shard a row "
+                           "belongs; set shard_by = id in the table (the shard is then a hash of "
+                           "the id), or use a table of one shard",
+                           parsed.table, layout.shards)});
+    const bool needs_ids = layout.shards > 1 || layout.copies;
+    if (needs_ids && !change->trouble.empty())
+      return std::unexpected(ClientError{
+          400, fmt::format("{} (table {} {})", change->trouble, parsed.table,
+                           layout.shards > 1 ? "has shard_by = id"
+                                             : "has updates = all: each mirror would make ids of "
+                                               "its own")});
+  }
+  return std::make_unique<SqlChangePlan>(statement, *std::move(change), form, layout);
+}
+
+}  // namespace karmad

@@ -1,0 +1,73 @@
+#include "agent/dialect/manticore_sql/change/change_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "agent/dialect/dialect.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The number before the word `row` or `rows`.
+std::optional<ChangeCount> read_text_answer(std::string_view body) {
+  const auto row = body.find(" row");
+  if (row == body.npos) return std::nullopt;
+  const auto before = body.substr(0, row);
+  const auto begin = before.find_last_not_of("0123456789") + 1;  // 0 if there is none
+  ChangeCount count;
+  const auto* const end = before.data() + before.size();
+  const auto read = std::from_chars(before.data() + begin, end, count.rows);
+  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+  return count;
+}
+
+}  // namespace
+
+std::optional<ChangeCount> read_change_answer(std::string_view body) {
+  const auto first = body.find_first_not_of(kJsonSpace);
+  if (first == body.npos) return std::nullopt;
+  if (body[first] != '[' && body[first] != '{') return read_text_answer(body);
+  JsonCursor json(body);
+  if (body[first] == '[') take(json, '[');
+  ChangeCount count;
+  bool has_total = false;
+  const bool whole = visit_members(json, [&](std::string_view key, std::string_view value) {
+    if (key == "total") {
+      const auto* const end = value.data() + value.size();
+      const auto read = std::from_chars(value.data(), end, count.rows);
+      has_total = read.ec == std::errc{} && read.ptr == end;
+    }
+    if (key == "warning" && is_string(value)) count.warning = json_unescaped(without_quotes(value));
+    return true;
+  });
+  if (!whole || !has_total) return std::nullopt;
+  return count;
+}
+
+void append_change_answer(std::string& out, ChangeForm form, const ChangeCount& count,
+                          std::string_view error) {
+  if (form == ChangeForm::text) {
+    if (error.empty())
+      fmt::format_to(std::back_inserter(out), "Query OK, {} {} affected (0.000 sec)\n", count.rows,
+                     count.rows == 1 ? "row" : "rows");
+    else
+      fmt::format_to(std::back_inserter(out), "ERROR: {}; {} rows affected elsewhere\n", error,
+                     count.rows);
+    return;
+  }
+  JsonLine json(out);
+  json.add(R"([{"total":)");
+  json.add_number(count.rows);
+  json.add(R"(,"error":)");
+  json.add_quoted(error);
+  json.add(R"(,"warning":)");
+  json.add_quoted(count.warning);
+  json.add("}]");
+}
+
+}  // namespace karmad

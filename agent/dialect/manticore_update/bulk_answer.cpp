@@ -1,0 +1,279 @@
+#include "agent/dialect/manticore_update/bulk_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "agent/dialect/manticore_update/update_counts.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::size_t bulk_number(std::string_view value) {
+  std::size_t number = 0;
+  std::from_chars(value.data(), value.data() + value.size(), number);
+  return number;
+}
+
+bool take_bulk_items(std::string_view value, std::vector<std::string_view>& items) {
+  JsonCursor json(value);
+  JsonElements elements(json);
+  while (elements.next()) {
+    const auto item = take_value(json);
+    if (!item || !is_object(*item)) return false;
+    items.push_back(*item);
+  }
+  return elements.complete();
+}
+
+/// The only member of an item: what was done, and how it ended.
+struct BulkItem {
+  std::string_view word;
+  std::string_view result;
+};
+
+BulkItem bulk_item(std::string_view item) {
+  BulkItem found;
+  visit_members(item, [&](std::string_view key, std::string_view value) {
+    found = {key, value};
+    return true;
+  });
+  return found;
+}
+
+bool item_has_error(std::string_view result) {
+  bool found = false;
+  if (!is_object(result)) return true;
+  visit_members(result, [&](std::string_view key, std::string_view) {
+    found = found || key == "error";
+    return true;
+  });
+  return found;
+}
+
+/// The sum of the items `bulk` of one group.
+class GroupSum {
+ public:
+  void add(std::string_view result) {
+    any_ = true;
+    std::size_t status = 0;
+    std::string_view word;
+    visit_members(result, [&](std::string_view key, std::string_view value) {
+      for (std::size_t i = 0; i < kNames.size(); ++i)
+        if (key == kNames[i]) sums_[i] += bulk_number(value);
+      if (key == "status") status = bulk_number(value);
+      if (key == "result") word = value;
+      if (key == "_id") id_ = value;
+      return true;
+    });
+    if (status < status_ || word.empty()) return;
+    status_ = status;
+    word_ = word;
+  }
+
+  bool any() const { return any_; }
+
+  /// `id`: of the group's last line; empty: what the mirrors said.
+  void append(JsonLine& out, std::string_view table, std::string_view id) const {
+    out.add(R"({"bulk":{"table":)");
+    out.add_quoted(table);
+    const auto shown = id.empty() ? id_ : id;
+    if (!shown.empty()) out.add(R"(,"_id":)");
+    out.add(shown);
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      out.add(R"(,")");
+      out.add(kNames[i]);
+      out.add(R"(":)");
+      out.add_number(sums_[i]);
+    }
+    if (!word_.empty()) out.add(R"(,"result":)");
+    out.add(word_);
+    out.add(R"(,"status":)");
+    out.add_number(status_);
+    out.add("}}");
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 3> kNames{"created", "deleted", "updated"};
+  std::array<std::size_t, kNames.size()> sums_{};
+  std::size_t status_ = 0;
+  std::string_view word_;
+  std::string_view id_;
+  bool any_ = false;
+};
+
+/// The answer of a shard and how far it is told.
+struct ShardAnswer {
+  ShardEnd end;
+  std::optional<BulkAnswer> answer;  ///< none: its lines failed
+  std::size_t groups = 0;
+  std::size_t next = 0;    ///< of its items
+  std::size_t number = 0;  ///< of its last line in its own bulk
+  std::optional<std::uint32_t> group;
+
+  bool per_line() const { return answer->items.size() > groups; }
+  std::string_view next_item() {
+    return next < answer->items.size() ? answer->items[next++] : std::string_view();
+  }
+};
+
+class BulkWriter {
+ public:
+  BulkWriter(std::string& out, const BulkEnds& ends) : ends_(ends), out_(out) {
+    for (const auto& end : shard_ends(ends.replies)) {
+      auto& shard = shards_.emplace_back();
+      shard.end = end;
+      const auto* const said = end.failed() ? end.refusal : end.answer;
+      if (said != nullptr) shard.answer = read_bulk_answer(said->body);
+      failed_ = failed_ || end.failed();
+    }
+    for (const auto& line : ends.split->lines)
+      for (auto& shard : shards_) {
+        if (!line.goes_to(shard.end.shard)) continue;
+        if (shard.group != line.group) ++shard.groups;
+        shard.group = line.group;
+      }
+    for (auto& shard : shards_) shard.group.reset();
+  }
+
+  int write() {
+    out_.add(R"({"items":[)");
+    const auto& lines = ends_.split->lines;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      add_line(lines[i]);
+      if (i + 1 == lines.size() || lines[i + 1].group != lines[i].group) end_group(lines[i]);
+    }
+    for (auto& shard : shards_)
+      while (shard.answer && shard.next < shard.answer->items.size()) add_raw(shard.next_item());
+    out_.add(R"(],"current_line":)");
+    out_.add_number(ends_.split->line_count);
+    out_.add(R"(,"skipped_lines":)");
+    out_.add_number(skipped_);
+    out_.add(failed_ ? R"(,"errors":true,"error":)" : R"(,"errors":false,"error":)");
+    out_.add_quoted(failures_line(ends_.replies));
+    out_.add('}');
+    return failed_ ? 500 : 200;
+  }
+
+ private:
+  void add_line(const BulkLine& line) {
+    bool skipped = false;
+    for (auto& shard : shards_) {
+      if (!line.goes_to(shard.end.shard)) continue;
+      const bool opens = shard.group != line.group;
+      shard.number += shard.group && opens ? 2 : 1;
+      shard.group = line.group;
+      skipped = skipped || !shard.answer || shard.number > shard.answer->committed();
+      if (!shard.answer) {
+        rest_.push_back(error_item(line, shard.end));
+      } else if (opens || shard.per_line()) {
+        take(line, shard.next_item());
+      }
+    }
+    skipped_ += skipped ? 1 : 0;
+  }
+
+  void take(const BulkLine& line, std::string_view item) {
+    if (item.empty()) return;
+    const auto [word, result] = bulk_item(item);
+    if (word == "bulk" && !item_has_error(result)) return sum_.add(result);
+    if (line.shard == BulkLine::kEveryShard && !item_has_error(result)) {
+      everywhere_.push_back(result);
+      word_ = word;
+    } else {
+      rest_.emplace_back(item);
+    }
+  }
+
+  void end_group(const BulkLine& last) {
+    if (sum_.any()) {
+      separate();
+      sum_.append(out_, ends_.table, last.id.in(ends_.body));
+    }
+    if (!everywhere_.empty()) {
+      separate();
+      out_.add(R"({")");
+      out_.add(word_);
+      out_.add(R"(":)");
+      out_.add(merged_update_answer(everywhere_));
+      out_.add('}');
+    }
+    for (const auto& item : rest_) add_raw(item);
+    sum_ = {};
+    everywhere_.clear();
+    rest_.clear();
+  }
+
+  std::string error_item(const BulkLine& line, const ShardEnd& end) const {
+    std::string item;
+    JsonLine json(item);
+    json.add(R"({")");
+    json.add(bulk_word(line.verb));
+    json.add(R"(":{"table":)");
+    json.add_quoted(ends_.table);
+    if (line.id.end != 0) {
+      json.add(R"(,"_id":)");
+      json.add(line.id.in(ends_.body));
+    }
+    json.add(R"(,"error":{"type":"shard_failed","reason":)");
+    json.add_quoted(fmt::format("shard {}: carried out by {} of {} mirrors", end.shard + 1,
+                                end.done, end.parts));
+    json.add(R"(,"table":)");
+    json.add_quoted(ends_.table);
+    json.add(R"(},"status":503}})");
+    return item;
+  }
+
+  void separate() {
+    if (!std::exchange(first_, false)) out_.add(',');
+  }
+  void add_raw(std::string_view item) {
+    separate();
+    out_.add(item);
+  }
+
+  const BulkEnds& ends_;
+  JsonLine out_;
+  std::vector<ShardAnswer> shards_;
+  bool failed_ = false;
+  bool first_ = true;
+  std::size_t skipped_ = 0;
+
+  // Of the current group:
+  GroupSum sum_;
+  std::vector<std::string_view> everywhere_;  ///< results of all shards for the same line
+  std::string_view word_;
+  std::vector<std::string> rest_;
+};
+
+}  // namespace
+
+std::optional<BulkAnswer> read_bulk_answer(std::string_view body) {
+  BulkAnswer answer;
+  bool has_items = false;
+  const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "items") {
+      has_items = true;
+      return is_array(value) && take_bulk_items(value, answer.items);
+    }
+    if (key == "current_line") answer.current_line = bulk_number(value);
+    if (key == "skipped_lines") answer.skipped_lines = bulk_number(value);
+    if (key == "errors") answer.errors = value == "true";
+    return true;
+  });
+  if (!whole || !has_items) return std::nullopt;
+  return answer;
+}
+
+int append_bulk_answer(std::string& out, const BulkEnds& ends) {
+  return BulkWriter(out, ends).write();
+}
+
+}  // namespace karmad

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/changes/change_plan.hpp"
+#include "agent/dialect/manticore_update/bulk_split.hpp"
+
+namespace karmad {
+
+/// The answer of a mirror to a bulk. The views are into it.
+struct BulkAnswer {
+  std::vector<std::string_view> items;
+  std::size_t current_line = 0;
+  std::size_t skipped_lines = 0;
+  bool errors = false;
+
+  /// Lines up to this one, from 1, are committed.
+  std::size_t committed() const {
+    return errors ? current_line - std::min(current_line, skipped_lines) : std::string_view::npos;
+  }
+};
+
+/// Nothing if it is malformed.
+std::optional<BulkAnswer> read_bulk_answer(std::string_view body);
+
+/// The ends of a bulk's parts in the shards.
+struct BulkEnds {
+  std::string_view body;  ///< of the client's request
+  std::string_view table;
+  const BulkSplit* split = nullptr;
+  std::span<const ChangeReply> replies;  ///< done ones are readable
+};
+
+/// Appends the answer of the whole bulk and returns its status: 200, or 500 with `errors`.
+/// `current_line` is then the last line, and `skipped_lines` counts the lines that were not carried
+/// out by all mirrors they were sent to.
+int append_bulk_answer(std::string& out, const BulkEnds& ends);
+
+}  // namespace karmad

@@ -1,0 +1,125 @@
+#include "agent/dialect/manticore_update/bulk_split.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_update/update_request.hpp"
+#include "agent/dialect/manticore_update/update_target.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+BulkBytes bulk_bytes(ByteRange range) {
+  return {static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end)};
+}
+
+/// The verb of a line and the update in it.
+struct LineAction {
+  UpdateVerb verb = UpdateVerb::insert;
+  std::string_view update;
+};
+
+std::optional<LineAction> action_of(std::string_view line) {
+  std::optional<LineAction> action;
+  visit_members(line, [&](std::string_view key, std::string_view value) {
+    if (const auto verb = update_verb(json_unescaped(key))) action = LineAction{*verb, value};
+    return true;
+  });
+  return action;
+}
+
+class Splitter {
+ public:
+  Splitter(std::string_view body, std::string_view table, ShardLayout layout)
+      : body_(body), table_(table), layout_(layout) {}
+
+  /// Adds the line, or says what is wrong with it.
+  std::optional<std::string> add(const UpdateLine& from) {
+    const auto action = action_of(from.text);
+    if (!action) return "is not JSON in UTF-8";
+    const auto target = read_target(action->update);
+    if (!target) return target.error();
+    if (makes_document(action->verb))
+      if (auto why = why_homeless(target->id, table_, layout_)) return why;
+    auto& lines = split_.lines;
+    BulkLine line{.text = bulk_bytes({from.begin, from.begin + from.text.size()}),
+                  .table = bulk_bytes(from.places.first),
+                  .other_table = bulk_bytes(from.places.second),
+                  .verb = action->verb};
+    if (!target->raw_id.empty()) {
+      const auto at = static_cast<std::size_t>(target->raw_id.data() - body_.data());
+      line.id = bulk_bytes({at, at + target->raw_id.size()});
+    }
+    const bool one = target->id && (makes_document(line.verb) || !target->by_query);
+    if (one && layout_.by == ShardBy::id)
+      line.shard = static_cast<std::uint32_t>(target->id->shard(layout_.shards));
+    if (!lines.empty()) {
+      const bool apart = from.number != last_number_ + 1 || line.verb == UpdateVerb::update ||
+                         lines.back().verb == UpdateVerb::update;
+      line.group = lines.back().group + (apart ? 1 : 0);
+    }
+    last_number_ = from.number;
+    lines.push_back(line);
+    return std::nullopt;
+  }
+
+  BulkSplit take() {
+    split_.line_count = 1 + static_cast<std::size_t>(std::ranges::count(body_, '\n'));
+    return std::move(split_);
+  }
+
+ private:
+  std::string_view body_;
+  std::string_view table_;
+  ShardLayout layout_;
+  BulkSplit split_;
+  std::size_t last_number_ = 0;
+};
+
+}  // namespace
+
+std::expected<BulkSplit, ClientError> split_bulk(std::string_view body, std::string_view table,
+                                                 ShardLayout layout, unsigned max_depth) {
+  Splitter splitter(body, table, layout);
+  auto wrong =
+      visit_bulk(body, max_depth, [&](const UpdateLine& line) { return splitter.add(line); });
+  if (wrong) return std::unexpected(*std::move(wrong));
+  return splitter.take();
+}
+
+void append_shard_bulk(std::string& out, std::string_view body, const BulkSplit& split,
+                       std::size_t shard, std::string_view table) {
+  std::string quoted;
+  JsonLine(quoted).add_quoted(table);
+  std::size_t written = 0;
+  visit_shard_lines(split, shard, [&](const BulkLine& line, std::size_t number) {
+    if (number > written + 1) out.push_back('\n');
+    written = number;
+    std::size_t copied = line.text.begin;
+    for (const auto place : {line.table, line.other_table}) {
+      if (place.end == 0) continue;
+      out.append(body.substr(copied, place.begin - copied)).append(quoted);
+      copied = place.end;
+    }
+    out.append(body.substr(copied, line.text.end - copied)).push_back('\n');
+  });
+}
+
+std::string_view bulk_word(UpdateVerb verb) {
+  switch (verb) {
+    case UpdateVerb::insert:
+      return "insert";
+    case UpdateVerb::replace:
+      return "replace";
+    case UpdateVerb::update:
+      return "update";
+    case UpdateVerb::remove:
+      return "delete";
+  }
+  return "bulk";
+}
+
+}  // namespace karmad

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace karmad {
+
+/// Whether the answer to one update can be read: an object with no errors in its JSON.
+bool is_update_answer(std::string_view body);
+
+/// One answer for those of all shards, at least one, which is_update_answer() has passed: counts
+/// (`updated`, `deleted`, `created`) are summed. By id the answer is that of the shard that had the
+/// document (`updated`, `deleted`, `created`), else one with `noop`, else `not found`. A warning
+/// of any shard is kept.
+std::string merged_update_answer(std::span<const std::string_view> bodies);
+
+}  // namespace karmad

@@ -1,0 +1,104 @@
+#include "agent/dialect/manticore_update/update_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/dialect/manticore_update/update_answer.hpp"
+#include "agent/dialect/manticore_update/update_counts.hpp"
+#include "agent/dialect/manticore_update/update_target.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+
+namespace {
+
+class UpdatePlan final : public ChangePlan {
+ public:
+  UpdatePlan(const ClientRequest& request, const Parsed& parsed, std::optional<std::size_t> only)
+      : body_(request.body), parsed_(parsed), only_(only) {}
+
+  bool asks(std::size_t shard) const override { return !only_ || *only_ == shard; }
+
+  void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
+    append_renamed(body, body_, parsed_, [&] { JsonLine(body).add_quoted(tables.front()); });
+  }
+
+  int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
+    if (const auto* refusal = common_refusal(given)) {
+      out.append(with_table(refusal->body, parsed_.table).value_or(std::string(refusal->body)));
+      return refusal->status;
+    }
+    const auto replies = checked(given, is_update_answer);
+    std::vector<std::string_view> bodies;  // of one mirror of each shard
+    int status = 200;
+    for (const auto& end : shard_ends(replies)) {
+      if (end.answer == nullptr) continue;
+      bodies.push_back(end.answer->body);
+      status = end.answer->status;
+    }
+    const auto merged = bodies.empty() ? std::string() : merged_update_answer(bodies);
+    const auto named = with_table(merged, parsed_.table).value_or(merged);
+    if (std::ranges::all_of(replies, &ChangeReply::done)) {
+      out.append(named);
+      return status;
+    }
+    return append_incomplete(out, replies, named);
+  }
+
+ private:
+  std::string_view body_;
+  Parsed parsed_;
+  std::optional<std::size_t> only_;
+};
+
+std::unexpected<ClientError> update_refused(std::string reason) {
+  return std::unexpected(ClientError{400, fmt::format("the request {}", reason)});
+}
+
+}  // namespace
+
+std::optional<UpdateVerb> update_verb(std::string_view name) {
+  if (name.starts_with("/json/")) name.remove_prefix(6);
+  if (name.starts_with('/')) name.remove_prefix(1);
+  if (name == "insert" || name == "create") return UpdateVerb::insert;
+  if (name == "replace") return UpdateVerb::replace;
+  if (name == "update") return UpdateVerb::update;
+  if (name == "delete") return UpdateVerb::remove;
+  return std::nullopt;
+}
+
+std::optional<std::string> why_homeless(const std::optional<DocumentId>& id, std::string_view table,
+                                        ShardLayout layout) {
+  const bool several = layout.shards > 1;
+  if (several && layout.by == ShardBy::none)
+    return fmt::format(
+        "makes a document in table {}, which has {} shards, and karmad does not know to which "
+        "shard it belongs; set shard_by = id in the table (the shard is then a hash of the id), or "
+        "send it to a table of one shard",
+        table, layout.shards);
+  if ((several || layout.copies) && (!id || id->is_missing()))
+    return fmt::format("makes a document without an id in table {}, {}; give an id other than 0",
+                       table,
+                       several ? "whose shards are found by the id (shard_by = id)"
+                               : "of which each mirror would make an id of its own (updates = "
+                                 "all)");
+  return std::nullopt;
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> plan_update(UpdateVerb verb,
+                                                                const ClientRequest& request,
+                                                                const Parsed& parsed,
+                                                                ShardLayout layout) {
+  auto target = read_target(request.body);
+  if (!target) return update_refused(std::move(target.error()));
+  if (makes_document(verb))
+    if (auto why = why_homeless(target->id, parsed.table, layout))
+      return update_refused(*std::move(why));
+  std::optional<std::size_t> only;
+  if (layout.by == ShardBy::id && target->id && (makes_document(verb) || !target->by_query))
+    only = target->id->shard(layout.shards);
+  return std::make_unique<UpdatePlan>(request, parsed, only);
+}
+
+}  // namespace karmad

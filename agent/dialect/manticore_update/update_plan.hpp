@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/changes/change_plan.hpp"
+#include "agent/dialect/changes/shard_of_id.hpp"
+
+namespace karmad {
+
+/// The kinds of updates. `create` is an insert.
+enum class UpdateVerb : std::uint8_t { insert, replace, update, remove };
+
+/// Whether an update of this kind makes a document, which belongs to one shard.
+constexpr bool makes_document(UpdateVerb verb) {
+  return verb == UpdateVerb::insert || verb == UpdateVerb::replace;
+}
+
+/// The verb of a path like /insert or /json/delete, or of a line of a bulk; nothing for others.
+std::optional<UpdateVerb> update_verb(std::string_view name);
+
+/// Plans one update for the shards of its table: of one document by `shard_by = id`, else all of
+/// them. Refuses (400) an insert or replace whose shard is unknown or whose id each mirror would
+/// make up. `parsed` is of read_update(); the request must outlive the plan.
+std::expected<std::unique_ptr<FanOut>, ClientError> plan_update(UpdateVerb verb,
+                                                                const ClientRequest& request,
+                                                                const Parsed& parsed,
+                                                                ShardLayout layout);
+
+/// Why an insert or replace cannot be sent, as a text to follow the words "the request" or "line
+/// 3"; nothing if it can.
+std::optional<std::string> why_homeless(const std::optional<DocumentId>& id, std::string_view table,
+                                        ShardLayout layout);
+
+}  // namespace karmad

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "balancer/shard/shard_driver.hpp"
+
+namespace karmad {
+
+/// One request of a query to a shard, or to one of its mirrors; filled by ShardParts::make().
+using ShardPart = std::optional<ShardDriver>;
+
+/// The requests of a query to its shards, in the order of the shards.
+class ShardParts {
+ public:
+  enum class For : std::uint8_t { shard, mirror };
+
+  /// Makes a part for each shard that the plan asks, or for each of its mirrors. All arguments must
+  /// outlive it.
+  void make(Query& query, const ShardQuery& shard_query, For each);
+
+  std::span<ShardPart> all() { return parts_; }
+  std::span<const ShardPart> all() const { return parts_; }
+  std::size_t size() const { return parts_.size(); }
+  ShardPart* begin() { return parts_.data(); }
+  ShardPart* end() { return parts_.data() + parts_.size(); }
+  /// The only part; null if there are several.
+  ShardDriver* only() { return only_ ? &*only_ : nullptr; }
+
+  bool any_answered() const;
+  bool all_answered() const;
+  /// The first part whose mirror refused the query as the client's mistake; null: there is none.
+  ShardDriver* refusing();
+  /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
+  /// is only missing in the answer if partial answers are allowed.
+  const Refusal* whole_refusal(bool may_be_partial) const;
+  /// The first part with an overload that retries did not overcome; null: there is none.
+  const ShardDriver* overloaded() const;
+  /// Lists every part without an answer with the mirrors tried and the reasons.
+  std::string reasons(std::string_view table) const;
+
+  /// Whether a mirror carried a change out, or refused it as the client's mistake.
+  bool tell_of_change() const;
+  /// The ends of all parts of a change. The bodies are views into the parts' replies.
+  std::vector<ChangeReply> change_replies();
+
+ private:
+  ShardPart only_;  ///< the common case needs no memory of its own
+  std::vector<ShardPart> several_;
+  std::span<ShardPart> parts_;
+};
+
+}  // namespace karmad

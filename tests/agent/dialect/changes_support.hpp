@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+inline ChangeReply done(std::size_t shard, std::string_view body, std::string mirror = "m:1") {
+  return {.shard = shard, .done = true, .status = 200, .body = body, .mirror = std::move(mirror)};
+}
+inline ChangeReply refusing(std::size_t shard, int status, std::string_view body) {
+  return {.shard = shard, .status = status, .body = body, .mirror = "m:1"};
+}
+inline ChangeReply lost(std::size_t shard, std::string reason, std::string mirror = "m:2") {
+  return {.shard = shard, .status = 503, .mirror = std::move(mirror), .reason = std::move(reason)};
+}
+
+/// A planned change, or why there is none.
+struct PlannedChange {
+  std::unique_ptr<FanOut> plan;
+  std::string refused;
+  int status = 0;  ///< of the last answer
+
+  /// What a mirror of the shard gets; `-`: nothing.
+  std::string written(std::size_t shard, const std::string& table = "x") const {
+    if (!refused.empty()) return "refused: " + refused;
+    if (!plan->asks(shard)) return "-";
+    std::string body;
+    plan->write(shard, std::vector{table}, body);
+    return body;
+  }
+  std::string answer(std::vector<ChangeReply> replies) {
+    std::string out;
+    status = plan->merge_changes(replies, out);
+    return out;
+  }
+};
+
+inline PlannedChange planned(std::expected<std::unique_ptr<FanOut>, ClientError> plan) {
+  if (!plan) return {nullptr, plan.error().reason, plan.error().status};
+  return {*std::move(plan), {}, 0};
+}
+
+}  // namespace karmad

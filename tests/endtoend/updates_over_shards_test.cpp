@@ -1,0 +1,178 @@
+// Updates of a table of two shards with two mirrors each reach the shards and mirrors they should.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "tests/support/fake_mirror.hpp"
+#include "tests/support/role_set.hpp"
+
+namespace karmad::test {
+namespace {
+
+/// A mirror that answers changes in the engine's words and keeps the bodies it got.
+class ChangedMirror {
+ public:
+  std::string address() const { return mirror_->address(); }
+  std::vector<std::string> bodies() const {
+    std::vector<std::string> all;
+    for (const auto& request : mirror_->seen()) {
+      const auto end = request.find("\r\n\r\n");
+      all.push_back(end == request.npos ? std::string() : request.substr(end + 4));
+    }
+    return all;
+  }
+  std::size_t requests() const { return mirror_->requests(); }
+  void react(FakeMirror::React react) { mirror_->react(std::move(react)); }
+  /// Its address refuses connections from now on.
+  void kill() { mirror_.reset(); }
+
+ private:
+  static Reaction answer(const std::string& request) {
+    const auto is = [&](std::string_view path) { return request.starts_with(path); };
+    const bool by_query = request.contains(R"("query")");
+    if (is("POST /bulk"))
+      return json(
+          R"({"items":[{"bulk":{"table":"products","_id":1,"created":1,"deleted":0,"updated":0,)"
+          R"("result":"created","status":201}}],"current_line":2,"skipped_lines":0,)"
+          R"("errors":false,"error":""})");
+    if (is("POST /sql")) return json(R"([{"total":2,"error":"","warning":""}])");
+    if (is("POST /update"))
+      return json(by_query ? R"({"table":"products","updated":3})"
+                           : R"({"table":"products","id":7,"result":"updated"})");
+    if (is("POST /delete"))
+      return json(by_query ? R"({"table":"products","deleted":3})"
+                           : R"({"table":"products","id":7,"found":true,"result":"deleted"})");
+    return json(R"({"table":"products","id":7,"created":true,"result":"created","status":201})");
+  }
+
+  std::unique_ptr<FakeMirror> mirror_ = std::make_unique<FakeMirror>(answer);
+};
+
+class UpdatesOverShards : public testing::Test {
+ protected:
+  ChangedMirror a1, a2, b1, b2;
+
+  /// Without pings: what is known of a mirror comes from the updates.
+  Master started(const std::string& settings) const {
+    return Master("ha_ping_interval = 0", table_of({line_of({a1.address(), a2.address()}),
+                                                    line_of({b1.address(), b2.address()})},
+                                                   settings));
+  }
+  std::size_t at_shard(int shard) const {
+    return shard == 0 ? a1.requests() + a2.requests() : b1.requests() + b2.requests();
+  }
+  static std::string by_query(const char* more = "") {
+    return fmt::format(R"({{"table":"t"{},"query":{{"match_all":{{}}}}}})", more);
+  }
+};
+
+TEST_F(UpdatesOverShards, ByQueryEveryShardIsChangedOnce) {
+  const auto master = started("updates = any");
+  const auto answer = post(master.port(), "/update", by_query(R"(,"doc":{"a":1})"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, R"({"table":"t","updated":6})");
+  EXPECT_EQ(at_shard(0), 1u);
+  EXPECT_EQ(at_shard(1), 1u);
+  EXPECT_EQ(post(master.port(), "/delete", by_query()).body, R"({"table":"t","deleted":6})");
+  EXPECT_EQ(post(master.port(), "/delete", R"({"table":"t","id":7})").body,
+            R"({"table":"t","id":7,"found":true,"result":"deleted"})");
+  EXPECT_EQ(at_shard(0), 3u);
+  EXPECT_EQ(at_shard(1), 3u);
+}
+
+TEST_F(UpdatesOverShards, DocumentsGoToTheirShard) {
+  const auto no_key = started("updates = any");
+  const auto insert = R"({"table":"t","id":7,"doc":{}})";
+  const auto refused = post(no_key.port(), "/insert", insert);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_TRUE(refused.body.contains("shard_by = id")) << refused.body;
+  EXPECT_EQ(at_shard(0) + at_shard(1), 0u);
+
+  const auto master = started("updates = any\n shard_by = id");
+  EXPECT_EQ(post(master.port(), "/insert", insert).status, 200);
+  EXPECT_EQ(post(master.port(), "/update", insert).body,
+            R"({"table":"t","id":7,"result":"updated"})");
+  EXPECT_EQ(post(master.port(), "/delete", R"({"table":"t","id":7})").status, 200);
+  EXPECT_EQ(std::max(at_shard(0), at_shard(1)), 3u);
+  EXPECT_EQ(std::min(at_shard(0), at_shard(1)), 0u);
+
+  std::string bulk;
+  for (int id = 1; id <= 20; ++id)
+    bulk += fmt::format("{{\"insert\":{{\"table\":\"t\",\"id\":{},\"doc\":{{}}}}}}\n", id);
+  const auto answer = post(master.port(), "/bulk", bulk);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(at(answer.body, "/items/0/bulk/created"), "2");  // one of each shard
+  EXPECT_EQ(at(answer.body, "/items/0/bulk/_id"), "20");
+  EXPECT_EQ(at(answer.body, "/items/0/bulk/table"), "t");
+  EXPECT_EQ(at(answer.body, "/current_line"), "21");
+  EXPECT_EQ(at_shard(0) + at_shard(1), 5u);
+}
+
+TEST_F(UpdatesOverShards, AllMirrorsGetTheUpdateAndOneThatLacksItIsNamed) {
+  const auto master = started("updates = all");
+  const auto body = by_query(R"(,"doc":{"a":1})");
+  EXPECT_EQ(post(master.port(), "/update", body).body, R"({"table":"t","updated":6})");
+  for (const auto* mirror : {&a1, &a2, &b1, &b2}) EXPECT_EQ(mirror->requests(), 1u);
+  const auto dead = b2.address();
+  b2.kill();
+  const auto answer = post(master.port(), "/update", body);
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_EQ(at(answer.body, "/error/type"), "update_incomplete");
+  EXPECT_EQ(at(answer.body, "/error/failed/0/shard"), "2");
+  EXPECT_EQ(at(answer.body, "/error/failed/0/mirror"), dead);
+  EXPECT_EQ(at(answer.body, "/error/failed/1/shard"), "");
+  EXPECT_EQ(at(answer.body, "/error/changed/updated"), "6");
+  for (const auto* mirror : {&a1, &a2, &b1}) EXPECT_EQ(mirror->requests(), 2u);
+  const auto sql = post(master.port(), "/sql?mode=raw", "UPDATE t SET a=1 WHERE b=2");
+  EXPECT_EQ(sql.status, 500);
+  EXPECT_EQ(at(sql.body, "/0/total"), "4");
+  EXPECT_TRUE(at(sql.body, "/0/error").contains(dead)) << sql.body;
+}
+
+TEST_F(UpdatesOverShards, AShardThatRefusesDoesNotStopTheOthers) {
+  for (auto* mirror : {&b1, &b2})
+    mirror->react([](const auto&) { return json(R"({"error":"unknown column: 'a'"})", 400); });
+  for (auto* mirror : {&a1, &a2})
+    mirror->react([](const auto&) {
+      auto late = json(R"({"table":"products","updated":3})");
+      late.after = std::chrono::milliseconds(100);
+      return late;
+    });
+  const auto master = started("updates = any");
+  const auto answer = post(master.port(), "/update", by_query(R"(,"doc":{"a":1})"));
+  EXPECT_EQ(answer.status, 500) << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/failed/0/status"), "400");
+  EXPECT_TRUE(at(answer.body, "/error/failed/0/reason").contains("unknown column"));
+  EXPECT_EQ(at(answer.body, "/error/changed/updated"), "3");
+}
+
+TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
+  const auto master = started("updates = any\n shard_by = id");
+  const auto sql = [&](std::string_view statement) {
+    return post(master.port(), "/sql?mode=raw", statement);
+  };
+  EXPECT_EQ(sql("UPDATE t SET a=1 WHERE b=2").body, R"([{"total":4,"error":"","warning":""}])");
+  EXPECT_EQ(at_shard(0) + at_shard(1), 2u);
+  std::string rows = "INSERT INTO t (id, title) VALUES ";
+  for (int id = 1; id <= 20; ++id) rows += fmt::format("{}({},'x')", id == 1 ? "" : ",", id);
+  EXPECT_EQ(sql(rows).body, R"([{"total":4,"error":"","warning":""}])");
+  EXPECT_EQ(at_shard(0) + at_shard(1), 4u);
+  std::size_t sent = 0;
+  for (const auto* mirror : {&a1, &a2, &b1, &b2})
+    for (const auto& body : mirror->bodies())
+      for (auto at = body.find("'x'"); at != body.npos; at = body.find("'x'", at + 1)) ++sent;
+  EXPECT_EQ(sent, 20u);
+  EXPECT_EQ(sql("DELETE FROM t WHERE id = 3").status, 200);
+  EXPECT_EQ(at_shard(0) + at_shard(1), 5u);
+  EXPECT_EQ(sql("INSERT INTO t (title) VALUES ('x')").status, 400);
+  const auto preferring_one = ask(master.port(), "POST", "/sql?mode=raw",
+                                  "DELETE FROM t WHERE id = 3", preferring("nearest"));
+  EXPECT_EQ(preferring_one.status, 400) << preferring_one.body;
+}
+
+}  // namespace
+}  // namespace karmad::test
