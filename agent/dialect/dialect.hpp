@@ -129,6 +129,7 @@ struct Judgement {
 /// The reply of one shard to be merged; `body` is empty when the shard failed.
 struct ShardReply {
   std::string_view body;
+  std::string_view mirror{};  ///< name of the mirror that gave it; empty: unknown
 };
 
 /// What the balancer adds to a merged answer.
@@ -147,6 +148,10 @@ class FanOut {
   /// Whether the shard gets the request; one shard does at least. The reply of the others is empty
   /// in merge(), and they are not missing.
   virtual bool asks(std::size_t /*shard*/) const { return true; }
+
+  /// Whether this mirror of the shard is asked first, as long as it is suitable: it gave the
+  /// earlier pages.
+  virtual bool prefers(std::size_t /*shard*/, std::string_view /*mirror*/) const { return false; }
 
   /// Whether an answer may lack shards that failed. False: they make the query fail.
   virtual bool may_be_partial() const { return true; }
@@ -191,6 +196,7 @@ struct ShardLayout {
 struct DialectSettings {
   Collation collation = Collation::libc_ci;
   unsigned max_json_depth = 128;
+  std::string scroll_key;  ///< signs the tokens of scrolls; empty: a random key of this process
 };
 
 /// The class of a request, which decides about the ticket it needs (AC-062).

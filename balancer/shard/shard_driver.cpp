@@ -17,9 +17,14 @@ bool is_retry(AttemptReason reason) {
   return reason != initial && reason != hedge && reason != quorum;
 }
 
-ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard) {
+ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard,
+                     unsigned number) {
   ShardRules rules;
   fill_rules(query, shard_query, shard, rules);
+  if (shard_query.plan != nullptr)
+    for (std::size_t i = 0; i < shard.mirrors->size(); ++i)
+      if (shard_query.plan->prefers(number - 1, (*shard.mirrors)[i].agent->name))
+        rules.preferred.insert(i);
   return rules;
 }
 
@@ -30,7 +35,7 @@ ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shar
     : SetMirrors(*shard.mirrors, query.topology->settings, query.worker.loop.index),
       place_{query, shard_query, shard, number, *this},
       worker_(query.worker),
-      rules_(rules_for(query, shard_query, shard)),
+      rules_(rules_for(query, shard_query, shard, number)),
       request_(rules_) {}
 
 std::optional<Task<void>> ShardDriver::next() {

@@ -311,7 +311,8 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
         limits.ingress_request_rate.value.limits() || limits.client_request_rate.value.limits();
   }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
-                                .max_json_depth = settings.searchd.max_json_depth.value};
+                                .max_json_depth = settings.searchd.max_json_depth.value,
+                                .scroll_key = settings.searchd.scroll_key};
   Builder builder(*topology, environment, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.rules().check_ping_interval();
