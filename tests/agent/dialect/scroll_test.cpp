@@ -37,7 +37,9 @@ class Scrolling {
     std::string out;
     const auto planned = plan(body, 2);
     EXPECT_TRUE(planned) << planned.error().reason;
-    if (planned) EXPECT_FALSE((*planned)->merge(replies, {}, out));
+    if (planned) {
+      EXPECT_FALSE((*planned)->merge(replies, {}, out));
+    }
     return out;
   }
   std::string token(std::string_view body, std::string_view one, std::string_view other) const {
@@ -87,16 +89,14 @@ TEST(Scroll, SortsByScoreAndIdWithoutASortAndKeepsTextsAndRealNumbers) {
   EXPECT_EQ(
       shard_token(scroll.asked(next_page(scroll.token(
           by_score, answer(1, R"({"_id":8,"_score":1478,"_source":{}})"), answer(0, ""))))),
-      R"({"order_by_str":"@weight desc, id asc","order_by":[{"attr":"weight()","desc":true,"value":1478,"type":"int"
-},{"attr":"id","desc":false,"value":8,"type":"int"}]
-})");
+      R"x({"order_by_str":"@weight desc, id asc","order_by":[{"attr":"weight()","desc":true,"value":1478,"type":"int"},{"attr":"id","desc":false,"value":8,"type":"int"}]})x");
   const auto* const by_text =
       R"({"table":"t","limit":1,"sort":["brand","rating"],"options":{"scroll":true}})";
-EXPECT_EQ(
-    shard_token(scroll.asked(next_page(scroll.token(
-        by_text, answer(1, R"({"_id":8,"_source":{"brand":"a\"b","rating":1.450000}})"),
-        answer(0, ""))))),
-    R"({"order_by_str":"brand asc, rating asc, id asc","order_by":[{"attr":"brand","desc":false,"value":"a\"b","type":"string"},{"attr":"rating","desc":false,"value":1.45,"type":"float"},{"attr":"id","desc":false,"value":8,"type":"int"}]})");
+  EXPECT_EQ(
+      shard_token(scroll.asked(next_page(scroll.token(
+          by_text, answer(1, R"({"_id":8,"_source":{"brand":"a\"b","rating":1.450000}})"),
+          answer(0, ""))))),
+      R"({"order_by_str":"brand asc, rating asc, id asc","order_by":[{"attr":"brand","desc":false,"value":"a\"b","type":"string"},{"attr":"rating","desc":false,"value":1.45,"type":"float"},{"attr":"id","desc":false,"value":8,"type":"int"}]})");
 }
 
 TEST(Scroll, PrefersTheMirrorsThatGaveThePageBefore) {

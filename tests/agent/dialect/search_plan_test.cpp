@@ -179,21 +179,19 @@ TEST(SearchPlan, HasTheShardsComputeWhatTheyDoNotReturnAndHidesIt) {
   EXPECT_EQ(
       Searching().asked(
           R"({"table":"t","limit":1,"sort":[{"tags":{"order":"desc","mode":"max"}}],"_source":["a"]})"),
-      R"({"table":"s","limit":1,"sort":[{"karmad_sort_0":"desc"},{"id":"asc"}],"_source":["a","karmad_sort_0"],"expressions":{"karmad_sort_0":"GREATEST(tags)"
-}
-})");
+      R"x({"table":"s","limit":1,"sort":[{"karmad_sort_0":"desc"},{"id":"asc"}],"_source":["a","karmad_sort_0"],"expressions":{"karmad_sort_0":"GREATEST(tags)"}})x");
   EXPECT_EQ(
       Searching().asked(
           R"({"table":"t","limit":1,"expressions":{"x":"a+1"},"sort":[{"_geo_distance":{"location_anchor":{"lat":52.5,"lon":-13},"location_source":["lat","lon"]}}]})"),
       R"x({"table":"s","limit":1,"expressions":{"karmad_sort_0":"GEODIST(52.500000, -13.000000, lat, lon, {in=deg})","x":"a+1"},"sort":[{"karmad_sort_0":"asc"},{"id":"asc"}]})x");
-EXPECT_EQ(
-    Searching().merged(
-        R"({"table":"t","limit":2,"sort":[{"tags":{"mode":"min"}}]})",
-        {answer(1, R"({"_id":1,"_score":1,"_source":{"tags":[3],"karmad_sort_0":3}})"),
-         answer(1, R"({"_id":2,"_score":1,"_source":{"tags":[2],"karmad_sort_0":2}})")}),
-    whole(
-        2,
-        R"({"_id":2,"_score":1,"_source":{"tags":[2]}},{"_id":1,"_score":1,"_source":{"tags":[3]}})"));
+  EXPECT_EQ(
+      Searching().merged(
+          R"({"table":"t","limit":2,"sort":[{"tags":{"mode":"min"}}]})",
+          {answer(1, R"({"_id":1,"_score":1,"_source":{"tags":[3],"karmad_sort_0":3}})"),
+           answer(1, R"({"_id":2,"_score":1,"_source":{"tags":[2],"karmad_sort_0":2}})")}),
+      whole(
+          2,
+          R"({"_id":2,"_score":1,"_source":{"tags":[2]}},{"_id":1,"_score":1,"_source":{"tags":[3]}})"));
 }
 
 TEST(SearchPlan, ShowsProfilesAndPlansUnderTheNumberOfTheirShard) {

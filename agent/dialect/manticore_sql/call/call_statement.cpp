@@ -87,13 +87,13 @@ class CallReader {
   }
 
   Refusal read_arguments() {
-    while (!token_.is_sign(')')) {
+    for (bool more = !token_.is_sign(')'); more;) {
       if (arguments_.size() == kMostArguments)
         return ClientError{400, fmt::format("CALL with more than {} arguments", kMostArguments)};
       if (auto refusal = read_argument()) return refusal;
-      if (token_.is_sign(')')) break;
-      if (!token_.is_sign(',')) return expected(", or )");
-      step();
+      more = token_.is_sign(',');
+      if (!more && !token_.is_sign(')')) return expected(", or )");
+      if (more) step();
     }
     call_.arguments_end = token_.at;
     step();
@@ -107,7 +107,7 @@ class CallReader {
       argument.single = false;
       for (step(); !token_.is_sign(')'); step())
         if (in_trouble() || token_.is_sign('(')) return expected(")");
-    } else if (in_trouble() || token_.is_sign(',') || token_.is_sign(';')) {
+    } else if (in_trouble() || token_.is_sign(',') || token_.is_sign(')') || token_.is_sign(';')) {
       return expected("an argument");
     } else if (token_.is_sign('-')) {  // of a negative number
       argument.single = false;
