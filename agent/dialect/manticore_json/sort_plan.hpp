@@ -7,24 +7,9 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_json/json_path.hpp"
+#include "agent/dialect/manticore_json/order/sort_key.hpp"
 
 namespace karmad {
-
-/// One key by which hits are ordered.
-struct SortKey {
-  enum class By : std::uint8_t { score, id, attribute, knn_dist, hybrid_score };
-  By by = By::attribute;
-  bool descending = false;
-  std::string name;  ///< for By::attribute: as the client wrote it, `price` or `meta.color`
-  /// For By::attribute: the member of `_source` with the value, `price` or `meta`.
-  std::string attribute;
-  std::vector<JsonStep> path;  ///< from the attribute to the value; empty: the attribute itself
-  /// Computed by the shards as `name`, which clients do not see; empty: not computed.
-  std::string expression;
-
-  bool operator==(const SortKey&) const = default;
-};
 
 /// The order of a search for vectors that has no `sort`.
 enum class VectorOrder : std::uint8_t {

@@ -2,11 +2,13 @@
 
 #include <rapidjson/document.h>
 
+#include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/manticore_json/sort_plan.hpp"
+#include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_json/order/sort_key.hpp"
 
 namespace karmad {
 
