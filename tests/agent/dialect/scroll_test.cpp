@@ -63,7 +63,7 @@ std::string shard_token(std::string_view asked) {
   const auto at = asked.find(R"("scroll":")");
   if (at == asked.npos) return "none";
   const auto rest = asked.substr(at + 10);
-  return from_base64(rest.substr(0, rest.find('"'))).value_or("no base64");
+  return bytes_of_base64(rest.substr(0, rest.find('"'))).value_or("no base64");
 }
 
 constexpr auto* kFirst =
@@ -102,7 +102,7 @@ TEST(Scroll, SortsByScoreAndIdWithoutASortAndKeepsTextsAndRealNumbers) {
 TEST(Scroll, PrefersTheMirrorsThatGaveThePageBefore) {
   const Scrolling scroll;
   const auto token = scroll.token(kFirst, answer(1, sold(1, "9")), answer(1, sold(3, "7")));
-  EXPECT_EQ(from_base64(token)->find("10.0.0."), std::string::npos) << "shows an address";
+  EXPECT_EQ(bytes_of_base64(token)->find("10.0.0."), std::string::npos) << "shows an address";
   const auto body = next_page(token);
   const auto plan = *scroll.plan(body);
   EXPECT_TRUE(plan->prefers(0, "10.0.0.1:9308"));
@@ -128,10 +128,10 @@ TEST(Scroll, RefusesTokensThatWereDamagedForgedOrMadeForOtherTables) {
   };
   refused("***", "is not base64");
   refused(token.substr(0, token.size() - 4), "was cut");
-  refused(to_base64(R"({"order_by_str":"id asc","order_by":[]})"), "is not one of karmad's");
-  auto text = *from_base64(token);
+  refused(base64_of(R"({"order_by_str":"id asc","order_by":[]})"), "is not one of karmad's");
+  auto text = *bytes_of_base64(token);
   text[text.find("\"value\":9") + 8] = '8';
-  refused(to_base64(text), "was changed");
+  refused(base64_of(text), "was changed");
   EXPECT_NE(Scrolling("another key").why_refused(next_page(token)).find("another key"),
             std::string::npos);
   EXPECT_NE(scroll.why_refused(next_page(token), 3).find("had 2 shards; it has 3 now"),

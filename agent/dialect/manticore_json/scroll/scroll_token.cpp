@@ -105,7 +105,7 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
 
 }  // namespace
 
-std::string to_base64(std::string_view bytes) {
+std::string base64_of(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the function appends a zero byte
   const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                                     reinterpret_cast<const unsigned char*>(bytes.data()),
@@ -114,7 +114,7 @@ std::string to_base64(std::string_view bytes) {
   return text;
 }
 
-std::optional<std::string> from_base64(std::string_view text) {
+std::optional<std::string> bytes_of_base64(std::string_view text) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
@@ -154,11 +154,11 @@ std::optional<std::string> ScrollSigner::token(const ScrollPosition& position) c
   const auto code = code_of(key_, "token", text);
   text.append(kBeforeCode).append(code).append(kAfterCode);
   if (text.size() > kLongestScrollToken / 4 * 3) return std::nullopt;
-  return to_base64(text);
+  return base64_of(text);
 }
 
 std::expected<ScrollPosition, ClientError> ScrollSigner::read(std::string_view token) const {
-  const auto text = from_base64(token);
+  const auto text = bytes_of_base64(token);
   if (!text) return not_ours("is not base64, or too long");
   constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
   const std::string_view all(*text);
@@ -188,7 +188,7 @@ std::string server_token(const std::vector<ScrollKey>& keys) {
     add_order(out, keys);
     out.add('}');
   }
-  return to_base64(text);
+  return base64_of(text);
 }
 
 std::optional<ClientError> why_not_continued(const ScrollPosition& position, std::string_view table,

@@ -58,8 +58,8 @@ std::string server_token(const std::vector<ScrollKey>& keys);
 std::optional<ClientError> why_not_continued(const ScrollPosition& position, std::string_view table,
                                              std::size_t shards);
 
-std::string to_base64(std::string_view bytes);
+std::string base64_of(std::string_view bytes);
 /// Nothing for a text that is not base64 (RFC 4648 section 4, padded).
-std::optional<std::string> from_base64(std::string_view text);
+std::optional<std::string> bytes_of_base64(std::string_view text);
 
 }  // namespace karmad
