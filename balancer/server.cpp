@@ -136,7 +136,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   shared_.connections.most =
       most_clients(settings_.searchd.max_connections.value, raise_file_limit());
   log_notices(settings_);
-  problems = read_token(file_settings_.searchd);
+  problems = read_secrets(file_settings_.searchd);
   Problems notices;
   Topology::judge(file_settings_, hooks_.dialects, problems, notices);
   if (!problems.empty()) return StartFailure{78, "the configuration has errors"};

@@ -75,7 +75,7 @@ class Server : private AdminDesk {
   std::string save_overrides();
   void read_overrides();
   void forget_overrides();
-  static Problems read_token(InstanceSettings& searchd);
+  static Problems read_secrets(InstanceSettings& searchd);
   /// `done`: gets what changed; may be empty.
   void reload(Done done = {});
   Problems adopt_file(Settings file, const std::shared_ptr<Done>& reply);

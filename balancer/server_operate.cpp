@@ -137,13 +137,25 @@ void Server::reset_karma(const AdminCall& call, const std::string& who, Done don
   });
 }
 
-Problems Server::read_token(InstanceSettings& searchd) {
-  if (!searchd.admin_token_file) return {};
-  const auto& [path, at] = *searchd.admin_token_file;
-  auto token = read_token_file(path);
-  if (!token) return {{at, fmt::format("admin_token_file {}: {}", path, token.error())}};
-  searchd.admin_token = *std::move(token);
-  return {};
+namespace {
+
+void read_secret(const std::optional<Located<std::string>>& file, std::string_view key,
+                 std::string& secret, Problems& problems) {
+  if (!file) return;
+  auto text = read_token_file(file->value);
+  if (text)
+    secret = *std::move(text);
+  else
+    problems.push_back({file->at, fmt::format("{} {}: {}", key, file->value, text.error())});
+}
+
+}  // namespace
+
+Problems Server::read_secrets(InstanceSettings& searchd) {
+  Problems problems;
+  read_secret(searchd.admin_token_file, "admin_token_file", searchd.admin_token, problems);
+  read_secret(searchd.scroll_key_file, "scroll_key_file", searchd.scroll_key, problems);
+  return problems;
 }
 
 }  // namespace karmad

@@ -77,7 +77,7 @@ void Server::reload(Done done) {
       load(config_path_, real_environment(), FileKind::regular, judge_with(hooks_.dialects));
   if (loaded.settings) {
     keep_fixed(settings_.searchd, loaded.settings->searchd);
-    loaded.problems = read_token(loaded.settings->searchd);
+    loaded.problems = read_secrets(loaded.settings->searchd);
   }
   const auto reply = std::make_shared<Done>(std::move(done));
   const auto before = effective_settings(settings_);

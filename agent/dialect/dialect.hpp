@@ -30,7 +30,16 @@ struct ClientRequest {
   /// One of several statements, or of a connection that keeps what a query tells aside: its answer
   /// must be complete before the client gets any of it.
   bool in_session = false;
+  /// The table or the list of tables in the path of an endpoint `/{table}/…`, URL-decoded; empty:
+  /// its path has none.
+  std::string_view path_table{};
+  std::string_view path_table_raw{};  ///< the same as it stands in `path`
 };
+
+/// Appends the request's path. A table in it is replaced by `tables`, URL-encoded, if there are
+/// any.
+void append_path(std::string& out, const ClientRequest& request,
+                 std::span<const std::string> tables);
 
 /// Why a client gets no answer: an HTTP status and a reason that says how to correct the request.
 struct ClientError {
@@ -85,12 +94,15 @@ struct AgentRequest {
 };
 
 /// The client's request for an agent. `write_body` appends a body to `buffer` where the agent gets
-/// another one than the client's.
+/// another one than the client's. A table in the path is replaced by `tables`, if there are any.
 template <class WriteBody>
-AgentRequest write_request(const ClientRequest& request, std::string& buffer,
-                           WriteBody write_body) {
+AgentRequest write_request(const ClientRequest& request, std::string& buffer, WriteBody write_body,
+                           std::span<const std::string> tables = {}) {
   buffer.clear();
-  if (!request.query.empty()) buffer.append(request.path).append("?").append(request.query);
+  if (!request.query.empty() || (!tables.empty() && !request.path_table.empty())) {
+    append_path(buffer, request, tables);
+    if (!request.query.empty()) buffer.append("?").append(request.query);
+  }
   const auto target_size = buffer.size();
   write_body();
   AgentRequest written{request.method, request.path, request.content_type, request.body};
@@ -121,6 +133,7 @@ struct Judgement {
 /// The reply of one shard to be merged; `body` is empty when the shard failed.
 struct ShardReply {
   std::string_view body;
+  std::string_view mirror{};  ///< name of the mirror that gave it; empty: unknown
 };
 
 /// How one part of a change ended: the part of a shard, or of one of its mirrors.
@@ -149,6 +162,10 @@ class FanOut {
   /// Whether the shard gets the request; one shard does at least. The reply of the others is empty
   /// in merge(), and they are not missing.
   virtual bool asks(std::size_t /*shard*/) const { return true; }
+
+  /// Whether this mirror of the shard is asked first, as long as it is suitable: it gave the
+  /// earlier pages.
+  virtual bool prefers(std::size_t /*shard*/, std::string_view /*mirror*/) const { return false; }
 
   /// Whether an answer may lack shards that failed. False: they make the query fail.
   virtual bool may_be_partial() const { return true; }
@@ -207,6 +224,7 @@ struct ShardLayout {
 struct DialectSettings {
   Collation collation = Collation::libc_ci;
   unsigned max_json_depth = 128;
+  std::string scroll_key;  ///< signs the tokens of scrolls; empty: a random key of this process
 };
 
 /// The class of a request, which decides about the ticket it needs (AC-062).

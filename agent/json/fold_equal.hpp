@@ -5,15 +5,15 @@
 
 namespace karmad {
 
-/// Merges neighbours of `sorted` whose buckets have equal keys: the first one stays, with the sum
-/// of the counts. `same(a, b)` compares the keys.
+/// Merges neighbours of `sorted` whose buckets have equal keys: the first one stays, with the
+/// others added to it. `same(a, b)` compares the keys.
 template <class Keyed, class Same>
 void fold_equal(std::vector<Keyed>& sorted, Same same) {
   auto last = sorted.begin();
   for (auto at = sorted.begin(); at != sorted.end(); ++at) {
     if (at == last) continue;
     if (same(*last, *at))
-      last->bucket.count += at->bucket.count;
+      last->bucket.add(at->bucket);
     else if (++last != at)
       *last = std::move(*at);
   }

@@ -149,7 +149,7 @@ class ScatterGather {
       std::size_t size = 0;
       for (auto& part : parts_) {
         if (!part->answered()) continue;
-        replies[part->shard_at()].body = part->reply().body();
+        replies[part->shard_at()] = {part->reply().body(), part->mirror_name()};
         size += part->reply().body().size();
       }
       Answer answer;

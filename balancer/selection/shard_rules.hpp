@@ -28,8 +28,10 @@ struct ShardRules {
   const RetryRules* retry = nullptr;
   RetrySubject subject;           ///< the request's properties for its retries
   std::size_t timeout_steps = 0;  ///< entries of `search_timeouts` (CO-044)
-  bool quorum = false;            ///< several mirrors must agree on the answer (CO-070)
-  Hedging hedging;                ///< off: not hedged
+  /// Asked first, as long as one of them is suitable and nothing speaks against it.
+  Candidates preferred;
+  bool quorum = false;  ///< several mirrors must agree on the answer (CO-070)
+  Hedging hedging;      ///< off: not hedged
   unsigned hedge_max = 1;
 
   TimePoint deadline{};

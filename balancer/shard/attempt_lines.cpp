@@ -43,7 +43,8 @@ std::optional<Pick> AttemptLines::select_now(Line& line) {
     }
   }
   const auto choice = this->choice(line);
-  if (line.reason == AttemptReason::initial && !rules_.subject.follow_up)
+  const bool may_probe = !rules_.subject.follow_up && line.memory.among.empty();
+  if (line.reason == AttemptReason::initial && may_probe)
     if (auto probed = choice.probe()) return probed;
   return choice.choose(choice.criteria_now());
 }

@@ -48,6 +48,10 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   Reply& reply();
   /// The unread rest of a long reply; null: it is complete.
   std::unique_ptr<ResponseStream>& rest();
+  /// The mirror whose answer counts; empty: there is none.
+  std::string_view mirror_name() const {
+    return result().mirror ? name(*result().mirror) : std::string_view();
+  }
   /// Appends all mirrors that were tried and did not answer, with the reasons.
   void append_failed(std::string& text) const;
   /// The name of the mirror that was asked last, or is the only one to ask; empty: none was chosen.

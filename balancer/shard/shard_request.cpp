@@ -42,6 +42,8 @@ void ShardRequest::begin() {
     quorum_ = std::make_unique<QuorumRead>(static_cast<AttemptLines&>(*this));
     return;
   }
+  if (!rules_.preferred.empty() && main_.memory.tried.empty())
+    main_.memory.among = rules_.preferred - choice(main_).criteria().avoided;
   if (rules_.hedging.setting.kind != HedgeSetting::Kind::off) decide_hedging();
   if (hedging_) race_.emplace(*hedging_).sent(now());
   select(main_);

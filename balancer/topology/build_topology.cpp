@@ -313,8 +313,8 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
         limits.ingress_request_rate.value.limits() || limits.client_request_rate.value.limits();
   }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
-                                .max_json_depth = settings.searchd.max_json_depth.value};
-  topology->add_endpoints(environment.dialects, dialect);
+                                .max_json_depth = settings.searchd.max_json_depth.value,
+                                .scroll_key = settings.searchd.scroll_key};
   Builder builder(*topology, environment, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.rules().check_ping_interval();
@@ -324,6 +324,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
     topology->by_name_.emplace(table->name, table.get());
     if (table->routed) topology->routes_.push_back(table.get());
   }
+  topology->add_endpoints(environment.dialects, dialect);
   std::ranges::stable_sort(topology->routes_, std::ranges::greater{},
                            [](const Table* table) { return table->route.size(); });
   return topology;

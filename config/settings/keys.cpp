@@ -105,6 +105,11 @@ constexpr std::array kSearchdKeys{
         "File whose first line is the token that admin calls must send, as `Authorization: Bearer "
         "TOKEN`. Read again at a reload.",
         {}, "admin calls need no token"),
+    key("scroll_key_file", &I::scroll_key_file,
+        "File whose first line is the key that signs the scroll tokens of tables with several "
+        "shards. Several karmads with the same key accept each other's tokens. Read again at a "
+        "reload.",
+        {}, "a random key of this process: its tokens are refused after a restart"),
     key("admin_on_query_port", &I::admin_on_query_port,
         "1: admin calls are also accepted where queries are; needs `admin_token_file`."),
     key("status_on_query_port", &I::status_on_query_port,

@@ -207,6 +207,9 @@ struct InstanceSettings : InheritedByTables {
   /// File with the token that admin calls need. Unset: none is needed.
   std::optional<Located<std::string>> admin_token_file;
   std::string admin_token;  ///< read from that file by the server; no key
+  /// File with the key that signs scroll tokens. Unset: a random one of this process.
+  std::optional<Located<std::string>> scroll_key_file;
+  std::string scroll_key;  ///< read from that file by the server; no key
   Located<bool> admin_on_query_port{false, {}};
   Located<StatusOnQueryPort> status_on_query_port{StatusOnQueryPort::yes, {}};
   Located<unsigned> max_admin_connections{64, {}};

@@ -3,6 +3,9 @@
 #include <array>
 
 #include "agent/dialect/manticore_json/manticore_json.hpp"
+#include "agent/dialect/manticore_percolate/percolate_search.hpp"
+#include "agent/dialect/manticore_percolate/stored_query.hpp"
+#include "agent/dialect/manticore_sql/call/autocomplete.hpp"
 #include "agent/dialect/manticore_sql/manticore_sql.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
 
@@ -21,9 +24,18 @@ constexpr DialectEndpoint update(std::string_view path) {
   return {path, "POST", TicketClass::update, make_manticore_update};
 }
 
+constexpr DialectEndpoint percolate(std::string_view path) {
+  return {path, "GET, POST", TicketClass::search, make_percolate_search};
+}
+
+constexpr DialectEndpoint stored_query(std::string_view path) {
+  return {path, "POST, PUT", TicketClass::update, make_stored_query};
+}
+
 constexpr std::array kEndpoints{
     search("/search"),
     search("/json/search"),
+    DialectEndpoint{"/autocomplete", "POST", TicketClass::search, make_manticore_autocomplete},
     sql("/sql", Statements::as_json),
     sql("/cli_json", Statements::as_json),
     sql("/cli", Statements::as_text),
@@ -37,6 +49,16 @@ constexpr std::array kEndpoints{
     update("/json/update"),
     update("/json/delete"),
     update("/json/bulk"),
+    percolate("/pq/{table}/search"),
+    percolate("/pq/{table}/_search"),
+    percolate("/json/pq/{table}/search"),
+    percolate("/json/pq/{table}/_search"),
+    stored_query("/pq/{table}/doc"),
+    stored_query("/pq/{table}/doc/"),
+    stored_query("/pq/{table}/doc/{id}"),
+    stored_query("/json/pq/{table}/doc"),
+    stored_query("/json/pq/{table}/doc/"),
+    stored_query("/json/pq/{table}/doc/{id}"),
 };
 
 }  // namespace
@@ -49,6 +71,18 @@ std::unique_ptr<Dialect> make_manticore_json(const DialectSettings& settings) {
 
 std::unique_ptr<Dialect> make_manticore_update(const DialectSettings& settings) {
   return std::make_unique<ManticoreUpdate>(settings);
+}
+
+std::unique_ptr<Dialect> make_manticore_autocomplete(const DialectSettings& settings) {
+  return std::make_unique<ManticoreAutocomplete>(settings);
+}
+
+std::unique_ptr<Dialect> make_percolate_search(const DialectSettings& settings) {
+  return std::make_unique<PercolateSearch>(settings);
+}
+
+std::unique_ptr<Dialect> make_stored_query(const DialectSettings& settings) {
+  return std::make_unique<StoredQuery>(settings);
 }
 
 std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings) {

@@ -71,11 +71,11 @@ std::expected<Parsed, ClientError> ManticoreJson::parse(const ClientRequest& req
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
-    const ClientRequest& request, const Parsed&, ShardLayout) const {
+    const ClientRequest& request, const Parsed&, ShardLayout layout) const {
   // Parsed a second time: the common case, a query to one shard, should not store these results.
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
-  return SearchPlan::make(request.body, *read, settings_.collation);
+  return SearchPlan::make(request.body, *read, layout.shards, settings_);
 }
 
 AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,

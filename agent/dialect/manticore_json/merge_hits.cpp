@@ -117,6 +117,10 @@ class Merge {
         read_key(SortKey::By::id, *value, values);
       } else if (equals_literal(*key, "_score")) {
         read_key(SortKey::By::score, *value, values);
+      } else if (equals_literal(*key, "_knn_dist")) {
+        read_key(SortKey::By::knn_dist, *value, values);
+      } else if (equals_literal(*key, "_hybrid_score")) {
+        read_key(SortKey::By::hybrid_score, *value, values);
       } else if (equals_literal(*key, "_source")) {
         lane.hit.source = *value;
       }

@@ -38,7 +38,9 @@ constexpr auto kNames = enum_names<Property>({{Property::table, "table"},
                                               {Property::plan, "plan"},
                                               {Property::knn, "knn"},
                                               {Property::hybrid, "hybrid"},
-                                              {Property::join, "join"}});
+                                              {Property::join, "join"},
+                                              {Property::expressions, "expressions"},
+                                              {Property::search_after, "search_after"}});
 static_assert(kNames.all().size() == kProperties);
 
 /// The search server's limit (agents refuse larger counts).
@@ -203,6 +205,7 @@ class Listener {
         options.retry_delay = std::chrono::milliseconds(*value);
         return true;
       case Option::scroll:
+        if (request_.scroll_option.found()) return fail("options.scroll is given twice");
         request_.scroll_option = {option_begin_, end};
         return true;
       case Option::max_matches:

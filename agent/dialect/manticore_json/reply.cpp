@@ -96,6 +96,8 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
     if (equals_literal(*key, "timed_out")) head.timed_out = *value == "true";
     if (equals_literal(*key, "warning")) head.warning = reason_in(*value);
     if (equals_literal(*key, "aggregations") && is_object(*value)) head.aggregations = *value;
+    if (equals_literal(*key, "profile")) head.profile = *value;
+    if (equals_literal(*key, "plan")) head.plan = *value;
   }
   if (!members.complete()) return bad("it is malformed");
   skip_space(json);

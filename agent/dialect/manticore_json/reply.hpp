@@ -14,9 +14,12 @@ struct ReplyHead {
   bool timed_out = false;
   bool total_is_lower_bound = false;
   std::uint64_t total = 0;
-  std::string_view warning;       ///< inside of the JSON string; empty: none
-  JsonCursor hits;                ///< at the opening bracket of the hits
-  std::string_view aggregations;  ///< bytes of the object; empty: none, or not read
+  std::string_view warning;  ///< inside of the JSON string; empty: none
+  JsonCursor hits;           ///< at the opening bracket of the hits
+  // Bytes of what follows the hits; empty: none, or not read.
+  std::string_view aggregations;
+  std::string_view profile;
+  std::string_view plan;
 };
 
 enum class ReadTail : bool { no, yes };

@@ -35,8 +35,10 @@ enum class Property : std::uint8_t {
   knn,
   hybrid,
   join,
+  expressions,
+  search_after,
 };
-inline constexpr std::size_t kProperties = 19;
+inline constexpr std::size_t kProperties = 21;
 
 std::string_view name(Property property);
 std::optional<Property> property_named(std::string_view key);

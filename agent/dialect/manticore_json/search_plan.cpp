@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <optional>
 
 #include "agent/dialect/manticore_json/aggregations/aggregation_merge.hpp"
 #include "agent/dialect/manticore_json/aggregations/plan_aggregations.hpp"
 #include "agent/dialect/manticore_json/merge_hits.hpp"
+#include "agent/dialect/manticore_json/order/computed_key.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_json/shard_request/edits.hpp"
+#include "agent/dialect/manticore_json/shard_request/window.hpp"
+#include "agent/dialect/manticore_json/vectors/vector_plan.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 
@@ -19,133 +21,30 @@ namespace karmad {
 
 namespace {
 
-// Defaults of the search server.
-constexpr std::uint64_t kDefaultLimit = 20;
-constexpr std::uint64_t kDefaultMaxMatches = 1000;
-/// The server stores counts in 32 bits.
-constexpr std::uint64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
-
-/// A list of replacements in the client's body.
-class Edits {
- public:
-  Edits(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
-
-  /// Replaces the value of a property, or adds it.
-  void set(Property property, std::string value) {
-    const auto span = request_[property];
-    if (span.found())
-      edits_.push_back({span, std::move(value), false});
-    else
-      edits_.push_back({{request_.closing_brace, request_.closing_brace},
-                        fmt::format(",\"{}\":{}", name(property), value),
-                        false});
-  }
-  void set(Property property, std::uint64_t value) { set(property, std::to_string(value)); }
-  void replace(ByteRange at, std::uint64_t value) {
-    edits_.push_back({at, std::to_string(value), false});
-  }
-  void set_if_given(Property property, std::uint64_t value) {
-    if (request_[property].found()) set(property, value);
-  }
-
-  /// The edited body, split at the positions of the table's name.
-  std::vector<std::string> apply() {
-    for (const auto property : {Property::table, Property::index})
-      if (request_[property].found()) edits_.push_back({request_[property], {}, true});
-    std::ranges::stable_sort(edits_, {}, [](const Edit& edit) { return edit.at.begin; });
-    std::vector<std::string> pieces(1);
-    std::size_t copied = 0;
-    for (const auto& edit : edits_) {
-      pieces.back().append(body_, copied, edit.at.begin - copied).append(edit.text);
-      copied = edit.at.end;
-      if (edit.names_table) pieces.emplace_back();
-    }
-    pieces.back().append(body_, copied);
-    return pieces;
-  }
-
- private:
-  struct Edit {
-    ByteRange at;
-    std::string text;
-    bool names_table = false;
-  };
-  std::string_view body_;
-  const SearchRequest& request_;
-  std::vector<Edit> edits_;
-};
-
-struct Window {
-  std::uint64_t offset = 0;
-  std::uint64_t limit = kDefaultLimit;
-  std::optional<std::uint64_t> max_matches;
-};
-
-std::expected<std::optional<std::uint64_t>, ClientError> count_in(std::string_view body,
-                                                                  ByteRange span,
-                                                                  std::string_view what) {
-  if (!span.found()) return std::nullopt;
-  const auto text = span.in(body);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > kLargestCount)
-    return refused(fmt::format("{} must be an integer from 0 to {}", what, kLargestCount));
-  return value;
-}
-
-std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
-                                                                  const SearchRequest& request,
-                                                                  Property property) {
-  return count_in(body, request[property], fmt::format("\"{}\"", name(property)));
-}
-
-/// A count with two possible names.
-std::expected<std::optional<std::uint64_t>, ClientError> count_of(std::string_view body,
-                                                                  const SearchRequest& request,
-                                                                  Property one, Property other) {
-  const auto a = count_of(body, request, one);
-  if (!a) return a;
-  const auto b = count_of(body, request, other);
-  if (!b) return b;
-  if (*a && *b && **a != **b)
-    return refused(
-        fmt::format("\"{}\" and \"{}\" mean the same and differ", name(one), name(other)));
-  return *a ? *a : *b;
-}
-
-std::expected<Window, ClientError> window_of(std::string_view body, const SearchRequest& request) {
-  Window window;
-  const auto limit = count_of(body, request, Property::limit, Property::size);
-  if (!limit) return std::unexpected(limit.error());
-  const auto offset = count_of(body, request, Property::offset, Property::from);
-  if (!offset) return std::unexpected(offset.error());
-  const auto max_matches = count_of(body, request, Property::max_matches);
-  if (!max_matches) return std::unexpected(max_matches.error());
-  const auto option = count_in(body, request.max_matches_option, "options.max_matches");
-  if (!option) return std::unexpected(option.error());
-  window.limit = limit->value_or(kDefaultLimit);
-  window.offset = offset->value_or(0);
-  window.max_matches = *option ? *option : *max_matches;  // the server reads `options` last
-  return window;
-}
-
 bool is_off(std::string_view value) {
   return value == "false" || value == "null" || value == "0" || value == "\"\"";
 }
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
 std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
-  constexpr Property on_one_shard_only[] = {Property::scroll, Property::profile, Property::plan,
-                                            Property::knn,    Property::hybrid,  Property::join};
-  for (const auto property : on_one_shard_only)
+  for (const auto property : {Property::scroll, Property::join})
     if (const auto span = request[property]; span.found() && !is_off(span.in(body)))
-      return ClientError{400, fmt::format("\"{}\" cannot be merged: the table has several shards",
-                                          name(property))};
-  if (request.scroll_option.found() && !is_off(request.scroll_option.in(body)))
-    return ClientError{400, "options.scroll cannot be merged: the table has several shards"};
+      return ClientError{
+          400,
+          fmt::format(
+              "\"{}\" cannot be merged: the table has several shards{}", name(property),
+              property == Property::scroll ? "; page with \"options\": {\"scroll\": true}" : "")};
+  if (request[Property::search_after].found())
+    return ClientError{400,
+                       "\"search_after\" is not a property of a search; page with \"options\": "
+                       "{\"scroll\": true}"};
   if (request[Property::aggregations].found())
     return ClientError{400, "\"aggregations\" is not a property of a search; write \"aggs\""};
   return std::nullopt;
+}
+
+bool is_on(std::string_view body, const SearchRequest& request, Property property) {
+  return request[property].found() && !is_off(request[property].in(body));
 }
 
 /// Sums over all shards besides hits and aggregations.
@@ -187,60 +86,108 @@ void add_beginning(JsonLine out, const MergeNotes& notes, const Totals& totals,
 
 }  // namespace
 
-std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(std::string_view body,
-                                                                     const SearchRequest& request,
-                                                                     Collation collation) {
-  if (auto refusal = unmergeable(body, request)) return std::unexpected(std::move(*refusal));
-  const auto window = window_of(body, request);
-  if (!window) return std::unexpected(window.error());
-  auto sort = plan_sort(request[Property::sort].in(body));
-  if (!sort) return std::unexpected(sort.error());
-  auto source = plan_source(request[Property::source].in(body), sort->keys);
-  if (!source) return std::unexpected(source.error());
-  const auto most = window->max_matches.value_or(kDefaultMaxMatches);
-  auto aggregations = plan_aggregations(request[Property::aggs].in(body),
-                                        {.limit = window->limit, .max_matches = most});
-  if (!aggregations) return std::unexpected(aggregations.error());
+/// Makes the plan from the parts of the request, in order: each needs the ones before.
+class SearchPlan::Draft {
+ public:
+  Draft(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
 
-  const auto page_end = std::min(window->offset + window->limit, most);
-  auto plan = std::make_unique<SearchPlan>();
-  plan->collation_ = collation;
-  plan->offset_ = std::min(window->offset, page_end);
-  plan->limit_ = page_end - plan->offset_;
+  std::optional<ClientError> read(std::size_t shards, const DialectSettings& settings) {
+    const auto keep = [this](auto read, auto& place) {
+      if (!read) return why_ = std::move(read.error()), false;
+      place = *std::move(read);
+      return true;
+    };
+    const ScrollPlace place{request_.table, shards, settings.scroll_key};
+    if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_) ||
+        !keep(plan_vectors(body_, request_), vectors_) ||
+        !keep(ScrollPlan::make(body_, request_, place), scroll_))
+      return why_;
+    if (scroll_ && vectors_.order != VectorOrder::none)
+      return ClientError{400, "a search for vectors cannot scroll; page with offset and limit"};
+    const auto sort = scroll_ ? scroll_->sort() : request_[Property::sort].in(body_);
+    if (!keep(plan_sort(sort, vectors_.order), sort_) ||
+        (scroll_ && (why_ = scroll_->complete(sort_))) ||
+        !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_))
+      return why_;
+    most_ = window_.max_matches.value_or(kDefaultMaxMatches);
+    keep(plan_aggregations(request_[Property::aggs].in(body_),
+                           {.limit = window_.limit, .max_matches = most_}),
+         aggregations_);
+    return why_;
+  }
 
-  // The shards also return the hits before the page: after merging, these may be on it. An empty
-  // page needs none.
-  auto asked = plan->limit_ == 0 ? 0 : page_end;
-  Edits edits(body, request);
-  if (asked != 0) {
-    // Without `sort` the server's default order, best score first, is the wanted one.
-    if (request[Property::sort].found()) {
-      edits.set(Property::sort, write_sort(*sort));
-      if (sort->scores) edits.set(Property::track_scores, "true");
+  std::unique_ptr<SearchPlan> plan() {
+    const auto page_end =
+        std::min({window_.offset + window_.limit, most_, vectors_.nearest.value_or(most_)});
+    auto plan = std::make_unique<SearchPlan>();
+    plan->offset_ = std::min(window_.offset, page_end);
+    plan->limit_ = page_end - plan->offset_;
+    // The shards also return the hits before the page: after merging, these may be on it. An empty
+    // page needs none.
+    plan->around_table_ = edited(plan->limit_ == 0 ? 0 : page_end);
+    plan->reads_tail_ = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
+                        is_on(body_, request_, Property::plan);
+    plan->keys_ = std::move(sort_.keys);
+    plan->source_ = std::move(source_);
+    plan->aggregations_ = std::move(aggregations_);
+    plan->most_found_ = vectors_.nearest;
+    plan->scroll_ = std::move(scroll_);
+    return plan;
+  }
+
+ private:
+  /// The shards' request with `asked` hits.
+  std::vector<std::string> edited(std::uint64_t asked) {
+    Edits edits(body_, request_);
+    if (asked != 0) {
+      // Without `sort` the server's default order, best score first, is the wanted one.
+      if ((request_[Property::sort].found() || scroll_) && sort_.is_told()) {
+        edits.set(Property::sort, write_sort(sort_));
+        if (sort_.scores) edits.set(Property::track_scores, "true");
+        const auto expressions = expressions_of(sort_.keys);
+        if (!expressions.empty()) edits.add_members(Property::expressions, expressions);
+      }
+      if (source_.rewritten) edits.set(Property::source, *source_.rewritten);
     }
-    if (source->rewritten) edits.set(Property::source, *source->rewritten);
+    if (scroll_) edits.replace(request_.scroll_option, scroll_->option());
+    if (!aggregations_.empty()) {
+      edits.set(Property::aggs, aggregations_.rewritten);
+      // Without hits and with one aggregation the server counts groups instead of documents.
+      // Requesting one hit, which is dropped, keeps hits.total a count of documents.
+      asked = std::max<std::uint64_t>(asked, 1);
+    }
+    const auto kept = std::max<std::uint64_t>({most_, asked, aggregations_.most_buckets});
+    if (request_.max_matches_option.found())
+      edits.replace(request_.max_matches_option, kept);
+    else if (kept > most_ || window_.max_matches)
+      edits.set(Property::max_matches, kept);
+    const bool sized = request_[Property::size].found() && !request_[Property::limit].found();
+    edits.set(sized ? Property::size : Property::limit, asked);
+    if (!sized) edits.set_if_given(Property::size, asked);
+    edits.set_if_given(Property::offset, 0);
+    edits.set_if_given(Property::from, 0);
+    return edits.apply();
   }
-  if (!aggregations->empty()) {
-    edits.set(Property::aggs, aggregations->rewritten);
-    // Without hits and with one aggregation the server counts groups instead of documents.
-    // Requesting one hit, which is dropped, keeps hits.total a count of documents.
-    asked = std::max<std::uint64_t>(asked, 1);
-  }
-  const auto kept = std::max<std::uint64_t>({most, asked, aggregations->most_buckets});
-  if (request.max_matches_option.found())
-    edits.replace(request.max_matches_option, kept);
-  else if (kept > most || window->max_matches)
-    edits.set(Property::max_matches, kept);
-  const bool sized = request[Property::size].found() && !request[Property::limit].found();
-  edits.set(sized ? Property::size : Property::limit, asked);
-  if (!sized) edits.set_if_given(Property::size, asked);
-  edits.set_if_given(Property::offset, 0);
-  edits.set_if_given(Property::from, 0);
-  plan->around_table_ = edits.apply();
 
-  plan->keys_ = std::move(sort->keys);
-  plan->source_ = std::move(*source);
-  plan->aggregations_ = std::move(*aggregations);
+  std::string_view body_;
+  const SearchRequest& request_;
+  std::optional<ClientError> why_;
+  Window window_;
+  VectorPlan vectors_;
+  std::unique_ptr<ScrollPlan> scroll_;
+  SortPlan sort_;
+  SourcePlan source_;
+  std::uint64_t most_ = kDefaultMaxMatches;
+  AggregationPlan aggregations_;
+};
+
+std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(
+    std::string_view body, const SearchRequest& request, std::size_t shards,
+    const DialectSettings& settings) {
+  Draft draft(body, request);
+  if (auto why = draft.read(shards, settings)) return std::unexpected(*std::move(why));
+  auto plan = draft.plan();
+  plan->collation_ = settings.collation;
   return plan;
 }
 
@@ -261,7 +208,7 @@ unsigned SearchPlan::merge_weight() const {
 
 std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
                                                   const MergeNotes& notes, std::string& out) const {
-  const auto tail = aggregations_.empty() ? ReadTail::no : ReadTail::yes;
+  const auto tail = reads_tail_ ? ReadTail::yes : ReadTail::no;
   std::vector<ReplyHead> heads(replies.size());
   std::vector<JsonCursor> hits(replies.size());
   Totals totals{.timed_out = notes.timed_out};
@@ -278,6 +225,7 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
   const auto merged = merge_hits(hits, {keys_, collation_}, offset_, limit_);
   if (!merged) return merged.error();
   totals.total -= std::min(totals.total, merged->duplicates);
+  if (most_found_) totals.total = std::min(totals.total, *most_found_);
 
   const auto before = out.size();
   add_beginning(JsonLine(out), notes, totals, heads);
@@ -292,8 +240,30 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
       return bad;
     }
   }
+  add_of_shards(heads, out);
+  if (scroll_) {
+    const auto token = scroll_->next_token(keys_, merged->page, replies);
+    if (!token.empty()) out.append(R"(,"scroll":")").append(token).append("\"");
+  }
   out += '}';
   return std::nullopt;
+}
+
+/// `profile` and `plan` of each shard under its number.
+void SearchPlan::add_of_shards(std::span<const ReplyHead> heads, std::string& out) const {
+  const auto add = [&](std::string_view name, std::string_view ReplyHead::*part) {
+    bool open = false;
+    for (std::size_t s = 0; s < heads.size(); ++s) {
+      if ((heads[s].*part).empty()) continue;
+      out += open ? "," : fmt::format(R"(,"{}":{{"shards":[)", name);
+      open = true;
+      fmt::format_to(std::back_inserter(out), R"({{"shard":{},"{}":{}}})", s + 1, name,
+                     heads[s].*part);
+    }
+    if (open) out += "]}";
+  };
+  add("profile", &ReplyHead::profile);
+  add("plan", &ReplyHead::plan);
 }
 
 void append_tables(std::string& to, std::span<const std::string> tables) {

@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
 #include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/request.hpp"
+#include "agent/dialect/manticore_json/scroll/scroll_plan.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 #include "agent/dialect/manticore_json/source_plan.hpp"
 
@@ -20,15 +23,23 @@ class SearchPlan final : public FanOut {
   /// Refuses (400) a request that cannot be merged, with the reason.
   static std::expected<std::unique_ptr<FanOut>, ClientError> make(std::string_view body,
                                                                   const SearchRequest& request,
-                                                                  Collation collation);
+                                                                  std::size_t shards,
+                                                                  const DialectSettings& settings);
 
   void write(std::size_t shard, std::span<const std::string> tables,
              std::string& body) const override;
+  bool prefers(std::size_t shard, std::string_view mirror) const override {
+    return scroll_ != nullptr && scroll_->prefers(shard, mirror);
+  }
   unsigned merge_weight() const override;
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override;
 
  private:
+  class Draft;
+
+  void add_of_shards(std::span<const ReplyHead> heads, std::string& out) const;
+
   std::vector<std::string> around_table_;  // a shard's request, split at the table's name
   std::size_t offset_ = 0;
   std::size_t limit_ = 0;  // of the page, at most max_matches
@@ -36,6 +47,9 @@ class SearchPlan final : public FanOut {
   SourcePlan source_;
   AggregationPlan aggregations_;
   Collation collation_ = Collation::libc_ci;
+  std::optional<std::uint64_t> most_found_;  // `hits.total` at most
+  std::unique_ptr<ScrollPlan> scroll_;       // null: none
+  bool reads_tail_ = false;                  // of the replies, what follows the hits
 };
 
 /// Appends a mirror's table names as one JSON string, separated by commas.

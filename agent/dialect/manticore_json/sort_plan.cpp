@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "agent/dialect/manticore_json/order/computed_key.hpp"
 #include "agent/dialect/manticore_json/parse_part.hpp"
 #include "agent/json/json_line.hpp"
 
@@ -20,20 +21,17 @@ constexpr std::size_t kMostKeys = 16;
 /// Each step scans the rest of the value, so this also bounds the work per hit.
 constexpr std::size_t kMostSteps = 32;
 
-std::expected<bool, ClientError> is_descending(std::string_view attribute,
-                                               const rapidjson::Value& order) {
-  if (order.IsString()) {
-    if (text_of(order) == "asc") return false;
-    if (text_of(order) == "desc") return true;
-  }
-  return refused(
-      fmt::format("the order of sort key \"{}\" must be \"asc\" or \"desc\"", attribute));
-}
+constexpr std::string_view kDistance = "knn_dist()";
+constexpr std::string_view kFusedScore = "hybrid_score()";
 
 SortKey key_named(std::string_view attribute) {
   // By default a score sorts best first; everything else ascends.
   if (attribute == "_score") return {.by = SortKey::By::score, .descending = true};
   if (same_attribute(attribute, "id") || attribute == "_id") return {.by = SortKey::By::id};
+  if (attribute == kDistance || attribute == "_knn_dist")
+    return {.by = SortKey::By::knn_dist, .name = std::string(attribute)};
+  if (attribute == kFusedScore || attribute == "_hybrid_score")
+    return {.by = SortKey::By::hybrid_score, .name = std::string(attribute)};
   SortKey key{.name = std::string(attribute)};
   if (auto path = read_json_path(attribute)) {
     key.attribute = std::move(path->attribute);
@@ -59,12 +57,10 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
   if (attribute.empty()) return refused("a sort key has no name");
   if (attribute == "_random")
     return refused("sorting by _random cannot be merged: the table has several shards");
-  if (attribute == "_geo_distance")
-    return refused(
-        "sorting by _geo_distance cannot be merged: the table has several shards; "
-        "sort by an expression that computes the distance");
+  if (attribute == "_geo_distance") return distance_key(how);
   if (attribute == "_script") return refused("\"_script\" property not supported");
-  if (attribute.find('(') != attribute.npos)
+  const bool computed_here = attribute == kDistance || attribute == kFusedScore;
+  if (attribute.find('(') != attribute.npos && !computed_here)
     return refused(
         fmt::format("sorting by {} cannot be merged: the table has several shards; give the "
                     "expression a name in \"expressions\" and sort by that name",
@@ -77,16 +73,16 @@ std::expected<SortKey, ClientError> key_of(std::string_view attribute,
   if (how->IsObject()) {
     if (auto refusal = unknown_to_server(attribute, *how))
       return std::unexpected(std::move(*refusal));
-    if (how->HasMember("mode"))
-      return refused(
-          fmt::format("\"mode\" of sort key \"{}\" cannot be merged: the table has "
-                      "several shards",
-                      attribute));
+    if (const auto mode = how->FindMember("mode"); mode != how->MemberEnd()) {
+      auto computed = least_or_greatest_key(attribute, mode->value);
+      if (!computed) return computed;
+      key = std::move(*computed);
+    }
     const auto order = how->FindMember("order");
     if (order == how->MemberEnd()) return key;
     how = &order->value;
   }
-  const auto descending = is_descending(attribute, *how);
+  const auto descending = sorts_descending(attribute, *how);
   if (!descending) return std::unexpected(descending.error());
   key.descending = *descending;
   return key;
@@ -122,10 +118,29 @@ bool same_attribute(std::string_view a, std::string_view b) {
 }
 
 bool SortPlan::is_default() const {
-  return asked == 1 && keys.front().by == SortKey::By::score && keys.front().descending;
+  return implied == 0 && asked == 1 && keys.front().by == SortKey::By::score &&
+         keys.front().descending;
 }
 
-std::expected<SortPlan, ClientError> plan_sort(std::string_view text) {
+namespace {
+
+/// The keys that servers add to those of a search for vectors; how many they are.
+std::size_t add_implied(VectorOrder vectors, Keys& keys) {
+  if (vectors == VectorOrder::none) return 0;
+  if (vectors == VectorOrder::fused) {
+    if (!keys.empty()) return 0;
+    keys.push_back(key_named(kFusedScore));
+    keys.back().descending = true;
+    return 1;
+  }
+  if (std::ranges::find(keys, SortKey::By::knn_dist, &SortKey::by) != keys.end()) return 0;
+  keys.insert(keys.begin(), key_named(kDistance));
+  return 1;
+}
+
+}  // namespace
+
+std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrder vectors) {
   Keys given;
   if (!text.empty()) {
     rapidjson::Document sort;
@@ -138,9 +153,11 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text) {
     }
   }
   if (given.size() > kMostKeys) return refused(fmt::format("more than {} sort keys", kMostKeys));
+  name_computed(given);
+  const auto implied = add_implied(vectors, given);
   if (given.empty()) given.push_back(key_named("_score"));
 
-  SortPlan plan{.keys = std::move(given)};
+  SortPlan plan{.keys = std::move(given), .implied = implied};
   auto& keys = plan.keys;
   plan.scores = std::ranges::find(keys, SortKey::By::score, &SortKey::by) != keys.end();
   if (const auto id = std::ranges::find(keys, SortKey::By::id, &SortKey::by); id != keys.end()) {
@@ -150,7 +167,8 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text) {
   }
   plan.asked = keys.size();
   keys.push_back(key_named("id"));
-  if (!plan.is_default() && keys.size() <= kMostServerKeys) plan.asked = keys.size();
+  if (!plan.is_default() && plan.is_told() && keys.size() <= kMostServerKeys)
+    plan.asked = keys.size();
   return plan;
 }
 
@@ -159,7 +177,7 @@ std::string write_sort(const SortPlan& plan) {
   {
     JsonLine out(text);
     out.add('[');
-    for (const auto& key : std::span(plan.keys).first(plan.asked)) {
+    for (const auto& key : std::span(plan.keys).first(plan.asked).subspan(plan.implied)) {
       out.add(out.size() > 1 ? ",{" : "{");
       out.add_quoted(key.by == SortKey::By::score ? "_score"
                      : key.by == SortKey::By::id  ? "id"

@@ -7,19 +7,15 @@
 #include <vector>
 
 #include "agent/dialect/dialect.hpp"
-#include "agent/dialect/manticore_json/json_path.hpp"
+#include "agent/dialect/manticore_json/order/sort_key.hpp"
 
 namespace karmad {
 
-/// One key by which hits are ordered.
-struct SortKey {
-  enum class By : std::uint8_t { score, id, attribute };
-  By by = By::attribute;
-  bool descending = false;
-  std::string name;  ///< for By::attribute: as the client wrote it, `price` or `meta.color`
-  /// For By::attribute: the member of `_source` with the value, `price` or `meta`.
-  std::string attribute;
-  std::vector<JsonStep> path;  ///< from the attribute to the value; empty: the attribute itself
+/// The order of a search for vectors that has no `sort`.
+enum class VectorOrder : std::uint8_t {
+  none,      ///< no such search
+  distance,  ///< nearest first; `sort` only decides between equal distances
+  fused,     ///< best fused score first; `sort` replaces it
 };
 
 /// Most sort keys that the search server accepts.
@@ -34,17 +30,23 @@ struct SortPlan {
   /// default order, which the server can answer without looking at all documents only if it has no
   /// other key, and after kMostServerKeys keys.
   std::size_t asked = 0;
+  /// How many first keys servers sort by on their own: a search for vectors, by distance.
+  std::size_t implied = 0;
   bool scores =
       false;  ///< a key of the client's, kept or not, is the score: each hit shows its own
+
+  /// The client's keys, or those for a search without `sort`, that shards are told.
+  bool is_told() const { return implied < asked; }
 
   /// Only the score, best first: the order of a request without `sort`.
   bool is_default() const;
 };
 
 /// `text`: the bytes of the request's `sort`, empty if there is none (score, best first). Refuses
-/// what cannot be merged (`_random`, `_geo_distance`, `mode`, expressions) and what the search
-/// server refuses (`missing`, `nested_path`, `nested_filter`, `_script`).
-std::expected<SortPlan, ClientError> plan_sort(std::string_view text);
+/// what cannot be merged (`_random`, expressions) and what the search server refuses (`missing`,
+/// `nested_path`, `nested_filter`, `_script`).
+std::expected<SortPlan, ClientError> plan_sort(std::string_view text,
+                                               VectorOrder vectors = VectorOrder::none);
 
 /// The value of `sort` for a shard's request.
 std::string write_sort(const SortPlan& plan);

@@ -127,7 +127,11 @@ bool SourcePlan::hides(std::string_view member) const {
 std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
                                                    const std::vector<SortKey>& keys) {
   SourcePlan plan;
-  if (text.empty()) return plan;
+  if (text.empty()) {
+    for (const auto& key : keys)
+      if (!key.expression.empty()) plan.hidden.push_back(key.name);
+    return plan;
+  }
   rapidjson::Document source;
   parse_part(text, source);
   auto selection = selection_of(source);
@@ -142,6 +146,8 @@ std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
       selection->includes.push_back(key.attribute);
       selection->none = false;
       changed = true;
+    } else if (!key.expression.empty()) {
+      plan.hidden.push_back(key.name);
     }
     if (lift_exclusions(*selection, key.attribute, plan.hidden)) changed = true;
   }

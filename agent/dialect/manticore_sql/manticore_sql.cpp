@@ -4,6 +4,7 @@
 
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_sql/call/call_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change.hpp"
 #include "agent/dialect/manticore_sql/select.hpp"
 #include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
@@ -103,6 +104,7 @@ std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
     case StatementKind::change:
       return read_change(statement);
     case StatementKind::call:
+      return read_call(statement);
     case StatementKind::other:
       break;
   }
@@ -168,6 +170,7 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
       return plan_change(*statement, parsed,
                          form == RowForm::text ? ChangeForm::text : ChangeForm::raw, layout);
     case StatementKind::call:
+      return plan_call(*statement, layout, form);
     case StatementKind::other:
       break;
   }

@@ -134,8 +134,14 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
     std::string_view body, reason;
   } cases[] = {
       {R"({"table":"t","sort":"_random"})", "_random cannot be merged"},
-      {R"({"table":"t","sort":[{"_geo_distance":{}}]})", "_geo_distance cannot be merged"},
-      {R"({"table":"t","sort":[{"tags":{"order":"asc","mode":"min"}}]})", "\"mode\""},
+      {R"({"table":"t","sort":["_geo_distance"]})", "must be an object"},
+      {R"({"table":"t","sort":[{"_geo_distance":{}}]})", "\"location_anchor\" of _geo_distance"},
+      {R"({"table":"t","sort":[{"_geo_distance":{"location_anchor":{"lat":1,"lon":2}}}]})",
+       "\"location_source\" of _geo_distance must name two attributes"},
+      {R"x({"table":"t","sort":[{"_geo_distance":{"location_anchor":{"lat":1,"lon":2},"location_source":"a, b) or (c"}}]})x",
+       "\"location_source\" of _geo_distance must name two attributes"},
+      {R"({"table":"t","sort":[{"tags":{"order":"asc","mode":"avg"}}]})", "must be \"min\" or"},
+      {R"x({"table":"t","sort":[{"x(y)":{"mode":"min"}}]})x", "give the expression a name"},
       {R"({"table":"t","sort":[{"price":{"order":"asc","missing":"_last"}}]})",
        "\"missing\" property not supported: sort key \"price\""},
       {R"({"table":"t","sort":[{"price":{"nested_path":"x"}}]})", "\"nested_path\" property not"},
@@ -153,11 +159,10 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"({"table":"t","limit":1,"size":2})", "mean the same and differ"},
       {R"({"table":"t","limit":1,"limit":1})", "given twice"},
       {R"({"table":"t","scroll":"abc"})", "\"scroll\" cannot be merged"},
-      {R"({"table":"t","options":{"scroll":true}})", "options.scroll cannot be merged"},
-      {R"({"table":"t","profile":true})", "\"profile\" cannot be merged"},
-      {R"({"table":"t","plan":1})", "\"plan\" cannot be merged"},
-      {R"({"table":"t","knn":{}})", "\"knn\" cannot be merged"},
-      {R"({"table":"t","hybrid":{}})", "\"hybrid\" cannot be merged"},
+      {R"({"table":"t","search_after":[1]})", "{\"scroll\": true}"},
+      {R"({"table":"t","knn":7})", "\"knn\" must be an object"},
+      {R"({"table":"t","knn":{"field":"v","doc_id":1,"k":5}})", "send its vector"},
+      {R"({"table":"t","knn":{"field":"v","query_vector":[1],"k":0}})", "\"k\" of \"knn\" must be"},
       {R"({"table":"t","join":[]})", "\"join\" cannot be merged"},
       {R"({"table":"t","_source":7})", "\"_source\" must be"},
       {R"({"table":"t","_source":[7]})", "must be an array of strings"},
@@ -168,6 +173,35 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
     EXPECT_TRUE(asked.starts_with("refused: ")) << c.body;
     EXPECT_NE(asked.find(c.reason), std::string::npos) << asked;
   }
+}
+
+TEST(SearchPlan, HasTheShardsComputeWhatTheyDoNotReturnAndHidesIt) {
+  EXPECT_EQ(
+      Searching().asked(
+          R"({"table":"t","limit":1,"sort":[{"tags":{"order":"desc","mode":"max"}}],"_source":["a"]})"),
+      R"x({"table":"s","limit":1,"sort":[{"karmad_sort_0":"desc"},{"id":"asc"}],"_source":["a","karmad_sort_0"],"expressions":{"karmad_sort_0":"GREATEST(tags)"}})x");
+  EXPECT_EQ(
+      Searching().asked(
+          R"({"table":"t","limit":1,"expressions":{"x":"a+1"},"sort":[{"_geo_distance":{"location_anchor":{"lat":52.5,"lon":-13},"location_source":["lat","lon"]}}]})"),
+      R"x({"table":"s","limit":1,"expressions":{"karmad_sort_0":"GEODIST(52.500000, -13.000000, lat, lon, {in=deg})","x":"a+1"},"sort":[{"karmad_sort_0":"asc"},{"id":"asc"}]})x");
+  EXPECT_EQ(
+      Searching().merged(
+          R"({"table":"t","limit":2,"sort":[{"tags":{"mode":"min"}}]})",
+          {answer(1, R"({"_id":1,"_score":1,"_source":{"tags":[3],"karmad_sort_0":3}})"),
+           answer(1, R"({"_id":2,"_score":1,"_source":{"tags":[2],"karmad_sort_0":2}})")}),
+      whole(
+          2,
+          R"({"_id":2,"_score":1,"_source":{"tags":[2]}},{"_id":1,"_score":1,"_source":{"tags":[3]}})"));
+}
+
+TEST(SearchPlan, ShowsProfilesAndPlansUnderTheNumberOfTheirShard) {
+  EXPECT_EQ(Searching().merged(R"({"table":"t","limit":0,"profile":true,"plan":1})",
+                               {answer(1, "", R"(,"profile":{"query":[]},"plan":null)"),
+                                answer(2, "", R"(,"profile":{"query":[1]},"plan":{})")}),
+            whole(3, "",
+                  R"(,"profile":{"shards":[{"shard":1,"profile":{"query":[]}},)"
+                  R"({"shard":2,"profile":{"query":[1]}}]},)"
+                  R"("plan":{"shards":[{"shard":1,"plan":null},{"shard":2,"plan":{}}]})"));
 }
 
 TEST(SearchPlan, SortsNoHitsForAggregationsThatAreAskedFor) {

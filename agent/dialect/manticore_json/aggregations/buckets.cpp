@@ -11,10 +11,24 @@
 #include "agent/json/fold_equal.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/keyed_hash.hpp"
+#include "config/text/enum_names.hpp"
 
 namespace karmad {
 
 namespace {
+
+constexpr auto kStatuses =
+    enum_names<AnswerBucket::Status>({{AnswerBucket::Status::unavailable, "unavailable"},
+                                      {AnswerBucket::Status::available, "available"},
+                                      {AnswerBucket::Status::selected, "selected"}});
+
+void read_status(std::string_view value, AnswerBucket& bucket) {
+  if (!is_string(value)) return;
+  const auto status = kStatuses.find(without_quotes(value));
+  if (!status) return;
+  bucket.status = without_quotes(value);
+  bucket.is = *status;
+}
 
 std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
   AnswerBucket bucket{.bytes = bytes};
@@ -30,6 +44,7 @@ std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
       if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
       bucket.doc_count = *value;
     }
+    if (*name == "status") read_status(*value, bucket);
   }
   if (!members.complete() || bucket.doc_count.empty()) return std::nullopt;
   return bucket;
@@ -129,22 +144,45 @@ void merge_in_order(std::vector<AnswerBucket>& list) {
     if (is_new) {
       place->second = merged.insert(next, bucket);
     } else {
-      place->second->count += bucket.count;
+      place->second->add(bucket);
       next = std::next(place->second);
     }
   }
   list.assign(merged.begin(), merged.end());
 }
 
+namespace {
+
+/// The bucket with the merged count and status in their places.
+void append_bucket(std::string& out, const AnswerBucket& bucket) {
+  const auto position = [&](std::string_view value) {
+    return static_cast<std::size_t>(value.data() - bucket.bytes.data());
+  };
+  const bool status_first =
+      !bucket.status.empty() && bucket.status.data() < bucket.doc_count.data();
+  std::size_t copied = 0;
+  const auto put_status = [&] {
+    if (bucket.status.empty()) return;
+    out += bucket.bytes.substr(copied, position(bucket.status) - copied);
+    out += kStatuses[bucket.is];
+    copied = position(bucket.status) + bucket.status.size();
+  };
+  if (status_first) put_status();
+  out += bucket.bytes.substr(copied, position(bucket.doc_count) - copied);
+  fmt::format_to(std::back_inserter(out), "{}", bucket.count);
+  copied = position(bucket.doc_count) + bucket.doc_count.size();
+  if (!status_first) put_status();
+  out += bucket.bytes.substr(copied);
+}
+
+}  // namespace
+
 void append_buckets(std::string& out, const AnswerBuckets& buckets) {
   out += buckets.keyed ? "\"buckets\":{" : "\"buckets\":[";
   for (const auto& bucket : buckets.list) {
     if (&bucket != buckets.list.data()) out += ',';
     if (buckets.keyed) out.append("\"").append(bucket.name).append("\":");
-    const auto before = static_cast<std::size_t>(bucket.doc_count.data() - bucket.bytes.data());
-    out += bucket.bytes.substr(0, before);
-    fmt::format_to(std::back_inserter(out), "{}", bucket.count);
-    out += bucket.bytes.substr(before + bucket.doc_count.size());
+    append_bucket(out, bucket);
   }
   out += buckets.keyed ? '}' : ']';
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,6 +20,17 @@ struct AnswerBucket {
   std::string_view doc_count;  ///< position of its count within `bytes`
   std::uint64_t count = 0;
   std::size_t shard = 0;
+  std::string_view status;  ///< position of the value of its `status`; empty: it has none
+  /// What the filters of the search mean for it, from the least: a bucket has the greatest of all
+  /// shards.
+  enum class Status : std::uint8_t { unavailable, available, selected };
+  Status is{};
+
+  /// Adds the same bucket of another shard.
+  void add(const AnswerBucket& other) {
+    count += other.count;
+    is = std::max(is, other.is);
+  }
 };
 
 /// The buckets of one aggregation, of all shards in their order.

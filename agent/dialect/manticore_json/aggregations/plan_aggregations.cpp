@@ -44,6 +44,9 @@ constexpr Kind kKinds[] = {
     {"composite", Merging::composite},
 };
 
+/// Which filters of the search apply to an aggregation: shards are told, merging is the same.
+constexpr std::string_view kFilterWords[] = {"mode", "filter_mode", "filters", "exclude_filters"};
+
 /// Kinds whose results for parts of the data do not determine the result for all data.
 constexpr std::string_view kUnmergeable[] = {"percentiles",
                                              "percentile_ranks",
@@ -88,6 +91,7 @@ class Planner {
     for (auto& member : body.GetObject()) {
       const auto word = text_of(member.name);
       if (word == "sort" || word == "order") continue;
+      if (std::ranges::find(kFilterWords, word) != std::end(kFilterWords)) continue;
       if (std::ranges::find(kUnmergeable, word) != std::end(kUnmergeable))
         return no(fmt::format(
             "aggregation \"{}\": {} cannot be merged: the table has several shards", name, word));

@@ -1,0 +1,205 @@
+#include "agent/dialect/manticore_json/scroll/scroll_token.hpp"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "agent/dialect/manticore_json/parse_part.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kCodeBytes = 32;
+constexpr std::string_view kBeforeCode = R"(,"code":")";
+constexpr std::string_view kAfterCode = R"("})";
+constexpr std::size_t kDigestLetters = 16;
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes)
+    fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+/// `purpose` separates the codes of tokens from those of mirrors.
+std::string code_of(std::string_view key, std::string_view purpose, std::string_view text) {
+  std::string input(purpose);
+  input.append(1, '\0').append(text);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> code{};
+  unsigned size = 0;
+  const auto* const made =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(input.data()), input.size(), code.data(), &size);
+  if (made == nullptr || size != kCodeBytes) throw std::runtime_error("HMAC-SHA256 failed");
+  return hexadecimal({reinterpret_cast<const char*>(code.data()), size});
+}
+
+const std::string& key_of_process() {
+  static const std::string key = [] {
+    std::array<unsigned char, kCodeBytes> bytes{};
+    if (RAND_bytes(bytes.data(), kCodeBytes) != 1) throw std::runtime_error("no random bytes");
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }();
+  return key;
+}
+
+/// The members that the search server's own tokens have.
+void add_order(JsonLine& out, const std::vector<ScrollKey>& keys) {
+  out.add(R"("order_by_str":")");
+  for (const auto& key : keys) {
+    if (&key != keys.data()) out.add(", ");
+    out.add_escaped(key.attribute == "weight()" ? "@weight" : key.attribute);
+    out.add(key.descending ? " desc" : " asc");
+  }
+  out.add(R"(","order_by":[)");
+  for (const auto& key : keys) {
+    out.add(&key == keys.data() ? R"({"attr":)" : R"(,{"attr":)");
+    out.add_quoted(key.attribute);
+    out.add(key.descending ? R"(,"desc":true,"value":)" : R"(,"desc":false,"value":)");
+    out.add(key.value);
+    out.add(R"(,"type":)");
+    out.add_quoted(key.type);
+    out.add('}');
+  }
+  out.add(']');
+}
+
+std::unexpected<ClientError> not_ours(std::string_view why) {
+  return refused(
+      fmt::format("the scroll token {}; start again with the scroll option set to true", why));
+}
+
+/// The position in a text whose code was right.
+std::optional<ScrollPosition> position_in(std::string_view text) {
+  rapidjson::Document read;
+  read.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                  text.size());
+  if (read.HasParseError()) return std::nullopt;
+  const auto* const shards = member_of(&read, "shards");
+  const auto* const order = member_of(&read, "order_by");
+  const auto* const mirrors = member_of(&read, "mirrors");
+  if (shards == nullptr || !shards->IsUint() || order == nullptr || !order->IsArray() ||
+      mirrors == nullptr || !mirrors->IsArray())
+    return std::nullopt;
+  ScrollPosition position{.table = std::string(text_of(member_of(&read, "table"))),
+                          .shards = shards->GetUint(),
+                          .sort = std::string(text_of(member_of(&read, "sort")))};
+  for (const auto& each : order->GetArray()) {
+    const auto* const value = member_of(&each, "value");
+    const auto* const descending = member_of(&each, "desc");
+    if (value == nullptr || descending == nullptr) return std::nullopt;
+    position.keys.push_back({.attribute = std::string(text_of(member_of(&each, "attr"))),
+                             .descending = descending->IsTrue(),
+                             .type = std::string(text_of(member_of(&each, "type"))),
+                             .value = json_of(*value)});
+  }
+  for (const auto& mirror : mirrors->GetArray()) position.mirrors.emplace_back(text_of(&mirror));
+  return position;
+}
+
+}  // namespace
+
+std::string base64_of(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the function appends a zero byte
+  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                    reinterpret_cast<const unsigned char*>(bytes.data()),
+                                    static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+std::optional<std::string> bytes_of_base64(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
+  if (text.size() % 4 != 0 || text.size() > kLongestScrollToken ||
+      text.substr(0, text.size() - padding).find_first_not_of(kLetters) != text.npos)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                    reinterpret_cast<const unsigned char*>(text.data()),
+                                    static_cast<int>(text.size()));
+  if (size < static_cast<int>(padding)) return std::nullopt;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
+  return bytes;
+}
+
+ScrollSigner::ScrollSigner(std::string_view key) : key_(key.empty() ? key_of_process() : key) {}
+
+std::optional<std::string> ScrollSigner::token(const ScrollPosition& position) const {
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add(R"({"table":)");
+    out.add_quoted(position.table);
+    out.add(R"(,"shards":)");
+    out.add_number(position.shards);
+    out.add(R"(,"sort":)");
+    out.add_quoted(position.sort);
+    out.add(',');
+    add_order(out, position.keys);
+    out.add(R"(,"mirrors":[)");
+    for (const auto& mirror : position.mirrors) {
+      if (&mirror != position.mirrors.data()) out.add(',');
+      out.add_quoted(mirror);
+    }
+    out.add(']');
+  }
+  const auto code = code_of(key_, "token", text);
+  text.append(kBeforeCode).append(code).append(kAfterCode);
+  if (text.size() > kLongestScrollToken / 4 * 3) return std::nullopt;
+  return base64_of(text);
+}
+
+std::expected<ScrollPosition, ClientError> ScrollSigner::read(std::string_view token) const {
+  const auto text = bytes_of_base64(token);
+  if (!text) return not_ours("is not base64, or too long");
+  constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
+  const std::string_view all(*text);
+  if (all.size() < kEnd || !all.ends_with(kAfterCode) ||
+      !all.substr(all.size() - kEnd).starts_with(kBeforeCode))
+    return not_ours("is not one of karmad's for a table with several shards, or was cut");
+  const auto signed_text = all.substr(0, all.size() - kEnd);
+  const auto given = all.substr(all.size() - kEnd + kBeforeCode.size(), 2 * kCodeBytes);
+  const auto right = code_of(key_, "token", signed_text);
+  if (CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0)
+    return not_ours(
+        "was changed, or made by a karmad with another key (scroll_key_file) or before a restart");
+  auto position = position_in(all);
+  if (!position) return not_ours("is of another version of karmad");
+  return *std::move(position);
+}
+
+std::string ScrollSigner::digest(std::string_view mirror) const {
+  return code_of(key_, "mirror", mirror).substr(0, kDigestLetters);
+}
+
+std::string server_token(const std::vector<ScrollKey>& keys) {
+  std::string text;
+  {
+    JsonLine out(text);
+    out.add('{');
+    add_order(out, keys);
+    out.add('}');
+  }
+  return base64_of(text);
+}
+
+std::optional<ClientError> why_not_continued(const ScrollPosition& position, std::string_view table,
+                                             std::size_t shards) {
+  if (position.table != table)
+    return not_ours(fmt::format("is for table {}, not for {}", position.table, table)).error();
+  if (position.shards != shards)
+    return not_ours(fmt::format("was made when table {} had {} shards; it has {} now", table,
+                                position.shards, shards))
+        .error();
+  return std::nullopt;
+}
+
+}  // namespace karmad

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "agent/dialect/dialect.hpp"
+
+namespace karmad {
+
+/// Storing a query for percolation: PUT or POST /pq/{table}/doc, with or without an id behind it.
+/// An update, sent once, to one mirror of a table with one shard.
+class StoredQuery final : public Dialect {
+ public:
+  explicit StoredQuery(DialectSettings settings) : settings_(std::move(settings)) {}
+
+  std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
+  std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
+                                                              const Parsed& parsed,
+                                                              ShardLayout layout) const override;
+  AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
+                     std::span<const std::string> tables, std::string& buffer) const override;
+  Judgement judge(const AgentReply& reply, bool merged) const override;
+  std::optional<std::string> body_for_client(const Parsed& parsed,
+                                             std::string_view body) const override;
+  void refuse(int status, std::string_view reason, std::string& out) const override;
+
+ private:
+  DialectSettings settings_;
+};
+
+}  // namespace karmad

@@ -1,0 +1,169 @@
+#include "agent/dialect/manticore_sql/call/call_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/call/call_statement.hpp"
+#include "agent/dialect/manticore_sql/call/merge_call.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kDefaultSuggestions = 5;
+/// Suggestions requested of a shard for each wanted one: one that is good in all shards together
+/// may be behind others in each.
+constexpr std::size_t kSpareSuggestions = 5;
+
+/// Appends a text in single quotes.
+void append_sql_text(std::string& out, std::string_view text) {
+  out += '\'';
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  out += '\'';
+}
+
+class CallPlan final : public FanOut {
+ public:
+  CallPlan(std::string_view statement, const CallStatement& call, ShardLayout layout, RowForm form)
+      : form_(form),
+        before_(statement.substr(0, call.table_begin)),
+        after_(statement.substr(call.table_end)) {
+    if (call.kind == CallKind::snippets)
+      only_ = std::hash<std::string_view>{}(statement) % layout.shards;
+  }
+
+  std::optional<ClientError> read(std::string_view statement, const CallStatement& call,
+                                  ShardLayout layout) {
+    using Rows = CallMerge::Rows;
+    switch (call.kind) {
+      case CallKind::pq:
+        merge_.rows = Rows::by_id;
+        break;
+      case CallKind::keywords:
+        merge_.rows = Rows::keywords;
+        if (const auto* const by = call.option("sort_mode");
+            by != nullptr && by->end > by->begin + 2)
+          merge_.sorted_by = statement.substr(by->begin + 1, by->end - by->begin - 2);
+        break;
+      case CallKind::suggest:
+      case CallKind::qsuggest:
+        if (layout.shards > 1) return suggestions(statement, call);
+        break;
+      case CallKind::autocomplete:
+        merge_.rows = Rows::by_rank;
+        break;
+      case CallKind::snippets:
+        break;
+    }
+    if (layout.shards == 1) merge_.rows = Rows::same;
+    return std::nullopt;
+  }
+
+  bool asks(std::size_t shard) const override { return !only_ || *only_ == shard; }
+  bool may_be_partial() const override { return !only_; }
+
+  void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
+    std::string names;
+    for (const auto& table : tables) names.append(names.empty() ? "" : ",").append(table);
+    body += before_;
+    append_sql_text(body, names);
+    body += after_;
+  }
+
+  std::string_view content_type() const override {
+    return form_ == RowForm::text ? "text/plain; charset=UTF-8" : std::string_view();
+  }
+
+  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
+                                std::string& out) const override {
+    return merge_call(merge_, replies, notes, form_, out);
+  }
+
+ private:
+  /// Has the shards return the counts by which suggestions are ordered, one row each, and more of
+  /// them.
+  std::optional<ClientError> suggestions(std::string_view statement, const CallStatement& call) {
+    const auto limit = count_option(call, statement, "limit", kDefaultSuggestions);
+    if (!limit) return limit.error();
+    const auto line = count_option(call, statement, "result_line", 0);
+    if (!line) return line.error();
+    const auto stats = count_option(call, statement, "result_stats", 1);
+    if (!stats) return stats.error();
+    merge_ = {.rows = CallMerge::Rows::suggestions,
+              .limit = *limit,
+              .hidden = *stats == 0 ? 2U : 0U,
+              .in_one_line = *line != 0};
+    std::vector<std::pair<std::string_view, std::size_t>> wanted{
+        {"limit", *limit * kSpareSuggestions}};
+    if (*line != 0) wanted.emplace_back("result_line", 0);
+    if (*stats == 0) wanted.emplace_back("result_stats", 1);
+    rewrite_options(statement, call, wanted);
+    return std::nullopt;
+  }
+
+  /// Sets options in what follows the table; one before it moves behind the others.
+  void rewrite_options(std::string_view statement, const CallStatement& call,
+                       std::span<const std::pair<std::string_view, std::size_t>> wanted) {
+    struct Change {
+      std::size_t begin;
+      std::size_t end;
+      std::string text;
+    };
+    std::vector<Change> changes;
+    for (const auto& [name, value] : wanted) {
+      if (const auto* const given = call.option(name))
+        changes.push_back({given->begin, given->end, fmt::to_string(value)});
+      else
+        changes.push_back(
+            {call.arguments_end, call.arguments_end, fmt::format(", {} AS {}", value, name)});
+    }
+    std::ranges::stable_sort(changes, {}, &Change::begin);
+    const auto between = [&](std::size_t begin, std::size_t end) {
+      std::string text;
+      for (const auto& change : changes) {
+        if (change.begin < begin || change.end > end) continue;
+        text.append(statement.substr(begin, change.begin - begin)).append(change.text);
+        begin = change.end;
+      }
+      return text.append(statement.substr(begin, end - begin));
+    };
+    before_ = between(0, call.table_begin);
+    after_ = between(call.table_end, statement.size());
+  }
+
+  RowForm form_;
+  std::string before_;  // of the statement, around the table's name
+  std::string after_;
+  CallMerge merge_;
+  std::optional<std::size_t> only_;  // the shard that is asked; empty: all
+};
+
+}  // namespace
+
+std::expected<Parsed, ClientError> read_call(std::string_view statement) {
+  auto call = read_call_statement(statement);
+  if (!call) return std::unexpected(std::move(call.error()));
+  return Parsed{.table = std::move(call->table),
+                .table_begin = call->table_begin,
+                .table_end = call->table_end,
+                .read = true,
+                .planned = true};
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> plan_call(std::string_view statement,
+                                                              ShardLayout layout, RowForm form) {
+  const auto call = read_call_statement(statement);
+  if (!call) return std::unexpected(call.error());
+  auto plan = std::make_unique<CallPlan>(statement, *call, layout, form);
+  if (auto refusal = plan->read(statement, *call, layout))
+    return std::unexpected(*std::move(refusal));
+  return plan;
+}
+
+}  // namespace karmad

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "agent/dialect/manticore/manticore.hpp"
+#include "tests/agent/dialect/search_support.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr auto* kPercolation =
+    R"({"query":{"percolate":{"documents":[{"title":"a bag"},{"title":"index"}]}}})";
+
+ClientRequest percolation(std::string_view body = kPercolation) {
+  constexpr std::string_view kPath = "/pq/alerts/search";
+  ClientRequest request{"POST", kPath, "", "application/json", body};
+  request.path_table = request.path_table_raw = kPath.substr(4, 6);
+  return request;
+}
+
+std::string stored(int id, std::string_view table, std::string_view slots) {
+  return R"({"table":")" + std::string(table) + R"(","_type":"doc","_id":)" + std::to_string(id) +
+         R"(,"_score":"1","_source":{"query":{"ql":"@title bag"}},"fields":{"_percolator_document_slot":[)" +
+         std::string(slots) + "]}}";
+}
+
+TEST(Percolate, AsksAllShardsUnderTheirOwnNamesAndMergesTheHitsById) {
+  const auto dialect = make_percolate_search({});
+  const auto request = percolation();
+  const auto parsed = dialect->parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  EXPECT_EQ(parsed->table, "alerts");
+  const auto plan = *dialect->fan_out(request, *parsed, 2);
+  const std::string tables[] = {"part1"};
+  std::string buffer;
+  const auto written = dialect->write(request, *parsed, plan.get(), tables, buffer);
+  EXPECT_EQ(written.target, "/pq/part1/search");
+  EXPECT_EQ(written.body, kPercolation);
+  const auto one = answer(2, stored(3, "part1", "1") + "," + stored(20, "part1", "1,2"));
+  const auto other = answer(1, stored(7, "part2", "2"));
+  const ShardReply replies[] = {{one}, {other}};
+  std::string out;
+  EXPECT_FALSE(plan->merge(replies, {}, out));
+  EXPECT_EQ(out, R"({"took":0,"timed_out":false,"hits":{"total":3,"max_score":1,"hits":[)" +
+                     stored(3, "alerts", "1") + "," + stored(7, "alerts", "2") + "," +
+                     stored(20, "alerts", "1,2") + "]}}");
+  const ShardReply malformed[] = {{one}, {R"({"hits":{"total":1,"hits":[7]}})"}};
+  out = "<";
+  const auto bad = plan->merge(malformed, {}, out);
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->shard, 1U);
+  EXPECT_EQ(out, "<");
+}
+
+TEST(Percolate, RefusesBodiesThatAreNoObjectOrNameAnotherTable) {
+  const auto dialect = make_percolate_search({.max_json_depth = 8});
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"", "must be a JSON object"},
+      {"[]", "must be a JSON object"},
+      {R"({"query":{})", "is not JSON"},
+      {R"({} x)", "is not JSON"},
+      {R"({"a":[[[[[[[[]]]]]]]]})", "nests deeper than max_json_depth = 8"},
+      {R"({"Table":"other"})", "the table is named in the path"},
+      {R"({"index":"other"})", "the table is named in the path"}};
+  for (const auto& [body, why] : cases) {
+    const auto parsed = dialect->parse(percolation(body));
+    ASSERT_FALSE(parsed) << body;
+    EXPECT_NE(parsed.error().reason.find(why), std::string::npos) << parsed.error().reason;
+  }
+}
+
+TEST(Percolate, StoresAQueryInATableOfOneShard) {
+  const auto dialect = make_stored_query({});
+  constexpr std::string_view kPath = "/pq/alerts/doc/5";
+  ClientRequest request{"PUT", kPath, "refresh=1", "application/json", R"({"query":{"ql":"a"}})"};
+  request.path_table = request.path_table_raw = kPath.substr(4, 6);
+  const auto parsed = dialect->parse(request);
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->read);
+  const std::string tables[] = {"part1"};
+  std::string buffer;
+  EXPECT_EQ(dialect->write(request, *parsed, nullptr, tables, buffer).target,
+            "/pq/part1/doc/5?refresh=1");
+  EXPECT_EQ(dialect->body_for_client(*parsed, R"({"table":"part1","_id":5})"),
+            R"({"table":"alerts","_id":5})");
+  const auto refused = dialect->fan_out(request, *parsed, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 400);
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,129 @@
+// Searches for vectors, scrolls, percolation and completions over two shards.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cluster.hpp"
+
+namespace karmad::test {
+namespace {
+
+/// Two shards with two mirrors each behind karmad, and one agent with everything.
+struct TwoShards {
+  DemoAgent a1{"0/2", "a1"};
+  DemoAgent a2{"0/2", "a2"};
+  DemoAgent b1{"1/2", "b1"};
+  DemoAgent b2{"1/2", "b2"};
+  DemoAgent whole{"0/1", "whole"};
+  Master master{"ha_strategy = roundrobin\n workers = 2\n agent_retry_count = 1",
+                fmt::format("table products {{\n type = distributed\n agent = {}|{}:products\n"
+                            " agent = {}|{}:products\n}}",
+                            a1.address(), a2.address(), b1.address(), b2.address())};
+};
+
+/// The text behind `before` up to a quote; empty if there is none.
+std::string quoted_after(const std::string& text, std::string_view before) {
+  const auto at = text.find(before);
+  if (at == text.npos) return {};
+  const auto begin = at + before.size();
+  return text.substr(begin, text.find('"', begin) - begin);
+}
+
+/// The hits of an answer, as they stand in it.
+std::string hits_in(const std::string& answer) {
+  constexpr std::string_view kBefore = R"("hits":[)";
+  const auto begin = answer.find(kBefore);
+  if (begin == answer.npos) return "no hits in " + answer;
+  const auto end = answer.find("]}", answer.rfind(R"("_source":)"));
+  return answer.substr(begin + kBefore.size(), end - begin - kBefore.size());
+}
+
+TEST(DeepSearch, OfTwoShardsEqualsTheAnswerOfOneAgentWithEverything) {
+  const TwoShards cluster;
+  constexpr std::string_view kQueries[] = {
+      R"("knn":{"field":"embedding","query_vector":[0.5,0.5,0.5,0.5],"k":30},"limit":30)",
+      R"("knn":{"field":"embedding","query_vector":[0.1,-0.5,0.2,0.8],"k":30},"limit":10,"offset":25)",
+      R"("knn":{"field":"embedding","query_vector":[0.5,0.5,0.5,0.5],"k":20},"sort":["price"],"query":{"match":{"title":"lamp"}})",
+  };
+  for (const auto query : kQueries) {
+    const auto body = fmt::format(R"({{"table":"products",{}}})", query);
+    const auto expected = post(cluster.whole.port(), "/search", body);
+    EXPECT_EQ(expected.status, 200) << query << "\n" << expected.body;
+    const auto answer = cluster.master.search(body);
+    EXPECT_EQ(without_took(answer.body), without_took(expected.body)) << query;
+  }
+}
+
+TEST(DeepSearch, ScrollsThroughAllHitsAtTheMirrorsOfTheFirstPage) {
+  const TwoShards cluster;
+  const std::string search =
+      R"({"table":"products","query":{"range":{"price":{"lt":20}}},"_source":["price","brand"],)"
+      R"("sort":["brand",{"price":"desc"}])";
+  const auto expected =
+      hits_in(post(cluster.whole.port(), "/search", search + R"(,"limit":1000})").body);
+  std::string all;
+  std::string option = "true";
+  int pages = 0;
+  for (; pages < 100; ++pages) {
+    const auto answer = cluster.master.search(
+        search + fmt::format(R"(,"limit":37,"options":{{"scroll":{}}}}})", option));
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    if (answer.body.contains(R"("hits":[])")) break;
+    all.append(all.empty() ? "" : ",").append(hits_in(answer.body));
+    option = '"' + quoted_after(answer.body, R"("scroll":")") + '"';
+  }
+  EXPECT_EQ(all, expected);
+  EXPECT_GT(pages, 5);
+  // Turns about would have divided the pages.
+  for (const auto* pair : {"/tables/0/shards/0", "/tables/0/shards/1"}) {
+    const auto attempts = [&](int mirror) {
+      return cluster.master.number(fmt::format("{}/mirrors/{}/since_start/attempts", pair, mirror));
+    };
+    EXPECT_EQ(std::max(attempts(0), attempts(1)), pages + 1) << pair;
+    EXPECT_EQ(std::min(attempts(0), attempts(1)), 0) << pair;
+  }
+}
+
+TEST(DeepSearch, AScrollGoesOnAtAnotherMirrorWhenItsOwnIsGone) {
+  TwoShards cluster;
+  const auto first = cluster.master.search(
+      R"({"table":"products","sort":["price"],"limit":5,"options":{"scroll":true}})");
+  const auto token = quoted_after(first.body, R"("scroll":")");
+  ASSERT_FALSE(token.empty()) << first.body;
+  cluster.a1.process().kill();
+  cluster.b1.process().kill();
+  const auto next = cluster.master.search(
+      fmt::format(R"({{"table":"products","limit":5,"options":{{"scroll":"{}"}}}})", token));
+  EXPECT_EQ(next.status, 200) << next.body;
+  EXPECT_EQ(hits_in(next.body),
+            hits_in(post(cluster.whole.port(), "/search",
+                         R"({"table":"products","sort":["price"],"limit":5,"offset":5})")
+                        .body));
+  auto forged = token;
+  forged[token.size() / 2] = forged[token.size() / 2] == 'A' ? 'B' : 'A';
+  const auto refused = cluster.master.search(
+      fmt::format(R"({{"table":"products","limit":5,"options":{{"scroll":"{}"}}}})", forged));
+  EXPECT_EQ(refused.status, 400) << refused.body;
+  EXPECT_TRUE(refused.body.contains("start again")) << refused.body;
+}
+
+TEST(DeepSearch, PercolatesADocumentThroughTheQueriesOfAllShards) {
+  const TwoShards cluster;
+  const auto store = [](const DemoAgent& agent, int id, std::string_view word) {
+    const auto answer = post(agent.port(), fmt::format("/pq/products/doc/{}", id),
+                             fmt::format(R"({{"query":{{"match":{{"title":"{}"}}}}}})", word));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  };
+  for (const auto* mirror : {&cluster.a1, &cluster.a2}) {
+    store(*mirror, 1, "bag");
+    store(*mirror, 9, "shoe");
+  }
+  for (const auto* mirror : {&cluster.b1, &cluster.b2}) store(*mirror, 4, "bag");
+  const auto answer = post(cluster.master.port(), "/pq/products/search",
+                           R"({"query":{"percolate":{"document":{"title":"a bag"}}}})");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_TRUE(answer.body.contains(R"("total":2)")) << answer.body;
+  EXPECT_LT(answer.body.find(R"("_id":1)"), answer.body.find(R"("_id":4)")) << answer.body;
+}
+
+}  // namespace
+}  // namespace karmad::test
