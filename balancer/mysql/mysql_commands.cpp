@@ -36,7 +36,7 @@ Task<bool> MysqlSession::answer_command() {
   framing_.size -= (framing_.packets - 1) * kMysqlHeader;
   worker_.counters.add(Count::bytes_in, payload.size());
   if (payload.empty()) {
-    const auto sent = co_await refuse({1047, "08S01", "an empty command"});
+    const auto sent = co_await refuse(1047, "08S01", "an empty command");
     co_return sent != Sent::broken;
   }
   const auto command = static_cast<unsigned char>(payload.front());
@@ -126,13 +126,13 @@ Task<MysqlSession::Sent> MysqlSession::query(std::string_view text) {
   auto sent = Sent::result;
   const bool allows_several = (capabilities_ & mysql_capability::kMultiStatements) != 0;
   if (statements.empty()) {
-    sent = co_await refuse({1065, "42000", "Query was empty"});
+    sent = co_await refuse(1065, "42000", "Query was empty");
   } else if (statements.size() > 1 && !allows_several) {
-    sent = co_await refuse({1064, "42000",
-                            "several statements, which the client has not asked to be allowed "
-                            "(CLIENT_MULTI_STATEMENTS)"});
+    sent = co_await refuse(1064, "42000",
+                           "several statements, which the client has not asked to be allowed "
+                           "(CLIENT_MULTI_STATEMENTS)");
   } else if (statements.size() > kMostStatements) {
-    sent = co_await refuse({.text = fmt::format("more than {} statements", kMostStatements)});
+    sent = co_await refuse(1105, "HY000", fmt::format("more than {} statements", kMostStatements));
   }
   if (sent != Sent::result) worker_.counters.add(Count::mysql_query_errors);
   if (sent != Sent::result || statements.empty()) co_return sent;
@@ -154,10 +154,10 @@ Task<MysqlSession::Sent> MysqlSession::prepare(std::string_view text) {
   const auto size = prepared->size();
   if (prepared_.size() == kMostPrepared || prepared_size_ + size > kMostPreparedBytes) {
     const auto sent = co_await refuse(
-        {1461, "42000",
-         fmt::format("the connection has more than {} prepared statements, or {} bytes of them; "
-                     "close some",
-                     kMostPrepared, kMostPreparedBytes)});
+        1461, "42000",
+        fmt::format("the connection has more than {} prepared statements, or {} bytes of them; "
+                    "close some",
+                    kMostPrepared, kMostPreparedBytes));
     co_return sent;
   }
   while (prepared_.contains(next_prepared_)) ++next_prepared_;
@@ -186,7 +186,7 @@ Task<MysqlSession::Sent> MysqlSession::execute(std::string_view rest) {
   auto* const prepared = find_prepared(fields.integer(4));
   auto sent = Sent::result;
   if (prepared == nullptr) {
-    sent = co_await refuse({1243, "HY000", "Unknown prepared statement handler"});
+    sent = co_await refuse(1243, "HY000", "Unknown prepared statement handler");
     co_return sent;
   }
   auto bound = bind_mysql(*prepared, fields.rest(), settings().max_packet_size.value);
@@ -197,7 +197,7 @@ Task<MysqlSession::Sent> MysqlSession::execute(std::string_view rest) {
   memory_.answer.charge(&memory_, bound->capacity());
   const auto statements = split_statements(*bound, 2);  // without the semicolon at its end
   if (statements.empty()) {
-    sent = co_await refuse({1065, "42000", "Query was empty"});
+    sent = co_await refuse(1065, "42000", "Query was empty");
     co_return sent;
   }
   sent = co_await run_statement(statements.front(), MysqlForm::binary, MysqlMore::no);

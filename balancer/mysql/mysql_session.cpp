@@ -138,10 +138,9 @@ Task<void> MysqlSession::serve() {
 /// of the answer to its next command.
 Task<void> MysqlSession::say_why_it_ends() {
   if (timed_out_) {
-    co_await send_error({4031, "HY000", "the connection was idle for longer than client_timeout"},
-                        1);
+    co_await send_error(4031, "HY000", "the connection was idle for longer than client_timeout", 1);
   } else if (ending_) {
-    co_await send_error({1053, "08S01", "Server shutdown in progress"}, 1);
+    co_await send_error(1053, "08S01", "Server shutdown in progress", 1);
   }
 }
 
@@ -154,14 +153,14 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
     sequence_ = framing_.sequence;
     if (framing_.state == MysqlFraming::State::complete) break;
     if (framing_.state == MysqlFraming::State::too_large) {
-      const bool sent = co_await send_error(
-          {1153, "08S01", "the packet is larger than max_packet_size"}, sequence_);
+      const bool sent = co_await send_error(1153, "08S01",
+                                            "the packet is larger than max_packet_size", sequence_);
       said_why_ = sent;
       co_return false;
     }
     if (framing_.state == MysqlFraming::State::out_of_order) {
       const bool sent =
-          co_await send_error({1156, "08S01", "a packet has a wrong number"}, sequence_);
+          co_await send_error(1156, "08S01", "a packet has a wrong number", sequence_);
       said_why_ = sent;
       co_return false;
     }
@@ -204,8 +203,8 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
       const bool granted = co_await reserve(worker_.loop, memory_.command, &memory_, capacity);
       if (!granted) {
         const auto why = memory_refusal(worker_.limits.memory, memory_.denial(), true);
-        said_why_ =
-            co_await send_error(mysql_error(why.status, reason_in_answer(why.body)), sequence_);
+        const auto error = mysql_error(why.status, reason_in_answer(why.body));
+        said_why_ = co_await send_error(error.code, error.state, error.text, sequence_);
         co_return false;
       }
       co_await grow(worker_.loop, in_, capacity);
@@ -247,9 +246,11 @@ Task<bool> MysqlSession::send_all(std::string& out) {
   co_return !error && open();
 }
 
-Task<bool> MysqlSession::send_error(const MysqlError& error, std::uint8_t sequence) {
+Task<bool> MysqlSession::send_error(std::uint16_t code, std::string_view state, std::string text,
+                                    std::uint8_t sequence) {
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence);
+  const MysqlError error{code, state, std::move(text)};
   write_mysql_error(packets, error);
   const bool sent = co_await send_all(*out);
   co_return sent;
@@ -269,7 +270,8 @@ Task<bool> MysqlSession::shake_hands() {
   auto said = read_mysql_handshake(payload);
   in_.clear();
   if (!said) {
-    co_await send_error(said.error(), sequence_);
+    const auto& error = said.error();
+    co_await send_error(error.code, error.state, error.text, sequence_);
     co_return false;
   }
   capabilities_ = said->capabilities;

@@ -72,7 +72,9 @@ class MysqlSession final : public Stream, public Client {
   Task<bool> receive(std::uint8_t sequence, Phase first);
   Task<bool> read_more(std::size_t whole);
   Task<bool> send_all(std::string& out);
-  Task<bool> send_error(const MysqlError& error, std::uint8_t sequence);
+  // The fields of an error one by one: g++ 12 destroys an aggregate made within a co_await twice.
+  Task<bool> send_error(std::uint16_t code, std::string_view state, std::string text,
+                        std::uint8_t sequence);
   Task<void> say_why_it_ends();
   // The handshake.
   Task<bool> shake_hands();
@@ -89,7 +91,8 @@ class MysqlSession final : public Stream, public Client {
   Task<Sent> answer_statement(Query& query, Answer& answer, MysqlForm form, MysqlMore more);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole);
   Task<Sent> send_results(std::string_view json, MysqlForm form, MysqlMore more);
-  Task<Sent> refuse(MysqlError error);
+  Task<Sent> refuse(std::uint16_t code, std::string_view state, std::string text);
+  Task<Sent> refuse(const MysqlError& error);
   bool read_head(RequestHead& head, std::size_t body) const;
   MysqlConnectionFacts facts() const;
   MysqlPrepared* find_prepared(std::uint64_t id);

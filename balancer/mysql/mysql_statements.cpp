@@ -67,9 +67,14 @@ MysqlConnectionFacts MysqlSession::facts() const {
           .read_only = read_only_};
 }
 
-Task<MysqlSession::Sent> MysqlSession::refuse(MysqlError error) {
-  const bool sent = co_await send_error(error, sequence_);
+Task<MysqlSession::Sent> MysqlSession::refuse(std::uint16_t code, std::string_view state,
+                                              std::string text) {
+  const bool sent = co_await send_error(code, state, std::move(text), sequence_);
   co_return sent ? Sent::error : Sent::broken;
+}
+
+Task<MysqlSession::Sent> MysqlSession::refuse(const MysqlError& error) {
+  return refuse(error.code, error.state, error.text);
 }
 
 Task<MysqlSession::Sent> MysqlSession::run_statement(std::string_view statement, MysqlForm form,
@@ -78,8 +83,8 @@ Task<MysqlSession::Sent> MysqlSession::run_statement(std::string_view statement,
   if (auto local = answer_locally(statement, facts())) {
     sent = co_await run_locally(*std::move(local), form, more);
   } else if (read_only_ && !only_reads(statement)) {
-    sent = co_await refuse(
-        {1290, "HY000", "this listener has _readonly: statements that change data are refused"});
+    sent = co_await refuse(1290, "HY000",
+                           "this listener has _readonly: statements that change data are refused");
   } else {
     warning_.clear();
     sent = co_await pass_statement(statement, form, more);
@@ -91,7 +96,7 @@ Task<MysqlSession::Sent> MysqlSession::run_locally(MysqlLocalAnswer local, Mysql
                                                    MysqlMore more) {
   auto sent = Sent::result;
   if (auto* const error = std::get_if<MysqlError>(&local.answer)) {
-    sent = co_await refuse(std::move(*error));
+    sent = co_await refuse(*error);
     co_return sent;
   }
   if (const auto* const json = std::get_if<std::string>(&local.answer)) {
@@ -159,7 +164,7 @@ Task<MysqlSession::Sent> MysqlSession::answer_statement(Query& query, Answer& an
     if (query.client_left || !open()) co_return Sent::broken;
     if (!complete) {
       log.broke_off("its answer broke off");
-      sent = co_await refuse({.text = "the answer of a mirror broke off"});
+      sent = co_await refuse(1105, "HY000", "the answer of a mirror broke off");
       co_return sent;
     }
     log.sent(static_cast<std::size_t>(length));
