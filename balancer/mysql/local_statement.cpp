@@ -197,7 +197,7 @@ std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
   return std::nullopt;
 }
 
-std::vector<std::string_view> split_statements(std::string_view text, std::size_t most) {
+std::vector<std::string_view> split_mysql_statements(std::string_view text, std::size_t most) {
   std::vector<std::string_view> all;
   const auto add = [&](std::size_t begin, std::size_t end) {
     auto statement = text.substr(begin, end - begin);

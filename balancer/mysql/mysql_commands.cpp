@@ -122,7 +122,7 @@ Task<MysqlSession::Sent> MysqlSession::simple_command(unsigned char command,
 }
 
 Task<MysqlSession::Sent> MysqlSession::query(std::string_view text) {
-  const auto statements = split_statements(text, kMostStatements + 1);
+  const auto statements = split_mysql_statements(text, kMostStatements + 1);
   auto sent = Sent::result;
   const bool allows_several = (capabilities_ & mysql_capability::kMultiStatements) != 0;
   if (statements.empty()) {
@@ -195,7 +195,7 @@ Task<MysqlSession::Sent> MysqlSession::execute(std::string_view rest) {
     co_return sent;
   }
   memory_.answer.charge(&memory_, bound->capacity());
-  const auto statements = split_statements(*bound, 2);  // without the semicolon at its end
+  const auto statements = split_mysql_statements(*bound, 2);  // without the semicolon at its end
   if (statements.empty()) {
     sent = co_await refuse(1065, "42000", "Query was empty");
     co_return sent;
@@ -220,6 +220,7 @@ void MysqlSession::reset_session() {
   prepared_.clear();
   prepared_size_ = 0;
   warning_.clear();
+  sql_session_.reset();
 }
 
 }  // namespace karmad

@@ -14,6 +14,26 @@ constexpr std::size_t kPerMysqlTimeout = 64 << 10;  // bytes that must move per 
 
 }  // namespace
 
+/// Notices that the client leaves while a query runs: then no read is outstanding.
+struct MysqlSession::DisconnectWatch {
+  explicit DisconnectWatch(MysqlSession& session)
+      : watcher(session.worker_.disconnect_watcher),
+        socket(session.socket().native_handle()),
+        stop(session.worker_.loop),
+        guard(stop, &session,
+              [](void* target) { static_cast<MysqlSession*>(target)->on_client_left(); }) {
+    watcher.watch(socket, stop);
+  }
+  DisconnectWatch(const DisconnectWatch&) = delete;
+  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
+  ~DisconnectWatch() { watcher.forget(socket); }
+
+  DisconnectWatcher& watcher;
+  const int socket;
+  Stop stop;
+  Stop::Guard guard;
+};
+
 std::string mysql_refusal_bytes(std::string_view reason) {
   std::string out;
   MysqlWriter packets(out);
@@ -50,10 +70,17 @@ void MysqlSession::drain() {
 
 void MysqlSession::abandon() {
   ending_ = true;
+  watch_.reset();
   close();
   if (query_ == nullptr) return;
   query_->client_left = true;
   query_->stop();
+}
+
+/// Ends the connection so that the client does not take a part of an answer for the whole.
+void MysqlSession::break_off() {
+  watch_.reset();
+  reset();
 }
 
 /// Ends the query, as its client has left.
@@ -74,7 +101,7 @@ void MysqlSession::memory_denied(MemoryDenial why) {
 void MysqlSession::end_for_memory() {
   if (!memory_.denied()) return;
   if (phase_ == Phase::reading) return cancel();
-  if (phase_ == Phase::writing) return reset();
+  if (phase_ == Phase::writing) return break_off();
   if (query_ != nullptr) query_->stop();
 }
 
@@ -88,7 +115,7 @@ void MysqlSession::on_clock() {
   timed_out_ = true;
   if (phase_ != Phase::idle) worker_.counters.add(Count::slow_clients);
   if (phase_ == Phase::writing) {
-    reset();
+    break_off();
   } else {
     cancel();  // the reader says why the connection ends
   }
@@ -227,7 +254,7 @@ Task<bool> MysqlSession::send_all(std::string& out) {
   auto error = write_now(left);
   while (error == asio::error::would_block) {
     if (memory_.denied()) {
-      reset();
+      break_off();
       co_return false;
     }
     start_phase(Phase::writing, settings().network_timeout.value);

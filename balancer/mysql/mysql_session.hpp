@@ -10,6 +10,7 @@
 
 #include "agent/transport/stream.hpp"
 #include "balancer/core/query.hpp"
+#include "balancer/core/sql_session.hpp"
 #include "balancer/mysql/local_statement.hpp"
 #include "balancer/mysql/messages.hpp"
 #include "balancer/mysql/packets.hpp"
@@ -39,6 +40,7 @@ class MysqlSession final : public Stream, public Client {
 
  private:
   struct DisconnectWatch;
+  struct QueryScope;
   enum class Phase : std::uint8_t { idle, reading, answering, writing };
   /// What became of a command or a statement.
   enum class Sent : std::uint8_t {
@@ -101,6 +103,7 @@ class MysqlSession final : public Stream, public Client {
 
   void memory_denied(MemoryDenial why);
   void end_for_memory();
+  void break_off();
   void on_client_left();
   void on_clock();
   void start_phase(Phase phase, Micros longest);
@@ -117,7 +120,8 @@ class MysqlSession final : public Stream, public Client {
   std::uint32_t capabilities_ = 0;
   std::string user_;
   std::string database_;
-  std::string warning_;  ///< of the last statement
+  std::string warning_;                      ///< of the last statement
+  std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
   std::map<std::uint32_t, MysqlPrepared> prepared_;
   std::size_t prepared_size_ = 0;
   std::uint32_t next_prepared_ = 1;
@@ -128,6 +132,7 @@ class MysqlSession final : public Stream, public Client {
   TimePoint due_{};
   TimePoint clock_at_{};
   Query* query_ = nullptr;
+  std::unique_ptr<DisconnectWatch> watch_;  ///< while a query runs
   Memory memory_{*this};
   Phase phase_ = Phase::idle;
   std::uint64_t low_admissions_ = 0;

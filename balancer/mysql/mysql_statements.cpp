@@ -29,29 +29,19 @@ struct MysqlHeadLease {
 
 }  // namespace
 
-/// Notices that the client leaves while a query runs.
-struct MysqlSession::DisconnectWatch {
-  DisconnectWatch(MysqlSession& session, Query& query)
-      : session_(session),
-        socket_(session.socket().native_handle()),
-        stop_(session.worker_.loop),
-        guard_(stop_, &session,
-               [](void* target) { static_cast<MysqlSession*>(target)->on_client_left(); }) {
-    session_.query_ = &query;
-    session_.worker_.disconnect_watcher.watch(socket_, stop_);
+/// Registers the query, so that it ends when its client leaves.
+struct MysqlSession::QueryScope {
+  QueryScope(MysqlSession& of, Query& query) : session(of) {
+    session.query_ = &query;
+    session.watch_ = std::make_unique<DisconnectWatch>(session);
   }
-  DisconnectWatch(const DisconnectWatch&) = delete;
-  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
-  ~DisconnectWatch() {
-    session_.query_ = nullptr;
-    session_.worker_.disconnect_watcher.forget(socket_);
+  QueryScope(const QueryScope&) = delete;
+  QueryScope& operator=(const QueryScope&) = delete;
+  ~QueryScope() {
+    session.query_ = nullptr;
+    session.watch_.reset();
   }
-
- private:
-  MysqlSession& session_;
-  const int socket_;
-  Stop stop_;
-  Stop::Guard guard_;
+  MysqlSession& session;
 };
 
 MysqlConnectionFacts MysqlSession::facts() const {
@@ -136,8 +126,9 @@ Task<MysqlSession::Sent> MysqlSession::pass_statement(std::string_view statement
   Query query(worker_, *settings_, head, statement, client_);
   query.memory = &memory_;
   query.admissions = &low_admissions_;
+  query.sql_session = &sql_session_;
   open_trace(query);
-  std::optional<DisconnectWatch> watch(std::in_place, *this, query);
+  const QueryScope scope(*this, query);
   auto asked = pass_pipeline(query);
   auto& answer = co_await asked;
   if (memory_.denied() && !query.client_left) {
@@ -148,7 +139,6 @@ Task<MysqlSession::Sent> MysqlSession::pass_statement(std::string_view statement
   }
   close_trace(query, answer);
   sent = co_await answer_statement(query, answer, form, more);
-  watch.reset();
   co_return sent;
 }
 

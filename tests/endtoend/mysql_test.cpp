@@ -79,6 +79,7 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   const auto agents = client.query("SHOW AGENT STATUS LIKE 'ag_0_hostname'");
   EXPECT_EQ(agents.rows, Rows{"ag_0_hostname|" + mirror.address()});
   EXPECT_EQ(client.query("SHOW TABLES").rows.size(), 1U);
+  EXPECT_EQ(client.query("SHOW META").rows.size(), 0U);  // there was no SELECT
   EXPECT_EQ(client.query("SELECT @@version_comment LIMIT 1").rows.size(), 1U);
   EXPECT_EQ(client.query("SET NAMES utf8mb4").error, 0);
   EXPECT_EQ(client.command(14).error, 0);         // ping

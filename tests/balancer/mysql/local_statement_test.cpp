@@ -67,11 +67,11 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
 
 TEST(SplitStatements, DividesAtSemicolonsOutsideOfQuotesAndComments) {
   using All = std::vector<std::string_view>;
-  EXPECT_EQ(split_statements(" a ; b';'c /* ; */;; \n", 9), (All{"a", "b';'c /* ; */"}));
-  EXPECT_EQ(split_statements("a;'b;c", 9), (All{"a", "'b;c"}));
-  EXPECT_EQ(split_statements("a;b;c", 2), (All{"a", "b;c"}));
-  EXPECT_EQ(split_statements("a -- b; c", 9), (All{"a -- b; c"}));
-  EXPECT_EQ(split_statements(" ; ", 9), All{});
+  EXPECT_EQ(split_mysql_statements(" a ; b';'c /* ; */;; \n", 9), (All{"a", "b';'c /* ; */"}));
+  EXPECT_EQ(split_mysql_statements("a;'b;c", 9), (All{"a", "'b;c"}));
+  EXPECT_EQ(split_mysql_statements("a;b;c", 2), (All{"a", "b;c"}));
+  EXPECT_EQ(split_mysql_statements("a -- b; c", 9), (All{"a -- b; c"}));
+  EXPECT_EQ(split_mysql_statements(" ; ", 9), All{});
 }
 
 TEST(OnlyReads, IsTrueForWordsThatChangeNothing) {
