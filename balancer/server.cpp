@@ -203,9 +203,13 @@ std::optional<StartFailure> Server::open(Problems& problems) {
     for (unsigned i = 0; i < worker_count_; ++i)
       for (auto& socket : (*opened)[i]) {
         socket.admin = listen.admin;
+        socket.mysql = listen.mysql;
+        socket.read_only = listen.read_only;
         acceptors_[i].push_back(std::make_unique<Acceptor>(*workers_[i], socket));
       }
-    spdlog::info("listening on {}", text(Listen{.address = address, .admin = listen.admin}));
+    auto bound = listen;
+    bound.address = address;
+    spdlog::info("listening on {}", text(bound));
     bound_.push_back({address, listen.at});
   }
   return std::nullopt;

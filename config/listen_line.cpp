@@ -36,8 +36,9 @@ std::vector<Field> fields_of(std::string_view line) {
   return fields;
 }
 
-/// Removes `_vip` and `_readonly`, which restrict clients of the search server and are not used
-/// here.
+constexpr std::uint16_t kDefaultMysqlPort = 9306;
+
+/// Removes `_vip` and `_readonly`, which the search server has for its protocols.
 std::string without_suffixes(std::string word) {
   for (const std::string_view suffix : {"_vip", "_readonly", "_vip"})
     if (word.ends_with(suffix)) word.resize(word.size() - suffix.size());
@@ -58,7 +59,7 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
     return std::nullopt;
   };
   auto fields = fields_of(line.text());
-  bool admin = false;
+  Listen listen;
   if (fields.size() > 1 && is_protocol_field(fields.back())) {
     const auto field = fields.back();
     const auto word = lower(field.text);
@@ -68,22 +69,25 @@ std::optional<Listen> parse_listen(const SourceText& line, Problems& problems, P
       return problem(field.offset,
                      "https is not supported: karmad has no TLS; listen with http, behind a proxy "
                      "that does TLS");
-    admin = protocol == "admin";
-    if (protocol != "http" && !admin) {
+    listen.admin = protocol == "admin";
+    listen.mysql = protocol.starts_with("mysql");
+    listen.read_only = listen.mysql && word.find("_readonly") != word.npos;
+    if (protocol != "http" && !listen.admin && !listen.mysql) {
       notices.push_back(
           {line.place(0), fmt::format("listen = {} is ignored: karmad does not support {}",
                                       line.text(), protocol)});
       return std::nullopt;
     }
-    if (word != protocol)
-      notices.push_back({line.place(field.offset),
-                         fmt::format("karmad reads {} as http: the suffix is ignored", word)});
+    const bool has_unused_suffix = listen.mysql ? word.find("_vip") != word.npos : word != protocol;
+    if (has_unused_suffix)
+      notices.push_back(
+          {line.place(field.offset),
+           fmt::format("karmad reads {} as {}{}: the suffix {}is ignored", word, protocol,
+                       listen.read_only ? "_readonly" : "", listen.mysql ? "_vip " : "")});
   }
 
-  Listen listen;
-  listen.admin = admin;
-  listen.address.host = admin ? "127.0.0.1" : "*";
-  listen.address.port = kDefaultPort;
+  listen.address.host = listen.admin ? "127.0.0.1" : "*";
+  listen.address.port = listen.mysql ? kDefaultMysqlPort : kDefaultPort;
   listen.at = line.place(0);
   const auto before = problems.size();
   const auto unknown_protocol = [&](const Field& field) {

@@ -83,8 +83,8 @@ class Reader {
   /// karmad at its default address.
   void add_default_listen() {
     if (ignored_listen_)
-      problem(*ignored_listen_, fmt::format("no listen is for HTTP, the only protocol of karmad; "
-                                            "add a line such as listen = 127.0.0.1:{}:http",
+      problem(*ignored_listen_, fmt::format("no listen is for HTTP or MySQL, the protocols of "
+                                            "karmad; add a line such as listen = 127.0.0.1:{}:http",
                                             kDefaultPort));
     auto& address = settings_.searchd.listen.emplace_back().address;
     address.host = "127.0.0.1";

@@ -5,7 +5,7 @@
 build_packages=(g++ cmake ninja-build libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev
   libcli11-dev libjemalloc-dev zlib1g-dev libc-ares-dev libssl-dev libjs-chart.js)
 demo_packages=(curl)
-test_packages=(libgtest-dev curl groonga-bin etcd-server)
+test_packages=(libgtest-dev curl groonga-bin etcd-server mariadb-client php-cli php-mysql)
 # promtool, and a browser for the dashboard; prometheus also starts a server
 ci_packages=(prometheus chromium)
 bench_packages=(libbenchmark-dev)

@@ -14,6 +14,7 @@
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_write.hpp"
 #include "balancer/ingress/session.hpp"
+#include "balancer/mysql/mysql_session.hpp"
 
 namespace karmad {
 namespace {
@@ -213,10 +214,21 @@ std::expected<std::vector<Listening>, std::string> open_listeners(Address& addre
   return all;
 }
 
+/// The answer to a refused connection in both protocols.
+struct Acceptor::RefusalBytes {
+  explicit RefusalBytes(std::string_view reason)
+      : http(refusal_bytes(reason)), mysql(mysql_refusal_bytes(reason)) {}
+
+  const std::string http;
+  const std::string mysql;
+};
+
 Acceptor::Acceptor(Worker& worker, const Listening& listening)
     : worker_(worker),
       protocol_(listening.protocol),
       admin_(listening.admin),
+      mysql_(listening.mysql),
+      read_only_(listening.read_only),
       acceptor_(worker.loop.io.get_executor(), listening.protocol, listening.descriptor),
       pause_(worker.loop) {}
 
@@ -290,13 +302,18 @@ std::expected<unsigned, error_code> Acceptor::accept_pending() {
 
 /// The operator is let in when all connections for queries are in use.
 void Acceptor::on_admin_connection(NewConnection connection) {
-  static const auto kTooMany =
-      refusal_bytes("too many connections to the admin listeners (max_admin_connections)");
   const auto most = worker_.topology_now()->settings.max_admin_connections.value;
   if (worker_.connections.admin_open.load(std::memory_order_relaxed) < most)
     return start_session(std::move(connection));
   worker_.counters.add(Count::connections_refused);
-  refuse_connection(connection.socket, kTooMany);
+  static const RefusalBytes kTooManyAdmin(
+      "too many connections to the admin listeners (max_admin_connections)");
+  refuse(connection, kTooManyAdmin);
+}
+
+/// Sends the reason in the protocol of the listener, without waiting.
+void Acceptor::refuse(NewConnection& connection, const RefusalBytes& bytes) const {
+  refuse_connection(connection.socket, mysql_ ? bytes.mysql : bytes.http);
 }
 
 void Acceptor::on_connection(NewConnection connection) {
@@ -306,9 +323,9 @@ void Acceptor::on_connection(NewConnection connection) {
   // Connections that wait because of the rate count as open.
   if (clients.open.load(std::memory_order_relaxed) + worker_.limits.rates.connections.asleep() >=
       clients.most) {
-    static const auto kTooMany = refusal_bytes("too many connections (max_connections)");
     worker_.counters.add(Count::connections_refused);
-    return refuse_connection(connection.socket, kTooMany);
+    static const RefusalBytes kTooMany("too many connections (max_connections)");
+    return refuse(connection, kTooMany);
   }
   const auto topology = worker_.topology();
   if (topology->limits_connections) {
@@ -320,7 +337,6 @@ void Acceptor::on_connection(NewConnection connection) {
 
 /// Starts the session at once or later, or refuses the connection.
 void Acceptor::admit_by_rate(NewConnection connection, const InstanceSettings& settings) {
-  static const auto kOverRate = refusal_bytes("too many new connections (ingress_connection_rate)");
   auto& limiter = worker_.limits.rates.connections;
   if (connection.address &&
       contains(settings.ingress_connection_bypass.value, *connection.address)) {
@@ -335,7 +351,8 @@ void Acceptor::admit_by_rate(NewConnection connection, const InstanceSettings& s
   auto reservation = limiter.borrow(1, now);
   if (!reservation) {
     worker_.counters.add(Count::connections_over_rate);
-    return refuse_connection(connection.socket, kOverRate);
+    static const RefusalBytes kOverRate("too many new connections (ingress_connection_rate)");
+    return refuse(connection, kOverRate);
   }
   if (reservation->wait() == Micros(0)) return start_session(std::move(connection));
   const auto until = now + reservation->wait();
@@ -363,6 +380,11 @@ Task<void> Acceptor::wait_for_token(NewConnection connection, RateLimiter::Reser
 
 void Acceptor::start_session(NewConnection connection) {
   auto& [socket, peer, address] = connection;
+  if (mysql_) {
+    boost::intrusive_ptr<MysqlSession> mysql(
+        new MysqlSession(worker_, std::move(socket), peer_name(peer), address, read_only_));
+    return mysql->start();
+  }
   boost::intrusive_ptr<Session> session(
       new Session(worker_, std::move(socket), peer_name(peer), address, admin_));
   session->start();

@@ -17,7 +17,9 @@ namespace karmad {
 struct Listening {
   int descriptor = -1;
   Protocol protocol{0, 0};
-  bool admin = false;  ///< for the operator
+  bool admin = false;      ///< for the operator
+  bool mysql = false;      ///< speaks the MySQL protocol
+  bool read_only = false;  ///< with `mysql`: refuses statements that change data
 };
 
 /// Opens `listen` for that many workers, each with a socket of its own (SO_REUSEPORT), so that the
@@ -60,10 +62,14 @@ class Acceptor {
   Task<void> wait_for_token(NewConnection connection, RateLimiter::Reservation reservation,
                             TimePoint until);
   void start_session(NewConnection connection);
+  struct RefusalBytes;
+  void refuse(NewConnection& connection, const RefusalBytes& bytes) const;
 
   Worker& worker_;
   const Protocol protocol_;
   const bool admin_;
+  const bool mysql_;
+  const bool read_only_;
   asio::basic_socket_acceptor<Protocol, Executor> acceptor_;
   Stop pause_;
   std::list<Stop*> waiting_;  ///< of the connections that wait

@@ -94,10 +94,10 @@ constexpr std::string_view kUnsetBeside = "that of `searchd`; none with a `read_
 constexpr std::array kSearchdKeys{
     key("listen", &I::listen,
         "Address for clients: `[host:]port[:http]` or the path of a unix socket. May be repeated. "
-        "No host or `*`: every address, of IPv4 and IPv6; port 0: any free one. With `:admin` at "
-        "the "
-        "end it is for the operator: admin calls and the status, no queries; no host is the "
-        "loopback address then, "
+        "No host or `*`: every address, of IPv4 and IPv6; port 0: any free one. With `:mysql` at "
+        "the end it is for clients of the MySQL protocol (without a port: 9306), with "
+        "`:mysql_readonly` for such that change nothing. With `:admin` at the end it is for the "
+        "operator: admin calls and the status, no queries; no host is the loopback address then, "
         "and a public address needs `admin_token_file`. Lines for the search server's other "
         "protocols are ignored.",
         {}, "127.0.0.1:9308"),

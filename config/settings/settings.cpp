@@ -24,7 +24,10 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string text(const Listen& listen) {
-  return text(listen.address) + (listen.admin ? ":admin" : "");
+  const std::string_view protocol = !listen.mysql      ? ""
+                                    : listen.read_only ? ":mysql_readonly"
+                                                       : ":mysql";
+  return fmt::format("{}{}{}", text(listen.address), listen.admin ? ":admin" : "", protocol);
 }
 
 std::string text(const Address& address) {

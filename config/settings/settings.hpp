@@ -63,7 +63,9 @@ struct DiscoverySource {
 struct Listen {
   Address address;
   Place at;
-  bool admin = false;  ///< for the operator: admin calls and the status, no queries
+  bool admin = false;      ///< for the operator: admin calls and the status, no queries
+  bool mysql = false;      ///< speaks the MySQL protocol instead of HTTP
+  bool read_only = false;  ///< with `mysql`: refuses statements that change data
 };
 /// As a line of the configuration.
 std::string text(const Listen& listen);

@@ -46,17 +46,42 @@ TEST(Listen, TakesLinesWithoutAProtocolAndHttp) {
 }
 
 TEST(Listen, IgnoresTheOtherProtocolsWithANotice) {
-  for (const char* line :
-       {"9306:mysql", "9306:mysql41", "127.0.0.1:9306:mysql41_vip", "9306:mysql_readonly",
-        "9306:mysql_vip_readonly", "9312:sphinx", "192.168.1.1:9360-9370:replication",
-        "/run/m.sock:mysql41", "9312:sphinx_vip"}) {
+  for (const char* line : {"9312:sphinx", "192.168.1.1:9360-9370:replication",
+                           "/run/m.sock:sphinxse", "9312:sphinx_vip"}) {
     const auto read = read_listen_line(line);
     EXPECT_EQ(read.problems, Lines{}) << line;
     EXPECT_FALSE(read.listen) << line;
     EXPECT_EQ(read.notices.size(), 1U) << line;
   }
-  EXPECT_EQ(read_listen_line("9306:mysql41").notices,
-            Lines{"c:1:1: listen = 9306:mysql41 is ignored: karmad does not support mysql41"});
+  EXPECT_EQ(read_listen_line("9312:sphinx").notices,
+            Lines{"c:1:1: listen = 9312:sphinx is ignored: karmad does not support sphinx"});
+}
+
+TEST(Listen, TakesTheMysqlProtocolInAllItsForms) {
+  struct {
+    const char* line;
+    const char* meaning;
+  } const cases[] = {{"9306:mysql", "*:9306:mysql"},
+                     {"*:9306:MySQL", "*:9306:mysql"},
+                     {"127.0.0.1:9306:mysql41", "127.0.0.1:9306:mysql"},
+                     {"127.0.0.1:mysql", "127.0.0.1:9306:mysql"},
+                     {"[::1]:9306:mysql_readonly", "[::1]:9306:mysql_readonly"},
+                     {"/run/m.sock:mysql41_readonly", "/run/m.sock:mysql_readonly"}};
+  for (const auto& c : cases) {
+    const auto read = read_listen_line(c.line);
+    EXPECT_EQ(read.problems, Lines{}) << c.line;
+    EXPECT_EQ(read.notices, Lines{}) << c.line;
+    ASSERT_TRUE(read.listen) << c.line;
+    EXPECT_EQ(text(*read.listen), c.meaning);
+  }
+}
+
+TEST(Listen, IgnoresVipOfMysqlWithANoticeAndKeepsReadonly) {
+  const auto read = read_listen_line("9306:mysql41_vip_readonly");
+  ASSERT_TRUE(read.listen);
+  EXPECT_EQ(text(*read.listen), "*:9306:mysql_readonly");
+  EXPECT_EQ(read.notices, Lines{"c:1:6: karmad reads mysql41_vip_readonly as mysql41_readonly: the "
+                                "suffix _vip is ignored"});
 }
 
 TEST(Listen, AcceptsHttpWithASuffixAndReportsThatItIgnoresTheSuffix) {

@@ -195,8 +195,8 @@ TEST(Check, RefusesAConfigurationWithoutATableOrAnHttpListener) {
   expect_mistakes("searchd {\n listen = 9308\n workers = x\n}\n",
                   {"c:3:12: workers: 'x'", "there is no distributed table"});
   expect_mistakes(
-      std::string("searchd {\n listen = 9306:mysql41\n listen = /tmp/s:sphinx\n}\n") + kGoodTable,
-      {"c:2:11: no listen is for HTTP, the only protocol of karmad; add a line such as "
+      std::string("searchd {\n listen = 9312:sphinx\n listen = /tmp/s:sphinx\n}\n") + kGoodTable,
+      {"c:2:11: no listen is for HTTP or MySQL, the protocols of karmad; add a line such as "
        "listen = 127.0.0.1:9308:http"});
   EXPECT_EQ(check_text(std::string("searchd {\n}\n") + kGoodTable).code, 0)
       << "without a listen: the default address, as with the search server";

@@ -1,0 +1,184 @@
+#include "balancer/mysql/messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_text.hpp"
+
+namespace karmad {
+namespace {
+
+using namespace mysql_capability;
+
+constexpr std::string_view kNativePassword = "mysql_native_password";
+constexpr std::uint16_t kAutocommit = 2;
+constexpr std::uint16_t kMoreResults = 8;
+constexpr std::size_t kSaltStart = 8;  // the rest of the salt is further behind
+
+std::uint16_t status_flags(MysqlMore more) {
+  return more == MysqlMore::yes ? kAutocommit | kMoreResults : kAutocommit;
+}
+
+/// OK, or with the mark 0xfe what replaces EOF for newer clients.
+void write_ok_as(MysqlWriter& out, std::uint8_t mark, const MysqlOk& ok) {
+  out.begin();
+  out.integer(mark, 1);
+  out.length(ok.affected);
+  out.length(0);  // last inserted id
+  out.integer(status_flags(ok.more), 2);
+  out.integer(ok.warnings, 2);
+  out.end();
+}
+
+void write_eof(MysqlWriter& out, const MysqlOk& ok) {
+  out.begin();
+  out.integer(0xfe, 1);
+  out.integer(ok.warnings, 2);
+  out.integer(status_flags(ok.more), 2);
+  out.end();
+}
+
+bool mentions_part(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+MysqlError mysql_error(int status, std::string text) {
+  if (status == 429 || status == 503) return {1040, "08004", std::move(text)};
+  if (status == 504) return {3024, "HY000", std::move(text)};
+  if (status == 403) return {1227, "42000", std::move(text)};
+  if (status == 413) return {1153, "08S01", std::move(text)};
+  if (mentions_part(text, "syntax error") || text.starts_with("P0"))
+    return {1064, "42000", std::move(text)};
+  if (status == 404 || mentions_part(text, "unknown local table") ||
+      mentions_part(text, "unknown table") || mentions_part(text, "no such table"))
+    return {1146, "42S02", std::move(text)};
+  return {1105, "HY000", std::move(text)};
+}
+
+std::string reason_in_answer(std::string_view body) {
+  std::string reason;
+  const auto take_from = [&reason](std::string_view wanted) {
+    return [&reason, wanted](std::string_view key, std::string_view value) {
+      if (key == wanted && is_string(value)) reason = json_unescaped(without_quotes(value));
+      return true;
+    };
+  };
+  visit_members(body, take_from("error"));
+  if (!reason.empty()) return reason;
+  visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "error" && is_object(value)) visit_members(value, take_from("reason"));
+    return true;
+  });
+  return reason.empty() ? "the statement failed without a reason" : reason;
+}
+
+std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload) {
+  const auto bad = [](std::string text) {
+    return std::unexpected(MysqlError{1043, "08S01", std::move(text)});
+  };
+  MysqlFields fields(payload);
+  MysqlHandshake said;
+  const auto capabilities = static_cast<std::uint32_t>(fields.integer(4));
+  if ((capabilities & kProtocol41) == 0) return bad("a client of MySQL 4.0 or older");
+  if ((capabilities & kTls) != 0)
+    return bad("karmad has no TLS; connect without it (--skip-ssl, ssl-mode = DISABLED)");
+  fields.integer(4);  // its longest packet
+  fields.bytes(1 + 23);
+  said.user = fields.text_to_zero();
+  const auto auth = (capabilities & kLongAuthData) != 0       ? fields.text()
+                    : (capabilities & kSecureConnection) != 0 ? fields.bytes(fields.integer(1))
+                                                              : fields.text_to_zero();
+  said.has_password = !auth.empty() && auth != std::string_view("\0", 1);
+  if (!fields.ok()) return bad("the answer to the greeting cannot be read");
+  // Some clients leave out what follows although they promise it.
+  if ((capabilities & kConnectWithDatabase) != 0 && !fields.rest().empty())
+    said.database = fields.text_to_zero();
+  if ((capabilities & kPluginAuth) != 0 && !fields.rest().empty())
+    said.plugin = fields.text_to_zero();
+  if (!fields.ok()) return bad("the answer to the greeting cannot be read");
+  said.capabilities = capabilities & kMysqlOffered;
+  return said;
+}
+
+void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt) {
+  out.begin();
+  out.integer(10, 1);  // version of the protocol
+  out.text_and_zero(kMysqlVersion);
+  out.integer(connection, 4);
+  out.text_and_zero(salt.substr(0, kSaltStart));
+  out.integer(kMysqlOffered & 0xffff, 2);
+  out.integer(kMysqlUtf8, 1);
+  out.integer(kAutocommit, 2);
+  out.integer(kMysqlOffered >> 16, 2);
+  out.integer(kMysqlSalt + 1, 1);
+  out.zeros(10);
+  out.text_and_zero(salt.substr(kSaltStart));
+  out.text_and_zero(kNativePassword);
+  out.end();
+}
+
+void write_mysql_auth_switch(MysqlWriter& out, std::string_view salt) {
+  out.begin();
+  out.integer(0xfe, 1);
+  out.text_and_zero(kNativePassword);
+  out.text_and_zero(salt);
+  out.end();
+}
+
+void write_mysql_fast_auth(MysqlWriter& out) {
+  out.begin();
+  out.integer(1, 1);
+  out.integer(3, 1);
+  out.end();
+}
+
+void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok) {
+  write_ok_as(out, 0, ok);
+}
+
+void write_mysql_error(MysqlWriter& out, const MysqlError& error) {
+  constexpr std::size_t kLongestText = 4096;
+  out.begin();
+  out.integer(0xff, 1);
+  out.integer(error.code, 2);
+  out.bytes("#");
+  out.bytes(error.state);
+  out.bytes(std::string_view(error.text).substr(0, kLongestText));
+  out.end();
+}
+
+void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok) {
+  if ((capabilities & kDeprecateEof) != 0) return write_ok_as(out, 0xfe, ok);
+  write_eof(out, ok);
+}
+
+void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities) {
+  if ((capabilities & kDeprecateEof) == 0) write_eof(out, {});
+}
+
+void write_mysql_column(MysqlWriter& out, const MysqlColumn& column) {
+  constexpr std::uint16_t kUnsigned = 32;
+  constexpr std::uint8_t kAnyDecimals = 31;
+  const bool is_text = column.type == MysqlType::var_string;
+  const bool is_real = column.type == MysqlType::real32 || column.type == MysqlType::real64;
+  out.begin();
+  out.text("def");
+  out.text("");  // schema, table, original table
+  out.text("");
+  out.text("");
+  out.text(column.name);
+  out.text(column.name);
+  out.length(12);  // bytes of the following fields
+  out.integer(is_text ? kMysqlUtf8 : kMysqlBinary, 2);
+  out.integer(is_text ? 0xffffff : 21, 4);  // longest value
+  out.integer(static_cast<std::uint8_t>(column.type), 1);
+  out.integer(column.is_unsigned ? kUnsigned : 0, 2);
+  out.integer(is_real ? kAnyDecimals : 0, 1);
+  out.zeros(2);
+  out.end();
+}
+
+}  // namespace karmad

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "balancer/mysql/packets.hpp"
+
+namespace karmad {
+
+/// Capabilities that client and server agree on in the handshake.
+namespace mysql_capability {
+inline constexpr std::uint32_t kLongPassword = 1U << 0;
+inline constexpr std::uint32_t kFoundRows = 1U << 1;
+inline constexpr std::uint32_t kLongFlag = 1U << 2;
+inline constexpr std::uint32_t kConnectWithDatabase = 1U << 3;
+inline constexpr std::uint32_t kProtocol41 = 1U << 9;
+inline constexpr std::uint32_t kInteractive = 1U << 10;
+inline constexpr std::uint32_t kTls = 1U << 11;
+inline constexpr std::uint32_t kTransactions = 1U << 13;
+inline constexpr std::uint32_t kSecureConnection = 1U << 15;
+inline constexpr std::uint32_t kMultiStatements = 1U << 16;
+inline constexpr std::uint32_t kMultiResults = 1U << 17;
+inline constexpr std::uint32_t kPreparedMultiResults = 1U << 18;
+inline constexpr std::uint32_t kPluginAuth = 1U << 19;
+inline constexpr std::uint32_t kConnectAttributes = 1U << 20;
+inline constexpr std::uint32_t kLongAuthData = 1U << 21;
+inline constexpr std::uint32_t kDeprecateEof = 1U << 24;
+}  // namespace mysql_capability
+
+/// What karmad offers. No TLS, no compression, no local files.
+inline constexpr std::uint32_t kMysqlOffered =
+    mysql_capability::kLongPassword | mysql_capability::kFoundRows | mysql_capability::kLongFlag |
+    mysql_capability::kConnectWithDatabase | mysql_capability::kProtocol41 |
+    mysql_capability::kInteractive | mysql_capability::kTransactions |
+    mysql_capability::kSecureConnection | mysql_capability::kMultiStatements |
+    mysql_capability::kMultiResults | mysql_capability::kPreparedMultiResults |
+    mysql_capability::kPluginAuth | mysql_capability::kConnectAttributes |
+    mysql_capability::kLongAuthData | mysql_capability::kDeprecateEof;
+
+/// The version that clients see; several of them read the number before the first dash.
+inline constexpr std::string_view kMysqlVersion = "8.0.0-karmad-" KARMAD_VERSION;
+/// utf8mb4_general_ci; and the collation of what is not text.
+inline constexpr std::uint8_t kMysqlUtf8 = 45;
+inline constexpr std::uint8_t kMysqlBinary = 63;
+/// Bytes of the salt in the greeting.
+inline constexpr std::size_t kMysqlSalt = 20;
+
+/// An error packet.
+struct MysqlError {
+  std::uint16_t code = 1105;         ///< as in MySQL; 1105: any other error
+  std::string_view state = "HY000";  ///< SQLSTATE: five characters
+  std::string text;
+};
+
+/// The error for an answer of the pipeline: by its HTTP status and its text.
+MysqlError mysql_error(int status, std::string text);
+/// The text of an error answer: `{"error":"text"}`, or with the text in `reason` of an object.
+std::string reason_in_answer(std::string_view body);
+
+/// What a client says in its answer to the greeting.
+struct MysqlHandshake {
+  std::uint32_t capabilities = 0;  ///< those that both sides have
+  std::string user;
+  std::string database;
+  std::string plugin;         ///< of authentication; empty: that of the greeting
+  bool has_password = false;  ///< any is accepted
+};
+std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload);
+
+/// The first packet of a connection. `salt`: kMysqlSalt bytes, none of them zero.
+void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt);
+/// Asks for authentication with mysql_native_password.
+void write_mysql_auth_switch(MysqlWriter& out, std::string_view salt);
+/// Tells a client of caching_sha2_password that its password is known.
+void write_mysql_fast_auth(MysqlWriter& out);
+
+/// Whether further results of the same request follow.
+enum class MysqlMore : std::uint8_t { no, yes };
+
+struct MysqlOk {
+  std::uint64_t affected = 0;
+  MysqlMore more = MysqlMore::no;
+  std::uint16_t warnings = 0;
+};
+void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok = {});
+void write_mysql_error(MysqlWriter& out, const MysqlError& error);
+/// Ends a list of rows, or of what else has no number of elements.
+void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk& ok = {});
+/// Ends a list of columns or parameters; nothing for clients that do without.
+void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities);
+
+enum class MysqlType : std::uint8_t {
+  tiny = 1,
+  small = 2,
+  long32 = 3,
+  real32 = 4,
+  real64 = 5,
+  null = 6,
+  timestamp = 7,
+  long64 = 8,
+  int24 = 9,
+  date = 10,
+  datetime = 12,
+  year = 13,
+  varchar = 15,
+  json = 245,
+  decimal = 246,
+  text_first = 247,  ///< this and all up to text_last are sent as texts
+  var_string = 253,
+  text_last = 254,
+};
+
+struct MysqlColumn {
+  std::string_view name;
+  MysqlType type = MysqlType::var_string;
+  bool is_unsigned = false;
+};
+void write_mysql_column(MysqlWriter& out, const MysqlColumn& column);
+
+}  // namespace karmad

@@ -1,0 +1,226 @@
+// The part of MysqlSession that answers commands.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "balancer/mysql/mysql_session.hpp"
+
+namespace karmad {
+namespace {
+
+enum Command : unsigned char {
+  kQuit = 0x01,
+  kInitDatabase = 0x02,
+  kQuery = 0x03,
+  kFieldList = 0x04,
+  kStatistics = 0x09,
+  kPing = 0x0e,
+  kChangeUser = 0x11,
+  kPrepare = 0x16,
+  kExecute = 0x17,
+  kSendLongData = 0x18,
+  kClosePrepared = 0x19,
+  kResetPrepared = 0x1a,
+  kSetOption = 0x1b,
+  kResetConnection = 0x1f,
+};
+
+constexpr std::size_t kMostStatements = 64;          // of one COM_QUERY
+constexpr std::size_t kMostPrepared = 16'382;        // default of MySQL for a whole server
+constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
+
+}  // namespace
+
+Task<bool> MysqlSession::answer_command() {
+  const auto payload = join_mysql(in_, framing_);
+  framing_.size -= (framing_.packets - 1) * kMysqlHeader;
+  worker_.counters.add(Count::bytes_in, payload.size());
+  if (payload.empty()) {
+    const auto sent = co_await refuse(1047, "08S01", "an empty command");
+    co_return sent != Sent::broken;
+  }
+  const auto command = static_cast<unsigned char>(payload.front());
+  const auto rest = payload.substr(1);
+  auto sent = Sent::result;
+  switch (command) {
+    case kQuit:
+      co_return false;
+    case kQuery:
+      sent = co_await query(rest);
+      break;
+    case kPrepare:
+      worker_.counters.add(Count::mysql_prepares);
+      sent = co_await prepare(rest);
+      if (sent == Sent::error) worker_.counters.add(Count::mysql_prepare_errors);
+      break;
+    case kExecute:
+      worker_.counters.add(Count::mysql_executes);
+      sent = co_await execute(rest);
+      if (sent == Sent::error) worker_.counters.add(Count::mysql_execute_errors);
+      break;
+    case kSendLongData:  // has no answer
+      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
+        prepared->got_long_data = true;
+      break;
+    case kClosePrepared:  // has no answer
+      forget_prepared(MysqlFields(rest).integer(4));
+      break;
+    default:
+      sent = co_await simple_command(command, rest);
+  }
+  co_return sent != Sent::broken&& open();
+}
+
+/// The commands whose answer is one packet.
+Task<MysqlSession::Sent> MysqlSession::simple_command(unsigned char command,
+                                                      std::string_view rest) {
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out, sequence_);
+  switch (command) {
+    case kInitDatabase:
+      database_ = rest.substr(0, 128);
+      write_mysql_ok(packets);
+      break;
+    case kPing:
+      write_mysql_ok(packets);
+      break;
+    case kChangeUser:
+    case kResetConnection:
+      reset_session();
+      write_mysql_ok(packets);
+      break;
+    case kResetPrepared:
+      if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
+        prepared->got_long_data = false;
+      write_mysql_ok(packets);
+      break;
+    case kSetOption: {
+      const auto option = MysqlFields(rest).integer(2);
+      if (option == 0) capabilities_ |= mysql_capability::kMultiStatements;
+      if (option == 1) capabilities_ &= ~mysql_capability::kMultiStatements;
+      write_mysql_end(packets, capabilities_);
+      break;
+    }
+    case kFieldList:  // of no table are columns known
+      write_mysql_end(packets, capabilities_);
+      break;
+    case kStatistics:
+      packets.begin();
+      packets.bytes(fmt::format(
+          "Uptime: {}  Threads: {}  Statements: {}",
+          std::chrono::duration_cast<std::chrono::seconds>(Loop::now() - worker_.monitoring.started)
+              .count(),
+          worker_.connections.open.load(std::memory_order_relaxed),
+          worker_.counters[Count::mysql_queries]));
+      packets.end();
+      break;
+    default:
+      write_mysql_error(packets, {1047, "08S01", fmt::format("unknown command {}", command)});
+  }
+  const bool sent = co_await send_all(*out);
+  co_return sent ? Sent::result : Sent::broken;
+}
+
+Task<MysqlSession::Sent> MysqlSession::query(std::string_view text) {
+  const auto statements = split_mysql_statements(text, kMostStatements + 1);
+  auto sent = Sent::result;
+  const bool allows_several = (capabilities_ & mysql_capability::kMultiStatements) != 0;
+  if (statements.empty()) {
+    sent = co_await refuse(1065, "42000", "Query was empty");
+  } else if (statements.size() > 1 && !allows_several) {
+    sent = co_await refuse(1064, "42000",
+                           "several statements, which the client has not asked to be allowed "
+                           "(CLIENT_MULTI_STATEMENTS)");
+  } else if (statements.size() > kMostStatements) {
+    sent = co_await refuse(1105, "HY000", fmt::format("more than {} statements", kMostStatements));
+  }
+  if (sent != Sent::result) worker_.counters.add(Count::mysql_query_errors);
+  if (sent != Sent::result || statements.empty()) co_return sent;
+  for (std::size_t i = 0; i < statements.size() && sent == Sent::result; ++i) {
+    worker_.counters.add(Count::mysql_queries);
+    const auto more = i + 1 < statements.size() ? MysqlMore::yes : MysqlMore::no;
+    sent = co_await run_statement(statements[i], MysqlForm::text, more);
+    if (sent == Sent::error) worker_.counters.add(Count::mysql_query_errors);
+  }
+  co_return sent;
+}
+
+Task<MysqlSession::Sent> MysqlSession::prepare(std::string_view text) {
+  auto prepared = prepare_mysql(text);
+  if (!prepared) {
+    const auto sent = co_await refuse(prepared.error());
+    co_return sent;
+  }
+  const auto size = prepared->size();
+  if (prepared_.size() == kMostPrepared || prepared_size_ + size > kMostPreparedBytes) {
+    const auto sent = co_await refuse(
+        1461, "42000",
+        fmt::format("the connection has more than {} prepared statements, or {} bytes of them; "
+                    "close some",
+                    kMostPrepared, kMostPreparedBytes));
+    co_return sent;
+  }
+  while (prepared_.contains(next_prepared_)) ++next_prepared_;
+  const auto id = next_prepared_++;
+  const auto parameters = prepared->places.size();
+  prepared_size_ += size;
+  prepared_.emplace(id, *std::move(prepared));
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out, sequence_);
+  packets.begin();
+  packets.integer(0, 1);
+  packets.integer(id, 4);
+  packets.integer(0, 2);  // the columns are known when it is executed
+  packets.integer(parameters, 2);
+  packets.zeros(1);
+  packets.integer(0, 2);  // warnings
+  packets.end();
+  for (std::size_t i = 0; i < parameters; ++i) write_mysql_column(packets, {.name = "?"});
+  if (parameters != 0) write_mysql_end_of_columns(packets, capabilities_);
+  const bool sent = co_await send_all(*out);
+  co_return sent ? Sent::result : Sent::broken;
+}
+
+Task<MysqlSession::Sent> MysqlSession::execute(std::string_view rest) {
+  MysqlFields fields(rest);
+  auto* const prepared = find_prepared(fields.integer(4));
+  auto sent = Sent::result;
+  if (prepared == nullptr) {
+    sent = co_await refuse(1243, "HY000", "Unknown prepared statement handler");
+    co_return sent;
+  }
+  auto bound = bind_mysql(*prepared, fields.rest(), settings().max_packet_size.value);
+  if (!bound) {
+    sent = co_await refuse(bound.error());
+    co_return sent;
+  }
+  memory_.answer.charge(&memory_, bound->capacity());
+  const auto statements = split_mysql_statements(*bound, 2);  // without the semicolon at its end
+  if (statements.empty()) {
+    sent = co_await refuse(1065, "42000", "Query was empty");
+    co_return sent;
+  }
+  sent = co_await run_statement(statements.front(), MysqlForm::binary, MysqlMore::no);
+  co_return sent;
+}
+
+MysqlPrepared* MysqlSession::find_prepared(std::uint64_t id) {
+  const auto found = prepared_.find(static_cast<std::uint32_t>(id));
+  return found == prepared_.end() ? nullptr : &found->second;
+}
+
+void MysqlSession::forget_prepared(std::uint64_t id) {
+  const auto found = prepared_.find(static_cast<std::uint32_t>(id));
+  if (found == prepared_.end()) return;
+  prepared_size_ -= found->second.size();
+  prepared_.erase(found);
+}
+
+void MysqlSession::reset_session() {
+  prepared_.clear();
+  prepared_size_ = 0;
+  warning_.clear();
+  sql_session_.reset();
+}
+
+}  // namespace karmad

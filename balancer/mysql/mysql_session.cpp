@@ -1,0 +1,335 @@
+#include "balancer/mysql/mysql_session.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "balancer/admission/memory_gate.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr std::size_t kPerMysqlTimeout = 64 << 10;  // bytes that must move per network_timeout
+
+}  // namespace
+
+/// Notices that the client leaves while a query runs: then no read is outstanding.
+struct MysqlSession::DisconnectWatch {
+  explicit DisconnectWatch(MysqlSession& session)
+      : watcher(session.worker_.disconnect_watcher),
+        socket(session.socket().native_handle()),
+        stop(session.worker_.loop),
+        guard(stop, &session,
+              [](void* target) { static_cast<MysqlSession*>(target)->on_client_left(); }) {
+    watcher.watch(socket, stop);
+  }
+  DisconnectWatch(const DisconnectWatch&) = delete;
+  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
+  ~DisconnectWatch() { watcher.forget(socket); }
+
+  DisconnectWatcher& watcher;
+  const int socket;
+  Stop stop;
+  Stop::Guard guard;
+};
+
+std::string mysql_refusal_bytes(std::string_view reason) {
+  std::string out;
+  MysqlWriter packets(out);
+  write_mysql_error(packets, {1040, "08004", std::string(reason)});
+  return out;
+}
+
+MysqlSession::MysqlSession(Worker& worker, Socket socket, std::string client,
+                           std::optional<IpAddress> address, bool read_only)
+    : Stream(worker.loop, std::move(socket)),
+      worker_(worker),
+      settings_(worker.topology()),
+      client_(std::move(client)),
+      address_(address),
+      read_only_(read_only),
+      id_(static_cast<std::uint32_t>(worker.next_query())) {
+  worker_.connections.open.fetch_add(1, std::memory_order_relaxed);
+  worker_.register_session(*this);
+}
+
+MysqlSession::~MysqlSession() {
+  worker_.connections.open.fetch_sub(1, std::memory_order_relaxed);
+  worker_.unregister_session(*this);
+}
+
+void MysqlSession::start() {
+  run(this);
+}
+
+void MysqlSession::drain() {
+  ending_ = true;
+  if (phase_ == Phase::idle) cancel();
+}
+
+void MysqlSession::abandon() {
+  ending_ = true;
+  watch_.reset();
+  close();
+  if (query_ == nullptr) return;
+  query_->client_left = true;
+  query_->stop();
+}
+
+/// Ends the connection so that the client does not take a part of an answer for the whole.
+void MysqlSession::break_off() {
+  watch_.reset();
+  reset();
+}
+
+/// Ends the query, as its client has left.
+void MysqlSession::on_client_left() {
+  if (query_ == nullptr || query_->client_left) return;
+  worker_.counters.add(Count::clients_left);
+  query_->client_left = true;
+  query_->stop();
+}
+
+/// Called within a reservation of this or another command, so the consequences run later.
+void MysqlSession::memory_denied(MemoryDenial why) {
+  count_denial(worker_.counters, why);
+  asio::post(worker_.loop.io,
+             [self = boost::intrusive_ptr<MysqlSession>(this)] { self->end_for_memory(); });
+}
+
+void MysqlSession::end_for_memory() {
+  if (!memory_.denied()) return;
+  if (phase_ == Phase::reading) return cancel();
+  if (phase_ == Phase::writing) return break_off();
+  if (query_ != nullptr) query_->stop();
+}
+
+/// Called when the clock expires: for this phase, or for an earlier one that has ended.
+void MysqlSession::on_clock() {
+  if (phase_ == Phase::answering) return;  // the next phase arms it again
+  if (Loop::now() < due_) {
+    clock_at_ = due_;
+    return worker_.loop.arm(clock_, due_);
+  }
+  timed_out_ = true;
+  if (phase_ != Phase::idle) worker_.counters.add(Count::slow_clients);
+  if (phase_ == Phase::writing) {
+    break_off();
+  } else {
+    cancel();  // the reader says why the connection ends
+  }
+}
+
+void MysqlSession::start_phase(Phase phase, Micros longest) {
+  phase_ = phase;
+  due_ = Loop::now() + longest;
+  if (clock_.armed() && clock_at_ <= due_) return;
+  clock_at_ = due_;
+  worker_.loop.arm(clock_, due_);
+}
+
+void MysqlSession::take_settings() {
+  if (settings_.get() != worker_.topology_now()) settings_ = worker_.topology();
+}
+
+bool MysqlSession::has_bytes() {
+  char byte = 0;
+  return ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/// Runs the session to its end.
+Background MysqlSession::run(boost::intrusive_ptr<MysqlSession> self) {
+  co_await self->serve();
+  self->close();
+}
+
+Task<void> MysqlSession::serve() {
+  if (!co_await shake_hands()) co_return;
+  worker_.counters.add(Count::mysql_connections);
+  while (open() && (!ending_ || !in_.empty())) {
+    take_settings();
+    const bool received = co_await receive(0, Phase::idle);
+    if (!received) break;
+    const bool continues = co_await answer_command();
+    memory_.release();
+    in_.erase(0, std::min(in_.size(), framing_.size));
+    if (in_.empty()) worker_.loop.buffers.give(std::exchange(in_, {}));
+    if (!continues) co_return;
+    if (worker_.retiring()) ending_ = true;
+  }
+  if (open() && !said_why_) co_await say_why_it_ends();
+}
+
+/// Tells a client that waits for nothing why the connection ends; the number of the packet is that
+/// of the answer to its next command.
+Task<void> MysqlSession::say_why_it_ends() {
+  if (timed_out_) {
+    co_await send_error(4031, "HY000", "the connection was idle for longer than client_timeout", 1);
+  } else if (ending_) {
+    co_await send_error(1053, "08S01", "Server shutdown in progress", 1);
+  }
+}
+
+/// Reads until a whole payload has arrived. `first`: the phase until its first byte. False: the
+/// connection ends.
+Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
+  const auto most = settings().max_packet_size.value;
+  for (auto due = in_.size() + kPerMysqlTimeout;;) {
+    framing_ = frame_mysql(in_, sequence, most);
+    sequence_ = framing_.sequence;
+    if (framing_.state == MysqlFraming::State::complete) break;
+    if (framing_.state == MysqlFraming::State::too_large) {
+      const bool sent = co_await send_error(1153, "08S01",
+                                            "the packet is larger than max_packet_size", sequence_);
+      said_why_ = sent;
+      co_return false;
+    }
+    if (framing_.state == MysqlFraming::State::out_of_order) {
+      const bool sent =
+          co_await send_error(1156, "08S01", "a packet has a wrong number", sequence_);
+      said_why_ = sent;
+      co_return false;
+    }
+    if (in_.empty()) {
+      start_phase(first, first == Phase::idle ? settings().client_timeout.value
+                                              : settings().network_timeout.value);
+    } else if (phase_ != Phase::reading || in_.size() >= due) {
+      due = in_.size() + kPerMysqlTimeout;
+      start_phase(Phase::reading, settings().network_timeout.value);
+    }
+    const bool got = co_await read_more(framing_.size);
+    if (!got) co_return false;
+  }
+  phase_ = Phase::answering;
+  co_return true;
+}
+
+/// Appends the next bytes to `in_`, which will have `whole`. False: none will come.
+Task<bool> MysqlSession::read_more(std::size_t whole) {
+  Stream::Read got;
+  if (whole - in_.size() <= Buffers::kSmall) {
+    start_read();
+    got = co_await read();
+    if (got.error == asio::error::operation_aborted && !timed_out_ && open() && has_bytes()) {
+      start_read();  // drain() came together with a command
+      got = co_await read();
+    }
+    if (!got.error && in_.empty()) {
+      in_.swap(arrived());
+    } else if (!got.error) {
+      in_.append(arrived());
+    }
+    worker_.loop.buffers.give(std::move(arrived()));
+    arrived().clear();
+  } else {
+    const auto have = in_.size();
+    const auto room = std::min({whole - have, std::max(have, kPerMysqlTimeout), kMostAtOnce});
+    const auto capacity = next_room_of(whole, in_.capacity(), have + room);
+    if (capacity > in_.capacity()) {
+      const bool granted = co_await reserve(worker_.loop, memory_.command, &memory_, capacity);
+      if (!granted) {
+        const auto why = memory_refusal(worker_.limits.memory, memory_.denial(), true);
+        const auto error = mysql_error(why.status, reason_in_answer(why.body));
+        said_why_ = co_await send_error(error.code, error.state, error.text, sequence_);
+        co_return false;
+      }
+      co_await grow(worker_.loop, in_, capacity);
+      memory_.command.charge(&memory_, in_.capacity());
+    }
+    if (worker_.loop.turn.over()) co_await worker_.loop.turn.next();
+    if (timed_out_ || !open()) co_return false;
+    resize_for_reading(in_, have + room);
+    start_read(in_.data() + have, room);
+    got = co_await read();
+    in_.resize(have + got.size);
+  }
+  co_return !got.error && !timed_out_;
+}
+
+/// Sends `out` and empties it. Each piece has its own network_timeout.
+Task<bool> MysqlSession::send_all(std::string& out) {
+  worker_.counters.add(Count::bytes_out, out.size());
+  Outgoing left{{}, out};
+  auto error = write_now(left);
+  while (error == asio::error::would_block) {
+    if (memory_.denied()) {
+      break_off();
+      co_return false;
+    }
+    start_phase(Phase::writing, settings().network_timeout.value);
+    const Outgoing piece{{}, left.body.substr(0, kPerMysqlTimeout)};
+    error = co_await write(piece);
+    if (error) break;
+    left.consume(piece.body.size());
+    if (worker_.loop.turn.over()) {
+      co_await worker_.loop.turn.next();
+      if (!open()) co_return false;
+    }
+    error = write_now(left);
+  }
+  phase_ = Phase::answering;
+  out.clear();
+  co_return !error && open();
+}
+
+Task<bool> MysqlSession::send_error(std::uint16_t code, std::string_view state, std::string text,
+                                    std::uint8_t sequence) {
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out, sequence);
+  const MysqlError error{code, state, std::move(text)};
+  write_mysql_error(packets, error);
+  const bool sent = co_await send_all(*out);
+  co_return sent;
+}
+
+Task<bool> MysqlSession::shake_hands() {
+  std::string salt(kMysqlSalt, ' ');
+  for (auto& byte : salt) byte = static_cast<char>('!' + worker_.loop.random.below('~' - '!'));
+  Buffer out(worker_.loop.buffers);
+  MysqlWriter packets(*out);
+  write_mysql_greeting(packets, id_, salt);
+  bool sent = co_await send_all(*out);
+  if (!sent) co_return false;
+  const bool received = co_await receive(1, Phase::reading);
+  if (!received) co_return false;
+  const auto payload = join_mysql(in_, framing_);
+  auto said = read_mysql_handshake(payload);
+  in_.clear();
+  if (!said) {
+    const auto& error = said.error();
+    co_await send_error(error.code, error.state, error.text, sequence_);
+    co_return false;
+  }
+  capabilities_ = said->capabilities;
+  user_ = said->user.substr(0, 128);
+  database_ = said->database.substr(0, 128);
+  sent = co_await authenticate(*said, salt);
+  co_return sent;
+}
+
+/// Any user with any password is welcome; each client ends its own way of authentication.
+Task<bool> MysqlSession::authenticate(const MysqlHandshake& said, std::string_view salt) {
+  Buffer out(worker_.loop.buffers);
+  if (said.plugin == "caching_sha2_password") {
+    if (said.has_password) {
+      MysqlWriter packets(*out, sequence_++);
+      write_mysql_fast_auth(packets);
+    }
+  } else if (!said.plugin.empty() && said.plugin != "mysql_native_password") {
+    MysqlWriter packets(*out, sequence_);
+    write_mysql_auth_switch(packets, salt);
+    const bool asked = co_await send_all(*out);
+    if (!asked) co_return false;
+    const bool received =
+        co_await receive(static_cast<std::uint8_t>(sequence_ + 1), Phase::reading);
+    if (!received) co_return false;
+    in_.clear();
+  }
+  MysqlWriter packets(*out, sequence_);
+  write_mysql_ok(packets);
+  const bool sent = co_await send_all(*out);
+  co_return sent;
+}
+
+}  // namespace karmad

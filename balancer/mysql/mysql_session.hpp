@@ -1,0 +1,144 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/transport/stream.hpp"
+#include "balancer/core/query.hpp"
+#include "balancer/core/sql_session.hpp"
+#include "balancer/mysql/local_statement.hpp"
+#include "balancer/mysql/messages.hpp"
+#include "balancer/mysql/packets.hpp"
+#include "balancer/mysql/prepared.hpp"
+#include "balancer/mysql/results.hpp"
+
+namespace karmad {
+
+/// The bytes that tell a new MySQL client why its connection is refused.
+std::string mysql_refusal_bytes(std::string_view reason);
+
+/// A connection of a client that speaks the MySQL protocol: handshake, then one command after the
+/// other. A statement passes the same pipeline as a request to `/sql?mode=raw` with the statement
+/// as its body, and counts as one. While idle it needs memory only for itself, its prepared
+/// statements and a small coroutine frame. Docs: docs/mysql.md.
+class MysqlSession final : public Stream, public Client {
+ public:
+  /// `client`: its address as text, empty for a unix socket; `address`: as a number. `read_only`:
+  /// refuses statements that change data.
+  MysqlSession(Worker& worker, Socket socket, std::string client, std::optional<IpAddress> address,
+               bool read_only);
+  ~MysqlSession() override;
+
+  void start();
+  void drain() override;
+  void abandon() override;
+
+ private:
+  struct DisconnectWatch;
+  struct QueryScope;
+  enum class Phase : std::uint8_t { idle, reading, answering, writing };
+  /// What became of a command or a statement.
+  enum class Sent : std::uint8_t {
+    result,
+    error,  ///< an error packet; the connection continues
+    broken  ///< the connection has to end
+  };
+
+  struct Clock final : Deadline {
+    explicit Clock(MysqlSession& of) : session(of) {}
+    void expired() override { session.on_clock(); }
+    MysqlSession& session;
+  };
+  /// The memory of the current command.
+  struct Memory final : MemoryHolder {
+    explicit Memory(MysqlSession& of) : MemoryHolder(of.worker_.loop.memory), session(of) {}
+    void on_denied(MemoryDenial why) override { session.memory_denied(why); }
+    void release() {
+      answer.release();
+      command.release();
+      forgive();
+    }
+    MysqlSession& session;
+    MemoryReservation command;
+    MemoryReservation answer;
+  };
+
+  static Background run(boost::intrusive_ptr<MysqlSession> self);
+  Task<void> serve();
+  // Reading and writing.
+  Task<bool> receive(std::uint8_t sequence, Phase first);
+  Task<bool> read_more(std::size_t whole);
+  Task<bool> send_all(std::string& out);
+  // The fields of an error one by one: g++ 12 destroys an aggregate made within a co_await twice.
+  Task<bool> send_error(std::uint16_t code, std::string_view state, std::string text,
+                        std::uint8_t sequence);
+  Task<void> say_why_it_ends();
+  // The handshake.
+  Task<bool> shake_hands();
+  Task<bool> authenticate(const MysqlHandshake& said, std::string_view salt);
+  // Commands.
+  Task<bool> answer_command();
+  Task<Sent> simple_command(unsigned char command, std::string_view rest);
+  Task<Sent> query(std::string_view text);
+  Task<Sent> prepare(std::string_view text);
+  Task<Sent> execute(std::string_view rest);
+  Task<Sent> run_statement(std::string_view statement, MysqlForm form, MysqlMore more);
+  Task<Sent> run_locally(MysqlLocalAnswer local, MysqlForm form, MysqlMore more);
+  Task<Sent> pass_statement(std::string_view statement, MysqlForm form, MysqlMore more);
+  Task<Sent> answer_statement(Query& query, Answer& answer, MysqlForm form, MysqlMore more);
+  Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole);
+  Task<Sent> send_results(std::string_view json, MysqlForm form, MysqlMore more);
+  Task<Sent> refuse(std::uint16_t code, std::string_view state, std::string text);
+  Task<Sent> refuse(const MysqlError& error);
+  bool read_head(RequestHead& head, std::size_t body) const;
+  MysqlConnectionFacts facts() const;
+  MysqlPrepared* find_prepared(std::uint64_t id);
+  void forget_prepared(std::uint64_t id);
+  void reset_session();
+
+  void memory_denied(MemoryDenial why);
+  void end_for_memory();
+  void break_off();
+  void on_client_left();
+  void on_clock();
+  void start_phase(Phase phase, Micros longest);
+  void take_settings();
+  bool has_bytes();
+  const InstanceSettings& settings() const { return settings_->settings; }
+
+  Worker& worker_;
+  std::shared_ptr<const Topology> settings_;  ///< topology of the current command
+  const std::string client_;
+  const std::optional<IpAddress> address_;
+  const bool read_only_;
+  const std::uint32_t id_;
+  std::uint32_t capabilities_ = 0;
+  std::string user_;
+  std::string database_;
+  std::string warning_;                      ///< of the last statement
+  std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
+  std::map<std::uint32_t, MysqlPrepared> prepared_;
+  std::size_t prepared_size_ = 0;
+  std::uint32_t next_prepared_ = 1;
+  std::string in_;  ///< received bytes of the current command and behind it
+  MysqlFraming framing_;
+  std::uint8_t sequence_ = 0;  ///< number of the next packet to the client
+  Clock clock_{*this};
+  TimePoint due_{};
+  TimePoint clock_at_{};
+  Query* query_ = nullptr;
+  std::unique_ptr<DisconnectWatch> watch_;  ///< while a query runs
+  Memory memory_{*this};
+  Phase phase_ = Phase::idle;
+  std::uint64_t low_admissions_ = 0;
+  bool timed_out_ = false;
+  bool ending_ = false;
+  bool said_why_ = false;  ///< an error that ends the connection was sent
+};
+
+}  // namespace karmad

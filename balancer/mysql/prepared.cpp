@@ -1,0 +1,159 @@
+#include "balancer/mysql/prepared.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+
+namespace karmad {
+namespace {
+
+using BoundText = std::expected<std::string, std::string>;  // or why it is refused
+
+constexpr std::uint16_t kUnsignedType = 0x8000;
+
+BoundText quoted_literal(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\0') return std::unexpected("it holds a zero byte");
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+BoundText real_literal(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (!std::isfinite(value)) return std::unexpected("it is not a finite number");
+  // Clients send whole numbers as doubles too; LIMIT takes no others.
+  if (std::trunc(value) == value && std::abs(value) <= kExact)
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  return fmt::format("{}", value);
+}
+
+std::string whole_literal(std::uint64_t value, std::size_t bytes, bool is_unsigned) {
+  if (is_unsigned) return fmt::format("{}", value);
+  const auto unused = static_cast<int>(64 - 8 * bytes);
+  return fmt::format("{}", static_cast<std::int64_t>(value << unused) >> unused);
+}
+
+/// Year, month, day; hour, minute, second; microseconds: as many as their length says.
+BoundText time_literal(MysqlFields& fields) {
+  const auto length = fields.integer(1);
+  if (length != 0 && length != 4 && length != 7 && length != 11)
+    return std::unexpected("its date has an unknown length");
+  if (length == 0) return "'0000-00-00 00:00:00'";
+  const auto year = fields.integer(2);
+  const auto month = fields.integer(1);
+  const auto day = fields.integer(1);
+  if (length == 4) return fmt::format("'{:04}-{:02}-{:02}'", year, month, day);
+  const auto hour = fields.integer(1);
+  const auto minute = fields.integer(1);
+  const auto second = fields.integer(1);
+  auto text =
+      fmt::format("'{:04}-{:02}-{:02} {:02}:{:02}:{:02}", year, month, day, hour, minute, second);
+  if (length == 11) text += fmt::format(".{:06}", fields.integer(4));
+  return text + "'";
+}
+
+BoundText literal_of(std::uint16_t type, MysqlFields& fields) {
+  const auto whole = [&](std::size_t bytes) {
+    return whole_literal(fields.integer(bytes), bytes, (type & kUnsignedType) != 0);
+  };
+  const auto kind = static_cast<MysqlType>(type & 0xff);
+  switch (kind) {
+    case MysqlType::null:
+      return "NULL";
+    case MysqlType::tiny:
+      return whole(1);
+    case MysqlType::small:
+    case MysqlType::year:
+      return whole(2);
+    case MysqlType::long32:
+    case MysqlType::int24:
+      return whole(4);
+    case MysqlType::long64:
+      return whole(8);
+    case MysqlType::real32:
+      return real_literal(std::bit_cast<float>(static_cast<std::uint32_t>(fields.integer(4))));
+    case MysqlType::real64:
+      return real_literal(std::bit_cast<double>(fields.integer(8)));
+    case MysqlType::date:
+    case MysqlType::datetime:
+    case MysqlType::timestamp:
+      return time_literal(fields);
+    case MysqlType::varchar:
+    case MysqlType::json:
+    case MysqlType::decimal:
+      return quoted_literal(fields.text());
+    default:
+      break;
+  }
+  if (kind >= MysqlType::text_first && kind <= MysqlType::text_last)
+    return quoted_literal(fields.text());
+  return std::unexpected(fmt::format("its type {} is not supported", type & 0xff));
+}
+
+}  // namespace
+
+std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statement) {
+  using Kind = SqlToken::Kind;
+  MysqlPrepared prepared{.text = std::string(statement)};
+  SqlTokens tokens(statement);
+  bool ended = false;
+  for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
+    if (token.kind == Kind::unfinished || token.kind == Kind::ambiguous)
+      return std::unexpected(MysqlError{
+          1064, "42000",
+          fmt::format("cannot prepare the statement: at byte {} is {}", token.at,
+                      token.kind == Kind::unfinished ? "a text without its end" : token.why)});
+    if (ended)
+      return std::unexpected(MysqlError{1295, "HY000", "only one statement can be prepared"});
+    if (token.is_sign(';')) ended = true;
+    if (!token.is_sign('?')) continue;
+    if (prepared.places.size() == kMostMysqlParameters)
+      return std::unexpected(
+          MysqlError{1390, "HY000", fmt::format("more than {} parameters", kMostMysqlParameters)});
+    prepared.places.push_back(token.at);
+  }
+  return prepared;
+}
+
+std::expected<std::string, MysqlError> bind_mysql(MysqlPrepared& prepared, std::string_view payload,
+                                                  std::size_t most) {
+  const auto refuse = [](std::string text) {
+    return std::unexpected(MysqlError{1210, "HY000", std::move(text)});
+  };
+  if (prepared.got_long_data)
+    return refuse("COM_STMT_SEND_LONG_DATA is not supported; send the value with the execution");
+  MysqlFields fields(payload);
+  fields.bytes(1 + 4);  // flags of cursors, number of executions
+  const auto count = prepared.places.size();
+  const auto nulls = count == 0 ? std::string_view() : fields.bytes((count + 7) / 8);
+  if (count != 0 && fields.integer(1) == 1) {
+    prepared.types.resize(count);
+    for (auto& type : prepared.types) type = static_cast<std::uint16_t>(fields.integer(2));
+  }
+  if (!fields.ok() || prepared.types.size() != count)
+    return refuse("the parameters cannot be read: their types are missing");
+  std::string bound;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool null = (static_cast<unsigned char>(nulls[i / 8]) >> (i % 8) & 1) != 0;
+    auto literal = null ? BoundText("NULL") : literal_of(prepared.types[i], fields);
+    if (!fields.ok()) return refuse(fmt::format("parameter {} cannot be read", i + 1));
+    if (!literal) return refuse(fmt::format("parameter {}: {}", i + 1, literal.error()));
+    // With spaces around it a value joins neither a quote nor a minus before it.
+    bound.append(prepared.text, from, prepared.places[i] - from);
+    bound.append(1, ' ').append(*literal).append(1, ' ');
+    from = prepared.places[i] + 1;
+    if (bound.size() > most)
+      return refuse("with its parameters the statement is longer than max_packet_size");
+  }
+  bound.append(prepared.text, from);
+  return bound;
+}
+
+}  // namespace karmad

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "balancer/mysql/messages.hpp"
+
+namespace karmad {
+
+/// A prepared statement. Its parameters are put into the text when it is executed.
+struct MysqlPrepared {
+  std::string text;
+  std::vector<std::size_t> places;   ///< of the question marks that are parameters
+  std::vector<std::uint16_t> types;  ///< as the client sent them last: type, flag of unsigned
+  bool got_long_data = false;        ///< COM_STMT_SEND_LONG_DATA, which is not supported
+
+  std::size_t size() const {
+    return text.size() + places.size() * (sizeof(std::size_t) + sizeof(std::uint16_t));
+  }
+};
+
+inline constexpr std::size_t kMostMysqlParameters = 4096;
+
+/// Finds the question marks outside of quotes and comments. The error says why the text cannot be
+/// prepared.
+std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statement);
+
+/// The statement with the values of a COM_STMT_EXECUTE (`payload`: what follows the number of the
+/// statement) as literals: numbers, or texts in quotes with quotes and backslashes escaped. At most
+/// `most` bytes. Keeps the types in `prepared`.
+std::expected<std::string, MysqlError> bind_mysql(MysqlPrepared& prepared, std::string_view payload,
+                                                  std::size_t most);
+
+}  // namespace karmad

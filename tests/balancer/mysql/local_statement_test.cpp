@@ -1,0 +1,86 @@
+#include "balancer/mysql/local_statement.hpp"
+
+#include <gtest/gtest.h>
+
+namespace karmad {
+namespace {
+
+const MysqlConnectionFacts kFacts{.id = 7,
+                                  .user = "ann",
+                                  .host = "10.0.0.1",
+                                  .database = "shop",
+                                  .warning = "",
+                                  .max_packet_size = 1000,
+                                  .idle_seconds = 300};
+
+/// `ok`, `use name`, an error's code, the rows, or `pass` for what goes to the pipeline.
+std::string answer(std::string_view statement) {
+  const auto local = answer_locally(statement, kFacts);
+  if (!local) return "pass";
+  if (const auto* json = std::get_if<std::string>(&local->answer)) {
+    const auto begin = json->find("\"data\":") + 7;
+    return json->substr(begin, json->find(",\"total\"") - begin);
+  }
+  if (const auto* error = std::get_if<MysqlError>(&local->answer))
+    return std::to_string(error->code);
+  if (const auto* use = std::get_if<MysqlLocalAnswer::UseDatabase>(&local->answer))
+    return "use " + use->name;
+  return "ok";
+}
+
+TEST(LocalStatements, AreThoseAboutTheConnection) {
+  const struct {
+    const char* statement;
+    const char* answer;
+  } cases[] = {
+      {"SET NAMES utf8mb4", "ok"},
+      {"set names 'utf8' collate 'utf8_general_ci';", "ok"},
+      {"SET autocommit=1, SESSION sql_mode='ANSI,X', @@session.time_zone = '+00:00'", "ok"},
+      {"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "ok"},
+      {"SET autocommit=0", "1105"},
+      {"SET GLOBAL ha_strategy = random", "pass"},
+      {"SET sql_mode='x', other=1", "pass"},
+      {"SELECT @@version_comment LIMIT 1", R"([{"@@version_comment":"karmad 0.1.0"}])"},
+      {"select @@max_allowed_packet, @@session.wait_timeout AS `w`",
+       R"([{"@@max_allowed_packet":"1000","w":"300"}])"},
+      {"SELECT @@nothing", "1193"},
+      {"SELECT DATABASE()", R"=([{"DATABASE()":"shop"}])="},
+      {"select USER(), connection_id() id, CURRENT_USER;",
+       R"=([{"USER()":"ann@10.0.0.1","id":"7","CURRENT_USER":"ann@10.0.0.1"}])="},
+      {"SELECT VERSION() FROM t", "pass"},
+      {"SELECT 1", "pass"},
+      {"SELECT id, @@version FROM t", "pass"},
+      {"SELECT database", "pass"},
+      {"USE shop", "use shop"},
+      {"use `my shop`;", "use my shop"},
+      {"SHOW DATABASES", R"([{"Databases":"Manticore"}])"},
+      {"SHOW WARNINGS", "[]"},
+      {"SHOW AGENT STATUS", "pass"},
+      {"COMMIT", "ok"},
+      {"START TRANSACTION", "1105"},
+      {"/*!40101 SET NAMES utf8 */", "ok"},
+      {"/*!40101 x */ DELETE FROM t", "pass"},
+      {"/*! x */ DELETE FROM t /* */", "pass"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
+}
+
+TEST(SplitStatements, DividesAtSemicolonsOutsideOfQuotesAndComments) {
+  using All = std::vector<std::string_view>;
+  EXPECT_EQ(split_mysql_statements(" a ; b';'c /* ; */;; \n", 9), (All{"a", "b';'c /* ; */"}));
+  EXPECT_EQ(split_mysql_statements("a;'b;c", 9), (All{"a", "'b;c"}));
+  EXPECT_EQ(split_mysql_statements("a;b;c", 2), (All{"a", "b;c"}));
+  EXPECT_EQ(split_mysql_statements("a -- b; c", 9), (All{"a -- b; c"}));
+  EXPECT_EQ(split_mysql_statements(" ; ", 9), All{});
+}
+
+TEST(OnlyReads, IsTrueForWordsThatChangeNothing) {
+  for (const char* statement : {"select 1", "SHOW TABLES", "desc t", "CALL PQ('t','x')"})
+    EXPECT_TRUE(only_reads(statement)) << statement;
+  for (const char* statement : {"update t set a=1", "DELETE FROM t", "(select 1)", "insert", "",
+                                "replace into t values(1)", "/*! x */ select", "'select'"})
+    EXPECT_FALSE(only_reads(statement)) << statement;
+}
+
+}  // namespace
+}  // namespace karmad
