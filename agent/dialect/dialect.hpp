@@ -26,7 +26,16 @@ struct ClientRequest {
   std::string_view query;  ///< what follows `?`
   std::string_view content_type;
   std::string_view body;
+  /// The table or the list of tables in the path of an endpoint `/{table}/…`, URL-decoded; empty:
+  /// its path has none.
+  std::string_view path_table{};
+  std::string_view path_table_raw{};  ///< the same as it stands in `path`
 };
+
+/// Appends the request's path. A table in it is replaced by `tables`, URL-encoded, if there are
+/// any.
+void append_path(std::string& out, const ClientRequest& request,
+                 std::span<const std::string> tables);
 
 /// Why a client gets no answer: an HTTP status and a reason that says how to correct the request.
 struct ClientError {
@@ -81,12 +90,15 @@ struct AgentRequest {
 };
 
 /// The client's request for an agent. `write_body` appends a body to `buffer` where the agent gets
-/// another one than the client's.
+/// another one than the client's. A table in the path is replaced by `tables`, if there are any.
 template <class WriteBody>
-AgentRequest write_request(const ClientRequest& request, std::string& buffer,
-                           WriteBody write_body) {
+AgentRequest write_request(const ClientRequest& request, std::string& buffer, WriteBody write_body,
+                           std::span<const std::string> tables = {}) {
   buffer.clear();
-  if (!request.query.empty()) buffer.append(request.path).append("?").append(request.query);
+  if (!request.query.empty() || (!tables.empty() && !request.path_table.empty())) {
+    append_path(buffer, request, tables);
+    if (!request.query.empty()) buffer.append("?").append(request.query);
+  }
   const auto target_size = buffer.size();
   write_body();
   AgentRequest written{request.method, request.path, request.content_type, request.body};

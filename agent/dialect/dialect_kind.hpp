@@ -46,6 +46,8 @@ enum class Statements : std::uint8_t {
 
 /// A path that is served by a dialect.
 struct DialectEndpoint {
+  /// The path itself, or a pattern (path_pattern.hpp). A pattern with `{table}` is served only
+  /// where the path names a configured table of the dialect, or a list with one.
   std::string_view path;
   std::string_view methods;  ///< in the form of the Allow field: `GET, POST`
   /// An update goes to the primary and takes no read preference (SS-100, SS-103); a search takes

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/dialect/path_pattern.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "balancer/core/refusal.hpp"
 #include "balancer/core/request_fields.hpp"
@@ -92,6 +93,28 @@ const OwnEndpoint* own_endpoint(const Query& query) {
   const bool gives_way = found != nullptr && found->precedence == Precedence::route &&
                          query.topology->route(found->path) != nullptr;
   return gives_way ? nullptr : found;
+}
+
+/// Notes the table in the path of the request, if the endpoint's pattern has one.
+void note_path_table(Query& query, const ServedPath& served) {
+  const auto pattern = served.endpoint.path;
+  if (!is_pattern(pattern)) return;
+  auto& request = query.request;
+  request.path_table_raw = pattern_segment(pattern, request.path, kTableSegment);
+  if (request.path_table_raw.empty()) return;
+  request.path_table = query.keep(decoded_tables(request.path_table_raw).value_or(std::string()));
+}
+
+/// The answer to a path without an endpoint and a route. A path that only lacks the right table is
+/// told so.
+Answer no_such_path(Query& query) {
+  if (const auto* served = query.topology->pattern_of(query.request.path)) {
+    const auto segment = pattern_segment(served->endpoint.path, query.request.path, kTableSegment);
+    if (const auto names = decoded_tables(segment))
+      return bad_request(query, 404, query.topology->unknown(*names));
+  }
+  return bad_request(query, 404,
+                     fmt::format("no endpoint and no route has the path '{}'", query.request.path));
 }
 
 /// Answers a request whose body must be unpacked before it can be parsed.
@@ -206,6 +229,7 @@ Task<Answer> answer_at(Query& query, const ServedPath& served, Scatter scatter) 
   }
   if (auto answer = answer_to_method(query, endpoint.path, endpoint.methods))
     return completed_task(*std::move(answer));
+  note_path_table(query, served);
   return is_packed(query) ? unpack_and_answer(query, served, scatter)
                           : answer_served(query, served, scatter);
 }
@@ -256,6 +280,29 @@ bool is_about_karmad(std::string_view path) {
   return reserved_endpoint_at(path) != nullptr;
 }
 
+namespace {
+
+/// Warns of a route whose first segment is a table with paths of its own: they come first.
+void judge_patterns(const TableSettings& routed, const Settings& settings, Dialects known,
+                    Problems& notices) {
+  for (const auto& table : settings.tables) {
+    const auto* kind = find_dialect(known, table.dialect.value);
+    if (kind == nullptr || kind->is_routed()) continue;
+    if (!route_covers(fmt::format("/{}", table.name), routed.route.value)) continue;
+    const auto pattern = std::ranges::find_if(kind->endpoints, [](const DialectEndpoint& endpoint) {
+      return endpoint.path.starts_with(fmt::format("/{}/", kTableSegment));
+    });
+    if (pattern == kind->endpoints.end()) continue;
+    notices.push_back(
+        {routed.route.at,
+         fmt::format("paths such as '/{}{}' are answered by table {}, not by this route",
+                     table.name, pattern->path.substr(kTableSegment.size() + 1), table.name),
+         Problem::Severity::warning});
+  }
+}
+
+}  // namespace
+
 Judge judge_with(Dialects known) {
   return [known](const Settings& settings, Problems& problems, Problems& notices) {
     // A problem without a place is a file that cannot be read, or is empty.
@@ -268,10 +315,13 @@ Judge judge_with(Dialects known) {
     Topology::judge(settings, known, problems, notices);
     for (const auto& table : settings.tables) {
       const auto* kind = find_dialect(known, table.dialect.value);
-      if (kind != nullptr && kind->is_routed() && is_own_path(table.route.value, known))
+      if (kind == nullptr || !kind->is_routed()) continue;
+      if (is_own_path(table.route.value, known))
         problems.push_back(
             {table.route.at, fmt::format("karmad answers '{}' itself; a route needs another path",
                                          table.route.value)});
+      else
+        judge_patterns(table, settings, known, notices);
     }
   };
 }
@@ -311,8 +361,7 @@ Task<Answer> answer(Query& query, Scatter scatter) {
   query.operation = query.request.method;
   if (const auto* table = query.topology->route(query.request.path))
     return pass_through(query, *table, scatter);
-  return completed_task(bad_request(
-      query, 404, fmt::format("no endpoint and no route has the path '{}'", query.request.path)));
+  return completed_task(no_such_path(query));
 }
 
 }  // namespace karmad

@@ -312,7 +312,6 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
   }
   const DialectSettings dialect{.collation = settings.searchd.collation.value,
                                 .max_json_depth = settings.searchd.max_json_depth.value};
-  topology->add_endpoints(environment.dialects, dialect);
   Builder builder(*topology, environment, previous, problems);
   for (const auto& table : settings.tables) topology->tables.push_back(builder.table(table));
   builder.rules().check_ping_interval();
@@ -322,6 +321,7 @@ std::shared_ptr<const Topology> Topology::build(const Settings& settings,
     topology->by_name_.emplace(table->name, table.get());
     if (table->routed) topology->routes_.push_back(table.get());
   }
+  topology->add_endpoints(environment.dialects, dialect);
   std::ranges::stable_sort(topology->routes_, std::ranges::greater{},
                            [](const Table* table) { return table->route.size(); });
   return topology;

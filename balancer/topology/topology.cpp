@@ -1,11 +1,9 @@
 #include "balancer/topology/topology.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cassert>
 
+#include "agent/dialect/path_pattern.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -61,14 +59,6 @@ std::string Topology::unknown(std::string_view name) const {
   return unknown_table(name, names);
 }
 
-std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
-  constexpr std::size_t kMost = 20;
-  const auto shown = known.first(std::min(known.size(), kMost));
-  const auto more = known.size() - shown.size();
-  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(shown, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
 const Table* Topology::route(std::string_view path) const {
   for (const auto* table : routes_)
     if (route_covers(table->route, path)) return table;
@@ -76,17 +66,39 @@ const Table* Topology::route(std::string_view path) const {
 }
 
 void Topology::add_endpoints(Dialects dialects, const DialectSettings& with) {
-  for (const auto* kind : dialects)
+  for (const auto& table : tables) listable_.push_back({table->name, table->dialect.name});
+  for (const auto* kind : dialects) {
+    const bool has_tables = names_any("*", listable_, kind->name);
     for (const auto& endpoint : kind->endpoints) {
       assert(endpoint_at(endpoint.path) == nullptr && "two dialects with the same path");
-      endpoints_.push_back({*kind, endpoint, endpoint.make(with)});
+      const bool pattern = is_pattern(endpoint.path);
+      if (pattern && !has_tables) continue;
+      (pattern ? patterns_ : endpoints_).push_back({*kind, endpoint, endpoint.make(with)});
     }
+  }
 }
 
 const ServedPath* Topology::endpoint_at(std::string_view path) const {
   const auto found = std::ranges::find(endpoints_, path,
                                        [](const ServedPath& each) { return each.endpoint.path; });
-  return found == endpoints_.end() ? nullptr : &*found;
+  if (found != endpoints_.end()) return &*found;
+  const auto serves = [&](const ServedPath& each) {
+    const auto pattern = each.endpoint.path;
+    if (!matches_pattern(pattern, path)) return false;
+    const auto segment = pattern_segment(pattern, path, kTableSegment);
+    if (segment.empty()) return true;
+    const auto names = decoded_tables(segment);
+    return names && names_any(*names, listable_, each.kind.name);
+  };
+  const auto pattern = std::ranges::find_if(patterns_, serves);
+  return pattern == patterns_.end() ? nullptr : &*pattern;
+}
+
+const ServedPath* Topology::pattern_of(std::string_view path) const {
+  const auto found = std::ranges::find_if(patterns_, [path](const ServedPath& each) {
+    return matches_pattern(each.endpoint.path, path);
+  });
+  return found == patterns_.end() ? nullptr : &*found;
 }
 
 }  // namespace karmad

@@ -13,6 +13,7 @@
 #include "balancer/rules/hedge_plan.hpp"
 #include "balancer/rules/retry_plan.hpp"
 #include "balancer/topology/shard_definition.hpp"
+#include "balancer/topology/table_list.hpp"
 #include "balancer/topology/table_tally.hpp"
 #include "config/settings/settings.hpp"
 
@@ -123,8 +124,12 @@ class Topology {
   std::string unknown(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;
-  /// The endpoint at exactly this path; null: there is none.
+  /// The endpoint at exactly this path, else the first one whose pattern the path matches, with the
+  /// name of a table of its dialect or a list with such a name; null: there is none.
   const ServedPath* endpoint_at(std::string_view path) const;
+  /// The first endpoint with such a pattern, whatever table the path names; null: there is none.
+  /// Patterns of a dialect without tables are not served.
+  const ServedPath* pattern_of(std::string_view path) const;
 
   InstanceSettings settings;
   bool limits_connections = false;             ///< a rate is set, and admission is not off
@@ -138,6 +143,7 @@ class Topology {
   std::vector<std::shared_ptr<Agent>> pinged_agents;  ///< agents that are pinged
 
  private:
+  /// Once all tables are known.
   void add_endpoints(Dialects dialects, const DialectSettings& with);
 
   /// Names of tables are case-insensitive, as in the search server.
@@ -146,11 +152,10 @@ class Topology {
     bool operator()(std::string_view a, std::string_view b) const;
   };
   std::map<std::string, const Table*, NameLess> by_name_;
-  std::vector<const Table*> routes_;   ///< longest first
-  std::vector<ServedPath> endpoints_;  ///< few: a linear search is faster than a hash
+  std::vector<const Table*> routes_;     ///< longest first
+  std::vector<ServedPath> endpoints_;    ///< few: a linear search is faster than a hash
+  std::vector<ServedPath> patterns_;     ///< endpoints whose path is a pattern
+  std::vector<ListableTable> listable_;  ///< one for each table, in the same order
 };
-
-/// The error for an unknown name of a table; lists up to 20 of the known ones.
-std::string unknown_table(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace karmad

@@ -17,6 +17,7 @@ struct Built {
   AgentRegistry registry{2, kPeriod};
   Loops loops;
   Problems problems;
+  Dialects known = dialects();
   std::shared_ptr<const Topology> now;
 
   std::shared_ptr<const Topology> build(const std::string& text) {
@@ -24,9 +25,9 @@ struct Built {
     for (const auto& problem : loaded.problems) ADD_FAILURE() << karmad::text(problem);
     if (!loaded.settings) return nullptr;
     problems.clear();
-    auto next =
-        Topology::build(*loaded.settings, {.registry = registry, .workers = 2, .loops = loops},
-                        now.get(), problems);
+    auto next = Topology::build(
+        *loaded.settings, {.registry = registry, .workers = 2, .loops = loops, .dialects = known},
+        now.get(), problems);
     if (!next) return nullptr;
     next->take_over();
     now = next;

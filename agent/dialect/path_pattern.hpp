@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace karmad {
+
+/// The part of an endpoint's pattern that stands for a table, or for a list of tables.
+inline constexpr std::string_view kTableSegment = "{table}";
+
+/// Length of the longest text for a table in a path, in encoded form; a longer one matches nothing.
+inline constexpr std::size_t kMaxTableSegment = 4096;
+
+/// True for the path of an endpoint that stands for several paths: a segment `{name}` of it stands
+/// for any segment that is not empty.
+constexpr bool is_pattern(std::string_view path) {
+  return path.find('{') != std::string_view::npos;
+}
+
+/// Whether `path` has as many segments as `pattern` and the same ones, `{name}` left aside.
+bool matches_pattern(std::string_view pattern, std::string_view path);
+
+/// The segment of `path`, as received, that stands where `pattern` has `segment` (`{id}`). Empty:
+/// the pattern has none. `path` must match the pattern.
+std::string_view pattern_segment(std::string_view pattern, std::string_view path,
+                                 std::string_view segment);
+
+/// The name or list of names in a segment of a path, URL-decoded. Nothing if the segment cannot be
+/// one: it is too long, has an invalid escape, or a character that no name has (a control
+/// character, a slash, a quote, white space …).
+std::optional<std::string> decoded_tables(std::string_view segment);
+
+}  // namespace karmad

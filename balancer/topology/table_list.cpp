@@ -1,0 +1,122 @@
+#include "balancer/topology/table_list.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "agent/transport/http/http_syntax.hpp"
+
+namespace karmad {
+namespace {
+
+bool is_same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return wire::lower(x) == wire::lower(y); });
+}
+
+/// Compares without recursion: after a mismatch the last `*` takes one character more.
+bool matches_wildcard(std::string_view pattern, std::string_view name) {
+  constexpr auto none = std::string_view::npos;
+  std::size_t at = 0;
+  std::size_t star = none;
+  std::size_t resume = 0;
+  for (std::size_t i = 0; i < name.size();) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      resume = i;
+    } else if (at < pattern.size() && wire::lower(pattern[at]) == wire::lower(name[i])) {
+      ++at;
+      ++i;
+    } else if (star != none) {
+      at = star + 1;
+      i = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (at < pattern.size() && pattern[at] == '*') ++at;
+  return at == pattern.size();
+}
+
+bool is_wildcard(std::string_view piece) {
+  return piece == "_all" || piece.find('*') != piece.npos;
+}
+
+bool fits(std::string_view piece, std::string_view name) {
+  return piece == "_all" ||
+         (is_wildcard(piece) ? matches_wildcard(piece, name) : is_same_name(piece, name));
+}
+
+/// Takes the next piece off a list, without white space around it.
+std::string_view take_piece(std::string_view& list) {
+  auto piece = list.substr(0, list.find(','));
+  list.remove_prefix(std::min(piece.size() + 1, list.size()));
+  const auto begin = std::min(piece.find_first_not_of(kJsonSpace), piece.size());
+  piece.remove_prefix(begin);
+  return piece.substr(0, piece.find_last_not_of(kJsonSpace) + 1);
+}
+
+/// Why a piece of a list stands for no table.
+ClientError names_nothing(std::string_view piece, std::span<const ListableTable> tables,
+                          std::string_view dialect) {
+  for (const auto& table : tables)
+    if (!is_wildcard(piece) && is_same_name(piece, table.name))
+      return {404, fmt::format("table '{}' has the dialect {}, which does not use this path",
+                               table.name, table.dialect)};
+  std::vector<std::string_view> known;
+  for (const auto& table : tables)
+    if (table.dialect == dialect) known.push_back(table.name);
+  return {404, unknown_table(piece, known)};
+}
+
+}  // namespace
+
+bool is_table_list(std::string_view text) {
+  return text.find_first_of(",*") != text.npos || text == "_all";
+}
+
+bool names_any(std::string_view text, std::span<const ListableTable> tables,
+               std::string_view dialect) {
+  for (std::size_t i = 0; i < kMaxListedTables && !text.empty(); ++i) {
+    const auto piece = take_piece(text);
+    if (piece.empty()) continue;
+    for (const auto& table : tables)
+      if (table.dialect == dialect && fits(piece, table.name)) return true;
+  }
+  return false;
+}
+
+std::expected<std::vector<std::size_t>, ClientError> listed_tables(
+    std::string_view text, std::span<const ListableTable> tables, std::string_view dialect) {
+  std::vector<std::size_t> found;
+  std::size_t pieces = 0;
+  while (!text.empty()) {
+    const auto piece = take_piece(text);
+    if (piece.empty()) continue;
+    const auto too_long = [](std::string_view what) {
+      return std::unexpected(ClientError{
+          400, fmt::format("the list of tables has more than {} {}", kMaxListedTables, what)});
+    };
+    if (++pieces > kMaxListedTables) return too_long("names");
+    bool any = false;
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i].dialect != dialect || !fits(piece, tables[i].name)) continue;
+      any = true;
+      if (std::ranges::find(found, i) == found.end()) found.push_back(i);
+      if (found.size() > kMaxListedTables) return too_long("tables");
+    }
+    if (!any) return std::unexpected(names_nothing(piece, tables, dialect));
+  }
+  if (found.empty()) return std::unexpected(ClientError{400, "the list of tables is empty"});
+  return found;
+}
+
+std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
+  constexpr std::size_t kMost = 20;
+  const auto shown = known.first(std::min(known.size(), kMost));
+  const auto more = known.size() - shown.size();
+  return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(shown, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace karmad
