@@ -49,10 +49,24 @@ std::optional<std::string> table_parameter(std::string_view parameters) {
   return std::nullopt;
 }
 
+/// Sends the parsed query to the tables of a list.
+Task<Answer> send_to_tables(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto& list = query.parsed.table;
+  if (!query.parsed.read)
+    return completed_task(karmad::bad_request(
+        query, 400, fmt::format("an update names one table, not the list '{}'", list)));
+  auto table = query.topology->combined(list, served.kind);
+  if (!table) return completed_task(bad_request(query, table.error()));
+  query.combined_tables.push_back(*std::move(table));
+  return scatter(query, *query.combined_tables.back(), *served.dialect);
+}
+
 /// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
 /// coroutine around it would move the answer once more.
 Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
-  const auto* table = query.topology->find(query.parsed.table);
+  const auto& name = query.parsed.table;
+  if (is_table_list(name)) return send_to_tables(query, served, scatter);
+  const auto* table = query.topology->find(name);
   if (table == nullptr)
     return completed_task(
         karmad::bad_request(query, 404, query.topology->unknown(query.parsed.table)));

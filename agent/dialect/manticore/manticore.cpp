@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_sql/manticore_sql.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
@@ -21,6 +22,11 @@ constexpr DialectEndpoint update(std::string_view path) {
   return {path, "POST", TicketClass::update, make_manticore_update};
 }
 
+constexpr DialectEndpoint elastic(std::string_view path, std::string_view methods,
+                                  TicketClass ticket_class = TicketClass::update) {
+  return {path, methods, ticket_class, make_manticore_elastic};
+}
+
 constexpr std::array kEndpoints{
     search("/search"),
     search("/json/search"),
@@ -37,6 +43,14 @@ constexpr std::array kEndpoints{
     update("/json/update"),
     update("/json/delete"),
     update("/json/bulk"),
+    elastic("/_search", "GET, POST", TicketClass::search),
+    elastic("/_count", "GET, POST", TicketClass::search),
+    elastic("/{table}/_search", "GET, POST", TicketClass::search),
+    elastic("/{table}/_count", "GET, POST", TicketClass::search),
+    elastic("/{table}/_update/{id}", "POST"),
+    elastic("/{table}/_doc", "POST"),
+    elastic("/{table}/_doc/{id}", "PUT, POST, DELETE"),
+    elastic("/{table}/_create/{id}", "PUT, POST"),
 };
 
 }  // namespace
@@ -49,6 +63,10 @@ std::unique_ptr<Dialect> make_manticore_json(const DialectSettings& settings) {
 
 std::unique_ptr<Dialect> make_manticore_update(const DialectSettings& settings) {
   return std::make_unique<ManticoreUpdate>(settings);
+}
+
+std::unique_ptr<Dialect> make_manticore_elastic(const DialectSettings& settings) {
+  return std::make_unique<ManticoreElastic>(settings);
 }
 
 std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings) {

@@ -14,6 +14,9 @@ std::unique_ptr<Dialect> make_manticore_json(const DialectSettings& settings);
 /// POST /insert, /replace, /update, /delete and /bulk, each also below /json, passed to one shard.
 std::unique_ptr<Dialect> make_manticore_update(const DialectSettings& settings);
 
+/// The Elasticsearch-like paths, translated into the requests above.
+std::unique_ptr<Dialect> make_manticore_elastic(const DialectSettings& settings);
+
 /// SELECT over /sql, /cli and /cli_json, passed to one shard.
 std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings);
 
