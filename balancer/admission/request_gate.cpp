@@ -86,7 +86,9 @@ std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, cons
 }
 
 std::optional<OverRate> over_rate(Worker& worker, const Topology& topology, const Table& table) {
-  if (!table.requests) return std::nullopt;
+  for (const auto* member : table.members)
+    if (auto over = over_rate(worker, topology, *member)) return over;
+  if (!table.requests || !table.members.empty()) return std::nullopt;
   const auto now = Loop::now();
   if (table.requests->try_acquire(1, now)) return std::nullopt;
   return refuse_if_enforced(worker, topology,

@@ -47,6 +47,8 @@ struct Query : RequestFields {
   ClientRequest request;
   Parsed parsed;                 ///< valid once its dialect has parsed it
   const Table* table = nullptr;  ///< set when the query is sent to a table
+  /// Owns the tables of lists that the query has named, until its end.
+  std::vector<std::shared_ptr<const Table>> combined_tables;
   /// The head of the request; its fields are passed on if the dialect does that.
   const RequestHead& head;
   std::string_view client;  ///< the peer's address

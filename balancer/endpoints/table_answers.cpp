@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "balancer/core/long_work.hpp"
+#include "balancer/topology/table_list.hpp"
 
 namespace karmad {
 
@@ -25,18 +26,32 @@ const Table* first_table(const Topology& topology, const DialectKind& kind) {
   return found == topology.tables.end() ? nullptr : found->get();
 }
 
+/// Sends the parsed query to the tables of a list.
+Task<Answer> send_to_tables(Query& query, const ServedPath& served, Scatter scatter) {
+  const auto& list = query.parsed.table;
+  if (!query.parsed.read)
+    return completed_task(
+        bad_request(query, 400, fmt::format("an update names one table, not the list '{}'", list)));
+  auto table = query.topology->combined(list, served.kind);
+  if (!table) return completed_task(refused_query(query, table.error()));
+  query.combined_tables.push_back(*std::move(table));
+  return scatter(query, *query.combined_tables.back(), *served.dialect);
+}
+
 /// Sends the parsed query to its table. The callers below return the task of `scatter` itself: a
 /// coroutine around it would move the answer once more.
 Task<Answer> send_to_table(Query& query, const ServedPath& served, Scatter scatter) {
-  const auto* table = query.parsed.table.empty() ? first_table(*query.topology, served.kind)
-                                                 : query.topology->find(query.parsed.table);
+  const auto& name = query.parsed.table;
+  if (is_table_list(name)) return send_to_tables(query, served, scatter);
+  const auto* table =
+      name.empty() ? first_table(*query.topology, served.kind) : query.topology->find(name);
   if (table == nullptr)
-    return completed_task(bad_request(query, 404, query.topology->unknown(query.parsed.table)));
+    return completed_task(bad_request(query, 404, query.topology->unknown(name)));
   if (table->dialect != served.kind)
     return completed_task(
         bad_request(query, 404,
-                    fmt::format("table '{}' has the dialect {}, which does not use this path",
-                                query.parsed.table, table->dialect.name)));
+                    fmt::format("table '{}' has the dialect {}, which does not use this path", name,
+                                table->dialect.name)));
   return scatter(query, *table, *served.dialect);
 }
 

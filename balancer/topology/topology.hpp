@@ -55,7 +55,7 @@ struct Table {
   std::string name;
   DialectKind dialect;
   std::string route;
-  std::unique_ptr<Dialect> routed;  ///< parses requests to its route; null: it has none
+  std::shared_ptr<Dialect> routed;  ///< parses requests to its route; null: it has none
   Micros connect_timeout{};
   Micros query_timeout{};
   std::optional<unsigned> retry_count;  ///< per mirror; unset: X-15
@@ -76,6 +76,7 @@ struct Table {
   BucketRule request_rule;  ///< applied to `requests` when this topology is adopted
   std::vector<std::shared_ptr<Shard>> shards;
   std::vector<Blackhole> blackholes;
+  std::vector<const Table*> members;  ///< the tables of a list; empty: it is a configured one
 };
 
 /// A path served by a dialect, and the object that handles its requests.
@@ -121,6 +122,12 @@ class Topology {
 
   /// The table of that name, in any case; null: there is none.
   const Table* find(std::string_view name) const;
+  /// The table that a list (is_table_list()) of tables of that dialect stands for: the configured
+  /// one if there is only one, else one made of all their shards, named `a,b`. Its settings are
+  /// those of the first table; partial results are denied if any table denies them. Valid as long
+  /// as this topology. The error is the client's (listed_tables()). Any thread.
+  std::expected<std::shared_ptr<const Table>, ClientError> combined(std::string_view list,
+                                                                    const DialectKind& kind) const;
   /// unknown_table() for a name that find() does not know.
   std::string unknown(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
@@ -157,6 +164,13 @@ class Topology {
   std::vector<ServedPath> endpoints_;    ///< few: a linear search is faster than a hash
   std::vector<ServedPath> patterns_;     ///< endpoints whose path is a pattern
   std::vector<ListableTable> listable_;  ///< one for each table, in the same order
+
+  /// Tables of lists that clients have named, by their names; at most a few.
+  struct CombinedTables {
+    std::mutex mutex;
+    std::map<std::string, std::shared_ptr<const Table>> tables;
+  };
+  mutable CombinedTables combined_;
 };
 
 }  // namespace karmad

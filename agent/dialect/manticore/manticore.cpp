@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_percolate/percolate_search.hpp"
 #include "agent/dialect/manticore_percolate/stored_query.hpp"
@@ -32,6 +33,11 @@ constexpr DialectEndpoint stored_query(std::string_view path) {
   return {path, "POST, PUT", TicketClass::update, make_stored_query};
 }
 
+constexpr DialectEndpoint elastic(std::string_view path, std::string_view methods,
+                                  TicketClass ticket_class = TicketClass::update) {
+  return {path, methods, ticket_class, make_manticore_elastic};
+}
+
 constexpr std::array kEndpoints{
     search("/search"),
     search("/json/search"),
@@ -59,6 +65,14 @@ constexpr std::array kEndpoints{
     stored_query("/json/pq/{table}/doc"),
     stored_query("/json/pq/{table}/doc/"),
     stored_query("/json/pq/{table}/doc/{id}"),
+    elastic("/_search", "GET, POST", TicketClass::search),
+    elastic("/_count", "GET, POST", TicketClass::search),
+    elastic("/{table}/_search", "GET, POST", TicketClass::search),
+    elastic("/{table}/_count", "GET, POST", TicketClass::search),
+    elastic("/{table}/_update/{id}", "POST"),
+    elastic("/{table}/_doc", "POST"),
+    elastic("/{table}/_doc/{id}", "PUT, POST, DELETE"),
+    elastic("/{table}/_create/{id}", "PUT, POST"),
 };
 
 }  // namespace
@@ -83,6 +97,10 @@ std::unique_ptr<Dialect> make_percolate_search(const DialectSettings& settings) 
 
 std::unique_ptr<Dialect> make_stored_query(const DialectSettings& settings) {
   return std::make_unique<StoredQuery>(settings);
+}
+
+std::unique_ptr<Dialect> make_manticore_elastic(const DialectSettings& settings) {
+  return std::make_unique<ManticoreElastic>(settings);
 }
 
 std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings) {

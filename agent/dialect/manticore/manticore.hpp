@@ -23,6 +23,9 @@ std::unique_ptr<Dialect> make_percolate_search(const DialectSettings& settings);
 /// PUT and POST /pq/{table}/doc, passed to one shard.
 std::unique_ptr<Dialect> make_stored_query(const DialectSettings& settings);
 
+/// The Elasticsearch-like paths, translated into the requests above.
+std::unique_ptr<Dialect> make_manticore_elastic(const DialectSettings& settings);
+
 /// SELECT over /sql, /cli and /cli_json, passed to one shard.
 std::unique_ptr<Dialect> make_manticore_sql(const DialectSettings& settings);
 

@@ -312,12 +312,6 @@ std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
   }
   if (!request.table_span().found()) return bad_request("\"table\" is missing");
   if (request.table.empty()) return bad_request("\"table\" is empty");
-  if (request.table.find(',') != std::string::npos)
-    return bad_request(
-        fmt::format("\"{}\" names several tables; ask one, or define a distributed table over them",
-                    request.table));
-  if (equals_literal(request.table, "_all"))
-    return bad_request("\"_all\" is not supported; name one table");
   return std::nullopt;
 }
 

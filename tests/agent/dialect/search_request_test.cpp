@@ -83,8 +83,6 @@ TEST(SearchRequest, IsRefusedWithTheReason) {
       {R"({"table":7})", "\"table\" must be a string"},
       {R"({"index":["a"]})", "\"index\" must be a string"},
       {R"({"table":""})", "\"table\" is empty"},
-      {R"({"table":"a,b"})", "several tables"},
-      {R"({"table":"_all"})", "\"_all\" is not supported"},
       {R"({"table":"a","table":"b"})", "\"table\" is given twice"},
       {R"({"TABLE":"secret","table":"t"})",
        "the request has the key \"TABLE\", which some search servers read as \"table\" and others "

@@ -1,0 +1,165 @@
+#include "agent/dialect/manticore_elastic/elastic_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+namespace {
+
+using Translated = std::expected<ElasticRequest, ClientError>;
+
+std::unexpected<ClientError> elastic_mistake(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
+}
+
+/// The path after the table, or the whole path if it names none: `/_search`.
+std::string_view action_path(const ClientRequest& request) {
+  if (request.path_table_raw.empty()) return request.path;
+  return request.path.substr(request.path_table_raw.size() + 1);
+}
+
+/// Parameters that change an answer, and where the body says the same.
+std::string wrong_parameter(std::string_view parameters) {
+  constexpr std::array<std::string_view, 6> kRefused{"q",    "size",    "from",
+                                                     "sort", "_source", "scroll"};
+  while (!parameters.empty()) {
+    const auto parameter = parameters.substr(0, parameters.find('&'));
+    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
+    const auto key = parameter.substr(0, parameter.find('='));
+    if (std::ranges::find(kRefused, key) != kRefused.end())
+      return fmt::format("the parameter '{}' is not supported in the URL; put it into the body{}",
+                         key, key == "q" ? " as query_string" : "");
+  }
+  return {};
+}
+
+/// The JSON object that the body is, without white space around it; `{}` for an empty body. Nothing
+/// if the body is something else.
+std::optional<std::string_view> elastic_object(std::string_view body) {
+  JsonCursor json(body);
+  skip_space(json);
+  if (json.done()) return "{}";
+  const auto object = take_value(json);
+  skip_space(json);
+  if (!object || !is_object(*object) || !json.done()) return std::nullopt;
+  return object;
+}
+
+bool has_members(std::string_view object) {
+  return PassedMembers(object).next().has_value();
+}
+
+/// The value of the last member with that name; empty: there is none.
+std::string_view elastic_member(std::string_view object, std::string_view wanted) {
+  std::string_view found;
+  PassedMembers members(object);
+  while (const auto member = members.next())
+    if (member->name == wanted) found = member->value;
+  return found;
+}
+
+void add_path_table(JsonLine& body, const ClientRequest& request) {
+  body.add(R"({"table":)");
+  body.add_quoted(request.path_table);
+}
+
+Translated translate_search(const ClientRequest& request, bool count) {
+  if (auto wrong = wrong_parameter(request.query); !wrong.empty())
+    return elastic_mistake(std::move(wrong));
+  const auto found = elastic_object(request.body);
+  if (!found) return elastic_mistake("the body is not a JSON object");
+  const auto object = *found;
+  const bool in_path = !request.path_table.empty();
+  if (in_path &&
+      !(elastic_member(object, "table").empty() && elastic_member(object, "index").empty()))
+    return elastic_mistake("the path names the table; leave out \"table\" and \"index\"");
+  ElasticRequest translated{count ? ElasticKind::count : ElasticKind::search, "/search", {}};
+  if (!count && !in_path) {
+    translated.body = object;
+    return translated;
+  }
+  JsonLine body(translated.body);
+  if (in_path) {
+    add_path_table(body, request);
+  } else {
+    body.add(R"({"table":)");
+    const auto table = elastic_member(object, "table");
+    const auto named = table.empty() ? elastic_member(object, "index") : table;
+    body.add(named.empty() ? std::string_view(R"("")") : named);
+  }
+  if (count) {  // a count reads only the query
+    const auto query = elastic_member(object, "query");
+    body.add(query.empty() ? "" : R"(,"query":)");
+    body.add(query);
+    body.add(R"(,"limit":0})");
+    return translated;
+  }
+  body.add(has_members(object) ? "," : "");
+  body.add(object.substr(1));
+  return translated;
+}
+
+bool is_elastic_id(std::string_view id) {
+  return !id.empty() && id.size() <= 20 &&
+         std::ranges::all_of(id, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Builds `{"table":…,"id":…,"doc":…}`. `document`: also with the document, a JSON object.
+std::string elastic_update_body(const ClientRequest& request, std::string_view id,
+                                std::string_view document) {
+  std::string text;
+  JsonLine body(text);
+  add_path_table(body, request);
+  if (!id.empty()) {
+    body.add(R"(,"id":)");
+    body.add(id);
+  }
+  if (!document.empty()) {
+    body.add(R"(,"doc":)");
+    body.add(document);
+  }
+  body.add('}');
+  return text;
+}
+
+Translated translate_update(const ClientRequest& request, std::string_view action,
+                            std::string_view id) {
+  if (!id.empty() && !is_elastic_id(id))
+    return elastic_mistake(fmt::format("the id in the path must be a number: '{}'", id));
+  if (request.method == "DELETE")
+    return ElasticRequest{ElasticKind::update, "/delete", elastic_update_body(request, id, {})};
+  const auto object = elastic_object(request.body);
+  if (!object || !has_members(*object))
+    return elastic_mistake("the body must be a JSON object with the document");
+  auto document = *object;
+  if (action == "_update") {
+    document = elastic_member(document, "doc");
+    if (!is_object(document))
+      return elastic_mistake("the body must have an object \"doc\" with the changed values");
+    return ElasticRequest{ElasticKind::update, "/update",
+                          elastic_update_body(request, id, document)};
+  }
+  const bool replaces = action == "_doc" && !id.empty();
+  return ElasticRequest{ElasticKind::update, replaces ? "/replace" : "/insert",
+                        elastic_update_body(request, id, document)};
+}
+
+}  // namespace
+
+Translated translate_elastic(const ClientRequest& request) {
+  auto path = action_path(request);
+  path.remove_prefix(std::min<std::size_t>(1, path.size()));
+  const auto action = path.substr(0, path.find('/'));
+  const auto id = path.substr(std::min(action.size() + 1, path.size()));
+  if (action == "_search" || action == "_count")
+    return translate_search(request, action == "_count");
+  return translate_update(request, action, id);
+}
+
+}  // namespace karmad

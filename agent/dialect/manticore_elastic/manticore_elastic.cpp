@@ -1,0 +1,125 @@
+#include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
+
+#include <algorithm>
+
+#include "agent/dialect/manticore/manticore.hpp"
+#include "agent/dialect/manticore_elastic/elastic_answer.hpp"
+#include "agent/dialect/manticore_elastic/elastic_request.hpp"
+
+namespace karmad {
+namespace {
+
+/// The translated request as the engine's own dialects see it; refers to `translated`.
+ClientRequest own_request(const ElasticRequest& translated) {
+  return {.method = "POST",
+          .path = translated.path,
+          .query = {},
+          .content_type = "application/json",
+          .body = translated.body};
+}
+
+/// The plan of the translated request; it owns that request.
+class ElasticPlan final : public FanOut {
+ public:
+  ElasticPlan(ElasticRequest translated, std::string index)
+      : translated_(std::move(translated)),
+        request_(own_request(translated_)),
+        index_(std::move(index)) {}
+  ElasticPlan(const ElasticPlan&) = delete;
+  ElasticPlan& operator=(const ElasticPlan&) = delete;
+
+  const ClientRequest& request() const { return request_; }
+  void plan(std::unique_ptr<FanOut> inner) { inner_ = std::move(inner); }
+
+  bool asks(std::size_t shard) const override { return inner_->asks(shard); }
+  bool may_be_partial() const override { return inner_->may_be_partial(); }
+  std::string_view content_type() const override { return inner_->content_type(); }
+  unsigned merge_weight() const override { return inner_->merge_weight(); }
+
+  void write(std::size_t shard, std::span<const std::string> tables,
+             std::string& body) const override {
+    inner_->write(shard, tables, body);
+  }
+
+  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
+                                std::string& out) const override {
+    if (translated_.kind == ElasticKind::update) return inner_->merge(replies, notes, out);
+    std::string merged;
+    if (auto bad = inner_->merge(replies, notes, merged)) return bad;
+    const auto answered =
+        std::ranges::count_if(replies, [](const ShardReply& reply) { return !reply.body.empty(); });
+    const ElasticShards shards{replies.size(), static_cast<std::size_t>(answered)};
+    if (translated_.kind == ElasticKind::count)
+      append_elastic_count(out, merged, shards);
+    else
+      append_elastic_hits(out, merged, index_, shards);
+    return std::nullopt;
+  }
+
+ private:
+  const ElasticRequest translated_;
+  const ClientRequest request_;
+  const std::string index_;
+  std::unique_ptr<FanOut> inner_;
+};
+
+bool is_search_path(std::string_view path) {
+  return path.ends_with("/_search") || path.ends_with("/_count");
+}
+
+}  // namespace
+
+ManticoreElastic::ManticoreElastic(DialectSettings settings)
+    : searches_(make_manticore_json(settings)), updates_(make_manticore_update(settings)) {}
+
+std::expected<Parsed, ClientError> ManticoreElastic::parse(const ClientRequest& request) const {
+  const auto translated = translate_elastic(request);
+  if (!translated) return std::unexpected(translated.error());
+  const bool search = translated->kind != ElasticKind::update;
+  auto parsed = inner(search).parse(own_request(*translated));
+  if (parsed && search) parsed->planned = true;  // the form of the answer differs
+  return parsed;
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreElastic::fan_out(
+    const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+  auto translated = translate_elastic(request);
+  if (!translated) return std::unexpected(std::move(translated.error()));
+  const bool search = translated->kind != ElasticKind::update;
+  auto plan = std::make_unique<ElasticPlan>(*std::move(translated), parsed.table);
+  auto planned = inner(search).fan_out(plan->request(), parsed, layout);
+  if (!planned) return std::unexpected(std::move(planned.error()));
+  plan->plan(*std::move(planned));
+  return plan;
+}
+
+AgentRequest ManticoreElastic::write(const ClientRequest& request, const Parsed& parsed,
+                                     PlanPart part, std::span<const std::string> tables,
+                                     std::string& buffer) const {
+  const auto translated = translate_elastic(request);
+  if (!translated) return {request.method, request.path, request.content_type, {}};
+  const bool search = translated->kind != ElasticKind::update;
+  auto written = inner(search).write(own_request(*translated), parsed, part, tables, buffer);
+  if (written.body.data() == translated->body.data()) {  // this body ends with the function
+    buffer.assign(written.body);
+    written.body = buffer;
+  }
+  return written;
+}
+
+Judgement ManticoreElastic::judge(const AgentReply& reply, bool merged) const {
+  return inner(reply.request == nullptr || is_search_path(reply.request->path))
+      .judge(reply, merged);
+}
+
+std::optional<std::string> ManticoreElastic::body_for_client(const Parsed& parsed,
+                                                             std::string_view body) const {
+  if (parsed.read) return std::nullopt;
+  return updates_->body_for_client(parsed, body);
+}
+
+void ManticoreElastic::refuse(int status, std::string_view reason, std::string& out) const {
+  searches_->refuse(status, reason, out);
+}
+
+}  // namespace karmad

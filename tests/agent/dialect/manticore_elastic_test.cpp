@@ -1,0 +1,142 @@
+#include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "agent/dialect/manticore_elastic/elastic_request.hpp"
+
+namespace karmad {
+namespace {
+
+/// A request to the table `products` in the path, or to a path without a table.
+ClientRequest elastic_call(std::string_view method, std::string_view path, std::string_view body,
+                           std::string_view query = {}) {
+  ClientRequest request{.method = method,
+                        .path = path,
+                        .query = query,
+                        .content_type = "application/json",
+                        .body = body};
+  if (path.starts_with("/products"))
+    request.path_table = request.path_table_raw = path.substr(1, 8);
+  return request;
+}
+
+const std::vector<std::string> kMirrorTable{"mirror_table"};
+
+TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
+  struct Case {
+    std::string_view method;
+    std::string_view path;
+    std::string_view body;
+    std::string_view own_path;
+    std::string_view own_body;
+  };
+  for (const auto& [method, path, body, own_path, own_body] :
+       {Case{"GET", "/products/_search", "", "/search", R"({"table":"products"})"},
+        Case{"POST", "/products/_search", " {\"size\":1}\n", "/search",
+             R"({"table":"products","size":1})"},
+        Case{"POST", "/_search", R"({"table":"a,b"})", "/search", R"({"table":"a,b"})"},
+        Case{"POST", "/products/_count", R"({"query":{"match_all":{}},"size":3})", "/search",
+             R"({"table":"products","query":{"match_all":{}},"limit":0})"},
+        Case{"GET", "/_count", R"({"index":"a"})", "/search", R"({"table":"a","limit":0})"},
+        Case{"POST", "/products/_update/7", R"({"doc":{"price":2}} )", "/update",
+             R"({"table":"products","id":7,"doc":{"price":2}})"},
+        Case{"PUT", "/products/_doc/7", R"({"price":2})", "/replace",
+             R"({"table":"products","id":7,"doc":{"price":2}})"},
+        Case{"POST", "/products/_doc", R"({"price":2})", "/insert",
+             R"({"table":"products","doc":{"price":2}})"},
+        Case{"PUT", "/products/_create/18446744073709551615", R"({"price":2})", "/insert",
+             R"({"table":"products","id":18446744073709551615,"doc":{"price":2}})"},
+        Case{"DELETE", "/products/_doc/7", "", "/delete", R"({"table":"products","id":7})"}}) {
+    const auto translated = translate_elastic(elastic_call(method, path, body));
+    ASSERT_TRUE(translated) << path << ": " << translated.error().reason;
+    EXPECT_EQ(translated->path, own_path) << path;
+    EXPECT_EQ(translated->body, own_body) << path;
+  }
+}
+
+TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
+  struct Case {
+    std::string_view path;
+    std::string_view body;
+    std::string_view query;
+    std::string_view reason;
+  };
+  for (const auto& [path, body, query, reason] :
+       {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
+        Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
+        Case{"/products/_search", "", "pretty&q=x", "the parameter 'q' is not supported"},
+        Case{"/_count", "", "", "\"table\" is"},
+        Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
+        Case{"/products/_update/1", R"({"price":2})", "", "the body must have an object \"doc\""},
+        Case{"/products/_doc/1", "{}", "", "the body must be a JSON object with the document"}}) {
+    const ManticoreElastic dialect({});
+    const auto parsed = dialect.parse(elastic_call("POST", path, body, query));
+    ASSERT_FALSE(parsed) << path << body;
+    EXPECT_EQ(parsed.error().status, 400);
+    EXPECT_NE(parsed.error().reason.find(reason), std::string::npos) << parsed.error().reason;
+  }
+}
+
+TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOtherForm) {
+  const ManticoreElastic dialect({});
+  const auto request = elastic_call("POST", "/products/_search", R"({"size":1})");
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(parsed->planned);
+  EXPECT_EQ(parsed->table, "products");
+  const auto plan = dialect.fan_out(request, *parsed, 1);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string buffer;
+  const auto written = dialect.write(request, *parsed, plan->get(), kMirrorTable, buffer);
+  EXPECT_EQ(written.method, "POST");
+  EXPECT_EQ(written.target, "/search");
+  EXPECT_NE(written.body.find(R"("table":"mirror_table")"), std::string::npos) << written.body;
+  const std::array<ShardReply, 1> replies{
+      {{R"({"took":2,"timed_out":false,"hits":{"total":400,"total_relation":"eq","hits":)"
+        R"([{"_id":18446744073709551615,"_score":1,"_source":{"price":61}}]}})"}}};
+  std::string out;
+  ASSERT_FALSE((*plan)->merge(replies, {}, out));
+  EXPECT_EQ(out, R"({"took":0,"timed_out":false,)"
+                 R"("_shards":{"total":1,"successful":1,"skipped":0,"failed":0},)"
+                 R"("hits":{"total":400,"total_relation":"eq","max_score":null,"hits":)"
+                 R"([{"_id":"18446744073709551615","_score":1,"_index":"products","_type":"doc",)"
+                 R"("_version":1,"_source":{"price":61}}]},"status":200})");
+}
+
+TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
+  const ManticoreElastic dialect({});
+  const auto request = elastic_call("GET", "/products/_count", "");
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = dialect.fan_out(request, *parsed, 3);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  constexpr std::string_view kReply =
+      R"({"took":2,"timed_out":false,"hits":{"total":40,"total_relation":"eq","hits":[]}})";
+  const std::array<ShardReply, 3> replies{{{kReply}, {}, {kReply}}};
+  std::string out;
+  ASSERT_FALSE((*plan)->merge(replies, {}, out));
+  EXPECT_EQ(out, R"({"count":80,"_shards":{"total":3,"successful":2,"skipped":0,"failed":1}})");
+}
+
+TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
+  const ManticoreElastic dialect({});
+  const auto request = elastic_call("POST", "/products/_update/7", R"({"doc":{"price":2}})");
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  EXPECT_FALSE(parsed->read);
+  std::string buffer;
+  for (const auto& tables : {kMirrorTable, std::vector<std::string>{"products"}}) {
+    const auto written = dialect.write(request, *parsed, nullptr, tables, buffer);
+    EXPECT_EQ(written.target, "/update");
+    EXPECT_EQ(written.body, R"({"table":")" + tables[0] + R"(","id":7,"doc":{"price":2}})");
+  }
+  const auto body =
+      dialect.body_for_client(*parsed, R"({"table":"mirror_table","id":7,"result":"updated"})");
+  ASSERT_TRUE(body);
+  EXPECT_EQ(*body, R"({"table":"products","id":7,"result":"updated"})");
+}
+
+}  // namespace
+}  // namespace karmad

@@ -1,0 +1,87 @@
+// Requests that name several tables, and paths with a table in them, on the built program.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cluster.hpp"
+#include "tests/support/fake_mirror.hpp"
+
+namespace karmad::test {
+namespace {
+
+constexpr std::string_view kHit =
+    R"({{"took":0,"timed_out":false,"hits":{{"total":1,"total_relation":"eq","hits":)"
+    R"([{{"_id":{},"_score":1,"_source":{{}}}}]}}}})";
+
+std::string body_of(const std::string& request) {
+  return request.substr(request.find("\r\n\r\n") + 4);
+}
+std::string target_of(const std::string& request) {
+  return request.substr(0, request.find(" HTTP/"));
+}
+
+/// Two tables of one shard each, whose mirrors call them `m1` and `m2`, and a route for the rest.
+struct TwoTables {
+  FakeMirror one{[](const std::string&) { return json(fmt::format(kHit, 1)); }};
+  FakeMirror two{[](const std::string&) { return json(fmt::format(kHit, 2)); }};
+  FakeMirror web{[](const std::string&) { return json(R"({"web":1})"); }};
+  Master master{
+      "ha_ping_interval = 0",
+      fmt::format(
+          "table one {{\n type = distributed\n updates = any\n agent = {}:m1\n}}\n"
+          "table two {{\n type = distributed\n agent = {}:m2\n}}\n"
+          "table web {{\n type = distributed\n dialect = http\n route = /\n agent = {}\n}}\n",
+          one.address(), two.address(), web.address())};
+};
+
+TEST(TableLists, AreSearchedAsOneTableAndEachMirrorGetsItsName) {
+  const TwoTables at;
+  for (const auto* list : {"one,two", "*", "_all", "t*, one", "ONE, Two,one"}) {
+    const auto answer = at.master.search(fmt::format(R"({{"table":"{}"}})", list));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_NE(answer.body.find(R"("total":2)"), std::string::npos) << list << answer.body;
+    EXPECT_NE(body_of(at.one.seen().back()).find(R"("table":"m1")"), std::string::npos);
+    EXPECT_NE(body_of(at.two.seen().back()).find(R"("table":"m2")"), std::string::npos);
+  }
+  const auto one = at.one.requests();
+  EXPECT_EQ(at.master.search(R"({"table":"on*"})").status, 200);
+  EXPECT_EQ(at.one.requests(), one + 1);
+  const auto traced = at.master.search(R"({"table":"two,one"})", "X-Karmad-Trace: 1\r\n");
+  EXPECT_NE(traced.fields.at("x-karmad-trace").find("two,one"), std::string::npos);
+}
+
+TEST(TableLists, WithAnUnknownNameOrForAnUpdateReachNoMirror) {
+  const TwoTables at;
+  const auto unknown = at.master.search(R"({"table":"one,nosuch"})");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_NE(unknown.body.find("no table 'nosuch'"), std::string::npos) << unknown.body;
+  EXPECT_EQ(at.master.search(R"({"table":"one,m2"})").status, 404);  // a mirror's name
+  EXPECT_EQ(at.master.search(R"({"table":"one,web"})").status, 404);
+  EXPECT_EQ(post(at.master.port(), "/update", R"({"table":"one,two","id":1,"doc":{"a":1}})").status,
+            400);
+  EXPECT_EQ(post(at.master.port(), "/one,two/_update/1", R"({"doc":{"a":1}})").status, 400);
+  EXPECT_EQ(at.one.requests() + at.two.requests(), 0u);
+}
+
+TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
+  const TwoTables at;
+  const auto port = at.master.port();
+  const auto one = post(port, "/one/_search", "{}");
+  EXPECT_EQ(one.status, 200);
+  EXPECT_NE(one.body.find(R"("_id":"1","_score":1,"_index":"one","_type":"doc","_version":1)"),
+            std::string::npos)
+      << one.body;
+  EXPECT_EQ(target_of(at.one.seen().back()), "POST /search");
+  const auto both = post(port, "/one%2Ctwo/_search", R"({"size":1})");
+  EXPECT_NE(both.body.find(R"("_shards":{"total":2,"successful":2)"), std::string::npos)
+      << both.body;
+  EXPECT_EQ(post(port, "/_all/_count", "").body,
+            R"({"count":2,"_shards":{"total":2,"successful":2,"skipped":0,"failed":0}})");
+  EXPECT_EQ(post(port, "/one/_update/7", R"({"doc":{"price":2}})").status, 200);
+  EXPECT_EQ(target_of(at.one.seen().back()), "POST /update");
+  EXPECT_EQ(body_of(at.one.seen().back()), R"({"table":"m1","id":7,"doc":{"price":2}})");
+  EXPECT_EQ(post(port, "/nosuch/_search", "{}").body, R"({"web":1})");
+  EXPECT_EQ(post(port, "/one/_other", "{}").body, R"({"web":1})");
+}
+
+}  // namespace
+}  // namespace karmad::test
