@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
 namespace karmad {
@@ -75,6 +74,8 @@ class FacetPlanner {
       if (!shown) ++rows.hidden;
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
     }
+    rows.exact =
+        std::ranges::all_of(by_, [](const SelectItem& key) { return is_path(key.expression); });
     out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), hidden);
     if (!facet_.by.empty()) out_.text += fmt::format(" BY {}", names);
     return std::nullopt;
@@ -167,7 +168,7 @@ class FacetPlanner {
     const auto window = draft_.window(facet_.window);
     out_.rows.offset = window.offset;
     out_.rows.limit = window.limit;
-    const auto asked = exact_ ? window.end() : over_request(window.end());
+    const auto asked = exact_ ? window.end() : draft_.groups_to_ask(window.end());
     if (!exact_) out_.rows.asked = asked;
     draft_.most_asked = std::max(draft_.most_asked, asked);
     out_.text += fmt::format(" LIMIT 0,{}", asked);
