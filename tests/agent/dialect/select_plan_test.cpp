@@ -262,8 +262,9 @@ TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
   EXPECT_EQ(
       asked(statement),
       "SELECT id, weight() AS karmad_0 FROM T LIMIT 0,1 FACET brand ORDER BY count(*) DESC "
-      "LIMIT 0,1000 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1 "
-      "BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET meta.c as m, d DISTINCT u ORDER BY "
+      "LIMIT 0,1000 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1, "
+      "weight() AS karmad_2, id AS karmad_3 BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET "
+      "meta.c as m, d DISTINCT u ORDER BY "
       "COUNT(*) DESC LIMIT 0,1000; SHOW META; SELECT meta.c AS m, d, u FROM T GROUP BY m, d, "
       "u LIMIT 0,100000 OPTION max_matches=100000");
   const auto facets = planned(statement).plan.facets;
@@ -274,9 +275,10 @@ TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
   EXPECT_EQ(facets[1].asked, 0u);
   EXPECT_EQ(facets[1].offset, 5u);
   EXPECT_EQ(keys(facets[2].order), "1");
-  EXPECT_EQ(facets[2].hidden, 1u);
+  EXPECT_EQ(facets[2].hidden, 3u);
+  EXPECT_EQ(keys(facets[2].within), "2 desc,3");
   EXPECT_EQ(facets[2].behind, 1u);
-  EXPECT_EQ(folds(facets[2]), "2 sum");
+  EXPECT_EQ(folds(facets[2]), "4 sum");
   EXPECT_EQ(keys(facets[3].order), "3 desc,0 text,1");
   EXPECT_EQ(folds(facets[3]), "2 distinct of 0,3 sum");
 }
