@@ -138,10 +138,15 @@ TEST(SelectPlan, AsksGroupsByTheirKeyWithAllThatFoldingNeeds) {
       {"select min(a), max(a) m, max(a,b) from p limit 5",
        "SELECT min(a), max(a) m, max(a,b), weight() AS karmad_0, id AS karmad_1 FROM T LIMIT 0,1",
        "", "0 min,1 max"},
-      {"select brand, count(*) c from p group by brand order by c desc limit 30",
-       "SELECT brand, count(*) c, GROUPBY() AS karmad_0 FROM T GROUP BY brand ORDER BY c DESC "
-       "LIMIT 0,300",
-       "1 desc,2", "1 sum", 300},
+      {"select brand, count(*) c from p group by brand order by c desc limit 130",
+       "SELECT brand, count(*) c, weight() AS karmad_0, id AS karmad_1, GROUPBY() AS karmad_2 FROM "
+       "T "
+       "GROUP BY brand WITHIN GROUP ORDER BY weight() DESC, id ASC ORDER BY c DESC LIMIT 0,1000",
+       "1 desc,4", "1 sum", 1000},
+      {"select count(*) c from p group by brand order by c desc limit 30 option max_matches=40",
+       "SELECT count(*) c, GROUPBY() AS karmad_0 FROM T GROUP BY brand ORDER BY c DESC LIMIT 0,300 "
+       "OPTION max_matches=300",
+       "0 desc,1", "0 sum", 300},
       {"select groupby() g, sum(a) from p group by tags order by g desc limit 10,5",
        "SELECT groupby() g, sum(a) FROM T GROUP BY tags ORDER BY g DESC LIMIT 0,15", "0 desc",
        "1 sum"},
@@ -156,11 +161,12 @@ TEST(SelectPlan, AsksGroupsByTheirKeyWithAllThatFoldingNeeds) {
       {"select *, count(*) c, sum(a) from p group 3 by b within group order by a desc order by "
        "sum(a) desc limit 6",
        "SELECT *, count(*) c, sum(a), a AS karmad_0, id AS karmad_1, GROUPBY() AS karmad_3 FROM",
-       "", "", 600},
+       "", "", 3000},
       {"select year(ts) y, count(*) from p group by y, brand order by brand, y",
-       "SELECT year(ts) y, count(*), brand AS karmad_0, GROUPBY() AS karmad_1 FROM T GROUP BY y, "
-       "brand ORDER BY brand ASC, y ASC LIMIT 0,20",
-       "2,0,3", "1 sum"},
+       "SELECT year(ts) y, count(*), weight() AS karmad_0, id AS karmad_1, brand AS karmad_2, "
+       "GROUPBY() AS karmad_3 FROM T GROUP BY y, brand WITHIN GROUP ORDER BY weight() DESC, id ASC "
+       "ORDER BY brand ASC, y ASC LIMIT 0,20",
+       "4,0,5", "1 sum"},
       {"select count(*) from p group by year(ts)",
        "SELECT count(*), weight() AS karmad_0, id AS karmad_1, year(ts) AS karmad_2, GROUPBY() AS "
        "karmad_3 FROM T GROUP BY karmad_2 WITHIN GROUP ORDER BY weight() DESC, id ASC ORDER BY "
@@ -197,6 +203,13 @@ TEST(SelectPlan, GroupNByKeepsTheBestRowsInTheOrderWithinTheGroup) {
   EXPECT_EQ(place(rows.having->column), "-3");
 }
 
+TEST(SelectPlan, StringsInsideJsonAreGroupsByTheirCase) {
+  EXPECT_TRUE(planned("select m.c, count(*) from p group by m.c").plan.rows.exact);
+  EXPECT_TRUE(planned("select m['c'] x, count(*) from p group by x").plan.rows.exact);
+  EXPECT_FALSE(planned("select brand, count(*) from p group by brand").plan.rows.exact);
+  EXPECT_TRUE(planned("select id from p facet m.c").plan.facets[0].exact);
+}
+
 TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
   const std::string_view statement =
       "select a*2 a2, brand, count(distinct u) d from p where a2 > 3 group by brand, meta.x order "
@@ -204,7 +217,7 @@ TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
   EXPECT_EQ(asked(statement),
             "SELECT a*2 a2, brand, count(distinct u) d, weight() AS karmad_0, id AS karmad_1, "
             "meta.x AS karmad_2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x WITHIN GROUP ORDER BY "
-            "weight() DESC, id ASC ORDER BY d DESC LIMIT 0,200 OPTION ranker=none; SHOW META; "
+            "weight() DESC, id ASC ORDER BY d DESC LIMIT 0,1000 OPTION ranker=none; SHOW META; "
             "SELECT brand, meta.x, u, a*2 AS a2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x, u "
             "LIMIT 0,100000 OPTION max_matches=100000,ranker=none");
   const auto plan = planned(statement).plan;
@@ -249,21 +262,23 @@ TEST(SelectPlan, FacetsHaveAnOrderAndALimitOfTheirOwn) {
   EXPECT_EQ(
       asked(statement),
       "SELECT id, weight() AS karmad_0 FROM T LIMIT 0,1 FACET brand ORDER BY count(*) DESC "
-      "LIMIT 0,200 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1 "
-      "BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET meta.c as m, d DISTINCT u ORDER BY "
-      "COUNT(*) DESC LIMIT 0,200; SHOW META; SELECT meta.c AS m, d, u FROM T GROUP BY m, d, "
+      "LIMIT 0,1000 FACET price ORDER BY price ASC LIMIT 0,10 FACET name, brand_id AS karmad_1, "
+      "weight() AS karmad_2, id AS karmad_3 BY brand_id ORDER BY facet() ASC LIMIT 0,20 FACET "
+      "meta.c as m, d DISTINCT u ORDER BY "
+      "COUNT(*) DESC LIMIT 0,1000; SHOW META; SELECT meta.c AS m, d, u FROM T GROUP BY m, d, "
       "u LIMIT 0,100000 OPTION max_matches=100000");
   const auto facets = planned(statement).plan.facets;
   ASSERT_EQ(facets.size(), 4u);
   EXPECT_EQ(keys(facets[0].order), "1 desc,0");
-  EXPECT_EQ(facets[0].asked, 200u);
+  EXPECT_EQ(facets[0].asked, 1000u);
   EXPECT_EQ(keys(facets[1].order), "0");
   EXPECT_EQ(facets[1].asked, 0u);
   EXPECT_EQ(facets[1].offset, 5u);
   EXPECT_EQ(keys(facets[2].order), "1");
-  EXPECT_EQ(facets[2].hidden, 1u);
+  EXPECT_EQ(facets[2].hidden, 3u);
+  EXPECT_EQ(keys(facets[2].within), "2 desc,3");
   EXPECT_EQ(facets[2].behind, 1u);
-  EXPECT_EQ(folds(facets[2]), "2 sum");
+  EXPECT_EQ(folds(facets[2]), "4 sum");
   EXPECT_EQ(keys(facets[3].order), "3 desc,0 text,1");
   EXPECT_EQ(folds(facets[3]), "2 distinct of 0,3 sum");
 }

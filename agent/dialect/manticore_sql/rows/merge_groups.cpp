@@ -79,7 +79,8 @@ class GroupMerge {
     };
     for (const auto key : plan_.group) {
       key_columns_.push_back(at(key));
-      kinds_.push_back(KeyText::kind_of(rows_.columns[key_columns_.back()]));
+      kinds_.push_back(plan_.exact ? KeyKind::json_path
+                                   : KeyText::kind_of(rows_.columns[key_columns_.back()]));
     }
     std::optional<std::size_t> counts;
     for (std::size_t c = 0; c < width; ++c)

@@ -82,6 +82,7 @@ struct RowPlan {
 
   bool grouped = false;         ///< rows are groups
   std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
+  bool exact = false;           ///< keys are values inside JSON, whose strings differ by case
   std::vector<FoldedColumn> folded;
   std::vector<RowKey> within;  ///< order of the rows of one group
   std::size_t per_group = 1;   ///< GROUP n BY

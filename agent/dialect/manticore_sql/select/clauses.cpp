@@ -143,10 +143,9 @@ class ClauseReader {
   void step() { token_ = tokens_.next(); }
 
   ClauseRefusal trouble() const {
-    using Kind = SqlToken::Kind;
-    if (token_.kind == Kind::unfinished)
+    if (token_.kind == SqlToken::Kind::unfinished)
       return wrong_at(token_.at, "a quote or comment that does not end");
-    if (token_.kind == Kind::ambiguous) return wrong_at(token_.at, token_.why);
+    if (token_.kind == SqlToken::Kind::ambiguous) return wrong_at(token_.at, token_.why);
     if (token_.is_word("select"))
       return unmergeable_at(token_.at, "a SELECT within a SELECT",
                             "send the inner and the outer query one after the other");

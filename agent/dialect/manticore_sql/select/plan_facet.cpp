@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
 namespace karmad {
@@ -75,9 +74,23 @@ class FacetPlanner {
       if (!shown) ++rows.hidden;
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
     }
+    if (!facet_.by.empty()) hidden += add_best_row();
+    rows.exact =
+        std::ranges::all_of(by_, [](const SelectItem& key) { return is_path(key.expression); });
     out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), hidden);
     if (!facet_.by.empty()) out_.text += fmt::format(" BY {}", names);
     return std::nullopt;
+  }
+
+  /// With BY, the items are those of the group's best row, in the server's default order.
+  std::string add_best_row() {
+    std::string hidden;
+    auto& rows = out_.rows;
+    for (const std::string_view key : {"weight()", "id"}) {
+      hidden += fmt::format(", {} AS {}", key, draft_.names.next());
+      rows.within.push_back({{items_.size() + rows.hidden++, false}, key == "weight()", false});
+    }
+    return hidden;
   }
 
   std::optional<std::size_t> shown_column(const SelectItem& key) const {
@@ -167,7 +180,7 @@ class FacetPlanner {
     const auto window = draft_.window(facet_.window);
     out_.rows.offset = window.offset;
     out_.rows.limit = window.limit;
-    const auto asked = exact_ ? window.end() : over_request(window.end());
+    const auto asked = exact_ ? window.end() : draft_.groups_to_ask(window.end());
     if (!exact_) out_.rows.asked = asked;
     draft_.most_asked = std::max(draft_.most_asked, asked);
     out_.text += fmt::format(" LIMIT 0,{}", asked);

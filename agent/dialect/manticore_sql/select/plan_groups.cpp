@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
 #include "agent/dialect/manticore_sql/select/having_clause.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
@@ -93,6 +92,8 @@ class GroupPlanner {
         rows_.order.push_back({column, false, as_text});
     };
     if (draft_.group.empty()) return;
+    rows_.exact = std::ranges::all_of(
+        draft_.group, [&](const SelectItem& key) { return columns_.holds_path(key); });
     if (!counts_distinct()) return add(columns_.of("GROUPBY()", "groupby()"), false);
     for (const auto& key : draft_.group) add(columns_.of(key), columns_.holds_path(key));
   }
@@ -121,7 +122,10 @@ class GroupPlanner {
   GroupRefusal plan_within() {
     const auto given = read_order(draft_.clauses.within);
     if (!given) return given.error();
-    const auto depends = [&](const auto& item) { return depends_on_row(item); };
+    // Also the key itself: equal keys may be written in capitals, or be one of several values.
+    const auto depends = [](const SelectItem& item) {
+      return !item.aggregate && item.canonical != "groupby()";
+    };
     needs_best_ = needs_best_ || draft_.clauses.per_group > 1 || orders_by_row() ||
                   std::ranges::any_of(draft_.items, depends);
     if (!needs_best_) return std::nullopt;
@@ -201,9 +205,8 @@ class GroupPlanner {
     }
     auto groups = window.end();
     const bool exact = is_in_order_of_keys() && !rows_.having;
-    if (!exact) groups = over_request(groups);
+    if (!exact) groups = draft_.groups_to_ask(groups);
     if (rows_.having) groups = std::max(groups, kGroupsForHaving);
-    if (draft_.order.empty()) groups = std::max(groups, draft_.max_matches());
     out_.asked = std::max(groups, std::min(groups * rows_.per_group, kMostGroupRows));
     if (!exact) rows_.asked = out_.asked;
   }

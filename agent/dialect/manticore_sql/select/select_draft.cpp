@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+
 namespace karmad {
 
 namespace {
@@ -18,6 +20,10 @@ RowWindow SelectDraft::window(const RowWindow& wanted) const {
   const auto end = std::min(wanted.end(), max_matches());
   const auto offset = std::min(wanted.offset, end);
   return {offset, end - offset};
+}
+
+std::size_t SelectDraft::groups_to_ask(std::size_t wanted) const {
+  return std::max(over_request(wanted), max_matches());
 }
 
 bool SelectDraft::is_grouped() const {

@@ -33,6 +33,10 @@ struct SelectDraft {
   /// LIMIT cut at max_matches, as the server does.
   RowWindow window(const RowWindow& wanted) const;
   bool is_grouped() const;
+  /// Number of groups to request of a shard in an order that is not that of their keys: a group
+  /// among the first of all shards may be a late one of some shard. At least as many as the
+  /// server's own distributed tables request.
+  std::size_t groups_to_ask(std::size_t wanted) const;
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
   std::size_t add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value);
 };
