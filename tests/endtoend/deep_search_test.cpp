@@ -58,8 +58,8 @@ TEST(DeepSearch, ScrollsThroughAllHitsAtTheMirrorsOfTheFirstPage) {
   const std::string search =
       R"({"table":"products","query":{"range":{"price":{"lt":20}}},"_source":["price","brand"],)"
       R"("sort":["brand",{"price":"desc"}])";
-  const auto expected =
-      hits_in(post(cluster.whole.port(), "/search", search + R"(,"limit":1000})").body);
+  const auto expected = hits_in(
+      post(cluster.whole.port(), "/search", search + R"(,"limit":4000,"max_matches":4000})").body);
   std::string all;
   std::string option = "true";
   int pages = 0;

@@ -59,9 +59,9 @@ constexpr std::string_view kOtherMistakes[] = {
     R"("options":{"out of memory":1})"};
 
 constexpr std::string_view kUnmerged[] = {
-    R"("sort":["_random"])", R"("sort":[{"tags":{"order":"asc","mode":"min"}}])",
+    R"("sort":["_random"])", R"("search_after":[1])",
     R"("limit":0,"aggs":{"a":{"percentiles":{"field":"price"}}})",
-    R"("limit":0,"aggs":{"a":{"cardinality":{"field":"price"}}})", R"("profile":true)"};
+    R"("limit":0,"aggs":{"a":{"cardinality":{"field":"price"}}})", R"("scroll":"abc")"};
 
 }  // namespace
 
