@@ -143,10 +143,10 @@ class ClauseReader {
   void step() { token_ = tokens_.next(); }
 
   ClauseRefusal trouble() const {
-    using Kind = SqlToken::Kind;
-    if (token_.kind == Kind::unfinished)
+    using Token = SqlToken::Kind;
+    if (token_.kind == Token::unfinished)
       return wrong_at(token_.at, "a quote or comment that does not end");
-    if (token_.kind == Kind::ambiguous) return wrong_at(token_.at, token_.why);
+    if (token_.kind == Token::ambiguous) return wrong_at(token_.at, token_.why);
     if (token_.is_word("select"))
       return unmergeable_at(token_.at, "a SELECT within a SELECT",
                             "send the inner and the outer query one after the other");
