@@ -8,21 +8,21 @@
 namespace karmad::test {
 namespace {
 
-constexpr std::string_view kHit =
+constexpr std::string_view kListedHit =
     R"({{"took":0,"timed_out":false,"hits":{{"total":1,"total_relation":"eq","hits":)"
     R"([{{"_id":{},"_score":1,"_source":{{}}}}]}}}})";
 
-std::string body_of(const std::string& request) {
+std::string body_sent(const std::string& request) {
   return request.substr(request.find("\r\n\r\n") + 4);
 }
-std::string target_of(const std::string& request) {
+std::string target_sent(const std::string& request) {
   return request.substr(0, request.find(" HTTP/"));
 }
 
 /// Two tables of one shard each, whose mirrors call them `m1` and `m2`, and a route for the rest.
 struct TwoTables {
-  FakeMirror one{[](const std::string&) { return json(fmt::format(kHit, 1)); }};
-  FakeMirror two{[](const std::string&) { return json(fmt::format(kHit, 2)); }};
+  FakeMirror one{[](const std::string&) { return json(fmt::format(kListedHit, 1)); }};
+  FakeMirror two{[](const std::string&) { return json(fmt::format(kListedHit, 2)); }};
   FakeMirror web{[](const std::string&) { return json(R"({"web":1})"); }};
   Master master{
       "ha_ping_interval = 0",
@@ -39,8 +39,8 @@ TEST(TableLists, AreSearchedAsOneTableAndEachMirrorGetsItsName) {
     const auto answer = at.master.search(fmt::format(R"({{"table":"{}"}})", list));
     EXPECT_EQ(answer.status, 200) << answer.body;
     EXPECT_NE(answer.body.find(R"("total":2)"), std::string::npos) << list << answer.body;
-    EXPECT_NE(body_of(at.one.seen().back()).find(R"("table":"m1")"), std::string::npos);
-    EXPECT_NE(body_of(at.two.seen().back()).find(R"("table":"m2")"), std::string::npos);
+    EXPECT_NE(body_sent(at.one.seen().back()).find(R"("table":"m1")"), std::string::npos);
+    EXPECT_NE(body_sent(at.two.seen().back()).find(R"("table":"m2")"), std::string::npos);
   }
   const auto one = at.one.requests();
   EXPECT_EQ(at.master.search(R"({"table":"on*"})").status, 200);
@@ -70,15 +70,15 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   EXPECT_NE(one.body.find(R"("_id":"1","_score":1,"_index":"one","_type":"doc","_version":1)"),
             std::string::npos)
       << one.body;
-  EXPECT_EQ(target_of(at.one.seen().back()), "POST /search");
+  EXPECT_EQ(target_sent(at.one.seen().back()), "POST /search");
   const auto both = post(port, "/one%2Ctwo/_search", R"({"size":1})");
   EXPECT_NE(both.body.find(R"("_shards":{"total":2,"successful":2)"), std::string::npos)
       << both.body;
   EXPECT_EQ(post(port, "/_all/_count", "").body,
             R"({"count":2,"_shards":{"total":2,"successful":2,"skipped":0,"failed":0}})");
   EXPECT_EQ(post(port, "/one/_update/7", R"({"doc":{"price":2}})").status, 200);
-  EXPECT_EQ(target_of(at.one.seen().back()), "POST /update");
-  EXPECT_EQ(body_of(at.one.seen().back()), R"({"table":"m1","id":7,"doc":{"price":2}})");
+  EXPECT_EQ(target_sent(at.one.seen().back()), "POST /update");
+  EXPECT_EQ(body_sent(at.one.seen().back()), R"({"table":"m1","id":7,"doc":{"price":2}})");
   EXPECT_EQ(post(port, "/nosuch/_search", "{}").body, R"({"web":1})");
   EXPECT_EQ(post(port, "/one/_other", "{}").body, R"({"web":1})");
 }

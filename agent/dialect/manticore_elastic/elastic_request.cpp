@@ -69,6 +69,28 @@ void add_path_table(JsonLine& body, const ClientRequest& request) {
   body.add_quoted(request.path_table);
 }
 
+/// Writes a search of the path's table, or a count of it or of the body's.
+void write_search(JsonLine body, const ClientRequest& request, std::string_view object,
+                  bool count) {
+  if (!request.path_table.empty()) {
+    add_path_table(body, request);
+  } else {
+    body.add(R"({"table":)");
+    const auto table = elastic_member(object, "table");
+    const auto named = table.empty() ? elastic_member(object, "index") : table;
+    body.add(named.empty() ? std::string_view(R"("")") : named);
+  }
+  if (count) {  // a count reads only the query
+    const auto query = elastic_member(object, "query");
+    body.add(std::string_view(query.empty() ? "" : R"(,"query":)"));
+    body.add(query);
+    body.add(R"(,"limit":0})");
+    return;
+  }
+  body.add(std::string_view(has_members(object) ? "," : ""));
+  body.add(object.substr(1));
+}
+
 Translated translate_search(const ClientRequest& request, bool count) {
   if (auto wrong = wrong_parameter(request.query); !wrong.empty())
     return elastic_mistake(std::move(wrong));
@@ -80,28 +102,10 @@ Translated translate_search(const ClientRequest& request, bool count) {
       !(elastic_member(object, "table").empty() && elastic_member(object, "index").empty()))
     return elastic_mistake("the path names the table; leave out \"table\" and \"index\"");
   ElasticRequest translated{count ? ElasticKind::count : ElasticKind::search, "/search", {}};
-  if (!count && !in_path) {
+  if (!count && !in_path)
     translated.body = object;
-    return translated;
-  }
-  JsonLine body(translated.body);
-  if (in_path) {
-    add_path_table(body, request);
-  } else {
-    body.add(R"({"table":)");
-    const auto table = elastic_member(object, "table");
-    const auto named = table.empty() ? elastic_member(object, "index") : table;
-    body.add(named.empty() ? std::string_view(R"("")") : named);
-  }
-  if (count) {  // a count reads only the query
-    const auto query = elastic_member(object, "query");
-    body.add(query.empty() ? "" : R"(,"query":)");
-    body.add(query);
-    body.add(R"(,"limit":0})");
-    return translated;
-  }
-  body.add(has_members(object) ? "," : "");
-  body.add(object.substr(1));
+  else
+    write_search(JsonLine(translated.body), request, object, count);
   return translated;
 }
 
@@ -110,11 +114,8 @@ bool is_elastic_id(std::string_view id) {
          std::ranges::all_of(id, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Builds `{"table":…,"id":…,"doc":…}`. `document`: also with the document, a JSON object.
-std::string elastic_update_body(const ClientRequest& request, std::string_view id,
-                                std::string_view document) {
-  std::string text;
-  JsonLine body(text);
+void write_update(JsonLine body, const ClientRequest& request, std::string_view id,
+                  std::string_view document) {
   add_path_table(body, request);
   if (!id.empty()) {
     body.add(R"(,"id":)");
@@ -125,6 +126,13 @@ std::string elastic_update_body(const ClientRequest& request, std::string_view i
     body.add(document);
   }
   body.add('}');
+}
+
+/// Builds `{"table":…,"id":…,"doc":…}`. An empty id or document is left out.
+std::string elastic_update_body(const ClientRequest& request, std::string_view id,
+                                std::string_view document) {
+  std::string text;
+  write_update(JsonLine(text), request, id, document);
   return text;
 }
 

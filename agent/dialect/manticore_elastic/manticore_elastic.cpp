@@ -32,6 +32,13 @@ class ElasticPlan final : public FanOut {
   void plan(std::unique_ptr<FanOut> inner) { inner_ = std::move(inner); }
 
   bool asks(std::size_t shard) const override { return inner_->asks(shard); }
+  bool prefers(std::size_t shard, std::string_view mirror) const override {
+    return inner_->prefers(shard, mirror);
+  }
+  bool changes_data() const override { return inner_->changes_data(); }
+  int merge_changes(std::span<const ChangeReply> replies, std::string& out) const override {
+    return inner_->merge_changes(replies, out);
+  }
   bool may_be_partial() const override { return inner_->may_be_partial(); }
   std::string_view content_type() const override { return inner_->content_type(); }
   unsigned merge_weight() const override { return inner_->merge_weight(); }

@@ -138,5 +138,18 @@ TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
   EXPECT_EQ(*body, R"({"table":"products","id":7,"result":"updated"})");
 }
 
+TEST(ManticoreElastic, AnUpdateOfSeveralShardsIsMergedAsTheEnginesOwn) {
+  const ManticoreElastic dialect({});
+  const auto request = elastic_call("POST", "/products/_update/7", R"({"doc":{"price":2}})");
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  const auto plan = dialect.fan_out(request, *parsed, 2);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  EXPECT_TRUE((*plan)->changes_data());
+  std::string body;
+  (*plan)->write(1, kMirrorTable, body);
+  EXPECT_EQ(body, R"({"table":"mirror_table","id":7,"doc":{"price":2}})");
+}
+
 }  // namespace
 }  // namespace karmad
