@@ -70,12 +70,18 @@ HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membersh
       return reads ? ping(request, membership, now_ms) : not_allowed("GET, HEAD");
     case Purpose::update:
       if (!posts) return not_allowed("POST");
-      return takes_updates(membership) ? answer_update(request, tables_)
-                                       : not_primary(membership.role);
+      return update(request, membership);
     case Purpose::other:
       return error_answer(404, fmt::format("unknown path '{}'", request.path));
   }
   return error_answer(404, "unknown path");
+}
+
+HttpAnswer Engine::update(const HttpRequest& request, const Membership& membership) const {
+  if (!takes_updates(membership)) return not_primary(membership.role);
+  if (updates_ == Updates::counted) return answer_update(request, tables_, nullptr);
+  const std::unique_lock changing(catalogue_->lock);
+  return answer_update(request, tables_, &catalogue_->index);
 }
 
 HttpAnswer Engine::ping(const HttpRequest& request, const Membership& membership,
@@ -89,8 +95,10 @@ HttpAnswer Engine::search(std::string_view body) const {
   Complaint complaint;
   const auto request = read_search(body, tables_, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
-  const auto result = karmad::search(index_, request);
-  return {200, write_answer(index_, request, result, milliseconds_since(start)), {}};
+  const std::shared_lock reading(catalogue_->lock);
+  const auto& index = catalogue_->index;
+  const auto result = karmad::search(index, request);
+  return {200, write_answer(index, request, result, milliseconds_since(start)), {}};
 }
 
 HttpAnswer Engine::sql(const HttpRequest& request, const Membership& membership) const {
@@ -118,9 +126,11 @@ HttpAnswer Engine::statement(std::string_view text, bool raw, const Membership& 
   if (read.kind == Statement::Kind::show_status)
     return {200, write_raw_status(membership, read.like), {}};
   if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(hidden_column_), {}};
-  const auto result = karmad::search(index_, read.search);
-  if (raw) return {200, write_raw(index_, read, result), {}};
-  return {200, write_sql_hits(index_, read, result, milliseconds_since(start)), {}};
+  const std::shared_lock reading(catalogue_->lock);
+  const auto& index = catalogue_->index;
+  const auto result = karmad::search(index, read.search);
+  if (raw) return {200, write_raw(index, read, result), {}};
+  return {200, write_sql_hits(index, read, result, milliseconds_since(start)), {}};
 }
 
 }  // namespace karmad

@@ -28,6 +28,8 @@ std::string_view type_name(const Selected& item) {
       return "multi";
     case Type::json:
       return "json";
+    case Type::vector:
+      return "string";
   }
   return "string";
 }
@@ -50,6 +52,8 @@ std::string_view described_type(Type type) {
       return "json";
     case Type::timestamp:
       return "timestamp";
+    case Type::vector:
+      return "float_vector";
   }
   return "string";
 }
@@ -68,6 +72,8 @@ void append_cell(std::string& out, const Index& index, const Selected& item, con
   const auto& document = index.documents()[hit.document];
   if (layout == Layout::raw && item.column.type == Type::multi) {
     append_quoted(out, fmt::format("{}", fmt::join(document.tags, ",")));
+  } else if (layout == Layout::raw && item.column.type == Type::vector) {
+    append_quoted(out, embedding_text(document));
   } else if (layout == Layout::raw && item.column.type == Type::json &&
              item.column.member.empty()) {
     std::string json;
