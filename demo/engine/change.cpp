@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "demo/data/text.hpp"
-#include "demo/language/read_request.hpp"
 
 namespace karmad {
 
@@ -217,6 +216,24 @@ void roll_back(Index& index, Undo& undo) {
       index.erase(id);
     }
   }
+}
+
+std::vector<Given> read_given(const Json& json, Complaint& complaint) {
+  std::vector<Given> out;
+  for (const auto& member : json.GetObject()) {
+    Given given{std::string(text_of(member.name)), {}, {}};
+    if (member.value.IsArray()) {
+      for (const auto& item : member.value.GetArray()) given.values.push_back(literal_of(item));
+    } else if (member.value.IsObject()) {
+      const auto members = read_members(json_text(member.value));
+      if (!members) complaint.say(409, fmt::format("invalid value of '{}'", given.column));
+      given.members = members.value_or(std::vector<MetaMember>{});
+    } else if (!member.value.IsNull()) {
+      given.values.push_back(literal_of(member.value));
+    }
+    out.push_back(std::move(given));
+  }
+  return out;
 }
 
 std::optional<std::vector<MetaMember>> read_members(std::string_view json) {

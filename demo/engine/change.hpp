@@ -10,6 +10,7 @@
 #include "demo/data/complaint.hpp"
 #include "demo/data/index.hpp"
 #include "demo/language/query.hpp"
+#include "demo/language/read_request.hpp"
 
 namespace karmad {
 
@@ -54,6 +55,9 @@ Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
 
 /// Takes back the changes recorded in `undo`.
 void roll_back(Index& index, Undo& undo);
+
+/// The members of a JSON object as values of columns.
+std::vector<Given> read_given(const Json& json, Complaint& complaint);
 
 /// The members of a JSON object with at most one level of objects inside; nothing for other text.
 std::optional<std::vector<MetaMember>> read_members(std::string_view json);

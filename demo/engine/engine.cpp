@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <mutex>
 
 #include "demo/data/text.hpp"
+#include "demo/engine/elastic.hpp"
 #include "demo/engine/membership.hpp"
+#include "demo/engine/percolate.hpp"
 #include "demo/engine/search.hpp"
 #include "demo/engine/sql.hpp"
 #include "demo/engine/updates.hpp"
@@ -53,7 +56,9 @@ Purpose purpose_of(std::string_view path) {
   if (path == "/search" || path == "/json/search") return Purpose::search;
   if (path == "/sql" || path == "/cli_json") return Purpose::sql;
   if (path == "/" || path == "/healthz" || path == "/hello") return Purpose::ping;
-  if (is_update(path)) return Purpose::update;
+  if (is_percolation(path) || is_elastic_search(read_elastic_path(path))) return Purpose::search;
+  if (is_update(path) || stores_query(path) || is_elastic_update(read_elastic_path(path)))
+    return Purpose::update;
   return Purpose::other;
 }
 
@@ -63,13 +68,17 @@ HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membersh
   const bool posts = request.method == "POST";
   switch (purpose_of(request.path)) {
     case Purpose::search:
-      return posts ? search(request.body) : not_allowed("POST");
+      if (posts) return search(request);
+      if (reads && !request.path.ends_with("/search")) return search(request);
+      return not_allowed("POST");
     case Purpose::sql:
       return posts || reads ? sql(request, membership) : not_allowed("GET, HEAD, POST");
     case Purpose::ping:
       return reads ? ping(request, membership, now_ms) : not_allowed("GET, HEAD");
     case Purpose::update:
-      if (!posts) return not_allowed("POST");
+      if (!posts &&
+          (is_update(request.path) || (request.method != "PUT" && request.method != "DELETE")))
+        return not_allowed("POST");
       return update(request, membership);
     case Purpose::other:
       return error_answer(404, fmt::format("unknown path '{}'", request.path));
@@ -79,15 +88,29 @@ HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membersh
 
 HttpAnswer Engine::update(const HttpRequest& request, const Membership& membership) const {
   if (!takes_updates(membership)) return not_primary(membership.role);
-  if (updates_ == Updates::counted) return answer_update(request, tables_, nullptr);
   const std::unique_lock changing(catalogue_->lock);
-  return answer_update(request, tables_, &catalogue_->index);
+  if (stores_query(request.path)) return store_query(request, tables_, catalogue_->queries);
+  auto* const index = updates_ == Updates::counted ? nullptr : &catalogue_->index;
+  const auto path = read_elastic_path(request.path);
+  if (path.verb != ElasticPath::Verb::none)
+    return answer_elastic_update(path, request, tables_, index);
+  return answer_update(request, tables_, index);
 }
 
 HttpAnswer Engine::ping(const HttpRequest& request, const Membership& membership,
                         std::int64_t now_ms) const {
   if (request.path == "/hello") return {200, write_hello(membership, now_ms), {}};
   return {200, request.path == "/" ? banner() : "{\"status\":\"ok\"}", {}};
+}
+
+HttpAnswer Engine::search(const HttpRequest& request) const {
+  if (is_percolation(request.path)) {
+    const std::shared_lock reading(catalogue_->lock);
+    return answer_percolation(request, tables_, catalogue_->queries);
+  }
+  const auto path = read_elastic_path(request.path);
+  if (path.verb == ElasticPath::Verb::none) return search(request.body);
+  return answer_elastic_search(path, request, [&](std::string_view body) { return search(body); });
 }
 
 HttpAnswer Engine::search(std::string_view body) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "demo/data/index.hpp"
+#include "demo/engine/stored_query.hpp"
 
 namespace karmad {
 
@@ -57,8 +59,10 @@ class Engine {
     explicit Catalogue(Index start) : index(std::move(start)) {}
     std::shared_mutex lock;
     Index index;
+    std::map<std::string, StoredQueries> queries;  ///< by table
   };
 
+  HttpAnswer search(const HttpRequest& request) const;
   HttpAnswer search(std::string_view body) const;
   HttpAnswer update(const HttpRequest& request, const Membership& membership) const;
   HttpAnswer ping(const HttpRequest& request, const Membership& membership,

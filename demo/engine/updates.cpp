@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <array>
@@ -69,27 +67,6 @@ void read_ids(const Json& json, Update& out) {
   }
 }
 
-std::vector<Given> read_document(const Json& json, Complaint& complaint) {
-  std::vector<Given> out;
-  for (const auto& member : json.GetObject()) {
-    Given given{std::string(text_of(member.name)), {}, {}};
-    if (member.value.IsArray()) {
-      for (const auto& item : member.value.GetArray()) given.values.push_back(literal_of(item));
-    } else if (member.value.IsObject()) {
-      rapidjson::StringBuffer text;
-      rapidjson::Writer writer(text);
-      member.value.Accept(writer);
-      const auto members = read_members({text.GetString(), text.GetSize()});
-      if (!members) complaint.say(409, fmt::format("invalid value of '{}'", given.column));
-      given.members = members.value_or(std::vector<MetaMember>{});
-    } else if (!member.value.IsNull()) {
-      given.values.push_back(literal_of(member.value));
-    }
-    out.push_back(std::move(given));
-  }
-  return out;
-}
-
 RowChange::Kind kind_of(std::string_view verb) {
   using Kind = RowChange::Kind;
   return verb == "insert"    ? Kind::insert
@@ -120,7 +97,7 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
     out.change.where = read_query(*query, reading);
   }
   if (const auto* document = find_member(json, "doc"); document != nullptr && document->IsObject())
-    out.change.given = read_document(*document, complaint);
+    out.change.given = read_given(*document, complaint);
   return out;
 }
 

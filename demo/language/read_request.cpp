@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <array>
@@ -261,6 +263,13 @@ bool is_table(std::span<const std::string> tables, std::string_view name) {
 
 std::string_view text_of(const Json& json) {
   return {json.GetString(), json.GetStringLength()};
+}
+
+std::string json_text(const Json& json) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer writer(text);
+  json.Accept(writer);
+  return {text.GetString(), text.GetSize()};
 }
 
 Literal literal_of(const Json& json) {

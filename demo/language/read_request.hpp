@@ -58,5 +58,7 @@ void read_fusion(const Json& options, Fusion& out);
 
 std::string_view text_of(const Json& json);
 Literal literal_of(const Json& json);
+/// The value as JSON.
+std::string json_text(const Json& json);
 
 }  // namespace karmad
