@@ -15,7 +15,7 @@ namespace {
 
 using Of = Column::Of;
 
-const std::array<Column, 13> kColumns{{
+const std::array<Column, 15> kColumns{{
     {"id", Of::id, Type::bigint, {}},
     {"title", Of::title, Type::text, {}},
     {"body", Of::body, Type::text, {}},
@@ -28,6 +28,8 @@ const std::array<Column, 13> kColumns{{
     {"ts", Of::ts, Type::timestamp, {}},
     {"stock", Of::stock, Type::bigint, {}},
     {"weight", Of::weight, Type::real, {}},
+    {"lat", Of::lat, Type::real, {}},
+    {"lon", Of::lon, Type::real, {}},
     {"embedding", Of::embedding, Type::vector, {}},
 }};
 
@@ -154,6 +156,10 @@ Value value_of(const Document& document, const Column& column) {
       return document.stock;
     case Of::weight:
       return double{document.weight};
+    case Of::lat:
+      return double{document.lat};
+    case Of::lon:
+      return double{document.lon};
     case Of::embedding:
       return {};  // no single value
   }

@@ -29,6 +29,8 @@ struct Column {
     ts,
     stock,
     weight,
+    lat,
+    lon,
     embedding,
   };
   std::string name;

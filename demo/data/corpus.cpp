@@ -113,6 +113,8 @@ void add_numbers(Document& out) {
   // Every eighth is one of four adjacent floats that print as 0.250000.
   out.weight = 0.1F * static_cast<float>(1 + dice.below(900'000));
   if (dice.below(8) == 0) out.weight = 0.25F + 0x1p-24F * static_cast<float>(dice.below(4));
+  out.lat = 36 + static_cast<float>(dice.below(160)) / 8;
+  out.lon = -10 + static_cast<float>(dice.below(240)) / 8;
 }
 
 void add_embedding(Document& out) {

@@ -118,6 +118,12 @@ bool put(Document& document, const Column& column, const Given& given) {
     case Column::Of::weight:
       document.weight = as_real(value);
       return true;
+    case Column::Of::lat:
+      document.lat = as_real(value);
+      return true;
+    case Column::Of::lon:
+      document.lon = as_real(value);
+      return true;
     case Column::Of::embedding:
       return put_embedding(document, given.values);
   }

@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <shared_mutex>
 
 #include "demo/data/text.hpp"
 #include "demo/engine/elastic.hpp"
 #include "demo/engine/membership.hpp"
 #include "demo/engine/percolate.hpp"
 #include "demo/engine/search.hpp"
-#include "demo/engine/sql.hpp"
 #include "demo/engine/updates.hpp"
 #include "demo/language/read_request.hpp"
+#include "demo/sql/run_script.hpp"
+#include "demo/sql/write_sql.hpp"
 
 namespace karmad {
 
@@ -54,7 +57,7 @@ std::string parameter(std::string_view query, std::string_view name) {
 
 Purpose purpose_of(std::string_view path) {
   if (path == "/search" || path == "/json/search") return Purpose::search;
-  if (path == "/sql" || path == "/cli_json") return Purpose::sql;
+  if (path == "/sql" || path == "/cli_json" || path == "/cli") return Purpose::sql;
   if (path == "/" || path == "/healthz" || path == "/hello") return Purpose::ping;
   if (is_percolation(path) || is_elastic_search(read_elastic_path(path))) return Purpose::search;
   if (is_update(path) || stores_query(path) || is_elastic_update(read_elastic_path(path)))
@@ -125,35 +128,53 @@ HttpAnswer Engine::search(std::string_view body) const {
 }
 
 HttpAnswer Engine::sql(const HttpRequest& request, const Membership& membership) const {
-  if (request.path == "/cli_json")
-    return statement(request.body.empty() ? url_decoded(request.query) : request.body, true,
-                     membership);
+  if (request.path == "/cli_json" || request.path == "/cli")
+    return statements(request.body.empty() ? url_decoded(request.query) : request.body,
+                      request.path == "/cli" ? SqlLayout::text : SqlLayout::raw, membership);
   // The body decides: clients that send a bare statement often label it as a form.
   const bool form = request.body.starts_with("query=") || request.body.starts_with("mode=raw&");
   const auto& parameters = form ? request.body : request.query;
-  const bool raw =
-      parameter(request.query, "mode") == "raw" || (form && parameter(parameters, "mode") == "raw");
+  const bool raw = parameter(request.query, "mode") == "raw" ||
+                   parameter(request.query, "raw_response") == "true" ||
+                   (form && parameter(parameters, "mode") == "raw");
   const auto text = form || request.body.empty() ? parameter(parameters, "query") : request.body;
   if (text.empty()) return error_answer(400, "query missing");
-  return statement(text, raw, membership);
+  return statements(text, raw ? SqlLayout::raw : SqlLayout::hits, membership);
 }
 
-HttpAnswer Engine::statement(std::string_view text, bool raw, const Membership& membership) const {
+HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
+                              const Membership& membership) const {
   const auto start = Clock::now();
   Complaint complaint;
   const auto read = read_sql(text, tables_, complaint);
-  if (complaint) return error_answer(raw ? 500 : complaint.status(), complaint.text());
-  if (read.kind != Statement::Kind::select && !raw)
+  const bool hits = layout == SqlLayout::hits;
+  if (complaint) return error_answer(hits ? complaint.status() : 500, complaint.text());
+  if (hits && read.size() > 1) return error_answer(501, "multiple queries not supported");
+  if (hits && read[0].kind != Statement::Kind::select)
     return error_answer(501, "only SELECT queries are supported");
-  if (read.kind == Statement::Kind::show_tables) return {200, write_raw_tables(tables_), {}};
-  if (read.kind == Statement::Kind::show_status)
-    return {200, write_raw_status(membership, read.like), {}};
-  if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(hidden_column_), {}};
-  const std::shared_lock reading(catalogue_->lock);
-  const auto& index = catalogue_->index;
-  const auto result = karmad::search(index, read.search);
-  if (raw) return {200, write_raw(index, read, result), {}};
-  return {200, write_sql_hits(index, read, result, milliseconds_since(start)), {}};
+  const auto changes = std::ranges::count(read, Statement::Kind::change, &Statement::kind);
+  if (changes > 0 && !takes_updates(membership)) return not_primary(membership.role);
+  std::shared_lock reading(catalogue_->lock, std::defer_lock);
+  std::unique_lock changing(catalogue_->lock, std::defer_lock);
+  const bool change = changes > 0 && updates_ == Updates::applied;
+  change ? changing.lock() : reading.lock();
+  auto& index = catalogue_->index;
+  const auto results = run_script(
+      {index, tables_, hidden_column_, membership, change ? &index : nullptr}, read, complaint);
+  if (complaint)
+    return error_answer(layout == SqlLayout::hits ? complaint.status() : 500, complaint.text());
+  const auto took = milliseconds_since(start);
+  HttpAnswer out;
+  out.updates = static_cast<std::size_t>(changes);
+  if (hits) {
+    out.body = write_sql_hits(index, results, took);
+  } else if (layout == SqlLayout::raw) {
+    out.body = write_raw(results);
+  } else {
+    out.body = write_text(results, static_cast<double>(took) / 1000);
+    out.type = "text/plain; charset=UTF-8";
+  }
+  return out;
 }
 
 }  // namespace karmad

@@ -23,8 +23,9 @@ struct HttpRequest {
 struct HttpAnswer {
   int status = 200;
   std::string body;
-  std::string allow;        ///< the allowed methods, with status 405
-  std::size_t updates = 0;  ///< number of accepted updates
+  std::string allow;                                    ///< the allowed methods, with status 405
+  std::size_t updates = 0;                              ///< number of accepted updates
+  std::string type{"application/json; charset=UTF-8"};  ///< of the body
 };
 
 struct Membership;
@@ -68,7 +69,9 @@ class Engine {
   HttpAnswer ping(const HttpRequest& request, const Membership& membership,
                   std::int64_t now_ms) const;
   HttpAnswer sql(const HttpRequest& request, const Membership& membership) const;
-  HttpAnswer statement(std::string_view text, bool raw, const Membership& membership) const;
+  enum class SqlLayout : std::uint8_t { hits, raw, text };
+  HttpAnswer statements(std::string_view text, SqlLayout layout,
+                        const Membership& membership) const;
 
   std::unique_ptr<Catalogue> catalogue_;
   std::vector<std::string> tables_;

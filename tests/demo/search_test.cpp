@@ -222,10 +222,10 @@ TEST(Search, ShowsTheColumnsOfSourceInTheTablesOrder) {
   };
   EXPECT_EQ(names(R"(["price","brand","title"])"), "title price brand");
   EXPECT_EQ(names(R"("*")"),
-            "title body price rating brand seller tags meta ts stock weight embedding");
+            "title body price rating brand seller tags meta ts stock weight lat lon embedding");
   EXPECT_EQ(names(R"({"includes":["p*","brand"],"excludes":["pr*"]})"), "brand");
   EXPECT_EQ(names(R"({"excludes":["t*","body"]})"),
-            "price rating brand seller meta stock weight embedding");
+            "price rating brand seller meta stock weight lat lon embedding");
   EXPECT_EQ(names(R"(["meta.color","ts"])"), "ts meta.color");
   EXPECT_EQ(names("false"), "");
   EXPECT_EQ(names("[]"), names("\"*\""));  // as the search server does
