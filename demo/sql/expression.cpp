@@ -132,9 +132,11 @@ Cell row_function(const Expression& expression, const Row& row) {
   if (name == "weight") return row.hit.score;
   if (name == "highlight") return highlighted(expression, row);
   if (name == "groupby") {
+    if (row.group == nullptr) return {};
     const auto* which = std::get_if<std::int64_t>(&expression.literal);
-    const auto place = which == nullptr ? 0 : static_cast<std::size_t>(*which);
-    if (row.group == nullptr || place >= row.group->key.size()) return {};
+    if (which == nullptr) return row.group->number;
+    const auto place = static_cast<std::size_t>(*which);
+    if (place >= row.group->key.size()) return {};
     return to_cell(view(row.group->key[place]));
   }
   std::vector<Cell> cells;

@@ -47,6 +47,7 @@ struct Expression {
 /// Documents with the same key of GROUP BY, the best one first.
 struct Group {
   std::vector<Literal> key;
+  std::int64_t number = 0;  ///< GROUPBY(): the key itself, or a hash of it
   std::vector<Hit> members;
 };
 

@@ -191,6 +191,8 @@ class SelectReader {
     show_single_values(facet, shown);
     if (cursor_.take_word("order"))
       facet.order = read_order({main.table, facet.items, nullptr, facet.keys.data()});
+    else
+      facet.order.push_back({facet.items.back().expression, true});
     read_limit(facet);
     out_.facets.push_back(std::move(facet));
   }

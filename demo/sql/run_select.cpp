@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "demo/data/text.hpp"
+#include "demo/sql/cell_text.hpp"
 #include "demo/sql/run.hpp"
 
 namespace karmad {
@@ -50,7 +52,25 @@ struct SortedRow {
   std::vector<Cell> values;
 };
 
-/// By the keys, or by weight; equal ones by id.
+/// A number for a value of a group's key: itself, or a hash of a string without regard to case.
+std::int64_t number_of_key(const Literal& literal) {
+  if (const auto* whole = std::get_if<std::int64_t>(&literal)) return *whole;
+  std::uint64_t hash = 0xcbf29ce484222325U + literal.index();
+  for (const char c : lower_case(plain_text(to_cell(view(literal)))))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return static_cast<std::int64_t>(hash);
+}
+
+/// The value of GROUPBY(): of several keys a hash.
+std::int64_t number_of_keys(const std::vector<Literal>& key) {
+  if (key.size() == 1) return number_of_key(key[0]);
+  std::uint64_t hash = 0;
+  for (const auto& part : key)
+    hash = (hash ^ static_cast<std::uint64_t>(number_of_key(part))) * 0x9e3779b97f4a7c15U + 1;
+  return static_cast<std::int64_t>(hash);
+}
+
+/// By the keys, or by weight; equal groups by GROUPBY(), equal documents by id.
 int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey>& keys) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto order = cell_order(a.values[i], b.values[i], keys[i].expression.type);
@@ -58,6 +78,10 @@ int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey
   }
   if (keys.empty() && a.row.hit.score != b.row.hit.score)
     return a.row.hit.score > b.row.hit.score ? -1 : 1;
+  if (!keys.empty() && a.row.group != nullptr)
+    return a.row.group->number == b.row.group->number  ? 0
+           : a.row.group->number < b.row.group->number ? -1
+                                                       : 1;
   if (a.row.hit.document != b.row.hit.document)
     return a.row.hit.document < b.row.hit.document ? -1 : 1;
   return 0;
@@ -121,7 +145,7 @@ std::vector<Group> groups_of(const Select& select, const std::vector<Row>& rows)
   for (auto& [key, members] : found) {
     auto sorted = plain_rows(members);
     sort_rows(sorted, select.within);
-    Group group{key, {}};
+    Group group{key, number_of_keys(key), {}};
     for (const auto& member : sorted) group.members.push_back(member.row.hit);
     out.push_back(std::move(group));
   }
