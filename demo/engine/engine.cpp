@@ -160,7 +160,8 @@ HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
   change ? changing.lock() : reading.lock();
   auto& index = catalogue_->index;
   const auto results = run_script(
-      {index, tables_, hidden_column_, membership, change ? &index : nullptr}, read, complaint);
+      {index, tables_, hidden_column_, membership, catalogue_->queries, change ? &index : nullptr},
+      read, complaint);
   if (complaint)
     return error_answer(layout == SqlLayout::hits ? complaint.status() : 500, complaint.text());
   const auto took = milliseconds_since(start);

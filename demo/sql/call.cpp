@@ -6,6 +6,7 @@
 
 #include "demo/data/text.hpp"
 #include "demo/engine/highlight.hpp"
+#include "demo/engine/percolate.hpp"
 #include "demo/language/read_request.hpp"
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/show.hpp"
@@ -153,14 +154,42 @@ ResultSet autocomplete(const Index& index, const Statement& statement) {
   return text_rows({"query"}, rows);
 }
 
+/// CALL PQ('table', 'document' | ('document', …) [, 1 AS docs, 1 AS query])
+ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
+  const bool shows_documents = option_text(statement, "docs", "0") == "1";
+  const bool shows_query = option_text(statement, "query", "0") == "1";
+  std::vector<std::string> columns{"id"};
+  if (shows_documents) columns.emplace_back("documents");
+  if (shows_query) columns.insert(columns.end(), {"query", "tags", "filters"});
+  std::vector<std::string> documents;
+  if (statement.arguments.size() > 1)
+    for (const auto& text : statement.arguments[1])
+      documents.push_back(plain_text(to_cell(view(text))));
+  std::vector<std::vector<std::string>> rows;
+  const auto queries = server.queries.find(lower_case(argument_text(statement, 0)));
+  if (queries == server.queries.end()) return text_rows(std::move(columns), rows);
+  for (const auto& match : percolate(queries->second, documents)) {
+    auto& row = rows.emplace_back();
+    row.push_back(fmt::to_string(match.id));
+    if (shows_documents) row.push_back(fmt::format("{}", fmt::join(match.documents, ",")));
+    if (!shows_query) continue;
+    row.push_back(match.query->text.empty() ? match.query->json : match.query->text);
+    row.push_back(match.query->tags);
+    row.emplace_back();
+  }
+  return text_rows(std::move(columns), rows);
+}
+
 }  // namespace
 
 ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint) {
   const auto& what = statement.what;
-  if (const auto table = argument_text(statement, 1); !is_table(server.tables, table)) {
+  if (const auto table = argument_text(statement, what == "pq" ? 0 : 1);
+      !is_table(server.tables, table)) {
     complaint.say(500, fmt::format("no such table {}", table));
     return {};
   }
+  if (what == "pq") return matched_queries(server, statement);
   if (what == "keywords") return keywords(server.index, statement);
   if (what == "suggest" || what == "qsuggest") return suggest(server.index, statement);
   if (what == "snippets") return snippets(statement);

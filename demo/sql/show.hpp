@@ -1,10 +1,12 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "demo/engine/membership.hpp"
+#include "demo/engine/stored_query.hpp"
 #include "demo/sql/run.hpp"
 
 namespace karmad {
@@ -15,6 +17,7 @@ struct SqlServer {
   std::span<const std::string> tables;
   std::string_view hidden_column;  ///< DESC does not show it
   const Membership& membership;
+  const std::map<std::string, StoredQueries>& queries;  ///< by table, in lower case
   Index* changing = nullptr;  ///< null: changes are only answered, as if they changed one row
 };
 
