@@ -15,7 +15,7 @@ namespace {
 constexpr double kSaturation = 1.2;
 constexpr double kLengthWeight = 0.75;
 
-const std::string& text_of(const Document& document, Field field) {
+const std::string& text_in(const Document& document, Field field) {
   return field == Field::title ? document.title : document.body;
 }
 
@@ -43,7 +43,7 @@ void Index::build(Field field, const std::vector<Document>& corpus, Part part) {
   std::map<std::string, std::size_t> frequencies;
   std::size_t total_length = 0;
   for (const auto& document : corpus) {
-    const auto text = words(text_of(document, field));
+    const auto text = words(text_in(document, field));
     total_length += text.size();
     for (const auto& word : std::set<std::string>(text.begin(), text.end())) ++frequencies[word];
 
@@ -108,7 +108,7 @@ std::uint64_t Index::choose_id() {
 
 void Index::add_words(Field field, std::uint32_t position) {
   auto& here = side(field);
-  const auto text = words(text_of(documents_[position], field));
+  const auto text = words(text_in(documents_[position], field));
   here.lengths[position] = static_cast<std::uint32_t>(text.size());
   for (std::uint32_t place = 0; place < text.size(); ++place) {
     const auto [found, is_new] = here.entries.try_emplace(text[place]);
@@ -122,7 +122,7 @@ void Index::add_words(Field field, std::uint32_t position) {
 
 void Index::remove_words(Field field, std::uint32_t position) {
   auto& entries = side(field).entries;
-  for (const auto& word : words(text_of(documents_[position], field)))
+  for (const auto& word : words(text_in(documents_[position], field)))
     std::erase_if(entries.at(word).postings,
                   [&](const Posting& posting) { return posting.document == position; });
 }

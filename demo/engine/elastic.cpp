@@ -152,11 +152,11 @@ ElasticDone make_change(const ElasticChange& wanted, const Json* document,
                         std::span<const std::string> tables, Index* index) {
   Complaint complaint;
   RowChange change{.table = wanted.table, .ids = {wanted.id}};
-  using Kind = RowChange::Kind;
-  change.kind = wanted.action == "create"   ? Kind::insert
-                : wanted.action == "index"  ? Kind::replace
-                : wanted.action == "update" ? Kind::patch
-                                            : Kind::erase;
+  using Change = RowChange::Kind;
+  change.kind = wanted.action == "create"   ? Change::insert
+                : wanted.action == "index"  ? Change::replace
+                : wanted.action == "update" ? Change::patch
+                                            : Change::erase;
   if (!is_table(tables, wanted.table))
     complaint.say(409, fmt::format("table '{}' absent", wanted.table));
   if (document != nullptr && document->IsObject()) {
@@ -172,12 +172,13 @@ ElasticDone make_change(const ElasticChange& wanted, const Json* document,
     return {409, fmt::format(R"({},"status":409,"error":{{"type":"mapper_parsing_exception",)"
                              R"("reason":{}}})",
                              head, json_string(complaint.text()))};
-  const bool creates = change.kind == Kind::insert || change.kind == Kind::replace;
+  const bool creates =
+      change.kind == RowChange::Kind::insert || change.kind == RowChange::Kind::replace;
   const bool is_new = creates && !changed.existed;
-  const auto* result = is_new                       ? "created"
-                       : changed.rows == 0          ? "not_found"
-                       : change.kind == Kind::erase ? "deleted"
-                                                    : "updated";
+  const auto* result = is_new                                  ? "created"
+                       : changed.rows == 0                     ? "not_found"
+                       : change.kind == RowChange::Kind::erase ? "deleted"
+                                                               : "updated";
   const int status = is_new ? 201 : changed.rows == 0 ? 404 : 200;
   return {status, fmt::format(R"({},"_version":1,"result":"{}","_shards":{{"total":1,)"
                               R"("successful":1,"failed":0}},"_seq_no":0,"_primary_term":1,)"
