@@ -171,7 +171,7 @@ class ExpressionReader {
     if (cursor_.take_sign("(")) {
       out = either();
       cursor_.expect_sign(")");
-    } else if (token.kind == Kind::name && !is_reserved(token.text)) {
+    } else if (token.kind == Kind::name && (!is_reserved(token.text) || is_call())) {
       const auto begin = cursor_.begin();
       const auto name = cursor_.take_name();
       out = cursor_.take_sign("(") ? call(lower_case(name), begin) : named(path(name));
@@ -180,6 +180,12 @@ class ExpressionReader {
     }
     --depth_;
     return out;
+  }
+
+  /// IN(…) and FACET(), which are words of clauses, too.
+  bool is_call() const {
+    return cursor_.at_sign("(", 1) &&
+           (cursor_.at_word("in") || (cursor_.at_word("facet") && scope_.facet != nullptr));
   }
 
   /// meta['color'] is meta.color.
