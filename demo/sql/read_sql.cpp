@@ -193,8 +193,17 @@ class SelectReader {
       facet.order = read_order({main.table, facet.items, nullptr, facet.keys.data()});
     else
       facet.order.push_back({facet.items.back().expression, true});
+    order_by_keys(facet);
     read_limit(facet);
     out_.facets.push_back(std::move(facet));
+  }
+
+  /// Facets that tie are in the order of their keys.
+  static void order_by_keys(Select& facet) {
+    for (std::size_t i = 0; i < facet.keys.size(); ++i) {
+      const bool single = facet.keys[i].type == CellType::multi;
+      facet.order.push_back({single ? facet.items[i].expression : facet.keys[i], false});
+    }
   }
 
   void add_counter(Select& facet, const std::string& distinct) {

@@ -52,21 +52,27 @@ struct SortedRow {
   std::vector<Cell> values;
 };
 
-/// A number for a value of a group's key: itself, or a hash of a string without regard to case.
-std::int64_t number_of_key(const Literal& literal) {
-  if (const auto* whole = std::get_if<std::int64_t>(&literal)) return *whole;
+/// A number for a value of a group's key: itself, or a hash; of a string column without regard to
+/// case.
+std::int64_t number_of_key(const Literal& literal, CellType type) {
+  if (const auto* whole = std::get_if<std::int64_t>(&literal);
+      whole != nullptr && type != CellType::member)
+    return *whole;
   std::uint64_t hash = 0xcbf29ce484222325U + literal.index();
-  for (const char c : lower_case(plain_text(to_cell(view(literal)))))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  auto text = plain_text(to_cell(view(literal)));
+  if (type != CellType::member) text = lower_case(text);
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return static_cast<std::int64_t>(hash);
 }
 
 /// The value of GROUPBY(): of several keys a hash.
-std::int64_t number_of_keys(const std::vector<Literal>& key) {
-  if (key.size() == 1) return number_of_key(key[0]);
+std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<Expression>& by) {
+  if (key.size() == 1) return number_of_key(key[0], by[0].type);
   std::uint64_t hash = 0;
-  for (const auto& part : key)
-    hash = (hash ^ static_cast<std::uint64_t>(number_of_key(part))) * 0x9e3779b97f4a7c15U + 1;
+  for (std::size_t i = 0; i < key.size(); ++i)
+    hash = (hash ^ static_cast<std::uint64_t>(number_of_key(key[i], by[i].type))) *
+               0x9e3779b97f4a7c15U +
+           1;
   return static_cast<std::int64_t>(hash);
 }
 
@@ -145,7 +151,7 @@ std::vector<Group> groups_of(const Select& select, const std::vector<Row>& rows)
   for (auto& [key, members] : found) {
     auto sorted = plain_rows(members);
     sort_rows(sorted, select.within);
-    Group group{key, number_of_keys(key), {}};
+    Group group{key, number_of_keys(key, select.keys), {}};
     for (const auto& member : sorted) group.members.push_back(member.row.hit);
     out.push_back(std::move(group));
   }
@@ -257,8 +263,11 @@ MetaRows meta_of(const Index& index, const Select& select, const ResultSet& resu
                {"total_found", fmt::to_string(result.found)},
                {"total_relation", result.more ? "gte" : "eq"},
                {"time", fmt::format("{:.3f}", seconds)}};
+  std::vector<std::string> all;
+  collect_words(select.match, all);
   std::vector<std::string> words;
-  collect_words(select.match, words);
+  for (auto& word : all)
+    if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::vector<std::uint8_t> held(index.documents().size());
     std::size_t hits = 0;

@@ -43,13 +43,13 @@ void append_hit(std::string& out, const Index& index, const ResultSet& result, s
   const auto& columns = result.columns;
   const auto is_id = [](const ResultColumn& column) { return column.name == "id"; };
   const bool from_table = row < result.hits.size();
-  const bool has_id = !result.grouped || std::ranges::any_of(columns, is_id);
+  const bool has_id = std::ranges::any_of(columns, is_id);
   out += '{';
   if (has_id && from_table)
     fmt::format_to(std::back_inserter(out), "\"_id\":{},",
                    index.documents()[result.hits[row].document].id);
   fmt::format_to(std::back_inserter(out), "\"_score\":{},\"_source\":{{",
-                 from_table ? result.hits[row].score : 1);
+                 from_table && !result.grouped ? result.hits[row].score : 1);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (is_id(columns[i])) continue;
     if (out.back() != '{') out += ',';

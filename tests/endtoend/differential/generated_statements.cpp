@@ -60,7 +60,7 @@ constexpr std::string_view kGroup[] = {"brand", "rating", "seller", "price", "ts
 constexpr std::string_view kAggregate[] = {
     "COUNT(*) AS n",    "SUM(price) AS sp",  "MIN(price) AS lp",    "MAX(rating) AS hr",
     "AVG(price) AS ap", "AVG(rating) AS ar", "SUM(rating) AS sr",   "MIN(ts) AS lt",
-    "MAX(stock) AS hs", "COUNT(*)",          "SUM(price*2) AS sp2", "MAX(brand)"};
+    "MAX(stock) AS hs", "COUNT(*)",          "SUM(price*2) AS sp2", "MIN(stock) AS ls"};
 constexpr std::string_view kFacet[] = {
     "brand",  "seller",     "rating",        "price",  "tags",
     "meta.n", "meta.color", "price AS cost", "meta.s", "INTERVAL(price,50,100,200) AS band"};
@@ -290,7 +290,10 @@ std::string StatementGenerator::groups(Kind kind) {
     columns = "id, COUNT(*) AS n";
     order = " ORDER BY " + key + " ASC";
   }
-  const auto shown = key.find('[') == std::string::npos ? key : std::string("meta.color");
+  // A list of values, and the spelling of equal strings, are those of any document of the group.
+  const auto shown = kind == Kind::groups_of_values       ? std::string("COUNT(*)")
+                     : key.find('[') == std::string::npos ? key
+                                                          : std::string("meta.color");
   if (kind == Kind::groups && one_in(2)) columns = "id, price, " + columns;
   auto behind = one_in(4) && kind != Kind::distinct ? std::string(" OPTION max_matches=2000") : "";
   return "SELECT " + shown + ", " + columns + " FROM $T" + where() + of + key + within + having +
