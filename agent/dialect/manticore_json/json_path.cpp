@@ -36,7 +36,7 @@ std::optional<JsonStep> take_step(std::string_view& rest) {
   return JsonStep{.member = {}, .element = element};
 }
 
-std::string_view member_of(std::string_view object, std::string_view wanted) {
+std::string_view value_of_member(std::string_view object, std::string_view wanted) {
   std::string_view found;
   visit_members(object, [&](std::string_view name, std::string_view value) {
     if (json_says(name, wanted)) found = value;
@@ -76,7 +76,7 @@ std::string_view value_at(std::string_view value, std::span<const JsonStep> step
     if (step.element)
       value = is_array(value) ? element_of(value, *step.element) : std::string_view();
     else
-      value = is_object(value) ? member_of(value, step.member) : std::string_view();
+      value = is_object(value) ? value_of_member(value, step.member) : std::string_view();
     if (value.empty()) break;
   }
   return value;

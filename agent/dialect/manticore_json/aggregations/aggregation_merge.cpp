@@ -17,7 +17,7 @@ namespace karmad {
 namespace {
 
 /// The member `name` of an object; empty if it has none. Nothing if the object is malformed.
-std::optional<std::string_view> member_of(std::string_view object, std::string_view name) {
+std::optional<std::string_view> raw_member(std::string_view object, std::string_view name) {
   std::string_view found;
   const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
     if (json_says(key, name)) found = value;
@@ -92,7 +92,7 @@ class Merger {
 
   bool value_in(std::size_t shard, std::string_view name, std::string_view& value) const {
     const auto found = answer(shard, name);
-    const auto inner = found ? member_of(*found, "value") : std::nullopt;
+    const auto inner = found ? raw_member(*found, "value") : std::nullopt;
     if (!inner) return false;
     value = *inner;
     return true;
