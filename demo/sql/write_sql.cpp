@@ -102,6 +102,7 @@ void append_text_set(std::string& out, const ResultSet& result, double seconds) 
       line.push_back(std::holds_alternative<std::monostate>(row[i])
                          ? "NULL"
                          : plain_text(row[i], result.columns[i].type));
+    for (auto& cell : line) std::ranges::replace(cell, '\n', ' ');
   }
   std::vector<std::size_t> widths(result.columns.size());
   for (const auto& line : lines)

@@ -67,7 +67,8 @@ class ChangeGenerator {
 
  private:
   std::size_t below(std::size_t limit) { return dice_() % limit; }
-  std::size_t some_id() { return 1 + below(last_id_ + 3); }
+  /// There is a document with that id, there was one, or there has never been one.
+  std::size_t some_id() { return 1 + below(last_id_); }
   std::string word() {
     constexpr std::string_view kWords[] = {"oak", "steel", "small", "blue"};
     return std::string(kWords[below(4)]);
@@ -87,7 +88,7 @@ class ChangeGenerator {
   static Change sql(std::string statement) { return {"/sql?mode=raw", std::move(statement)}; }
 
   std::mt19937_64 dice_{20261125};
-  std::size_t last_id_ = 0;
+  std::size_t last_id_ = 10;  ///< of an INSERT, which makes no duplicates
 };
 
 std::string naming(std::string text, std::string_view table) {

@@ -22,9 +22,9 @@ constexpr std::string_view kKindNames[] = {
 constexpr std::string_view kWord[] = {"lamp",    "chair",  "table",   "kettle", "oak",
                                       "steel",   "small",  "blue",    "café",   "zinc",
                                       "nowhere", "garden", "kitchen", "keeps",  "the"};
-constexpr std::string_view kColumn[] = {"id",     "title", "price",      "rating",     "brand",
-                                        "tags",   "meta",  "meta.color", "ts",         "stock",
-                                        "seller", "lat",   "meta.n",     "meta.size.w"};
+constexpr std::string_view kColumn[] = {"title", "price",      "rating",     "brand", "tags",
+                                        "meta",  "meta.color", "ts",         "stock", "seller",
+                                        "lat",   "meta.n",     "meta.size.w"};
 constexpr std::string_view kExpression[] = {"price*2+1 AS e1",
                                             "price/7 AS e2",
                                             "(price-10)*rating AS e3",
@@ -65,9 +65,8 @@ constexpr std::string_view kFacet[] = {
     "brand",  "seller",     "rating",        "price",  "tags",
     "meta.n", "meta.color", "price AS cost", "meta.s", "INTERVAL(price,50,100,200) AS band"};
 constexpr std::string_view kShow[] = {
-    "SHOW CREATE TABLE $T", "SHOW TABLE $T STATUS", "SHOW TABLE $T SETTINGS", "DESC $T",
-    "SHOW VARIABLES",       "SHOW WARNINGS",        "SET autocommit=1",       "SET NAMES utf8",
-    "DESCRIBE $T"};
+    "SHOW CREATE TABLE $T", "SHOW TABLE $T STATUS", "SHOW TABLE $T SETTINGS", "SHOW VARIABLES",
+    "SHOW WARNINGS",        "SET autocommit=1",     "SET NAMES utf8",         "DESCRIBE $T"};
 constexpr std::string_view kCall[] = {"CALL KEYWORDS('small lamp','$T')",
                                       "CALL KEYWORDS('oak table nowhere','$T',1)",
                                       "CALL SNIPPETS('a small lamp of oak','$T','lamp')",
