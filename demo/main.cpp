@@ -29,6 +29,7 @@ struct Arguments {
   std::uint64_t seed = 1;
   std::uint64_t spread = 0;
   std::string hidden_column;
+  bool fixed = false;
   std::optional<int> clock;
 };
 
@@ -105,7 +106,8 @@ int serve(const Arguments& arguments, Part part, Membership membership,
           const Server::Options& options) {
   const auto name = arguments.name.empty() ? arguments.listen : arguments.name;
   const Engine engine{Index{invent_corpus(arguments.documents), part}, arguments.tables,
-                      arguments.hidden_column};
+                      arguments.hidden_column,
+                      arguments.fixed ? Engine::Updates::counted : Engine::Updates::applied};
   Control control{fmt::format(R"("name":{},"shard":"{}","documents":{})", json_string(name),
                               arguments.shard, engine.index().documents().size()),
                   arguments.seed, std::move(membership)};
@@ -165,6 +167,8 @@ int main(int count, char** values) {
   app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--hide-column", arguments.hidden_column,
                  "a column that DESC does not show, as if its schema were another");
+  app.add_flag("--fixed", arguments.fixed,
+               "updates are answered and counted, but do not change the catalogue");
   app.add_option("--clock", arguments.clock,
                  "sends the header Date, from a clock that is so many seconds ahead");
   app.add_option("--seed", arguments.seed, "seed of the random latencies and rates")

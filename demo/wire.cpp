@@ -55,17 +55,15 @@ std::string head(const HttpAnswer& answer, std::string_view framing, std::string
   return out + "\r\n";
 }
 
-constexpr std::string_view kJson = "application/json; charset=UTF-8";
-
 /// A complete answer whose head announces `announced` bytes.
 std::string whole(const HttpAnswer& answer, std::size_t announced, const WireOptions& options) {
-  auto out = head(answer, fmt::format("Content-Length: {}", announced), kJson, options);
+  auto out = head(answer, fmt::format("Content-Length: {}", announced), answer.type, options);
   if (!options.head) out += answer.body;
   return out;
 }
 
 std::string in_chunks(const HttpAnswer& answer, const WireOptions& options) {
-  auto out = head(answer, "Transfer-Encoding: chunked", kJson, options);
+  auto out = head(answer, "Transfer-Encoding: chunked", answer.type, options);
   if (options.head) return out;
   for (std::size_t at = 0; at < answer.body.size(); at += kChunk) {
     const auto chunk = std::string_view(answer.body).substr(at, kChunk);

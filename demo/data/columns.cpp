@@ -15,7 +15,7 @@ namespace {
 
 using Of = Column::Of;
 
-const std::array<Column, 12> kColumns{{
+const std::array<Column, 15> kColumns{{
     {"id", Of::id, Type::bigint, {}},
     {"title", Of::title, Type::text, {}},
     {"body", Of::body, Type::text, {}},
@@ -28,6 +28,9 @@ const std::array<Column, 12> kColumns{{
     {"ts", Of::ts, Type::timestamp, {}},
     {"stock", Of::stock, Type::bigint, {}},
     {"weight", Of::weight, Type::real, {}},
+    {"lat", Of::lat, Type::real, {}},
+    {"lon", Of::lon, Type::real, {}},
+    {"embedding", Of::embedding, Type::vector, {}},
 }};
 
 Value member_of(const Document& document, std::string_view key) {
@@ -70,6 +73,11 @@ std::string_view sort_text(const Value& value, std::array<char, 512>& buffer) {
 
 std::span<const Column> all_columns() {
   return kColumns;
+}
+
+std::string embedding_text(const Document& document) {
+  if (document.embedding == std::array<float, 4>{}) return {};
+  return fmt::format("{:.6f}", fmt::join(document.embedding, ","));
 }
 
 std::optional<Column> column_named(std::string_view name) {
@@ -148,6 +156,12 @@ Value value_of(const Document& document, const Column& column) {
       return document.stock;
     case Of::weight:
       return double{document.weight};
+    case Of::lat:
+      return double{document.lat};
+    case Of::lon:
+      return double{document.lon};
+    case Of::embedding:
+      return {};  // no single value
   }
   return {};
 }
@@ -204,6 +218,8 @@ void append_meta(std::string& out, const Document& document) {
 void append_json(std::string& out, const Document& document, const Column& column) {
   if (column.type == Type::multi) {
     fmt::format_to(std::back_inserter(out), "[{}]", fmt::join(document.tags, ","));
+  } else if (column.type == Type::vector) {
+    fmt::format_to(std::back_inserter(out), "[{}]", embedding_text(document));
   } else if (column.type == Type::json && column.member.empty()) {
     append_meta(out, document);
   } else {

@@ -12,7 +12,7 @@
 
 namespace karmad {
 
-enum class Type : std::uint8_t { bigint, text, uint, real, string, multi, json, timestamp };
+enum class Type : std::uint8_t { bigint, text, uint, real, string, multi, json, timestamp, vector };
 
 /// One column of the table, or one member of its JSON column ("meta.color").
 struct Column {
@@ -29,6 +29,9 @@ struct Column {
     ts,
     stock,
     weight,
+    lat,
+    lon,
+    embedding,
   };
   std::string name;
   Of of = Of::id;
@@ -63,6 +66,9 @@ int group_order(const Column& column, const Value& a, const Value& b);
 Value value_of(const Document& document, const Column& column);
 /// All values of a column: none, one or several.
 std::vector<Value> values_of(const Document& document, const Column& column);
+
+/// The numbers of a document's vector, with commas; empty without a vector.
+std::string embedding_text(const Document& document);
 
 /// Appends a value as JSON: floats with six decimals.
 void append_json(std::string& out, const Value& value);

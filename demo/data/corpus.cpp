@@ -1,6 +1,7 @@
 #include "demo/data/corpus.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <span>
@@ -112,6 +113,20 @@ void add_numbers(Document& out) {
   // Every eighth is one of four adjacent floats that print as 0.250000.
   out.weight = 0.1F * static_cast<float>(1 + dice.below(900'000));
   if (dice.below(8) == 0) out.weight = 0.25F + 0x1p-24F * static_cast<float>(dice.below(4));
+  out.lat = 36 + static_cast<float>(dice.below(160)) / 8;
+  out.lon = -10 + static_cast<float>(dice.below(240)) / 8;
+}
+
+void add_embedding(Document& out) {
+  Dice dice{out.id ^ 0x766563746f72ULL};
+  double square = 0;
+  std::array<double, 4> raw{};
+  for (auto& number : raw) {
+    number = dice.fraction() * 2 - 1;
+    square += number * number;
+  }
+  for (std::size_t i = 0; i < raw.size(); ++i)
+    out.embedding[i] = static_cast<float>(raw[i] / std::sqrt(square));
 }
 
 Document invent(std::size_t position, Dice& dice) {
@@ -130,6 +145,7 @@ Document invent(std::size_t position, Dice& dice) {
   // 2023-11-14 22:13:20 and the following months, a few documents per hour
   out.ts = static_cast<std::uint32_t>(1'700'000'000 + dice.below(2000) * 3600);
   add_numbers(out);
+  add_embedding(out);
   return out;
 }
 

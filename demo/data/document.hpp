@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -25,9 +26,12 @@ struct Document {
   std::string seller;               ///< one name in several spellings of upper and lower case
   std::vector<std::uint32_t> tags;  ///< ascending, may be empty
   std::vector<MetaMember> meta;
-  std::uint32_t ts = 0;    ///< seconds since 1970
-  std::int64_t stock = 0;  ///< often so large that the sum of a few overflows 64 bits
-  float weight = 0;        ///< sums depend on the order; some differ and print alike
+  std::uint32_t ts = 0;              ///< seconds since 1970
+  std::int64_t stock = 0;            ///< often so large that the sum of a few overflows 64 bits
+  std::array<float, 4> embedding{};  ///< a unit vector; all zero: the document has none
+  float weight = 0;                  ///< sums depend on the order; some differ and print alike
+  float lat = 0;                     ///< degrees, a multiple of 1/8, like `lon`
+  float lon = 0;
 };
 
 }  // namespace karmad

@@ -119,4 +119,40 @@ std::string url_decoded(std::string_view text) {
   return out;
 }
 
+namespace {
+
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
+
+std::string to_base64(std::string_view bytes) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      out += i + k > bytes.size() ? '=' : kBase64[three >> (18 - 6 * k) & 63];
+  }
+  return out;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  const auto letters = text.substr(0, text.find('='));
+  if (text.size() - letters.size() > 2) return std::nullopt;
+  std::string out;
+  std::uint32_t bits = 0;
+  unsigned count = 0;
+  for (const char letter : letters) {
+    const auto value = kBase64.find(letter);
+    if (value == std::string_view::npos) return std::nullopt;
+    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count >= 8) out += static_cast<char>(bits >> (count -= 8) & 255);
+  }
+  return out;
+}
+
 }  // namespace karmad

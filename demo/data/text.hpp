@@ -45,6 +45,10 @@ std::optional<T> number_of(std::string_view text) {
   return out;
 }
 
+std::string to_base64(std::string_view bytes);
+/// Nothing for text that is not base64 with its padding.
+std::optional<std::string> from_base64(std::string_view text);
+
 /// Decodes `%41` and `+` of a query string.
 std::string url_decoded(std::string_view text);
 

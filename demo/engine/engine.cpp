@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <shared_mutex>
 
 #include "demo/data/text.hpp"
+#include "demo/engine/elastic.hpp"
 #include "demo/engine/membership.hpp"
+#include "demo/engine/percolate.hpp"
 #include "demo/engine/search.hpp"
-#include "demo/engine/sql.hpp"
 #include "demo/engine/updates.hpp"
 #include "demo/language/read_request.hpp"
+#include "demo/sql/run_script.hpp"
+#include "demo/sql/write_sql.hpp"
 
 namespace karmad {
 
@@ -51,9 +57,11 @@ std::string parameter(std::string_view query, std::string_view name) {
 
 Purpose purpose_of(std::string_view path) {
   if (path == "/search" || path == "/json/search") return Purpose::search;
-  if (path == "/sql" || path == "/cli_json") return Purpose::sql;
+  if (path == "/sql" || path == "/cli_json" || path == "/cli") return Purpose::sql;
   if (path == "/" || path == "/healthz" || path == "/hello") return Purpose::ping;
-  if (is_update(path)) return Purpose::update;
+  if (is_percolation(path) || is_elastic_search(read_elastic_path(path))) return Purpose::search;
+  if (is_update(path) || stores_query(path) || is_elastic_update(read_elastic_path(path)))
+    return Purpose::update;
   return Purpose::other;
 }
 
@@ -63,19 +71,33 @@ HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membersh
   const bool posts = request.method == "POST";
   switch (purpose_of(request.path)) {
     case Purpose::search:
-      return posts ? search(request.body) : not_allowed("POST");
+      if (posts) return search(request);
+      if (reads && !request.path.ends_with("/search")) return search(request);
+      return not_allowed("POST");
     case Purpose::sql:
       return posts || reads ? sql(request, membership) : not_allowed("GET, HEAD, POST");
     case Purpose::ping:
       return reads ? ping(request, membership, now_ms) : not_allowed("GET, HEAD");
     case Purpose::update:
-      if (!posts) return not_allowed("POST");
-      return takes_updates(membership) ? answer_update(request, tables_)
-                                       : not_primary(membership.role);
+      if (!posts &&
+          (is_update(request.path) || (request.method != "PUT" && request.method != "DELETE")))
+        return not_allowed("POST");
+      return update(request, membership);
     case Purpose::other:
       return error_answer(404, fmt::format("unknown path '{}'", request.path));
   }
   return error_answer(404, "unknown path");
+}
+
+HttpAnswer Engine::update(const HttpRequest& request, const Membership& membership) const {
+  if (!takes_updates(membership)) return not_primary(membership.role);
+  const std::unique_lock changing(catalogue_->lock);
+  if (stores_query(request.path)) return store_query(request, tables_, catalogue_->queries);
+  auto* const index = updates_ == Updates::counted ? nullptr : &catalogue_->index;
+  const auto path = read_elastic_path(request.path);
+  if (path.verb != ElasticPath::Verb::none)
+    return answer_elastic_update(path, request, tables_, index);
+  return answer_update(request, tables_, index);
 }
 
 HttpAnswer Engine::ping(const HttpRequest& request, const Membership& membership,
@@ -84,43 +106,76 @@ HttpAnswer Engine::ping(const HttpRequest& request, const Membership& membership
   return {200, request.path == "/" ? banner() : "{\"status\":\"ok\"}", {}};
 }
 
+HttpAnswer Engine::search(const HttpRequest& request) const {
+  if (is_percolation(request.path)) {
+    const std::shared_lock reading(catalogue_->lock);
+    return answer_percolation(request, tables_, catalogue_->queries);
+  }
+  const auto path = read_elastic_path(request.path);
+  if (path.verb == ElasticPath::Verb::none) return search(request.body);
+  return answer_elastic_search(path, request, [&](std::string_view body) { return search(body); });
+}
+
 HttpAnswer Engine::search(std::string_view body) const {
   const auto start = Clock::now();
   Complaint complaint;
   const auto request = read_search(body, tables_, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
-  const auto result = karmad::search(index_, request);
-  return {200, write_answer(index_, request, result, milliseconds_since(start)), {}};
+  const std::shared_lock reading(catalogue_->lock);
+  const auto& index = catalogue_->index;
+  const auto result = karmad::search(index, request);
+  return {200, write_answer(index, request, result, milliseconds_since(start)), {}};
 }
 
 HttpAnswer Engine::sql(const HttpRequest& request, const Membership& membership) const {
-  if (request.path == "/cli_json")
-    return statement(request.body.empty() ? url_decoded(request.query) : request.body, true,
-                     membership);
+  if (request.path == "/cli_json" || request.path == "/cli")
+    return statements(request.body.empty() ? url_decoded(request.query) : request.body,
+                      request.path == "/cli" ? SqlLayout::text : SqlLayout::raw, membership);
   // The body decides: clients that send a bare statement often label it as a form.
   const bool form = request.body.starts_with("query=") || request.body.starts_with("mode=raw&");
   const auto& parameters = form ? request.body : request.query;
-  const bool raw =
-      parameter(request.query, "mode") == "raw" || (form && parameter(parameters, "mode") == "raw");
+  const bool raw = parameter(request.query, "mode") == "raw" ||
+                   parameter(request.query, "raw_response") == "true" ||
+                   (form && parameter(parameters, "mode") == "raw");
   const auto text = form || request.body.empty() ? parameter(parameters, "query") : request.body;
   if (text.empty()) return error_answer(400, "query missing");
-  return statement(text, raw, membership);
+  return statements(text, raw ? SqlLayout::raw : SqlLayout::hits, membership);
 }
 
-HttpAnswer Engine::statement(std::string_view text, bool raw, const Membership& membership) const {
+HttpAnswer Engine::statements(std::string_view text, SqlLayout layout,
+                              const Membership& membership) const {
   const auto start = Clock::now();
   Complaint complaint;
   const auto read = read_sql(text, tables_, complaint);
-  if (complaint) return error_answer(raw ? 500 : complaint.status(), complaint.text());
-  if (read.kind != Statement::Kind::select && !raw)
+  const bool hits = layout == SqlLayout::hits;
+  if (complaint) return error_answer(hits ? complaint.status() : 500, complaint.text());
+  if (hits && read.size() > 1) return error_answer(501, "multiple queries not supported");
+  if (hits && read[0].kind != Statement::Kind::select)
     return error_answer(501, "only SELECT queries are supported");
-  if (read.kind == Statement::Kind::show_tables) return {200, write_raw_tables(tables_), {}};
-  if (read.kind == Statement::Kind::show_status)
-    return {200, write_raw_status(membership, read.like), {}};
-  if (read.kind == Statement::Kind::describe) return {200, write_raw_columns(hidden_column_), {}};
-  const auto result = karmad::search(index_, read.search);
-  if (raw) return {200, write_raw(index_, read, result), {}};
-  return {200, write_sql_hits(index_, read, result, milliseconds_since(start)), {}};
+  const auto changes = std::ranges::count(read, Statement::Kind::change, &Statement::kind);
+  if (changes > 0 && !takes_updates(membership)) return not_primary(membership.role);
+  std::shared_lock reading(catalogue_->lock, std::defer_lock);
+  std::unique_lock changing(catalogue_->lock, std::defer_lock);
+  const bool change = changes > 0 && updates_ == Updates::applied;
+  change ? changing.lock() : reading.lock();
+  auto& index = catalogue_->index;
+  const auto results = run_script(
+      {index, tables_, hidden_column_, membership, catalogue_->queries, change ? &index : nullptr},
+      read, complaint);
+  if (complaint)
+    return error_answer(layout == SqlLayout::hits ? complaint.status() : 500, complaint.text());
+  const auto took = milliseconds_since(start);
+  HttpAnswer out;
+  out.updates = static_cast<std::size_t>(changes);
+  if (hits) {
+    out.body = write_sql_hits(index, results, took);
+  } else if (layout == SqlLayout::raw) {
+    out.body = write_raw(results);
+  } else {
+    out.body = write_text(results, static_cast<double>(took) / 1000);
+    out.type = "text/plain; charset=UTF-8";
+  }
+  return out;
 }
 
 }  // namespace karmad

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "demo/data/index.hpp"
+#include "demo/engine/stored_query.hpp"
 
 namespace karmad {
 
@@ -19,8 +23,9 @@ struct HttpRequest {
 struct HttpAnswer {
   int status = 200;
   std::string body;
-  std::string allow;        ///< the allowed methods, with status 405
-  std::size_t updates = 0;  ///< number of accepted updates
+  std::string allow;                                    ///< the allowed methods, with status 405
+  std::size_t updates = 0;                              ///< number of accepted updates
+  std::string type{"application/json; charset=UTF-8"};  ///< of the body
 };
 
 struct Membership;
@@ -32,27 +37,46 @@ Purpose purpose_of(std::string_view path);
 /// The search server without its sockets: maps a request to an answer. Any thread.
 class Engine {
  public:
+  /// Whether updates change the catalogue, or are only answered and counted.
+  enum class Updates : std::uint8_t { applied, counted };
+
   /// DESC does not show `hidden_column`, as if this server had another schema.
-  Engine(Index index, std::vector<std::string> tables, std::string hidden_column = {})
-      : index_(std::move(index)),
+  Engine(Index index, std::vector<std::string> tables, std::string hidden_column = {},
+         Updates updates = Updates::applied)
+      : catalogue_(std::make_unique<Catalogue>(std::move(index))),
         tables_(std::move(tables)),
-        hidden_column_(std::move(hidden_column)) {}
+        hidden_column_(std::move(hidden_column)),
+        updates_(updates) {}
 
   /// Answers as the member of a mirror set that `membership` describes, at wall time `now_ms`.
   HttpAnswer answer(const HttpRequest& request, const Membership& membership,
                     std::int64_t now_ms) const;
-  const Index& index() const { return index_; }
+  /// Only while no request is answered.
+  const Index& index() const { return catalogue_->index; }
 
  private:
+  /// What updates change. Searches lock it shared, changes exclusively.
+  struct Catalogue {
+    explicit Catalogue(Index start) : index(std::move(start)) {}
+    std::shared_mutex lock;
+    Index index;
+    std::map<std::string, StoredQueries> queries;  ///< by table
+  };
+
+  HttpAnswer search(const HttpRequest& request) const;
   HttpAnswer search(std::string_view body) const;
+  HttpAnswer update(const HttpRequest& request, const Membership& membership) const;
   HttpAnswer ping(const HttpRequest& request, const Membership& membership,
                   std::int64_t now_ms) const;
   HttpAnswer sql(const HttpRequest& request, const Membership& membership) const;
-  HttpAnswer statement(std::string_view text, bool raw, const Membership& membership) const;
+  enum class SqlLayout : std::uint8_t { hits, raw, text };
+  HttpAnswer statements(std::string_view text, SqlLayout layout,
+                        const Membership& membership) const;
 
-  Index index_;
+  std::unique_ptr<Catalogue> catalogue_;
   std::vector<std::string> tables_;
   std::string hidden_column_;
+  Updates updates_;
 };
 
 HttpAnswer error_answer(int status, std::string_view text);

@@ -11,8 +11,10 @@ namespace {
 constexpr std::size_t kMostWords = 40;  // about 256 characters, as in the search server
 constexpr std::size_t kWordsBefore = 10;
 
-std::string marked(std::string_view text, const Highlight& how,
-                   std::span<const std::string> words) {
+}  // namespace
+
+std::string marked_text(std::string_view text, const Highlight& how,
+                        std::span<const std::string> words) {
   const auto all = tokens(text);
   const auto wanted = [&](const Token& token) {
     return std::find(words.begin(), words.end(), token.word) != words.end();
@@ -35,8 +37,6 @@ std::string marked(std::string_view text, const Highlight& how,
   return out.append(text.substr(at, end - at));
 }
 
-}  // namespace
-
 void append_highlight(std::string& out, const Document& document, const Highlight& how,
                       std::span<const std::string> words) {
   out += ",\"highlight\":{";
@@ -44,7 +44,8 @@ void append_highlight(std::string& out, const Document& document, const Highligh
     if (!how.fields.has(field)) continue;
     if (out.back() != '{') out += ',';
     out += field == Field::title ? "\"title\":[" : "\"body\":[";
-    append_quoted(out, marked(field == Field::title ? document.title : document.body, how, words));
+    const auto& text = field == Field::title ? document.title : document.body;
+    append_quoted(out, marked_text(text, how, words));
     out += ']';
   }
   out += '}';

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "demo/language/request.hpp"
 
@@ -11,5 +12,9 @@ namespace karmad {
 /// marked, a long one is cut to the text around its first marked word.
 void append_highlight(std::string& out, const Document& document, const Highlight& how,
                       std::span<const std::string> words);
+
+/// `text` with the words marked, cut like a field of `append_highlight`.
+std::string marked_text(std::string_view text, const Highlight& how,
+                        std::span<const std::string> words);
 
 }  // namespace karmad

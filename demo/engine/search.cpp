@@ -10,33 +10,26 @@
 #include "demo/data/text.hpp"
 #include "demo/engine/aggregate.hpp"
 #include "demo/engine/highlight.hpp"
+#include "demo/engine/scroll.hpp"
+#include "demo/engine/vectors.hpp"
 
 namespace karmad {
 
 namespace {
 
-Value sort_value(const Document& document, const SortKey& key) {
-  if (key.by == SortKey::By::random)
-    return static_cast<std::int64_t>(Dice{document.id}.next() >> 1);
-  if (key.largest && !document.tags.empty() && key.column.type == Type::multi)
-    return std::int64_t{document.tags.back()};
-  return value_of(document, key.column);
-}
-
 /// Negative if `a` sorts before `b`.
 int compare_hits(const Index& index, const std::vector<SortKey>& keys, const Hit& a, const Hit& b) {
-  const auto documents = index.documents();
   for (const auto& key : keys) {
-    int order = 0;
-    if (key.by == SortKey::By::score) {
-      order = a.score == b.score ? 0 : a.score < b.score ? -1 : 1;
-    } else {
-      order = sort_order(key.column, sort_value(documents[a.document], key),
-                         sort_value(documents[b.document], key));
-    }
+    const auto order = sort_order(key.column, sort_value(index, a, key), sort_value(index, b, key));
     if (order != 0) return key.descending ? -order : order;
   }
   return a.document < b.document ? -1 : 1;  // positions are ascending by id
+}
+
+bool sorts_by_id(const std::vector<SortKey>& keys) {
+  return std::ranges::any_of(keys, [](const SortKey& key) {
+    return key.by == SortKey::By::column && key.column.of == Column::Of::id;
+  });
 }
 
 bool scores_wanted(const SearchRequest& request) {
@@ -81,8 +74,12 @@ void append_hits(std::string& out, const Index& index, const SearchRequest& requ
   for (const auto& hit : result.page) {
     if (&hit != result.page.data()) out += ',';
     const auto& document = index.documents()[hit.document];
-    fmt::format_to(std::back_inserter(out), "{{\"_id\":{},\"_score\":{},\"_source\":", document.id,
-                   hit.score);
+    fmt::format_to(std::back_inserter(out), "{{\"_id\":{},\"_score\":{}", document.id, hit.score);
+    if (!request.knn.empty())
+      fmt::format_to(std::back_inserter(out), ",\"_knn_dist\":{:.8f}", hit.distance);
+    if (request.fusion)
+      fmt::format_to(std::back_inserter(out), ",\"_hybrid_score\":{:.8f}", hit.fused);
+    out += ",\"_source\":";
     append_source(out, document, columns, request.source);
     if (request.highlight) append_highlight(out, document, *request.highlight, words);
     out += '}';
@@ -103,9 +100,44 @@ void append_aggregations(std::string& out, const Index& index, const SearchReque
 
 }  // namespace
 
+std::vector<SortKey> sort_keys(const SearchRequest& request) {
+  auto keys = request.sort;
+  const auto sorts_by = [&](SortKey::By by) {
+    return std::ranges::find(keys, by, &SortKey::by) != keys.end();
+  };
+  if (request.fusion) {
+    if (keys.empty()) keys.push_back({.by = SortKey::By::fused, .descending = true});
+  } else if (!request.knn.empty() && !sorts_by(SortKey::By::distance)) {
+    keys.insert(keys.begin(), {.by = SortKey::By::distance});
+  }
+  if (keys.empty()) keys.push_back({.by = SortKey::By::score, .descending = true});
+  if (request.scroll.wanted && !sorts_by_id(keys))
+    keys.push_back({.by = SortKey::By::column, .column = *column_named("id")});
+  return keys;
+}
+
+Value sort_value(const Index& index, const Hit& hit, const SortKey& key) {
+  const auto& document = index.documents()[hit.document];
+  switch (key.by) {
+    case SortKey::By::score:
+      return hit.score;
+    case SortKey::By::distance:
+      return hit.distance;
+    case SortKey::By::fused:
+      return hit.fused;
+    case SortKey::By::random:
+      return static_cast<std::int64_t>(Dice{document.id}.next() >> 1);
+    case SortKey::By::column:
+      break;
+  }
+  if (key.largest && !document.tags.empty() && key.column.type == Type::multi)
+    return std::int64_t{document.tags.back()};
+  return value_of(document, key.column);
+}
+
 SearchResult search(const Index& index, const SearchRequest& request) {
   const auto matches = evaluate(index, request.query);
-  const bool ranked = scores_wanted(request) && ranks(request.query);
+  const bool ranked = (scores_wanted(request) || !request.knn.empty()) && ranks(request.query);
   SearchResult out;
   std::vector<Hit> hits;
   for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
@@ -115,12 +147,15 @@ SearchResult search(const Index& index, const SearchRequest& request) {
       break;
     }
     hits.push_back({i, ranked ? whole_score(matches.score[i]) : 1});
-    out.found.push_back(i);
   }
+  if (!request.knn.empty()) hits = nearest_hits(index, request, std::move(hits));
+  for (const auto& hit : hits) out.found.push_back(hit.document);
   out.total = hits.size();
 
-  static const std::vector<SortKey> by_score{{.by = SortKey::By::score, .descending = true}};
-  const auto& keys = request.sort.empty() ? by_score : request.sort;
+  const auto keys = sort_keys(request);
+  if (!request.scroll.after.empty())
+    std::erase_if(hits,
+                  [&](const Hit& hit) { return !is_after(index, keys, hit, request.scroll); });
   const auto kept = std::min(hits.size(), request.max_matches);
   const auto begin = std::min(kept, request.offset);
   const auto end = begin + std::min(kept - begin, request.limit);
@@ -148,6 +183,9 @@ std::string write_answer(const Index& index, const SearchRequest& request,
   if (!request.aggregations.empty()) append_aggregations(out, index, request, result);
   if (request.profile) out += ",\"profile\":{\"query\":[]}";
   if (request.plan) out += ",\"plan\":null";
+  if (request.scroll.wanted && !result.page.empty())
+    out += fmt::format(",\"scroll\":\"{}\"",
+                       scroll_token(index, sort_keys(request), result.page.back()));
   return out + '}';
 }
 

@@ -14,6 +14,8 @@ namespace karmad {
 struct Hit {
   std::uint32_t document = 0;  ///< position in `Index::documents`
   std::int64_t score = 1;
+  double distance = 0;  ///< to the vector of the search, squared
+  double fused = 0;     ///< sum over the lists of a fusion
 };
 
 struct SearchResult {
@@ -22,6 +24,11 @@ struct SearchResult {
   std::vector<Hit> page;
   std::vector<std::uint32_t> found;  ///< all of them, ascending by id
 };
+
+/// The keys by which a search sorts: those of the request, and those it implies.
+std::vector<SortKey> sort_keys(const SearchRequest& request);
+/// The value by which a hit sorts.
+Value sort_value(const Index& index, const Hit& hit, const SortKey& key);
 
 /// Finds, sorts and cuts out the page. The order is total: equal documents sort by ascending id.
 SearchResult search(const Index& index, const SearchRequest& request);

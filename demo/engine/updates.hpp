@@ -12,9 +12,10 @@ namespace karmad {
 /// /json.
 bool is_update(std::string_view path);
 
-/// Answers an update in the search server's format. The catalogue does not change: the answer only
-/// counts the documents that the update would have changed.
-HttpAnswer answer_update(const HttpRequest& request, std::span<const std::string> tables);
+/// Makes an update and answers in the search server's format. `index` null: nothing changes, and
+/// the answer is that of an update which changed one document. The caller locks the index.
+HttpAnswer answer_update(const HttpRequest& request, std::span<const std::string> tables,
+                         Index* index);
 
 /// The answer of an agent that does not accept updates.
 HttpAnswer not_primary(std::string_view role);

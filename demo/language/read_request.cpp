@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <array>
@@ -46,6 +48,8 @@ constexpr std::array kOptions{"accurate_aggregation",
                               "expand_keywords",
                               "expansion_limit",
                               "field_weights",
+                              "fusion_method",
+                              "fusion_weights",
                               "global_idf",
                               "idf",
                               "index_weights",
@@ -59,6 +63,7 @@ constexpr std::array kOptions{"accurate_aggregation",
                               "morphology",
                               "not_terms_only_allowed",
                               "rand_seed",
+                              "rank_constant",
                               "ranker",
                               "retry_count",
                               "retry_delay",
@@ -67,28 +72,14 @@ constexpr std::array kOptions{"accurate_aggregation",
                               "sort_method",
                               "threads",
                               "threads_ex",
-                              "token_filter"};
+                              "token_filter",
+                              "window_size"};
 
 /// Most keys by which hits and groups are sorted.
 constexpr std::size_t kMostKeys = 5;
 
 /// Top-level names that the demo does not support and that would change the answer.
-constexpr std::array kNotHere{"hybrid", "join", "expressions", "script_fields"};
-
-std::size_t read_count(const Json& json, std::string_view name, Reading& reading) {
-  if (json.IsUint64()) return json.GetUint64();
-  reading.complaint.say(400, json.IsInt64()
-                                 ? fmt::format("\"{}\" property value should not be negative", name)
-                                 : fmt::format("\"{}\" property value should be an integer", name));
-  return 0;
-}
-
-bool read_flag(const Json& json, std::string_view name, Reading& reading) {
-  if (json.IsBool()) return json.GetBool();
-  if (json.IsInt()) return json.GetInt() != 0;
-  reading.complaint.say(400, fmt::format("\"{}\" property value should be a boolean", name));
-  return false;
-}
+constexpr std::array kNotHere{"join", "expressions", "script_fields"};
 
 std::vector<std::string> read_strings(const Json& json, std::string_view name, Reading& reading) {
   std::vector<std::string> out;
@@ -119,61 +110,6 @@ Source read_source(const Json& json, Reading& reading) {
       out.excludes = read_strings(excludes->value, "_source", reading);
   } else {
     out.includes = read_strings(json, "_source", reading);  // an empty list: everything
-  }
-  return out;
-}
-
-SortKey read_sort_key(std::string_view name, const Json* direction, Reading& reading) {
-  SortKey out;
-  std::string_view order;
-  bool has_mode = false;
-  if (direction != nullptr && direction->IsString()) {
-    order = text_of(*direction);
-  } else if (direction != nullptr && direction->IsObject()) {
-    const auto given = direction->FindMember("order");
-    if (given != direction->MemberEnd() && given->value.IsString()) order = text_of(given->value);
-    for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
-      if (direction->HasMember(name_not_here))
-        reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));
-    const auto mode = direction->FindMember("mode");
-    has_mode = mode != direction->MemberEnd();
-    out.largest =
-        mode != direction->MemberEnd() && mode->value.IsString() && text_of(mode->value) == "max";
-  } else if (direction != nullptr) {
-    reading.complaint.say(400, "\"sort\" order should be \"asc\" or \"desc\"");
-  }
-  if (name == "_score") {
-    out.descending = order != "asc";
-    return out;
-  }
-  out.descending = order == "desc";
-  if (name == "_random") {
-    out.by = SortKey::By::random;
-    return out;
-  }
-  const auto column = column_named(name);
-  if (!column)
-    reading.complaint.say(
-        500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, name));
-  out.by = SortKey::By::column;
-  out.column = column.value_or(Column{});
-  if (!has_mode) check_sortable(out.column, reading);
-  return out;
-}
-
-std::vector<SortKey> read_sort(const Json& json, Reading& reading) {
-  std::vector<SortKey> out;
-  if (json.IsArray()) {
-    for (const auto& item : json.GetArray())
-      for (auto& key : item.IsArray() ? std::vector<SortKey>{} : read_sort(item, reading))
-        out.push_back(std::move(key));
-  } else if (json.IsString()) {
-    out.push_back(read_sort_key(text_of(json), nullptr, reading));
-  } else if (json.IsObject()) {
-    for (const auto& item : json.GetObject())
-      out.push_back(read_sort_key(text_of(item.name), &item.value, reading));
-  } else {
-    reading.complaint.say(400, "\"sort\" property value should be an array or an object");
   }
   return out;
 }
@@ -221,18 +157,9 @@ void read_options(const Json& json, SearchRequest& out, Reading& reading) {
       reading.complaint.say(400, fmt::format("unknown option '{}'", name));
     if (name == "cutoff") out.cutoff = read_count(item.value, name, reading);
     if (name == "max_matches") out.max_matches = read_count(item.value, name, reading);
+    if (name == "scroll") read_scroll(item.value, out, reading);
+    if (name == "fusion_method" && !out.fusion) out.fusion.emplace();
   }
-}
-
-/// The demo has no vectors, so the attribute of such a query is never found.
-void refuse_vectors(const Json& json, Reading& reading) {
-  const auto* field = json.IsObject() ? find_member(json, "field") : nullptr;
-  if (field == nullptr || !field->IsString()) {
-    reading.complaint.say(400, "\"field\" property missing");
-    return;
-  }
-  reading.complaint.say(500, fmt::format("table {}: requested KNN search attribute '{}' not found",
-                                         reading.table, text_of(*field)));
 }
 
 /// An expression must not have the name of a column.
@@ -285,7 +212,9 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
   } else if (name == "plan") {
     out.plan = read_flag(json, name, reading);
   } else if (name == "knn") {
-    refuse_vectors(json, reading);
+    out.knn = read_knn(json, reading);
+  } else if (name == "hybrid") {
+    read_hybrid(json, out, reading);
   } else if (std::find(kNotHere.begin(), kNotHere.end(), name) != kNotHere.end()) {
     refuse_aliases(json, reading);
     reading.complaint.say(400, fmt::format("\"{}\" is beyond the demo agent", name));
@@ -312,18 +241,35 @@ std::string read_table(const Json& json, std::span<const std::string> tables,
 
 }  // namespace
 
+std::size_t read_count(const Json& json, std::string_view name, Reading& reading) {
+  if (json.IsUint64()) return json.GetUint64();
+  reading.complaint.say(400, json.IsInt64()
+                                 ? fmt::format("\"{}\" property value should not be negative", name)
+                                 : fmt::format("\"{}\" property value should be an integer", name));
+  return 0;
+}
+
+bool read_flag(const Json& json, std::string_view name, Reading& reading) {
+  if (json.IsBool()) return json.GetBool();
+  if (json.IsInt()) return json.GetInt() != 0;
+  reading.complaint.say(400, fmt::format("\"{}\" property value should be a boolean", name));
+  return false;
+}
+
 bool is_table(std::span<const std::string> tables, std::string_view name) {
   return std::any_of(tables.begin(), tables.end(),
                      [&](const std::string& table) { return collate(table, name) == 0; });
 }
 
-void check_sortable(const Column& column, Reading& reading) {
-  if (column.type == Type::multi)
-    reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
-}
-
 std::string_view text_of(const Json& json) {
   return {json.GetString(), json.GetStringLength()};
+}
+
+std::string json_text(const Json& json) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer writer(text);
+  json.Accept(writer);
+  return {text.GetString(), text.GetSize()};
 }
 
 Literal literal_of(const Json& json) {
@@ -364,8 +310,15 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
   for (const auto& item : json.GetObject())
     read_property(text_of(item.name), item.value, out, reading);
   // Last, as in the search server.
-  if (const auto* options = find_member(json, "options")) read_options(*options, out, reading);
+  if (const auto* options = find_member(json, "options")) {
+    read_options(*options, out, reading);
+    if (out.fusion && options->IsObject()) read_fusion(*options, *out.fusion);
+  }
   finish_aggregations(out);
+  if (out.fusion && out.knn.empty())
+    complaint.say(400, "fusion_method needs a search for vectors, \"knn\"");
+  if (!out.fusion && out.knn.size() > 1)
+    complaint.say(400, "several \"knn\" need options.fusion_method");
   out.warnings = std::move(reading.warnings);
   return out;
 }

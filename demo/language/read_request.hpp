@@ -37,13 +37,28 @@ struct Reading {
   Column column(std::string_view name);
 };
 
+std::size_t read_count(const Json& json, std::string_view name, Reading& reading);
+bool read_flag(const Json& json, std::string_view name, Reading& reading);
+
+std::vector<SortKey> read_sort(const Json& json, Reading& reading);
+/// Reads `options.scroll`: true, or the token of the page before.
+void read_scroll(const Json& json, SearchRequest& out, Reading& reading);
 /// Complains about a column that cannot be a sort key.
 void check_sortable(const Column& column, Reading& reading);
 
 Query read_query(const Json& json, Reading& reading);
 std::vector<Aggregation> read_aggregations(const Json& json, Reading& reading);
 
+/// Reads `knn`, an object or an array of them.
+std::vector<Knn> read_knn(const Json& json, Reading& reading);
+/// Reads `hybrid`, {"query": text}: a search for its words and for its vector, fused.
+void read_hybrid(const Json& json, SearchRequest& out, Reading& reading);
+/// Reads `rank_constant`, `window_size` and `fusion_weights` of `options`.
+void read_fusion(const Json& options, Fusion& out);
+
 std::string_view text_of(const Json& json);
 Literal literal_of(const Json& json);
+/// The value as JSON.
+std::string json_text(const Json& json);
 
 }  // namespace karmad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,7 @@
 namespace karmad {
 
 struct SortKey {
-  enum class By : std::uint8_t { score, column, random };
+  enum class By : std::uint8_t { score, column, random, distance, fused };
   By by = By::score;
   Column column;
   bool descending = false;
@@ -87,6 +88,27 @@ struct Aggregation {
   std::vector<double> percents{1, 5, 25, 50, 75, 95, 99};
 };
 
+/// A search for the `k` documents whose vectors are nearest.
+struct Knn {
+  std::array<float, 4> vector{};
+  std::optional<std::uint64_t> document;  ///< its vector instead; it is not found itself
+  std::size_t k = 0;
+  std::optional<Query> filter;
+};
+
+/// Reciprocal rank fusion of the lists of the query and of each search for vectors.
+struct Fusion {
+  double rank_constant = 60;
+  std::size_t window = 0;       ///< most documents of a list; 0: as many as `k` and the page
+  std::vector<double> weights;  ///< of the query, then of each search for vectors; missing: 1
+};
+
+/// Where the next page of a scroll begins.
+struct Scroll {
+  bool wanted = false;
+  std::vector<Literal> after;  ///< a value for each sort key; empty: the first page
+};
+
 /// A search, from JSON or SQL.
 struct SearchRequest {
   std::string table;
@@ -100,6 +122,9 @@ struct SearchRequest {
   Source source;
   std::optional<Highlight> highlight;
   std::vector<Aggregation> aggregations;
+  std::vector<Knn> knn;          ///< several only with `fusion`
+  std::optional<Fusion> fusion;  ///< nothing: `query` filters the search for vectors
+  Scroll scroll;
   bool profile = false;
   bool plan = false;
   std::vector<std::string> warnings;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "demo/control.hpp"
+#include "demo/data/corpus.hpp"
 #include "tests/demo/shop.hpp"
 
 namespace karmad {
@@ -28,8 +29,10 @@ Membership member(std::initializer_list<std::pair<std::string_view, std::string_
 HttpAnswer as(const Membership& membership, std::string path, std::string body = {},
               std::string query = {}) {
   const auto* method = body.empty() ? "GET" : "POST";
-  return whole_shop().answer({method, std::move(path), std::move(query), std::move(body)},
-                             membership, kNow);
+  static const Engine engine{
+      Index{invent_corpus(50), {}}, {"products"}, {}, Engine::Updates::counted};
+  return engine.answer({method, std::move(path), std::move(query), std::move(body)}, membership,
+                       kNow);
 }
 
 TEST(Membership, IsDescribedByHello) {

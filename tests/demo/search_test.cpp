@@ -221,9 +221,11 @@ TEST(Search, ShowsTheColumnsOfSourceInTheTablesOrder) {
     return out;
   };
   EXPECT_EQ(names(R"(["price","brand","title"])"), "title price brand");
-  EXPECT_EQ(names(R"("*")"), "title body price rating brand seller tags meta ts stock weight");
+  EXPECT_EQ(names(R"("*")"),
+            "title body price rating brand seller tags meta ts stock weight lat lon embedding");
   EXPECT_EQ(names(R"({"includes":["p*","brand"],"excludes":["pr*"]})"), "brand");
-  EXPECT_EQ(names(R"({"excludes":["t*","body"]})"), "price rating brand seller meta stock weight");
+  EXPECT_EQ(names(R"({"excludes":["t*","body"]})"),
+            "price rating brand seller meta stock weight lat lon embedding");
   EXPECT_EQ(names(R"(["meta.color","ts"])"), "ts meta.color");
   EXPECT_EQ(names("false"), "");
   EXPECT_EQ(names("[]"), names("\"*\""));  // as the search server does

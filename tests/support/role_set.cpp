@@ -21,7 +21,7 @@ std::string choosing(const std::string& more) {
 }
 
 DemoAgent copy_of_all(const std::string& role, const std::string& tags, int port) {
-  std::vector<std::string> more{"--role", role};
+  std::vector<std::string> more{"--role", role, "--fixed"};
   if (!tags.empty()) more.insert(more.end(), {"--tags", tags});
   return DemoAgent("0/1", role, port, 50, more);
 }

@@ -93,7 +93,7 @@ class CallRows {
 
   MergedRows merged() && {
     MergedRows out{.columns = columns()};
-    out.shown = columns().size() - std::min(how_.hidden, columns().size());
+    out.hidden = std::min(how_.hidden, columns().size());
     out.count = rows_.size();
     for (const auto& row : rows_)
       out.cells.insert(out.cells.end(), row.cells.begin(), row.cells.end());
@@ -147,8 +147,8 @@ class CallRows {
 
   /// `result_line`: a row for each column, with all its values.
   static MergedRows in_one_line(MergedRows rows) {
-    MergedRows line{.columns = {{"name", "string"}, {"value", "string"}}, .shown = 2};
-    for (std::size_t c = 0; c < rows.shown; ++c) {
+    MergedRows line{.columns = {{"name", "string"}, {"value", "string"}}};
+    for (std::size_t c = 0; c < rows.columns.size() && rows.shows(c); ++c) {
       std::string values;
       for (std::size_t r = 0; r < rows.count; ++r) {
         const auto cell = rows.row(r)[c];

@@ -12,10 +12,12 @@ struct SqlToken {
   enum class Kind : std::uint8_t { name, number, text, sign, end };
   Kind kind = Kind::end;
   std::string text;       ///< a string without quotes and escapes
-  std::size_t begin = 0;  ///< its offset
+  std::size_t begin = 0;  ///< its bytes in the statement
+  std::size_t end = 0;
 };
 
-/// Splits a statement; the last token is `end`. An unclosed string ends the statement.
-std::vector<SqlToken> sql_tokens(std::string_view statement);
+/// Splits statements, without comments; the last token is `end`. An unclosed string is a sign.
+/// A sign directly in front of a number belongs to it where no operand precedes.
+std::vector<SqlToken> sql_tokens(std::string_view text);
 
 }  // namespace karmad

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "demo/data/complaint.hpp"
+#include "demo/data/index.hpp"
+#include "demo/language/query.hpp"
+#include "demo/language/read_request.hpp"
+
+namespace karmad {
+
+/// A value given for a column.
+struct Given {
+  std::string column;               ///< "price", "tags", "meta", "meta.n"
+  std::vector<Literal> values;      ///< one; of a list any number
+  std::vector<MetaMember> members;  ///< of `meta` as a whole; its JSON as text is a value, too
+};
+
+/// One change of rows, from JSON or SQL.
+struct RowChange {
+  enum class Kind : std::uint8_t {
+    insert,   ///< a new row; an id that exists is an error
+    replace,  ///< a row with the given values only
+    update,   ///< attributes of all rows of `ids` or `where`
+    patch,    ///< any columns of the one row of `ids`; the others stay
+    erase,    ///< all rows of `ids` or `where`
+  };
+  Kind kind = Kind::insert;
+  std::string table;         ///< named in errors
+  std::vector<Given> given;  ///< of insert, replace, update, patch
+  std::vector<std::uint64_t>
+      ids;  ///< insert and replace: at most one; none or 0: the index chooses
+  std::optional<Query> where;
+};
+
+/// What a change did.
+struct Changed {
+  std::size_t rows = 0;  ///< changed, added or removed
+  std::uint64_t id = 0;  ///< of the last one; also of one that was not found
+  bool existed = false;  ///< insert, replace: there was a row with that id
+};
+
+/// The rows before a series of changes, newest last: no document if there was none.
+using Undo = std::vector<std::pair<std::uint64_t, std::optional<Document>>>;
+
+/// Changes the rows, all or none: with a complaint (status 409) nothing is changed. The former rows
+/// are appended to `undo` unless it is null. The caller locks the index.
+Changed change_rows(Index& index, const RowChange& change, Complaint& complaint,
+                    Undo* undo = nullptr);
+
+/// Takes back the changes recorded in `undo`.
+void roll_back(Index& index, Undo& undo);
+
+/// The members of a JSON object as values of columns.
+std::vector<Given> read_given(const Json& json, Complaint& complaint);
+
+/// The members of a JSON object with at most one level of objects inside; nothing for other text.
+std::optional<std::vector<MetaMember>> read_members(std::string_view json);
+
+}  // namespace karmad

@@ -1,0 +1,66 @@
+#include "demo/engine/scroll.hpp"
+
+#include <fmt/format.h>
+
+#include "demo/data/text.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::string attribute_of(const SortKey& key) {
+  switch (key.by) {
+    case SortKey::By::score:
+      return "weight()";
+    case SortKey::By::distance:
+      return "knn_dist()";
+    case SortKey::By::fused:
+      return "hybrid_score()";
+    case SortKey::By::random:
+      return "rand()";
+    case SortKey::By::column:
+      break;
+  }
+  return key.column.name;
+}
+
+std::string_view type_of(const Value& value) {
+  if (std::holds_alternative<std::string_view>(value)) return "string";
+  return std::holds_alternative<double>(value) ? "float" : "int";
+}
+
+}  // namespace
+
+std::string scroll_token(const Index& index, const std::vector<SortKey>& keys, const Hit& last) {
+  std::string order;
+  std::string values;
+  for (const auto& key : keys) {
+    const auto value = sort_value(index, last, key);
+    const auto attribute = attribute_of(key);
+    if (&key != keys.data()) order += ", ", values += ',';
+    order += (key.by == SortKey::By::score ? "@weight" : attribute) +
+             (key.descending ? " desc" : " asc");
+    std::string json;
+    // All digits, so that the next page begins behind this hit.
+    if (const auto* real = std::get_if<double>(&value))
+      json = fmt::format("{}", *real);
+    else
+      append_json(json, value);
+    values += fmt::format(R"({{"attr":{},"desc":{},"value":{},"type":"{}"}})",
+                          json_string(attribute), key.descending, json, type_of(value));
+  }
+  return to_base64(
+      fmt::format(R"({{"order_by_str":{},"order_by":[{}]}})", json_string(order), values));
+}
+
+bool is_after(const Index& index, const std::vector<SortKey>& keys, const Hit& hit,
+              const Scroll& scroll) {
+  for (std::size_t i = 0; i < keys.size() && i < scroll.after.size(); ++i) {
+    const auto order =
+        sort_order(keys[i].column, sort_value(index, hit, keys[i]), view(scroll.after[i]));
+    if (order != 0) return keys[i].descending ? order < 0 : order > 0;
+  }
+  return false;
+}
+
+}  // namespace karmad

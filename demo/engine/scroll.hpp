@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "demo/engine/search.hpp"
+
+namespace karmad {
+
+/// The token of a scroll in the search server's form, base64 of JSON: the order, and the values of
+/// the last hit of a page.
+std::string scroll_token(const Index& index, const std::vector<SortKey>& keys, const Hit& last);
+
+/// Whether the hit follows the position of the scroll.
+bool is_after(const Index& index, const std::vector<SortKey>& keys, const Hit& hit,
+              const Scroll& scroll);
+
+}  // namespace karmad

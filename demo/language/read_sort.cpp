@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include "demo/data/text.hpp"
+#include "demo/language/read_request.hpp"
+
+namespace karmad {
+
+namespace {
+
+SortKey read_sort_key(std::string_view name, const Json* direction, Reading& reading) {
+  SortKey out;
+  std::string_view order;
+  bool has_mode = false;
+  if (direction != nullptr && direction->IsString()) {
+    order = text_of(*direction);
+  } else if (direction != nullptr && direction->IsObject()) {
+    const auto given = direction->FindMember("order");
+    if (given != direction->MemberEnd() && given->value.IsString()) order = text_of(given->value);
+    for (const auto* name_not_here : {"missing", "nested_path", "nested_filter"})
+      if (direction->HasMember(name_not_here))
+        reading.complaint.say(400, fmt::format("\"{}\" property not supported", name_not_here));
+    const auto mode = direction->FindMember("mode");
+    has_mode = mode != direction->MemberEnd();
+    out.largest =
+        mode != direction->MemberEnd() && mode->value.IsString() && text_of(mode->value) == "max";
+  } else if (direction != nullptr) {
+    reading.complaint.say(400, "\"sort\" order should be \"asc\" or \"desc\"");
+  }
+  if (name == "_score") {
+    out.descending = order != "asc";
+    return out;
+  }
+  out.descending = order == "desc";
+  if (name == "_random") {
+    out.by = SortKey::By::random;
+    return out;
+  }
+  if (name == "_knn_dist" || name == "knn_dist()" || name == "_hybrid_score" ||
+      name == "hybrid_score()") {
+    out.by = name.find("knn") == name.npos ? SortKey::By::fused : SortKey::By::distance;
+    return out;
+  }
+  const auto column = column_named(name);
+  if (!column)
+    reading.complaint.say(
+        500, fmt::format("table {}: sort-by attribute '{}' not found", reading.table, name));
+  out.by = SortKey::By::column;
+  out.column = column.value_or(Column{});
+  if (!has_mode) check_sortable(out.column, reading);
+  return out;
+}
+
+/// The sort keys of a scroll token.
+std::vector<SortKey> read_scroll_order(const Json& order, Reading& reading) {
+  std::vector<SortKey> out;
+  for (const auto& key : order.GetArray()) {
+    const auto* name = key.IsObject() ? find_member(key, "attr") : nullptr;
+    const auto* descending = key.IsObject() ? find_member(key, "desc") : nullptr;
+    if (name == nullptr || !name->IsString()) {
+      reading.complaint.say(400, "a key of the scroll token has no attribute");
+      continue;
+    }
+    const bool is_score = text_of(*name) == "weight()";
+    out.push_back(read_sort_key(is_score ? "_score" : text_of(*name), nullptr, reading));
+    out.back().descending = descending != nullptr && descending->IsTrue();
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<SortKey> read_sort(const Json& json, Reading& reading) {
+  std::vector<SortKey> out;
+  if (json.IsArray()) {
+    for (const auto& item : json.GetArray())
+      for (auto& key : item.IsArray() ? std::vector<SortKey>{} : read_sort(item, reading))
+        out.push_back(std::move(key));
+  } else if (json.IsString()) {
+    out.push_back(read_sort_key(text_of(json), nullptr, reading));
+  } else if (json.IsObject()) {
+    for (const auto& item : json.GetObject())
+      out.push_back(read_sort_key(text_of(item.name), &item.value, reading));
+  } else {
+    reading.complaint.say(400, "\"sort\" property value should be an array or an object");
+  }
+  return out;
+}
+
+/// The values after which a page begins, one for each sort key, of a token; or only the wish.
+void read_scroll(const Json& json, SearchRequest& out, Reading& reading) {
+  if (!json.IsString()) {
+    out.scroll.wanted = read_flag(json, "scroll", reading);
+    return;
+  }
+  const auto text = from_base64(text_of(json));
+  rapidjson::Document token;
+  if (text)
+    token.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text->data(),
+                                                                                     text->size());
+  const auto* order = token.IsObject() ? find_member(token, "order_by") : nullptr;
+  if (!text || token.HasParseError() || order == nullptr || !order->IsArray()) {
+    reading.complaint.say(400, "unable to parse the scroll token");
+    return;
+  }
+  out.scroll.wanted = true;
+  if (out.sort.empty()) out.sort = read_scroll_order(*order, reading);
+  for (const auto& key : order->GetArray())
+    if (const auto* value = key.IsObject() ? find_member(key, "value") : nullptr)
+      out.scroll.after.push_back(literal_of(*value));
+}
+
+void check_sortable(const Column& column, Reading& reading) {
+  if (column.type == Type::multi)
+    reading.complaint.say(500, fmt::format("table {}: order by MVA is undefined", reading.table));
+}
+
+}  // namespace karmad

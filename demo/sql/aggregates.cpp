@@ -1,0 +1,94 @@
+#include "demo/sql/aggregates.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "demo/sql/cell_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// Adds like the search server: whole numbers wrap around at 64 bits.
+Cell sum_of_cells(const std::vector<Cell>& cells, CellType type) {
+  std::uint64_t whole = 0;
+  double real = 0;
+  for (const auto& cell : cells) {
+    if (const auto* exact = std::get_if<std::int64_t>(&cell))
+      whole += static_cast<std::uint64_t>(*exact);
+    real += number_of_cell(cell);
+  }
+  if (type == CellType::bigint) return static_cast<std::int64_t>(whole);
+  return real;
+}
+
+/// The values of a column of several values, each for itself.
+void add_values(const Cell& cell, std::vector<Cell>& out) {
+  if (const auto* tags = std::get_if<Tags>(&cell)) {
+    out.insert(out.end(), tags->begin(), tags->end());
+  } else if (!std::holds_alternative<std::monostate>(cell)) {
+    out.push_back(cell);
+  }
+}
+
+std::int64_t distinct_count(const std::vector<Cell>& cells, CellType type) {
+  const auto less = [&](const Cell& a, const Cell& b) {
+    if (a.index() != b.index()) return a.index() < b.index();
+    return type == CellType::member
+               ? plain_text(a, CellType::exact) < plain_text(b, CellType::exact)
+               : cell_order(a, b, type) < 0;
+  };
+  const std::set<Cell, decltype(less)> different(cells.begin(), cells.end(), less);
+  return static_cast<std::int64_t>(different.size());
+}
+
+std::string joined(const std::vector<Cell>& cells, CellType type) {
+  std::string out;
+  for (const auto& cell : cells) {
+    if (!out.empty()) out += ',';
+    out += plain_text(cell, type);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<CellType> aggregate_type(std::string_view name, CellType argument) {
+  if (name == "count" || name == "count distinct") return CellType::bigint;
+  if (name == "avg") return CellType::exact;
+  if (name == "group_concat") return CellType::text;
+  if (name == "min" || name == "max")
+    return argument == CellType::member ? CellType::exact : argument;
+  if (name != "sum") return std::nullopt;
+  if (argument == CellType::real || argument == CellType::exact) return argument;
+  return argument == CellType::member ? CellType::exact : CellType::bigint;
+}
+
+Cell aggregate_of(const Expression& expression, const Row& row) {
+  if (row.group == nullptr) return {};
+  const auto& members = row.group->members;
+  const auto count = static_cast<std::int64_t>(members.size());
+  const auto& name = expression.name;
+  if (name == "count") return count;
+  std::vector<Hit> in_order = members;
+  std::ranges::sort(in_order, {}, &Hit::document);
+  std::vector<Cell> cells;
+  for (const auto& hit : in_order) {
+    const auto cell = evaluate(expression.arguments[0], {row.index, hit, nullptr, row.words});
+    add_values(cell, cells);
+  }
+  const auto type = expression.arguments[0].type;
+  if (name == "count distinct") return distinct_count(cells, type);
+  if (name == "sum") return sum_of_cells(cells, expression.type);
+  if (name == "group_concat") return joined(cells, type);
+  if (name == "avg")
+    return count == 0
+               ? Cell{}
+               : number_of_cell(sum_of_cells(cells, CellType::exact)) / static_cast<double>(count);
+  if (cells.empty()) return {};
+  const auto less = [&](const Cell& a, const Cell& b) { return cell_order(a, b, type) < 0; };
+  return name == "min" ? *std::ranges::min_element(cells, less)
+                       : *std::ranges::max_element(cells, less);
+}
+
+}  // namespace karmad

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "demo/sql/expression.hpp"
+
+namespace karmad {
+
+/// The type of count, count distinct, sum, min, max, avg or group_concat of an argument of that
+/// type; nothing for other names.
+std::optional<CellType> aggregate_type(std::string_view name, CellType argument);
+
+/// The aggregate of the row's group.
+Cell aggregate_of(const Expression& expression, const Row& row);
+
+}  // namespace karmad

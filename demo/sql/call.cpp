@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "demo/data/text.hpp"
+#include "demo/engine/highlight.hpp"
+#include "demo/engine/percolate.hpp"
+#include "demo/language/read_request.hpp"
+#include "demo/sql/cell_text.hpp"
+#include "demo/sql/show.hpp"
+
+namespace karmad {
+
+namespace {
+
+std::string argument_text(const Statement& statement, std::size_t place) {
+  if (place >= statement.arguments.size()) return {};
+  return plain_text(to_cell(view(statement.arguments[place][0])));
+}
+
+std::string option_text(const Statement& statement, std::string_view name,
+                        std::string_view otherwise) {
+  for (const auto& [option, value] : statement.options)
+    if (option == name) return plain_text(to_cell(view(value)));
+  return std::string(otherwise);
+}
+
+std::size_t option_count(const Statement& statement, std::string_view name, std::size_t otherwise) {
+  return number_of<std::size_t>(option_text(statement, name, "")).value_or(otherwise);
+}
+
+struct WordCount {
+  std::size_t documents = 0;
+  std::size_t hits = 0;
+};
+
+/// Documents are counted once, also with the word in both fields.
+WordCount count_of(const Index& index, std::string_view word) {
+  WordCount out;
+  std::set<std::uint32_t> documents;
+  for (const auto field : kFields) {
+    const auto* entry = index.find(field, word);
+    if (entry == nullptr) continue;
+    for (const auto& posting : entry->postings) {
+      documents.insert(posting.document);
+      out.hits += posting.positions.size();
+    }
+  }
+  out.documents = documents.size();
+  return out;
+}
+
+/// The words of this part and in how many documents they are.
+std::map<std::string, std::size_t> vocabulary(const Index& index) {
+  std::map<std::string, std::size_t> out;
+  for (const auto& document : index.documents()) {
+    auto all = words(document.title);
+    std::ranges::copy(words(document.body), std::back_inserter(all));
+    for (const auto& word : std::set<std::string>(all.begin(), all.end())) ++out[word];
+  }
+  return out;
+}
+
+/// Insertions, deletions and replacements of bytes between two words.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto before = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const auto replaced = before + (a[i - 1] == b[j - 1] ? 0 : 1);
+      before = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// CALL KEYWORDS('text', 'table' [, 1]): with a third argument also counts.
+ResultSet keywords(const Index& index, const Statement& statement) {
+  const bool counts =
+      argument_text(statement, 2) == "1" || option_text(statement, "stats", "0") == "1";
+  std::vector<std::string> columns{"qpos", "tokenized", "normalized"};
+  if (counts) columns.insert(columns.end(), {"docs", "hits"});
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& word : words(argument_text(statement, 0))) {
+    auto& row = rows.emplace_back();
+    row = {fmt::to_string(rows.size()), word, word};
+    if (!counts) continue;
+    const auto found = count_of(index, word);
+    row.push_back(fmt::to_string(found.documents));
+    row.push_back(fmt::to_string(found.hits));
+  }
+  return text_rows(std::move(columns), rows);
+}
+
+/// CALL SUGGEST('word', 'table' [, 5 AS limit, 4 AS max_edits]): nearer ones first, then those in
+/// more documents. QSUGGEST takes the last word.
+ResultSet suggest(const Index& index, const Statement& statement) {
+  const auto all = words(argument_text(statement, 0));
+  const auto word = all.empty() ? std::string() : all.back();
+  const auto most_edits = option_count(statement, "max_edits", 4);
+  struct Suggestion {
+    std::size_t distance;
+    std::size_t documents;
+    std::string word;
+  };
+  std::vector<Suggestion> found;
+  for (const auto& [other, documents] : vocabulary(index))
+    if (const auto distance = edit_distance(word, other);
+        distance <= std::min(most_edits, word.size() / 2))
+      found.push_back({distance, documents, other});
+  std::ranges::sort(found, [](const Suggestion& a, const Suggestion& b) {
+    if (a.distance != b.distance) return a.distance < b.distance;
+    return a.documents != b.documents ? a.documents > b.documents : a.word < b.word;
+  });
+  if (const auto limit = option_count(statement, "limit", 5); found.size() > limit)
+    found.resize(limit);
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& one : found)
+    rows.push_back({one.word, fmt::to_string(one.distance), fmt::to_string(one.documents)});
+  return text_rows({"suggest", "distance", "docs"}, rows);
+}
+
+/// CALL SNIPPETS('text' | ('text', …), 'table', 'words' [, '<b>' AS before_match, …])
+ResultSet snippets(const Statement& statement) {
+  Highlight how;
+  how.before = option_text(statement, "before_match", how.before);
+  how.after = option_text(statement, "after_match", how.after);
+  const auto wanted = words(argument_text(statement, 2));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& text : statement.arguments[0])
+    rows.push_back({marked_text(plain_text(to_cell(view(text))), how, wanted)});
+  return text_rows({"snippet"}, rows);
+}
+
+/// CALL AUTOCOMPLETE('begin', 'table'): the words that begin so, those in more documents first.
+ResultSet autocomplete(const Index& index, const Statement& statement) {
+  const auto text = lower_case(argument_text(statement, 0));
+  const auto blank = text.rfind(' ');
+  const auto before = blank == std::string::npos ? std::string() : text.substr(0, blank + 1);
+  const auto begin = text.substr(before.size());
+  std::vector<std::pair<std::size_t, std::string>> found;
+  for (const auto& [word, documents] : vocabulary(index))
+    if (word.starts_with(begin)) found.emplace_back(documents, word);
+  std::ranges::sort(found, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  if (found.size() > 10) found.resize(10);
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [documents, word] : found) rows.push_back({before + word});
+  return text_rows({"query"}, rows);
+}
+
+/// CALL PQ('table', 'document' | ('document', …) [, 1 AS docs, 1 AS query])
+ResultSet matched_queries(const SqlServer& server, const Statement& statement) {
+  const bool shows_documents = option_text(statement, "docs", "0") == "1";
+  const bool shows_query = option_text(statement, "query", "0") == "1";
+  std::vector<std::string> columns{"id"};
+  if (shows_documents) columns.emplace_back("documents");
+  if (shows_query) columns.insert(columns.end(), {"query", "tags", "filters"});
+  std::vector<std::string> documents;
+  if (statement.arguments.size() > 1)
+    for (const auto& text : statement.arguments[1])
+      documents.push_back(plain_text(to_cell(view(text))));
+  std::vector<std::vector<std::string>> rows;
+  const auto queries = server.queries.find(lower_case(argument_text(statement, 0)));
+  if (queries == server.queries.end()) return text_rows(std::move(columns), rows);
+  for (const auto& match : percolate(queries->second, documents)) {
+    auto& row = rows.emplace_back();
+    row.push_back(fmt::to_string(match.id));
+    if (shows_documents) row.push_back(fmt::format("{}", fmt::join(match.documents, ",")));
+    if (!shows_query) continue;
+    row.push_back(match.query->text.empty() ? match.query->json : match.query->text);
+    row.push_back(match.query->tags);
+    row.emplace_back();
+  }
+  return text_rows(std::move(columns), rows);
+}
+
+}  // namespace
+
+ResultSet call(const SqlServer& server, const Statement& statement, Complaint& complaint) {
+  const auto& what = statement.what;
+  if (const auto table = argument_text(statement, what == "pq" ? 0 : 1);
+      !is_table(server.tables, table)) {
+    complaint.say(500, fmt::format("no such table {}", table));
+    return {};
+  }
+  if (what == "pq") return matched_queries(server, statement);
+  if (what == "keywords") return keywords(server.index, statement);
+  if (what == "suggest" || what == "qsuggest") return suggest(server.index, statement);
+  if (what == "snippets") return snippets(statement);
+  if (what == "autocomplete") return autocomplete(server.index, statement);
+  complaint.say(500, fmt::format("no such builtin procedure {}", what));
+  return {};
+}
+
+}  // namespace karmad

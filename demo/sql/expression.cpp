@@ -1,0 +1,231 @@
+#include "demo/sql/expression.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "demo/data/text.hpp"
+#include "demo/engine/highlight.hpp"
+#include "demo/sql/aggregates.hpp"
+#include "demo/sql/cell_text.hpp"
+#include "demo/sql/functions.hpp"
+
+namespace karmad {
+
+namespace {
+
+Cell column_cell(const Column& column, const Row& row) {
+  if (row.index == nullptr) return {};
+  const auto& document = row.index->documents()[row.hit.document];
+  if (column.type == Type::multi) return Tags(document.tags.begin(), document.tags.end());
+  if (column.type == Type::vector) return embedding_text(document);
+  if (column.type == Type::json && column.member.empty()) {
+    JsonText json;
+    append_json(json.text, document, column);
+    return json;
+  }
+  return to_cell(value_of(document, column));
+}
+
+bool both_whole(const Cell& a, const Cell& b) {
+  return std::holds_alternative<std::int64_t>(a) && std::holds_alternative<std::int64_t>(b);
+}
+
+/// Whole numbers wrap around at 64 bits.
+Cell calculate(std::string_view sign, const Cell& left, const Cell& right) {
+  const auto a = number_of_cell(left);
+  const auto b = number_of_cell(right);
+  if (sign == "/") return b == 0 ? 0.0 : a / b;
+  if (sign == "%" || sign == "div") {
+    const auto by = static_cast<std::int64_t>(b);
+    if (by == 0 || by == -1) return by == 0 || sign == "%" ? 0 : -static_cast<std::int64_t>(a);
+    return sign == "%" ? static_cast<std::int64_t>(a) % by : static_cast<std::int64_t>(a) / by;
+  }
+  if (both_whole(left, right)) {
+    const auto x = static_cast<std::uint64_t>(std::get<std::int64_t>(left));
+    const auto y = static_cast<std::uint64_t>(std::get<std::int64_t>(right));
+    return static_cast<std::int64_t>(sign == "+" ? x + y : sign == "-" ? x - y : x * y);
+  }
+  return sign == "+" ? a + b : sign == "-" ? a - b : a * b;
+}
+
+/// Values of different kinds, and a missing one, are never equal and have no order.
+bool compares(std::string_view sign, const Value& a, const Value& b) {
+  const bool text = a.index() == 3;
+  if (a.index() == 0 || b.index() == 0 || text != (b.index() == 3)) return sign == "!=";
+  const auto order = compare(a, b);
+  if (sign == "=") return order == 0;
+  if (sign == "!=") return order != 0;
+  if (sign == "<") return order < 0;
+  if (sign == "<=") return order <= 0;
+  return sign == ">" ? order > 0 : order >= 0;
+}
+
+/// Whether a single value satisfies an operation whose other operands are `rest`.
+bool holds_for(std::string_view sign, const Value& value, const std::vector<Cell>& rest) {
+  if (sign == "between")
+    return compares(">=", value, to_value(rest[0])) && compares("<=", value, to_value(rest[1]));
+  if (sign == "in")
+    return std::ranges::any_of(
+        rest, [&](const Cell& wanted) { return compares("=", value, to_value(wanted)); });
+  return compares(sign, value, to_value(rest[0]));
+}
+
+bool is_quantifier(const Expression& expression) {
+  return expression.kind == Expression::Kind::function &&
+         (expression.name == "any" || expression.name == "all");
+}
+
+bool condition(const Expression& expression, const Row& row) {
+  const auto& subject = expression.arguments[0];
+  std::vector<Cell> rest;
+  for (std::size_t i = 1; i < expression.arguments.size(); ++i)
+    rest.push_back(evaluate(expression.arguments[i], row));
+  const auto left = evaluate(is_quantifier(subject) ? subject.arguments[0] : subject, row);
+  const auto* tags = std::get_if<Tags>(&left);
+  if (tags == nullptr) return holds_for(expression.name, to_value(left), rest);
+  const bool differs = expression.name == "!=" && !is_quantifier(subject);
+  const auto fits = [&](std::int64_t tag) {
+    return holds_for(differs ? "=" : std::string_view(expression.name), Value{tag}, rest);
+  };
+  if (is_quantifier(subject) && subject.name == "all")
+    return !tags->empty() && std::ranges::all_of(*tags, fits);
+  return std::ranges::any_of(*tags, fits) != differs;
+}
+
+Cell operation(const Expression& expression, const Row& row) {
+  const auto& name = expression.name;
+  const auto& arguments = expression.arguments;
+  if (name == "and" || name == "or") {
+    const bool first = is_true(evaluate(arguments[0], row));
+    if (first == (name == "or")) return std::int64_t{first};
+    return std::int64_t{is_true(evaluate(arguments[1], row))};
+  }
+  if (name == "not") return std::int64_t{!is_true(evaluate(arguments[0], row))};
+  if (name == "is null")
+    return std::int64_t{std::holds_alternative<std::monostate>(evaluate(arguments[0], row))};
+  if (name == "neg") return calculate("-", std::int64_t{0}, evaluate(arguments[0], row));
+  if (std::string_view("+-*/%div").find(name) != std::string_view::npos)
+    return calculate(name, evaluate(arguments[0], row), evaluate(arguments[1], row));
+  return std::int64_t{condition(expression, row)};
+}
+
+std::string highlighted(const Expression& expression, const Row& row) {
+  if (row.index == nullptr || row.words == nullptr) return {};
+  const auto& document = row.index->documents()[row.hit.document];
+  std::string out;
+  for (const auto* text : {&document.title, &document.body}) {
+    const auto marked = marked_text(*text, {}, *row.words);
+    const bool wanted =
+        expression.arguments.size() < 2 ||
+        plain_text(evaluate(expression.arguments[1], row))
+                .find(text == &document.title ? "title" : "body") != std::string::npos;
+    if (!wanted) continue;
+    if (!out.empty()) out += " | ";
+    out += marked;
+  }
+  return out;
+}
+
+Cell row_function(const Expression& expression, const Row& row) {
+  const auto& name = expression.name;
+  if (name == "weight") return row.hit.score;
+  if (name == "highlight") return highlighted(expression, row);
+  if (name == "groupby") {
+    if (row.group == nullptr) return {};
+    const auto* which = std::get_if<std::int64_t>(&expression.literal);
+    if (which == nullptr) return row.group->number;
+    const auto place = static_cast<std::size_t>(*which);
+    if (place >= row.group->key.size()) return {};
+    return to_cell(view(row.group->key[place]));
+  }
+  std::vector<Cell> cells;
+  for (const auto& argument : expression.arguments) cells.push_back(evaluate(argument, row));
+  if (name == "any" || name == "all") return cells[0];
+  if (name == "snippet") return marked_text(plain_text(cells[0]), {}, words(plain_text(cells[1])));
+  if (name == "regex") {
+    // The reader has checked the pattern.
+    const std::regex pattern(plain_text(cells[1]), std::regex::ECMAScript);
+    return std::int64_t{std::regex_search(plain_text(cells[0]), pattern)};
+  }
+  return call_function(name, cells);
+}
+
+/// A value with no more digits than its type has.
+Cell fitted(Cell cell, CellType type) {
+  const auto* whole = std::get_if<std::int64_t>(&cell);
+  const auto* real = std::get_if<double>(&cell);
+  if (type == CellType::real && (whole != nullptr || real != nullptr))
+    return double{static_cast<float>(number_of_cell(cell))};
+  if (type == CellType::exact && whole != nullptr) return static_cast<double>(*whole);
+  return cell;
+}
+
+bool any_part(const Expression& expression, auto wanted) {
+  return wanted(expression) ||
+         std::ranges::any_of(expression.arguments,
+                             [&](const Expression& part) { return any_part(part, wanted); });
+}
+
+}  // namespace
+
+Cell evaluate(const Expression& expression, const Row& row) {
+  switch (expression.kind) {
+    case Expression::Kind::literal:
+    case Expression::Kind::list:
+      return to_cell(view(expression.literal));
+    case Expression::Kind::column:
+      return column_cell(expression.column, row);
+    case Expression::Kind::operation:
+      return fitted(operation(expression, row), expression.type);
+    case Expression::Kind::function:
+      return fitted(row_function(expression, row), expression.type);
+    case Expression::Kind::aggregate:
+      return fitted(aggregate_of(expression, row), expression.type);
+  }
+  return {};
+}
+
+bool has_aggregate(const Expression& expression) {
+  return any_part(expression,
+                  [](const Expression& part) { return part.kind == Expression::Kind::aggregate; });
+}
+
+bool has_function(const Expression& expression, std::string_view name) {
+  return any_part(expression, [&](const Expression& part) {
+    return part.kind == Expression::Kind::function && part.name == name;
+  });
+}
+
+bool is_true(const Cell& cell) {
+  return number_of_cell(cell) != 0;
+}
+
+double number_of_cell(const Cell& cell) {
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  return 0;
+}
+
+Value to_value(const Cell& cell) {
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  if (const auto* text = std::get_if<std::string>(&cell)) return std::string_view(*text);
+  if (const auto* json = std::get_if<JsonText>(&cell)) return std::string_view(json->text);
+  return {};
+}
+
+Cell to_cell(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
+  return {};
+}
+
+int cell_order(const Cell& a, const Cell& b, CellType type) {
+  static const Column json{.name = {}, .of = Column::Of::meta, .type = Type::json, .member = {}};
+  if (type == CellType::member) return sort_order(json, to_value(a), to_value(b));
+  return compare(to_value(a), to_value(b));
+}
+
+}  // namespace karmad

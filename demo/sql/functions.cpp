@@ -1,0 +1,234 @@
+#include "demo/sql/functions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "demo/data/text.hpp"
+#include "demo/language/dates.hpp"
+#include "demo/sql/cell_text.hpp"
+
+namespace karmad {
+
+namespace {
+
+using Cells = std::span<const Cell>;
+
+std::int64_t whole_of_cell(const Cell& cell) {
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  return static_cast<std::int64_t>(number_of_cell(cell));
+}
+
+Cell keep_whole(const Cell& cell, double (*real)(double)) {
+  if (std::holds_alternative<std::int64_t>(cell)) return cell;
+  return static_cast<std::int64_t>(real(number_of_cell(cell)));
+}
+
+Cell extreme(Cells all, bool largest) {
+  if (all.size() == 1) {
+    const auto* tags = std::get_if<Tags>(&all[0]);
+    if (tags == nullptr || tags->empty()) return tags == nullptr ? all[0] : Cell{};
+    return largest ? *std::ranges::max_element(*tags) : *std::ranges::min_element(*tags);
+  }
+  const auto less = [](const Cell& a, const Cell& b) {
+    return number_of_cell(a) < number_of_cell(b);
+  };
+  return largest ? *std::ranges::max_element(all, less) : *std::ranges::min_element(all, less);
+}
+
+Cell interval_of(Cells all) {
+  const auto x = number_of_cell(all[0]);
+  const auto above = std::ranges::count_if(
+      all.subspan(1), [&](const Cell& bound) { return x >= number_of_cell(bound); });
+  return static_cast<std::int64_t>(above);
+}
+
+Cell is_one_of(Cells all) {
+  const auto fits = [&](const Cell& wanted) {
+    if (const auto* tags = std::get_if<Tags>(&all[0]))
+      return std::ranges::find(*tags, whole_of_cell(wanted)) != tags->end();
+    return compare(to_value(all[0]), to_value(wanted)) == 0;
+  };
+  return std::int64_t{std::ranges::any_of(all.subspan(1), fits)};
+}
+
+std::uint32_t crc32_of(std::string_view text) {
+  std::uint32_t crc = 0xFFFFFFFFU;
+  for (const char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1U) ^ ((crc & 1U) != 0 ? 0xEDB88320U : 0);
+  }
+  return ~crc;
+}
+
+/// Metres along a great circle, from angles in radians.
+double distance(double lat1, double lon1, double lat2, double lon2) {
+  constexpr double kEarth = 6371000;
+  const auto a = std::sin((lat2 - lat1) / 2);
+  const auto b = std::sin((lon2 - lon1) / 2);
+  const auto chord = a * a + std::cos(lat1) * std::cos(lat2) * b * b;
+  return 2 * kEarth * std::asin(std::min(1.0, std::sqrt(chord)));
+}
+
+double units_of(std::string_view out) {
+  if (out == "km" || out == "kilometers") return 1000;
+  if (out == "feet" || out == "ft") return 0.3048;
+  if (out == "miles" || out == "mi") return 1609.344;
+  return 1;
+}
+
+/// geodist(lat, lon, lat, lon [, in, out]): the options are added by the reader as texts.
+Cell geodist(Cells all) {
+  std::array<double, 4> angles{};
+  const auto text = [&](std::size_t i) {
+    const auto* found = all.size() > i ? std::get_if<std::string>(&all[i]) : nullptr;
+    return found == nullptr ? std::string_view{} : std::string_view(*found);
+  };
+  const bool degrees = text(4).starts_with("deg");
+  for (std::size_t i = 0; i < 4; ++i)
+    angles[i] = number_of_cell(all[i]) * (degrees ? std::numbers::pi / 180 : 1);
+  return distance(angles[0], angles[1], angles[2], angles[3]) / units_of(text(5));
+}
+
+Cell part_of_time(const Cell& cell, std::size_t begin, std::size_t size) {
+  // 2023-11-14T22:13:20…
+  const auto text = date_text(whole_of_cell(cell));
+  return number_of<std::int64_t>(std::string_view(text).substr(begin, size)).value_or(0);
+}
+
+Cell length_of(Cells all) {
+  if (const auto* tags = std::get_if<Tags>(&all[0])) return static_cast<std::int64_t>(tags->size());
+  if (const auto* text = std::get_if<std::string>(&all[0]))
+    return static_cast<std::int64_t>(text->size());
+  return std::int64_t{0};
+}
+
+enum class Gives : std::uint8_t { whole, bigint, real, exact, text, widest, integral };
+
+struct SqlFunction {
+  std::string_view name;
+  std::size_t least, most;  ///< number of arguments
+  Gives gives;
+  Cell (*call)(Cells);
+};
+
+constexpr std::size_t kMany = 1000;
+
+const SqlFunction kFunctions[] = {
+    {"weight", 0, 0, Gives::whole, nullptr},
+    {"groupby", 0, 0, Gives::bigint, nullptr},
+    {"highlight", 0, 3, Gives::text, nullptr},
+    {"snippet", 2, 9, Gives::text, nullptr},
+    {"any", 1, 1, Gives::whole, nullptr},
+    {"all", 1, 1, Gives::whole, nullptr},
+    {"regex", 2, 2, Gives::whole, nullptr},
+    {"abs", 1, 1, Gives::widest,
+     [](Cells all) -> Cell {
+       if (const auto* whole = std::get_if<std::int64_t>(all.data())) return std::abs(*whole);
+       return std::abs(number_of_cell(all[0]));
+     }},
+    {"ceil", 1, 1, Gives::integral, [](Cells all) { return keep_whole(all[0], std::ceil); }},
+    {"floor", 1, 1, Gives::integral, [](Cells all) { return keep_whole(all[0], std::floor); }},
+    {"sqrt", 1, 1, Gives::real,
+     [](Cells all) -> Cell { return std::sqrt(std::max(0.0, number_of_cell(all[0]))); }},
+    {"ln", 1, 1, Gives::real,
+     [](Cells all) -> Cell {
+       const auto x = number_of_cell(all[0]);
+       return x <= 0 ? 0.0 : std::log(x);
+     }},
+    {"pow", 2, 2, Gives::real,
+     [](Cells all) -> Cell { return std::pow(number_of_cell(all[0]), number_of_cell(all[1])); }},
+    {"idiv", 2, 2, Gives::integral,
+     [](Cells all) -> Cell {
+       const auto by = whole_of_cell(all[1]);
+       return by == 0 ? std::int64_t{0} : whole_of_cell(all[0]) / by;
+     }},
+    {"if", 3, 3, Gives::widest, [](Cells all) { return is_true(all[0]) ? all[1] : all[2]; }},
+    {"in", 2, kMany, Gives::whole, is_one_of},
+    {"interval", 2, kMany, Gives::whole, interval_of},
+    {"least", 1, kMany, Gives::widest, [](Cells all) { return extreme(all, false); }},
+    {"greatest", 1, kMany, Gives::widest, [](Cells all) { return extreme(all, true); }},
+    {"geodist", 4, 6, Gives::real, geodist},
+    {"length", 1, 1, Gives::whole, length_of},
+    {"bigint", 1, 1, Gives::bigint, [](Cells all) -> Cell { return whole_of_cell(all[0]); }},
+    {"integer", 1, 1, Gives::bigint, [](Cells all) -> Cell { return whole_of_cell(all[0]); }},
+    {"sint", 1, 1, Gives::bigint,
+     [](Cells all) -> Cell {
+       return std::int64_t{static_cast<std::int32_t>(whole_of_cell(all[0]))};
+     }},
+    {"uint", 1, 1, Gives::whole,
+     [](Cells all) -> Cell {
+       return std::int64_t{static_cast<std::uint32_t>(whole_of_cell(all[0]))};
+     }},
+    {"double", 1, 1, Gives::exact, [](Cells all) -> Cell { return number_of_cell(all[0]); }},
+    {"float", 1, 1, Gives::real, [](Cells all) -> Cell { return number_of_cell(all[0]); }},
+    {"to_string", 1, 1, Gives::text, [](Cells all) -> Cell { return plain_text(all[0]); }},
+    {"concat", 1, kMany, Gives::text,
+     [](Cells all) -> Cell {
+       std::string out;
+       for (const auto& cell : all) out += plain_text(cell);
+       return out;
+     }},
+    {"lower", 1, 1, Gives::text, [](Cells all) -> Cell { return lower_case(plain_text(all[0])); }},
+    {"crc32", 1, 1, Gives::whole,
+     [](Cells all) -> Cell { return std::int64_t{crc32_of(plain_text(all[0]))}; }},
+    {"year", 1, 1, Gives::whole, [](Cells all) { return part_of_time(all[0], 0, 4); }},
+    {"month", 1, 1, Gives::whole, [](Cells all) { return part_of_time(all[0], 5, 2); }},
+    {"day", 1, 1, Gives::whole, [](Cells all) { return part_of_time(all[0], 8, 2); }},
+    {"hour", 1, 1, Gives::whole, [](Cells all) { return part_of_time(all[0], 11, 2); }},
+    {"version", 0, 0, Gives::text, [](Cells) -> Cell { return std::string(KARMAD_VERSION); }},
+    {"database", 0, 0, Gives::text, [](Cells) -> Cell { return std::string("Manticore"); }},
+    {"connection_id", 0, 0, Gives::bigint, [](Cells) -> Cell { return std::int64_t{1}; }},
+};
+
+const SqlFunction* find_function(std::string_view name) {
+  const auto* found = std::ranges::find(kFunctions, name, &SqlFunction::name);
+  return found == std::end(kFunctions) ? nullptr : found;
+}
+
+CellType scalar_type(CellType type) {
+  if (type == CellType::multi) return CellType::whole;
+  return type == CellType::member ? CellType::exact : type;
+}
+
+}  // namespace
+
+CellType common_type(std::span<const Expression> arguments) {
+  auto out = CellType::whole;
+  for (const auto& argument : arguments) out = std::max(out, scalar_type(argument.type));
+  return out;
+}
+
+std::optional<CellType> function_type(std::string_view name,
+                                      std::span<const Expression> arguments) {
+  const auto* function = find_function(name);
+  if (function == nullptr || arguments.size() < function->least ||
+      arguments.size() > function->most)
+    return std::nullopt;
+  switch (function->gives) {
+    case Gives::whole:
+      return CellType::whole;
+    case Gives::bigint:
+      return CellType::bigint;
+    case Gives::real:
+      return CellType::real;
+    case Gives::exact:
+      return CellType::exact;
+    case Gives::text:
+      return CellType::text;
+    case Gives::widest:
+      return common_type(name == "if" ? arguments.subspan(1) : arguments);
+    case Gives::integral:
+      return common_type(arguments) == CellType::whole ? CellType::whole : CellType::bigint;
+  }
+  return std::nullopt;
+}
+
+Cell call_function(std::string_view name, std::span<const Cell> arguments) {
+  const auto* function = find_function(name);
+  if (function == nullptr || function->call == nullptr) return {};
+  return function->call(arguments);
+}
+
+}  // namespace karmad

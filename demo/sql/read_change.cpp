@@ -1,0 +1,139 @@
+#include "demo/sql/read_change.hpp"
+
+#include <fmt/format.h>
+
+#include "demo/language/read_request.hpp"
+#include "demo/sql/read_expression.hpp"
+
+namespace karmad {
+
+namespace {
+
+class ChangeReader {
+ public:
+  ChangeReader(SqlCursor& cursor, std::span<const std::string> tables)
+      : cursor_(cursor), tables_(tables) {
+    out_.kind = Statement::Kind::change;
+  }
+
+  Statement read() {
+    if (cursor_.take_word("insert")) {
+      read_rows(RowChange::Kind::insert);
+    } else if (cursor_.take_word("replace")) {
+      read_rows(RowChange::Kind::replace);
+    } else if (cursor_.take_word("update")) {
+      read_update();
+    } else {
+      cursor_.expect_word("delete");
+      cursor_.expect_word("from");
+      out_.changes.push_back({RowChange::Kind::erase, read_table(), {}, {}, {}});
+      read_where();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::string read_table() {
+    auto name = cursor_.take_name();
+    if (!is_table(tables_, name) && !cursor_.complaint())
+      cursor_.complaint().say(500, fmt::format("table '{}' absent", name));
+    out_.select.table = name;
+    return name;
+  }
+
+  /// A value, a list of them in brackets, or NULL.
+  std::vector<Literal> read_value() {
+    std::vector<Literal> out;
+    if (cursor_.take_word("null")) return out;
+    if (!cursor_.take_sign("(")) return {cursor_.take_literal()};
+    while (!cursor_.at_sign(")") && !cursor_.at_end()) {
+      out.push_back(cursor_.take_literal());
+      if (!cursor_.take_sign(",")) break;
+    }
+    cursor_.expect_sign(")");
+    return out;
+  }
+
+  void read_rows(RowChange::Kind kind) {
+    cursor_.expect_word("into");
+    const auto table = read_table();
+    std::vector<std::string> columns;
+    if (cursor_.take_sign("(")) {
+      do {
+        columns.push_back(cursor_.take_name());
+      } while (cursor_.take_sign(","));
+      cursor_.expect_sign(")");
+    } else {
+      for (const auto& column : all_columns()) columns.push_back(column.name);
+    }
+    if (!cursor_.take_word("value")) cursor_.expect_word("values");
+    do {
+      out_.changes.push_back(read_row(kind, table, columns));
+    } while (cursor_.take_sign(","));
+  }
+
+  RowChange read_row(RowChange::Kind kind, const std::string& table,
+                     const std::vector<std::string>& columns) {
+    RowChange out{kind, table, {}, {}, {}};
+    cursor_.expect_sign("(");
+    std::size_t given = 0;
+    do {
+      auto values = read_value();
+      const auto column = given++ < columns.size() ? columns[given - 1] : std::string();
+      if (column != "id") {
+        out.given.push_back({column, std::move(values), {}});
+        continue;
+      }
+      const auto* id = values.empty() ? nullptr : std::get_if<std::int64_t>(values.data());
+      if (id != nullptr) out.ids.push_back(static_cast<std::uint64_t>(*id));
+    } while (cursor_.take_sign(","));
+    cursor_.expect_sign(")");
+    if (given != columns.size())
+      cursor_.complaint().say(500, fmt::format("column count does not match value count (expected "
+                                               "{}, got {})",
+                                               columns.size(), given));
+    return out;
+  }
+
+  void read_update() {
+    RowChange change{RowChange::Kind::update, read_table(), {}, {}, {}};
+    cursor_.expect_word("set");
+    do {
+      auto column = cursor_.take_name();
+      cursor_.expect_sign("=");
+      change.given.push_back({std::move(column), read_value(), {}});
+    } while (cursor_.take_sign(","));
+    out_.changes.push_back(std::move(change));
+    read_where();
+  }
+
+  void read_where() {
+    cursor_.expect_word("where");
+    out_.select.where =
+        read_expression(cursor_, {out_.select.table, {}, &out_.select.match, nullptr});
+    // OPTION name = value, … says nothing that matters here.
+    if (!cursor_.take_word("option")) return;
+    do {
+      cursor_.take_name();
+      cursor_.expect_sign("=");
+      cursor_.take();
+    } while (cursor_.take_sign(","));
+  }
+
+  SqlCursor& cursor_;
+  std::span<const std::string> tables_;
+  Statement out_;
+};
+
+}  // namespace
+
+bool is_change(const SqlCursor& cursor) {
+  return cursor.at_word("insert") || cursor.at_word("replace") || cursor.at_word("update") ||
+         cursor.at_word("delete");
+}
+
+Statement read_change(SqlCursor& cursor, std::span<const std::string> tables) {
+  return ChangeReader{cursor, tables}.read();
+}
+
+}  // namespace karmad

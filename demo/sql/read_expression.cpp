@@ -1,0 +1,331 @@
+#include "demo/sql/read_expression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <regex>
+
+#include "demo/data/text.hpp"
+#include "demo/language/query_string.hpp"
+#include "demo/sql/aggregates.hpp"
+#include "demo/sql/functions.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr int kMostBrackets = 200;
+
+CellType type_of_column(const Column& column) {
+  switch (column.type) {
+    case Type::bigint:
+      return CellType::bigint;
+    case Type::uint:
+    case Type::timestamp:
+      return CellType::whole;
+    case Type::real:
+      return CellType::real;
+    case Type::text:
+    case Type::string:
+      return CellType::text;
+    case Type::multi:
+      return CellType::multi;
+    case Type::json:
+      return column.member.empty() ? CellType::json : CellType::member;
+    case Type::vector:
+      return CellType::vector;
+  }
+  return CellType::text;
+}
+
+Expression literal_expression(Literal literal) {
+  Expression out;
+  if (std::holds_alternative<std::string>(literal)) out.type = CellType::text;
+  if (std::holds_alternative<double>(literal)) out.type = CellType::real;
+  if (const auto* whole = std::get_if<std::int64_t>(&literal))
+    out.type = *whole < std::numeric_limits<std::int32_t>::min() ||
+                       *whole > std::numeric_limits<std::uint32_t>::max()
+                   ? CellType::bigint
+                   : CellType::whole;
+  out.literal = std::move(literal);
+  return out;
+}
+
+Expression operation_of(std::string name, std::vector<Expression> arguments) {
+  Expression out;
+  out.kind = Expression::Kind::operation;
+  if (name == "/") {
+    out.type = std::max(CellType::real, common_type(arguments));
+  } else if (name == "%" || name == "div") {
+    out.type = std::min(CellType::bigint, common_type(arguments));
+  } else if (name == "+" || name == "-" || name == "*" || name == "neg") {
+    out.type = common_type(arguments);
+  }
+  out.name = std::move(name);
+  out.arguments = std::move(arguments);
+  return out;
+}
+
+/// or > and > not > comparison > + - > * / % > sign > operand
+class ExpressionReader {
+ public:
+  ExpressionReader(SqlCursor& cursor, const SqlScope& scope) : cursor_(cursor), scope_(scope) {}
+
+  Expression either() {
+    auto out = both();
+    while (cursor_.take_word("or")) out = operation_of("or", {std::move(out), both()});
+    return out;
+  }
+
+ private:
+  Expression both() {
+    auto out = negation();
+    while (cursor_.take_word("and")) out = operation_of("and", {std::move(out), negation()});
+    return out;
+  }
+
+  Expression negation() {
+    if (cursor_.take_word("not")) return operation_of("not", {negation()});
+    return comparison();
+  }
+
+  Expression comparison() {
+    auto left = sum();
+    if (cursor_.take_words("not", "in")) return operation_of("not", {one_of(std::move(left))});
+    if (cursor_.take_words("not", "between"))
+      return operation_of("not", {between(std::move(left))});
+    if (cursor_.take_word("in")) return one_of(std::move(left));
+    if (cursor_.take_word("between")) return between(std::move(left));
+    if (cursor_.take_word("is")) {
+      const bool present = cursor_.take_word("not");
+      cursor_.expect_word("null");
+      auto out = operation_of("is null", {std::move(left)});
+      return present ? operation_of("not", {std::move(out)}) : out;
+    }
+    constexpr std::array<std::string_view, 7> kSigns{"=", "!=", "<>", "<=", ">=", "<", ">"};
+    for (const auto sign : kSigns)
+      if (cursor_.take_sign(sign))
+        return operation_of(sign == "<>" ? "!=" : std::string(sign), {std::move(left), sum()});
+    return left;
+  }
+
+  Expression one_of(Expression left) {
+    std::vector<Expression> arguments{std::move(left)};
+    cursor_.expect_sign("(");
+    do {
+      arguments.push_back(literal_expression(cursor_.take_literal()));
+    } while (cursor_.take_sign(","));
+    cursor_.expect_sign(")");
+    return operation_of("in", std::move(arguments));
+  }
+
+  Expression between(Expression left) {
+    std::vector<Expression> arguments{std::move(left), sum()};
+    cursor_.expect_word("and");
+    arguments.push_back(sum());
+    return operation_of("between", std::move(arguments));
+  }
+
+  Expression sum() {
+    auto out = product();
+    for (;;) {
+      if (cursor_.take_sign("+"))
+        out = operation_of("+", {std::move(out), product()});
+      else if (cursor_.take_sign("-"))
+        out = operation_of("-", {std::move(out), product()});
+      else
+        return out;
+    }
+  }
+
+  Expression product() {
+    auto out = signed_operand();
+    for (;;) {
+      if (cursor_.take_sign("*"))
+        out = operation_of("*", {std::move(out), signed_operand()});
+      else if (cursor_.take_sign("/"))
+        out = operation_of("/", {std::move(out), signed_operand()});
+      else if (cursor_.take_sign("%") || cursor_.take_word("mod"))
+        out = operation_of("%", {std::move(out), signed_operand()});
+      else if (cursor_.take_word("div"))
+        out = operation_of("div", {std::move(out), signed_operand()});
+      else
+        return out;
+    }
+  }
+
+  Expression signed_operand() {
+    if (cursor_.take_sign("-")) return operation_of("neg", {signed_operand()});
+    return operand();
+  }
+
+  Expression operand() {
+    using Kind = SqlToken::Kind;
+    const auto& token = cursor_.peek();
+    if (token.kind == Kind::number || token.kind == Kind::text)
+      return literal_expression(cursor_.take_literal());
+    if (++depth_ > kMostBrackets) cursor_.wrong();
+    Expression out;
+    if (cursor_.take_sign("(")) {
+      out = either();
+      cursor_.expect_sign(")");
+    } else if (token.kind == Kind::name && (!is_reserved(token.text) || is_call())) {
+      const auto begin = cursor_.begin();
+      const auto name = cursor_.take_name();
+      out = cursor_.take_sign("(") ? call(lower_case(name), begin) : named(path(name));
+    } else {
+      cursor_.wrong();
+    }
+    --depth_;
+    return out;
+  }
+
+  /// IN(…) and FACET(), which are words of clauses, too.
+  bool is_call() const {
+    return cursor_.at_sign("(", 1) &&
+           (cursor_.at_word("in") || (cursor_.at_word("facet") && scope_.facet != nullptr));
+  }
+
+  /// meta['color'] is meta.color.
+  std::string path(std::string name) {
+    while (cursor_.take_sign("[")) {
+      name += "." + cursor_.take_text();
+      cursor_.expect_sign("]");
+    }
+    return name;
+  }
+
+  Expression named(std::string name) {
+    if (name.starts_with("@@")) return literal_expression(std::string("0"));
+    for (const auto& alias : scope_.aliases)
+      if (collate(alias.name, name) == 0) return alias.expression;
+    const auto prefix = scope_.table + ".";
+    if (!scope_.table.empty() && lower_case(name).starts_with(lower_case(prefix)))
+      name.erase(0, prefix.size());
+    const auto column = column_named(name);
+    if (!column || scope_.table.empty()) {
+      cursor_.complaint().say(500, fmt::format("table {}: unknown column: {}", scope_.table, name));
+      return {};
+    }
+    Expression out;
+    out.kind = Expression::Kind::column;
+    out.column = *column;
+    out.type = type_of_column(*column);
+    out.name = column->name;
+    return out;
+  }
+
+  /// Reads the arguments of a call behind its bracket.
+  Expression call(std::string name, std::size_t begin) {
+    if (name == "match") return match();
+    if (name == "facet" && scope_.facet != nullptr) {
+      cursor_.expect_sign(")");
+      return *scope_.facet;
+    }
+    if (name == "count") return counted();
+    Expression out;
+    out.kind = Expression::Kind::function;
+    if (!cursor_.at_sign(")")) {
+      do {
+        if (cursor_.at_sign("{"))
+          options(name, out.arguments);
+        else
+          out.arguments.push_back(either());
+      } while (cursor_.take_sign(","));
+    }
+    cursor_.expect_sign(")");
+    finish(std::move(name), begin, out);
+    return out;
+  }
+
+  void finish(std::string name, std::size_t begin, Expression& out) {
+    const bool one = out.arguments.size() == 1;
+    if (const auto type = aggregate_type(name, one ? out.arguments[0].type : CellType::whole);
+        type && one) {
+      out.kind = Expression::Kind::aggregate;
+      out.type = *type;
+    } else if (const auto found = function_type(name, out.arguments)) {
+      out.type = *found;
+      if (name == "regex") check_pattern(out);
+    } else if (!cursor_.complaint()) {
+      cursor_.complaint().say(400, fmt::format("P01: syntax error, unexpected '{}' near '{}'", name,
+                                               cursor_.text_from(begin)));
+    }
+    out.name = std::move(name);
+  }
+
+  void check_pattern(const Expression& call) {
+    const auto* text = std::get_if<std::string>(&call.arguments[1].literal);
+    try {
+      const std::regex pattern(text == nullptr ? "" : *text, std::regex::ECMAScript);
+    } catch (const std::regex_error&) {
+      cursor_.complaint().say(500,
+                              fmt::format("table {}: invalid pattern in REGEX()", scope_.table));
+    }
+  }
+
+  Expression match() {
+    if (scope_.match == nullptr) cursor_.wrong();
+    const auto text = cursor_.take_text();
+    cursor_.expect_sign(")");
+    if (scope_.match != nullptr && !cursor_.complaint())
+      *scope_.match = read_query_string(text, scope_.table, cursor_.complaint());
+    return literal_expression(std::int64_t{1});
+  }
+
+  Expression counted() {
+    Expression out;
+    out.kind = Expression::Kind::aggregate;
+    out.type = CellType::bigint;
+    out.name = "count";
+    if (cursor_.take_word("distinct")) {
+      out.name = "count distinct";
+      out.arguments.push_back(named(path(cursor_.take_name())));
+    } else {
+      cursor_.expect_sign("*");
+    }
+    cursor_.expect_sign(")");
+    return out;
+  }
+
+  /// {in=degrees, out=km}: of GEODIST the values of `in` and `out`, of others an empty text.
+  void options(const std::string& name, std::vector<Expression>& arguments) {
+    std::string in;
+    std::string out;
+    cursor_.expect_sign("{");
+    while (!cursor_.at_sign("}") && !cursor_.at_end()) {
+      const auto key = lower_case(cursor_.take().text);
+      cursor_.expect_sign("=");
+      auto value = cursor_.take().text;
+      if (key == "in") in = value;
+      if (key == "out") out = value;
+      if (!cursor_.take_sign(",")) break;
+    }
+    cursor_.expect_sign("}");
+    arguments.push_back(literal_expression(lower_case(in)));
+    if (name == "geodist") arguments.push_back(literal_expression(lower_case(out)));
+  }
+
+  SqlCursor& cursor_;
+  const SqlScope& scope_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+bool is_reserved(std::string_view word) {
+  static constexpr std::array<std::string_view, 27> kWords{
+      "and",    "as",     "asc",    "between", "by",     "desc",  "distinct", "div",   "facet",
+      "from",   "group",  "having", "in",      "is",     "limit", "mod",      "not",   "null",
+      "offset", "option", "or",     "order",   "select", "set",   "show",     "where", "within"};
+  return std::ranges::any_of(kWords,
+                             [&](std::string_view other) { return collate(word, other) == 0; });
+}
+
+Expression read_expression(SqlCursor& cursor, const SqlScope& scope) {
+  return ExpressionReader{cursor, scope}.either();
+}
+
+}  // namespace karmad

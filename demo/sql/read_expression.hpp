@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "demo/sql/sql_cursor.hpp"
+#include "demo/sql/statement.hpp"
+
+namespace karmad {
+
+/// What names in an expression may mean.
+struct SqlScope {
+  std::string table;                    ///< for complaints; empty: there are no columns
+  std::span<const SelectItem> aliases;  ///< they win over columns
+  Query* match = nullptr;               ///< gets MATCH('…'); null: it is not allowed here
+  const Expression* facet = nullptr;    ///< of FACET(); null: not allowed here
+};
+
+/// Reads an expression of comparisons, AND, OR and arithmetic.
+Expression read_expression(SqlCursor& cursor, const SqlScope& scope);
+
+/// Words that end an expression and cannot be aliases without AS.
+bool is_reserved(std::string_view word);
+
+}  // namespace karmad

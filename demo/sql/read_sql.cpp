@@ -1,0 +1,367 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "demo/data/text.hpp"
+#include "demo/language/read_request.hpp"
+#include "demo/sql/read_change.hpp"
+#include "demo/sql/read_expression.hpp"
+#include "demo/sql/statement.hpp"
+
+namespace karmad {
+
+namespace {
+
+constexpr std::size_t kMostStatements = 100;
+
+class SelectReader {
+ public:
+  SelectReader(SqlCursor& cursor, std::span<const std::string> tables)
+      : cursor_(cursor), tables_(tables) {}
+
+  /// Behind SELECT.
+  Statement read() {
+    look_for_table();
+    read_items(out_.select.items);
+    if (cursor_.take_word("from")) {
+      read_tables();
+      read_clauses();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  SqlScope scope() const { return {out_.select.table, out_.select.items, nullptr, nullptr}; }
+
+  /// Names the table before the columns are read, for complaints.
+  void look_for_table() {
+    for (std::size_t ahead = 0; cursor_.peek(ahead).kind != SqlToken::Kind::end; ++ahead) {
+      if (cursor_.at_sign(";", ahead)) return;
+      if (!cursor_.at_word("from", ahead)) continue;
+      out_.select.table = cursor_.peek(ahead + 1).text;
+      return;
+    }
+  }
+
+  void read_items(std::vector<SelectItem>& items) {
+    do {
+      if (cursor_.take_sign("*")) {
+        add_all(items);
+      } else {
+        items.push_back(item(items));
+      }
+    } while (cursor_.take_sign(","));
+  }
+
+  void add_all(std::vector<SelectItem>& items) {
+    for (const auto& column : all_columns()) {
+      SqlCursor name(column.name, cursor_.complaint());
+      items.push_back(
+          {read_expression(name, {out_.select.table, {}, nullptr, nullptr}), column.name});
+    }
+  }
+
+  /// An expression with or without an alias. It sees the aliases before it.
+  SelectItem item(std::span<const SelectItem> before) {
+    const auto begin = cursor_.begin();
+    SelectItem out;
+    out.expression = read_expression(cursor_, {out_.select.table, before, nullptr, nullptr});
+    out.name = lower_case(cursor_.text_from(begin));
+    const auto& next = cursor_.peek();
+    if (out.expression.kind == Expression::Kind::column) out.name = out.expression.column.name;
+    if (cursor_.take_word("as") || (next.kind == SqlToken::Kind::name && !is_reserved(next.text)))
+      out.name = lower_case(cursor_.take_name());
+    return out;
+  }
+
+  void read_tables() {
+    std::string names;
+    do {
+      const auto name = cursor_.take_name();
+      if (is_table(tables_, name) || cursor_.complaint()) continue;
+      names += (names.empty() ? "" : ",") + name;
+    } while (cursor_.take_sign(","));
+    if (!names.empty())
+      cursor_.complaint().say(500,
+                              fmt::format("unknown local table(s) '{}' in search request", names));
+  }
+
+  void read_clauses() {
+    auto& select = out_.select;
+    if (cursor_.take_word("where")) {
+      auto in_where = scope();
+      in_where.match = &select.match;
+      select.where = read_expression(cursor_, in_where);
+    }
+    if (cursor_.take_word("group")) read_group();
+    if (cursor_.take_word("within")) {
+      cursor_.expect_word("group");
+      cursor_.expect_word("order");
+      select.within = read_order(scope());
+    }
+    if (cursor_.take_word("having")) select.having = read_expression(cursor_, scope());
+    if (cursor_.take_word("order")) select.order = read_order(scope());
+    read_limit(select);
+    read_option();
+    while (cursor_.take_word("facet")) read_facet();
+    read_option();
+  }
+
+  void read_group() {
+    if (cursor_.peek().kind == SqlToken::Kind::number)
+      out_.select.per_group = std::max<std::size_t>(1, cursor_.take_count());
+    cursor_.expect_word("by");
+    do {
+      out_.select.keys.push_back(read_expression(cursor_, scope()));
+    } while (cursor_.take_sign(","));
+  }
+
+  std::vector<OrderKey> read_order(const SqlScope& names) {
+    std::vector<OrderKey> out;
+    cursor_.expect_word("by");
+    do {
+      OrderKey key{read_expression(cursor_, names)};
+      if (key.expression.type == CellType::multi)
+        cursor_.complaint().say(
+            500, fmt::format("table {}: order by MVA is undefined", out_.select.table));
+      if (!cursor_.take_word("asc")) key.descending = cursor_.take_word("desc");
+      out.push_back(std::move(key));
+    } while (cursor_.take_sign(","));
+    return out;
+  }
+
+  void read_limit(Select& select) {
+    if (cursor_.take_word("limit")) {
+      select.limit = cursor_.take_count();
+      if (cursor_.take_sign(",")) {
+        select.offset = select.limit;
+        select.limit = cursor_.take_count();
+      }
+    }
+    if (cursor_.take_word("offset")) select.offset = cursor_.take_count();
+  }
+
+  void read_option() {
+    if (!cursor_.take_word("option")) return;
+    do {
+      const auto name = lower_case(cursor_.take().text);
+      cursor_.expect_sign("=");
+      if (name == "max_matches") {
+        out_.select.max_matches = cursor_.take_count();
+      } else if (name == "cutoff") {
+        out_.select.cutoff = cursor_.take_count();
+      } else {
+        skip_value();
+      }
+    } while (cursor_.take_sign(","));
+  }
+
+  /// A word, a number, a text, a call (ranker=expr('…')) or a list (field_weights=(title=2)).
+  void skip_value() {
+    if (!cursor_.at_sign("(")) cursor_.take();
+    if (!cursor_.take_sign("(")) return;
+    while (!cursor_.at_sign(")") && !cursor_.at_end()) cursor_.take();
+    cursor_.expect_sign(")");
+  }
+
+  /// FACET a [AS b], … [BY …] [DISTINCT x] [ORDER BY …] [LIMIT …]
+  void read_facet() {
+    const auto& main = out_.select;
+    Select facet;
+    facet.table = main.table;
+    facet.match = main.match;
+    facet.where = main.where;
+    facet.max_matches = main.max_matches;
+    facet.cutoff = main.cutoff;
+    std::vector<SelectItem> names(main.items);
+    do {
+      facet.items.push_back(item(names));
+      names.push_back(facet.items.back());
+    } while (cursor_.take_sign(","));
+    const auto shown = facet.items.size();
+    if (cursor_.take_word("by")) {
+      do {
+        facet.keys.push_back(read_expression(cursor_, {main.table, names, nullptr, nullptr}));
+      } while (cursor_.take_sign(","));
+    } else {
+      for (const auto& shown_item : facet.items) facet.keys.push_back(shown_item.expression);
+    }
+    if (cursor_.take_word("distinct")) add_counter(facet, cursor_.take_name());
+    add_counter(facet, {});
+    show_single_values(facet, shown);
+    if (cursor_.take_word("order"))
+      facet.order = read_order({main.table, facet.items, nullptr, facet.keys.data()});
+    else
+      facet.order.push_back({facet.items.back().expression, true});
+    order_by_keys(facet);
+    read_limit(facet);
+    out_.facets.push_back(std::move(facet));
+  }
+
+  /// Facets that tie are in the order of their keys.
+  static void order_by_keys(Select& facet) {
+    for (std::size_t i = 0; i < facet.keys.size(); ++i) {
+      const bool single = facet.keys[i].type == CellType::multi;
+      facet.order.push_back({single ? facet.items[i].expression : facet.keys[i], false});
+    }
+  }
+
+  void add_counter(Select& facet, const std::string& distinct) {
+    const auto text =
+        distinct.empty() ? std::string("count(*)") : fmt::format("count(distinct {})", distinct);
+    SqlCursor cursor(text, cursor_.complaint());
+    facet.items.push_back(
+        {read_expression(cursor, {out_.select.table, {}, nullptr, nullptr}), text});
+  }
+
+  /// A facet of a column of several values shows the one of the group.
+  static void show_single_values(Select& facet, std::size_t shown) {
+    for (std::size_t i = 0; i < shown; ++i) {
+      auto& expression = facet.items[i].expression;
+      if (expression.type != CellType::multi || i >= facet.keys.size()) continue;
+      expression = {};
+      expression.kind = Expression::Kind::function;
+      expression.type = CellType::whole;
+      expression.name = "groupby";
+      expression.literal = static_cast<std::int64_t>(i);
+    }
+  }
+
+  SqlCursor& cursor_;
+  std::span<const std::string> tables_;
+  Statement out_;
+};
+
+class StatementReader {
+ public:
+  StatementReader(SqlCursor& cursor, std::span<const std::string> tables)
+      : cursor_(cursor), tables_(tables) {}
+
+  Statement read() {
+    if (cursor_.take_word("select")) return SelectReader{cursor_, tables_}.read();
+    if (cursor_.take_word("show")) {
+      read_show();
+    } else if (cursor_.take_word("desc") || cursor_.take_word("describe")) {
+      out_.kind = Statement::Kind::describe;
+      read_table();
+    } else if (cursor_.take_word("set")) {
+      read_set();
+    } else if (cursor_.take_word("call")) {
+      read_call();
+    } else if (is_change(cursor_)) {
+      return read_change(cursor_, tables_);
+    } else {
+      cursor_.wrong();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void read_table() {
+    out_.table = cursor_.take_name();
+    if (!is_table(tables_, out_.table) && !cursor_.complaint())
+      cursor_.complaint().say(500, fmt::format("no such table '{}'", out_.table));
+  }
+
+  void read_like() {
+    if (cursor_.take_word("like")) out_.like = cursor_.take_text();
+  }
+
+  void read_show() {
+    if (cursor_.take_word("tables")) {
+      out_.kind = Statement::Kind::show_tables;
+    } else if (cursor_.take_word("status")) {
+      out_.kind = Statement::Kind::show_status;
+    } else if (cursor_.take_word("meta")) {
+      out_.kind = Statement::Kind::show_meta;
+    } else if (cursor_.take_word("warnings")) {
+      out_.kind = Statement::Kind::show_warnings;
+    } else {
+      read_other_show();
+    }
+    read_like();
+  }
+
+  void read_other_show() {
+    out_.kind = Statement::Kind::show;
+    if (cursor_.take_words("create", "table")) {
+      out_.what = "create table";
+      read_table();
+    } else if (cursor_.take_word("table") || cursor_.take_word("index")) {
+      read_table();
+      out_.what = "table " + lower_case(cursor_.peek().text);
+      if (!cursor_.take_word("settings")) cursor_.expect_word("status");
+    } else {
+      for (const auto* known : {"variables", "threads", "settings", "plan", "profile", "databases"})
+        if (out_.what.empty() && cursor_.take_word(known)) out_.what = known;
+      if (out_.what.empty()) cursor_.wrong();
+    }
+  }
+
+  /// SET [GLOBAL|SESSION] name = value, SET NAMES name
+  void read_set() {
+    out_.kind = Statement::Kind::set;
+    if (cursor_.take_word("names")) {
+      cursor_.take();
+      return;
+    }
+    if (!cursor_.take_word("global")) cursor_.take_word("session");
+    cursor_.take_name();
+    cursor_.expect_sign("=");
+    if (cursor_.peek().kind == SqlToken::Kind::sign || cursor_.at_end()) cursor_.wrong();
+    cursor_.take();
+  }
+
+  /// CALL what(argument, …, value AS option)
+  void read_call() {
+    out_.kind = Statement::Kind::call;
+    out_.what = lower_case(cursor_.take_name());
+    cursor_.expect_sign("(");
+    do {
+      std::vector<Literal> argument;
+      if (cursor_.take_sign("(")) {
+        do {
+          argument.push_back(cursor_.take_literal());
+        } while (cursor_.take_sign(","));
+        cursor_.expect_sign(")");
+      } else {
+        argument.push_back(cursor_.take_literal());
+      }
+      if (cursor_.take_word("as")) {
+        out_.options.emplace_back(lower_case(cursor_.take_name()), argument[0]);
+      } else {
+        out_.arguments.push_back(std::move(argument));
+      }
+    } while (cursor_.take_sign(","));
+    cursor_.expect_sign(")");
+  }
+
+  SqlCursor& cursor_;
+  std::span<const std::string> tables_;
+  Statement out_;
+};
+
+}  // namespace
+
+bool Select::groups() const {
+  return !keys.empty() || std::ranges::any_of(items, [](const SelectItem& item) {
+    return has_aggregate(item.expression);
+  });
+}
+
+std::vector<Statement> read_sql(std::string_view text, std::span<const std::string> tables,
+                                Complaint& complaint) {
+  SqlCursor cursor(text, complaint);
+  std::vector<Statement> out;
+  do {
+    while (cursor.take_sign(";") && !out.empty()) {
+    }
+    if (cursor.at_end() && !out.empty()) break;
+    out.push_back(StatementReader{cursor, tables}.read());
+    if (!cursor.at_end() && !cursor.at_sign(";")) cursor.wrong();
+    if (out.size() == kMostStatements) cursor.wrong();
+  } while (!cursor.at_end());
+  return out;
+}
+
+}  // namespace karmad

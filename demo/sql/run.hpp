@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "demo/sql/statement.hpp"
+
+namespace karmad {
+
+struct ResultColumn {
+  std::string name;
+  CellType type = CellType::text;
+};
+
+/// What a statement answers. Without columns: that it is done, and how many rows it changed.
+struct ResultSet {
+  std::vector<ResultColumn> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::vector<Hit> hits;    ///< of a SELECT: the rows' documents
+  std::size_t found = 0;    ///< of a SELECT: documents, or groups
+  bool more = false;        ///< the search was cut off: `found` is a lower bound
+  bool grouped = false;     ///< the rows are groups
+  std::size_t changed = 0;  ///< rows of a change
+  std::string facet;        ///< of a facet: the name of its key
+};
+
+/// A result set of strings.
+ResultSet text_rows(std::vector<std::string> columns,
+                    const std::vector<std::vector<std::string>>& rows);
+
+/// Finds, groups, sorts and cuts out the page of a SELECT.
+ResultSet run_select(const Index& index, const Select& select);
+
+/// The ids of all documents that a statement's WHERE finds, ascending.
+std::vector<std::uint64_t> found_ids(const Index& index, const Select& select);
+
+/// What SHOW META tells of a SELECT.
+using MetaRows = std::vector<std::vector<std::string>>;
+MetaRows meta_of(const Index& index, const Select& select, const ResultSet& result, double seconds);
+
+}  // namespace karmad

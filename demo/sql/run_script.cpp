@@ -1,0 +1,87 @@
+#include "demo/sql/run_script.hpp"
+
+#include <chrono>
+
+#include "demo/engine/change.hpp"
+
+namespace karmad {
+
+namespace {
+
+class ScriptRun {
+ public:
+  ScriptRun(const SqlServer& server, Complaint& complaint)
+      : server_(server), complaint_(complaint) {}
+
+  void run(const Statement& statement) {
+    switch (statement.kind) {
+      case Statement::Kind::select:
+        return select(statement);
+      case Statement::Kind::show_meta:
+        out_.push_back(text_rows({"Variable_name", "Value"}, meta_));
+        return;
+      case Statement::Kind::show_warnings:
+      case Statement::Kind::set:
+        out_.emplace_back();
+        return;
+      case Statement::Kind::change:
+        return change(statement);
+      case Statement::Kind::call:
+        out_.push_back(call(server_, statement, complaint_));
+        return;
+      default:
+        out_.push_back(show(server_, statement));
+    }
+  }
+
+  std::vector<ResultSet> results() { return std::move(out_); }
+
+ private:
+  void select(const Statement& statement) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    auto main = run_select(server_.index, statement.select);
+    const std::chrono::duration<double> took = Clock::now() - start;
+    meta_ = meta_of(server_.index, statement.select, main, took.count());
+    out_.push_back(std::move(main));
+    for (const auto& facet : statement.facets) {
+      out_.push_back(run_select(server_.index, facet));
+      out_.back().facet = facet.items.front().name;
+    }
+  }
+
+  /// All rows of an INSERT or none.
+  void change(const Statement& statement) {
+    ResultSet result;
+    Undo undo;
+    for (auto row : statement.changes) {
+      using Kind = RowChange::Kind;
+      if (server_.changing == nullptr) {
+        ++result.changed;
+        continue;
+      }
+      if (row.kind == Kind::update || row.kind == Kind::erase)
+        row.ids = found_ids(*server_.changing, statement.select);
+      result.changed += change_rows(*server_.changing, row, complaint_, &undo).rows;
+    }
+    if (complaint_ && server_.changing != nullptr) roll_back(*server_.changing, undo);
+    out_.push_back(std::move(result));
+  }
+
+  const SqlServer& server_;
+  Complaint& complaint_;
+  MetaRows meta_;
+  std::vector<ResultSet> out_;
+};
+
+}  // namespace
+
+std::vector<ResultSet> run_script(const SqlServer& server, std::span<const Statement> statements,
+                                  Complaint& complaint) {
+  ScriptRun run(server, complaint);
+  for (const auto& statement : statements)
+    if (!complaint) run.run(statement);
+  return run.results();
+}
+
+}  // namespace karmad

@@ -1,0 +1,298 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "demo/data/text.hpp"
+#include "demo/sql/cell_text.hpp"
+#include "demo/sql/run.hpp"
+
+namespace karmad {
+
+namespace {
+
+/// The scores of the search server are whole numbers, too.
+std::int64_t whole_weight(double score) {
+  return std::max<std::int64_t>(1, std::llround(1000 * score));
+}
+
+bool needs_weights(const Select& select) {
+  const auto in = [](const Expression& part) { return has_function(part, "weight"); };
+  const auto in_keys = [&](const std::vector<OrderKey>& keys) {
+    return std::ranges::any_of(keys, [&](const OrderKey& key) { return in(key.expression); });
+  };
+  return select.order.empty() || in_keys(select.order) || in_keys(select.within) ||
+         (select.groups() && select.within.empty()) ||
+         std::ranges::any_of(select.items, [&](auto& item) { return in(item.expression); }) ||
+         (select.where && in(*select.where));
+}
+
+std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet& out) {
+  const auto matches = evaluate(index, select.match);
+  const bool ranked = needs_weights(select) && ranks(select.match);
+  std::vector<Hit> hits;
+  for (std::uint32_t i = 0; i < matches.found.size(); ++i) {
+    if (matches.found[i] == 0) continue;
+    const Hit hit{i, ranked ? whole_weight(matches.score[i]) : 1};
+    if (select.where && !is_true(evaluate(*select.where, {&index, hit}))) continue;
+    if (select.cutoff != 0 && hits.size() == select.cutoff) {
+      out.more = true;
+      break;
+    }
+    hits.push_back(hit);
+  }
+  return hits;
+}
+
+/// Rows with the values that they sort by.
+struct SortedRow {
+  Row row;
+  std::vector<Cell> values;
+};
+
+/// A number for a value of a group's key: itself, or a hash; of a string column without regard to
+/// case.
+std::int64_t number_of_key(const Literal& literal, CellType type) {
+  if (const auto* whole = std::get_if<std::int64_t>(&literal);
+      whole != nullptr && type != CellType::member)
+    return *whole;
+  std::uint64_t hash = 0xcbf29ce484222325U + literal.index();
+  auto text = plain_text(to_cell(view(literal)));
+  if (type != CellType::member) text = lower_case(text);
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return static_cast<std::int64_t>(hash);
+}
+
+/// The value of GROUPBY(): of several keys a hash.
+std::int64_t number_of_keys(const std::vector<Literal>& key, const std::vector<Expression>& by) {
+  if (key.size() == 1) return number_of_key(key[0], by[0].type);
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < key.size(); ++i)
+    hash = (hash ^ static_cast<std::uint64_t>(number_of_key(key[i], by[i].type))) *
+               0x9e3779b97f4a7c15U +
+           1;
+  return static_cast<std::int64_t>(hash);
+}
+
+/// By the keys, or by weight; equal groups by GROUPBY(), equal documents by id.
+int row_order(const SortedRow& a, const SortedRow& b, const std::vector<OrderKey>& keys) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto order = cell_order(a.values[i], b.values[i], keys[i].expression.type);
+    if (order != 0) return keys[i].descending ? -order : order;
+  }
+  if (keys.empty() && a.row.hit.score != b.row.hit.score)
+    return a.row.hit.score > b.row.hit.score ? -1 : 1;
+  if (!keys.empty() && a.row.group != nullptr)
+    return a.row.group->number == b.row.group->number  ? 0
+           : a.row.group->number < b.row.group->number ? -1
+                                                       : 1;
+  if (a.row.hit.document != b.row.hit.document)
+    return a.row.hit.document < b.row.hit.document ? -1 : 1;
+  return 0;
+}
+
+void sort_rows(std::vector<SortedRow>& rows, const std::vector<OrderKey>& keys) {
+  for (auto& row : rows)
+    for (const auto& key : keys) row.values.push_back(evaluate(key.expression, row.row));
+  std::ranges::stable_sort(
+      rows, [&](const SortedRow& a, const SortedRow& b) { return row_order(a, b, keys) < 0; });
+}
+
+std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
+  std::vector<SortedRow> out;
+  out.reserve(rows.size());
+  for (const auto& row : rows) out.push_back({row, {}});
+  return out;
+}
+
+/// Strings of a column are one group without regard to case; in JSON "5" and 5 are two.
+struct GroupOrder {
+  const std::vector<Expression>* keys;
+  bool operator()(const std::vector<Literal>& a, const std::vector<Literal>& b) const {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      Column column;
+      column.type = (*keys)[i].type == CellType::member ? Type::json : Type::string;
+      const auto order = group_order(column, view(a[i]), view(b[i]));
+      if (order != 0) return order < 0;
+    }
+    return false;
+  }
+};
+
+/// The keys of a document: one for each combination of its values.
+std::vector<std::vector<Literal>> keys_of_row(const std::vector<Expression>& keys, const Row& row) {
+  std::vector<std::vector<Literal>> out(1);
+  for (const auto& key : keys) {
+    const auto cell = evaluate(key, row);
+    std::vector<Literal> values;
+    if (const auto* tags = std::get_if<Tags>(&cell))
+      values.assign(tags->begin(), tags->end());
+    else
+      values.push_back(to_literal(to_value(cell)));
+    std::vector<std::vector<Literal>> longer;
+    for (const auto& begun : out)
+      for (const auto& value : values) {
+        longer.push_back(begun);
+        longer.back().push_back(value);
+      }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+/// The groups in the order of their keys; members in the order of WITHIN GROUP.
+std::vector<Group> groups_of(const Select& select, const std::vector<Row>& rows) {
+  std::map<std::vector<Literal>, std::vector<Row>, GroupOrder> found(GroupOrder{&select.keys});
+  for (const auto& row : rows)
+    for (auto& key : keys_of_row(select.keys, row)) found[key].push_back(row);
+  std::vector<Group> out;
+  for (auto& [key, members] : found) {
+    auto sorted = plain_rows(members);
+    sort_rows(sorted, select.within);
+    Group group{key, number_of_keys(key, select.keys), {}};
+    for (const auto& member : sorted) group.members.push_back(member.row.hit);
+    out.push_back(std::move(group));
+  }
+  // The key is spelled as in the representative.
+  for (auto& group : out)
+    for (std::size_t i = 0; i < select.keys.size(); ++i)
+      if (select.keys[i].type == CellType::text)
+        group.key[i] = to_literal(to_value(
+            evaluate(select.keys[i], {rows[0].index, group.members[0], nullptr, nullptr})));
+  return out;
+}
+
+/// Nothing was found: COUNT(*) answers 0, other aggregates nothing; without one there is no row.
+void empty_group(const Select& select, ResultSet& out) {
+  std::vector<Cell> row;
+  bool counts = false;
+  for (const auto& item : select.items) {
+    const bool count = item.expression.name.starts_with("count") &&
+                       item.expression.kind == Expression::Kind::aggregate;
+    counts = counts || count;
+    row.push_back(count ? Cell{std::int64_t{0}} : Cell{});
+  }
+  if (!counts) return;
+  out.rows.push_back(std::move(row));
+  out.found = 1;
+}
+
+void add_row(const Select& select, const Row& row, ResultSet& out) {
+  std::vector<Cell> cells;
+  for (const auto& item : select.items) cells.push_back(evaluate(item.expression, row));
+  out.rows.push_back(std::move(cells));
+  out.hits.push_back(row.hit);
+}
+
+/// Adds the rows of the page, of those that `max_matches` leaves.
+void add_page(const Select& select, std::span<const Row> rows, ResultSet& out) {
+  const auto kept = std::min(rows.size(), select.max_matches);
+  const auto begin = std::min(kept, select.offset);
+  const auto end = begin + std::min(kept - begin, select.limit);
+  for (auto i = begin; i < end; ++i) add_row(select, rows[i], out);
+}
+
+void group_rows(const Select& select, const std::vector<Row>& rows, ResultSet& out) {
+  out.grouped = true;
+  if (rows.empty() && select.keys.empty()) {
+    empty_group(select, out);
+    return;
+  }
+  const auto groups = groups_of(select, rows);
+  std::vector<SortedRow> heads;
+  for (const auto& group : groups) {
+    Row head = rows[0];
+    head.hit = group.members[0];
+    head.group = &group;
+    if (!select.having || is_true(evaluate(*select.having, head))) heads.push_back({head, {}});
+  }
+  sort_rows(heads, select.order);
+  out.found = heads.size();
+  std::vector<Row> all;
+  for (const auto& head : heads) {
+    const auto& members = head.row.group->members;
+    for (std::size_t i = 0; i < std::min(select.per_group, members.size()); ++i) {
+      all.push_back(head.row);
+      all.back().hit = members[i];
+    }
+  }
+  add_page(select, all, out);
+}
+
+}  // namespace
+
+ResultSet run_select(const Index& index, const Select& select) {
+  ResultSet out;
+  for (const auto& item : select.items) out.columns.push_back({item.name, item.expression.type});
+  if (select.table.empty()) {
+    add_row(select, {}, out);
+    out.hits.clear();
+    out.found = 1;
+    return out;
+  }
+  std::vector<std::string> marked;
+  collect_words(select.match, marked);
+  std::vector<Row> rows;
+  for (const auto& hit : found_hits(index, select, out))
+    rows.push_back({&index, hit, nullptr, &marked});
+  if (select.groups()) {
+    group_rows(select, rows, out);
+    return out;
+  }
+  out.found = rows.size();
+  auto sorted = plain_rows(rows);
+  sort_rows(sorted, select.order);
+  std::ranges::transform(sorted, rows.begin(), [](const SortedRow& row) { return row.row; });
+  add_page(select, rows, out);
+  return out;
+}
+
+std::vector<std::uint64_t> found_ids(const Index& index, const Select& select) {
+  ResultSet ignored;
+  std::vector<std::uint64_t> out;
+  for (const auto& hit : found_hits(index, select, ignored))
+    out.push_back(index.documents()[hit.document].id);
+  return out;
+}
+
+MetaRows meta_of(const Index& index, const Select& select, const ResultSet& result,
+                 double seconds) {
+  MetaRows out{{"total", fmt::to_string(result.rows.size())},
+               {"total_found", fmt::to_string(result.found)},
+               {"total_relation", result.more ? "gte" : "eq"},
+               {"time", fmt::format("{:.3f}", seconds)}};
+  std::vector<std::string> all;
+  collect_words(select.match, all);
+  std::vector<std::string> words;
+  for (auto& word : all)
+    if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::vector<std::uint8_t> held(index.documents().size());
+    std::size_t hits = 0;
+    for (const auto field : kFields) {
+      const auto* entry = index.find(field, words[i]);
+      if (entry == nullptr) continue;
+      for (const auto& posting : entry->postings) {
+        held[posting.document] = 1;
+        hits += posting.positions.size();
+      }
+    }
+    out.push_back({fmt::format("keyword[{}]", i), words[i]});
+    out.push_back({fmt::format("docs[{}]", i),
+                   fmt::to_string(std::accumulate(held.begin(), held.end(), std::size_t{0}))});
+    out.push_back({fmt::format("hits[{}]", i), fmt::to_string(hits)});
+  }
+  return out;
+}
+
+ResultSet text_rows(std::vector<std::string> columns,
+                    const std::vector<std::vector<std::string>>& rows) {
+  ResultSet out;
+  for (auto& column : columns) out.columns.push_back({std::move(column), CellType::text});
+  for (const auto& row : rows) out.rows.emplace_back(row.begin(), row.end());
+  return out;
+}
+
+}  // namespace karmad

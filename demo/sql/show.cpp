@@ -1,0 +1,141 @@
+#include "demo/sql/show.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "demo/data/text.hpp"
+
+namespace karmad {
+
+namespace {
+
+using TextRows = std::vector<std::vector<std::string>>;
+
+std::string_view described_type(Type type) {
+  switch (type) {
+    case Type::bigint:
+      return "bigint";
+    case Type::text:
+      return "text";
+    case Type::uint:
+      return "uint";
+    case Type::real:
+      return "float";
+    case Type::multi:
+      return "mva";
+    case Type::json:
+      return "json";
+    case Type::timestamp:
+      return "timestamp";
+    case Type::vector:
+      return "float_vector";
+    case Type::string:
+      break;
+  }
+  return "string";
+}
+
+ResultSet describe(std::string_view hidden) {
+  TextRows rows;
+  for (const auto& column : all_columns())
+    if (column.name != hidden)
+      rows.push_back({column.name, std::string(described_type(column.type)),
+                      column.type == Type::text ? "indexed stored" : ""});
+  return text_rows({"Field", "Type", "Properties"}, rows);
+}
+
+/// As CREATE TABLE spells types, which differs from DESC.
+std::string_view declared_type(Type type) {
+  if (type == Type::multi) return "multi";
+  return type == Type::uint ? "integer" : described_type(type);
+}
+
+ResultSet create_table(const std::string& table) {
+  std::string columns;
+  for (const auto& column : all_columns())
+    columns += fmt::format("{}{} {}", columns.empty() ? "" : ",\n", column.name,
+                           declared_type(column.type));
+  return text_rows({"Table", "Create Table"},
+                   {{table, fmt::format("CREATE TABLE {} (\n{}\n)", table, columns)}});
+}
+
+ResultSet table_status(const Index& index) {
+  std::size_t bytes = 0;
+  for (const auto& document : index.documents())
+    bytes += document.title.size() + document.body.size();
+  return text_rows({"Variable_name", "Value"},
+                   {{"table_type", "rt"},
+                    {"indexed_documents", fmt::to_string(index.documents().size())},
+                    {"indexed_bytes", fmt::to_string(bytes)},
+                    {"ram_bytes", fmt::to_string(2 * bytes)},
+                    {"disk_bytes", "1045"},
+                    {"killed_documents", "0"},
+                    {"killed_rate", "0.00%"},
+                    {"disk_chunks", "0"},
+                    {"mem_limit", "134217728"},
+                    {"locked", "0"}});
+}
+
+ResultSet server_status(const Membership& membership) {
+  TextRows rows{{"version", KARMAD_VERSION}};
+  for (const auto& [name, value] : cluster_rows(membership)) rows.push_back({name, value});
+  return text_rows({"Counter", "Value"}, rows);
+}
+
+ResultSet other_show(const SqlServer& server, const Statement& statement) {
+  const auto& what = statement.what;
+  if (what == "create table") return create_table(statement.table);
+  if (what == "table status") return table_status(server.index);
+  if (what == "table settings")
+    return text_rows({"Variable_name", "Value"},
+                     {{"settings", "min_infix_len = 2\ncharset_table = non_cjk"}});
+  if (what == "variables")
+    return text_rows({"Variable_name", "Value"}, {{"autocommit", "1"},
+                                                  {"collation_connection", "libc_ci"},
+                                                  {"character_set_client", "utf8"},
+                                                  {"max_allowed_packet", "134217728"},
+                                                  {"timezone", "UTC"},
+                                                  {"pseudo_sharding", "1"}});
+  if (what == "threads")
+    return text_rows({"TID", "Name", "Proto", "State", "Info"},
+                     {{"1", "work_1", "http", "query", "show_threads"}});
+  if (what == "settings")
+    return text_rows({"Setting_name", "Value"},
+                     {{"configuration_file", "demo"}, {"searchd.threads", "2"}});
+  if (what == "databases") return text_rows({"Databases"}, {{"Manticore"}});
+  if (what == "plan") return text_rows({"Variable", "Value"}, {{"transformed_tree", ""}});
+  return text_rows({"Status", "Duration", "Switches", "Percent"}, {{"total", "0.000", "0", "0"}});
+}
+
+/// Keeps the rows whose first cell fits the LIKE pattern.
+void keep_like(ResultSet& result, std::string pattern) {
+  if (pattern == "%") return;
+  std::ranges::replace(pattern, '%', '*');
+  std::ranges::replace(pattern, '_', '?');
+  std::erase_if(result.rows, [&](const std::vector<Cell>& row) {
+    const auto* name = std::get_if<std::string>(row.data());
+    return name != nullptr && !matches_pattern(pattern, *name);
+  });
+}
+
+}  // namespace
+
+ResultSet show(const SqlServer& server, const Statement& statement) {
+  ResultSet out;
+  if (statement.kind == Statement::Kind::show_tables) {
+    TextRows rows;
+    for (const auto& table : server.tables) rows.push_back({table, "rt"});
+    out = text_rows({"Table", "Type"}, rows);
+  } else if (statement.kind == Statement::Kind::show_status) {
+    out = server_status(server.membership);
+  } else if (statement.kind == Statement::Kind::describe) {
+    out = describe(server.hidden_column);
+  } else {
+    out = other_show(server, statement);
+  }
+  keep_like(out, statement.like);
+  return out;
+}
+
+}  // namespace karmad

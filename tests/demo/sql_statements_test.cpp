@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "demo/data/corpus.hpp"
+#include "demo/engine/membership.hpp"
+#include "tests/demo/shop.hpp"
+
+namespace karmad {
+namespace {
+
+std::string rows_of(const Engine& engine, std::string statements) {
+  const auto answer = post(engine, "/sql", std::move(statements), "mode=raw");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  std::string out;
+  for (std::size_t at = 0; (at = answer.body.find("\"data\":[\n", at)) != std::string::npos; ++at) {
+    const auto begin = at + 9;
+    out += answer.body.substr(begin, answer.body.find("],\n\"total\"", begin) - begin) + "--\n";
+  }
+  return out;
+}
+
+std::string rows(std::string statements) {
+  return rows_of(whole_shop(), std::move(statements));
+}
+
+TEST(SqlStatements, ExpressionsHaveTheTypesOfTheirOperands) {
+  const auto answer = post(whole_shop(), "/sql",
+                           "select 1+2*3 a, 7/2 b, bigint(2) c, double(1)/4 d, if(2>1,'y','n') e, "
+                           "interval(15,10,20) f, (5-7)%3 g, not 1=2",
+                           "mode=raw");
+  EXPECT_EQ(answer.body,
+            "[{\n\"columns\":[{\"a\":{\"type\":\"long\"}},{\"b\":{\"type\":\"float\"}},"
+            "{\"c\":{\"type\":\"long long\"}},{\"d\":{\"type\":\"double\"}},"
+            "{\"e\":{\"type\":\"string\"}},{\"f\":{\"type\":\"long\"}},{\"g\":{\"type\":\"long\"}},"
+            "{\"not 1=2\":{\"type\":\"long\"}}],\n\"data\":[\n"
+            "{\"a\":7,\"b\":3.500000,\"c\":2,\"d\":0.25000000,\"e\":\"y\",\"f\":1,\"g\":-2,"
+            "\"not 1=2\":1}\n],\n\"total\":1,\n\"error\":\"\",\n\"warning\":\"\"\n}]");
+}
+
+TEST(SqlStatements, AliasesWorkInWhereAndOrder) {
+  EXPECT_EQ(
+      rows("select id, price*2 as twice from products where twice>900 order by twice desc, id "
+           "asc limit 3"),
+      rows("select id, price*2 as twice from products where price>450 order by price desc, "
+           "id asc limit 3"));
+}
+
+TEST(SqlStatements, GroupsAddUpToTheWhole) {
+  const auto count = [](const std::string& statement) {
+    std::int64_t sum = 0;
+    const auto text = rows(statement);
+    for (std::size_t at = 0; (at = text.find("\"n\":", at)) != std::string::npos; ++at)
+      sum += std::atol(text.c_str() + at + 4);
+    return sum;
+  };
+  EXPECT_EQ(count("select brand, count(*) n from products group by brand limit 1000"), 4000);
+  EXPECT_EQ(count("select meta.s, brand, count(*) n from products group by meta.s, brand limit "
+                  "1000"),
+            4000);
+  EXPECT_EQ(rows("select count(*) c, sum(price) s, max(price) m from products where price<0"),
+            "{\"c\":0,\"s\":null,\"m\":null}\n--\n");
+}
+
+TEST(SqlStatements, FacetsAreResultSetsOfTheirOwn) {
+  const auto sets = rows(
+      "select id from products where brand='lumen' order by id asc limit 1 facet brand facet price "
+      "order by facet() asc limit 1 facet brand distinct seller; show meta");
+  EXPECT_EQ(std::count(sets.begin(), sets.end(), '-') / 2, 5) << sets;
+  EXPECT_NE(sets.find("\"count(distinct seller)\":"), std::string::npos) << sets;
+  EXPECT_NE(sets.find("{\"Variable_name\":\"total\",\"Value\":\"1\"}"), std::string::npos) << sets;
+}
+
+TEST(SqlStatements, MaxMatchesBoundsWhatCanBePagedTo) {
+  EXPECT_EQ(rows("select id from products order by id asc limit 3,5 option max_matches=4"),
+            "{\"id\":4}\n--\n");
+  EXPECT_EQ(rows("select id from products limit 9,5 option max_matches=4"), "--\n");
+}
+
+TEST(SqlStatements, ChangesAreWhatTheyFind) {
+  const Engine engine{Index{invent_corpus(20), {}}, {"products"}};
+  const auto change = [&](std::string statement) {
+    return post(engine, "/sql", std::move(statement), "mode=raw").body;
+  };
+  EXPECT_EQ(change("insert into products (id,title,price,tags,meta) values "
+                   "(900,'a zork',7,(3,4),'{\"n\":3}'), (901,'zork',8,(),'{}')"),
+            R"([{"total":2,"error":"","warning":""}])");
+  EXPECT_EQ(change("update products set price=9, meta.n=5 where match('zork') and id>900"),
+            R"([{"total":1,"error":"","warning":""}])");
+  EXPECT_EQ(rows_of(engine,
+                    "select id, price, meta from products where match('zork') order by id "
+                    "asc"),
+            "{\"id\":900,\"price\":7,\"meta\":\"{\\\"n\\\":3}\"},\n"
+            "{\"id\":901,\"price\":9,\"meta\":\"{\\\"n\\\":5}\"}\n--\n");
+  EXPECT_EQ(change("delete from products where id in (900,901,902)"),
+            R"([{"total":2,"error":"","warning":""}])");
+  // All rows of an INSERT or none.
+  const auto refused =
+      post(engine, "/sql", "insert into products (id,title) values (902,'x'),(1,'y')", "mode=raw");
+  EXPECT_EQ(refused.status, 500);
+  EXPECT_EQ(rows_of(engine, "select id from products where id=902"), "--\n");
+}
+
+TEST(SqlStatements, TextTablesAreForPeople) {
+  EXPECT_TRUE(post(whole_shop(), "/cli", "select 1 a, 'xyz' b")
+                  .body.starts_with("+---+-----+\n| a | b   |\n+---+-----+\n| 1 | xyz |\n"
+                                    "+---+-----+\n1 row in set ("));
+}
+
+}  // namespace
+}  // namespace karmad
