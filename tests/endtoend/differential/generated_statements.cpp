@@ -269,7 +269,8 @@ std::string StatementGenerator::groups(Kind kind) {
     columns = "GROUPBY() AS tag, COUNT(*) AS n";
   }
   if (kind == Kind::aggregates) columns = "COUNT(*) AS n, " + aggregates();
-  if (kind == Kind::one_group) return "SELECT " + aggregates() + " FROM $T" + where();
+  if (kind == Kind::one_group)
+    return "SELECT COUNT(*) AS n, " + aggregates() + " FROM $T" + where();
   if (kind == Kind::distinct) {
     if (one_in(3)) return "SELECT COUNT(DISTINCT brand) AS d, COUNT(*) FROM $T" + where();
     key = pick(kGroup);
