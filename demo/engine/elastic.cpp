@@ -47,8 +47,8 @@ bool is_blank(std::string_view line) {
 /// The object as the body of a `/search` in that table.
 std::string with_table(std::string_view body, const std::string& table) {
   rapidjson::Document json;
-  json.Parse<kParseElastic>(body.data(), body.size());
-  if (is_blank(body)) json.SetObject();
+  const auto given = is_blank(body) ? std::string_view("{}") : body;
+  json.Parse<kParseElastic>(given.data(), given.size());
   if (json.HasParseError() || !json.IsObject()) return std::string(body);
   if (!table.empty()) {
     json.RemoveMember("index");

@@ -190,7 +190,7 @@ class SelectReader {
     add_counter(facet, {});
     show_single_values(facet, shown);
     if (cursor_.take_word("order"))
-      facet.order = read_order({main.table, facet.items, nullptr, facet.keys.data()});
+      facet.order = read_order({main.table, facet.items, nullptr, &order_of_key(facet, 0)});
     else
       facet.order.push_back({facet.items.back().expression, true});
     order_by_keys(facet);
@@ -200,10 +200,14 @@ class SelectReader {
 
   /// Facets that tie are in the order of their keys.
   static void order_by_keys(Select& facet) {
-    for (std::size_t i = 0; i < facet.keys.size(); ++i) {
-      const bool single = facet.keys[i].type == CellType::multi;
-      facet.order.push_back({single ? facet.items[i].expression : facet.keys[i], false});
-    }
+    for (std::size_t i = 0; i < facet.keys.size(); ++i)
+      facet.order.push_back({order_of_key(facet, i), false});
+  }
+
+  /// By what a key sorts: of a column of several values, the one of the group.
+  static const Expression& order_of_key(const Select& facet, std::size_t key) {
+    const bool several = facet.keys[key].type == CellType::multi && key < facet.items.size();
+    return several ? facet.items[key].expression : facet.keys[key];
   }
 
   void add_counter(Select& facet, const std::string& distinct) {

@@ -69,9 +69,21 @@ void append_facet(std::string& out, const ResultSet& facet) {
     append_cell(out, row.front(), facet.columns.front().type, Layout::hit);
     out += ",\"doc_count\":";
     append_cell(out, row.back(), facet.columns.back().type, Layout::hit);
+    for (std::size_t i = 1; i + 1 < row.size(); ++i) {
+      const auto& name = facet.columns[i].name;
+      if (!name.starts_with("count(distinct ")) continue;
+      out.append(",").append(json_string(name)).append(":");
+      append_cell(out, row[i], facet.columns[i].type, Layout::hit);
+    }
     out += '}';
   }
   out += "]}";
+}
+
+/// The characters of a UTF-8 text.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::string bar(const std::vector<std::size_t>& widths) {
@@ -84,7 +96,7 @@ void append_line(std::string& out, const std::vector<std::string>& cells,
                  const std::vector<std::size_t>& widths) {
   out += '|';
   for (std::size_t i = 0; i < cells.size(); ++i)
-    fmt::format_to(std::back_inserter(out), " {:<{}} |", cells[i], widths[i]);
+    out.append(" ").append(cells[i]).append(widths[i] - width_of(cells[i]), ' ').append(" |");
   out += '\n';
 }
 
@@ -106,7 +118,8 @@ void append_text_set(std::string& out, const ResultSet& result, double seconds) 
   }
   std::vector<std::size_t> widths(result.columns.size());
   for (const auto& line : lines)
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+    for (std::size_t i = 0; i < line.size(); ++i)
+      widths[i] = std::max(widths[i], width_of(line[i]));
   if (!result.rows.empty()) {
     out += bar(widths);
     append_line(out, lines[0], widths);

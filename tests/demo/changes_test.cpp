@@ -40,10 +40,11 @@ TEST_F(Changes, AreFoundBySearchesAndLeaveNoTrace) {
                         R"("tags":[3,1,3],"meta":{"n":5,"size":{"w":2}},"embedding":[0,1,0,0]}})")
           .body,
       R"({"table":"products","id":1000,"created":true,"result":"created","status":201})");
-  EXPECT_EQ(source(1000),
-            R"({"title":"Zeppelin lamp","body":"","price":7,"rating":0.0,"brand":"","seller":"",)"
-            R"("tags":[1,3],"meta":{"n":5,"size":{"w":2}},"ts":0,"stock":0,"weight":0.0,)"
-            R"("embedding":[0.0,1.0,0.0,0.0]})");
+  EXPECT_EQ(
+      source(1000),
+      R"({"title":"Zeppelin lamp","body":"","price":7,"rating":0.0,"brand":"","seller":"",)"
+      R"("tags":[1,3],"meta":{"n":5,"size":{"w":2}},"ts":0,"stock":0,"weight":0.0,"lat":0.0,"lon":0.0,)"
+      R"("embedding":[0.0,1.0,0.0,0.0]})");
   EXPECT_NE(search(kZeppelin), lamps);
   update("/replace", R"({"table":"products","id":1000,"doc":{"title":"Airship"}})");
   EXPECT_EQ(search(kZeppelin), lamps);

@@ -66,7 +66,7 @@ constexpr std::string_view kFacet[] = {
     "meta.n", "meta.color", "price AS cost", "meta.s", "INTERVAL(price,50,100,200) AS band"};
 constexpr std::string_view kShow[] = {
     "SHOW CREATE TABLE $T", "SHOW TABLE $T STATUS", "SHOW TABLE $T SETTINGS", "SHOW VARIABLES",
-    "SHOW WARNINGS",        "SET autocommit=1",     "SET NAMES utf8",         "DESCRIBE $T"};
+    "SHOW WARNINGS",        "SET autocommit=1",     "SET NAMES utf8"};
 constexpr std::string_view kCall[] = {"CALL KEYWORDS('small lamp','$T')",
                                       "CALL KEYWORDS('oak table nowhere','$T',1)",
                                       "CALL SNIPPETS('a small lamp of oak','$T','lamp')",
@@ -269,7 +269,8 @@ std::string StatementGenerator::groups(Kind kind) {
     columns = "GROUPBY() AS tag, COUNT(*) AS n";
   }
   if (kind == Kind::aggregates) columns = "COUNT(*) AS n, " + aggregates();
-  if (kind == Kind::one_group) return "SELECT " + aggregates() + " FROM $T" + where();
+  if (kind == Kind::one_group)
+    return "SELECT COUNT(*) AS n, " + aggregates() + " FROM $T" + where();
   if (kind == Kind::distinct) {
     if (one_in(3)) return "SELECT COUNT(DISTINCT brand) AS d, COUNT(*) FROM $T" + where();
     key = pick(kGroup);

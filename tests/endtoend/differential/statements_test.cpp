@@ -76,7 +76,6 @@ TEST_F(SqlDifferential, StatementsOverShardsAnswerAsOneTableWithEverythingDoes) 
   StatementClient whole(whole_.port());
   StatementClient merged(master_->port());
   std::map<std::string_view, std::pair<std::size_t, std::size_t>> kinds;
-  std::size_t estimates = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto statement = generator.next();
     const auto expected = whole.ask(statement, "products");
@@ -93,8 +92,7 @@ TEST_F(SqlDifferential, StatementsOverShardsAnswerAsOneTableWithEverythingDoes) 
                     << words;
     }
   }
-  EXPECT_LT(estimates, count / 20);
-  std::string told = fmt::format("  {} estimates\n", estimates);
+  std::string told;
   for (const auto& [name, counts] : kinds)
     told +=
         fmt::format("  {:16} {} compared, {} answers differ\n", name, counts.first, counts.second);

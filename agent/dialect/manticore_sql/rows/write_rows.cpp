@@ -39,6 +39,7 @@ void add_row(JsonLine& out, const MergedRows& rows, std::size_t number) {
 }
 
 std::string shown_text(std::string_view cell) {
+  if (cell == "null") return "NULL";
   return is_string(cell) ? json_unescaped(without_quotes(cell)) : std::string(cell);
 }
 
