@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_elastic/elastic_answer.hpp"
 #include "agent/dialect/manticore_elastic/elastic_request.hpp"
+#include "agent/dialect/manticore_json/manticore_json.hpp"
+#include "agent/dialect/manticore_update/manticore_update.hpp"
 
 namespace karmad {
 namespace {
@@ -77,7 +78,8 @@ bool is_search_path(std::string_view path) {
 }  // namespace
 
 ManticoreElastic::ManticoreElastic(DialectSettings settings)
-    : searches_(make_manticore_json(settings)), updates_(make_manticore_update(settings)) {}
+    : searches_(std::make_unique<ManticoreJson>(settings)),
+      updates_(std::make_unique<ManticoreUpdate>(settings)) {}
 
 std::expected<Parsed, ClientError> ManticoreElastic::parse(const ClientRequest& request) const {
   const auto translated = translate_elastic(request);
