@@ -14,7 +14,7 @@ namespace karmad::test {
 namespace {
 
 using Json = rapidjson::Value;
-using Kind = StatementKind;
+
 using Form = GeneratedStatement::Form;
 
 /// Numbers stay the text that they are.
@@ -38,7 +38,7 @@ std::string url_encoded(std::string_view text) {
 /// Rows of names and values that cannot be compared.
 bool is_own(const GeneratedStatement& statement, const std::string& name) {
   const bool groups = statement.text.find("GROUP") != std::string::npos;
-  if (statement.kind == Kind::meta)
+  if (statement.kind == StatementKind::meta)
     return name == "time" || name.starts_with("shard") || (groups && name == "total_found");
   return statement.text.ends_with("STATUS") && name != "indexed_documents" && name != "table_type";
 }
@@ -95,10 +95,10 @@ std::string text_of_cli(const GeneratedStatement& statement, const std::string& 
   static const std::regex footer(R"((\d+ rows? in set|Empty set|Query OK)[^\n]*\n*)");
   static const std::regex own(R"(\| (time|total_found|shard\[\d+\]_\w+) [^\n]*\n)");
   auto out = std::regex_replace(body, footer, "");
-  if (statement.kind == Kind::meta) out = std::regex_replace(out, own, "");
+  if (statement.kind == StatementKind::meta) out = std::regex_replace(out, own, "");
   // As wide as lines that are not compared, and the table's name.
   static const std::regex frame(R"([-+ ]+)");
-  if (statement.kind == Kind::meta || statement.kind == Kind::show)
+  if (statement.kind == StatementKind::meta || statement.kind == StatementKind::show)
     out = std::regex_replace(out, frame, " ");
   if (statement.text.ends_with("STATUS")) {
     const auto begin = out.find("indexed_documents");
@@ -177,7 +177,7 @@ std::string body_of(const GeneratedStatement& statement, std::string_view table)
 std::string statement_difference(const GeneratedStatement& statement, const Response& whole,
                                  const Response& merged) {
   if (whole.status != 200) {
-    if (statement.kind != Kind::mistake) return "the search server refuses: " + whole.body;
+    if (statement.kind != StatementKind::mistake) return "the search server refuses: " + whole.body;
     const bool refused = merged.status == whole.status || merged.status == 400 ||
                          merged.status == 404 || merged.status == 500 || merged.status == 501;
     return refused ? "" : fmt::format("status {} instead of {}", merged.status, whole.status);

@@ -7,7 +7,7 @@
 namespace karmad::test {
 namespace {
 
-using Kind = StatementKind;
+
 using Form = GeneratedStatement::Form;
 
 constexpr std::string_view kKindNames[] = {
@@ -203,58 +203,58 @@ std::string StatementGenerator::facet(bool options) {
   }
 }
 
-std::string StatementGenerator::documents(Kind kind) {
+std::string StatementGenerator::documents(StatementKind kind) {
   auto list = "id, " + some(kColumn, 4);
   std::string order;
   auto page = limit();
-  auto filter = where(kind == Kind::conditions);
+  auto filter = where(kind == StatementKind::conditions);
   std::string behind;
   const auto by = [&](const std::string& key) { order = " ORDER BY " + key + direction(); };
-  if (kind == Kind::all_columns) list = one_in(2) ? "*" : "*, price*2 AS twice";
-  if (kind == Kind::expressions) list = "id, " + some(kExpression, 5);
-  if (kind == Kind::match) filter = " WHERE " + match() + " AND " + condition();
-  if (kind == Kind::match) list = "id, WEIGHT() AS w";
-  if (kind == Kind::columns) by("id");
-  if (kind == Kind::all_columns || kind == Kind::expressions) by(pick(kSortColumn));
-  if (kind == Kind::several_keys)
+  if (kind == StatementKind::all_columns) list = one_in(2) ? "*" : "*, price*2 AS twice";
+  if (kind == StatementKind::expressions) list = "id, " + some(kExpression, 5);
+  if (kind == StatementKind::match) filter = " WHERE " + match() + " AND " + condition();
+  if (kind == StatementKind::match) list = "id, WEIGHT() AS w";
+  if (kind == StatementKind::columns) by("id");
+  if (kind == StatementKind::all_columns || kind == StatementKind::expressions) by(pick(kSortColumn));
+  if (kind == StatementKind::several_keys)
     order = fmt::format(" ORDER BY {}{}, {}{}, id{}", pick(kGroup), direction(), pick(kJsonKey),
                         direction(), direction());
-  if (kind == Kind::hidden_key) {
+  if (kind == StatementKind::hidden_key) {
     list = "title";
     by(pick(kSortColumn));
   }
-  if (kind == Kind::json_key) by(pick(kJsonKey));
-  if (kind == Kind::expression_key) {
+  if (kind == StatementKind::json_key) by(pick(kJsonKey));
+  if (kind == StatementKind::expression_key) {
     list = fmt::format("id, (price-{})*rating AS e, price+e AS f", below(200));
     filter = one_in(2) ? fmt::format(" WHERE e>{}", below(300)) : filter;
     by(one_in(2) ? "e" : "f");
   }
-  if (kind == Kind::distance) {
+  if (kind == StatementKind::distance) {
     list = fmt::format("id, GEODIST(lat,lon,{},{}.25,{{in=degrees,out={}}}) AS d", 40 + below(15),
                        below(15), one_in(2) ? "km" : "m");
     filter = one_in(2) ? " WHERE d<900000" : "";
     by("d");
   }
-  if (kind == Kind::pages) page = fmt::format(" LIMIT {},{}", below(1000), below(25));
-  if (kind == Kind::max_matches) {
+  if (kind == StatementKind::pages) page = fmt::format(" LIMIT {},{}", below(1000), below(25));
+  if (kind == StatementKind::max_matches) {
     const auto most = 1 + below(40);
     behind = fmt::format(" OPTION max_matches={}", most);
     if (one_in(2)) behind += ", ranker=bm25";
     page = fmt::format(" LIMIT {},{}", below(most + 5), 1 + below(most));
     by(pick(kSortColumn));
   }
-  if (kind == Kind::facets || kind == Kind::facet_options) {
+  if (kind == StatementKind::facets || kind == StatementKind::facet_options) {
     by(pick(kSortColumn));
-    for (auto more = 1 + below(3); more > 0; --more) behind += facet(kind == Kind::facet_options);
+    for (auto more = 1 + below(3); more > 0; --more) behind += facet(kind == StatementKind::facet_options);
   }
-  if (kind == Kind::highlight) {
+  if (kind == StatementKind::highlight) {
     list = "id, HIGHLIGHT() AS marked, SNIPPET(body,'oak') AS cut";
     filter = " WHERE " + match();
   }
   return "SELECT " + list + " FROM $T" + filter + order + page + behind;
 }
 
-std::string StatementGenerator::groups(Kind kind) {
+std::string StatementGenerator::groups(StatementKind kind) {
   auto key = pick(kGroup);
   std::string of = " GROUP BY ";
   std::string columns = "COUNT(*) AS n";
@@ -262,28 +262,28 @@ std::string StatementGenerator::groups(Kind kind) {
   std::string having;
   std::string order = one_in(2) ? " ORDER BY n DESC" : "";
   auto page = limit();
-  if (kind == Kind::several_groups) key = one_in(2) ? "brand, rating" : "seller, meta.color, brand";
-  if (kind == Kind::json_groups) key = pick(kJsonKey);
-  if (kind == Kind::groups_of_values) {
+  if (kind == StatementKind::several_groups) key = one_in(2) ? "brand, rating" : "seller, meta.color, brand";
+  if (kind == StatementKind::json_groups) key = pick(kJsonKey);
+  if (kind == StatementKind::groups_of_values) {
     key = "tags";
     columns = "GROUPBY() AS tag, COUNT(*) AS n";
   }
-  if (kind == Kind::aggregates) columns = "COUNT(*) AS n, " + aggregates();
-  if (kind == Kind::one_group)
+  if (kind == StatementKind::aggregates) columns = "COUNT(*) AS n, " + aggregates();
+  if (kind == StatementKind::one_group)
     return "SELECT COUNT(*) AS n, " + aggregates() + " FROM $T" + where();
-  if (kind == Kind::distinct) {
+  if (kind == StatementKind::distinct) {
     if (one_in(3)) return "SELECT COUNT(DISTINCT brand) AS d, COUNT(*) FROM $T" + where();
     key = pick(kGroup);
     columns = "COUNT(DISTINCT " + pick(kGroup) + ") AS d, COUNT(*) AS n";
     order = " ORDER BY " + key + direction();
   }
-  if (kind == Kind::concat) columns = "COUNT(*) AS n, GROUP_CONCAT(id) AS ids";
-  if (kind == Kind::having) having = fmt::format(" HAVING n>{}", 1 + below(60));
-  if (kind == Kind::having && one_in(2)) having = " HAVING COUNT(*)<100";
-  if (kind == Kind::within_group)
+  if (kind == StatementKind::concat) columns = "COUNT(*) AS n, GROUP_CONCAT(id) AS ids";
+  if (kind == StatementKind::having) having = fmt::format(" HAVING n>{}", 1 + below(60));
+  if (kind == StatementKind::having && one_in(2)) having = " HAVING COUNT(*)<100";
+  if (kind == StatementKind::within_group)
     within = fmt::format(" WITHIN GROUP ORDER BY {}{}, id{}", one_in(2) ? "price" : "rating",
                          direction(), direction());
-  if (kind == Kind::rows_of_groups) {
+  if (kind == StatementKind::rows_of_groups) {
     of = fmt::format(" GROUP {} BY ", 2 + below(3));
     key = one_in(2) ? "brand" : "rating";
     within = one_in(2) ? " WITHIN GROUP ORDER BY price DESC" : "";
@@ -291,40 +291,40 @@ std::string StatementGenerator::groups(Kind kind) {
     order = " ORDER BY " + key + " ASC";
   }
   // A list of values, and the spelling of equal strings, are those of any document of the group.
-  const auto shown = kind == Kind::groups_of_values       ? std::string("COUNT(*)")
+  const auto shown = kind == StatementKind::groups_of_values       ? std::string("COUNT(*)")
                      : key.find('[') == std::string::npos ? key
                                                           : std::string("meta.color");
-  if (kind == Kind::groups && one_in(2)) columns = "id, price, " + columns;
-  auto behind = one_in(4) && kind != Kind::distinct ? std::string(" OPTION max_matches=2000") : "";
+  if (kind == StatementKind::groups && one_in(2)) columns = "id, price, " + columns;
+  auto behind = one_in(4) && kind != StatementKind::distinct ? std::string(" OPTION max_matches=2000") : "";
   return "SELECT " + shown + ", " + columns + " FROM $T" + where() + of + key + within + having +
          order + page + behind;
 }
 
-std::string StatementGenerator::others(Kind kind) {
-  if (kind == Kind::without_table)
+std::string StatementGenerator::others(StatementKind kind) {
+  if (kind == StatementKind::without_table)
     return one_in(2) ? "SELECT 1+1, 7/2, 'x' AS x" : "SELECT ABS(-3) AS a, 2*3";
-  if (kind == Kind::script)
-    return documents(Kind::columns) + "; " + groups(Kind::aggregates) + "; SHOW WARNINGS";
-  if (kind == Kind::meta)
-    return (one_in(2) ? documents(Kind::match) : groups(Kind::groups)) + "; SHOW META";
-  if (kind == Kind::show) return pick(kShow);
-  if (kind == Kind::call) return pick(kCall);
+  if (kind == StatementKind::script)
+    return documents(StatementKind::columns) + "; " + groups(StatementKind::aggregates) + "; SHOW WARNINGS";
+  if (kind == StatementKind::meta)
+    return (one_in(2) ? documents(StatementKind::match) : groups(StatementKind::groups)) + "; SHOW META";
+  if (kind == StatementKind::show) return pick(kShow);
+  if (kind == StatementKind::call) return pick(kCall);
   return pick(kMistake);
 }
 
 GeneratedStatement StatementGenerator::next() {
   GeneratedStatement out;
-  out.kind = static_cast<Kind>(drawn_++ % static_cast<std::size_t>(Kind::count));
-  if (out.kind < Kind::groups || out.kind == Kind::facets || out.kind == Kind::facet_options ||
-      out.kind == Kind::highlight) {
+  out.kind = static_cast<StatementKind>(drawn_++ % static_cast<std::size_t>(StatementKind::count));
+  if (out.kind < StatementKind::groups || out.kind == StatementKind::facets || out.kind == StatementKind::facet_options ||
+      out.kind == StatementKind::highlight) {
     out.text = documents(out.kind);
-  } else if (out.kind < Kind::facets) {
+  } else if (out.kind < StatementKind::facets) {
     out.text = groups(out.kind);
   } else {
     out.text = others(out.kind);
   }
   constexpr Form kForms[] = {Form::raw, Form::cli_json, Form::raw_form, Form::cli, Form::hits};
-  const bool several = out.kind >= Kind::without_table && out.kind != Kind::mistake;
+  const bool several = out.kind >= StatementKind::without_table && out.kind != StatementKind::mistake;
   out.form = kForms[below(several ? 4 : 5)];
   return out;
 }
