@@ -11,7 +11,7 @@
 namespace karmad::test {
 namespace {
 
-const std::string kSearch(R"({"table":"t","query":{"match_all":{}}})");
+const std::string kPackedSearch(R"({"table":"t","query":{"match_all":{}}})");
 
 std::string encoded(std::string_view as) {
   return fmt::format("Content-Encoding: {}\r\n", as);
@@ -39,20 +39,20 @@ class GzipBodies : public testing::Test {
 
 TEST_F(GzipBodies, ReachTheMirrorAsPlainOnes) {
   RestingMaster master(taking_turns(), table);
-  const auto packed = gzip(kSearch);
-  const auto half = kSearch.size() / 2;
-  const auto members = gzip(kSearch.substr(0, half)) + gzip(kSearch.substr(half), 0);
+  const auto packed = gzip(kPackedSearch);
+  const auto half = kPackedSearch.size() / 2;
+  const auto members = gzip(kPackedSearch.substr(0, half)) + gzip(kPackedSearch.substr(half), 0);
   for (const auto& [body, fields] : {std::pair{packed, kGzip},
                                      {packed, encoded("x-gzip")},
                                      {packed, encoded("GZip")},
                                      {members, kGzip},
-                                     {kSearch, encoded("identity")}}) {
+                                     {kPackedSearch, encoded("identity")}}) {
     const auto answer = send(master, body, fields);
     ASSERT_EQ(answer.status, 200) << fields << answer.body;
     const auto seen = mirror.seen().back();
-    EXPECT_EQ(body_of(seen), kSearch);
+    EXPECT_EQ(body_of(seen), kPackedSearch);
     EXPECT_FALSE(has_field(seen, "content-encoding"));
-    EXPECT_TRUE(seen.contains(fmt::format("Content-Length: {}\r\n", kSearch.size())));
+    EXPECT_TRUE(seen.contains(fmt::format("Content-Length: {}\r\n", kPackedSearch.size())));
   }
   EXPECT_EQ(master.count("bodies_unpacked"), 4);
 }
@@ -73,13 +73,13 @@ TEST_F(GzipBodies, AreMergedLikeOthers) {
   FakeMirror second(always(nothing_found()));
   RestingMaster master(taking_turns(),
                        table_of({mirror.address() + ":t", second.address() + ":t"}));
-  EXPECT_EQ(send(master, gzip(kSearch)).status, 200);
+  EXPECT_EQ(send(master, gzip(kPackedSearch)).status, 200);
   EXPECT_EQ(mirror.requests() + second.requests(), 2u);
 }
 
 TEST_F(GzipBodies, ThatAreBrokenAreOneClearError) {
   RestingMaster master(taking_turns("max_packet_size = 4M"), table);
-  const auto packed = gzip(kSearch);
+  const auto packed = gzip(kPackedSearch);
   const struct {
     std::string body;
     std::string encoding;
@@ -88,7 +88,7 @@ TEST_F(GzipBodies, ThatAreBrokenAreOneClearError) {
   } cases[] = {
       {packed.substr(0, packed.size() / 2), "gzip", 400, "ends too early"},
       {packed + "garbage", "gzip", 400, "not valid gzip"},
-      {kSearch, "gzip", 400, "incorrect header"},
+      {kPackedSearch, "gzip", 400, "incorrect header"},
       {gzip(std::string(3 << 20, ' '), 9), "gzip", 400, "200 times"},
       {gzip(std::string(5 << 20, 'x'), 0).substr(0, 4 << 20), "gzip", 400, "ends too early"},
       {packed, "br", 415, "gzip"},
@@ -114,7 +114,7 @@ TEST_F(GzipBodies, ThatAreBrokenAreOneClearError) {
 TEST_F(GzipBodies, PassThroughToUnknownServersAsTheyAre) {
   RestingMaster master(taking_turns(), table_of({mirror.address() + ":t"},
                                                 "dialect = http\n route = /x\n reads = /x/*"));
-  const auto packed = gzip(kSearch);
+  const auto packed = gzip(kPackedSearch);
   for (const auto& encoding : {kGzip, encoded("br")}) {
     ASSERT_EQ(send(master, packed, encoding, "/x/_search").status, 200);
     const auto seen = mirror.seen().back();
@@ -130,7 +130,7 @@ TEST_F(GzipBodies, AreBoundedByTheMemoryLimit) {
   while (large.size() < 40 << 20) large += fmt::format(R"({{"id":{}}})", large.size());
   EXPECT_EQ(send(master, gzip(large)).status, 429);
   EXPECT_TRUE(eventually([&] { return master.count("memory_used") == 0; }));
-  EXPECT_EQ(send(master, gzip(kSearch)).status, 200);
+  EXPECT_EQ(send(master, gzip(kPackedSearch)).status, 200);
 }
 
 // A worker that unpacks many megabytes serves its other clients in between.

@@ -7,7 +7,6 @@
 namespace karmad::test {
 namespace {
 
-
 using Form = GeneratedStatement::Form;
 
 constexpr std::string_view kKindNames[] = {
@@ -215,7 +214,8 @@ std::string StatementGenerator::documents(StatementKind kind) {
   if (kind == StatementKind::match) filter = " WHERE " + match() + " AND " + condition();
   if (kind == StatementKind::match) list = "id, WEIGHT() AS w";
   if (kind == StatementKind::columns) by("id");
-  if (kind == StatementKind::all_columns || kind == StatementKind::expressions) by(pick(kSortColumn));
+  if (kind == StatementKind::all_columns || kind == StatementKind::expressions)
+    by(pick(kSortColumn));
   if (kind == StatementKind::several_keys)
     order = fmt::format(" ORDER BY {}{}, {}{}, id{}", pick(kGroup), direction(), pick(kJsonKey),
                         direction(), direction());
@@ -245,7 +245,8 @@ std::string StatementGenerator::documents(StatementKind kind) {
   }
   if (kind == StatementKind::facets || kind == StatementKind::facet_options) {
     by(pick(kSortColumn));
-    for (auto more = 1 + below(3); more > 0; --more) behind += facet(kind == StatementKind::facet_options);
+    for (auto more = 1 + below(3); more > 0; --more)
+      behind += facet(kind == StatementKind::facet_options);
   }
   if (kind == StatementKind::highlight) {
     list = "id, HIGHLIGHT() AS marked, SNIPPET(body,'oak') AS cut";
@@ -262,7 +263,8 @@ std::string StatementGenerator::groups(StatementKind kind) {
   std::string having;
   std::string order = one_in(2) ? " ORDER BY n DESC" : "";
   auto page = limit();
-  if (kind == StatementKind::several_groups) key = one_in(2) ? "brand, rating" : "seller, meta.color, brand";
+  if (kind == StatementKind::several_groups)
+    key = one_in(2) ? "brand, rating" : "seller, meta.color, brand";
   if (kind == StatementKind::json_groups) key = pick(kJsonKey);
   if (kind == StatementKind::groups_of_values) {
     key = "tags";
@@ -291,11 +293,12 @@ std::string StatementGenerator::groups(StatementKind kind) {
     order = " ORDER BY " + key + " ASC";
   }
   // A list of values, and the spelling of equal strings, are those of any document of the group.
-  const auto shown = kind == StatementKind::groups_of_values       ? std::string("COUNT(*)")
-                     : key.find('[') == std::string::npos ? key
-                                                          : std::string("meta.color");
+  const auto shown = kind == StatementKind::groups_of_values ? std::string("COUNT(*)")
+                     : key.find('[') == std::string::npos    ? key
+                                                             : std::string("meta.color");
   if (kind == StatementKind::groups && one_in(2)) columns = "id, price, " + columns;
-  auto behind = one_in(4) && kind != StatementKind::distinct ? std::string(" OPTION max_matches=2000") : "";
+  auto behind =
+      one_in(4) && kind != StatementKind::distinct ? std::string(" OPTION max_matches=2000") : "";
   return "SELECT " + shown + ", " + columns + " FROM $T" + where() + of + key + within + having +
          order + page + behind;
 }
@@ -304,9 +307,11 @@ std::string StatementGenerator::others(StatementKind kind) {
   if (kind == StatementKind::without_table)
     return one_in(2) ? "SELECT 1+1, 7/2, 'x' AS x" : "SELECT ABS(-3) AS a, 2*3";
   if (kind == StatementKind::script)
-    return documents(StatementKind::columns) + "; " + groups(StatementKind::aggregates) + "; SHOW WARNINGS";
+    return documents(StatementKind::columns) + "; " + groups(StatementKind::aggregates) +
+           "; SHOW WARNINGS";
   if (kind == StatementKind::meta)
-    return (one_in(2) ? documents(StatementKind::match) : groups(StatementKind::groups)) + "; SHOW META";
+    return (one_in(2) ? documents(StatementKind::match) : groups(StatementKind::groups)) +
+           "; SHOW META";
   if (kind == StatementKind::show) return pick(kShow);
   if (kind == StatementKind::call) return pick(kCall);
   return pick(kMistake);
@@ -315,8 +320,8 @@ std::string StatementGenerator::others(StatementKind kind) {
 GeneratedStatement StatementGenerator::next() {
   GeneratedStatement out;
   out.kind = static_cast<StatementKind>(drawn_++ % static_cast<std::size_t>(StatementKind::count));
-  if (out.kind < StatementKind::groups || out.kind == StatementKind::facets || out.kind == StatementKind::facet_options ||
-      out.kind == StatementKind::highlight) {
+  if (out.kind < StatementKind::groups || out.kind == StatementKind::facets ||
+      out.kind == StatementKind::facet_options || out.kind == StatementKind::highlight) {
     out.text = documents(out.kind);
   } else if (out.kind < StatementKind::facets) {
     out.text = groups(out.kind);
@@ -324,7 +329,8 @@ GeneratedStatement StatementGenerator::next() {
     out.text = others(out.kind);
   }
   constexpr Form kForms[] = {Form::raw, Form::cli_json, Form::raw_form, Form::cli, Form::hits};
-  const bool several = out.kind >= StatementKind::without_table && out.kind != StatementKind::mistake;
+  const bool several =
+      out.kind >= StatementKind::without_table && out.kind != StatementKind::mistake;
   out.form = kForms[below(several ? 4 : 5)];
   return out;
 }
