@@ -98,7 +98,6 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
     std::string_view statement, reason;
   } cases[] = {
       {"show tables", "only SELECT"},
-      {"select 1", "has no FROM"},
       {"select 1; from t", "has no FROM"},
       {"select * from", "names no table"},
       {"select * from ``", "names no table"},
@@ -164,13 +163,41 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
   }
 }
 
-TEST(SqlSelect, OverSeveralShardsIsRefusedForNow) {
-  const auto request = plain("select * from t");
+TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
+  const auto request = plain("select 1+1");
   const auto parsed = kSql->parse(request);
-  const auto plan = kSql->fan_out(request, *parsed, 2);
-  ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().status, 501);
-  EXPECT_NE(plan.error().reason.find("2 shards of table t"), std::string::npos);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->table, "");
+  EXPECT_TRUE(parsed->planned);
+  EXPECT_FALSE(kSql->parse(plain("select if(1, (select id from t), 2)")));
+}
+
+TEST(SqlStatements, AreSplitOutsideOfQuotes) {
+  using List = std::vector<std::string_view>;
+  EXPECT_EQ(kSql->split("select 1"), List{"select 1"});
+  EXPECT_EQ(kSql->split("select ';' ;; show meta ; "), (List{"select ';' ", " show meta "}));
+  EXPECT_FALSE(kSql->split("select 1; select 'x"));
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += "select 1;";
+  EXPECT_FALSE(kSql->split(many + "select 1"));
+}
+
+TEST(SqlStatements, HaveTheHighestClassOfTheirKinds) {
+  EXPECT_EQ(kSql->ticket_class(plain("show meta")), TicketClass::exempt);
+  EXPECT_EQ(kSql->ticket_class(plain("select 1; show meta")), TicketClass::search);
+  EXPECT_EQ(kSql->ticket_class(plain("select 1; delete from t where id=1")), TicketClass::update);
+}
+
+TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
+  using Is = SessionStatement::Is;
+  for (const auto* done :
+       {"set names utf8", "SET autocommit=1", "commit", "use x", "set @@session.sql_mode = 'x'"})
+    EXPECT_EQ(kSql->session_statement(done)->is, Is::nothing) << done;
+  for (const auto* no : {"set autocommit=0", "set global x=1", "begin", "set @a=1", "set x=1"})
+    EXPECT_EQ(kSql->session_statement(no)->is, Is::refused) << no;
+  EXPECT_EQ(kSql->session_statement("show meta like 'total%'")->like, "total%");
+  EXPECT_EQ(kSql->session_statement("show profile")->text, "SHOW PROFILE");
+  EXPECT_EQ(kSql->session_statement("show tables"), std::nullopt);
 }
 
 TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
