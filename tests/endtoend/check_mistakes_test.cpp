@@ -64,8 +64,8 @@ TEST(CheckInOneRound, AWrongOrMissingTypeHidesNothing) {
   expect_mistakes("table t {\n agent = a:0\n hedge = often\n}\n",
                   {"c:1:1: table 't' has agents, but no 'type = distributed'",
                    "c:2:12: an agent cannot have port 0", "c:3:10: 'often'"});
-  expect_mistakes("table t {\n type = distribtued\n agent = a:1\n updates = all\n}\n",
-                  {"c:2:9: unknown type 'distribtued'", "c:4:12: updates: 'all'"});
+  expect_mistakes("table t {\n type = distribtued\n agent = a:1\n updates = some\n}\n",
+                  {"c:2:9: unknown type 'distribtued'", "c:4:12: updates: 'some'"});
 }
 
 TEST(CheckInOneRound, AWrongHeadDoesNotExcuseWhatIsMissing) {
