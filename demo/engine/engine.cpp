@@ -1,6 +1,7 @@
 #include "demo/engine/engine.hpp"
 
 #include <fmt/format.h>
+#include <rapidjson/document.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "demo/engine/search.hpp"
 #include "demo/engine/updates.hpp"
 #include "demo/language/read_request.hpp"
+#include "demo/sql/read_expression.hpp"
 #include "demo/sql/run_script.hpp"
 #include "demo/sql/write_sql.hpp"
 
@@ -38,6 +40,17 @@ std::string banner() {
          "\"},\"tagline\":\"a small search server to try karmad with\"}";
 }
 
+void compile(Computed& computed, const std::string& table, Complaint& complaint) {
+  SqlCursor cursor(computed.expression, complaint);
+  auto expression = read_expression(cursor, {.table = table});
+  if (!cursor.at_end()) cursor.wrong();
+  computed.value = [expression = std::move(expression)](const Index& index,
+                                                        std::uint32_t position) {
+    const auto cell = evaluate(expression, Row{.index = &index, .hit = {position}});
+    return to_literal(to_value(cell));
+  };
+}
+
 }  // namespace
 
 HttpAnswer error_answer(int status, std::string_view text) {
@@ -56,7 +69,8 @@ std::string parameter(std::string_view query, std::string_view name) {
 }
 
 Purpose purpose_of(std::string_view path) {
-  if (path == "/search" || path == "/json/search") return Purpose::search;
+  if (path == "/search" || path == "/json/search" || path == "/autocomplete")
+    return Purpose::search;
   if (path == "/sql" || path == "/cli_json" || path == "/cli") return Purpose::sql;
   if (path == "/" || path == "/healthz" || path == "/hello") return Purpose::ping;
   if (is_percolation(path) || is_elastic_search(read_elastic_path(path))) return Purpose::search;
@@ -72,7 +86,8 @@ HttpAnswer Engine::answer(const HttpRequest& request, const Membership& membersh
   switch (purpose_of(request.path)) {
     case Purpose::search:
       if (posts) return search(request);
-      if (reads && !request.path.ends_with("/search")) return search(request);
+      if (reads && !request.path.ends_with("/search") && request.path != "/autocomplete")
+        return search(request);
       return not_allowed("POST");
     case Purpose::sql:
       return posts || reads ? sql(request, membership) : not_allowed("GET, HEAD, POST");
@@ -111,15 +126,38 @@ HttpAnswer Engine::search(const HttpRequest& request) const {
     const std::shared_lock reading(catalogue_->lock);
     return answer_percolation(request, tables_, catalogue_->queries);
   }
+  if (request.path == "/autocomplete") return autocomplete(request.body);
   const auto path = read_elastic_path(request.path);
   if (path.verb == ElasticPath::Verb::none) return search(request.body);
   return answer_elastic_search(path, request, [&](std::string_view body) { return search(body); });
 }
 
+HttpAnswer Engine::autocomplete(std::string_view body) const {
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
+  const auto member = [&](const char* name) {
+    const auto* found =
+        !json.HasParseError() && json.IsObject() ? find_member(json, name) : nullptr;
+    return found != nullptr && found->IsString() ? std::string(text_of(*found)) : std::string();
+  };
+  Statement call;
+  call.kind = Statement::Kind::call;
+  call.what = "autocomplete";
+  call.arguments = {{Literal{member("query")}}, {Literal{member("table")}}};
+  Complaint complaint;
+  const std::shared_lock reading(catalogue_->lock);
+  const auto results = run_script(
+      {catalogue_->index, tables_, hidden_column_, Membership{}, catalogue_->queries, nullptr},
+      {&call, 1}, complaint);
+  if (complaint) return error_answer(complaint.status(), complaint.text());
+  return {200, write_raw(results), {}};
+}
+
 HttpAnswer Engine::search(std::string_view body) const {
   const auto start = Clock::now();
   Complaint complaint;
-  const auto request = read_search(body, tables_, complaint);
+  auto request = read_search(body, tables_, complaint);
+  for (auto& computed : request.computed) compile(computed, request.table, complaint);
   if (complaint) return error_answer(complaint.status(), complaint.text());
   const std::shared_lock reading(catalogue_->lock);
   const auto& index = catalogue_->index;

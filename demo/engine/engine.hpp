@@ -65,6 +65,7 @@ class Engine {
 
   HttpAnswer search(const HttpRequest& request) const;
   HttpAnswer search(std::string_view body) const;
+  HttpAnswer autocomplete(std::string_view body) const;
   HttpAnswer update(const HttpRequest& request, const Membership& membership) const;
   HttpAnswer ping(const HttpRequest& request, const Membership& membership,
                   std::int64_t now_ms) const;

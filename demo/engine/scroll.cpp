@@ -8,7 +8,7 @@ namespace karmad {
 
 namespace {
 
-std::string attribute_of(const SortKey& key) {
+std::string attribute_of(const SortKey& key, const std::vector<Computed>& computed) {
   switch (key.by) {
     case SortKey::By::score:
       return "weight()";
@@ -18,6 +18,8 @@ std::string attribute_of(const SortKey& key) {
       return "hybrid_score()";
     case SortKey::By::random:
       return "rand()";
+    case SortKey::By::computed:
+      return computed[key.computed].name;
     case SortKey::By::column:
       break;
   }
@@ -31,12 +33,13 @@ std::string_view type_of(const Value& value) {
 
 }  // namespace
 
-std::string scroll_token(const Index& index, const std::vector<SortKey>& keys, const Hit& last) {
+std::string scroll_token(const Index& index, const SearchRequest& request, const Hit& last) {
+  const auto keys = sort_keys(request);
   std::string order;
   std::string values;
   for (const auto& key : keys) {
-    const auto value = sort_value(index, last, key);
-    const auto attribute = attribute_of(key);
+    const auto value = sort_value(index, last, key, request.computed);
+    const auto attribute = attribute_of(key, request.computed);
     if (&key != keys.data()) order += ", ", values += ',';
     order += (key.by == SortKey::By::score ? "@weight" : attribute) +
              (key.descending ? " desc" : " asc");
@@ -54,10 +57,11 @@ std::string scroll_token(const Index& index, const std::vector<SortKey>& keys, c
 }
 
 bool is_after(const Index& index, const std::vector<SortKey>& keys, const Hit& hit,
-              const Scroll& scroll) {
+              const SearchRequest& request) {
+  const auto& scroll = request.scroll;
   for (std::size_t i = 0; i < keys.size() && i < scroll.after.size(); ++i) {
-    const auto order =
-        sort_order(keys[i].column, sort_value(index, hit, keys[i]), view(scroll.after[i]));
+    const auto order = sort_order(keys[i].column, sort_value(index, hit, keys[i], request.computed),
+                                  view(scroll.after[i]));
     if (order != 0) return keys[i].descending ? order < 0 : order > 0;
   }
   return false;

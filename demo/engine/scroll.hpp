@@ -9,10 +9,10 @@ namespace karmad {
 
 /// The token of a scroll in the search server's form, base64 of JSON: the order, and the values of
 /// the last hit of a page.
-std::string scroll_token(const Index& index, const std::vector<SortKey>& keys, const Hit& last);
+std::string scroll_token(const Index& index, const SearchRequest& request, const Hit& last);
 
 /// Whether the hit follows the position of the scroll.
 bool is_after(const Index& index, const std::vector<SortKey>& keys, const Hit& hit,
-              const Scroll& scroll);
+              const SearchRequest& request);
 
 }  // namespace karmad

@@ -18,9 +18,11 @@ namespace karmad {
 namespace {
 
 /// Negative if `a` sorts before `b`.
-int compare_hits(const Index& index, const std::vector<SortKey>& keys, const Hit& a, const Hit& b) {
+int compare_hits(const Index& index, const std::vector<SortKey>& keys,
+                 const std::vector<Computed>& computed, const Hit& a, const Hit& b) {
   for (const auto& key : keys) {
-    const auto order = sort_order(key.column, sort_value(index, a, key), sort_value(index, b, key));
+    const auto order = sort_order(key.column, sort_value(index, a, key, computed),
+                                  sort_value(index, b, key, computed));
     if (order != 0) return key.descending ? -order : order;
   }
   return a.document < b.document ? -1 : 1;  // positions are ascending by id
@@ -66,6 +68,20 @@ void append_source(std::string& out, const Document& document,
   out += '}';
 }
 
+/// Adds what is computed to the object at the end of `out`.
+void append_computed(std::string& out, const Index& index, const SearchRequest& request,
+                     const Hit& hit) {
+  for (const auto& one : request.computed) {
+    if (!one.shown || !shows(request.source, one.name)) continue;
+    out.back() = ',';
+    if (out[out.size() - 2] == '{') out.pop_back();
+    append_quoted(out, one.name);
+    out += ':';
+    append_json(out, view(one.value(index, hit.document)));
+    out += '}';
+  }
+}
+
 void append_hits(std::string& out, const Index& index, const SearchRequest& request,
                  const SearchResult& result) {
   const auto columns = shown_columns(request.source);
@@ -81,6 +97,7 @@ void append_hits(std::string& out, const Index& index, const SearchRequest& requ
       fmt::format_to(std::back_inserter(out), ",\"_hybrid_score\":{:.8f}", hit.fused);
     out += ",\"_source\":";
     append_source(out, document, columns, request.source);
+    append_computed(out, index, request, hit);
     if (request.highlight) append_highlight(out, document, *request.highlight, words);
     out += '}';
   }
@@ -116,7 +133,8 @@ std::vector<SortKey> sort_keys(const SearchRequest& request) {
   return keys;
 }
 
-Value sort_value(const Index& index, const Hit& hit, const SortKey& key) {
+Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
+                 const std::vector<Computed>& computed) {
   const auto& document = index.documents()[hit.document];
   switch (key.by) {
     case SortKey::By::score:
@@ -127,6 +145,11 @@ Value sort_value(const Index& index, const Hit& hit, const SortKey& key) {
       return hit.fused;
     case SortKey::By::random:
       return static_cast<std::int64_t>(Dice{document.id}.next() >> 1);
+    case SortKey::By::computed: {
+      const auto literal = computed[key.computed].value(index, hit.document);
+      if (std::holds_alternative<std::string>(literal)) return {};
+      return view(literal);
+    }
     case SortKey::By::column:
       break;
   }
@@ -154,14 +177,14 @@ SearchResult search(const Index& index, const SearchRequest& request) {
 
   const auto keys = sort_keys(request);
   if (!request.scroll.after.empty())
-    std::erase_if(hits,
-                  [&](const Hit& hit) { return !is_after(index, keys, hit, request.scroll); });
+    std::erase_if(hits, [&](const Hit& hit) { return !is_after(index, keys, hit, request); });
   const auto kept = std::min(hits.size(), request.max_matches);
   const auto begin = std::min(kept, request.offset);
   const auto end = begin + std::min(kept - begin, request.limit);
-  std::partial_sort(
-      hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(end), hits.end(),
-      [&](const Hit& a, const Hit& b) { return compare_hits(index, keys, a, b) < 0; });
+  std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(end), hits.end(),
+                    [&](const Hit& a, const Hit& b) {
+                      return compare_hits(index, keys, request.computed, a, b) < 0;
+                    });
   out.page.assign(hits.begin() + static_cast<std::ptrdiff_t>(begin),
                   hits.begin() + static_cast<std::ptrdiff_t>(end));
   return out;
@@ -184,8 +207,7 @@ std::string write_answer(const Index& index, const SearchRequest& request,
   if (request.profile) out += ",\"profile\":{\"query\":[]}";
   if (request.plan) out += ",\"plan\":null";
   if (request.scroll.wanted && !result.page.empty())
-    out += fmt::format(",\"scroll\":\"{}\"",
-                       scroll_token(index, sort_keys(request), result.page.back()));
+    out += fmt::format(",\"scroll\":\"{}\"", scroll_token(index, request, result.page.back()));
   return out + '}';
 }
 

@@ -27,8 +27,9 @@ struct SearchResult {
 
 /// The keys by which a search sorts: those of the request, and those it implies.
 std::vector<SortKey> sort_keys(const SearchRequest& request);
-/// The value by which a hit sorts.
-Value sort_value(const Index& index, const Hit& hit, const SortKey& key);
+/// The value by which a hit sorts. Computed texts do not sort.
+Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
+                 const std::vector<Computed>& computed);
 
 /// Finds, sorts and cuts out the page. The order is total: equal documents sort by ascending id.
 SearchResult search(const Index& index, const SearchRequest& request);

@@ -79,7 +79,7 @@ constexpr std::array kOptions{"accurate_aggregation",
 constexpr std::size_t kMostKeys = 5;
 
 /// Top-level names that the demo does not support and that would change the answer.
-constexpr std::array kNotHere{"join", "expressions", "script_fields"};
+constexpr std::array kNotHere{"join", "script_fields"};
 
 std::vector<std::string> read_strings(const Json& json, std::string_view name, Reading& reading) {
   std::vector<std::string> out;
@@ -162,16 +162,6 @@ void read_options(const Json& json, SearchRequest& out, Reading& reading) {
   }
 }
 
-/// An expression must not have the name of a column.
-void refuse_aliases(const Json& json, Reading& reading) {
-  if (!json.IsObject()) return;
-  for (const auto& item : json.GetObject())
-    if (column_named(text_of(item.name)))
-      reading.complaint.say(
-          500, fmt::format("table {}: alias '{}' must be unique (conflicts with another alias)",
-                           reading.table, text_of(item.name)));
-}
-
 /// Completes the aggregations with values from the rest of the request.
 void finish_aggregations(SearchRequest& out) {
   constexpr std::size_t kBuckets = 20;  // if the request asks for no hits
@@ -216,7 +206,6 @@ void read_property(std::string_view name, const Json& json, SearchRequest& out, 
   } else if (name == "hybrid") {
     read_hybrid(json, out, reading);
   } else if (std::find(kNotHere.begin(), kNotHere.end(), name) != kNotHere.end()) {
-    refuse_aliases(json, reading);
     reading.complaint.say(400, fmt::format("\"{}\" is beyond the demo agent", name));
   }
 }
@@ -307,6 +296,8 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
   }
   out.table = read_table(json, tables, complaint);
   Reading reading{out.table, complaint, {}};
+  if (const auto* expressions = find_member(json, "expressions"))
+    reading.computed = read_expressions(*expressions, reading);
   for (const auto& item : json.GetObject())
     read_property(text_of(item.name), item.value, out, reading);
   // Last, as in the search server.
@@ -319,6 +310,7 @@ SearchRequest read_search(std::string_view body, std::span<const std::string> ta
     complaint.say(400, "fusion_method needs a search for vectors, \"knn\"");
   if (!out.fusion && out.knn.size() > 1)
     complaint.say(400, "several \"knn\" need options.fusion_method");
+  out.computed = std::move(reading.computed);
   out.warnings = std::move(reading.warnings);
   return out;
 }

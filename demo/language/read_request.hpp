@@ -32,6 +32,7 @@ struct Reading {
   std::string table;
   Complaint& complaint;
   std::vector<std::string> warnings;
+  std::vector<Computed> computed{};
 
   /// The column of that name; if there is none, adds a complaint and returns any column.
   Column column(std::string_view name);
@@ -40,6 +41,8 @@ struct Reading {
 std::size_t read_count(const Json& json, std::string_view name, Reading& reading);
 bool read_flag(const Json& json, std::string_view name, Reading& reading);
 
+/// Reads `expressions`, {"name": "expression"}.
+std::vector<Computed> read_expressions(const Json& json, Reading& reading);
 std::vector<SortKey> read_sort(const Json& json, Reading& reading);
 /// Reads `options.scroll`: true, or the token of the page before.
 void read_scroll(const Json& json, SearchRequest& out, Reading& reading);

@@ -1,11 +1,47 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "demo/data/text.hpp"
 #include "demo/language/read_request.hpp"
 
 namespace karmad {
 
 namespace {
+
+double degrees_of(const Json& anchor, const char* name, Reading& reading) {
+  const auto* value = anchor.IsObject() ? find_member(anchor, name) : nullptr;
+  if (value != nullptr && value->IsNumber()) return value->GetDouble();
+  reading.complaint.say(400, "\"location_anchor\" should have the numbers \"lat\" and \"lon\"");
+  return 0;
+}
+
+/// The names of the two columns: "lat, lon" or ["lat", "lon"].
+std::string location_source(const Json& how, Reading& reading) {
+  const auto* source = find_member(how, "location_source");
+  if (source != nullptr && source->IsString()) return std::string(text_of(*source));
+  if (source != nullptr && source->IsArray() && source->Size() == 2 && (*source)[0].IsString() &&
+      (*source)[1].IsString())
+    return fmt::format("{}, {}", text_of((*source)[0]), text_of((*source)[1]));
+  reading.complaint.say(400, "\"location_source\" should name two columns");
+  return "lat, lon";
+}
+
+SortKey read_distance_key(const Json& how, Reading& reading) {
+  SortKey out{.by = SortKey::By::computed, .computed = reading.computed.size()};
+  const auto* anchor = find_member(how, "location_anchor");
+  const auto* order = find_member(how, "order");
+  out.descending = order != nullptr && order->IsString() && text_of(*order) == "desc";
+  const Json none;
+  const auto& at = anchor == nullptr ? none : *anchor;
+  reading.computed.push_back(
+      {.name = fmt::format("_geo_distance_{}", out.computed),
+       .expression =
+           fmt::format("GEODIST({:.6f}, {:.6f}, {}, {{in=deg}})", degrees_of(at, "lat", reading),
+                       degrees_of(at, "lon", reading), location_source(how, reading)),
+       .shown = false});
+  return out;
+}
 
 SortKey read_sort_key(std::string_view name, const Json* direction, Reading& reading) {
   SortKey out;
@@ -40,6 +76,14 @@ SortKey read_sort_key(std::string_view name, const Json* direction, Reading& rea
     out.by = name.find("knn") == name.npos ? SortKey::By::fused : SortKey::By::distance;
     return out;
   }
+  if (name == "_geo_distance" && direction != nullptr && direction->IsObject())
+    return read_distance_key(*direction, reading);
+  const auto named = std::ranges::find(reading.computed, name, &Computed::name);
+  if (named != reading.computed.end()) {
+    out.by = SortKey::By::computed;
+    out.computed = static_cast<std::size_t>(named - reading.computed.begin());
+    return out;
+  }
   const auto column = column_named(name);
   if (!column)
     reading.complaint.say(
@@ -68,6 +112,27 @@ std::vector<SortKey> read_scroll_order(const Json& order, Reading& reading) {
 }
 
 }  // namespace
+
+std::vector<Computed> read_expressions(const Json& json, Reading& reading) {
+  constexpr std::size_t kMostExpressions = 32;
+  std::vector<Computed> out;
+  if (!json.IsObject() || json.MemberCount() > kMostExpressions) {
+    reading.complaint.say(400, "\"expressions\" property value should be a small object");
+    return out;
+  }
+  for (const auto& item : json.GetObject()) {
+    const auto name = text_of(item.name);
+    if (column_named(name))
+      reading.complaint.say(
+          500, fmt::format("table {}: alias '{}' must be unique (conflicts with another alias)",
+                           reading.table, name));
+    if (!item.value.IsString())
+      reading.complaint.say(400, fmt::format("expression '{}' should be a string", name));
+    else
+      out.push_back({.name = std::string(name), .expression = std::string(text_of(item.value))});
+  }
+  return out;
+}
 
 std::vector<SortKey> read_sort(const Json& json, Reading& reading) {
   std::vector<SortKey> out;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,12 +13,21 @@
 
 namespace karmad {
 
+/// A value that is computed for each hit.
+struct Computed {
+  std::string name;
+  std::string expression;                                     ///< in SQL
+  std::function<Literal(const Index&, std::uint32_t)> value;  ///< of a document by its position
+  bool shown = true;
+};
+
 struct SortKey {
-  enum class By : std::uint8_t { score, column, random, distance, fused };
+  enum class By : std::uint8_t { score, column, random, distance, fused, computed };
   By by = By::score;
   Column column;
   bool descending = false;
-  bool largest = false;  ///< of a multi-valued column: sort by its largest value
+  std::size_t computed = 0;  ///< which one of `SearchRequest::computed`
+  bool largest = false;      ///< of a multi-valued column: sort by its largest value
 };
 
 /// Which columns of a hit are shown.
@@ -122,6 +132,7 @@ struct SearchRequest {
   Source source;
   std::optional<Highlight> highlight;
   std::vector<Aggregation> aggregations;
+  std::vector<Computed> computed;
   std::vector<Knn> knn;          ///< several only with `fusion`
   std::optional<Fusion> fusion;  ///< nothing: `query` filters the search for vectors
   Scroll scroll;

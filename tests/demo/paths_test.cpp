@@ -1,4 +1,5 @@
 // Percolation and the paths in the form of Elasticsearch.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "demo/data/corpus.hpp"
@@ -36,6 +37,29 @@ TEST_F(Paths, StoreQueriesAndMatchDocumentsAgainstThem) {
             R"({"table":"products","_type":"doc","_id":6,"_score":"1","_source":{"query":)"
             R"({"range":{"price":{"gt":5}}},"tags":"","filters":""},"fields":)"
             R"({"_percolator_document_slot":[1]}}]}})");
+}
+
+TEST_F(Paths, CompleteWords) {
+  const auto answer = post(engine, "/autocomplete", R"({"table":"products","query":"small la"})");
+  EXPECT_NE(answer.body.find(R"({"query":"small lamp"})"), std::string::npos) << answer.body;
+  EXPECT_EQ(post(engine, "/autocomplete", R"({"table":"nope","query":"a"})").status, 500);
+}
+
+TEST_F(Paths, SearchesComputeAndSortByWhatTheyCompute) {
+  const auto sorted = [&](const char* sort) {
+    return ids_of(ask(engine, fmt::format(R"({{"table":"products","limit":50,{}}})", sort)));
+  };
+  EXPECT_EQ(sorted(R"("expressions":{"x":"price*-2"},"sort":[{"x":"desc"}])"),
+            sorted(R"("sort":[{"price":"asc"}])"));
+  EXPECT_EQ(sorted(R"("expressions":{"x":"GREATEST(tags)"
+},"sort":[{"x":"desc"}])").size(), 50);
+  EXPECT_EQ(sorted(R"("sort":[{"_geo_distance":{"location_anchor":{"lat":50,"lon":7},)"
+                   R"("location_source":"lat, lon","order":"asc"}}])"),
+            sorted(R"("expressions":{"d":"GEODIST(50,7,lat,lon,{in=deg})"
+},"sort":["d"])"));
+  const auto shown = ask(engine, R"({"table":"products","limit":1,"_source":["x"],)"
+                                 R"("expressions":{"x":"1+1"}})");
+EXPECT_NE(shown.body.find(R"("_source":{"x":2})"), std::string::npos) << shown.body;
 }
 
 TEST_F(Paths, InTheFormOfElasticsearchSearch) {

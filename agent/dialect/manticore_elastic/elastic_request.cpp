@@ -136,6 +136,12 @@ std::string elastic_update_body(const ClientRequest& request, std::string_view i
   return text;
 }
 
+/// The changed values of a partial replacement: those in `doc`, or without it the whole body.
+std::string_view patched_document(std::string_view object) {
+  const auto document = elastic_member(object, "doc");
+  return is_object(document) ? document : object;
+}
+
 Translated translate_update(const ClientRequest& request, std::string_view action,
                             std::string_view id) {
   if (!id.empty() && !is_elastic_id(id))
@@ -147,9 +153,7 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
     return elastic_mistake("the body must be a JSON object with the document");
   auto document = *object;
   if (action == "_update") {
-    document = elastic_member(document, "doc");
-    if (!is_object(document))
-      return elastic_mistake("the body must have an object \"doc\" with the changed values");
+    document = patched_document(document);
     return ElasticRequest{ElasticKind::update, "/update",
                           elastic_update_body(request, id, document)};
   }
@@ -168,6 +172,16 @@ Translated translate_elastic(const ClientRequest& request) {
   if (action == "_search" || action == "_count")
     return translate_search(request, action == "_count");
   return translate_update(request, action, id);
+}
+
+bool is_partial_replacement(const ClientRequest& request) {
+  return action_path(request).starts_with("/_update/");
+}
+
+void append_partial_replacement(std::string& out, const ClientRequest& request) {
+  const auto object = elastic_object(request.body);
+  if (!object) return;
+  out.append(R"({"doc":)").append(patched_document(*object)).append("}");
 }
 
 }  // namespace karmad

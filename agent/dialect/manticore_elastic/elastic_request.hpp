@@ -29,4 +29,11 @@ struct ElasticRequest {
 /// parameter of the URL would change the answer. An empty body is an empty object.
 std::expected<ElasticRequest, ClientError> translate_elastic(const ClientRequest& request);
 
+/// Whether the request is `/{table}/_update/{id}`, which can also change texts, as `/update`
+/// cannot.
+bool is_partial_replacement(const ClientRequest& request);
+
+/// The body of a partial replacement for a mirror: `{"doc":…}`.
+void append_partial_replacement(std::string& out, const ClientRequest& request);
+
 }  // namespace karmad

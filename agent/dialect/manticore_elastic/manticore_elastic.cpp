@@ -22,14 +22,17 @@ ClientRequest own_request(const ElasticRequest& translated) {
 /// The plan of the translated request; it owns that request.
 class ElasticPlan final : public FanOut {
  public:
-  ElasticPlan(ElasticRequest translated, std::string index)
+  ElasticPlan(ElasticRequest translated, std::string index, bool keeps_path)
       : translated_(std::move(translated)),
         request_(own_request(translated_)),
-        index_(std::move(index)) {}
+        index_(std::move(index)),
+        keeps_path_(keeps_path) {}
   ElasticPlan(const ElasticPlan&) = delete;
   ElasticPlan& operator=(const ElasticPlan&) = delete;
 
   const ClientRequest& request() const { return request_; }
+  /// Mirrors get the client's path instead of the translated one.
+  bool keeps_path() const { return keeps_path_; }
   void plan(std::unique_ptr<FanOut> inner) { inner_ = std::move(inner); }
 
   bool asks(std::size_t shard) const override { return inner_->asks(shard); }
@@ -68,6 +71,7 @@ class ElasticPlan final : public FanOut {
   const ElasticRequest translated_;
   const ClientRequest request_;
   const std::string index_;
+  const bool keeps_path_;
   std::unique_ptr<FanOut> inner_;
 };
 
@@ -95,7 +99,10 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreElastic::fan_out(
   auto translated = translate_elastic(request);
   if (!translated) return std::unexpected(std::move(translated.error()));
   const bool search = translated->kind != ElasticKind::update;
-  auto plan = std::make_unique<ElasticPlan>(*std::move(translated), parsed.table);
+  // Shards without the document could make it, so the shard of the document must be known.
+  const bool keeps_path =
+      is_partial_replacement(request) && (layout.shards == 1 || layout.by == ShardBy::id);
+  auto plan = std::make_unique<ElasticPlan>(*std::move(translated), parsed.table, keeps_path);
   auto planned = inner(search).fan_out(plan->request(), parsed, layout);
   if (!planned) return std::unexpected(std::move(planned.error()));
   plan->plan(*std::move(planned));
@@ -107,6 +114,11 @@ AgentRequest ManticoreElastic::write(const ClientRequest& request, const Parsed&
                                      std::string& buffer) const {
   const auto translated = translate_elastic(request);
   if (!translated) return {request.method, request.path, request.content_type, {}};
+  if (is_partial_replacement(request) &&
+      (part.plan == nullptr || static_cast<const ElasticPlan*>(part.plan)->keeps_path()))
+    return write_request(
+        request, buffer, [&] { append_partial_replacement(buffer, request); },
+        tables.first(std::min<std::size_t>(tables.size(), 1)));
   const bool search = translated->kind != ElasticKind::update;
   auto written = inner(search).write(own_request(*translated), parsed, part, tables, buffer);
   if (written.body.data() == translated->body.data()) {  // this body ends with the function

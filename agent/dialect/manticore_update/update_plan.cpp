@@ -24,26 +24,8 @@ class UpdatePlan final : public ChangePlan {
     append_renamed(body, body_, parsed_, [&] { JsonLine(body).add_quoted(tables.front()); });
   }
 
-  int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
-    if (const auto* refusal = common_refusal(given)) {
-      out.append(with_table(refusal->body, parsed_.table).value_or(std::string(refusal->body)));
-      return refusal->status;
-    }
-    const auto replies = checked(given, is_update_answer);
-    std::vector<std::string_view> bodies;  // of one mirror of each shard
-    int status = 200;
-    for (const auto& end : shard_ends(replies)) {
-      if (end.answer == nullptr) continue;
-      bodies.push_back(end.answer->body);
-      status = end.answer->status;
-    }
-    const auto merged = bodies.empty() ? std::string() : merged_update_answer(bodies);
-    const auto named = with_table(merged, parsed_.table).value_or(merged);
-    if (std::ranges::all_of(replies, &ChangeReply::done)) {
-      out.append(named);
-      return status;
-    }
-    return append_incomplete(out, replies, named);
+  int merge_changes(std::span<const ChangeReply> replies, std::string& out) const override {
+    return merge_update_replies(replies, parsed_.table, out);
   }
 
  private:
@@ -57,6 +39,29 @@ std::unexpected<ClientError> update_refused(std::string reason) {
 }
 
 }  // namespace
+
+int merge_update_replies(std::span<const ChangeReply> given, std::string_view table,
+                         std::string& out) {
+  if (const auto* refusal = common_refusal(given)) {
+    out.append(with_table(refusal->body, table).value_or(std::string(refusal->body)));
+    return refusal->status;
+  }
+  const auto replies = checked(given, is_update_answer);
+  std::vector<std::string_view> bodies;  // of one mirror of each shard
+  int status = 200;
+  for (const auto& end : shard_ends(replies)) {
+    if (end.answer == nullptr) continue;
+    bodies.push_back(end.answer->body);
+    status = end.answer->status;
+  }
+  const auto merged = bodies.empty() ? std::string() : merged_update_answer(bodies);
+  const auto named = with_table(merged, table).value_or(merged);
+  if (std::ranges::all_of(replies, &ChangeReply::done)) {
+    out.append(named);
+    return status;
+  }
+  return append_incomplete(out, replies, named);
+}
 
 std::optional<UpdateVerb> update_verb(std::string_view name) {
   if (name.starts_with("/json/")) name.remove_prefix(6);

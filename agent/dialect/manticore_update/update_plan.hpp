@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,11 @@ std::expected<std::unique_ptr<FanOut>, ClientError> plan_update(UpdateVerb verb,
                                                                 const ClientRequest& request,
                                                                 const Parsed& parsed,
                                                                 ShardLayout layout);
+
+/// The answer to an update from the answers of the shards and mirrors, with the client's name of
+/// the table: counts are added, a part that failed is named. Returns its status.
+int merge_update_replies(std::span<const ChangeReply> given, std::string_view table,
+                         std::string& out);
 
 /// Why an insert or replace cannot be sent, as a text to follow the words "the request" or "line
 /// 3"; nothing if it can.

@@ -1,5 +1,6 @@
 #include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -69,7 +70,6 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/products/_search", "", "pretty&q=x", "the parameter 'q' is not supported"},
         Case{"/_count", "", "", "\"table\" is"},
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
-        Case{"/products/_update/1", R"({"price":2})", "", "the body must have an object \"doc\""},
         Case{"/products/_doc/1", "{}", "", "the body must be a JSON object with the document"}}) {
     const ManticoreElastic dialect({});
     const auto parsed = dialect.parse(elastic_call("POST", path, body, query));
@@ -122,20 +122,44 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
 
 TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
   const ManticoreElastic dialect({});
-  const auto request = elastic_call("POST", "/products/_update/7", R"({"doc":{"price":2}})");
+  const auto request = elastic_call("PUT", "/products/_doc/7", R"({"price":2})");
   const auto parsed = dialect.parse(request);
   ASSERT_TRUE(parsed) << parsed.error().reason;
   EXPECT_FALSE(parsed->read);
   std::string buffer;
   for (const auto& tables : {kMirrorTable, std::vector<std::string>{"products"}}) {
     const auto written = dialect.write(request, *parsed, nullptr, tables, buffer);
-    EXPECT_EQ(written.target, "/update");
+    EXPECT_EQ(written.target, "/replace");
     EXPECT_EQ(written.body, R"({"table":")" + tables[0] + R"(","id":7,"doc":{"price":2}})");
   }
   const auto body =
       dialect.body_for_client(*parsed, R"({"table":"mirror_table","id":7,"result":"updated"})");
   ASSERT_TRUE(body);
   EXPECT_EQ(*body, R"({"table":"products","id":7,"result":"updated"})");
+}
+
+// A server that does not have the document would make it.
+TEST(ManticoreElastic, APartialReplacementKeepsItsPathWhereTheShardOfTheDocumentIsKnown) {
+  const ManticoreElastic dialect({});
+  for (const auto* text : {R"({"doc":{"title":"a"}})", R"({"title":"a"} )"}) {
+    const auto request = elastic_call("POST", "/products/_update/7", text);
+    const auto parsed = dialect.parse(request);
+    ASSERT_TRUE(parsed) << parsed.error().reason;
+    std::string buffer;
+    const auto sent = [&](const FanOut* plan) {
+      const auto written = dialect.write(request, *parsed, plan, kMirrorTable, buffer);
+      return fmt::format("{} {}", written.target, written.body);
+    };
+    const std::string kept = R"(/mirror_table/_update/7 {"doc":{"title":"a"}})";
+    EXPECT_EQ(sent(nullptr), kept);
+    EXPECT_EQ(sent(dialect.fan_out(request, *parsed, {1, ShardBy::none, true})->get()), kept);
+    const auto by_id = dialect.fan_out(request, *parsed, {3, ShardBy::id});
+    EXPECT_EQ(sent(by_id->get()), kept);
+    EXPECT_EQ((*by_id)->asks(0) + (*by_id)->asks(1) + (*by_id)->asks(2), 1);
+    const auto unknown = dialect.fan_out(request, *parsed, 3);
+    EXPECT_EQ(sent(unknown->get()),
+              R"(/update {"table":"mirror_table","id":7,"doc":{"title":"a"}})");
+  }
 }
 
 TEST(ManticoreElastic, AnUpdateOfSeveralShardsIsMergedAsTheEnginesOwn) {
