@@ -51,15 +51,13 @@ TEST_F(Paths, SearchesComputeAndSortByWhatTheyCompute) {
   };
   EXPECT_EQ(sorted(R"("expressions":{"x":"price*-2"},"sort":[{"x":"desc"}])"),
             sorted(R"("sort":[{"price":"asc"}])"));
-  EXPECT_EQ(sorted(R"("expressions":{"x":"GREATEST(tags)"
-},"sort":[{"x":"desc"}])").size(), 50);
+  EXPECT_EQ(sorted(R"j("expressions":{"x":"GREATEST(tags)"},"sort":[{"x":"desc"}])j").size(), 50);
   EXPECT_EQ(sorted(R"("sort":[{"_geo_distance":{"location_anchor":{"lat":50,"lon":7},)"
                    R"("location_source":"lat, lon","order":"asc"}}])"),
-            sorted(R"("expressions":{"d":"GEODIST(50,7,lat,lon,{in=deg})"
-},"sort":["d"])"));
+            sorted(R"j("expressions":{"d":"GEODIST(50,7,lat,lon,{in=deg})"},"sort":["d"])j"));
   const auto shown = ask(engine, R"({"table":"products","limit":1,"_source":["x"],)"
                                  R"("expressions":{"x":"1+1"}})");
-EXPECT_NE(shown.body.find(R"("_source":{"x":2})"), std::string::npos) << shown.body;
+  EXPECT_NE(shown.body.find(R"("_source":{"x":2})"), std::string::npos) << shown.body;
 }
 
 TEST_F(Paths, InTheFormOfElasticsearchSearch) {

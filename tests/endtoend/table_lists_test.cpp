@@ -77,8 +77,8 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   EXPECT_EQ(post(port, "/_all/_count", "").body,
             R"({"count":2,"_shards":{"total":2,"successful":2,"skipped":0,"failed":0}})");
   EXPECT_EQ(post(port, "/one/_update/7", R"({"doc":{"price":2}})").status, 200);
-  EXPECT_EQ(target_sent(at.one.seen().back()), "POST /update");
-  EXPECT_EQ(body_sent(at.one.seen().back()), R"({"table":"m1","id":7,"doc":{"price":2}})");
+  EXPECT_EQ(target_sent(at.one.seen().back()), "POST /m1/_update/7");
+  EXPECT_EQ(body_sent(at.one.seen().back()), R"({"doc":{"price":2}})");
   EXPECT_EQ(post(port, "/nosuch/_search", "{}").body, R"({"web":1})");
   EXPECT_EQ(post(port, "/one/_other", "{}").body, R"({"web":1})");
 }
