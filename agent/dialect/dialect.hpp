@@ -203,6 +203,19 @@ class FanOut {
   }
 };
 
+/// One of several requests in the body of one.
+struct RequestPart {
+  std::string_view path;  ///< as if it had come to this path
+  std::string tables;     ///< the table or list of tables, as if it stood in the path
+  std::string_view body;
+};
+
+/// The answer to one of them.
+struct PartAnswer {
+  int status = 200;
+  std::string_view body{};
+};
+
 /// The part of a plan that one shard, from 0, gets; without a plan it is the client's request.
 struct PlanPart {
   PlanPart(const FanOut* of, std::size_t number = 0) : plan(of), shard(number) {}  // NOLINT
@@ -261,6 +274,15 @@ class Dialect {
   virtual std::string inspecting(std::string_view /*select*/, std::string_view /*what*/) const {
     return {};
   }
+
+  /// The requests within one to an endpoint of several; their views are into it. The default has
+  /// none.
+  virtual std::expected<std::vector<RequestPart>, ClientError> parts(const ClientRequest&) const {
+    return std::vector<RequestPart>();
+  }
+
+  /// Appends the answer to a request of several, made of theirs, in the same order.
+  virtual void join(std::string& /*out*/, std::span<const PartAnswer>, Micros /*took*/) const {}
 
   /// The table of the query, whether the query may be retried, and its options.
   virtual std::expected<Parsed, ClientError> parse(const ClientRequest& request) const = 0;

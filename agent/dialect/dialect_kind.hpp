@@ -55,6 +55,7 @@ struct DialectEndpoint {
   TicketClass ticket_class = TicketClass::search;
   std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
   Statements statements = Statements::none;
+  bool several = false;  ///< its requests hold several (Dialect::parts)
 };
 
 /// One dialect as a table of values. dialects.cpp lists the known dialects; code outside a

@@ -10,6 +10,7 @@
 #include "balancer/endpoints/event_answers.hpp"
 #include "balancer/endpoints/explain_answers.hpp"
 #include "balancer/endpoints/packed_body.hpp"
+#include "balancer/endpoints/part_answers.hpp"
 #include "balancer/endpoints/statement_answers.hpp"
 #include "balancer/endpoints/status_answers.hpp"
 #include "balancer/endpoints/table_answers.hpp"
@@ -112,8 +113,9 @@ Task<Answer> answer_admission(Query& query) {
 Task<Answer> answer_served(Query& query, const ServedPath& served, Scatter scatter) {
   if (served.endpoint.statements != Statements::none)
     return answer_statements(query, served, scatter);
-  return query.on_admin_port ? completed_task(no_queries_here(query))
-                             : answer_query(query, served, scatter);
+  if (query.on_admin_port) return completed_task(no_queries_here(query));
+  return served.endpoint.several ? answer_parts(query, served, scatter)
+                                 : answer_query(query, served, scatter);
 }
 
 }  // namespace karmad

@@ -71,9 +71,12 @@ Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter
     auto again = co_await ask_again(query, served, scatter, session->select);
     if (again.status != 200) co_return again;
   }
-  auto meta = rows_of_meta(session != nullptr ? session->meta : std::string());
-  co_return rows_answer(statement.is == Is::meta ? std::move(meta) : rows_of_warnings(meta),
-                        statement.like, form);
+  auto rows = rows_of_meta(session != nullptr ? session->meta : std::string());
+  if (statement.is == Is::meta) co_return rows_answer(std::move(rows), statement.like, form);
+  auto warnings = rows_of_warnings(rows);
+  // As the search server answers, without columns.
+  if (warnings.rows.empty()) co_return done_answer(form);
+  co_return rows_answer(std::move(warnings), statement.like, form);
 }
 
 }  // namespace

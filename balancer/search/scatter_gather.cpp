@@ -114,10 +114,7 @@ class ScatterGather {
       drop_spare_room(answer.body);
     };
     if (is_long_work(query_, size, plan_->merge_weight())) {
-      const auto end = co_await run_on_helper(query_, merge);
-      if (query_.client_left) co_return Answer{};
-      if (end != HelperPool::End::done)
-        co_return long_work_failure(query_, end, Count::queries_failed);
+      if (auto failed = co_await merge_on_helper(merge)) co_return *std::move(failed);
     } else {
       answer.body = query_.worker.loop.buffers.take();
       merge();
@@ -167,11 +164,8 @@ class ScatterGather {
         bad = plan_->merge(replies, notes, answer.body);
         drop_spare_room(answer.body);
       };
-      if (is_long_to_merge(replies)) {
-        const auto end = co_await run_on_helper(query_, merge);
-        if (query_.client_left) co_return Answer{};
-        if (end != HelperPool::End::done)
-          co_return long_work_failure(query_, end, Count::queries_failed);
+      if (is_long_work(query_, size, plan_->merge_weight())) {
+        if (auto failed = co_await merge_on_helper(merge)) co_return *std::move(failed);
       } else {
         answer.body = query_.worker.loop.buffers.take();
         merge();
@@ -226,10 +220,13 @@ class ScatterGather {
     return of_plan.empty() ? shard_query_.table.dialect.content_type : of_plan;
   }
 
-  bool is_long_to_merge(std::span<const ShardReply> replies) const {
-    std::size_t bytes = 0;
-    for (const auto& reply : replies) bytes += reply.body.size();
-    return is_long_work(query_, bytes, plan_->merge_weight());
+  /// Merges on a helper thread; an answer if that is not possible.
+  template <class Merge>
+  Task<std::optional<Answer>> merge_on_helper(Merge& merge) {
+    const auto end = co_await run_on_helper(query_, merge);
+    if (query_.client_left) co_return Answer{};
+    if (end == HelperPool::End::done) co_return std::nullopt;
+    co_return long_work_failure(query_, end, Count::queries_failed);
   }
 
   /// Whether the client's own request cannot be sent to the shards.

@@ -87,8 +87,9 @@ void fill_common(const Topology& topology, const Table& table, const Shard& shar
 
 }  // namespace
 
-void fill_rules(const Query& query, const ShardQuery& shard_query, const Shard& shard,
-                ShardRules& rules) {
+ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard,
+                     std::size_t shard_at, std::optional<std::size_t> only) {
+  ShardRules rules;
   fill_common(*query.topology, shard_query.table, shard, shard_query.selection, rules);
   fill_subject(query, shard_query, shard, rules.subject);
   rules.min_generation = query.min_generation;
@@ -97,6 +98,13 @@ void fill_rules(const Query& query, const ShardQuery& shard_query, const Shard& 
   rules.deadline = query.deadline;
   rules.waiting_selections = &query.worker.process.waiting_selections;
   rules.worker = query.worker.loop.index;
+  rules.only = only;
+  if (only) rules.any_mirror = true;  // in any role
+  if (shard_query.plan != nullptr)
+    for (std::size_t i = 0; i < shard.mirrors->size(); ++i)
+      if (shard_query.plan->prefers(shard_at, (*shard.mirrors)[i].agent->name))
+        rules.preferred.insert(i);
+  return rules;
 }
 
 void fill_search_rules(const Topology& topology, const Table& table, const Shard& shard,

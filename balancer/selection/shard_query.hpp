@@ -22,10 +22,11 @@ inline bool by_quorum(const Query& query, const ShardQuery& shard_query) {
          query.consistency.value_or(shard_query.table.consistency) == Consistency::quorum;
 }
 
-/// Fills in the rules for one shard of a query. They refer to the arguments.
-void fill_rules(const Query& query, const ShardQuery& shard_query, const Shard& shard,
-                ShardRules& rules);
-/// The same for searches without options of their own, which all have the same rules. The deadline,
+/// The rules for one shard of a query, at `shard_at` in its table, from 0. They refer to the
+/// arguments. `only`: the one mirror that the request is for.
+ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard,
+                     std::size_t shard_at, std::optional<std::size_t> only);
+/// The rules of searches without options of their own, which all have the same rules. The deadline,
 /// the worker and the counter of waiting selections are left out.
 void fill_search_rules(const Topology& topology, const Table& table, const Shard& shard,
                        const Selection& selection, ShardRules& rules);

@@ -20,7 +20,7 @@ struct ShardRules {
   /// Any mirror will do: no preference is set, and the mirrors do not differ.
   bool any_mirror = false;
   bool any_takes_updates = false;  ///< an update may go to any mirror of a flat set (`updates`)
-  /// The one mirror that this request is for; none else is asked (`updates = all`).
+  /// The one mirror that this request is for; no other is asked (`updates = all`).
   std::optional<std::size_t> only;
   std::optional<Micros> window;                 ///< for round trips; none: unlimited (X-5)
   std::optional<std::uint64_t> min_generation;  ///< newest data the client has seen (CO-034)

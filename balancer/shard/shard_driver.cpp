@@ -17,19 +17,6 @@ bool is_retry(AttemptReason reason) {
   return reason != initial && reason != hedge && reason != quorum;
 }
 
-ShardRules rules_for(const Query& query, const ShardQuery& shard_query, const Shard& shard,
-                     unsigned number, std::optional<std::size_t> only) {
-  ShardRules rules;
-  fill_rules(query, shard_query, shard, rules);
-  rules.only = only;
-  if (only) rules.any_mirror = true;  // in any role
-  if (shard_query.plan != nullptr)
-    for (std::size_t i = 0; i < shard.mirrors->size(); ++i)
-      if (shard_query.plan->prefers(number - 1, (*shard.mirrors)[i].agent->name))
-        rules.preferred.insert(i);
-  return rules;
-}
-
 }  // namespace
 
 ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shard& shard,
@@ -37,7 +24,7 @@ ShardDriver::ShardDriver(Query& query, const ShardQuery& shard_query, const Shar
     : SetMirrors(*shard.mirrors, query.topology->settings, query.worker.loop.index),
       place_{query, shard_query, shard, number, *this},
       worker_(query.worker),
-      rules_(rules_for(query, shard_query, shard, number, only)),
+      rules_(rules_for(query, shard_query, shard, number - 1, only)),
       request_(rules_) {}
 
 std::optional<Task<void>> ShardDriver::next() {

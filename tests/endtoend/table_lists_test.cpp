@@ -83,5 +83,27 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   EXPECT_EQ(post(port, "/one/_other", "{}").body, R"({"web":1})");
 }
 
+TEST(ElasticPaths, AnswerEachSearchOfAMultiSearch) {
+  const TwoTables at;
+  const auto answer = post(at.master.port(), "/one/_msearch",
+                           "{}\n{\"size\":1}\n{\"index\":\"nosuch\"}\n{}\n"
+                           "{\"index\":[\"one\",\"two\"]}\n{}\n");
+  EXPECT_EQ(answer.status, 200);
+  const auto& body = answer.body;
+  EXPECT_NE(body.find(R"("responses":[{)"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("status":404},{)"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("_shards":{"total":2)"), std::string::npos) << body;
+  EXPECT_EQ(at.one.requests(), 2u);
+  EXPECT_EQ(post(at.master.port(), "/_msearch", "{}\n").status, 400);
+}
+
+TEST(TableLists, OfASelectGiveEachMirrorItsName) {
+  const TwoTables at;
+  post(at.master.port(), "/sql?mode=raw", "SELECT id FROM one, two ORDER BY id");
+  EXPECT_NE(body_sent(at.one.seen().back()).find("FROM m1 ORDER"), std::string::npos);
+  EXPECT_NE(body_sent(at.two.seen().back()).find("FROM m2 ORDER"), std::string::npos);
+  EXPECT_EQ(post(at.master.port(), "/sql", "SELECT id FROM one, m2").status, 404);
+}
+
 }  // namespace
 }  // namespace karmad::test

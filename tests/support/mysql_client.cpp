@@ -65,7 +65,7 @@ MysqlClient::MysqlClient(int port, std::uint32_t more, std::string_view plugin)
   constexpr std::uint32_t kUsual = 1U << 9 | 1U << 15 | 1U << 17 | 1U << 19;
   capabilities_ = kUsual | more;
   send_packet(little(capabilities_, 4) + little(1 << 24, 4) + little(45, 1) +
-                  std::string(23, '\0') + "somebody" + '\0' + '\x14' + std::string(20, 's') +
+                  std::string(23, '\0') + "reader" + '\0' + '\x14' + std::string(20, 's') +
                   std::string(plugin) + '\0',
               1);
   auto answer = packet();

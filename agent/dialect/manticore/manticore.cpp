@@ -38,6 +38,10 @@ constexpr DialectEndpoint elastic(std::string_view path, std::string_view method
   return {path, methods, ticket_class, make_manticore_elastic};
 }
 
+constexpr DialectEndpoint multi_search(std::string_view path) {
+  return {path, "GET, POST", TicketClass::search, make_manticore_elastic, Statements::none, true};
+}
+
 constexpr std::array kEndpoints{
     search("/search"),
     search("/json/search"),
@@ -69,6 +73,8 @@ constexpr std::array kEndpoints{
     elastic("/_count", "GET, POST", TicketClass::search),
     elastic("/{table}/_search", "GET, POST", TicketClass::search),
     elastic("/{table}/_count", "GET, POST", TicketClass::search),
+    multi_search("/_msearch"),
+    multi_search("/{table}/_msearch"),
     elastic("/{table}/_update/{id}", "POST"),
     elastic("/{table}/_doc", "POST"),
     elastic("/{table}/_doc/{id}", "PUT, POST, DELETE"),

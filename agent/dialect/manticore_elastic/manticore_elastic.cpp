@@ -4,6 +4,7 @@
 
 #include "agent/dialect/manticore_elastic/elastic_answer.hpp"
 #include "agent/dialect/manticore_elastic/elastic_request.hpp"
+#include "agent/dialect/manticore_elastic/multi_search.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
 
@@ -84,6 +85,16 @@ bool is_search_path(std::string_view path) {
 ManticoreElastic::ManticoreElastic(DialectSettings settings)
     : searches_(std::make_unique<ManticoreJson>(settings)),
       updates_(std::make_unique<ManticoreUpdate>(settings)) {}
+
+std::expected<std::vector<RequestPart>, ClientError> ManticoreElastic::parts(
+    const ClientRequest& request) const {
+  return read_multi_search(request);
+}
+
+void ManticoreElastic::join(std::string& out, std::span<const PartAnswer> answers,
+                            Micros took) const {
+  append_responses(out, answers, took);
+}
 
 std::expected<Parsed, ClientError> ManticoreElastic::parse(const ClientRequest& request) const {
   const auto translated = translate_elastic(request);

@@ -12,6 +12,9 @@ class ManticoreElastic final : public Dialect {
  public:
   explicit ManticoreElastic(DialectSettings settings);
 
+  std::expected<std::vector<RequestPart>, ClientError> parts(
+      const ClientRequest& request) const override;
+  void join(std::string& out, std::span<const PartAnswer> answers, Micros took) const override;
   std::expected<Parsed, ClientError> parse(const ClientRequest& request) const override;
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,

@@ -109,9 +109,7 @@ std::expected<Parsed, ClientError> read_statement(std::string_view statement) {
       break;
   }
   SqlTokens tokens(statement);
-  const auto first = tokens.next();
-  if (first.kind == SqlToken::Kind::ambiguous)
-    return not_passed_on(fmt::format("found {1} at offset {0}", first.at, first.why));
+  if (auto trouble = tokens.next().trouble()) return not_passed_on(*std::move(trouble));
   return not_passed_on(
       "only SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL and some of SHOW are passed to the "
       "agents");

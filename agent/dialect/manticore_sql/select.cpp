@@ -28,8 +28,7 @@ class Reader {
   explicit Reader(std::string_view statement) : tokens_(statement) { step(); }
 
   std::expected<Select, ClientError> run() {
-    if (token_.kind == Kind::ambiguous)
-      return no(fmt::format("found {1} at offset {0}", token_.at, token_.why));
+    if (auto trouble = token_.trouble()) return no(*std::move(trouble));
     if (!token_.is_word("select")) return no("only SELECT is passed to the agents");
     step();
     if (auto refusal = skip_to_from()) return std::unexpected(std::move(*refusal));
@@ -46,10 +45,7 @@ class Reader {
 
   /// Refuses tokens that no statement to one table may contain.
   Refusal trouble_at_token() const {
-    if (token_.kind == Kind::unfinished)
-      return refuse(fmt::format("a quote or comment opened at offset {} does not end", token_.at));
-    if (token_.kind == Kind::ambiguous)
-      return refuse(fmt::format("found {1} at offset {0}", token_.at, token_.why));
+    if (auto trouble = token_.trouble()) return refuse(*std::move(trouble));
     if (token_.is_word("select")) return refuse("a SELECT within a SELECT is not supported");
     return std::nullopt;
   }
@@ -69,18 +65,28 @@ class Reader {
   }
 
   Refusal read_table() {
+    select_.table_begin = token_.at;
+    for (bool more = true; more;) {
+      if (auto refusal = read_name()) return refusal;
+      more = token_.is_sign(',');
+      if (more) step();
+    }
+    return std::nullopt;
+  }
+
+  /// Reads one name of a list. One with a comma or `*` would be a list of its own.
+  Refusal read_name() {
     if (token_.is_sign('(')) return refuse("a SELECT within a SELECT is not supported");
     if (auto trouble = trouble_at_token()) return trouble;
     if (!token_.names_table()) return refuse("FROM names no table");
     auto name = token_.text;
     if (token_.kind == Kind::name) name = name.substr(1, name.size() - 2);
     if (name.empty()) return refuse("FROM names no table");
-    select_.table = name;
-    select_.table_begin = token_.at;
+    if (name.find_first_of(",*") != name.npos)
+      return refuse(fmt::format("a name of a table at offset {} contains ',' or '*'", token_.at));
+    select_.table.append(select_.table.empty() ? "" : ",").append(name);
     select_.table_end = token_.at + token_.text.size();
     step();
-    if (token_.is_sign(','))
-      return refuse("several tables in FROM; ask one, or define a distributed table over them");
     return std::nullopt;
   }
 
@@ -145,8 +151,8 @@ bool may_name_tables(std::string_view statement) {
   SqlTokens tokens(statement);
   tokens.next();  // SELECT
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next())
-    if (token.kind == Kind::ambiguous || token.kind == Kind::unfinished || token.is_sign(';') ||
-        token.is_word("from") || token.is_word("select") || token.is_word("join"))
+    if (token.trouble() || token.is_sign(';') || token.is_word("from") || token.is_word("select") ||
+        token.is_word("join"))
       return true;
   return false;
 }

@@ -11,7 +11,7 @@ namespace karmad {
 
 /// The table and options of a SELECT.
 struct Select {
-  std::string table;
+  std::string table;            ///< several: their names with commas between them
   std::size_t table_begin = 0;  ///< in the statement, backquotes included
   std::size_t table_end = 0;
   QueryOptions options;

@@ -1,5 +1,7 @@
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace karmad {
@@ -34,6 +36,13 @@ bool SqlToken::is_word(std::string_view lower_case) const {
   return kind == Kind::word && std::ranges::equal(text, lower_case, [](char a, char b) {
            return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + ('a' - 'A')) : a) == b;
          });
+}
+
+std::optional<std::string> SqlToken::trouble() const {
+  if (kind == Kind::unfinished)
+    return fmt::format("a quote or comment opened at offset {} does not end", at);
+  if (kind == Kind::ambiguous) return fmt::format("found {1} at offset {0}", at, why);
+  return std::nullopt;
 }
 
 SqlToken SqlTokens::next() {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace karmad {
@@ -26,6 +27,8 @@ struct SqlToken {
   bool is_word(std::string_view lower_case) const;
   bool is_sign(char c) const { return kind == Kind::sign && text.front() == c; }
   bool names_table() const { return kind == Kind::word || kind == Kind::name; }
+  /// Why no statement may contain the token: it is unfinished or ambiguous. Names the offset.
+  std::optional<std::string> trouble() const;
 };
 
 /// Splits a statement into tokens, one at a time. Knows quotes, backquotes and `/* */`, but no

@@ -175,5 +175,30 @@ TEST(ManticoreElastic, AnUpdateOfSeveralShardsIsMergedAsTheEnginesOwn) {
   EXPECT_EQ(body, R"({"table":"mirror_table","id":7,"doc":{"price":2}})");
 }
 
+TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
+  const ManticoreElastic dialect({});
+  const auto parts = dialect.parts(elastic_call(
+      "POST", "/products/_msearch", "\n{}\r\n{\"size\":1}\r\n\n{\"index\":[\"a\",\"b\"]}\n{}"));
+  ASSERT_TRUE(parts);
+  ASSERT_EQ(parts->size(), 2u);
+  EXPECT_EQ((*parts)[0].tables, "products");
+  EXPECT_EQ((*parts)[0].body, "{\"size\":1}\r");
+  EXPECT_EQ((*parts)[1].tables, "a,b");
+  EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", "{}\n{}"))->front().tables, "_all");
+  std::string joined;
+  const std::array<PartAnswer, 3> answers{PartAnswer{200, R"({"hits":1,"status": 200})"},
+                                          PartAnswer{404, R"({"error":"x"})"},
+                                          PartAnswer{502, "cut"}};
+  dialect.join(joined, answers, Micros(2000));
+  EXPECT_EQ(joined, R"({"took":2,"responses":[{"hits":1,"status": 200},{"error":"x","status":404},)"
+                    R"({"error":"no answer","status":502}]})");
+
+  std::string many;
+  for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
+  for (const std::string body :
+       {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}", "{}x\n{}", many.c_str()})
+    EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", body)).error().status, 400) << body;
+}
+
 }  // namespace
 }  // namespace karmad

@@ -31,14 +31,7 @@ std::expected<Parsed, ClientError> ManticoreAutocomplete::parse(
     const ClientRequest& request) const {
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
-  const auto at = read->table_span();
-  const auto other = read->other_table_span();
-  return Parsed{.table = std::move(read->table),
-                .table_begin = at.begin,
-                .table_end = at.end,
-                .other_begin = other.begin,
-                .other_end = other.end,
-                .read = true};
+  return parsed_of(*std::move(read));
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreAutocomplete::fan_out(

@@ -60,17 +60,10 @@ class CallReader {
   void step() { token_ = tokens_.next(); }
 
   Refusal expected(std::string_view what) const {
-    if (token_.kind == SqlToken::Kind::unfinished)
-      return ClientError{
-          400, fmt::format("a quote or comment opened at offset {} does not end", token_.at)};
-    if (token_.kind == SqlToken::Kind::ambiguous)
-      return ClientError{400, fmt::format("found {1} at offset {0}", token_.at, token_.why)};
+    if (auto trouble = token_.trouble()) return ClientError{400, *std::move(trouble)};
     return ClientError{400, fmt::format("CALL: expected {} at offset {}", what, token_.at)};
   }
-  bool in_trouble() const {
-    return token_.kind == SqlToken::Kind::unfinished || token_.kind == SqlToken::Kind::ambiguous ||
-           token_.kind == SqlToken::Kind::end;
-  }
+  bool in_trouble() const { return token_.trouble() || token_.kind == SqlToken::Kind::end; }
 
   Refusal read_procedure() {
     if (!token_.is_word("call")) return expected("CALL");

@@ -72,10 +72,7 @@ class ChangeReader {
   void step() { token_ = tokens_.next(); }
 
   Refusal trouble_at_token() const {
-    if (token_.kind == Kind::unfinished)
-      return refuse(fmt::format("a quote or comment opened at offset {} does not end", token_.at));
-    if (token_.kind == Kind::ambiguous)
-      return refuse(fmt::format("found {1} at offset {0}", token_.at, token_.why));
+    if (auto trouble = token_.trouble()) return refuse(*std::move(trouble));
     if (token_.is_word("select"))
       return refuse(
           fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at));

@@ -274,7 +274,7 @@ class ClauseReader {
         out_.items = tokens;
         break;
       case ClausePart::from:
-        return read_table(tokens);
+        return check_tables(tokens);
       case ClausePart::where:
         break;
       case ClausePart::group:
@@ -302,15 +302,17 @@ class ClauseReader {
     return std::nullopt;
   }
 
-  ClauseRefusal read_table(SqlSpan tokens) {
-    const auto& table = tokens.front();
-    if (!table.names_table() || table.text == "``")
-      return wrong_at(table.at, "expected the name of a table");
-    if (tokens.size() > 1 && tokens[1].is_sign(','))
-      return unmergeable_at(tokens[1].at, "a list of tables",
-                            "define a distributed table over them");
-    if (tokens.size() > 1) return wrong_at(tokens[1].at, "expected one table in FROM");
-    out_.table = table;
+  /// Names with commas between them; the statement for a shard has a mirror's names in their place.
+  static ClauseRefusal check_tables(SqlSpan tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto& token = tokens[i];
+      if (i % 2 == 1 && !token.is_sign(','))
+        return wrong_at(token.at, "expected a comma or the end of FROM");
+      if (i % 2 == 0 && (!token.names_table() || token.text == "``"))
+        return wrong_at(token.at, "expected the name of a table");
+    }
+    if (tokens.size() % 2 == 0)
+      return wrong_at(tokens.back().at, "expected the name of a table behind the comma");
     return std::nullopt;
   }
 

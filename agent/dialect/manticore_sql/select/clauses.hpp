@@ -26,15 +26,14 @@ struct FacetClause {
   RowWindow window;
 };
 
-/// The clauses of a SELECT of one table, without their keywords. Spans refer to `tokens`, which
-/// moves with them; all views refer to the statement.
+/// The clauses of a SELECT behind its tables, without their keywords. Spans refer to `tokens`,
+/// which moves with them; all views refer to the statement.
 struct SelectClauses {
   SelectClauses() = default;
   SelectClauses(SelectClauses&&) = default;
   SelectClauses& operator=(SelectClauses&&) = default;
 
   std::vector<SqlToken> tokens;  ///< without those of WHERE, which may be very many
-  SqlToken table;
   SqlSpan items;
   std::string_view where;
   bool knn = false;  ///< WHERE has a KNN()
@@ -48,7 +47,7 @@ struct SelectClauses {
   std::vector<FacetClause> facets;
 };
 
-/// Splits a statement. Refuses, with the offset, what is not one SELECT of one table with its
+/// Splits a statement. Refuses, with the offset, what is not one SELECT with its
 /// clauses in the server's order, and names that begin with `karmad_`, which are used for the
 /// shards.
 std::expected<SelectClauses, ClientError> split_select(std::string_view statement);

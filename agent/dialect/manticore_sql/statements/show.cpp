@@ -198,7 +198,7 @@ std::expected<Parsed, ClientError> read_show(std::string_view statement) {
           fmt::format("expected STATUS or SETTINGS at offset {}; known are {}", of.at, kShown));
   }
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next())
-    if (token.kind == Kind::ambiguous || token.kind == Kind::unfinished || token.is_sign(';'))
+    if (token.trouble() || token.is_sign(';'))
       return no_show(fmt::format("the statement is not understood at offset {}", token.at));
   return named_at(table);
 }

@@ -7,8 +7,6 @@
 namespace karmad {
 namespace {
 
-using Kind = SqlToken::Kind;
-
 /// Whether no statement can follow: there is no `;`, or only blanks follow the first.
 bool is_surely_one(std::string_view text) {
   const auto end = text.find(';');
@@ -29,11 +27,8 @@ std::expected<std::vector<std::string_view>, ClientError> split_statements(std::
   bool blank = true;
   for (;;) {
     const auto token = tokens.next();
-    if (token.kind == Kind::ambiguous)
-      return no_list(fmt::format("found {1} at offset {0}", token.at, token.why));
-    if (token.kind == Kind::unfinished)
-      return no_list(fmt::format("a quote or comment opened at offset {} does not end", token.at));
-    const bool ends = token.kind == Kind::end;
+    if (auto trouble = token.trouble()) return no_list(*std::move(trouble));
+    const bool ends = token.kind == SqlToken::Kind::end;
     if (!ends && !token.is_sign(';')) {
       blank = false;
       continue;
