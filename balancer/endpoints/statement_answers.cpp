@@ -47,7 +47,9 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter,
   const auto read = parse_statement(statement);
   if (const auto* ours = std::get_if<StatusStatement>(&read))
     return status_statement(query, *ours, form_at(served));
-  return completed_task(bad_request(query, 400, std::get<UnknownStatement>(read).reason));
+  if (const auto* unknown = std::get_if<UnknownStatement>(&read))
+    return completed_task(bad_request(query, 400, unknown->reason));
+  return answer_query(query, served, scatter);  // the dialect refuses it and says why
 }
 
 /// Adds an answer to those before it: an array to an array, or a table to tables.

@@ -46,7 +46,7 @@ TEST(Probe, FindsNothingWrongWithAgentsThatFit) {
   EXPECT_TRUE(probed.output.contains(
       fmt::format("{} (products): ok; karmad-demo-agent " KARMAD_VERSION ", ", one.address())))
       << probed.output;
-  EXPECT_TRUE(probed.output.contains("clock +0 s, 12 columns")) << probed.output;
+  EXPECT_TRUE(probed.output.contains("clock +0 s, 15 columns")) << probed.output;
   EXPECT_TRUE(probed.output.contains("probe: 4 agents, no problems")) << probed.output;
 }
 

@@ -17,6 +17,8 @@ using Kind = SqlToken::Kind;
 // As in the JSON dialect: the server's limit, and a day.
 constexpr unsigned kMaxRetryCount = 8;
 constexpr std::uint64_t kMaxMillis = 24ull * 60 * 60 * 1000;
+/// Expressions about the server, not about documents, are short.
+constexpr std::size_t kLongestWithoutFrom = 4096;
 
 std::unexpected<ClientError> no(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
@@ -148,13 +150,17 @@ std::expected<Select, ClientError> read_select(std::string_view statement) {
 }
 
 bool may_name_tables(std::string_view statement) {
+  if (statement.size() > kLongestWithoutFrom) return true;
   SqlTokens tokens(statement);
   tokens.next();  // SELECT
-  for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next())
+  int open = 0;
+  for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
+    open += token.is_sign('(') ? 1 : token.is_sign(')') ? -1 : 0;
     if (token.trouble() || token.is_sign(';') || token.is_word("from") || token.is_word("select") ||
         token.is_word("join"))
       return true;
-  return false;
+  }
+  return open != 0;
 }
 
 }  // namespace karmad

@@ -17,13 +17,13 @@ struct Select {
   QueryOptions options;
 };
 
-/// Finds the table of a SELECT and the plain options of its OPTION clause. Refuses (400) statements
-/// with more than one table (lists, joins, sub-selects), several statements, and tokens that
+/// Finds the tables of a SELECT and the plain options of its OPTION clause. Refuses (400) joins and
+/// sub-selects, several statements, and tokens that
 /// engines read differently (SqlTokens).
 std::expected<Select, ClientError> read_select(std::string_view statement);
 
 /// Whether a SELECT may name a table: false only if it has no FROM, JOIN or further SELECT
-/// anywhere, and no text that engines read differently.
+/// anywhere, no text that engines read differently, closed brackets, and at most 4096 bytes.
 bool may_name_tables(std::string_view statement);
 
 }  // namespace karmad
