@@ -24,12 +24,12 @@ std::expected<DistinctPairs, FanOut::BadReply> DistinctPairs::read(const RawRepl
     if (columns.empty()) continue;
     if (columns.size() < kinds.size()) return bad_pairs(s, "its distinct values lack a column");
     for (std::size_t p = 0; p < kinds.size(); ++p)
-      if (KeyText::kind_of(columns[p]) == KeyKind::json_path) kinds[p] = KeyKind::json_path;
+      if (RowKeyText::kind_of(columns[p]) == KeyKind::json_path) kinds[p] = KeyKind::json_path;
   }
   DistinctPairs found(std::move(kinds), collation);
   std::vector<Pair> pairs;
   std::vector<std::string_view> cells;
-  KeyText key(collation);
+  RowKeyText key(collation);
   for (std::size_t s = 0; s < replies.shards(); ++s) {
     const auto columns = replies.columns_of(replies.set(s, set));
     cells.resize(columns.size());
@@ -66,7 +66,7 @@ void DistinctPairs::count_values(std::vector<Pair>& pairs) {
 }
 
 std::uint64_t DistinctPairs::values_of(std::span<const std::string_view> key) const {
-  KeyText text(collation_);
+  RowKeyText text(collation_);
   for (std::size_t p = 0; p < key.size() && p + 1 < kinds_.size(); ++p) text.add(key[p], kinds_[p]);
   const auto hash = KeyedHash{}(text.text());
   const auto place = std::ranges::lower_bound(groups_, hash, {}, &Group::group);

@@ -10,12 +10,12 @@
 
 namespace karmad {
 
-KeyKind KeyText::kind_of(const RawColumn& column) {
+KeyKind RowKeyText::kind_of(const RawColumn& column) {
   return equals_literal(column.type, "json") ? KeyKind::json_path
                                              : key_kind(json_unescaped(column.name));
 }
 
-void KeyText::add(std::string_view cell, KeyKind kind) {
+void RowKeyText::add(std::string_view cell, KeyKind kind) {
   const auto before = text_.size();
   if (is_string(cell)) {
     add_string(without_quotes(cell), folds_ && kind == KeyKind::attribute);
@@ -29,14 +29,14 @@ void KeyText::add(std::string_view cell, KeyKind kind) {
   fmt::format_to(std::back_inserter(text_), ":{};", text_.size() - before);
 }
 
-void KeyText::add_string(std::string_view raw, bool fold) {
+void RowKeyText::add_string(std::string_view raw, bool fold) {
   text_ += 's';
   JsonText bytes(raw);
   for (int c = bytes.next(); c >= 0; c = bytes.next())
     text_ += static_cast<char>(fold && c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
-void KeyText::add_number(std::string_view number) {
+void RowKeyText::add_number(std::string_view number) {
   const auto value = json_number(number);
   if (value.integer) {
     fmt::format_to(std::back_inserter(text_), "{}{}", value.negative ? '-' : '+', value.magnitude);

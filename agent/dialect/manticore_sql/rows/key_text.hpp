@@ -13,9 +13,9 @@ namespace karmad {
 /// Writes the key of a group as a text. Two keys have the same text exactly if they are one group
 /// for the search server: numbers of equal value, strings that the collation takes as equal, values
 /// inside JSON of equal type and spelling.
-class KeyText {
+class RowKeyText {
  public:
-  explicit KeyText(Collation collation) : folds_(collation == Collation::libc_ci) {}
+  explicit RowKeyText(Collation collation) : folds_(collation == Collation::libc_ci) {}
 
   /// How the server groups by that column.
   static KeyKind kind_of(const RawColumn& column);

@@ -80,7 +80,7 @@ class GroupMerge {
     for (const auto key : plan_.group) {
       key_columns_.push_back(at(key));
       kinds_.push_back(plan_.exact ? KeyKind::json_path
-                                   : KeyText::kind_of(rows_.columns[key_columns_.back()]));
+                                   : RowKeyText::kind_of(rows_.columns[key_columns_.back()]));
     }
     std::optional<std::size_t> counts;
     for (std::size_t c = 0; c < width; ++c)
@@ -116,9 +116,9 @@ class GroupMerge {
     // By the hash of the key's text; groups with the same hash are told apart by the text.
     std::unordered_multimap<std::uint64_t, std::uint32_t> known;
     next_.assign(rows_.count, kNoRow);
-    KeyText key(collation_);
-    KeyText other(collation_);
-    const auto write_key = [this](KeyText& text, std::uint32_t row) {
+    RowKeyText key(collation_);
+    RowKeyText other(collation_);
+    const auto write_key = [this](RowKeyText& text, std::uint32_t row) {
       text.clear();
       for (std::size_t k = 0; k < key_columns_.size(); ++k)
         text.add(rows_.row(row)[key_columns_[k]], kinds_[k]);
