@@ -163,6 +163,17 @@ TEST(SelectMerge, TakesAnExactMeanFromSumAndCountAndIgnoresShardsWithoutDocument
             "\n");
 }
 
+TEST(SelectMerge, ShowsNoRowForAggregatesOverNothingUnlessTheClientCounts) {
+  SelectPlan plan;
+  plan.rows.grouped = true;
+  plan.rows.folded = {{{0}, Fold::mean, {1}}, {{1}, Fold::sum}};
+  const auto nothing =
+      raw_reply({raw_set({"m:double", "n:long"}, {R"({"m":null,"n":0})"}), meta_set(0)});
+  EXPECT_EQ(rows_in(select_merged(plan, {nothing, nothing})), "{\"m\":null,\"n\":0}\n");
+  plan.rows.hidden = 1;
+  EXPECT_EQ(rows_in(select_merged(plan, {nothing, nothing})), "");
+}
+
 TEST(SelectMerge, CountsDistinctValuesInThePairsOfAllShards) {
   SelectPlan plan;
   plan.rows.grouped = true;

@@ -82,13 +82,12 @@ class GroupMerge {
       kinds_.push_back(plan_.exact ? KeyKind::json_path
                                    : RowKeyText::kind_of(rows_.columns[key_columns_.back()]));
     }
-    std::optional<std::size_t> counts;
     for (std::size_t c = 0; c < width; ++c)
-      if (rows_.columns[c].name == "count(*)") counts = c;
+      if (rows_.columns[c].name == "count(*)") counts_ = c;
     for (const auto& folded : plan_.folded)
-      if (folded.fold == Fold::mean) counts = at(folded.weight);
+      if (folded.fold == Fold::mean) counts_ = at(folded.weight);
     for (const auto& folded : plan_.folded) {
-      FoldColumn column{.fold = folded.fold, .column = at(folded.column), .counts = counts};
+      FoldColumn column{.fold = folded.fold, .column = at(folded.column), .counts = counts_};
       if (folded.fold == Fold::mean) column.weight = at(folded.weight);
       if (folded.sum) column.sum = at(*folded.sum);
       if (folded.fold == Fold::distinct) found &= folded.pairs < pairs_.size();
@@ -163,12 +162,19 @@ class GroupMerge {
     kept_.resize(std::min(kept_.size(), kept.begin + std::max<std::size_t>(plan_.per_group, 1)));
     kept.end = kept_.size();
     fold_values(kept);
-    if (having_ && !having_->holds(cell(kept.begin, having_column_))) {
+    if (is_of_nothing(kept) || (having_ && !having_->holds(cell(kept.begin, having_column_)))) {
       kept_.resize(kept.begin);
       ++dropped_;
       return;
     }
     ordered_.push_back(kept);
+  }
+
+  /// Aggregates over no document at all: without COUNT(*) in its list the server shows no row for
+  /// them; the shards had one because of a hidden count.
+  bool is_of_nothing(const KeptGroup& kept) {
+    const bool hidden = counts_ && *counts_ + plan_.hidden >= rows_.columns.size();
+    return hidden && plan_.group.empty() && cell(kept.begin, *counts_) == "0";
   }
 
   std::string_view& cell(std::size_t kept, std::size_t column) {
@@ -260,6 +266,7 @@ class GroupMerge {
   std::vector<std::size_t> key_columns_;
   std::vector<KeyKind> kinds_;  // of the parts of the key
   std::vector<FoldColumn> folds_;
+  std::optional<std::size_t> counts_;  // column with the number of documents of a group
   std::optional<Having> having_;
   std::size_t having_column_ = 0;
   RowOrder order_;
