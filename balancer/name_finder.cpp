@@ -118,8 +118,14 @@ void NameFinder::ask(const std::set<NameQuestion>& all, const std::set<NameQuest
 }
 
 void NameFinder::refresh() {
-  for (auto& [question, name] : names_)
-    if (!name.asking && !stopped_) start(question, name);
+  if (stopped_) return;
+  for (auto& [question, name] : names_) {
+    if (name.asking) {
+      name.again = true;  // that look-up began before the caller's change
+    } else {
+      start(question, name);
+    }
+  }
 }
 
 void NameFinder::answered(const NameQuestion& question, Result result) {
@@ -139,6 +145,7 @@ void NameFinder::answered(const NameQuestion& question, Result result) {
     name.next = now + refresh_;
     const bool is_new = !name.found || name.found->mirrors != result->mirrors;
     name.found = *std::move(result);
+    name.why.clear();
     if (name.expands) answers_[question] = name.found->mirrors;
     if (is_new && name.expands) hooks_.mirrors_changed();
   }
@@ -223,7 +230,8 @@ void NameFinder::tick() {
   const auto now = Loop::now();
   for (auto& [question, name] : names_) {
     if (name.asking) continue;
-    const bool repeated = (refresh_ > Micros{0} || !name.found) && now >= name.next;
+    const bool repeated =
+        (refresh_ > Micros{0} || !name.found || !name.why.empty()) && now >= name.next;
     if (repeated || (name.again && now >= name.last + kRetryInterval)) start(question, name);
   }
 }

@@ -17,8 +17,9 @@
 namespace karmad {
 
 /// Looks up the names of agents: at once when they are new, every `dns_refresh`, and after failed
-/// connects at most once a second. Names without an answer yet are asked once a second. The last
-/// good answer counts. Main thread only; look-ups run on other threads.
+/// connects at most once a second. A look-up that fails is repeated: without an answer yet, or with
+/// `dns_refresh = 0`, once a second. The last good answer counts. Main thread only; look-ups run on
+/// other threads.
 class NameFinder {
  public:
   struct Hooks {
@@ -36,7 +37,7 @@ class NameFinder {
   /// a worker uses this topology. `at_start`: connections to agents whose names have no answer yet
   /// fail until they have one; otherwise they wait for it.
   void adopt(std::shared_ptr<const Topology> topology, bool at_start);
-  /// Looks all names up again now.
+  /// Looks all names up again now; one whose look-up is under way, a second after it began.
   void refresh();
   /// Of the expanding questions.
   const NameAnswers& answers() const { return answers_; }
@@ -52,12 +53,12 @@ class NameFinder {
   struct Name {
     bool expands = false;
     bool asking = false;
-    bool again = false;  ///< a connect has failed
+    bool again = false;  ///< a connect has failed, or a reload came during a look-up
     bool asked = false;  ///< has had a result
     TimePoint next{};    ///< when it is looked up again by `dns_refresh`
     TimePoint last{};    ///< when its last look-up began
     std::optional<Found> found;
-    std::string why;  ///< of the last failure
+    std::string why;  ///< of the last failure; empty once a look-up succeeds
   };
   struct Batch;
   static Result look_up(const NameQuestion& question, const DnsSettings& dns);

@@ -235,5 +235,39 @@ TEST(Names, AreLookedUpAtAReload) {
   }));
 }
 
+TEST(Names, AReloadDuringALookUpOrAFailedOneIsNotLost) {
+  FakeMirror old(empty_answer);
+  FakeMirror fresh(empty_answer, "127.0.0.2", old.port());
+  FakeMirror newest(empty_answer, "127.0.0.3", old.port());
+  NameServer server;
+  server.set("search.test", {"127.0.0.1"});
+  const auto config =
+      fmt::format("ha_ping_interval = 0\n dns_servers = {}\n dns_timeout = 10s\n dns_refresh = 0",
+                  server.address());
+  const auto tables = name_table(fmt::format("agent = search.test:{}", old.port()));
+  Master master(config, tables);
+  const auto comes_to = [&](FakeMirror& mirror) {
+    return eventually([&] {
+      EXPECT_EQ(master.search(kAnySearch).status, 200);
+      return mirror.requests() > 0;
+    });
+  };
+  EXPECT_TRUE(comes_to(old));
+  const auto questions = server.questions();
+  server.delay(1s);  // the first look-up has its answer and waits to send it
+  ASSERT_TRUE(master.reload(config, tables));
+  EXPECT_TRUE(eventually([&] { return server.questions() > questions; }));
+  server.set("search.test", {"127.0.0.2"});
+  ASSERT_TRUE(master.reload(config, tables));
+  server.delay(0ms);
+  EXPECT_TRUE(comes_to(fresh));
+  server.mood(Mood::fails);
+  server.set("search.test", {"127.0.0.3"});
+  ASSERT_TRUE(master.reload(config, tables));
+  EXPECT_TRUE(eventually([&] { return master.count("name search.test_source_failures") > 0; }));
+  server.mood(Mood::good);
+  EXPECT_TRUE(comes_to(newest));
+}
+
 }  // namespace
 }  // namespace karmad::test

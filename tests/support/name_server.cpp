@@ -145,10 +145,6 @@ std::string NameServer::answer(const std::string& question, bool over_udp) {
   const auto mood = mood_.load();
   if (mood == Mood::silent) return {};
   if (mood == Mood::garbage) return std::string(40, '\xc0');
-  if (const auto delay = delay_.load(); delay.count() > 0) {
-    const auto end = std::chrono::steady_clock::now() + delay;
-    while (!over_ && std::chrono::steady_clock::now() < end) ::poll(nullptr, 0, 10);
-  }
   std::string name;
   auto at = kHead;
   while (at < question.size() && question[at] != 0) {
@@ -177,6 +173,10 @@ std::string NameServer::answer(const std::string& question, bool over_udp) {
   auto reply = id + two_bytes(0x8180 | (truncated ? 0x0200 : 0) | code) + two_bytes(1) +
                two_bytes(count) + two_bytes(0) + two_bytes(0) + asked + records;
   if (mood == Mood::broken && count > 0) reply.resize(reply.size() - 7);
+  if (const auto delay = delay_.load(); delay.count() > 0) {
+    const auto end = std::chrono::steady_clock::now() + delay;
+    while (!over_ && std::chrono::steady_clock::now() < end) ::poll(nullptr, 0, 10);
+  }
   return reply;
 }
 

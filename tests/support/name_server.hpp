@@ -39,7 +39,7 @@ class NameServer {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
   void mood(Mood mood) { mood_ = mood; }
-  /// How long it waits before each answer.
+  /// How long it waits before it sends an answer that is ready.
   void delay(std::chrono::milliseconds delay) { delay_ = delay; }
   /// The IPv4 addresses of a name.
   void set(const std::string& name, std::vector<std::string> addresses);
