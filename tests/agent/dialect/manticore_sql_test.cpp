@@ -179,6 +179,9 @@ TEST(SqlStatements, AreSplitOutsideOfQuotes) {
   EXPECT_EQ(kSql->split("select 1"), List{"select 1"});
   EXPECT_EQ(kSql->split("select ';' ;; show meta ; "), (List{"select ';' ", " show meta "}));
   EXPECT_FALSE(kSql->split("select 1; select 'x"));
+  EXPECT_EQ(kSql->split("select 'c\xC3\xA9'"), List{"select 'c\xC3\xA9'"});
+  EXPECT_EQ(kSql->split("select 'c\xE9'").error().reason,
+            "at offset 9: the statement is not valid UTF-8");
   std::string many;
   for (int i = 0; i < 65; ++i) many += "select 1;";
   EXPECT_FALSE(kSql->split(many + "select 1"));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
@@ -17,9 +18,22 @@ std::unexpected<ClientError> no_list(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
 
+/// Where the first bytes are that are not UTF-8; npos: nowhere.
+std::size_t first_wrong_bytes(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return text.npos;
+}
+
 }  // namespace
 
 std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {
+  // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
+  if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
+    return no_list(fmt::format("at offset {}: the statement is not valid UTF-8", wrong));
   if (is_surely_one(text)) return std::vector{text.substr(0, text.find(';'))};
   std::vector<std::string_view> statements;
   SqlTokens tokens(text);

@@ -14,7 +14,8 @@ inline constexpr std::size_t kMostStatements = 64;
 
 /// Splits a text at each `;` outside of quotes, backquotes and comments; blank statements are left
 /// out. Refuses (400) more than kMostStatements of them, and texts whose end of a statement engines
-/// read differently (SqlTokens). A text without `;` before its end is one statement, unread.
+/// read differently (SqlTokens), and what is not UTF-8. A text without `;` before its end is one
+/// statement, unread.
 std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text);
 
 }  // namespace karmad
