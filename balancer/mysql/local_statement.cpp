@@ -178,6 +178,7 @@ std::optional<MysqlLocalAnswer> show_locally(LookAhead& next, const MysqlConnect
 std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
                                                const MysqlConnectionFacts& facts) {
   using Local = MysqlLocalAnswer;
+  statement = trimmed(statement);
   // A comment that only MySQL itself executes.
   if (statement.starts_with("/*!") && statement.find("*/") + 2 == statement.size())
     return Local{Local::Ok{}};
@@ -195,27 +196,6 @@ std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
     return Local{MysqlError{.text = "karmad has no transactions: each statement takes effect at "
                                     "once"}};
   return std::nullopt;
-}
-
-std::vector<std::string_view> split_mysql_statements(std::string_view text, std::size_t most) {
-  std::vector<std::string_view> all;
-  const auto add = [&](std::size_t begin, std::size_t end) {
-    auto statement = text.substr(begin, end - begin);
-    const auto first = statement.find_first_not_of(" \t\r\n");
-    if (first == statement.npos) return;
-    statement.remove_prefix(first);
-    all.push_back(statement.substr(0, statement.find_last_not_of(" \t\r\n") + 1));
-  };
-  std::size_t begin = 0;
-  SqlTokens tokens(text);
-  for (auto token = tokens.next(); token.kind != TokenKind::end; token = tokens.next()) {
-    if (token.kind == TokenKind::unfinished || token.kind == TokenKind::ambiguous) break;
-    if (!token.is_sign(';') || all.size() + 1 >= most) continue;
-    add(begin, token.at);
-    begin = token.at + 1;
-  }
-  add(begin, text.size());
-  return all;
 }
 
 bool only_reads(std::string_view statement) {

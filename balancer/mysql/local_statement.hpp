@@ -27,11 +27,6 @@ struct MysqlLocalAnswer {
 std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
                                                const MysqlConnectionFacts& facts);
 
-/// The statements of a text, divided at semicolons outside of quotes and comments; empty ones are
-/// left out. What follows a text that cannot be divided is one statement. At most `most`; the
-/// last one then has the rest.
-std::vector<std::string_view> split_mysql_statements(std::string_view text, std::size_t most);
-
 /// Whether a listener with `_readonly` accepts the statement: it begins with a word that changes
 /// nothing.
 bool only_reads(std::string_view statement);

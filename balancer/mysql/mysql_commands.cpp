@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 
 namespace karmad {
@@ -25,7 +26,6 @@ enum Command : unsigned char {
   kResetConnection = 0x1f,
 };
 
-constexpr std::size_t kMostStatements = 64;          // of one COM_QUERY
 constexpr std::size_t kMostPrepared = 16'382;        // default of MySQL for a whole server
 constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
 
@@ -122,24 +122,24 @@ Task<MysqlSession::Sent> MysqlSession::simple_command(unsigned char command,
 }
 
 Task<MysqlSession::Sent> MysqlSession::query(std::string_view text) {
-  const auto statements = split_mysql_statements(text, kMostStatements + 1);
+  const auto statements = split_statements(text);
   auto sent = Sent::result;
   const bool allows_several = (capabilities_ & mysql_capability::kMultiStatements) != 0;
-  if (statements.empty()) {
+  if (!statements) {
+    sent = co_await refuse(1064, "42000", statements.error().reason);
+  } else if (statements->empty() || text.find_first_not_of(" \t\r\n;") == text.npos) {
     sent = co_await refuse(1065, "42000", "Query was empty");
-  } else if (statements.size() > 1 && !allows_several) {
+  } else if (statements->size() > 1 && !allows_several) {
     sent = co_await refuse(1064, "42000",
                            "several statements, which the client has not asked to be allowed "
                            "(CLIENT_MULTI_STATEMENTS)");
-  } else if (statements.size() > kMostStatements) {
-    sent = co_await refuse(1105, "HY000", fmt::format("more than {} statements", kMostStatements));
   }
   if (sent != Sent::result) worker_.counters.add(Count::mysql_query_errors);
-  if (sent != Sent::result || statements.empty()) co_return sent;
-  for (std::size_t i = 0; i < statements.size() && sent == Sent::result; ++i) {
+  if (sent != Sent::result) co_return sent;
+  for (std::size_t i = 0; i < statements->size() && sent == Sent::result; ++i) {
     worker_.counters.add(Count::mysql_queries);
-    const auto more = i + 1 < statements.size() ? MysqlMore::yes : MysqlMore::no;
-    sent = co_await run_statement(statements[i], MysqlForm::text, more);
+    const auto more = i + 1 < statements->size() ? MysqlMore::yes : MysqlMore::no;
+    sent = co_await run_statement((*statements)[i], MysqlForm::text, more);
     if (sent == Sent::error) worker_.counters.add(Count::mysql_query_errors);
   }
   co_return sent;
@@ -195,12 +195,7 @@ Task<MysqlSession::Sent> MysqlSession::execute(std::string_view rest) {
     co_return sent;
   }
   memory_.answer.charge(&memory_, bound->capacity());
-  const auto statements = split_mysql_statements(*bound, 2);  // without the semicolon at its end
-  if (statements.empty()) {
-    sent = co_await refuse(1065, "42000", "Query was empty");
-    co_return sent;
-  }
-  sent = co_await run_statement(statements.front(), MysqlForm::binary, MysqlMore::no);
+  sent = co_await run_statement(*bound, MysqlForm::binary, MysqlMore::no);
   co_return sent;
 }
 

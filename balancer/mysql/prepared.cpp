@@ -111,7 +111,10 @@ std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statemen
                       token.kind == Kind::unfinished ? "a text without its end" : token.why)});
     if (ended)
       return std::unexpected(MysqlError{1295, "HY000", "only one statement can be prepared"});
-    if (token.is_sign(';')) ended = true;
+    if (token.is_sign(';')) {
+      ended = true;
+      prepared.text.resize(token.at);
+    }
     if (!token.is_sign('?')) continue;
     if (prepared.places.size() == kMostMysqlParameters)
       return std::unexpected(

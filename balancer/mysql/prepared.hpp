@@ -12,7 +12,7 @@ namespace karmad {
 
 /// A prepared statement. Its parameters are put into the text when it is executed.
 struct MysqlPrepared {
-  std::string text;
+  std::string text;                  ///< without a semicolon at its end
   std::vector<std::size_t> places;   ///< of the question marks that are parameters
   std::vector<std::uint16_t> types;  ///< as the client sent them last: type, flag of unsigned
   bool got_long_data = false;        ///< COM_STMT_SEND_LONG_DATA, which is not supported

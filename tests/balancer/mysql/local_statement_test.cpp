@@ -65,15 +65,6 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
   for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
 }
 
-TEST(SplitStatements, DividesAtSemicolonsOutsideOfQuotesAndComments) {
-  using All = std::vector<std::string_view>;
-  EXPECT_EQ(split_mysql_statements(" a ; b';'c /* ; */;; \n", 9), (All{"a", "b';'c /* ; */"}));
-  EXPECT_EQ(split_mysql_statements("a;'b;c", 9), (All{"a", "'b;c"}));
-  EXPECT_EQ(split_mysql_statements("a;b;c", 2), (All{"a", "b;c"}));
-  EXPECT_EQ(split_mysql_statements("a -- b; c", 9), (All{"a -- b; c"}));
-  EXPECT_EQ(split_mysql_statements(" ; ", 9), All{});
-}
-
 TEST(OnlyReads, IsTrueForWordsThatChangeNothing) {
   for (const char* statement : {"select 1", "SHOW TABLES", "desc t", "CALL PQ('t','x')"})
     EXPECT_TRUE(only_reads(statement)) << statement;

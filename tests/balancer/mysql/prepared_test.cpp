@@ -40,6 +40,7 @@ TEST(MysqlPrepare, FindsParametersOutsideOfQuotesAndComments) {
       prepare_mysql("SELECT '?' /* ? */ FROM t WHERE a=? AND `b?`=\"?\" LIMIT ?,?;");
   ASSERT_TRUE(prepared);
   EXPECT_EQ(prepared->places.size(), 3U);
+  EXPECT_TRUE(prepared->text.ends_with("?,?"));
   EXPECT_FALSE(prepare_mysql("SELECT '?"));
   EXPECT_FALSE(prepare_mysql("SELECT 1 -- ?"));
   EXPECT_FALSE(prepare_mysql("SELECT 1; SELECT 2"));
