@@ -1,11 +1,9 @@
 #pragma once
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <random>
 #include <string>
@@ -43,11 +41,7 @@ class Following {
     connection_ = std::make_unique<SourceConnection>(run.door);
     return *connection_;
   }
-  boost::asio::awaitable<void> pause(Micros time) {
-    if (stopped_) co_return;
-    timer_.expires_after(time);
-    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-  }
+  boost::asio::awaitable<void> pause(Micros time);
   /// After a failure: the turn of the next server. The pause doubles up to ten seconds, and is
   /// random in its second half.
   boost::asio::awaitable<void> back_off() {
@@ -83,15 +77,7 @@ class FollowedSource final : public MirrorSource {
   ~FollowedSource() override { following_->stop(); }
 
  private:
-  static boost::asio::awaitable<void> follow(std::shared_ptr<Following> of, Session session) {
-    while (!of->stopped()) {
-      const auto server = text(of->server());
-      auto why = co_await session(of);
-      if (of->stopped()) break;
-      of->report(std::unexpected(server + ": " + why));
-      co_await of->back_off();
-    }
-  }
+  static boost::asio::awaitable<void> follow(std::shared_ptr<Following> of, Session session);
 
   const std::shared_ptr<Following> following_;
 };

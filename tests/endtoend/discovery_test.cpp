@@ -75,7 +75,7 @@ TEST(FileDiscovery, KeepsConnectionsOfMirrorsThatStay) {
   FakeMirror stays(finds_nothing);
   FakeMirror comes(finds_nothing);
   write_file(path, fmt::format("[{}]", entry(stays)));
-  Master master(kNoPings, discovered("file " + path));
+  Master master(kNoPings + "\n workers = 1", discovered("file " + path));
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(answers(master));
   const auto connections = stays.connections();
   write_file(path, fmt::format("[{},{}]", entry(stays), entry(comes)));
