@@ -182,6 +182,10 @@ class FanOut {
   /// Content type of the merged answer; empty: that of the dialect.
   virtual std::string_view content_type() const { return {}; }
 
+  /// The client's status for a mirror's refusal: a mirror may be asked at another path than the
+  /// client used, which has other statuses.
+  virtual int refusal_status(int status, std::string_view /*body*/) const { return status; }
+
   /// Cost of merging per byte of the replies; 1 is the cost of finding the end of a JSON value.
   virtual unsigned merge_weight() const { return 1; }
 

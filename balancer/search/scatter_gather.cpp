@@ -280,6 +280,7 @@ class ScatterGather {
     if (part.outcome() == Outcome::client_mistake)
       query_.worker.counters.add(Count::client_mistakes);
     answer.status = part.reply().status;
+    if (plan_ != nullptr) answer.status = plan_->refusal_status(answer.status, part.reply().body());
     answer.reply = std::move(part.reply());
     answer.rest = std::move(part.rest());
     if (!answer.rest) write_for_client(*answer.reply);

@@ -271,6 +271,52 @@ TEST(SelectMerge, MergesFacetsByTheirOwnPlansAndHidesColumnsWithinThem) {
       "+-------+----------+\n1 row in set\nWarning: shard 3 failed\n");
 }
 
+TEST(SelectMerge, CountsGroupsOnceAndSaysWhenThereMayBeMore) {
+  SelectPlan plan;
+  plan.form = RowForm::hits;
+  plan.rows.grouped = true;
+  plan.rows.per_group = 2;
+  plan.rows.limit = 1;
+  plan.rows.group = {{1}};
+  plan.rows.order = {{{1}}};
+  const std::vector<std::string> columns = {"id:long", "g:long"};
+  const auto total = [&](std::size_t found_by_one, std::size_t found_by_two) {
+    const auto one = raw_reply(
+        {raw_set(columns, {R"({"id":1,"g":1})", R"({"id":2,"g":1})", R"({"id":3,"g":2})"}),
+         meta_set(found_by_one)});
+    const auto two = raw_reply(
+        {raw_set(columns, {R"({"id":4,"g":1})", R"({"id":5,"g":3})"}), meta_set(found_by_two)});
+    const auto answer = select_merged(plan, {one, two});
+    const auto begin = answer.find("\"total\"");
+    return answer.substr(begin, answer.find(",\"hits\":[") - begin);
+  };
+  EXPECT_EQ(total(2, 2), R"("total":3,"total_relation":"eq")");
+  EXPECT_EQ(total(2, 9), R"("total":9,"total_relation":"gte")");
+  EXPECT_EQ(total(7, 9), R"("total":9,"total_relation":"gte")");
+  plan.rows.having = RowCondition{{1}, RowCondition::Is::less, false, {"2"}};
+  EXPECT_EQ(total(2, 2), R"("total":1,"total_relation":"eq")");
+  EXPECT_EQ(total(7, 9), R"("total":1,"total_relation":"gte")");
+}
+
+TEST(SelectMerge, ShowsValuesInsideJsonWithTheirTypeAndTheIdOnce) {
+  SelectPlan plan;
+  plan.form = RowForm::hits;
+  plan.rows.hidden = 1;
+  plan.rows.id = ColumnAt{0};
+  plan.rows.order = {{{0}}};
+  plan.rows.json = {{{1}, {3, false}, {{.member = "n"}}}};
+  const auto reply = raw_reply(
+      {raw_set({"id:long long", "meta.n:string", "id:long long", "karmad_0:json"},
+               {R"({"id":1,"meta.n":"5","id":1,"karmad_0":"{\"n\":5}"})",
+                R"({"id":2,"meta.n":"5","id":2,"karmad_0":"{\"n\":\"5\"}"})",
+                R"({"id":3,"meta.n":"[1,{\"a\":2}]","id":3,"karmad_0":"{\"n\":[1,{\"a\":2}]}"})",
+                R"({"id":4,"meta.n":null,"id":4,"karmad_0":null})"}),
+       meta_set(4)});
+  EXPECT_EQ(
+      select_merged(plan, {reply}),
+      R"({"took":0,"timed_out":false,"hits":{"total":4,"total_relation":"eq","hits":[{"_id":1,"_score":1,"_source":{"meta.n":5}},{"_id":2,"_score":1,"_source":{"meta.n":"5"}},{"_id":3,"_score":1,"_source":{"meta.n":[1,{"a":2}]}},{"_id":4,"_score":1,"_source":{"meta.n":null}}]}})");
+}
+
 TEST(SelectMerge, MergesShowMeta) {
   const auto reply = [](std::size_t found, const std::vector<std::string>& more,
                         std::string_view time, std::string_view relation) {

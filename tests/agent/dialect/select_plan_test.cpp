@@ -210,6 +210,18 @@ TEST(SelectPlan, StringsInsideJsonAreGroupsByTheirCase) {
   EXPECT_TRUE(planned("select id from p facet m.c").plan.facets[0].exact);
 }
 
+TEST(SelectPlan, ValuesInsideJsonComeWithTheirAttributeForHits) {
+  EXPECT_EQ(asked("select id, m.c from p order by id asc", RowForm::hits),
+            "SELECT id, m.c, m AS karmad_0 FROM T ORDER BY id ASC LIMIT 0,20; SHOW META");
+  EXPECT_EQ(asked("select id, m.c from p order by id asc").find("karmad_0"), std::string::npos);
+  EXPECT_EQ(asked("select id, p.c from p order by id asc", RowForm::hits).find("karmad_0"),
+            std::string::npos)
+      << "the column of a table";
+  EXPECT_NE(asked("select id from p order by id asc facet m.c limit 3", RowForm::hits)
+                .find(" FACET m.c, m AS karmad_0 BY m.c ORDER BY COUNT(*) DESC"),
+            std::string::npos);
+}
+
 TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
   const std::string_view statement =
       "select a*2 a2, brand, count(distinct u) d from p where a2 > 3 group by brand, meta.x order "

@@ -214,6 +214,7 @@ std::string StatementGenerator::documents(StatementKind kind) {
   if (kind == StatementKind::match) filter = " WHERE " + match() + " AND " + condition();
   if (kind == StatementKind::match) list = "id, WEIGHT() AS w";
   if (kind == StatementKind::columns) by("id");
+  if (kind == StatementKind::columns && one_in(4)) list += ", id, meta.s AS s, meta.size";
   if (kind == StatementKind::all_columns || kind == StatementKind::expressions)
     by(pick(kSortColumn));
   if (kind == StatementKind::several_keys)

@@ -50,6 +50,7 @@ class GroupMerge {
       if (rows_.count >= kNoRow) return bad(s, "it has too many rows");
     }
     shard_begin_.push_back(static_cast<std::uint32_t>(rows_.count));
+    groups_of_shard_.resize(replies_.shards());
     for (std::size_t s = 0; s < replies_.shards(); ++s) full_shards_ += is_full(s) ? 1 : 0;
     find_groups();
     for (const auto& group : groups_) fold(group);
@@ -153,10 +154,10 @@ class GroupMerge {
       const bool first_of_shard = shard != shard_before;
       // With GROUP n BY each row of a group has the values of the whole group.
       if (first_of_shard || plan_.per_group == 1) one_per_shard_.push_back(rows_.row(row));
+      if (first_of_shard) ++groups_of_shard_[shard];
       if (first_of_shard && is_full(shard)) ++full;
       shard_before = shard;
     }
-    dropped_ += one_per_shard_.size() - 1;
     kept.exact = full == full_shards_;
     within_.sort(rows_, collation_, std::span(kept_).subspan(kept.begin));
     kept_.resize(std::min(kept_.size(), kept.begin + std::max<std::size_t>(plan_.per_group, 1)));
@@ -164,7 +165,6 @@ class GroupMerge {
     fold_values(kept);
     if (is_of_nothing(kept) || (having_ && !having_->holds(cell(kept.begin, having_column_)))) {
       kept_.resize(kept.begin);
-      ++dropped_;
       return;
     }
     ordered_.push_back(kept);
@@ -220,7 +220,8 @@ class GroupMerge {
     MergedRows merged{.columns = rows_.columns,
                       .hidden = plan_.hidden,
                       .behind = plan_.behind,
-                      .dropped = dropped_};
+                      .groups = ordered_.size(),
+                      .groups_of_shard = std::move(groups_of_shard_)};
     std::size_t walked = 0;
     bool exact = true;
     for (const auto& group : ordered_) {
@@ -275,7 +276,7 @@ class GroupMerge {
   std::vector<std::uint32_t> next_;  // by row, the next row of its group
   std::vector<std::uint32_t> kept_;  // rows, group by group
   std::vector<KeptGroup> ordered_;
-  std::uint64_t dropped_ = 0;
+  std::vector<std::uint64_t> groups_of_shard_;
   // Of the group being folded.
   std::vector<std::span<const std::string_view>> one_per_shard_;
   std::vector<std::string> made_;

@@ -1,7 +1,5 @@
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
 
-#include <algorithm>
-
 #include "agent/dialect/manticore_sql/rows/merge_documents.hpp"
 #include "agent/dialect/manticore_sql/rows/merge_groups.hpp"
 #include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
@@ -62,20 +60,17 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
 
   const auto warning = collect_warnings(notes.warning, raw, meta, *sets);
   const auto& rows = sets->front();
+  const auto total = meta.total_found(rows, plan.rows.having.has_value());
   if (plan.form == RowForm::hits) {
-    const auto found = meta.total_found();
-    append_hits({.took = notes.took,
-                 .timed_out = notes.timed_out,
-                 .warning = warning,
-                 .total = found - std::min(found, rows.dropped),
-                 .is_lower_bound = meta.is_lower_bound()},
-                plan, *sets, out);
+    append_hits(
+        {.took = notes.took, .timed_out = notes.timed_out, .warning = warning, .total = total},
+        plan, *sets, out);
   } else {
     append_sets(plan.form, *sets, warning, out);
   }
   if (notes.meta != nullptr) {
     notes.meta->clear();
-    meta.write(rows.count, rows.dropped, warning, *notes.meta);
+    meta.write(rows.count, total, warning, *notes.meta);
   }
   return std::nullopt;
 }

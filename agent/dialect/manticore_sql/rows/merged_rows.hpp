@@ -22,9 +22,9 @@ struct MergedRows {
   std::vector<std::string_view> cells;  ///< JSON values, row by row, one for each column
   std::size_t count = 0;                ///< of rows
   std::forward_list<std::string> made;  ///< values put together from those of several shards
-  /// Rows of the shards that are not in the answer because another row stands for them: documents
-  /// with an id seen before, groups with the same key, groups that HAVING leaves out.
-  std::uint64_t dropped = 0;
+  std::uint64_t dropped = 0;            ///< documents of the shards with an id that another one has
+  std::uint64_t groups = 0;  ///< of the shards' rows, without those that HAVING leaves out
+  std::vector<std::uint64_t> groups_of_shard;  ///< in its rows; empty: the rows are documents
   std::string estimate;  ///< names the columns that may be too small, and why; empty: all are exact
 
   /// Whether the client gets the column.

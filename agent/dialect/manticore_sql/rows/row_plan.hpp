@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect/manticore_json/json_path.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -69,6 +70,14 @@ struct RowCondition {
   std::vector<std::string> values;  ///< numbers or unquoted texts; between: two
 };
 
+/// A column with a value inside JSON. Rows have it as a text; its type shows in the whole
+/// attribute.
+struct JsonCell {
+  ColumnAt column;
+  ColumnAt attribute;
+  std::vector<JsonStep> steps;
+};
+
 /// How a result set of several shards becomes one. A shard's documents are in the order `order`,
 /// except that its last key, the id, may be missing.
 struct RowPlan {
@@ -79,6 +88,7 @@ struct RowPlan {
   std::size_t limit = 20;
   std::optional<ColumnAt> id;     ///< rows are documents, and those with the same id are one
   std::optional<ColumnAt> score;  ///< RowForm::hits: shown as `_score`
+  std::vector<JsonCell> json;     ///< RowForm::hits
 
   bool grouped = false;         ///< rows are groups
   std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group

@@ -155,17 +155,24 @@ bool MergedMeta::read(std::size_t& wrong) {
   return true;
 }
 
-std::uint64_t MergedMeta::total_found() const {
-  std::uint64_t total = 0;
-  for (const auto& shard : shards_) total += shard.total_found;
+TotalFound MergedMeta::total_found(const MergedRows& rows, bool having) const {
+  TotalFound total{.is_lower_bound = std::ranges::any_of(shards_, &ShardMeta::is_lower_bound)};
+  if (rows.groups_of_shard.empty()) {
+    for (const auto& shard : shards_) total.count += shard.total_found;
+    total.count -= std::min(total.count, rows.dropped);
+    return total;
+  }
+  total.count = rows.groups;
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    if (rows.groups_of_shard[s] >= shards_[s].total_found) continue;
+    total.is_lower_bound = true;
+    // Conditions of HAVING are not sent: a shard counts groups that they leave out.
+    if (!having) total.count = std::max(total.count, shards_[s].total_found);
+  }
   return total;
 }
 
-bool MergedMeta::is_lower_bound() const {
-  return std::ranges::any_of(shards_, &ShardMeta::is_lower_bound);
-}
-
-void MergedMeta::write(std::size_t rows, std::uint64_t dropped, std::string_view warning,
+void MergedMeta::write(std::size_t rows, const TotalFound& total, std::string_view warning,
                        std::string& out) const {
   OtherRows other;
   std::string_view slowest = "0.000";
@@ -181,13 +188,12 @@ void MergedMeta::write(std::size_t rows, std::uint64_t dropped, std::string_view
   }
   std::string escaped;
   JsonLine(escaped).add_escaped(warning);
-  const auto found = total_found();
   JsonLine line(out);
   MetaWriter writer(line);
   if (!escaped.empty()) writer.row("warning", escaped);
   writer.row("total", rows);
-  writer.row("total_found", found - std::min(found, dropped));
-  writer.row("total_relation", is_lower_bound() ? "gte" : "eq");
+  writer.row("total_found", total.count);
+  writer.row("total_relation", total.is_lower_bound ? "gte" : "eq");
   writer.row("time", slowest);
   for (const auto& row : other.others()) writer.row(row.name, row.value);
   for (std::size_t k = 0; k < other.keywords().size(); ++k) {

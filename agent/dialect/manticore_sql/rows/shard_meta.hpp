@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect/manticore_sql/rows/merged_rows.hpp"
 #include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
 
 namespace karmad {
@@ -19,6 +20,12 @@ struct ShardMeta {
   std::string_view warning;
 };
 
+/// The number of documents or groups that a query found.
+struct TotalFound {
+  std::uint64_t count = 0;
+  bool is_lower_bound = false;
+};
+
 /// SHOW META of all shards: reads their result sets and writes one for the whole answer.
 class MergedMeta {
  public:
@@ -30,14 +37,15 @@ class MergedMeta {
   bool read(std::size_t& wrong);
 
   const std::vector<ShardMeta>& shards() const { return shards_; }
-  std::uint64_t total_found() const;
-  bool is_lower_bound() const;
+  /// That of the shards' documents without copies, or of their groups, each counted once. Groups
+  /// are a lower bound if a shard found more of them than it returned.
+  TotalFound total_found(const MergedRows& rows, bool having) const;
 
   /// Appends the merged rows as an answer in the form RowForm::raw, an array of one result set:
   /// totals, the slowest time, keywords with the sums of their documents and hits, other rows as
   /// the first shard has them, then total and time of each shard. `rows`: number of rows of the
-  /// answer; `dropped` is subtracted from the documents found; `warning`: plain text, may be empty.
-  void write(std::size_t rows, std::uint64_t dropped, std::string_view warning,
+  /// answer; `warning`: plain text, may be empty.
+  void write(std::size_t rows, const TotalFound& total, std::string_view warning,
              std::string& out) const;
 
  private:

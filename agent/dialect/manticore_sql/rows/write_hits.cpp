@@ -30,11 +30,22 @@ bool is_json(std::string_view text) {
 /// Writes the cells of rows as members of a search answer.
 class HitValues {
  public:
-  explicit HitValues(JsonLine& out) : out_(out) {}
+  HitValues(JsonLine& out, const RowPlan& plan, const MergedRows& rows)
+      : out_(out), columns_(rows.columns), paths_(columns_.size()) {
+    for (const auto& json : plan.json) {
+      const auto column = position(json.column, columns_.size());
+      const auto attribute = position(json.attribute, columns_.size());
+      if (column && attribute) paths_[*column] = {&json.steps, *attribute};
+    }
+  }
 
-  void add(std::string_view type, std::string_view cell) {
+  void add(std::span<const std::string_view> row, std::size_t column) {
+    const auto cell = row[column];
+    const std::string_view type = columns_[column].type;
     if (!is_string(cell)) {
       out_.add(cell);
+    } else if (paths_[column].steps != nullptr) {
+      add_inside(row[paths_[column].attribute], *paths_[column].steps, cell);
     } else if (type.starts_with("multi")) {
       add_array(without_quotes(cell));
       if (!is_json(text_)) text_ = cell;
@@ -47,18 +58,31 @@ class HitValues {
   }
 
  private:
+  struct Path {
+    const std::vector<JsonStep>* steps = nullptr;  // null: it is no value inside JSON
+    std::size_t attribute = 0;
+  };
+
   /// `1,2,3`
   void add_array(std::string_view values) { text_.assign("[").append(values).append("]"); }
 
   /// The value that the string says; a string that says none stays one.
   void add_json(std::string_view cell) {
-    text_.clear();
-    JsonText bytes(without_quotes(cell));
-    for (int c = bytes.next(); c >= 0; c = bytes.next()) text_ += static_cast<char>(c);
+    text_ = json_unescaped(without_quotes(cell));
     out_.add(text_.empty() ? "null" : is_json(text_) ? std::string_view(text_) : cell);
   }
 
+  /// The value at `steps` of an attribute; if it has none, the cell.
+  void add_inside(std::string_view attribute, const std::vector<JsonStep>& steps,
+                  std::string_view cell) {
+    text_ = is_string(attribute) ? json_unescaped(without_quotes(attribute)) : std::string();
+    const auto value = is_json(text_) ? value_at(text_, steps) : std::string_view();
+    out_.add(value.empty() ? cell : value);
+  }
+
   JsonLine& out_;
+  std::span<const RawColumn> columns_;
+  std::vector<Path> paths_;  // by column
   std::string text_;
 };
 
@@ -72,9 +96,9 @@ void add_head(JsonLine& out, const HitsHead& head) {
     out.add('}');
   }
   out.add(R"(,"hits":{"total":)");
-  out.add_number(head.total);
+  out.add_number(head.total.count);
   out.add(R"(,"total_relation":")");
-  out.add(head.is_lower_bound ? "gte" : "eq");
+  out.add(head.total.is_lower_bound ? "gte" : "eq");
   out.add(R"(","hits":[)");
 }
 
@@ -82,7 +106,7 @@ void add_hits(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
   const auto id = column_named(rows, "id");
   const auto score =
       plan.score ? position(*plan.score, rows.columns.size()).value_or(kNone) : kNone;
-  HitValues values(out);
+  HitValues values(out, plan, rows);
   for (std::size_t r = 0; r < rows.count; ++r) {
     const auto row = rows.row(r);
     out.add(r == 0 ? "{" : ",{");
@@ -96,12 +120,12 @@ void add_hits(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
     out.add(",\"_source\":{");
     bool first = true;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      if (c == id || !rows.shows(c)) continue;
+      if (rows.columns[c].name == "id" || !rows.shows(c)) continue;
       out.add(first ? "\"" : ",\"");
       first = false;
       out.add(rows.columns[c].name);
       out.add("\":");
-      values.add(rows.columns[c].type, row[c]);
+      values.add(row, c);
     }
     out.add("}}");
   }
@@ -115,11 +139,11 @@ void add_facet(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
   out.add("\":{\"buckets\":[");
   auto count = column_named(rows, "count(*)");
   if (count == kNone) count = rows.columns.size() - 1;
-  HitValues values(out);
+  HitValues values(out, plan, rows);
   for (std::size_t r = 0; r < rows.count; ++r) {
     const auto row = rows.row(r);
     out.add(r == 0 ? "{\"key\":" : ",{\"key\":");
-    values.add(rows.columns.front().type, row.front());
+    values.add(row, 0);
     out.add(",\"doc_count\":");
     out.add(row[count]);
     for (const auto& folded : plan.folded) {

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "agent/dialect/dialect.hpp"
 #include "agent/dialect/manticore_sql/rows/merged_rows.hpp"
+#include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
 
 namespace karmad {
 
@@ -15,8 +15,7 @@ struct HitsHead {
   Micros took{};
   bool timed_out = false;
   std::string_view warning;  ///< plain text; empty: none
-  std::uint64_t total = 0;
-  bool is_lower_bound = false;
+  TotalFound total;
 };
 
 /// Appends an answer in the form RowForm::hits. `sets`: the rows, then the facets. `_id` is the

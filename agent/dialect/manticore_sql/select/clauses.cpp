@@ -274,6 +274,7 @@ class ClauseReader {
         out_.items = tokens;
         break;
       case ClausePart::from:
+        out_.tables = tokens;
         return check_tables(tokens);
       case ClausePart::where:
         break;

@@ -26,7 +26,7 @@ struct FacetClause {
   RowWindow window;
 };
 
-/// The clauses of a SELECT behind its tables, without their keywords. Spans refer to `tokens`,
+/// The clauses of a SELECT, without their keywords. Spans refer to `tokens`,
 /// which moves with them; all views refer to the statement.
 struct SelectClauses {
   SelectClauses() = default;
@@ -35,6 +35,7 @@ struct SelectClauses {
 
   std::vector<SqlToken> tokens;  ///< without those of WHERE, which may be very many
   SqlSpan items;
+  SqlSpan tables;
   std::string_view where;
   bool knn = false;  ///< WHERE has a KNN()
   SqlSpan group;

@@ -54,8 +54,14 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   if (draft.form == RowForm::hits && shows_score(draft))
     rows.score = columns.of("weight()", "weight()");
 
+  draft.add_json(columns, rows);
+
   rows.hidden = columns.hidden();
   for (auto& key : rows.order) columns.settle(key.column);
+  for (auto& json : rows.json) {
+    columns.settle(json.column);
+    columns.settle(json.attribute);
+  }
   columns.settle(*rows.id);
   if (rows.score) columns.settle(*rows.score);
   out.hidden = columns.written();

@@ -75,10 +75,11 @@ class FacetPlanner {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
     }
     if (!facet_.by.empty()) hidden += add_best_row();
+    const bool with_json = add_json(hidden);
     rows.exact =
         std::ranges::all_of(by_, [](const SelectItem& key) { return is_path(key.expression); });
     out_.text = fmt::format(" FACET {}{}", text_of(facet_.items), hidden);
-    if (!facet_.by.empty()) out_.text += fmt::format(" BY {}", names);
+    if (!facet_.by.empty() || with_json) out_.text += fmt::format(" BY {}", names);
     return std::nullopt;
   }
 
@@ -91,6 +92,16 @@ class FacetPlanner {
       rows.within.push_back({{items_.size() + rows.hidden++, false}, key == "weight()", false});
     }
     return hidden;
+  }
+
+  /// Hits show the first item.
+  bool add_json(std::string& hidden) {
+    auto path = draft_.json_path(items_.front());
+    if (!path) return false;
+    auto& rows = out_.rows;
+    hidden += fmt::format(", {} AS {}", path->attribute, draft_.names.next());
+    rows.json.push_back({{0}, {items_.size() + rows.hidden++}, std::move(path->steps)});
+    return true;
   }
 
   std::optional<std::size_t> shown_column(const SelectItem& key) const {

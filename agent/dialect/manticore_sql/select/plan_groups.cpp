@@ -33,6 +33,7 @@ class GroupPlanner {
       plan_keys();
       plan_size();
       refusal = plan_folds();
+      draft_.add_json(columns_, rows_);
     }
     if (refusal) return std::unexpected(std::move(*refusal));
     settle();
@@ -205,7 +206,8 @@ class GroupPlanner {
     }
     auto groups = window.end();
     const bool exact = is_in_order_of_keys() && !rows_.having;
-    if (!exact) groups = draft_.groups_to_ask(groups);
+    // Hits show the number of all groups.
+    if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask(groups);
     if (rows_.having) groups = std::max(groups, kGroupsForHaving);
     out_.asked = std::max(groups, std::min(groups * rows_.per_group, kMostGroupRows));
     if (!exact) rows_.asked = out_.asked;
@@ -241,6 +243,10 @@ class GroupPlanner {
     all(rows_.order);
     all(rows_.within);
     for (auto& key : rows_.group) columns_.settle(key);
+    for (auto& json : rows_.json) {
+      columns_.settle(json.column);
+      columns_.settle(json.attribute);
+    }
     for (auto& folded : rows_.folded) {
       columns_.settle(folded.column);
       if (folded.fold == Fold::mean) columns_.settle(folded.weight);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
+#include "agent/dialect/manticore_json/sort_plan.hpp"
 
 namespace karmad {
 
@@ -32,6 +33,23 @@ bool SelectDraft::is_grouped() const {
   };
   return !group.empty() || !clauses.having.empty() || std::ranges::any_of(items, of_groups) ||
          std::ranges::any_of(order, [&](const auto& key) { return of_groups(key.by); });
+}
+
+std::optional<JsonPath> SelectDraft::json_path(const SelectItem& item) const {
+  if (form != RowForm::hits || !is_path(item.expression)) return std::nullopt;
+  auto path = read_json_path(text_of(item.expression));
+  const auto names_it = [&](const SqlToken& table) {
+    return same_attribute(canonical(table), path->attribute);
+  };
+  if (path && std::ranges::any_of(clauses.tables, names_it)) return std::nullopt;  // `table.column`
+  return path;
+}
+
+void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
+  for (const auto& item : items)
+    if (auto path = json_path(item))
+      rows.json.push_back(
+          {columns.of(item), columns.of(path->attribute, path->attribute), std::move(path->steps)});
 }
 
 std::size_t SelectDraft::add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value) {

@@ -33,6 +33,10 @@ struct SelectDraft {
   /// LIMIT cut at max_matches, as the server does.
   RowWindow window(const RowWindow& wanted) const;
   bool is_grouped() const;
+  /// The path of an item whose value needs its JSON attribute beside it: that of hits have types.
+  std::optional<JsonPath> json_path(const SelectItem& item) const;
+  /// Adds the JSON attributes of all such items.
+  void add_json(ShardColumns& columns, RowPlan& rows) const;
   /// Number of groups to request of a shard in an order that is not that of their keys: a group
   /// among the first of all shards may be a late one of some shard. At least as many as the
   /// server's own distributed tables request.

@@ -1,5 +1,6 @@
 #include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
 
+#include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
 #include "agent/dialect/manticore_sql/select/plan_select.hpp"
 
@@ -16,6 +17,13 @@ class SelectFanOut final : public FanOut {
   }
 
   std::string_view content_type() const override { return content_type_of(select_.plan.form); }
+
+  /// At `/sql` errors of the parser have status 400, at `/sql?mode=raw` 500.
+  int refusal_status(int status, std::string_view body) const override {
+    const bool hits = select_.plan.form == RowForm::hits;
+    return hits && status == 500 && agent_error_text(body).starts_with("P01:") ? 400 : status;
+  }
+
   unsigned merge_weight() const override { return karmad::merge_weight(select_.plan); }
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
