@@ -106,6 +106,45 @@ TEST(DeepSearch, AScrollGoesOnAtAnotherMirrorWhenItsOwnIsGone) {
   EXPECT_TRUE(refused.body.contains("start again")) << refused.body;
 }
 
+TEST(DeepSearch, StoredQueriesGoToTheShardOfTheirIdAndMatchAsInOneAgent) {
+  const TwoShards cluster;
+  const Master master("workers = 2",
+                      fmt::format("table products {{\n type = distributed\n updates = all\n"
+                                  " shard_by = id\n agent = {}|{}:products\n"
+                                  " agent = {}|{}:products\n}}",
+                                  cluster.a1.address(), cluster.a2.address(), cluster.b1.address(),
+                                  cluster.b2.address()));
+  for (int id = 1; id <= 40; ++id) {
+    const auto path = fmt::format("/pq/products/doc/{}", id);
+    const auto query =
+        fmt::format(R"({{"query":{{"match":{{"title":"{}"}}}}}})", id % 3 == 0 ? "shoe" : "bag");
+    const auto expected = post(cluster.whole.port(), path, query);
+    const auto answer = post(master.port(), path, query);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.body, expected.body);
+  }
+  const auto repeated = post(master.port(), "/pq/products/doc/7", R"({"query":{"ql":"bag"}})");
+  EXPECT_EQ(repeated.status, 409) << repeated.body;
+
+  constexpr std::string_view kPath = "/pq/products/search";
+  constexpr std::string_view kDocument =
+      R"({"query":{"percolate":{"documents":[{"title":"a bag"},{"title":"a shoe and a bag"}]}}})";
+  const auto expected = post(cluster.whole.port(), kPath, kDocument);
+  EXPECT_TRUE(expected.body.contains(R"("total":40)")) << expected.body;
+  for (int mirror = 0; mirror < 4; ++mirror)  // those of a shard hold the same queries
+    EXPECT_EQ(without_took(post(master.port(), kPath, kDocument).body),
+              without_took(expected.body));
+  EXPECT_EQ(hits_in(post(cluster.a1.port(), kPath, kDocument).body),
+            hits_in(post(cluster.a2.port(), kPath, kDocument).body));
+  EXPECT_FALSE(post(cluster.b1.port(), kPath, kDocument).body.contains(R"("total":40)"));
+
+  constexpr std::string_view kQuery = R"({"query":{"ql":"bag"}})";
+  EXPECT_EQ(post(master.port(), "/pq/products/doc", kQuery).status, 400);
+  const auto homeless = post(cluster.master.port(), "/pq/products/doc/90", kQuery);
+  EXPECT_EQ(homeless.status, 400);
+  EXPECT_TRUE(homeless.body.contains("shard_by = id")) << homeless.body;
+}
+
 TEST(DeepSearch, PercolatesADocumentThroughTheQueriesOfAllShards) {
   const TwoShards cluster;
   const auto store = [](const DemoAgent& agent, int id, std::string_view word) {

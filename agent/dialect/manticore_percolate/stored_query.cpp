@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_percolate/percolate_body.hpp"
 #include "agent/dialect/manticore_update/judge_update.hpp"
@@ -11,12 +14,13 @@
 namespace karmad {
 namespace {
 
-/// The query goes to the mirrors as it is.
+/// The query goes as it is to one shard, or to the only one.
 class StoredQueryPlan final : public ChangePlan {
  public:
-  StoredQueryPlan(std::string_view body, std::string table)
-      : body_(body), table_(std::move(table)) {}
+  StoredQueryPlan(std::string_view body, std::string table, std::size_t shard)
+      : body_(body), table_(std::move(table)), shard_(shard) {}
 
+  bool asks(std::size_t shard) const override { return shard == shard_; }
   void write(std::size_t, std::span<const std::string>, std::string& body) const override {
     body += body_;
   }
@@ -27,11 +31,22 @@ class StoredQueryPlan final : public ChangePlan {
  private:
   std::string_view body_;
   std::string table_;
+  std::size_t shard_;
 };
 
-/// Whether the path ends with /doc/{id}.
-bool names_id(std::string_view path) {
-  return !path.ends_with("/doc") && !path.ends_with("/doc/");
+/// What follows /doc/ in the path; empty: the request names no id.
+std::string_view id_in_path(const ClientRequest& request) {
+  constexpr std::string_view kJson = "/json";
+  constexpr std::string_view kBefore = "/pq/";
+  constexpr std::string_view kAfter = "/doc/";
+  auto path = request.path;
+  if (path.starts_with(kJson)) path.remove_prefix(kJson.size());
+  const auto size = kBefore.size() + request.path_table_raw.size() + kAfter.size();
+  return path.substr(std::min(size, path.size()));
+}
+
+std::unexpected<ClientError> not_stored(std::string reason) {
+  return std::unexpected(ClientError{400, std::move(reason)});
 }
 
 }  // namespace
@@ -45,17 +60,17 @@ std::expected<Parsed, ClientError> StoredQuery::parse(const ClientRequest& reque
 
 std::expected<std::unique_ptr<FanOut>, ClientError> StoredQuery::fan_out(
     const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
-  if (layout.shards > 1)
-    return std::unexpected(ClientError{
-        400, fmt::format("table {} has {} shards and a query is stored in one of them; store it in "
-                         "the table of one shard",
-                         parsed.table, layout.shards)});
-  if (layout.copies && !names_id(request.path))
-    return std::unexpected(ClientError{
-        400, fmt::format("each mirror of table {} would make an id of its own (updates = all); "
-                         "name one in the path: /pq/{}/doc/1",
-                         parsed.table, parsed.table)});
-  return std::make_unique<StoredQueryPlan>(request.body, parsed.table);
+  const auto text = id_in_path(request);
+  const auto id = DocumentId::of_number(text);
+  if (!text.empty() && !id)
+    return not_stored(fmt::format("the id in the path must be a number: '{}'", text));
+  if (const auto why = why_homeless(id, parsed.table, layout))
+    return not_stored(
+        fmt::format("the request {}; the path names the id of a stored query: "
+                    "/pq/{}/doc/1",
+                    *why, parsed.table));
+  return std::make_unique<StoredQueryPlan>(request.body, parsed.table,
+                                           id ? id->shard(layout.shards) : 0);
 }
 
 AgentRequest StoredQuery::write(const ClientRequest& request, const Parsed&, PlanPart,

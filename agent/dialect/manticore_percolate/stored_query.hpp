@@ -5,7 +5,7 @@
 namespace karmad {
 
 /// Storing a query for percolation: PUT or POST /pq/{table}/doc, with or without an id behind it.
-/// An update, sent once, to one mirror of a table with one shard.
+/// An update of one shard. Of several shards it is that of the id (`shard_by = id`).
 class StoredQuery final : public Dialect {
  public:
   explicit StoredQuery(DialectSettings settings) : settings_(std::move(settings)) {}

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/manticore/manticore.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
@@ -67,11 +68,15 @@ TEST(Percolate, RefusesBodiesThatAreNoObjectOrNameAnotherTable) {
   }
 }
 
+ClientRequest storing(std::string_view path) {
+  ClientRequest request{"PUT", path, "refresh=1", "application/json", R"({"query":{"ql":"a"}})"};
+  request.path_table = request.path_table_raw = path.substr(path.find("alerts"), 6);
+  return request;
+}
+
 TEST(Percolate, StoresAQueryInATableOfOneShard) {
   const auto dialect = make_stored_query({});
-  constexpr std::string_view kPath = "/pq/alerts/doc/5";
-  ClientRequest request{"PUT", kPath, "refresh=1", "application/json", R"({"query":{"ql":"a"}})"};
-  request.path_table = request.path_table_raw = kPath.substr(4, 6);
+  const auto request = storing("/pq/alerts/doc/5");
   const auto parsed = dialect->parse(request);
   ASSERT_TRUE(parsed);
   EXPECT_FALSE(parsed->read);
@@ -81,9 +86,43 @@ TEST(Percolate, StoresAQueryInATableOfOneShard) {
             "/pq/part1/doc/5?refresh=1");
   EXPECT_EQ(dialect->body_for_client(*parsed, R"({"table":"part1","_id":5})"),
             R"({"table":"alerts","_id":5})");
-  const auto refused = dialect->fan_out(request, *parsed, 2);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().status, 400);
+}
+
+TEST(Percolate, StoresAQueryInTheShardOfTheIdInThePath) {
+  const auto dialect = make_stored_query({});
+  for (const auto* path : {"/pq/alerts/doc/5", "/json/pq/alerts/doc/5"}) {
+    const auto request = storing(path);
+    const auto plan = dialect->fan_out(request, *dialect->parse(request), {4, ShardBy::id, true});
+    ASSERT_TRUE(plan) << plan.error().reason;
+    const auto home = DocumentId::of_number("5")->shard(4);
+    for (std::size_t shard = 0; shard < 4; ++shard)
+      EXPECT_EQ((*plan)->asks(shard), shard == home) << path << shard;
+  }
+}
+
+TEST(Percolate, RefusesToStoreAQueryWhoseShardIsUnknown) {
+  const auto dialect = make_stored_query({});
+  struct Case {
+    const char* path;
+    ShardLayout layout;
+    const char* why;
+  };
+  const Case cases[] = {
+      {"/pq/alerts/doc/5", {2}, "set shard_by = id"},
+      {"/pq/alerts/doc", {2, ShardBy::id}, "give an id other than 0"},
+      {"/pq/alerts/doc/", {2, ShardBy::id}, "/pq/alerts/doc/1"},
+      {"/pq/alerts/doc/0", {2, ShardBy::id}, "give an id other than 0"},
+      {"/pq/alerts/doc", {1, ShardBy::none, true}, "updates = all"},
+      {"/pq/alerts/doc/a", {2, ShardBy::id}, "must be a number: 'a'"},
+      {"/pq/alerts/doc/%35", {2, ShardBy::id}, "must be a number: '%35'"},
+      {"/pq/alerts/doc/doc", {1, ShardBy::none, true}, "must be a number: 'doc'"}};
+  for (const auto& [path, layout, why] : cases) {
+    const auto request = storing(path);
+    const auto refused = dialect->fan_out(request, *dialect->parse(request), layout);
+    ASSERT_FALSE(refused) << path;
+    EXPECT_EQ(refused.error().status, 400);
+    EXPECT_NE(refused.error().reason.find(why), std::string::npos) << refused.error().reason;
+  }
 }
 
 }  // namespace
