@@ -149,9 +149,10 @@ struct ChangeReply {
 /// What the balancer adds to a merged answer.
 struct MergeNotes {
   Micros took{};
-  bool timed_out = false;       ///< the query to a shard timed out
-  std::string_view warning{};   ///< plain text; empty: none
-  std::string* meta = nullptr;  ///< gets what the dialect tells of the query aside (SHOW META)
+  bool timed_out = false;      ///< the query to a shard timed out
+  std::string_view warning{};  ///< plain text; empty: none
+  std::string* meta =
+      nullptr;  ///< gets result sets about the query: SHOW META, and of a scroll SHOW SCROLL
 };
 
 /// The plan of one query over several shards. It refers to the request, which must outlive it.

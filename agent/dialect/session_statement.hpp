@@ -13,6 +13,7 @@ struct SessionStatement {
     nothing,    ///< is answered as done, and changes nothing
     meta,       ///< SHOW META
     warnings,   ///< SHOW WARNINGS
+    scroll,     ///< SHOW SCROLL: the token of the last SELECT
     inspected,  ///< SHOW PLAN, SHOW PROFILE: `text` names it
     refused,    ///< `text` says why
   };

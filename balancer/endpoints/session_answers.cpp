@@ -14,13 +14,13 @@ namespace {
 
 using Is = SessionStatement::Is;
 
-/// The rows of SHOW META, read from their JSON. It was written by karmad.
-ResultSet rows_of_meta(const std::string& meta) {
-  ResultSet set{{"Variable_name", "Value"}, {}};
+/// The rows of the result set `number` of the session's, read from JSON that karmad wrote, as those
+/// of `set`.
+ResultSet with_rows_of(ResultSet set, const std::string& meta, rapidjson::SizeType number) {
   rapidjson::Document json;
-  if (json.Parse(meta).HasParseError() || !json.IsArray() || json.Empty()) return set;
-  const auto data = json[0].FindMember("data");
-  if (data == json[0].MemberEnd()) return set;
+  if (json.Parse(meta).HasParseError() || !json.IsArray() || json.Size() <= number) return set;
+  const auto data = json[number].FindMember("data");
+  if (data == json[number].MemberEnd()) return set;
   for (const auto& row : data->value.GetArray()) {
     auto& texts = set.rows.emplace_back();
     for (const auto& member : row.GetObject()) texts.emplace_back(text_of(member.value));
@@ -71,7 +71,13 @@ Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter
     auto again = co_await ask_again(query, served, scatter, session->select);
     if (again.status != 200) co_return again;
   }
-  auto rows = rows_of_meta(session != nullptr ? session->meta : std::string());
+  const auto kept = session != nullptr ? session->meta : std::string();
+  if (statement.is == Is::scroll) {
+    auto token = with_rows_of({{"scroll_token"}, {}}, kept, 1);
+    if (token.rows.empty()) token.rows.push_back({""});  // as the search server without a scroll
+    co_return rows_answer(std::move(token), statement.like, form);
+  }
+  auto rows = with_rows_of({{"Variable_name", "Value"}, {}}, kept, 0);
   if (statement.is == Is::meta) co_return rows_answer(std::move(rows), statement.like, form);
   auto warnings = rows_of_warnings(rows);
   // As the search server answers, without columns.
@@ -107,6 +113,7 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
     case Is::refused:
       return completed_task(bad_request(query, 400, statement.text));
     case Is::meta:
+    case Is::scroll:
     case Is::warnings:
       return answer_meta(query, served, scatter, std::move(statement), form);
     case Is::inspected:

@@ -34,15 +34,19 @@ std::string_view type_of(const Value& value) {
 }  // namespace
 
 std::string scroll_token(const Index& index, const SearchRequest& request, const Hit& last) {
-  const auto keys = sort_keys(request);
+  std::vector<TokenKey> keys;
+  for (const auto& key : sort_keys(request))
+    keys.push_back({attribute_of(key, request.computed), key.descending,
+                    sort_value(index, last, key, request.computed)});
+  return scroll_token(keys);
+}
+
+std::string scroll_token(const std::vector<TokenKey>& keys) {
   std::string order;
   std::string values;
-  for (const auto& key : keys) {
-    const auto value = sort_value(index, last, key, request.computed);
-    const auto attribute = attribute_of(key, request.computed);
-    if (&key != keys.data()) order += ", ", values += ',';
-    order += (key.by == SortKey::By::score ? "@weight" : attribute) +
-             (key.descending ? " desc" : " asc");
+  for (const auto& [attribute, descending, value] : keys) {
+    if (!order.empty()) order += ", ", values += ',';
+    order += (attribute == "weight()" ? "@weight" : attribute) + (descending ? " desc" : " asc");
     std::string json;
     // All digits, so that the next page begins behind this hit.
     if (const auto* real = std::get_if<double>(&value))
@@ -50,7 +54,7 @@ std::string scroll_token(const Index& index, const SearchRequest& request, const
     else
       append_json(json, value);
     values += fmt::format(R"({{"attr":{},"desc":{},"value":{},"type":"{}"}})",
-                          json_string(attribute), key.descending, json, type_of(value));
+                          json_string(attribute), descending, json, type_of(value));
   }
   return to_base64(
       fmt::format(R"({{"order_by_str":{},"order_by":[{}]}})", json_string(order), values));

@@ -11,6 +11,14 @@ namespace karmad {
 /// the last hit of a page.
 std::string scroll_token(const Index& index, const SearchRequest& request, const Hit& last);
 
+/// One key of a token's order and its value in the last row of a page.
+struct TokenKey {
+  std::string attribute;
+  bool descending = false;
+  Value value;
+};
+std::string scroll_token(const std::vector<TokenKey>& keys);
+
 /// Whether the hit follows the position of the scroll.
 bool is_after(const Index& index, const std::vector<SortKey>& keys, const Hit& hit,
               const SearchRequest& request);

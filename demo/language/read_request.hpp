@@ -61,6 +61,8 @@ void read_fusion(const Json& options, Fusion& out);
 
 std::string_view text_of(const Json& json);
 Literal literal_of(const Json& json);
+/// The values of a scroll token, one for each sort key; nothing: it is none.
+std::optional<std::vector<Literal>> scroll_values(std::string_view token);
 /// The value as JSON.
 std::string json_text(const Json& json);
 

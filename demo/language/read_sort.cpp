@@ -111,7 +111,29 @@ std::vector<SortKey> read_scroll_order(const Json& order, Reading& reading) {
   return out;
 }
 
+/// The parsed token; no object: it is none.
+rapidjson::Document parse_scroll(std::string_view text) {
+  rapidjson::Document token;
+  const auto json = from_base64(text);
+  if (json)
+    token.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json->data(),
+                                                                                     json->size());
+  const auto* order = token.IsObject() ? find_member(token, "order_by") : nullptr;
+  if (order == nullptr || !order->IsArray()) token.SetNull();
+  return token;
+}
+
 }  // namespace
+
+std::optional<std::vector<Literal>> scroll_values(std::string_view token) {
+  const auto read = parse_scroll(token);
+  if (!read.IsObject()) return std::nullopt;
+  std::vector<Literal> out;
+  for (const auto& key : find_member(read, "order_by")->GetArray())
+    if (const auto* value = key.IsObject() ? find_member(key, "value") : nullptr)
+      out.push_back(literal_of(*value));
+  return out;
+}
 
 std::vector<Computed> read_expressions(const Json& json, Reading& reading) {
   constexpr std::size_t kMostExpressions = 32;
@@ -157,21 +179,14 @@ void read_scroll(const Json& json, SearchRequest& out, Reading& reading) {
     out.scroll.wanted = read_flag(json, "scroll", reading);
     return;
   }
-  const auto text = from_base64(text_of(json));
-  rapidjson::Document token;
-  if (text)
-    token.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text->data(),
-                                                                                     text->size());
-  const auto* order = token.IsObject() ? find_member(token, "order_by") : nullptr;
-  if (!text || token.HasParseError() || order == nullptr || !order->IsArray()) {
+  const auto token = parse_scroll(text_of(json));
+  if (!token.IsObject()) {
     reading.complaint.say(400, "unable to parse the scroll token");
     return;
   }
   out.scroll.wanted = true;
-  if (out.sort.empty()) out.sort = read_scroll_order(*order, reading);
-  for (const auto& key : order->GetArray())
-    if (const auto* value = key.IsObject() ? find_member(key, "value") : nullptr)
-      out.scroll.after.push_back(literal_of(*value));
+  if (out.sort.empty()) out.sort = read_scroll_order(*find_member(token, "order_by"), reading);
+  out.scroll.after = *scroll_values(text_of(json));
 }
 
 void check_sortable(const Column& column, Reading& reading) {

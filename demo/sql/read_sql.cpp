@@ -150,10 +150,25 @@ class SelectReader {
         out_.select.max_matches = cursor_.take_count();
       } else if (name == "cutoff") {
         out_.select.cutoff = cursor_.take_count();
+      } else if (name == "scroll") {
+        read_scroll();
       } else {
         skip_value();
       }
     } while (cursor_.take_sign(","));
+  }
+
+  /// 1, or the token of the page before.
+  void read_scroll() {
+    const auto value = cursor_.take_literal();
+    const auto* token = std::get_if<std::string>(&value);
+    auto& select = out_.select;
+    select.scrolls = token != nullptr || is_true(to_cell(view(value)));
+    if (token == nullptr) return;
+    auto values = scroll_values(*token);
+    if (!values || values->size() != select.order.size())
+      return cursor_.complaint().say(400, "unable to parse the scroll token");
+    select.after = *std::move(values);
   }
 
   /// A word, a number, a text, a call (ranker=expr('…')) or a list (field_weights=(title=2)).
@@ -278,6 +293,8 @@ class StatementReader {
       out_.kind = Statement::Kind::show_status;
     } else if (cursor_.take_word("meta")) {
       out_.kind = Statement::Kind::show_meta;
+    } else if (cursor_.take_word("scroll")) {
+      out_.kind = Statement::Kind::show_scroll;
     } else if (cursor_.take_word("warnings")) {
       out_.kind = Statement::Kind::show_warnings;
     } else {

@@ -24,6 +24,7 @@ struct ResultSet {
   bool more = false;        ///< the search was cut off: `found` is a lower bound
   bool grouped = false;     ///< the rows are groups
   std::size_t changed = 0;  ///< rows of a change
+  std::string scroll;       ///< token of the next page; empty: none
   std::string facet;        ///< of a facet: the name of its key
 };
 

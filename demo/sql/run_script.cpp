@@ -20,6 +20,9 @@ class ScriptRun {
       case Statement::Kind::show_meta:
         out_.push_back(text_rows({"Variable_name", "Value"}, meta_));
         return;
+      case Statement::Kind::show_scroll:
+        out_.push_back(text_rows({"scroll_token"}, {{scroll_}}));
+        return;
       case Statement::Kind::show_warnings:
       case Statement::Kind::set:
         out_.emplace_back();
@@ -43,6 +46,7 @@ class ScriptRun {
     auto main = run_select(server_.index, statement.select);
     const std::chrono::duration<double> took = Clock::now() - start;
     meta_ = meta_of(server_.index, statement.select, main, took.count());
+    scroll_ = main.scroll;
     out_.push_back(std::move(main));
     for (const auto& facet : statement.facets) {
       out_.push_back(run_select(server_.index, facet));
@@ -71,6 +75,7 @@ class ScriptRun {
   const SqlServer& server_;
   Complaint& complaint_;
   MetaRows meta_;
+  std::string scroll_;
   std::vector<ResultSet> out_;
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "demo/data/text.hpp"
+#include "demo/engine/scroll.hpp"
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/run.hpp"
 
@@ -98,6 +99,26 @@ void sort_rows(std::vector<SortedRow>& rows, const std::vector<OrderKey>& keys) 
     for (const auto& key : keys) row.values.push_back(evaluate(key.expression, row.row));
   std::ranges::stable_sort(
       rows, [&](const SortedRow& a, const SortedRow& b) { return row_order(a, b, keys) < 0; });
+}
+
+bool follows(const SortedRow& row, const Select& select) {
+  for (std::size_t i = 0; i < select.after.size(); ++i) {
+    const auto& key = select.order[i];
+    const auto order =
+        cell_order(row.values[i], to_cell(view(select.after[i])), key.expression.type);
+    if (order != 0) return (order < 0) == key.descending;
+  }
+  return false;
+}
+
+std::string token_behind(const SortedRow& last, const Select& select) {
+  std::vector<TokenKey> keys;
+  for (std::size_t i = 0; i < select.order.size(); ++i) {
+    const auto& [by, descending] = select.order[i];
+    const bool column = by.kind == Expression::Kind::column;
+    keys.push_back({by.name + (column ? "" : "()"), descending, to_value(last.values[i])});
+  }
+  return scroll_token(keys);
 }
 
 std::vector<SortedRow> plain_rows(const std::vector<Row>& rows) {
@@ -244,8 +265,13 @@ ResultSet run_select(const Index& index, const Select& select) {
   out.found = rows.size();
   auto sorted = plain_rows(rows);
   sort_rows(sorted, select.order);
-  std::ranges::transform(sorted, rows.begin(), [](const SortedRow& row) { return row.row; });
+  if (!select.after.empty())
+    std::erase_if(sorted, [&](const SortedRow& row) { return !follows(row, select); });
+  rows.clear();
+  for (const auto& row : sorted) rows.push_back(row.row);
   add_page(select, rows, out);
+  if (select.scrolls && !out.rows.empty())
+    out.scroll = token_behind(sorted[select.offset + out.rows.size() - 1], select);
   return out;
 }
 

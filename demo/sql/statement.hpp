@@ -37,6 +37,8 @@ struct Select {
   std::size_t offset = 0;
   std::size_t max_matches = 1000;
   std::size_t cutoff = 0;  ///< most documents to find; 0: all
+  bool scrolls = false;
+  std::vector<Literal> after;  ///< of a scroll: values of the sort keys in the row before the page
 
   /// Its rows are groups; without keys everything found is one group.
   bool groups() const;
@@ -49,6 +51,7 @@ struct Statement {
     show_status,
     show_meta,
     show_warnings,
+    show_scroll,
     describe,
     set,
     show,  ///< SHOW of another thing: `what`

@@ -163,6 +163,7 @@ std::string write_sql_hits(const Index& index, std::span<const ResultSet> result
     }
     out += '}';
   }
+  if (!main.scroll.empty()) out += fmt::format(",\"scroll\":\"{}\"", main.scroll);
   return out + '}';
 }
 

@@ -90,6 +90,7 @@ std::expected<Parsed, ClientError> read_of_select(std::string_view statement) {
   return Parsed{.table = std::move(select->table),
                 .table_begin = select->table_begin,
                 .table_end = select->table_end,
+                .planned = select->scrolls,
                 .options = select->options};
 }
 
@@ -180,8 +181,13 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select
     std::string statement, const Parsed& parsed, RowForm form, ShardLayout layout) const {
   if (parsed.table.empty())
     return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
-  auto plan = make_select_fan_out(statement, form, settings_.collation);
-  if (plan || layout.shards > 1) return plan;
+  const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key};
+  auto plan = make_select_fan_out(statement, form, settings_.collation, place);
+  const auto scrolls = [&] {
+    const auto select = read_select(statement);
+    return select && select->scrolls;
+  };
+  if (plan || layout.shards > 1 || scrolls()) return plan;
   return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
 }
 

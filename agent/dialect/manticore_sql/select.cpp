@@ -102,6 +102,8 @@ class Reader {
         if (token_.kind != Kind::end) return refuse("several statements; send them one by one");
         return std::nullopt;
       }
+      if (token_.is_word("scroll") && (before.is_word("option") || before.is_sign(',')))
+        select_.scrolls = true;
       if (token_.is_word("retry_count") || token_.is_word("agent_query_timeout") ||
           token_.is_word("retry_delay")) {
         if (!before.is_word("option") && !before.is_sign(',')) continue;

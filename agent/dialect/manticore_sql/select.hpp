@@ -15,6 +15,7 @@ struct Select {
   std::size_t table_begin = 0;  ///< in the statement, backquotes included
   std::size_t table_end = 0;
   QueryOptions options;
+  bool scrolls = false;  ///< OPTION scroll
 };
 
 /// Finds the tables of a SELECT and the plain options of its OPTION clause. Refuses (400) joins and

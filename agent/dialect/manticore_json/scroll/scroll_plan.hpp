@@ -7,20 +7,12 @@
 
 #include "agent/dialect/manticore_json/merge_hits.hpp"
 #include "agent/dialect/manticore_json/request.hpp"
-#include "agent/dialect/manticore_json/scroll/scroll_token.hpp"
+#include "agent/dialect/manticore_json/scroll/scroll_pages.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 
 namespace karmad {
 
-/// What a plan must know of the table and of the instance for a scroll.
-struct ScrollPlace {
-  std::string_view table;
-  std::size_t shards = 0;
-  std::string_view key;
-};
-
-/// A search that pages with tokens (`options.scroll`). Each page continues at every shard after the
-/// last hit of the merged page before, at the mirror that gave that page.
+/// A search that pages with tokens (`options.scroll`).
 class ScrollPlan {
  public:
   /// Null: the search does not scroll. Refuses (400) a token that cannot be continued here.
@@ -29,13 +21,15 @@ class ScrollPlan {
                                                                       const ScrollPlace& place);
 
   /// The request's `sort`, or that of the page before.
-  std::string_view sort() const { return position_.sort; }
+  std::string_view sort() const { return pages_.sort(); }
   /// Makes shards sort by all keys, so that the order is total. Refuses (400) an order that a
   /// server cannot continue.
   std::optional<ClientError> complete(SortPlan& sort);
   /// The value of `options.scroll` for the shards.
   std::string option() const;
-  bool prefers(std::size_t shard, std::string_view mirror) const;
+  bool prefers(std::size_t shard, std::string_view mirror) const {
+    return pages_.prefers(shard, mirror);
+  }
 
   /// The token of the next page; empty if there is none: the page is empty, or a sort value of its
   /// last hit is too long.
@@ -43,11 +37,9 @@ class ScrollPlan {
                          std::span<const ShardReply> replies) const;
 
  private:
-  explicit ScrollPlan(std::string_view key) : signer_(key) {}
+  explicit ScrollPlan(ScrollPages pages) : pages_(std::move(pages)) {}
 
-  ScrollSigner signer_;
-  ScrollPosition position_;
-  std::string given_;  ///< token of this page; empty: the first
+  ScrollPages pages_;
 };
 
 }  // namespace karmad

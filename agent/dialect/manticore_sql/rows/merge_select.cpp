@@ -44,6 +44,26 @@ std::string collect_warnings(std::string_view own, const RawReplies& replies,
   return warnings.text();
 }
 
+/// The token of the page behind the rows; empty: there is none.
+std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
+                              std::span<const ShardReply> replies, const MergedRows& rows) {
+  if (!plan.scroll) return {};
+  if (rows.count == 0) return plan.scroll->given();
+  const auto columns = rows.columns.size();
+  for (std::size_t s = 0; s < raw.shards(); ++s)
+    if (raw.answered(s) && raw.set(s, 0).columns != columns) return {};  // places may differ
+  const auto last = rows.row(rows.count - 1);
+  std::vector<ScrollKey> keys;
+  for (std::size_t k = 0; k < plan.rows.order.size(); ++k) {
+    const auto& by = plan.rows.order[k];
+    const auto at = position(by.column, columns);
+    auto key = scroll_key(plan.rows.scroll_names[k], by.descending, at ? last[*at] : "");
+    if (!key) return {};
+    keys.push_back(*std::move(key));
+  }
+  return plan.scroll->next_token(std::move(keys), replies);
+}
+
 }  // namespace
 
 std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
@@ -61,16 +81,21 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
   const auto warning = collect_warnings(notes.warning, raw, meta, *sets);
   const auto& rows = sets->front();
   const auto total = meta.total_found(rows, plan.rows.having.has_value());
+  const auto scroll = next_scroll_token(plan, raw, replies, rows);
   if (plan.form == RowForm::hits) {
-    append_hits(
-        {.took = notes.took, .timed_out = notes.timed_out, .warning = warning, .total = total},
-        plan, *sets, out);
+    append_hits({.took = notes.took,
+                 .timed_out = notes.timed_out,
+                 .warning = warning,
+                 .total = total,
+                 .scroll = scroll},
+                plan, *sets, out);
   } else {
     append_sets(plan.form, *sets, warning, out);
   }
   if (notes.meta != nullptr) {
     notes.meta->clear();
     meta.write(rows.count, total, warning, *notes.meta);
+    if (plan.scroll) append_scroll(*notes.meta, scroll);
   }
   return std::nullopt;
 }

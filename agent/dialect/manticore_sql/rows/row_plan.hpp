@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/dialect/manticore_json/json_path.hpp"
+#include "agent/dialect/manticore_json/scroll/scroll_pages.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -89,6 +90,8 @@ struct RowPlan {
   std::optional<ColumnAt> id;     ///< rows are documents, and those with the same id are one
   std::optional<ColumnAt> score;  ///< RowForm::hits: shown as `_score`
   std::vector<JsonCell> json;     ///< RowForm::hits
+  /// The names of the keys of `order` in the tokens of a scroll; empty: the rows do not scroll.
+  std::vector<std::string> scroll_names;
 
   bool grouped = false;         ///< rows are groups
   std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
@@ -118,6 +121,7 @@ struct SelectPlan {
   RowPlan rows;
   std::vector<RowPlan> facets;
   std::vector<PairsPlan> pairs;
+  std::optional<ScrollPages> scroll;
 };
 
 }  // namespace karmad

@@ -210,4 +210,12 @@ void MergedMeta::write(std::size_t rows, const TotalFound& total, std::string_vi
   writer.end();
 }
 
+void append_scroll(std::string& meta, std::string_view token) {
+  meta.pop_back();  // the bracket
+  meta += fmt::format(
+      ",\n{{\n\"columns\":[{{\"scroll_token\":{{\"type\":\"string\"}}}}],\n\"data\":[\n"
+      "{{\"scroll_token\":\"{}\"}}\n],\n\"total\":1,\n\"error\":\"\",\n\"warning\":\"\"\n}}]",
+      token);
+}
+
 }  // namespace karmad

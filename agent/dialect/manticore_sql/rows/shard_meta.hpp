@@ -54,4 +54,7 @@ class MergedMeta {
   std::vector<ShardMeta> shards_;
 };
 
+/// Adds the answer to SHOW SCROLL behind that to SHOW META. `token` is base64.
+void append_scroll(std::string& meta, std::string_view token);
+
 }  // namespace karmad

@@ -171,6 +171,10 @@ void append_hits(const HitsHead& head, const SelectPlan& plan, std::span<const M
     add_facet(out, plan.facets[f], sets[f + 1]);
   }
   if (!plan.facets.empty()) out.add('}');
+  if (!head.scroll.empty()) {
+    out.add(",\"scroll\":");
+    out.add_quoted(head.scroll);
+  }
   out.add('}');
 }
 

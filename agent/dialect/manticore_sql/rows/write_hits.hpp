@@ -16,6 +16,7 @@ struct HitsHead {
   bool timed_out = false;
   std::string_view warning;  ///< plain text; empty: none
   TotalFound total;
+  std::string_view scroll;  ///< token of the next page; empty: none
 };
 
 /// Appends an answer in the form RowForm::hits. `sets`: the rows, then the facets. `_id` is the

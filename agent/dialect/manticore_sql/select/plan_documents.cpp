@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
@@ -21,11 +23,36 @@ bool shows_score(const SelectDraft& draft) {
          std::ranges::any_of(draft.order, [](const auto& key) { return uses_weight(key.by); });
 }
 
+/// A scroll needs a total order that the shards sort by, as names and values of columns.
+std::optional<ClientError> plan_scroll(const SelectDraft& draft, RowsDraft& out) {
+  auto& rows = out.rows;
+  if (rows.order.size() > kMostSqlServerKeys)
+    return ClientError{
+        400, fmt::format("a scroll sorts by at most {} keys and the id", kMostSqlServerKeys - 1)};
+  if (draft.order.empty()) {
+    out.order = "weight() DESC, id ASC";
+    rows.scroll_names = {"weight()", "id"};
+    return std::nullopt;
+  }
+  for (std::size_t k = 0; k < rows.order.size(); ++k)
+    if (rows.order[k].as_text)
+      return wrong_at(draft.order[k].by.expression.front().at,
+                      "a scroll cannot sort by a value inside JSON");
+  if (rows.scroll_names.size() < rows.order.size()) rows.scroll_names.emplace_back("id");
+  return std::nullopt;
+}
+
+/// The name of a sort key in tokens: that of the shards' ORDER BY.
+std::string name_in_tokens(const SelectItem& by, std::string_view name) {
+  return by.canonical == "weight()" || by.canonical == "id" ? by.canonical : std::string(name);
+}
+
 /// Adds the client's keys up to the id, after which keys have no effect. True: there is one.
 bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
   for (const auto& key : draft.order) {
     const auto name = columns.name_of(key.by);
     append_key(out.order, name, key.descending);
+    if (draft.options.scroll) out.rows.scroll_names.push_back(name_in_tokens(key.by, name));
     out.rows.order.push_back({columns.of(key.by), key.descending, columns.holds_path(key.by)});
     const auto* const item = columns.item(key.by);
     if ((item != nullptr ? item->canonical : key.by.canonical) == "id") return true;
@@ -55,6 +82,8 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
     rows.score = columns.of("weight()", "weight()");
 
   draft.add_json(columns, rows);
+  if (draft.options.scroll)
+    if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
 
   rows.hidden = columns.hidden();
   for (auto& key : rows.order) columns.settle(key.column);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
@@ -86,6 +87,53 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
   return text.take();
 }
 
+/// The order of the first page, where a later one does not repeat it. Holds what its keys refer to.
+struct OrderBefore {
+  std::string statement;
+  std::optional<SelectClauses> clauses;
+};
+
+/// Finds the page of a scroll, and its order if the statement has none.
+std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& place,
+                                        OrderBefore& before, SelectPlan& plan) {
+  if (!draft.options.scroll) return std::nullopt;
+  if (draft.is_grouped() || draft.clauses.knn || !draft.clauses.facets.empty())
+    return ClientError{400, "groups, facets and KNN() cannot scroll; page with LIMIT"};
+  if (draft.options.scroll->empty()) {
+    plan.scroll.emplace(place, text_of(draft.clauses.order));
+    return std::nullopt;
+  }
+  auto pages = ScrollPages::behind(*draft.options.scroll, place);
+  if (!pages) return std::move(pages.error());
+  plan.scroll = *std::move(pages);
+  if (!draft.order.empty() || plan.scroll->sort().empty()) return std::nullopt;
+  before.statement = fmt::format("SELECT id FROM t ORDER BY {}", plan.scroll->sort());
+  auto clauses = split_select(before.statement);
+  if (!clauses) return std::move(clauses.error());
+  before.clauses = std::move(*clauses);
+  auto order = read_order(before.clauses->order);
+  if (!order) return std::move(order.error());
+  draft.order = std::move(*order);
+  return std::nullopt;
+}
+
+/// Lets the shards continue behind the page before.
+std::optional<ClientError> continue_scroll(SelectDraft& draft, const RowPlan& rows,
+                                           const SelectPlan& plan) {
+  if (!plan.scroll || plan.scroll->is_first()) return std::nullopt;
+  const auto& keys = plan.scroll->keys();
+  bool same = keys.size() == rows.order.size();
+  for (std::size_t k = 0; same && k < keys.size(); ++k)
+    same =
+        keys[k].attribute == rows.scroll_names[k] && keys[k].descending == rows.order[k].descending;
+  if (!same)
+    return ClientError{400,
+                       "the scroll token has another order; start again with OPTION scroll = 1"};
+  auto& options = draft.options.others;
+  options += fmt::format("{}scroll='{}'", options.empty() ? "" : ",", server_token(keys));
+  return std::nullopt;
+}
+
 }  // namespace
 
 void append_statements(std::string& out, const ShardSelect& select,
@@ -97,14 +145,19 @@ void append_statements(std::string& out, const ShardSelect& select,
 }
 
 std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
-                                                    Collation collation) {
+                                                    Collation collation, const ScrollPlace& place) {
   auto draft = read_draft(statement, form);
   if (!draft) return std::unexpected(std::move(draft.error()));
-  auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  draft->most_asked = rows->asked;
   ShardSelect select;
   auto& plan = select.plan;
+  OrderBefore before;
+  if (auto refusal = begin_scroll(*draft, place, before, plan))
+    return std::unexpected(std::move(*refusal));
+  auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  if (auto refusal = continue_scroll(*draft, rows->rows, plan))
+    return std::unexpected(std::move(*refusal));
+  draft->most_asked = rows->asked;
   std::string facets;
   if (draft->clauses.facets.size() > kMostFacets)
     return std::unexpected(ClientError{400, fmt::format("more than {} facets", kMostFacets)});

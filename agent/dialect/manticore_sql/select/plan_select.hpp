@@ -23,9 +23,11 @@ struct ShardSelect {
 /// statement for each COUNT(DISTINCT …).
 ///
 /// Refuses, with the offset: statements that are not understood as far as needed (400), and what
-/// cannot be computed from the rows of shards (501), with what works instead.
+/// cannot be computed from the rows of shards (501), with what works instead; scrolls that cannot
+/// be continued (400).
 std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
-                                                    Collation collation);
+                                                    Collation collation,
+                                                    const ScrollPlace& place = {});
 
 /// Appends the shard's statements with a mirror's names of the table.
 void append_statements(std::string& out, const ShardSelect& select,

@@ -16,6 +16,11 @@ class SelectFanOut final : public FanOut {
     append_statements(body, select_, tables);
   }
 
+  bool prefers(std::size_t shard, std::string_view mirror) const override {
+    const auto& scroll = select_.plan.scroll;
+    return scroll && scroll->prefers(shard, mirror);
+  }
+
   std::string_view content_type() const override { return content_type_of(select_.plan.form); }
 
   /// At `/sql` errors of the parser have status 400, at `/sql?mode=raw` 500.
@@ -39,8 +44,9 @@ class SelectFanOut final : public FanOut {
 
 std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
                                                                         RowForm form,
-                                                                        Collation collation) {
-  auto select = plan_select(statement, form, collation);
+                                                                        Collation collation,
+                                                                        const ScrollPlace& place) {
+  auto select = plan_select(statement, form, collation, place);
   if (!select) return std::unexpected(std::move(select.error()));
   return std::make_unique<SelectFanOut>(std::move(*select));
 }

@@ -13,6 +13,7 @@ namespace karmad {
 /// statements as they are, for `POST /sql?mode=raw`. Does not refer to `statement`.
 std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
                                                                         RowForm form,
-                                                                        Collation collation);
+                                                                        Collation collation,
+                                                                        const ScrollPlace& place);
 
 }  // namespace karmad

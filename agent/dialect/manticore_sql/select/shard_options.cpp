@@ -41,9 +41,15 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
       options.max_matches = number;
       continue;
     }
-    if (name == "scroll")
-      return std::unexpected(
-          unmergeable_at(at, "OPTION scroll", "page with LIMIT, or scroll with POST /search"));
+    if (name == "scroll") {
+      const bool text = option.size() == 3 && option[2].kind == SqlToken::Kind::quoted;
+      if (!text && (!number || *number > 1))
+        return std::unexpected(
+            wrong_at(at, "scroll must be 1, or the token of the page before in quotes"));
+      if (text) options.scroll = option[2].text.substr(1, option[2].text.size() - 2);
+      if (number && *number == 1) options.scroll.emplace();
+      continue;
+    }
     if (number && (name == "retry_count" || name == "retry_delay" || name == "agent_query_timeout"))
       continue;
     if (!options.others.empty()) options.others += ',';

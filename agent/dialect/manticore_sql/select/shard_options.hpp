@@ -12,6 +12,8 @@ namespace karmad {
 /// The OPTION clause of a SELECT as the shards get it.
 struct ShardOptions {
   std::optional<std::size_t> max_matches;  ///< as the client wrote it; not in `others`
+  /// The token of OPTION scroll, empty with `scroll = 1`; not in `others`.
+  std::optional<std::string> scroll;
   /// Separated by commas. Without retry_count, retry_delay and agent_query_timeout, which the
   /// balancer obeys.
   std::string others;
@@ -20,7 +22,7 @@ struct ShardOptions {
   std::string write(std::size_t kept) const;
 };
 
-/// Reads the clause; refuses options whose result belongs to one shard.
+/// Reads the clause.
 std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens);
 
 }  // namespace karmad

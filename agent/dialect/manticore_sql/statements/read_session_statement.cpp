@@ -67,7 +67,7 @@ SessionStatement read_set(SqlTokens& tokens) {
                   variable.text.substr(0, 64)));
 }
 
-/// The rest of SHOW META and SHOW WARNINGS: nothing, or LIKE and a pattern in quotes.
+/// The rest of SHOW META, SHOW SCROLL and SHOW WARNINGS: nothing, or LIKE and a pattern in quotes.
 SessionStatement with_like(SessionStatement statement, SqlTokens& tokens) {
   auto token = tokens.next();
   if (token.is_word("like")) {
@@ -93,6 +93,7 @@ std::optional<SessionStatement> read_session_statement(std::string_view statemen
   if (!first.is_word("show")) return std::nullopt;
   const auto what = tokens.next();
   if (what.is_word("meta")) return with_like({.is = Is::meta}, tokens);
+  if (what.is_word("scroll")) return with_like({.is = Is::scroll}, tokens);
   if (what.is_word("warnings")) return with_like({.is = Is::warnings}, tokens);
   if (!what.is_word("plan") && !what.is_word("profile")) return std::nullopt;
   if (tokens.next().kind != Kind::end) return no_session("expected the end after SHOW PLAN");
