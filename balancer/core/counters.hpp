@@ -29,6 +29,7 @@ enum class Count : std::uint8_t {
   client_mistakes,
   mistakes_agreed,
   answers_partial,
+  updates_incomplete,
   attempts,
   retries,
   stale_connections,
@@ -116,6 +117,8 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
       "client mistakes recognized only because two mirrors gave the same error; the log has "
       "their texts"}},
     {Count::answers_partial, {"answers_partial", "answers without the results of some shards"}},
+    {Count::updates_incomplete,
+     {"updates_incomplete", "updates that some mirrors carried out and others did not"}},
     {Count::attempts, {"agent_attempts", "attempts at agents, including retries"}},
     {Count::retries, {"agent_retry", "attempts of a query at a shard after the first one"}},
     {Count::stale_connections,

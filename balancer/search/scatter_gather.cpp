@@ -125,6 +125,7 @@ class ScatterGather {
       const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
       query_.worker.counters.add(refused ? Count::client_mistakes : Count::queries_failed);
       query_.trace.partial = parts_.any_answered();
+      if (query_.trace.partial) query_.worker.counters.add(Count::updates_incomplete);
     }
     co_return answer;
   }

@@ -164,5 +164,32 @@ TEST(DeepSearch, PercolatesADocumentThroughTheQueriesOfAllShards) {
   EXPECT_LT(answer.body.find(R"("_id":1)"), answer.body.find(R"("_id":4)")) << answer.body;
 }
 
+TEST(DeepSearch, ProceduresOverTwoShardsAnswerAsOneAgentWithEverything) {
+  const TwoShards cluster;
+  for (const auto* agent : {&cluster.a1, &cluster.a2, &cluster.whole})
+    post(agent->port(), "/pq/products/doc/3", R"({"query":{"match":{"title":"bag"}}})");
+  for (const auto* agent : {&cluster.b1, &cluster.b2, &cluster.whole})
+    post(agent->port(), "/pq/products/doc/8", R"({"query":{"match":{"title":"bag"}}})");
+  constexpr std::string_view kCalls[] = {
+      "CALL AUTOCOMPLETE('lam', 'products')",
+      "CALL SUGGEST('lmap', 'products')",
+      "CALL QSUGGEST('red lmap', 'products')",
+      "CALL KEYWORDS('red lamp zzz', 'products', 1 AS stats)",
+      "CALL SNIPPETS(('a red lamp', 'none'), 'products', 'lamp', '<i>' AS before_match)",
+      R"(CALL PQ('products', ('{"title":"a bag"}', '{"title":"x"}'), 1 AS docs, 1 AS query))",
+      R"(CALL PQ('products', '{"title":"nothing"}'))"};
+  for (const auto* path : {"/sql?mode=raw", "/cli_json"}) {
+    for (const auto call : kCalls) {
+      const auto expected = post(cluster.whole.port(), path, call);
+      const auto answer = post(cluster.master.port(), path, call);
+      EXPECT_EQ(expected.status, 200) << call;
+      EXPECT_EQ(answer.body, expected.body) << call;
+    }
+  }
+  const auto table = post(cluster.master.port(), "/cli", kCalls[5]);
+  EXPECT_TRUE(table.body.contains("| 3  | 1         |")) << table.body;
+  EXPECT_TRUE(table.body.contains("| 8  | 1         |")) << table.body;
+}
+
 }  // namespace
 }  // namespace karmad::test

@@ -131,6 +131,8 @@ TEST_F(UpdatesOverShards, AllMirrorsGetTheUpdateAndOneThatLacksItIsNamed) {
   EXPECT_EQ(sql.status, 500);
   EXPECT_EQ(at(sql.body, "/0/total"), "4");
   EXPECT_TRUE(at(sql.body, "/0/error").contains(dead)) << sql.body;
+  EXPECT_EQ(master.count("updates_incomplete"), 2);
+  EXPECT_EQ(master.count("queries_failed"), 2);
 }
 
 TEST_F(UpdatesOverShards, AShardThatRefusesDoesNotStopTheOthers) {
