@@ -93,8 +93,8 @@ std::string shard_rows(unsigned shard, unsigned shards, unsigned rows) {
                                       {"keyword[0]", "mirror"}, {"docs[0]", "254"},
                                       {"hits[0]", "370"}};
   for (const auto& row : kMeta)
-    body += fmt::format(R"({}{{"Variable_name":"{}","Value":"{}"}})", row == kMeta[0] ? "" : ",\n",
-                        row[0], row[1]);
+    body += fmt::format(R"({}{{"Variable_name":"{}","Value":"{}"}})",
+                        &row == &kMeta[0] ? "" : ",\n", row[0], row[1]);
   return body + "\n],\n\"total\":7,\n\"error\":\"\",\n\"warning\":\"\"\n}]";
 }
 
