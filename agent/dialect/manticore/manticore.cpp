@@ -75,6 +75,8 @@ constexpr std::array kEndpoints{
     elastic("/{table}/_count", "GET, POST", TicketClass::search),
     multi_search("/_msearch"),
     multi_search("/{table}/_msearch"),
+    elastic("/_bulk", "POST, PUT"),
+    elastic("/{table}/_bulk", "POST, PUT"),
     elastic("/{table}/_update/{id}", "POST"),
     elastic("/{table}/_doc", "POST"),
     elastic("/{table}/_doc/{id}", "PUT, POST, DELETE"),

@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "agent/dialect/manticore_elastic/elastic_answer.hpp"
+#include "agent/dialect/manticore_elastic/elastic_bulk.hpp"
+#include "agent/dialect/manticore_elastic/elastic_bulk_plan.hpp"
 #include "agent/dialect/manticore_elastic/elastic_request.hpp"
 #include "agent/dialect/manticore_elastic/multi_search.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
+#include "agent/dialect/manticore_update/update_request.hpp"
 
 namespace karmad {
 namespace {
@@ -76,6 +79,20 @@ class ElasticPlan final : public FanOut {
   std::unique_ptr<FanOut> inner_;
 };
 
+/// A mirror gets a `_bulk` as `/bulk`; without a plan as a whole.
+AgentRequest write_elastic_bulk(const ClientRequest& request, PlanPart part,
+                                std::span<const std::string> tables, unsigned max_depth,
+                                std::string& buffer) {
+  buffer.clear();
+  if (part.plan != nullptr) {
+    part.plan->write(part.shard, tables, buffer);
+  } else if (const auto bulk = translate_elastic_bulk(request, max_depth)) {
+    append_renamed_bulk(buffer, bulk->body, max_depth,
+                        tables.empty() ? std::string_view(bulk->table) : tables.front());
+  }
+  return {"POST", "/bulk", "application/x-ndjson", buffer};
+}
+
 bool is_search_path(std::string_view path) {
   return path.ends_with("/_search") || path.ends_with("/_count");
 }
@@ -83,7 +100,8 @@ bool is_search_path(std::string_view path) {
 }  // namespace
 
 ManticoreElastic::ManticoreElastic(DialectSettings settings)
-    : searches_(std::make_unique<ManticoreJson>(settings)),
+    : max_depth_(settings.max_json_depth),
+      searches_(std::make_unique<ManticoreJson>(settings)),
       updates_(std::make_unique<ManticoreUpdate>(settings)) {}
 
 std::expected<std::vector<RequestPart>, ClientError> ManticoreElastic::parts(
@@ -97,6 +115,11 @@ void ManticoreElastic::join(std::string& out, std::span<const PartAnswer> answer
 }
 
 std::expected<Parsed, ClientError> ManticoreElastic::parse(const ClientRequest& request) const {
+  if (is_elastic_bulk(request)) {
+    auto bulk = translate_elastic_bulk(request, max_depth_);
+    if (!bulk) return std::unexpected(std::move(bulk.error()));
+    return Parsed{.table = std::move(bulk->table), .read = false, .planned = true, .options = {}};
+  }
   const auto translated = translate_elastic(request);
   if (!translated) return std::unexpected(translated.error());
   const bool search = translated->kind != ElasticKind::update;
@@ -107,6 +130,11 @@ std::expected<Parsed, ClientError> ManticoreElastic::parse(const ClientRequest& 
 
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreElastic::fan_out(
     const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
+  if (is_elastic_bulk(request)) {
+    auto bulk = translate_elastic_bulk(request, max_depth_);
+    if (!bulk) return std::unexpected(std::move(bulk.error()));
+    return plan_elastic_bulk(*std::move(bulk), parsed, layout, max_depth_);
+  }
   auto translated = translate_elastic(request);
   if (!translated) return std::unexpected(std::move(translated.error()));
   const bool search = translated->kind != ElasticKind::update;
@@ -123,6 +151,8 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreElastic::fan_out(
 AgentRequest ManticoreElastic::write(const ClientRequest& request, const Parsed& parsed,
                                      PlanPart part, std::span<const std::string> tables,
                                      std::string& buffer) const {
+  if (is_elastic_bulk(request))
+    return write_elastic_bulk(request, part, tables, max_depth_, buffer);
   const auto translated = translate_elastic(request);
   if (!translated) return {request.method, request.path, request.content_type, {}};
   if (is_partial_replacement(request) &&

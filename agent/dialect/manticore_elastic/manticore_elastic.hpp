@@ -29,6 +29,7 @@ class ManticoreElastic final : public Dialect {
  private:
   const Dialect& inner(bool search) const { return search ? *searches_ : *updates_; }
 
+  unsigned max_depth_;
   std::unique_ptr<Dialect> searches_;
   std::unique_ptr<Dialect> updates_;
 };

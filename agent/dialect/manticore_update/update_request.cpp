@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 5> kActions{"insert", "create", "replace"
                                                    "delete"};
 
 constexpr const char* kElasticForm =
-    "is of the Elasticsearch form, which belongs to /_bulk and is not supported; write "
+    "is of the Elasticsearch form, which belongs to /_bulk; write "
     "{\"replace\":{\"table\":\"name\",\"id\":1,\"doc\":{...}}}";
 
 enum class Form : bool { single, bulk };

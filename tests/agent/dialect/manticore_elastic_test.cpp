@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <utility>
 
 #include "agent/dialect/manticore_elastic/elastic_request.hpp"
 
@@ -198,6 +199,122 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
   for (const std::string body :
        {"", "{}", "x\n{}", "{\"index\":1}\n{}", "{\"index\":[]}\n{}", "{}x\n{}", many.c_str()})
     EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", body)).error().status, 400) << body;
+}
+
+constexpr std::string_view kElasticLines =
+    "{\"index\":{\"_id\":\"1\"}}\r\n{\"price\":1}\r\n\n"
+    "{\"create\":{\"_index\":\"Products\",\"_type\":\"_doc\",\"_id\":2}}\n{}\n"
+    "{\"delete\":{\"_id\":\"3\"}}\n"
+    "{\"update\":{\"_id\":\"4\"}}\n{\"doc\":{\"price\":4}}";
+
+TEST(ManticoreElastic, ABulkIsSentAsTheEnginesOwn) {
+  const ManticoreElastic dialect({});
+  const auto request = elastic_call("POST", "/products/_bulk", kElasticLines);
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed) << parsed.error().reason;
+  EXPECT_EQ(parsed->table, "products");
+  EXPECT_FALSE(parsed->read);
+  const auto plan = dialect.fan_out(request, *parsed, 1);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  for (const auto* of : {plan->get(), static_cast<FanOut*>(nullptr)}) {
+    std::string buffer;
+    const auto written = dialect.write(request, *parsed, of, kMirrorTable, buffer);
+    EXPECT_EQ(written.method, "POST");
+    EXPECT_EQ(written.target, "/bulk");
+    EXPECT_EQ(written.content_type, "application/x-ndjson");
+    std::string lines(written.body);
+    std::erase(lines, '\n');
+    EXPECT_EQ(lines, R"({"replace":{"table":"mirror_table","id":1,"doc":{"price":1}}})"
+                     R"({"insert":{"table":"mirror_table","id":2,"doc":{}}})"
+                     R"({"delete":{"table":"mirror_table","id":3}})"
+                     R"({"update":{"table":"mirror_table","id":4,"doc":{"price":4}}})");
+  }
+  EXPECT_EQ(
+      dialect.parse(elastic_call("PUT", "/_bulk", "{\"index\":{\"_index\":\"t\"}}\n{}\n"))->table,
+      "t");
+}
+
+TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
+  const ManticoreElastic dialect({});
+  std::string body;
+  for (int id = 1; id <= 12; ++id)
+    body += fmt::format("{{\"index\":{{\"_id\":\"{}\"}}}}\n{{}}\n", id);
+  const auto request = elastic_call("POST", "/products/_bulk", body);
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  const auto plan = dialect.fan_out(request, *parsed, {2, ShardBy::id});
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string sent[2];
+  for (std::size_t shard = 0; shard < 2; ++shard) (*plan)->write(shard, kMirrorTable, sent[shard]);
+  // The second shard commits its first line only.
+  const std::array<ChangeReply, 2> replies{
+      ChangeReply{.shard = 0,
+                  .done = true,
+                  .status = 200,
+                  .body = R"({"items":[],"current_line":9,"skipped_lines":0,"errors":false})"},
+      ChangeReply{.shard = 1,
+                  .done = false,
+                  .status = 500,
+                  .body = R"({"items":[],"current_line":2,"skipped_lines":1,"errors":true,)"
+                          R"("error":"bad value"})",
+                  .mirror = "m"}};
+  std::string out;
+  EXPECT_EQ((*plan)->merge_changes(replies, out), 500);
+  EXPECT_TRUE(out.starts_with(R"({"took":0,"errors":true,"items":[{"index":{"_index":"products")"))
+      << out;
+  std::size_t at = 0;
+  bool first_of_second = true;
+  for (int id = 1; id <= 12; ++id) {
+    at = out.find(fmt::format(R"("_id":"{}",)", id), at);
+    ASSERT_NE(at, out.npos) << id << out;
+    const bool second = sent[1].contains(fmt::format("\"id\":{},", id));
+    EXPECT_NE(second, sent[0].contains(fmt::format("\"id\":{},", id)));
+    const bool fails = second && !std::exchange(first_of_second, false);
+    const auto item = out.substr(at, out.find("}}", at) - at);
+    EXPECT_EQ(item.contains("bad value"), fails) << item;
+    EXPECT_EQ(item.contains(R"("result":"created")"), !fails) << item;
+  }
+  const auto hint = dialect.fan_out(request, *parsed, 2);
+  ASSERT_FALSE(hint);
+  EXPECT_TRUE(hint.error().reason.starts_with("line 1 ")) << hint.error().reason;
+  EXPECT_TRUE(hint.error().reason.contains("shard_by = id"));
+}
+
+TEST(ManticoreElastic, ABulkThatIsWrongNamesTheLine) {
+  struct Case {
+    std::string_view body;
+    std::string_view reason;
+  };
+  const std::string deep = "{\"index\":{}}\n{}\n{\"index\":{}}\n{\"a\":" + std::string(200, '[') +
+                           std::string(200, ']') + "}\n";
+  for (const auto& [body, reason] :
+       {Case{"", "the body is empty"}, Case{"{\"index\":{}}\n{}\nx\n", "line 3 is not a JSON"},
+        Case{"{\"index\":{}}\n{} x\n", "line 2 must be the document"},
+        Case{"{\"index\":{}}\n\n{}\n", "line 2 must be the document"},
+        Case{"{\"index\":{}}\n", "line 1 has no line with a document"},
+        Case{"{\"index\":{},\"delete\":{}}\n{}\n", "line 1 must hold one action"},
+        Case{"{\"replace\":{}}\n{}\n", "line 1 holds \"replace\""},
+        Case{"{\"index\":{\"_index\":\"a\",\"_inde\\u0078\":\"b\"}}\n{}\n",
+             "line 1 gives \"_index\" twice"},
+        Case{"{\"index\":{\"_index\":[\"a\"]}}\n{}\n", "line 1 has an _index"},
+        Case{"{\"index\":{\"_id\":\"a\"}}\n{}\n", "line 1 has the _id \"a\""},
+        Case{"{\"index\":{\"_id\":-1}}\n{}\n", "line 1 has the _id -1"},
+        Case{"{\"index\":{\"_id\":\"007\"}}\n{}\n", "line 1 has the _id \"007\""},
+        Case{"{\"index\":{\"_id\":18446744073709551616}}\n{}\n", "line 1 has the _id 1844"},
+        Case{"{\"index\":{\"routing\":\"a\"}}\n{}\n", "line 1 holds \"routing\""},
+        Case{"{\"delete\":{}}\n", "line 1 needs an _id for delete"},
+        Case{"{\"index\":{}}\n{}\n{\"index\":{\"_index\":\"b\"}}\n{}\n",
+             "line 3 names table \"b\""},
+        Case{"{\"update\":{\"_id\":1}}\n{\"doc\":{},\"doc_as_upsert\":true}\n",
+             "line 2 must hold only \"doc\""},
+        Case{"{\"index\":{}}\n{\"a\":\r{}}\n", "line 1 "},
+        Case{deep, "line 3 nests deeper than max_json_depth"}}) {
+    const ManticoreElastic dialect({});
+    const auto parsed = dialect.parse(elastic_call("POST", "/products/_bulk", body));
+    ASSERT_FALSE(parsed) << body;
+    EXPECT_EQ(parsed.error().status, 400);
+    EXPECT_TRUE(parsed.error().reason.starts_with(reason)) << parsed.error().reason;
+  }
 }
 
 }  // namespace

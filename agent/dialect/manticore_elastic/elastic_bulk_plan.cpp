@@ -1,0 +1,131 @@
+#include "agent/dialect/manticore_elastic/elastic_bulk_plan.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "agent/dialect/manticore_update/bulk_answer.hpp"
+#include "agent/dialect/manticore_update/update_answer.hpp"
+#include "agent/json/json_line.hpp"
+
+namespace karmad {
+namespace {
+
+constexpr auto kAllLines = std::string_view::npos;
+
+/// How far a shard carried its lines out.
+struct ShardProgress {
+  std::size_t committed = kAllLines;  ///< lines up to this one, from 1, at all of its mirrors
+  std::string reason;                 ///< why the others are not
+  int status = 200;
+  std::size_t number = 0;  ///< of the last line visited
+  std::optional<std::uint32_t> group;
+
+  /// Whether the line, the next one of this shard, is committed.
+  bool has_next(const BulkLine& line) {
+    number += group && *group != line.group ? 2 : 1;
+    group = line.group;
+    return number <= committed;
+  }
+};
+
+std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
+                                           std::span<const std::size_t> last_lines) {
+  std::vector<ShardProgress> all(last_lines.size());
+  for (const auto& reply : replies) {
+    auto& shard = all[reply.shard];
+    const auto answer = read_bulk_answer(reply.body);
+    auto committed = answer ? answer->committed() : 0;
+    if (reply.done && committed == kAllLines) continue;
+    if (committed >= last_lines[reply.shard]) committed = 0;  // an error, but not of which line
+    shard.committed = std::min(shard.committed, committed);
+    if (!shard.reason.empty()) continue;
+    shard.reason = failure_text(reply);
+    shard.status = reply.body.empty() ? 503 : 400;
+  }
+  return all;
+}
+
+void add_bulk_success(JsonLine& out, std::string_view action) {
+  out.add(R"(,"_version":1,"result":")");
+  const bool makes = action == "index" || action == "create";
+  out.add(std::string_view(makes ? "created" : action == "update" ? "updated" : "deleted"));
+  out.add(R"(","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,)");
+  out.add(std::string_view(makes ? R"("status":201}})" : R"("status":200}})"));
+}
+
+void add_bulk_failure(JsonLine& out, const ShardProgress& shard) {
+  out.add(R"(,"error":{"type":)");
+  out.add(std::string_view(shard.status == 400 ? R"("mapper_parsing_exception")"
+                                               : R"("shard_failed")"));
+  out.add(R"(,"reason":)");
+  out.add_quoted(shard.reason);
+  out.add(R"(},"status":)");
+  out.add_number(shard.status);
+  out.add("}}");
+}
+
+}  // namespace
+
+ElasticBulkPlan::ElasticBulkPlan(ElasticBulk bulk, BulkSplit split, std::size_t shards)
+    : bulk_(std::move(bulk)), split_(std::move(split)), last_lines_(shards) {
+  for (std::size_t i = 0; i < shards; ++i)
+    visit_shard_lines(split_, i,
+                      [&](const BulkLine&, std::size_t number) { last_lines_[i] = number; });
+}
+
+void ElasticBulkPlan::write(std::size_t shard, std::span<const std::string> tables,
+                            std::string& body) const {
+  append_shard_bulk(body, bulk_.body, split_, shard, tables.front());
+}
+
+int ElasticBulkPlan::merge_changes(std::span<const ChangeReply> given, std::string& out) const {
+  const auto is_bulk = [](std::string_view body) { return read_bulk_answer(body).has_value(); };
+  const bool any_bulk =
+      std::ranges::any_of(given, [&](const auto& reply) { return is_bulk(reply.body); });
+  if (const auto* refusal = common_refusal(given); refusal != nullptr && !any_bulk) {
+    out.append(with_table(refusal->body, bulk_.table).value_or(std::string(refusal->body)));
+    return refusal->status;
+  }
+  auto shards = shards_progress(checked(given, is_bulk), last_lines_);
+  bool errors = false;
+  std::string items;
+  {
+    JsonLine item(items);
+    for (std::size_t i = 0; i < split_.lines.size(); ++i) {
+      const auto& line = split_.lines[i];
+      const ShardProgress* failed = nullptr;
+      for (std::size_t s = 0; s < shards.size(); ++s)
+        if (line.goes_to(s) && !shards[s].has_next(line)) failed = &shards[s];
+      errors = errors || failed != nullptr;
+      item.add(std::string_view(i == 0 ? R"({")" : R"(,{")"));
+      item.add(std::string_view(bulk_.actions[i]));
+      item.add(R"(":{"_index":)");
+      item.add_quoted(bulk_.table);
+      item.add(R"(,"_type":"doc","_id":)");
+      if (line.id.end == 0)
+        item.add("null");
+      else
+        item.add_quoted(line.id.in(bulk_.body));
+      failed == nullptr ? add_bulk_success(item, bulk_.actions[i])
+                        : add_bulk_failure(item, *failed);
+    }
+  }
+  JsonLine whole(out);
+  whole.add(R"({"took":0,"errors":)");
+  whole.add(std::string_view(errors ? "true" : "false"));
+  whole.add(R"(,"items":[)");
+  whole.add(std::string_view(items));
+  whole.add("]}");
+  return errors ? 500 : 200;
+}
+
+std::expected<std::unique_ptr<FanOut>, ClientError> plan_elastic_bulk(ElasticBulk bulk,
+                                                                      const Parsed& parsed,
+                                                                      ShardLayout layout,
+                                                                      unsigned max_depth) {
+  auto split = split_bulk(bulk.body, parsed.table, layout, max_depth);
+  if (!split) return std::unexpected(at_clients_line(std::move(split.error()), bulk));
+  return std::make_unique<ElasticBulkPlan>(std::move(bulk), *std::move(split), layout.shards);
+}
+
+}  // namespace karmad
