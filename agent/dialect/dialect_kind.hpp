@@ -56,6 +56,10 @@ struct DialectEndpoint {
   std::unique_ptr<Dialect> (*make)(const DialectSettings& settings) = nullptr;
   Statements statements = Statements::none;
   bool several = false;  ///< its requests hold several (Dialect::parts)
+
+  /// Other engines have the path too (`/_search`): without a table of the dialect it is not served,
+  /// and a route may have it.
+  constexpr bool is_shared() const { return path.starts_with("/_"); }
 };
 
 /// One dialect as a table of values. dialects.cpp lists the known dialects; code outside a

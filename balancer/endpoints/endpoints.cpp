@@ -268,10 +268,27 @@ std::optional<TicketClass> ticket_class_of(const Topology& topology, std::string
   return std::nullopt;
 }
 
+namespace {
+
+const DialectEndpoint* find_endpoint(const DialectKind& kind, std::string_view path) {
+  const auto found = std::ranges::find(kind.endpoints, path, &DialectEndpoint::path);
+  return found == kind.endpoints.end() ? nullptr : &*found;
+}
+
+/// Whether a table of these settings has the dialect whose path it is.
+bool is_path_of_a_table(std::string_view path, const Settings& settings, Dialects known) {
+  return std::ranges::any_of(settings.tables, [&](const TableSettings& table) {
+    const auto* kind = find_dialect(known, table.dialect.value);
+    return kind != nullptr && find_endpoint(*kind, path) != nullptr;
+  });
+}
+
+}  // namespace
+
 bool is_own_path(std::string_view path, Dialects known) {
   const auto serves_it = [path](const DialectKind* kind) {
-    const auto of = kind->endpoints;
-    return std::ranges::find(of, path, &DialectEndpoint::path) != of.end();
+    const auto* const found = find_endpoint(*kind, path);
+    return found != nullptr && !found->is_shared();
   };
   return is_about_karmad(path) || std::ranges::any_of(known, serves_it);
 }
@@ -326,7 +343,8 @@ Judge judge_with(Dialects known) {
     for (const auto& table : settings.tables) {
       const auto* kind = find_dialect(known, table.dialect.value);
       if (kind == nullptr || !kind->is_routed()) continue;
-      if (is_own_path(table.route.value, known))
+      if (is_own_path(table.route.value, known) ||
+          is_path_of_a_table(table.route.value, settings, known))
         problems.push_back(
             {table.route.at, fmt::format("karmad answers '{}' itself; a route needs another path",
                                          table.route.value)});

@@ -26,8 +26,8 @@ Judge judge_with(Dialects known);
 /// The same with the built-in dialects.
 void judge(const Settings& settings, Problems& problems, Problems& notices);
 
-/// True for a path that karmad or one of these dialects answers: such a path cannot be a route. `/`
-/// is not one of them, as a route may have it.
+/// True for a path that karmad or one of these dialects always answers: such a path cannot be a
+/// route. `/` is not one of them, as a route may have it, nor are shared paths of a dialect.
 bool is_own_path(std::string_view path, Dialects known = dialects());
 
 /// The paths of all endpoints about karmad itself; `/{id}` at the end: any id follows.

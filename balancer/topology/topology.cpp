@@ -72,7 +72,7 @@ void Topology::add_endpoints(Dialects dialects, const DialectSettings& with) {
     for (const auto& endpoint : kind->endpoints) {
       assert(endpoint_at(endpoint.path) == nullptr && "two dialects with the same path");
       const bool pattern = is_pattern(endpoint.path);
-      if (pattern && !has_tables) continue;
+      if ((pattern || endpoint.is_shared()) && !has_tables) continue;
       (pattern ? patterns_ : endpoints_).push_back({*kind, endpoint, endpoint.make(with)});
     }
   }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::array kWithPatterns{
     DialectEndpoint{"/search", "POST", TicketClass::search, make_manticore_json},
+    DialectEndpoint{"/_search", "POST", TicketClass::search, make_manticore_json},
     DialectEndpoint{"/pq/{table}/search", "POST", TicketClass::search, make_manticore_json},
     DialectEndpoint{"/{table}/_search", "POST", TicketClass::search, make_manticore_json},
     DialectEndpoint{"/{table}/_update/{id}", "POST", TicketClass::update, make_manticore_update},
@@ -34,7 +35,8 @@ TEST(PathPatterns, AreServedForConfiguredTablesAndRoutesGetTheRest) {
     std::string_view pattern;  ///< of the endpoint; empty: there is none
   };
   for (const auto& [path, pattern] :
-       {Case{"/search", "/search"}, Case{"/products/_search", "/{table}/_search"},
+       {Case{"/search", "/search"}, Case{"/_search", "/_search"},
+        Case{"/products/_search", "/{table}/_search"},
         Case{"/PRODUCTS/_search", "/{table}/_search"},
         Case{"/nosuch%2Cproducts/_search", "/{table}/_search"},
         Case{"/*/_search", "/{table}/_search"}, Case{"/_all/_search", "/{table}/_search"},
@@ -61,6 +63,7 @@ TEST(PathPatterns, OfADialectWithoutTablesAreNotServed) {
       "table web { type = distributed\n agent = a:2\n dialect = http\n route = /web\n }\n");
   ASSERT_TRUE(topology);
   EXPECT_EQ(topology->endpoint_at("/_all/_search"), nullptr);
+  EXPECT_EQ(topology->endpoint_at("/_search"), nullptr) << "other engines have it too";
   EXPECT_EQ(topology->pattern_of("/_all/_search"), nullptr);
   EXPECT_NE(topology->endpoint_at("/search"), nullptr);
 }
@@ -77,6 +80,21 @@ TEST(PathPatterns, OfATableThatTakePathsOfARouteAreNamed) {
   ASSERT_FALSE(notices.empty());
   EXPECT_EQ(notices.back().message,
             "paths such as '/products/_search' are answered by table products, not by this route");
+}
+
+TEST(PathPatterns, ASharedPathIsARouteOnlyWithoutATableOfTheDialect) {
+  const std::string routed =
+      "table web { type = distributed\n agent = a:2\n dialect = http\n route = /_search\n }\n";
+  const auto problems_of = [](const std::string& text) {
+    const auto loaded = load_text(text);
+    Problems problems;
+    Problems notices;
+    judge_with(kPatternDialects)(*loaded.settings, problems, notices);
+    return problems.empty() ? std::string() : problems.front().message;
+  };
+  EXPECT_EQ(problems_of(routed), "");
+  EXPECT_EQ(problems_of("table t { type = distributed\n agent = a:1\n }\n" + routed),
+            "karmad answers '/_search' itself; a route needs another path");
 }
 
 }  // namespace

@@ -63,19 +63,27 @@ class HitValues {
     std::size_t attribute = 0;
   };
 
+  /// What a string says, into `text_`.
+  void read_text(std::string_view quoted) {
+    text_.clear();
+    JsonText bytes(without_quotes(quoted));
+    for (int c = bytes.next(); c >= 0; c = bytes.next()) text_ += static_cast<char>(c);
+  }
+
   /// `1,2,3`
   void add_array(std::string_view values) { text_.assign("[").append(values).append("]"); }
 
   /// The value that the string says; a string that says none stays one.
   void add_json(std::string_view cell) {
-    text_ = json_unescaped(without_quotes(cell));
+    read_text(cell);
     out_.add(text_.empty() ? "null" : is_json(text_) ? std::string_view(text_) : cell);
   }
 
   /// The value at `steps` of an attribute; if it has none, the cell.
   void add_inside(std::string_view attribute, const std::vector<JsonStep>& steps,
                   std::string_view cell) {
-    text_ = is_string(attribute) ? json_unescaped(without_quotes(attribute)) : std::string();
+    text_.clear();
+    if (is_string(attribute)) read_text(attribute);
     const auto value = is_json(text_) ? value_at(text_, steps) : std::string_view();
     out_.add(value.empty() ? cell : value);
   }
