@@ -74,6 +74,10 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   const auto both = post(port, "/one%2Ctwo/_search", R"({"size":1})");
   EXPECT_NE(both.body.find(R"("_shards":{"total":2,"successful":2)"), std::string::npos)
       << both.body;
+  EXPECT_EQ(get(port, "/one/_search?q=lamp&size=3&sort=id:desc").status, 200);
+  EXPECT_EQ(body_sent(at.one.seen().back()),
+            R"({"table":"m1","query":{"query_string":"lamp"},"limit":3,"sort":[{"id":"desc"}]})");
+  EXPECT_EQ(get(port, "/one/_search?size=all").status, 400);
   EXPECT_EQ(post(port, "/_all/_count", "").body,
             R"({"count":2,"_shards":{"total":2,"successful":2,"skipped":0,"failed":0}})");
   EXPECT_EQ(post(port, "/one/_update/7", R"({"doc":{"price":2}})").status, 200);
@@ -81,6 +85,16 @@ TEST(ElasticPaths, AreAnsweredInTheirFormAndRoutesGetTheOtherPaths) {
   EXPECT_EQ(body_sent(at.one.seen().back()), R"({"doc":{"price":2}})");
   EXPECT_EQ(post(port, "/nosuch/_search", "{}").body, R"({"web":1})");
   EXPECT_EQ(post(port, "/one/_other", "{}").body, R"({"web":1})");
+}
+
+TEST(ElasticPaths, BelongToARouteWhereNoTableHasTheDialect) {
+  FakeMirror web([](const std::string&) { return json(R"({"web":1})"); });
+  const Master master("ha_ping_interval = 0",
+                      fmt::format("table web {{\n type = distributed\n dialect = http\n route = /\n"
+                                  " updates = any\n agent = {}\n}}\n",
+                                  web.address()));
+  for (const auto* path : {"/_search", "/_msearch", "/_count", "/_bulk", "/a/_search"})
+    EXPECT_EQ(post(master.port(), path, "{}").body, R"({"web":1})") << path;
 }
 
 TEST(ElasticPaths, AnswerEachSearchOfAMultiSearch) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <span>
+#include <utility>
 
+#include "agent/dialect/manticore_elastic/url_search.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 
@@ -22,21 +24,6 @@ std::unexpected<ClientError> elastic_mistake(std::string reason) {
 std::string_view action_path(const ClientRequest& request) {
   if (request.path_table_raw.empty()) return request.path;
   return request.path.substr(request.path_table_raw.size() + 1);
-}
-
-/// Parameters that change an answer, and where the body says the same.
-std::string wrong_parameter(std::string_view parameters) {
-  constexpr std::array<std::string_view, 6> kRefused{"q",    "size",    "from",
-                                                     "sort", "_source", "scroll"};
-  while (!parameters.empty()) {
-    const auto parameter = parameters.substr(0, parameters.find('&'));
-    parameters.remove_prefix(std::min(parameter.size() + 1, parameters.size()));
-    const auto key = parameter.substr(0, parameter.find('='));
-    if (std::ranges::find(kRefused, key) != kRefused.end())
-      return fmt::format("the parameter '{}' is not supported in the URL; put it into the body{}",
-                         key, key == "q" ? " as query_string" : "");
-  }
-  return {};
 }
 
 /// The JSON object that the body is, without white space around it; `{}` for an empty body. Nothing
@@ -69,31 +56,42 @@ void add_path_table(JsonLine& body, const ClientRequest& request) {
   body.add_quoted(request.path_table);
 }
 
-/// Writes a search of the path's table, or a count of it or of the body's.
+/// Writes the search in `object`, of the path's table if it names one. Members of the URL take the
+/// place of the body's. A count reads only the query.
 void write_search(JsonLine body, const ClientRequest& request, std::string_view object,
-                  bool count) {
+                  std::span<const UrlMember> of_url, bool count) {
+  std::string_view separator = "{";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    body.add(std::exchange(separator, ","));
+    body.add('"');
+    body.add(name);
+    body.add("\":");
+    body.add(value);
+  };
+  const auto is_read = [count](std::string_view name) {
+    return !count || name == "query" || name == "table" || name == "index";
+  };
   if (!request.path_table.empty()) {
     add_path_table(body, request);
-  } else {
-    body.add(R"({"table":)");
-    const auto table = elastic_member(object, "table");
-    const auto named = table.empty() ? elastic_member(object, "index") : table;
-    body.add(named.empty() ? std::string_view(R"("")") : named);
+    separator = ",";
   }
-  if (count) {  // a count reads only the query
-    const auto query = elastic_member(object, "query");
-    body.add(std::string_view(query.empty() ? "" : R"(,"query":)"));
-    body.add(query);
-    body.add(R"(,"limit":0})");
-    return;
+  PassedMembers members(object);
+  while (const auto member = members.next()) {
+    const auto replaces = [&](const UrlMember& each) {
+      return each.name == member->name || each.alias == member->name;
+    };
+    if (is_read(member->name) && std::ranges::none_of(of_url, replaces))
+      add(member->name, member->value);
   }
-  body.add(std::string_view(has_members(object) ? "," : ""));
-  body.add(object.substr(1));
+  for (const auto& each : of_url)
+    if (is_read(each.name)) add(each.name, each.value);
+  if (count) add("limit", "0");
+  body.add(separator == "{" ? "{}" : "}");
 }
 
 Translated translate_search(const ClientRequest& request, bool count) {
-  if (auto wrong = wrong_parameter(request.query); !wrong.empty())
-    return elastic_mistake(std::move(wrong));
+  const auto of_url = read_url_search(request.query);
+  if (!of_url) return std::unexpected(of_url.error());
   const auto found = elastic_object(request.body);
   if (!found) return elastic_mistake("the body is not a JSON object");
   const auto object = *found;
@@ -102,10 +100,10 @@ Translated translate_search(const ClientRequest& request, bool count) {
       !(elastic_member(object, "table").empty() && elastic_member(object, "index").empty()))
     return elastic_mistake("the path names the table; leave out \"table\" and \"index\"");
   ElasticRequest translated{count ? ElasticKind::count : ElasticKind::search, "/search", {}};
-  if (!count && !in_path)
+  if (!count && !in_path && of_url->empty())
     translated.body = object;
   else
-    write_search(JsonLine(translated.body), request, object, count);
+    write_search(JsonLine(translated.body), request, object, *of_url, count);
   return translated;
 }
 

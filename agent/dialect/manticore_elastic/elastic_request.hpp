@@ -25,8 +25,9 @@ struct ElasticRequest {
 /// Translates a request to one of the paths `/{table}/_search`, `/_search`, `/{table}/_count`,
 /// `/_count`, `/{table}/_update/{id}`, `/{table}/_doc`, `/{table}/_doc/{id}` and
 /// `/{table}/_create/{id}`. The table of the path takes the place of one in the body, which must
-/// not name another. 400 with the reason if the body is not an object, an id is not a number, or a
-/// parameter of the URL would change the answer. An empty body is an empty object.
+/// not name another; parameters of the URL take the place of members (url_search.hpp). 400 with the
+/// reason if the body is not an object, an id is not a number, or a parameter cannot be read. An
+/// empty body is an empty object.
 std::expected<ElasticRequest, ClientError> translate_elastic(const ClientRequest& request);
 
 /// Whether the request is `/{table}/_update/{id}`, which can also change texts, as `/update`

@@ -41,7 +41,7 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
         Case{"POST", "/_search", R"({"table":"a,b"})", "/search", R"({"table":"a,b"})"},
         Case{"POST", "/products/_count", R"({"query":{"match_all":{}},"size":3})", "/search",
              R"({"table":"products","query":{"match_all":{}},"limit":0})"},
-        Case{"GET", "/_count", R"({"index":"a"})", "/search", R"({"table":"a","limit":0})"},
+        Case{"GET", "/_count", R"({"index":"a"})", "/search", R"({"index":"a","limit":0})"},
         Case{"POST", "/products/_update/7", R"({"doc":{"price":2}} )", "/update",
              R"({"table":"products","id":7,"doc":{"price":2}})"},
         Case{"PUT", "/products/_doc/7", R"({"price":2})", "/replace",
@@ -58,6 +58,31 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
   }
 }
 
+TEST(ManticoreElastic, ParametersOfTheUrlTakeThePlaceOfMembers) {
+  struct Case {
+    std::string_view path;
+    std::string_view query;
+    std::string_view body;
+    std::string_view own_body;
+  };
+  for (
+      const auto& [path, query, body, own_body] :
+      {Case{
+           "/products/_search", "pretty&q=red+%22lamp%22&size=5&from=10", "",
+           R"({"table":"products","query":{"query_string":"red \"lamp\""},"limit":5,"offset":10})"},
+       Case{"/products/_search", "size=5&sort=price:desc,id&_source=title,price",
+            R"({"limit":1,"sort":"id","from":2,"_source":[]})",
+            R"({"table":"products","from":2,"limit":5,"sort":[{"price":"desc"},"id"],)"
+            R"("_source":["title","price"]})"},
+       Case{"/_search", "size=1", R"({"index":"a","size":3})", R"({"index":"a","limit":1})"},
+       Case{"/products/_count", "q=x&size=1", R"({"query":{"match_all":{}},"size":3})",
+            R"({"table":"products","query":{"query_string":"x"},"limit":0})"}}) {
+    const auto translated = translate_elastic(elastic_call("GET", path, body, query));
+    ASSERT_TRUE(translated) << query << ": " << translated.error().reason;
+    EXPECT_EQ(translated->body, own_body) << query;
+  }
+}
+
 TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
   struct Case {
     std::string_view path;
@@ -68,7 +93,11 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
   for (const auto& [path, body, query, reason] :
        {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
         Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
-        Case{"/products/_search", "", "pretty&q=x", "the parameter 'q' is not supported"},
+        Case{"/products/_search", "", "scroll=1m", "the parameter 'scroll' is not supported"},
+        Case{"/products/_search", "", "size=-1", "'size=-1' cannot be read; expected were q=text"},
+        Case{"/products/_search", "", "sort=id:up", "'sort=id:up' cannot be read"},
+        Case{"/products/_search", "", "_source=false", "'_source=false' cannot be read"},
+        Case{"/products/_search", "", "q=a&q=b", "the parameter 'q' is given twice"},
         Case{"/_count", "", "", "\"table\" is"},
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
         Case{"/products/_doc/1", "{}", "", "the body must be a JSON object with the document"}}) {
