@@ -130,6 +130,7 @@ std::string highlighted(const Expression& expression, const Row& row) {
 Cell row_function(const Expression& expression, const Row& row) {
   const auto& name = expression.name;
   if (name == "weight") return row.hit.score;
+  if (name == "knn_dist") return row.hit.distance;
   if (name == "highlight") return highlighted(expression, row);
   if (name == "groupby") {
     if (row.group == nullptr) return {};

@@ -117,6 +117,7 @@ constexpr std::size_t kMany = 1000;
 
 const SqlFunction kFunctions[] = {
     {"weight", 0, 0, Gives::whole, nullptr},
+    {"knn_dist", 0, 0, Gives::real, nullptr},
     {"groupby", 0, 0, Gives::bigint, nullptr},
     {"highlight", 0, 3, Gives::text, nullptr},
     {"snippet", 2, 9, Gives::text, nullptr},

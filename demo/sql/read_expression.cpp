@@ -220,6 +220,7 @@ class ExpressionReader {
   /// Reads the arguments of a call behind its bracket.
   Expression call(std::string name, std::size_t begin) {
     if (name == "match") return match();
+    if (name == "knn") return knn();
     if (name == "facet" && scope_.facet != nullptr) {
       cursor_.expect_sign(")");
       return *scope_.facet;
@@ -273,6 +274,47 @@ class ExpressionReader {
     if (scope_.match != nullptr && !cursor_.complaint())
       *scope_.match = read_query_string(text, scope_.table, cursor_.complaint());
     return literal_expression(std::int64_t{1});
+  }
+
+  /// `KNN(embedding, 5, (0.1,-0.2,…))`, or with the id of a document in place of the vector.
+  Expression knn() {
+    if (scope_.knn == nullptr) cursor_.wrong();
+    const auto name = cursor_.take_name();
+    const auto column = column_named(name);
+    if ((!column || column->type != Type::vector) && !cursor_.complaint())
+      cursor_.complaint().say(
+          500, fmt::format("table {}: requested KNN search attribute '{}' not found", scope_.table,
+                           name));
+    Knn out;
+    cursor_.expect_sign(",");
+    out.k = cursor_.take_count();
+    cursor_.expect_sign(",");
+    if (cursor_.at_sign("("))
+      vector(out);
+    else
+      out.document = cursor_.take_count();
+    if (cursor_.take_sign(",")) cursor_.take_count();  // ef
+    cursor_.expect_sign(")");
+    if (scope_.knn != nullptr) *scope_.knn = out;
+    return literal_expression(std::int64_t{1});
+  }
+
+  void vector(Knn& out) {
+    std::size_t count = 0;
+    cursor_.expect_sign("(");
+    do {
+      const bool negative = cursor_.take_sign("-");
+      const auto value = number_of_cell(to_cell(view(cursor_.take_literal())));
+      if (count < out.vector.size())
+        out.vector[count] = static_cast<float>(negative ? -value : value);
+      ++count;
+    } while (cursor_.take_sign(","));
+    cursor_.expect_sign(")");
+    if (count != out.vector.size() && !cursor_.complaint())
+      cursor_.complaint().say(
+          500, fmt::format("table {}: KNN index 'embedding' requires a vector of {} entries; {} "
+                           "entries specified",
+                           scope_.table, out.vector.size(), count));
   }
 
   Expression counted() {

@@ -14,6 +14,7 @@ struct SqlScope {
   std::span<const SelectItem> aliases;  ///< they win over columns
   Query* match = nullptr;               ///< gets MATCH('…'); null: it is not allowed here
   const Expression* facet = nullptr;    ///< of FACET(); null: not allowed here
+  std::optional<Knn>* knn = nullptr;    ///< gets KNN(…); null: it is not allowed here
 };
 
 /// Reads an expression of comparisons, AND, OR and arithmetic.

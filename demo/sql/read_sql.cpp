@@ -91,6 +91,7 @@ class SelectReader {
     if (cursor_.take_word("where")) {
       auto in_where = scope();
       in_where.match = &select.match;
+      in_where.knn = &select.knn;
       select.where = read_expression(cursor_, in_where);
     }
     if (cursor_.take_word("group")) read_group();
@@ -100,7 +101,16 @@ class SelectReader {
       select.within = read_order(scope());
     }
     if (cursor_.take_word("having")) select.having = read_expression(cursor_, scope());
-    if (cursor_.take_word("order")) select.order = read_order(scope());
+    if (cursor_.take_word("order")) {
+      select.order = read_order(scope());
+    } else if (select.knn && !select.groups()) {
+      select.order.push_back({{.kind = Expression::Kind::function,
+                               .type = CellType::real,
+                               .name = "knn_dist",
+                               .literal = {},
+                               .column = {},
+                               .arguments = {}}});
+    }
     read_limit(select);
     read_option();
     while (cursor_.take_word("facet")) read_facet();
@@ -185,6 +195,7 @@ class SelectReader {
     Select facet;
     facet.table = main.table;
     facet.match = main.match;
+    facet.knn = main.knn;
     facet.where = main.where;
     facet.max_matches = main.max_matches;
     facet.cutoff = main.cutoff;

@@ -7,6 +7,7 @@
 
 #include "demo/data/text.hpp"
 #include "demo/engine/scroll.hpp"
+#include "demo/engine/vectors.hpp"
 #include "demo/sql/cell_text.hpp"
 #include "demo/sql/run.hpp"
 
@@ -43,6 +44,11 @@ std::vector<Hit> found_hits(const Index& index, const Select& select, ResultSet&
       break;
     }
     hits.push_back(hit);
+  }
+  if (select.knn) {
+    SearchRequest nearest;
+    nearest.knn.push_back(*select.knn);
+    hits = nearest_hits(index, nearest, std::move(hits));
   }
   return hits;
 }

@@ -9,7 +9,7 @@
 
 #include "demo/data/complaint.hpp"
 #include "demo/engine/change.hpp"
-#include "demo/language/query.hpp"
+#include "demo/language/request.hpp"
 #include "demo/sql/expression.hpp"
 
 namespace karmad {
@@ -29,6 +29,7 @@ struct Select {
   std::string table;  ///< empty: one row of constants
   std::vector<SelectItem> items;
   Query match{Everything{}};
+  std::optional<Knn> knn;  ///< without an ORDER BY its rows are sorted by distance
   std::optional<Expression> where, having;
   std::vector<Expression> keys;  ///< of GROUP BY
   std::size_t per_group = 1;     ///< most rows of a group

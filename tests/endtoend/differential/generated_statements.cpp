@@ -10,13 +10,13 @@ namespace {
 using Form = GeneratedStatement::Form;
 
 constexpr std::string_view kKindNames[] = {
-    "columns",       "all columns",   "expressions",   "conditions",    "MATCH",
-    "several keys",  "a hidden key",  "a JSON key",    "an expression", "distance",
-    "pages",         "max_matches",   "default order", "groups",        "several groups",
-    "JSON groups",   "groups of MVA", "aggregates",    "one group",     "COUNT(DISTINCT)",
-    "GROUP_CONCAT",  "HAVING",        "WITHIN GROUP",  "GROUP n BY",    "facets",
-    "facet options", "HIGHLIGHT",     "without FROM",  "scripts",       "SHOW META",
-    "SHOW",          "CALL",          "mistakes"};
+    "columns",         "all columns",   "expressions",   "conditions",    "MATCH",
+    "several keys",    "a hidden key",  "a JSON key",    "an expression", "distance",
+    "pages",           "max_matches",   "default order", "nearest",       "groups",
+    "several groups",  "JSON groups",   "groups of MVA", "aggregates",    "one group",
+    "COUNT(DISTINCT)", "GROUP_CONCAT",  "HAVING",        "WITHIN GROUP",  "GROUP n BY",
+    "facets",          "facet options", "HIGHLIGHT",     "without FROM",  "scripts",
+    "SHOW META",       "SHOW",          "CALL",          "mistakes"};
 
 constexpr std::string_view kWord[] = {"lamp",    "chair",  "table",   "kettle", "oak",
                                       "steel",   "small",  "blue",    "café",   "zinc",
@@ -243,6 +243,12 @@ std::string StatementGenerator::documents(StatementKind kind) {
     if (one_in(2)) behind += ", ranker=bm25";
     page = fmt::format(" LIMIT {},{}", below(most + 5), 1 + below(most));
     by(pick(kSortColumn));
+  }
+  if (kind == StatementKind::nearest) {
+    list = "id, price, KNN_DIST() AS d";
+    filter = fmt::format(" WHERE KNN(embedding, {}, (0.{},-0.{},0.5,0.{}))", 1 + below(40),
+                         below(10), below(10), below(10));
+    if (one_in(2)) filter += " AND " + condition();
   }
   if (kind == StatementKind::facets || kind == StatementKind::facet_options) {
     by(pick(kSortColumn));

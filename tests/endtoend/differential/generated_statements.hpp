@@ -23,6 +23,7 @@ enum class StatementKind : std::uint8_t {
   pages,
   max_matches,
   default_order,
+  nearest,
   groups,
   several_groups,
   json_groups,

@@ -1,5 +1,7 @@
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
 
+#include <algorithm>
+
 #include "agent/dialect/manticore_sql/rows/merge_documents.hpp"
 #include "agent/dialect/manticore_sql/rows/merge_groups.hpp"
 #include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
@@ -80,7 +82,9 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
 
   const auto warning = collect_warnings(notes.warning, raw, meta, *sets);
   const auto& rows = sets->front();
-  const auto total = meta.total_found(rows, plan.rows.having.has_value());
+  auto total = meta.total_found(rows, plan.rows.having.has_value());
+  if (plan.rows.nearest != 0)
+    total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
   const auto scroll = next_scroll_token(plan, raw, replies, rows);
   if (plan.form == RowForm::hits) {
     append_hits({.took = notes.took,

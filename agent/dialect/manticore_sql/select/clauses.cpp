@@ -196,7 +196,7 @@ class ClauseReader {
       if (out_.where.empty()) out_.where = token_.text;
       const auto begin = static_cast<std::size_t>(out_.where.data() - statement_.data());
       out_.where = statement_.substr(begin, token_.at + token_.text.size() - begin);
-      out_.knn = out_.knn || (token_.is_sign('(') && before_.is_word("knn"));
+      read_knn();
       before_ = token_;
       return std::nullopt;
     }
@@ -205,6 +205,24 @@ class ClauseReader {
                       fmt::format("more than {} words outside of WHERE", kMostSqlTokens));
     out_.tokens.push_back(token_);
     return std::nullopt;
+  }
+
+  /// Reads `KNN(attribute, k, (0.1,…))`, whose third argument may be a document's id.
+  void read_knn() {
+    if (token_.is_sign('(') && before_.is_word("knn")) {
+      out_.knn = true;
+      knn_depth_ = depth_;
+      knn_argument_ = 0;
+    }
+    if (depth_ < knn_depth_) knn_depth_ = 0;
+    if (knn_depth_ == 0 || depth_ != knn_depth_) return;
+    if (token_.is_sign(',')) {
+      ++knn_argument_;
+    } else if (before_.is_sign(',') && token_.kind == SqlToken::Kind::word) {
+      const auto* const end = token_.text.data() + token_.text.size();
+      if (knn_argument_ == 1) std::from_chars(token_.text.data(), end, out_.nearest);
+      if (knn_argument_ == 2) out_.knn_document = token_.at;
+    }
   }
 
   void close() {
@@ -322,6 +340,8 @@ class ClauseReader {
   SqlToken token_;
   SqlToken before_;
   int depth_ = 0;
+  int knn_depth_ = 0;  // of the brackets of KNN(); 0: not within them
+  int knn_argument_ = 0;
   ClausePlace place_;
   std::vector<ClausePlace> places_;
   SelectClauses out_;

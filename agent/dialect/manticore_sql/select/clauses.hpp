@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +38,9 @@ struct SelectClauses {
   SqlSpan items;
   SqlSpan tables;
   std::string_view where;
-  bool knn = false;  ///< WHERE has a KNN()
+  bool knn = false;         ///< WHERE has a KNN()
+  std::size_t nearest = 0;  ///< how many documents it finds in each shard; 0: unknown
+  std::optional<std::size_t> knn_document;  ///< where it names a document in place of a vector
   SqlSpan group;
   std::size_t per_group = 1;
   SqlSpan within;

@@ -72,7 +72,12 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   out.asked = window.limit == 0 ? 0 : window.end();
 
   const bool by_id = add_order(draft, columns, out);
-  if (draft.order.empty()) add_default_order(draft, columns, rows);
+  if (draft.order.empty()) {
+    add_default_order(draft, columns, rows);
+    if (const auto most = draft.clauses.nearest; most != 0)
+      rows.limit = std::min(rows.limit, most - std::min(rows.offset, most));
+    rows.nearest = draft.clauses.nearest;
+  }
   rows.id = columns.of("id", "id");
   if (!by_id) rows.order.push_back({*rows.id, false, false});
   // Without ORDER BY the server may stop early; another key would prevent it.

@@ -153,6 +153,9 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
   OrderBefore before;
   if (auto refusal = begin_scroll(*draft, place, before, plan))
     return std::unexpected(std::move(*refusal));
+  if (const auto at = draft->clauses.knn_document)
+    return std::unexpected(unmergeable_at(*at, "KNN() by the id of a document",
+                                          "only one of them has it; give its vector"));
   auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
   if (!rows) return std::unexpected(std::move(rows.error()));
   if (auto refusal = continue_scroll(*draft, rows->rows, plan))
