@@ -135,8 +135,8 @@ TEST(Weight, CountsWithEveryStrategy) {
     AdaptiveShard shard(2);
     const Master master(fmt::format("ha_strategy = {}", strategy), shard.table("[weight=3]"));
     Load load(master.port(), 8, search_load());
-    ASSERT_TRUE(load.more(300));
-    EXPECT_GT(shard.shares()[0], 0.6) << strategy;
+    // On a busy machine the mirror with more searches may look slow at first.
+    EXPECT_TRUE(eventually([&] { return load.more(300) && shard.shares()[0] > 0.6; })) << strategy;
   }
 }
 
