@@ -48,7 +48,8 @@ FakeMirror::React rows_for_all() {
 
 TEST(AMysqlClient, GetsTheRowsOfItsStatementAndKeepsTheConnectionAfterAnError) {
   FakeMirror mirror([](const std::string& request) {
-    if (request.contains("bad")) return json(R"({"error":"P01: syntax error near 'bad'"})", 500);
+    if (body_in(request).contains("bad"))
+      return json(R"({"error":"P01: syntax error near 'bad'"})", 500);
     return json(kMysqlRows);
   });
   MysqlMaster karmad(mirror);
