@@ -151,8 +151,8 @@ struct MergeNotes {
   Micros took{};
   bool timed_out = false;      ///< the query to a shard timed out
   std::string_view warning{};  ///< plain text; empty: none
-  std::string* meta =
-      nullptr;  ///< gets result sets about the query: SHOW META, and of a scroll SHOW SCROLL
+  /// Gets result sets about the query: SHOW META, and of a scroll SHOW SCROLL. Null: not wanted.
+  std::string* meta = nullptr;
 };
 
 /// The plan of one query over several shards. It refers to the request, which must outlive it.
