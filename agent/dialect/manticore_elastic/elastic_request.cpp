@@ -144,6 +144,7 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
                             std::string_view id) {
   if (!id.empty() && !is_elastic_id(id))
     return elastic_mistake(fmt::format("the id in the path must be a number: '{}'", id));
+  if (!id.empty()) id.remove_prefix(std::min(id.find_first_not_of('0'), id.size() - 1));
   if (request.method == "DELETE")
     return ElasticRequest{ElasticKind::update, "/delete", elastic_update_body(request, id, {})};
   const auto object = elastic_object(request.body);

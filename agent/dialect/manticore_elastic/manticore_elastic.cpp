@@ -35,6 +35,7 @@ class ElasticPlan final : public FanOut {
   ElasticPlan& operator=(const ElasticPlan&) = delete;
 
   const ClientRequest& request() const { return request_; }
+  bool is_search() const { return translated_.kind != ElasticKind::update; }
   /// Mirrors get the client's path instead of the translated one.
   bool keeps_path() const { return keeps_path_; }
   void plan(std::unique_ptr<FanOut> inner) { inner_ = std::move(inner); }
@@ -49,6 +50,9 @@ class ElasticPlan final : public FanOut {
   }
   bool may_be_partial() const override { return inner_->may_be_partial(); }
   std::string_view content_type() const override { return inner_->content_type(); }
+  int refusal_status(int status, std::string_view body) const override {
+    return inner_->refusal_status(status, body);
+  }
   unsigned merge_weight() const override { return inner_->merge_weight(); }
 
   void write(std::size_t shard, std::span<const std::string> tables,
@@ -58,7 +62,7 @@ class ElasticPlan final : public FanOut {
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override {
-    if (translated_.kind == ElasticKind::update) return inner_->merge(replies, notes, out);
+    if (!is_search()) return inner_->merge(replies, notes, out);
     std::string merged;
     if (auto bad = inner_->merge(replies, notes, merged)) return bad;
     const auto answered =
@@ -137,12 +141,11 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreElastic::fan_out(
   }
   auto translated = translate_elastic(request);
   if (!translated) return std::unexpected(std::move(translated.error()));
-  const bool search = translated->kind != ElasticKind::update;
   // Shards without the document could make it, so the shard of the document must be known.
   const bool keeps_path =
       is_partial_replacement(request) && (layout.shards == 1 || layout.by == ShardBy::id);
   auto plan = std::make_unique<ElasticPlan>(*std::move(translated), parsed.table, keeps_path);
-  auto planned = inner(search).fan_out(plan->request(), parsed, layout);
+  auto planned = inner(plan->is_search()).fan_out(plan->request(), parsed, layout);
   if (!planned) return std::unexpected(std::move(planned.error()));
   plan->plan(*std::move(planned));
   return plan;
@@ -153,13 +156,15 @@ AgentRequest ManticoreElastic::write(const ClientRequest& request, const Parsed&
                                      std::string& buffer) const {
   if (is_elastic_bulk(request))
     return write_elastic_bulk(request, part, tables, max_depth_, buffer);
-  const auto translated = translate_elastic(request);
-  if (!translated) return {request.method, request.path, request.content_type, {}};
-  if (is_partial_replacement(request) &&
-      (part.plan == nullptr || static_cast<const ElasticPlan*>(part.plan)->keeps_path()))
+  const auto* const plan = static_cast<const ElasticPlan*>(part.plan);
+  if (is_partial_replacement(request) && (plan == nullptr || plan->keeps_path()))
     return write_request(
         request, buffer, [&] { append_partial_replacement(buffer, request); },
         tables.first(std::min<std::size_t>(tables.size(), 1)));
+  if (plan != nullptr)
+    return inner(plan->is_search()).write(plan->request(), parsed, part, tables, buffer);
+  const auto translated = translate_elastic(request);
+  if (!translated) return {request.method, request.path, request.content_type, {}};
   const bool search = translated->kind != ElasticKind::update;
   auto written = inner(search).write(own_request(*translated), parsed, part, tables, buffer);
   if (written.body.data() == translated->body.data()) {  // this body ends with the function

@@ -50,7 +50,10 @@ TEST(ManticoreElastic, TranslatesEachPathIntoTheEnginesOwnJson) {
              R"({"table":"products","doc":{"price":2}})"},
         Case{"PUT", "/products/_create/18446744073709551615", R"({"price":2})", "/insert",
              R"({"table":"products","id":18446744073709551615,"doc":{"price":2}})"},
-        Case{"DELETE", "/products/_doc/7", "", "/delete", R"({"table":"products","id":7})"}}) {
+        Case{"DELETE", "/products/_doc/7", "", "/delete", R"({"table":"products","id":7})"},
+        // JSON has no numbers with leading zeros.
+        Case{"DELETE", "/products/_doc/007", "", "/delete", R"({"table":"products","id":7})"},
+        Case{"DELETE", "/products/_doc/00", "", "/delete", R"({"table":"products","id":0})"}}) {
     const auto translated = translate_elastic(elastic_call(method, path, body));
     ASSERT_TRUE(translated) << path << ": " << translated.error().reason;
     EXPECT_EQ(translated->path, own_path) << path;
