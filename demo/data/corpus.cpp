@@ -161,7 +161,7 @@ std::vector<Document> invent_corpus(std::size_t size) {
 }
 
 std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread) {
-  if (spread == 0) return Dice{id}.next() % of;
+  if (spread == 0) return Dice::mixed(id) % of;
   return Dice{Dice{spread}.next() ^ id}.next() % of;
 }
 

@@ -13,8 +13,9 @@ namespace karmad {
 /// ASCII.
 std::vector<Document> invent_corpus(std::size_t size);
 
-/// The part, of `of` parts, with the document `id`. Parts differ in size; each `spread` gives
-/// another distribution.
+/// The part, of `of` parts, with the document `id`: for `spread` 0 the shard where karmad looks for
+/// it with `shard_by = id` (docs/decisions/032-updates-over-shards.md), each other `spread` gives
+/// another distribution. Parts differ in size.
 std::size_t part_of(std::uint64_t id, std::size_t of, std::uint64_t spread = 0);
 
 }  // namespace karmad

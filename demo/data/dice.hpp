@@ -9,9 +9,9 @@ class Dice {
  public:
   explicit Dice(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    auto z = state_;
+  std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15ULL); }
+  /// The finalizer of splitmix64.
+  static std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);

@@ -62,6 +62,11 @@ TEST(Corpus, PartsAreDisjointCompleteAndNotEqual) {
   for (const auto& [part, size] : sizes) EXPECT_GT(size, 1000U) << part;
 }
 
+TEST(Corpus, ADocumentIsInTheShardThatTheHashOfItsIdGives) {
+  EXPECT_EQ(part_of(1, 1000), 0x5692161d100b05e5 % 1000);
+  EXPECT_EQ(part_of(0, 3), 0U);
+}
+
 TEST(Text, CollatesWithoutRegardToCaseAndOtherwiseByBytes) {
   struct Case {
     std::string_view a, b;
