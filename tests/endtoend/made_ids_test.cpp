@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <set>
+#include <vector>
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/mysql_client.hpp"
@@ -150,6 +152,48 @@ TEST_F(IdsMadeByKarmad, AreToldToClientsOfMysql) {
   const auto prepared = client.prepare("INSERT INTO t (title) VALUES (?)");
   const auto executed = client.execute(prepared, {"it's"});
   expect_in_one_shard(std::to_string(executed.last_insert_id));
+}
+
+TEST_F(IdsMadeByKarmad, AreToldAfterAFailureSoThatTheDocumentCanBeRepeated) {
+  a2_.process().kill();
+  b2_.process().kill();
+  EXPECT_TRUE(a2_.process().wait() && b2_.process().wait());
+  const auto failed = post(master_.port(), "/insert", R"({"table":"t","doc":{"price":777007}})");
+  EXPECT_EQ(failed.status, 500) << failed.body;
+  const auto id = at(failed.body, "/error/changed/id");
+  EXPECT_NE(has(a1_, id), has(b1_, id)) << failed.body;
+  const DemoAgent a2("0/2", "a2", a2_.port(), 100);
+  const DemoAgent b2("1/2", "b2", b2_.port(), 100);
+  const auto repeated =
+      post(master_.port(), "/replace",
+           fmt::format(R"({{"table":"t","id":{},"doc":{{"price":777007}}}})", id));
+  EXPECT_EQ(repeated.status, 200) << repeated.body;
+  EXPECT_EQ(ids_with_price(777007), std::set{id});
+}
+
+TEST_F(IdsMadeByKarmad, OfALongBulkThatHelpersPlanAreAllDifferent) {
+  constexpr int kLines = 4000;
+  const auto clients = [&](int client) {
+    std::string lines;
+    for (int i = 0; i < kLines; ++i)
+      lines += fmt::format(
+          "{{\"insert\":{{\"table\":\"t\",\"doc\":{{\"price\":777008,\"title\":\"{:0>100}\"}}}}}}"
+          "\n",
+          client);
+    return post(master_.port(), "/bulk", lines);
+  };
+  std::vector<std::future<Response>> running;
+  for (int client = 0; client < 3; ++client)
+    running.push_back(std::async(std::launch::async, clients, client));
+  for (auto& each : running) {
+    const auto made = each.get();
+    ASSERT_EQ(made.status, 200) << made.body.substr(0, 500);
+    EXPECT_EQ(at(made.body, "/items/0/bulk/created"), std::to_string(kLines));
+  }
+  EXPECT_GT(master_.count("long_work"), 0);
+  const auto all = post(master_.port(), "/search",
+                        R"({"table":"t","limit":0,"query":{"equals":{"price":777008}}})");
+  EXPECT_EQ(at(all.body, "/hits/total"), std::to_string(3 * kLines));
 }
 
 }  // namespace
