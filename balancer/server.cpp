@@ -186,6 +186,8 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   spdlog::info("karmad {}, {} workers, seed {}", KARMAD_VERSION, worker_count_, seed);
   add_event(OperatorEvent::Kind::started,
             fmt::format("karmad {} has started with {} workers", KARMAD_VERSION, worker_count_));
+  shared_.process.document_ids.set_process(
+      SeededRandom(seed).below(std::size_t{1} << DocumentIds::kProcessBits));
   workers_.resize(worker_count_);
   for (unsigned i = 0; i < worker_count_; ++i)
     workers_[i] = std::make_unique<Worker>(i, seed + i, shared_, topology_,

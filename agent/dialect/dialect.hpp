@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -206,6 +207,10 @@ class FanOut {
   virtual int merge_changes(std::span<const ChangeReply> /*replies*/, std::string& /*out*/) const {
     return 500;
   }
+
+  /// The id of the last document that the change makes, for clients whose answer has a place for it
+  /// beside the body; 0: there is none, or it is no number.
+  virtual std::uint64_t last_insert_id() const { return 0; }
 };
 
 /// One of several requests in the body of one.
@@ -237,6 +242,9 @@ struct ShardLayout {
   std::size_t shards;
   ShardBy by;   ///< how the shard of a document is found
   bool copies;  ///< an update goes to several mirrors of a shard
+  /// Makes the id of a document that comes without one; each call another. Any thread. Set for all
+  /// requests that are no reads.
+  std::function<std::uint64_t()> make_id{};
 };
 
 struct DialectSettings {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "agent/dialect/changes/document_ids.hpp"
 #include "agent/transport/loop/memory_limit.hpp"
 #include "balancer/core/reload_counts.hpp"
 #include "balancer/core/user_handle.hpp"
@@ -35,6 +36,7 @@ struct Process {
   std::shared_ptr<const SelectionLog> selection_log;
   std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
   AgreedErrors agreed_errors;
+  DocumentIds document_ids;
 };
 
 /// Client connections, for the ingress.

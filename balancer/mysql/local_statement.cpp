@@ -81,7 +81,7 @@ std::optional<std::string> value_of_function(std::string_view name,
   if (name == "version") return std::string(kMysqlVersion);
   if (name == "database" || name == "schema") return std::string(facts.database);
   if (name == "connection_id") return fmt::format("{}", facts.id);
-  if (name == "last_insert_id") return "0";
+  if (name == "last_insert_id") return fmt::format("{}", facts.last_insert_id);
   if (name == "user" || name == "current_user" || name == "session_user" || name == "system_user")
     return fmt::format("{}@{}", facts.user, facts.host.empty() ? "localhost" : facts.host);
   return std::nullopt;
@@ -201,6 +201,11 @@ std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
 bool only_reads(std::string_view statement) {
   LookAhead next(statement);
   return next.take_any({"select", "show", "desc", "describe", "call", "explain", "set"});
+}
+
+bool makes_documents(std::string_view statement) {
+  LookAhead next(statement);
+  return next.take_any({"insert", "replace"});
 }
 
 }  // namespace karmad

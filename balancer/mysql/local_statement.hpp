@@ -31,4 +31,7 @@ std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
 /// nothing.
 bool only_reads(std::string_view statement);
 
+/// Whether the statement is an INSERT or REPLACE.
+bool makes_documents(std::string_view statement);
+
 }  // namespace karmad

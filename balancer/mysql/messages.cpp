@@ -25,7 +25,7 @@ void write_ok_as(MysqlWriter& out, std::uint8_t mark, const MysqlOk& ok) {
   out.begin();
   out.integer(mark, 1);
   out.length(ok.affected);
-  out.length(0);  // last inserted id
+  out.length(ok.last_insert_id);
   out.integer(status_flags(ok.more), 2);
   out.integer(ok.warnings, 2);
   out.end();

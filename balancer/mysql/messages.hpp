@@ -83,6 +83,7 @@ struct MysqlOk {
   std::uint64_t affected = 0;
   MysqlMore more = MysqlMore::no;
   std::uint16_t warnings = 0;
+  std::uint64_t last_insert_id = 0;
 };
 void write_mysql_ok(MysqlWriter& out, const MysqlOk& ok = {});
 void write_mysql_error(MysqlWriter& out, const MysqlError& error);

@@ -215,6 +215,7 @@ void MysqlSession::reset_session() {
   prepared_.clear();
   prepared_size_ = 0;
   warning_.clear();
+  last_insert_id_ = 0;
   sql_session_.reset();
 }
 

@@ -92,7 +92,8 @@ class MysqlSession final : public Stream, public Client {
   Task<Sent> pass_statement(std::string_view statement, MysqlForm form, MysqlMore more);
   Task<Sent> answer_statement(Query& query, Answer& answer, MysqlForm form, MysqlMore more);
   Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole);
-  Task<Sent> send_results(std::string_view json, MysqlForm form, MysqlMore more);
+  Task<Sent> send_results(std::string_view json, MysqlForm form, MysqlMore more,
+                          std::uint64_t last_insert_id = 0);
   Task<Sent> refuse(std::uint16_t code, std::string_view state, std::string text);
   Task<Sent> refuse(const MysqlError& error);
   bool read_head(RequestHead& head, std::size_t body) const;
@@ -121,6 +122,7 @@ class MysqlSession final : public Stream, public Client {
   std::string user_;
   std::string database_;
   std::string warning_;                      ///< of the last statement
+  std::uint64_t last_insert_id_ = 0;         ///< of the last INSERT or REPLACE; 0: not known
   std::unique_ptr<SqlSession> sql_session_;  ///< since the first SELECT
   std::map<std::uint32_t, MysqlPrepared> prepared_;
   std::size_t prepared_size_ = 0;

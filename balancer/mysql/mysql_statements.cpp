@@ -50,6 +50,7 @@ MysqlConnectionFacts MysqlSession::facts() const {
           .host = client_,
           .database = database_,
           .warning = warning_,
+          .last_insert_id = last_insert_id_,
           .max_packet_size = settings().max_packet_size.value,
           .idle_seconds = static_cast<std::uint64_t>(
               std::chrono::duration_cast<std::chrono::seconds>(settings().client_timeout.value)
@@ -163,7 +164,8 @@ Task<MysqlSession::Sent> MysqlSession::answer_statement(Query& query, Answer& an
   if (answer.status >= 400) {
     sent = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
   } else {
-    sent = co_await send_results(body, form, more);
+    if (makes_documents(query.request.body)) last_insert_id_ = query.last_insert_id;
+    sent = co_await send_results(body, form, more, query.last_insert_id);
   }
   worker_.loop.buffers.give(std::move(answer.body));
   if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
@@ -191,8 +193,11 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
 }
 
 Task<MysqlSession::Sent> MysqlSession::send_results(std::string_view json, MysqlForm form,
-                                                    MysqlMore more) {
-  MysqlResults results(json, {.form = form, .capabilities = capabilities_, .more = more});
+                                                    MysqlMore more, std::uint64_t last_insert_id) {
+  MysqlResults results(json, {.form = form,
+                              .capabilities = capabilities_,
+                              .more = more,
+                              .last_insert_id = last_insert_id});
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence_);
   for (bool has_more = true; has_more;) {

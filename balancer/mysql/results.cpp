@@ -127,6 +127,7 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
   if (!set.columns) {
     auto ok = end_of(set);
     ok.affected = set.total;
+    ok.last_insert_id = options_.last_insert_id;
     write_mysql_ok(out, ok);
     ++set_;
     return false;

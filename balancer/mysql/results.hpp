@@ -25,7 +25,8 @@ class MysqlResults {
   struct Options {
     MysqlForm form = MysqlForm::text;
     std::uint32_t capabilities = 0;
-    MysqlMore more = MysqlMore::no;  ///< further results follow those of `json`
+    MysqlMore more = MysqlMore::no;    ///< further results follow those of `json`
+    std::uint64_t last_insert_id = 0;  ///< for the result sets without columns
   };
   /// `json` must outlive it.
   MysqlResults(std::string_view json, const Options& options);

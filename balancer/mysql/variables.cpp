@@ -27,9 +27,7 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"collation_database", "utf8mb4_general_ci"},
     MysqlVariable{"collation_server", "utf8mb4_general_ci"},
     MysqlVariable{"have_ssl", "DISABLED"},
-    MysqlVariable{"identity", "0"},
     MysqlVariable{"init_connect", ""},
-    MysqlVariable{"last_insert_id", "0"},
     MysqlVariable{"license", "Apache-2.0"},
     MysqlVariable{"lower_case_table_names", "1"},
     MysqlVariable{"net_buffer_length", "16384"},
@@ -92,6 +90,8 @@ std::optional<std::string> value_of_variable(std::string_view name,
   if (name == "read_only" || name == "tx_read_only" || name == "transaction_read_only")
     return facts.read_only ? "1" : "0";
   if (name == "warning_count") return facts.warning.empty() ? "0" : "1";
+  if (name == "last_insert_id" || name == "identity")
+    return fmt::format("{}", facts.last_insert_id);
   if (name == "pseudo_thread_id") return fmt::format("{}", facts.id);
   const auto* const found = std::ranges::find(kMysqlVariables, name, &MysqlVariable::name);
   if (found == kMysqlVariables.end()) return std::nullopt;

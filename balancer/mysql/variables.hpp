@@ -15,6 +15,7 @@ struct MysqlConnectionFacts {
   std::string_view host;      ///< the client's address
   std::string_view database;  ///< the one that the client named
   std::string_view warning;   ///< of its last statement
+  std::uint64_t last_insert_id = 0;
   std::size_t max_packet_size = 0;
   std::uint64_t idle_seconds = 0;  ///< client_timeout
   bool read_only = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/long_work.hpp"
@@ -121,6 +122,7 @@ class ScatterGather {
     }
     answer.memory.charge(query_.memory, answer.body.capacity());
     if (query_.wants_trace) note_merge(began);
+    if (answer.status < 300) query_.last_insert_id = plan_->last_insert_id();
     if (answer.status >= 300) {
       const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
       query_.worker.counters.add(refused ? Count::client_mistakes : Count::queries_failed);
@@ -198,8 +200,12 @@ class ScatterGather {
   using PlanResult = std::expected<std::unique_ptr<FanOut>, ClientError>;
   PlanResult fan_out() const {
     const auto& table = shard_query_.table;
-    return shard_query_.dialect.fan_out(query_.request, shard_query_.parsed,
-                                        {table.shards.size(), table.shard_by, goes_to_copies()});
+    ShardLayout layout{table.shards.size(), table.shard_by, goes_to_copies()};
+    if (!shard_query_.parsed.read)
+      layout.make_id = [&ids = query_.worker.process.document_ids] {
+        return ids.next(std::chrono::system_clock::now());
+      };
+    return shard_query_.dialect.fan_out(query_.request, shard_query_.parsed, std::move(layout));
   }
 
   /// Whether each mirror of a shard gets a part of its own (`updates = all`).

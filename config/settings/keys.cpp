@@ -641,7 +641,8 @@ constexpr std::array kTableKeys{
            "1 + h(id) mod shards, in the order of the agent lines; h is the finalizer of "
            "splitmix64 (x ^= x >> 30; x *= 0xbf58476d1ce4e5b9; x ^= x >> 27; "
            "x *= 0x94d049bb133111eb; x ^= x >> 31, in 64 bits), for an id that is no number of the "
-           "FNV-1a hash (64 bits) of its bytes. `none`: inserts and replaces are refused."},
+           "FNV-1a hash (64 bits) of its bytes. karmad makes the id of a document that has none. "
+           "`none`: inserts and replaces are refused."},
     Key<T>{"consistency", &T::consistency,
            "`quorum`: a search asks so many mirrors of a shard that at least one has the latest "
            "update, and the newest answer is used. `any`: one mirror is asked. The header "

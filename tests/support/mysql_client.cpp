@@ -165,7 +165,7 @@ MysqlReply MysqlClient::next_result(bool binary) {
       return reply;
     }
     reply.affected = taken_length(rest);
-    taken_length(rest);
+    reply.last_insert_id = taken_length(rest);
     read_status(rest, false);
     return reply;
   }

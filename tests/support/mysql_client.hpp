@@ -13,6 +13,7 @@ struct MysqlReply {
   int error = 0;  ///< code; -1: the connection ended, or the bytes make no sense
   std::string text;
   std::uint64_t affected = 0;
+  std::uint64_t last_insert_id = 0;
   bool more = false;  ///< further results follow
   unsigned warnings = 0;
   std::vector<std::string> columns;

@@ -27,6 +27,10 @@ std::optional<FanOut::BadReply> ChangePlan::merge(std::span<const ShardReply>, c
   return BadReply{.shard = 0, .reason = "the answers to an update are not merged like hits"};
 }
 
+bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layout) {
+  return (layout.shards > 1 || layout.copies) && (!id || id->is_missing());
+}
+
 std::vector<ShardEnd> shard_ends(std::span<const ChangeReply> replies) {
   std::vector<ShardEnd> ends;
   for (const auto& reply : replies) {

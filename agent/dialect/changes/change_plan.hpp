@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/dialect.hpp"
 
 namespace karmad {
@@ -20,6 +21,10 @@ class ChangePlan : public FanOut {
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const final;
 };
+
+/// Whether a new document gets its id from karmad (`layout.make_id`): it has none, and the shard or
+/// several mirrors depend on it. In all other tables the engine makes the id.
+bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layout);
 
 /// What became of a change in one shard: it is done only if all its mirrors that were asked have
 /// done it.

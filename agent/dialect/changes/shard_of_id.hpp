@@ -20,9 +20,12 @@ class DocumentId {
   /// Of a text, unescaped. Decimal digits are taken as the number: engines treat both alike.
   static DocumentId of_text(std::string_view text);
 
+  /// Of a number other than 0.
+  static DocumentId of(std::uint64_t number) { return {number, false}; }
+
   /// Position of its shard, from 0.
   std::size_t shard(std::size_t shards) const { return splitmix64(key_) % shards; }
-  /// Whether the engine makes an id of its own for this one: 0, or an empty text.
+  /// Whether it stands for no id, so that the document gets one: 0, or an empty text.
   bool is_missing() const { return missing_; }
 
  private:

@@ -105,7 +105,7 @@ int ElasticBulkPlan::merge_changes(std::span<const ChangeReply> given, std::stri
       if (line.id.end == 0)
         item.add("null");
       else
-        item.add_quoted(line.id.in(bulk_.body));
+        item.add_quoted(line.id_text(bulk_.body));
       failed == nullptr ? add_bulk_success(item, bulk_.actions[i])
                         : add_bulk_failure(item, *failed);
     }

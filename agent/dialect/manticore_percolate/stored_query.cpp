@@ -17,8 +17,11 @@ namespace {
 /// The query goes as it is to one shard, or to the only one.
 class StoredQueryPlan final : public ChangePlan {
  public:
-  StoredQueryPlan(std::string_view body, std::string table, std::size_t shard)
-      : body_(body), table_(std::move(table)), shard_(shard) {}
+  /// `path`: with the id that karmad has made; empty: the client's path.
+  StoredQueryPlan(std::string_view body, std::string table, std::size_t shard, std::string path)
+      : body_(body), table_(std::move(table)), shard_(shard), path_(std::move(path)) {}
+
+  std::string_view path() const { return path_; }
 
   bool asks(std::size_t shard) const override { return shard == shard_; }
   void write(std::size_t, std::span<const std::string>, std::string& body) const override {
@@ -32,6 +35,7 @@ class StoredQueryPlan final : public ChangePlan {
   std::string_view body_;
   std::string table_;
   std::size_t shard_;
+  std::string path_;
 };
 
 /// What follows /doc/ in the path; empty: the request names no id.
@@ -61,22 +65,36 @@ std::expected<Parsed, ClientError> StoredQuery::parse(const ClientRequest& reque
 std::expected<std::unique_ptr<FanOut>, ClientError> StoredQuery::fan_out(
     const ClientRequest& request, const Parsed& parsed, ShardLayout layout) const {
   const auto text = id_in_path(request);
-  const auto id = DocumentId::of_number(text);
+  auto id = DocumentId::of_number(text);
   if (!text.empty() && !id)
     return not_stored(fmt::format("the id in the path must be a number: '{}'", text));
-  if (const auto why = why_homeless(id, parsed.table, layout))
-    return not_stored(
-        fmt::format("the request {}; the path names the id of a stored query: "
-                    "/pq/{}/doc/1",
-                    *why, parsed.table));
+  if (const auto why = why_homeless(parsed.table, layout))
+    return not_stored(fmt::format("the request {}", *why));
+  std::string path;
+  if (needs_made_id(id, layout)) {
+    const auto made = layout.make_id();
+    id = DocumentId::of(made);
+    path = request.path.substr(0, request.path.size() - text.size());
+    path.append(path.ends_with('/') ? "" : "/").append(fmt::to_string(made));
+  }
   return std::make_unique<StoredQueryPlan>(request.body, parsed.table,
-                                           id ? id->shard(layout.shards) : 0);
+                                           id ? id->shard(layout.shards) : 0, std::move(path));
 }
 
-AgentRequest StoredQuery::write(const ClientRequest& request, const Parsed&, PlanPart,
+AgentRequest StoredQuery::write(const ClientRequest& request, const Parsed&, PlanPart part,
                                 std::span<const std::string> tables, std::string& buffer) const {
+  auto written = request;
+  if (part.plan != nullptr) {
+    const auto path = static_cast<const StoredQueryPlan*>(part.plan)->path();
+    const auto table = request.path_table_raw.data() - request.path.data();
+    if (!path.empty()) {
+      written.path = path;
+      written.path_table_raw =
+          path.substr(static_cast<std::size_t>(table), request.path_table_raw.size());
+    }
+  }
   return write_request(
-      request, buffer, [] {}, tables.first(std::min<std::size_t>(tables.size(), 1)));
+      written, buffer, [] {}, tables.first(std::min<std::size_t>(tables.size(), 1)));
 }
 
 Judgement StoredQuery::judge(const AgentReply& reply, bool) const {

@@ -5,7 +5,8 @@
 namespace karmad {
 
 /// Storing a query for percolation: PUT or POST /pq/{table}/doc, with or without an id behind it.
-/// An update of one shard. Of several shards it is that of the id (`shard_by = id`).
+/// An update of one shard. Of several shards it is that of the id (`shard_by = id`), which karmad
+/// makes and adds to the path if there is none.
 class StoredQuery final : public Dialect {
  public:
   explicit StoredQuery(DialectSettings settings) : settings_(std::move(settings)) {}

@@ -195,7 +195,7 @@ class BulkWriter {
   void end_group(const BulkLine& last) {
     if (sum_.any()) {
       separate();
-      sum_.append(out_, ends_.table, last.id.in(ends_.body));
+      sum_.append(out_, ends_.table, last.id_text(ends_.body));
     }
     if (!everywhere_.empty()) {
       separate();
@@ -220,7 +220,7 @@ class BulkWriter {
     json.add_quoted(ends_.table);
     if (line.id.end != 0) {
       json.add(R"(,"_id":)");
-      json.add(line.id.in(ends_.body));
+      json.add(line.id_text(ends_.body));
     }
     json.add(R"(,"error":{"type":"shard_failed","reason":)");
     json.add_quoted(fmt::format("shard {}: carried out by {} of {} mirrors", end.shard + 1,

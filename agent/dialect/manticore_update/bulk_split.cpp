@@ -1,7 +1,11 @@
 #include "agent/dialect/manticore_update/bulk_split.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "agent/dialect/changes/body_edit.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
 #include "agent/dialect/manticore_update/update_target.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -14,6 +18,10 @@ namespace {
 
 BulkBytes bulk_bytes(ByteRange range) {
   return {static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end)};
+}
+
+BodyEdit edit_of(BulkBytes place, std::string_view text) {
+  return {{place.begin, place.end}, text};
 }
 
 /// The verb of a line and the update in it.
@@ -40,16 +48,17 @@ class Splitter {
   std::optional<std::string> add(const UpdateLine& from) {
     const auto action = action_of(from.text);
     if (!action) return "is not JSON in UTF-8";
-    const auto target = read_target(action->update);
+    auto target = read_target(action->update);
     if (!target) return target.error();
     if (makes_document(action->verb))
-      if (auto why = why_homeless(target->id, table_, layout_)) return why;
+      if (auto why = place_document(*target, table_, layout_)) return why;
     auto& lines = split_.lines;
     BulkLine line{.text = bulk_bytes({from.begin, from.begin + from.text.size()}),
                   .table = bulk_bytes(from.places.first),
                   .other_table = bulk_bytes(from.places.second),
+                  .made_id = target->made_id,
                   .verb = action->verb};
-    if (!target->raw_id.empty()) {
+    if (target->id) {
       const auto at = static_cast<std::size_t>(target->raw_id.data() - body_.data());
       line.id = bulk_bytes({at, at + target->raw_id.size()});
     }
@@ -81,6 +90,10 @@ class Splitter {
 
 }  // namespace
 
+std::string BulkLine::id_text(std::string_view body) const {
+  return made_id != 0 ? fmt::to_string(made_id) : std::string(id.in(body));
+}
+
 std::expected<BulkSplit, ClientError> split_bulk(std::string_view body, std::string_view table,
                                                  ShardLayout layout, unsigned max_depth) {
   Splitter splitter(body, table, layout);
@@ -98,13 +111,12 @@ void append_shard_bulk(std::string& out, std::string_view body, const BulkSplit&
   visit_shard_lines(split, shard, [&](const BulkLine& line, std::size_t number) {
     if (number > written + 1) out.push_back('\n');
     written = number;
-    std::size_t copied = line.text.begin;
-    for (const auto place : {line.table, line.other_table}) {
-      if (place.end == 0) continue;
-      out.append(body.substr(copied, place.begin - copied)).append(quoted);
-      copied = place.end;
-    }
-    out.append(body.substr(copied, line.text.end - copied)).push_back('\n');
+    std::string id;
+    if (line.made_id != 0) id = made_id_text(line.made_id, line.id.begin != line.id.end);
+    std::array edits{edit_of(line.table, quoted), edit_of(line.other_table, quoted),
+                     edit_of(id.empty() ? BulkBytes() : line.id, id)};
+    append_edited(out, body, {line.text.begin, line.text.end}, edits);
+    out.push_back('\n');
   });
 }
 

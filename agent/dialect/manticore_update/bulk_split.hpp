@@ -25,14 +25,17 @@ struct BulkLine {
   static constexpr std::uint32_t kEveryShard = std::numeric_limits<std::uint32_t>::max();
 
   BulkBytes text;
-  BulkBytes table;        ///< the first place that names the table …
-  BulkBytes other_table;  ///< … and the second, if there is one
-  BulkBytes id{};         ///< none: no single document
+  BulkBytes table;            ///< the first place that names the table …
+  BulkBytes other_table;      ///< … and the second, if there is one
+  BulkBytes id{};             ///< none: no single document
+  std::uint64_t made_id = 0;  ///< the id that karmad has made, which belongs at `id`; 0: none
   std::uint32_t shard = kEveryShard;
   std::uint32_t group = 0;  ///< the transaction that the engine makes of it, from 0
   UpdateVerb verb = UpdateVerb::insert;
 
   bool goes_to(std::size_t of) const { return shard == kEveryShard || shard == of; }
+  /// The id as a JSON value: the client's or the made one; empty: no single document.
+  std::string id_text(std::string_view body) const;
 };
 
 /// A bulk split into lines. Those of one group follow each other without a blank line and are no

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "agent/dialect/changes/body_edit.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/dialect/manticore_update/update_counts.hpp"
-#include "agent/dialect/manticore_update/update_target.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 
 namespace karmad {
@@ -15,13 +17,24 @@ namespace {
 
 class UpdatePlan final : public ChangePlan {
  public:
-  UpdatePlan(const ClientRequest& request, const Parsed& parsed, std::optional<std::size_t> only)
-      : body_(request.body), parsed_(parsed), only_(only) {}
+  UpdatePlan(const ClientRequest& request, const Parsed& parsed, const UpdateTarget& target,
+             std::optional<std::size_t> only)
+      : body_(request.body), parsed_(parsed), only_(only) {
+    if (target.made_id == 0) return;
+    made_id_ = made_id_text(target.made_id, !target.raw_id.empty());
+    id_.begin = static_cast<std::size_t>(target.raw_id.data() - body_.data());
+    id_.end = id_.begin + target.raw_id.size();
+  }
 
   bool asks(std::size_t shard) const override { return !only_ || *only_ == shard; }
 
   void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
-    append_renamed(body, body_, parsed_, [&] { JsonLine(body).add_quoted(tables.front()); });
+    std::string table;
+    JsonLine(table).add_quoted(tables.front());
+    std::array edits{BodyEdit{{parsed_.table_begin, parsed_.table_end}, table},
+                     BodyEdit{{parsed_.other_begin, parsed_.other_end}, table},
+                     BodyEdit{id_, made_id_}};
+    append_edited(body, body_, {0, body_.size()}, edits);
   }
 
   int merge_changes(std::span<const ChangeReply> replies, std::string& out) const override {
@@ -32,6 +45,8 @@ class UpdatePlan final : public ChangePlan {
   std::string_view body_;
   Parsed parsed_;
   std::optional<std::size_t> only_;
+  ByteRange id_;  ///< where `made_id_` belongs; none: karmad has made no id
+  std::string made_id_;
 };
 
 std::unexpected<ClientError> update_refused(std::string reason) {
@@ -73,21 +88,22 @@ std::optional<UpdateVerb> update_verb(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::string> why_homeless(const std::optional<DocumentId>& id, std::string_view table,
-                                        ShardLayout layout) {
-  const bool several = layout.shards > 1;
-  if (several && layout.by == ShardBy::none)
-    return fmt::format(
-        "makes a document in table {}, which has {} shards, and karmad does not know to which "
-        "shard it belongs; set shard_by = id in the table (the shard is then a hash of the id), or "
-        "send it to a table of one shard",
-        table, layout.shards);
-  if ((several || layout.copies) && (!id || id->is_missing()))
-    return fmt::format("makes a document without an id in table {}, {}; give an id other than 0",
-                       table,
-                       several ? "whose shards are found by the id (shard_by = id)"
-                               : "of which each mirror would make an id of its own (updates = "
-                                 "all)");
+std::optional<std::string> why_homeless(std::string_view table, const ShardLayout& layout) {
+  if (layout.shards == 1 || layout.by != ShardBy::none) return std::nullopt;
+  return fmt::format(
+      "makes a document in table {}, which has {} shards, and karmad does not know to which "
+      "shard it belongs; set shard_by = id in the table (the shard is then a hash of the id), or "
+      "send it to a table of one shard",
+      table, layout.shards);
+}
+
+std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
+                                          const ShardLayout& layout) {
+  if (auto why = why_homeless(table, layout)) return why;
+  if (!needs_made_id(target.id, layout)) return std::nullopt;
+  if (is_array(target.raw_id)) return "makes one document with several ids; give one id, or none";
+  target.made_id = layout.make_id();
+  target.id = DocumentId::of(target.made_id);
   return std::nullopt;
 }
 
@@ -98,12 +114,12 @@ std::expected<std::unique_ptr<FanOut>, ClientError> plan_update(UpdateVerb verb,
   auto target = read_target(request.body);
   if (!target) return update_refused(std::move(target.error()));
   if (makes_document(verb))
-    if (auto why = why_homeless(target->id, parsed.table, layout))
+    if (auto why = place_document(*target, parsed.table, layout))
       return update_refused(*std::move(why));
   std::optional<std::size_t> only;
   if (layout.by == ShardBy::id && target->id && (makes_document(verb) || !target->by_query))
     only = target->id->shard(layout.shards);
-  return std::make_unique<UpdatePlan>(request, parsed, only);
+  return std::make_unique<UpdatePlan>(request, parsed, *target, only);
 }
 
 }  // namespace karmad

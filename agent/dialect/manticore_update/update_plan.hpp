@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "agent/dialect/changes/change_plan.hpp"
-#include "agent/dialect/changes/shard_of_id.hpp"
+#include "agent/dialect/manticore_update/update_target.hpp"
 
 namespace karmad {
 
@@ -23,8 +23,8 @@ constexpr bool makes_document(UpdateVerb verb) {
 std::optional<UpdateVerb> update_verb(std::string_view name);
 
 /// Plans one update for the shards of its table: of one document by `shard_by = id`, else all of
-/// them. Refuses (400) an insert or replace whose shard is unknown or whose id each mirror would
-/// make up. `parsed` is of read_update(); the request must outlive the plan.
+/// them. Refuses (400) an insert or replace as place_document() does. `parsed` is of read_update();
+/// the request must outlive the plan.
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_update(UpdateVerb verb,
                                                                 const ClientRequest& request,
                                                                 const Parsed& parsed,
@@ -35,9 +35,13 @@ std::expected<std::unique_ptr<FanOut>, ClientError> plan_update(UpdateVerb verb,
 int merge_update_replies(std::span<const ChangeReply> given, std::string_view table,
                          std::string& out);
 
-/// Why an insert or replace cannot be sent, as a text to follow the words "the request" or "line
-/// 3"; nothing if it can.
-std::optional<std::string> why_homeless(const std::optional<DocumentId>& id, std::string_view table,
-                                        ShardLayout layout);
+/// Why no new document can be sent to the table, as a text to follow the words "the request" or
+/// "line 3"; nothing if it can.
+std::optional<std::string> why_homeless(std::string_view table, const ShardLayout& layout);
+
+/// Makes the id of a new document if needs_made_id() says so. Returns why the document cannot be
+/// sent, like why_homeless().
+std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
+                                          const ShardLayout& layout);
 
 }  // namespace karmad

@@ -33,6 +33,7 @@ std::string shown_id(std::string_view value) {
 
 /// Reads the value of `id`; an array names several documents.
 std::optional<std::string> take_id(std::string_view value, UpdateTarget& target) {
+  target.raw_id = value;
   if (is_array(value) || value == "null") return std::nullopt;
   if (is_string(value)) {
     target.id = DocumentId::of_text(json_unescaped(without_quotes(value)));
@@ -42,7 +43,6 @@ std::optional<std::string> take_id(std::string_view value, UpdateTarget& target)
       return fmt::format("has the id {}; it must be a whole number of 64 bits or a string",
                          shown_id(value));
   }
-  target.raw_id = value;
   return std::nullopt;
 }
 
@@ -50,6 +50,7 @@ std::optional<std::string> take_id(std::string_view value, UpdateTarget& target)
 
 std::expected<UpdateTarget, std::string> read_target(std::string_view update) {
   UpdateTarget target;
+  target.raw_id = update.substr(std::min(update.find('{'), update.size() - 1) + 1, 0);
   bool has_id = false;
   std::optional<std::string> wrong;
   const bool whole = visit_members(update, [&](std::string_view key, std::string_view value) {
@@ -67,6 +68,10 @@ std::expected<UpdateTarget, std::string> read_target(std::string_view update) {
   if (wrong) return std::unexpected(*std::move(wrong));
   if (!whole) return std::unexpected("is not JSON in UTF-8");
   return target;
+}
+
+std::string made_id_text(std::uint64_t made_id, bool replaces_value) {
+  return replaces_value ? fmt::to_string(made_id) : fmt::format(R"("id":{},)", made_id);
 }
 
 }  // namespace karmad

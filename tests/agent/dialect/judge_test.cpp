@@ -5,10 +5,10 @@
 namespace karmad {
 namespace {
 
-constexpr std::string_view kJson = "application/json; charset=UTF-8";
+constexpr std::string_view kJudgedType = "application/json; charset=UTF-8";
 
 Judgement judged(int status, std::string_view body, bool merged = false,
-                 std::string_view type = kJson) {
+                 std::string_view type = kJudgedType) {
   static const Searching searching;
   return searching.dialect().judge({status, type, body}, merged);
 }
@@ -28,7 +28,8 @@ TEST(Judge, OfABeginningLooksAtItsFirstByteAndSaysWhichTheLastMustBe) {
   static const Searching searching;
   for (const auto& c : cases) {
     SCOPED_TRACE(c.body);
-    const auto judgement = searching.dialect().judge({200, kJson, c.body, /*whole=*/false}, false);
+    const auto judgement =
+        searching.dialect().judge({200, kJudgedType, c.body, /*whole=*/false}, false);
     EXPECT_EQ(judgement.outcome, c.outcome);
     EXPECT_EQ(judgement.ends_in, c.ends_in);
   }

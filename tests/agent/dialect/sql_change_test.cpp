@@ -53,7 +53,7 @@ TEST(SqlChange, RowsAreSplitByTheirIds) {
                     ") , ('x', '" + a2 + "') OPTION q=1";
   const auto split = sql(rows, {2, ShardBy::id});
   EXPECT_EQ(split.written(0),
-            "INSERT INTO x (title, id) VALUES ('(,;', " + a + "),('x', '" + a2 + "') OPTION q=1");
+            "INSERT INTO x (title, id) VALUES ('(,;', " + a + ") , ('x', '" + a2 + "') OPTION q=1");
   EXPECT_EQ(split.written(1, "a-b"),
             "INSERT INTO `a-b` (title, id) VALUES ((1,2)," + b + ") OPTION q=1");
   EXPECT_EQ(sql("REPLACE INTO t VALUES (" + b + ",'x')", {2, ShardBy::id}).written(0), "-");
@@ -65,7 +65,7 @@ TEST(SqlChange, RowsAreSplitByTheirIds) {
 TEST(SqlChange, RowsWithoutAKnownShardAreRefused) {
   EXPECT_TRUE(sql("INSERT INTO t VALUES (1)", 2).refused.contains("set shard_by = id"));
   for (const auto* statement :
-       {"INSERT INTO t (title) VALUES ('a')", "INSERT INTO t VALUES (0,'a')",
+       {"INSERT INTO t VALUES ()", "INSERT INTO t (id) VALUES (NULL)",
         "INSERT INTO t VALUES (1,'a'),(1+1,'b')", "INSERT INTO t VALUES ('it''s','b')",
         "REPLACE INTO t SET a='x' WHERE id=1",
         "INSERT INTO t VALUES (1,'a') ON DUPLICATE KEY UPDATE a=1"}) {

@@ -98,12 +98,6 @@ TEST_F(UpdatePlans, DocumentsWithoutAKnownShardAreRefusedWithTheHint) {
     return insert.refused;
   };
   EXPECT_TRUE(refused(R"({"table":"t","id":1,"doc":{}})", 2).contains("set shard_by = id"));
-  for (const auto* body :
-       {R"({"table":"t","doc":{}})", R"({"table":"t","id":0,"doc":{}})",
-        R"({"table":"t","id":null,"doc":{}})", R"({"table":"t","id":"","doc":{}})"}) {
-    EXPECT_TRUE(refused(body, {2, kById}).contains("give an id")) << body;
-    EXPECT_TRUE(refused(body, {1, kNone, true}).contains("updates = all")) << body;
-  }
   EXPECT_TRUE(refused(R"({"table":"t","id":1.5,"doc":{}})", {2, kById}).contains("1.5"));
   EXPECT_TRUE(refused(R"({"table":"t","id":1,"id":2,"doc":{}})", {2, kById}).contains("twice"));
   EXPECT_TRUE(refused(R"({"table":"t","ID":1,"doc":{}})", {2, kById}).contains("write id"));
@@ -226,9 +220,6 @@ TEST_F(BulkPlans, LinesAboutNoSingleDocumentGoToEveryShard) {
             R"("current_line":1,"skipped_lines":0,"errors":false,"error":""})");
   auto& insert = plan("/bulk", line("delete", "1") + line("insert", "1"), 2);
   EXPECT_TRUE(insert.refused.starts_with("line 2 makes a document")) << insert.refused;
-  auto& without = plan("/bulk", R"({"insert":{"table":"t","doc":{}}})", {2, kById});
-  EXPECT_TRUE(without.refused.starts_with("line 1 makes a document without an id"))
-      << without.refused;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ const MysqlConnectionFacts kFacts{.id = 7,
                                   .host = "10.0.0.1",
                                   .database = "shop",
                                   .warning = "",
+                                  .last_insert_id = 900719925474099301,
                                   .max_packet_size = 1000,
                                   .idle_seconds = 300};
 
@@ -47,6 +48,9 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
       {"SELECT DATABASE()", R"=([{"DATABASE()":"shop"}])="},
       {"select USER(), connection_id() id, CURRENT_USER;",
        R"=([{"USER()":"ann@10.0.0.1","id":"7","CURRENT_USER":"ann@10.0.0.1"}])="},
+      {"SELECT LAST_INSERT_ID(), @@identity, @@session.last_insert_id AS l",
+       R"=([{"LAST_INSERT_ID()":"900719925474099301","@@identity":"900719925474099301",)="
+       R"("l":"900719925474099301"}])"},
       {"SELECT VERSION() FROM t", "pass"},
       {"SELECT 1", "pass"},
       {"SELECT id, @@version FROM t", "pass"},
@@ -71,6 +75,13 @@ TEST(OnlyReads, IsTrueForWordsThatChangeNothing) {
   for (const char* statement : {"update t set a=1", "DELETE FROM t", "(select 1)", "insert", "",
                                 "replace into t values(1)", "/*! x */ select", "'select'"})
     EXPECT_FALSE(only_reads(statement)) << statement;
+}
+
+TEST(MakesDocuments, IsTrueForInsertAndReplace) {
+  for (const char* statement : {"INSERT INTO t VALUES(1)", " /* c */ replace into t values(1);"})
+    EXPECT_TRUE(makes_documents(statement)) << statement;
+  for (const char* statement : {"UPDATE t SET a=1", "SELECT insert FROM t", "'insert'", ""})
+    EXPECT_FALSE(makes_documents(statement)) << statement;
 }
 
 }  // namespace

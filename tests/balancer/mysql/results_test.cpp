@@ -78,6 +78,10 @@ TEST(MysqlResults, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
   const auto sent = packets_of(R"([{"total":3,"error":"","warning":"w"}])");
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0], "\0\3\0\2\0\1\0"s);
+  const auto with_id = packets_of(R"([{"total":3,"error":"","warning":""}])",
+                                  {.last_insert_id = 0x0102030405060708});
+  ASSERT_EQ(with_id.size(), 1U);
+  EXPECT_EQ(with_id[0], "\0\3\xfe\x08\x07\x06\x05\x04\x03\x02\x01\2\0\0\0"s);
 }
 
 TEST(MysqlResults, OfSeveralStatementsSayThatMoreFollow) {

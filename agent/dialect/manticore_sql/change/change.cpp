@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <vector>
 
+#include "agent/dialect/changes/body_edit.hpp"
 #include "agent/dialect/changes/change_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change_answer.hpp"
 #include "agent/dialect/manticore_sql/change/change_statement.hpp"
@@ -27,11 +30,16 @@ class SqlChangePlan final : public ChangePlan {
  public:
   SqlChangePlan(std::string_view statement, ChangeStatement change, ChangeForm form,
                 ShardLayout layout)
-      : statement_(statement), change_(std::move(change)), form_(form), layout_(layout) {
+      : statement_(statement), change_(std::move(change)), form_(form), layout_(std::move(layout)) {
+    for (auto& row : change_.rows) {
+      if (!needs_made_id(row.id, layout_)) continue;
+      row.made_id = layout_.make_id();
+      row.id = DocumentId::of(row.made_id);
+    }
     if (!by_id()) return;
-    asked_.resize(layout.shards);
-    if (change_.id) asked_[change_.id->shard(layout.shards)] = true;
-    for (const auto& row : change_.rows) asked_[row.id->shard(layout.shards)] = true;
+    asked_.resize(layout_.shards);
+    if (change_.id) asked_[change_.id->shard(layout_.shards)] = true;
+    for (const auto& row : change_.rows) asked_[row.id->shard(layout_.shards)] = true;
   }
 
   bool asks(std::size_t shard) const override { return asked_.empty() || asked_[shard]; }
@@ -42,22 +50,35 @@ class SqlChangePlan final : public ChangePlan {
 
   void write(std::size_t shard, std::span<const std::string> tables,
              std::string& body) const override {
-    const std::string_view text(statement_);
-    body.append(text.substr(0, change_.table_begin));
-    append_sql_name(body, tables.front());
-    if (asked_.empty() || change_.rows.empty()) {
-      body.append(text.substr(change_.table_end));
-      return;
-    }
     const auto& rows = change_.rows;
-    body.append(text.substr(change_.table_end, rows.front().begin - change_.table_end));
+    std::string table;
+    append_sql_name(table, tables.front());
+    const bool adds_column = change_.columns_begin != 0 && !rows.empty() && rows[0].made_id != 0;
+    std::array edits{BodyEdit{{change_.table_begin, change_.table_end}, table},
+                     BodyEdit{adds_column ? ByteRange{change_.columns_begin, change_.columns_begin}
+                                          : ByteRange{},
+                              "id,"}};
+    const auto head = rows.empty() ? statement_.size() : rows.front().begin;
+    append_edited(body, statement_, {0, head}, edits);
     bool first = true;
-    for (const auto& row : rows) {
-      if (row.id->shard(layout_.shards) != shard) continue;
-      body.append(first ? "" : ",").append(text.substr(row.begin, row.end - row.begin));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!asked_.empty() && rows[i].id->shard(layout_.shards) != shard) continue;
+      if (!first) body.append(statement_, rows[i - 1].end, rows[i].begin - rows[i - 1].end);
+      append_row(body, rows[i]);
       first = false;
     }
-    body.append(text.substr(rows.back().end));
+    if (!rows.empty()) body.append(statement_, rows.back().end);
+  }
+
+  std::uint64_t last_insert_id() const override {
+    if (change_.rows.empty()) return 0;
+    const auto& row = change_.rows.back();
+    if (row.made_id != 0) return row.made_id;
+    const auto text = row.id_place.in(statement_);
+    std::uint64_t id = 0;
+    const auto* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, id);
+    return read.ec == std::errc{} && read.ptr == end ? id : 0;
   }
 
   int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
@@ -85,6 +106,16 @@ class SqlChangePlan final : public ChangePlan {
   bool by_id() const {
     if (layout_.by != ShardBy::id || layout_.shards == 1) return false;
     return change_.makes_documents() || change_.id;
+  }
+
+  void append_row(std::string& body, const ChangeStatement::Row& row) const {
+    std::string id;
+    if (row.made_id != 0) {
+      id = fmt::to_string(row.made_id);
+      if (row.id_place.begin == row.id_place.end) id += ',';
+    }
+    BodyEdit edit{id.empty() ? ByteRange{} : row.id_place, id};
+    append_edited(body, statement_, {row.begin, row.end}, {&edit, 1});
   }
 
   std::string statement_;

@@ -14,9 +14,9 @@ namespace karmad {
 std::expected<Parsed, ClientError> read_change(std::string_view statement);
 
 /// Plans the change for the shards of its table: rows by `shard_by = id`, UPDATE and DELETE for all
-/// shards unless the condition is one id. Refuses (400) rows whose shard is unknown or whose ids
-/// each mirror would make up. `write` of the plan appends the statement, unencoded. The plan keeps
-/// a copy of the statement.
+/// shards unless the condition is one id. Rows without an id get one where karmad has to make it.
+/// Refuses (400) rows whose shard or id is unknown. `write` of the plan appends the statement,
+/// unencoded. The plan keeps a copy of the statement.
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view statement,
                                                                 const Parsed& parsed,
                                                                 ChangeForm form,

@@ -108,7 +108,9 @@ class ChangeReader {
     std::optional<std::size_t> id_column = 0;
     if (token_.is_sign('(')) {
       id_column.reset();
+      const auto begin = token_.at + 1;
       if (auto refusal = read_columns(id_column)) return refusal;
+      if (!id_column) change_.columns_begin = begin;
     }
     if (!token_.is_word("values") && !token_.is_word("value"))
       return other_form(fmt::format("expected VALUES at offset {}", token_.at));
@@ -164,11 +166,14 @@ class ChangeReader {
       step();
     }
     row.end = token_.at + 1;
+    row.id_place = {row.begin + 1, row.begin + 1};
     if (id_column) row.id = id_of_value(id_value);
-    if (change_.trouble.empty() && (!row.id || row.id->is_missing()))
+    if (row.id)
+      row.id_place = {id_value.front().at, id_value.back().at + id_value.back().text.size()};
+    else if (id_column && change_.trouble.empty())
       change_.trouble = fmt::format(
-          "no id that can be read in the row at offset {}; give the column id a whole number "
-          "other than 0, or a text",
+          "no id that can be read in the row at offset {}; give the column id a whole number or a "
+          "text, or leave the column out",
           row.begin);
     change_.rows.push_back(row);
     step();

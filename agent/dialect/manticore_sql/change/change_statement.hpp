@@ -10,6 +10,7 @@
 
 #include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/dialect.hpp"
+#include "agent/dialect/manticore_json/request.hpp"
 
 namespace karmad {
 
@@ -22,15 +23,20 @@ struct ChangeStatement {
     std::size_t begin = 0;
     std::size_t end = 0;
     std::optional<DocumentId> id{};
+    /// The value of the id; empty: where it can be put in, with a comma behind it.
+    ByteRange id_place{};
+    std::uint64_t made_id = 0;  ///< the id that karmad has made; 0: none
   };
 
   Verb verb = Verb::insert;
   std::string table;
   std::size_t table_begin = 0;  ///< backquotes included
   std::size_t table_end = 0;
-  std::vector<Row> rows;         ///< of VALUES; empty: another form
-  std::optional<DocumentId> id;  ///< of UPDATE, DELETE … WHERE id = N and no other condition
-  /// Why the documents of an INSERT or REPLACE cannot be told apart; empty: they can.
+  std::size_t columns_begin = 0;  ///< of a list of columns without `id`; 0: there is none
+  std::vector<Row> rows;          ///< of VALUES; empty: another form
+  std::optional<DocumentId> id;   ///< of UPDATE, DELETE … WHERE id = N and no other condition
+  /// Why the ids of an INSERT or REPLACE are not known; empty: each row has one, or has none and
+  /// can get one.
   std::string trouble;
 
   bool makes_documents() const { return verb == Verb::insert || verb == Verb::replace; }
