@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/support/cluster.hpp"
 
 namespace karmad::test {
@@ -80,6 +82,38 @@ TEST(DeepSearch, ScrollsThroughAllHitsAtTheMirrorsOfTheFirstPage) {
     };
     EXPECT_EQ(std::max(attempts(0), attempts(1)), pages + 1) << pair;
     EXPECT_EQ(std::min(attempts(0), attempts(1)), 0) << pair;
+  }
+}
+
+TEST(DeepSearch, AScrollShowsEveryHitOnceInEveryOrder) {
+  const TwoShards cluster;
+  const std::string search = R"({"table":"products","query":{"range":{"price":{"lt":20}}},)";
+  const auto found = post(cluster.whole.port(), "/search", search + R"("limit":1})").body;
+  constexpr std::string_view kOrders[] = {
+      R"("sort":[{"weight":"desc"}])",
+      R"x("expressions":{"e":"sqrt(price)"},"sort":["e"])x",
+      R"("expressions":{"c":"meta.color"},"sort":[{"c":"desc"}])",
+      R"("expressions":{"n":"meta.note"},"sort":["n"])",
+      R"("sort":[{"tags":{"order":"asc","mode":"min"}}])",
+      R"("sort":[{"_geo_distance":{"location_anchor":{"lat":52,"lon":13},"location_source":"lat,lon"}}])",
+  };
+  for (const auto order : kOrders) {
+    std::set<std::string> seen;
+    std::size_t hits = 0;
+    std::string option = "true";
+    for (int page = 0; page < 20; ++page) {
+      const auto answer = cluster.master.search(
+          fmt::format(R"({}"limit":97,{},"options":{{"scroll":{}}}}})", search, order, option));
+      ASSERT_EQ(answer.status, 200) << order << answer.body;
+      if (answer.body.contains(R"("hits":[])")) break;
+      for (auto at = answer.body.find("\"_id\":"); at != answer.body.npos;
+           at = answer.body.find("\"_id\":", at + 1), ++hits)
+        seen.insert(answer.body.substr(at, answer.body.find(',', at) - at));
+      option = '"' + quoted_after(answer.body, R"("scroll":")") + '"';
+      ASSERT_GT(option.size(), 2U) << order;
+    }
+    EXPECT_EQ(seen.size(), hits) << order;
+    EXPECT_TRUE(found.contains(fmt::format(R"("total":{},)", hits))) << order << hits;
   }
 }
 

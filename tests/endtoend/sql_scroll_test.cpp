@@ -60,7 +60,7 @@ TEST_F(SqlScroll, PagesAreTheRowsOfOneStatement) {
   for (const std::string table : {"t", "one"}) {
     for (const std::string order :
          {"ORDER BY price ASC, id ASC", "ORDER BY brand DESC", "ORDER BY tenth ASC, rating DESC",
-          "ORDER BY price-100 DESC", ""}) {
+          "ORDER BY weight ASC", "ORDER BY price/3 DESC", "ORDER BY price-100 DESC", ""}) {
       const auto select =
           fmt::format("SELECT id, price%10 AS tenth FROM {} WHERE MATCH('the') {}", table, order);
       const auto all = sets_of("/sql?mode=raw", select + " LIMIT 400").at(0);

@@ -97,7 +97,7 @@ class SearchPlan::Draft {
       place = *std::move(read);
       return true;
     };
-    const ScrollPlace place{request_.table, shards, settings.scroll_key};
+    const ScrollPlace place{request_.table, shards, settings.scroll_key, "json"};
     if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_) ||
         !keep(plan_vectors(body_, request_), vectors_) ||
         !keep(ScrollPlan::make(body_, request_, place), scroll_))
@@ -106,7 +106,8 @@ class SearchPlan::Draft {
       return ClientError{400, "a search for vectors cannot scroll; page with offset and limit"};
     const auto sort = scroll_ ? scroll_->sort() : request_[Property::sort].in(body_);
     if (!keep(plan_sort(sort, vectors_.order), sort_) ||
-        (scroll_ && (why_ = scroll_->complete(sort_))) ||
+        (scroll_ && ((why_ = scroll_->complete(sort_)) ||
+                     (why_ = scroll_->why_too_many(window_.offset + window_.limit)))) ||
         !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_))
       return why_;
     most_ = window_.max_matches.value_or(kDefaultMaxMatches);
@@ -117,10 +118,12 @@ class SearchPlan::Draft {
   }
 
   std::unique_ptr<SearchPlan> plan() {
+    // What the client has got on earlier pages of a scroll is no part of what it asks for.
+    const auto got = scroll_ ? scroll_->skip() : 0;
     const auto page_end =
-        std::min({window_.offset + window_.limit, most_, vectors_.nearest.value_or(most_)});
+        got + std::min({window_.offset + window_.limit, most_, vectors_.nearest.value_or(most_)});
     auto plan = std::make_unique<SearchPlan>();
-    plan->offset_ = std::min(window_.offset, page_end);
+    plan->offset_ = std::min(got + window_.offset, page_end);
     plan->limit_ = page_end - plan->offset_;
     // The shards also return the hits before the page: after merging, these may be on it. An empty
     // page needs none.
@@ -226,6 +229,7 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
   if (!merged) return merged.error();
   totals.total -= std::min(totals.total, merged->duplicates);
   if (most_found_) totals.total = std::min(totals.total, *most_found_);
+  if (scroll_) totals.total -= std::min(totals.total, scroll_->skip());
 
   const auto before = out.size();
   add_beginning(JsonLine(out), notes, totals, heads);
@@ -242,7 +246,7 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
   }
   add_of_shards(heads, out);
   if (scroll_) {
-    const auto token = scroll_->next_token(keys_, merged->page, replies);
+    const auto token = scroll_->next_token(keys_, offset_, merged->page, replies);
     if (!token.empty()) out.append(R"(,"scroll":")").append(token).append("\"");
   }
   out += '}';

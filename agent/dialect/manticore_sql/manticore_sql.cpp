@@ -181,7 +181,7 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select
     std::string statement, const Parsed& parsed, RowForm form, ShardLayout layout) const {
   if (parsed.table.empty())
     return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
-  const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key};
+  const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
   auto plan = make_select_fan_out(statement, form, settings_.collation, place);
   const auto scrolls = [&] {
     const auto select = read_select(statement);

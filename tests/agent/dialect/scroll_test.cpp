@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
-#include "agent/dialect/manticore_json/scroll/scroll_token.hpp"
+#include <array>
+
+#include "agent/dialect/manticore_json/scroll/scroll_pages.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -83,7 +85,7 @@ TEST(Scroll, ContinuesAtEveryShardAfterTheLastHitOfTheMergedPage) {
   EXPECT_TRUE(asked.ends_with(R"(,"sort":[{"price":"desc"},{"id":"asc"}]})")) << asked;
 }
 
-TEST(Scroll, SortsByScoreAndIdWithoutASortAndKeepsTextsAndRealNumbers) {
+TEST(Scroll, SortsByScoreAndIdWithoutASortAndKeepsTexts) {
   const Scrolling scroll;
   const auto* const by_score = R"({"table":"t","limit":1,"options":{"scroll":true}})";
   EXPECT_EQ(
@@ -91,12 +93,73 @@ TEST(Scroll, SortsByScoreAndIdWithoutASortAndKeepsTextsAndRealNumbers) {
           by_score, answer(1, R"({"_id":8,"_score":1478,"_source":{}})"), answer(0, ""))))),
       R"x({"order_by_str":"@weight desc, id asc","order_by":[{"attr":"weight()","desc":true,"value":1478,"type":"int"},{"attr":"id","desc":false,"value":8,"type":"int"}]})x");
   const auto* const by_text =
-      R"({"table":"t","limit":1,"sort":["brand","rating"],"options":{"scroll":true}})";
+      R"({"table":"t","limit":1,"sort":["brand"],"options":{"scroll":true}})";
   EXPECT_EQ(
       shard_token(scroll.asked(next_page(scroll.token(
-          by_text, answer(1, R"({"_id":8,"_source":{"brand":"a\"b","rating":1.450000}})"),
-          answer(0, ""))))),
-      R"({"order_by_str":"brand asc, rating asc, id asc","order_by":[{"attr":"brand","desc":false,"value":"a\"b","type":"string"},{"attr":"rating","desc":false,"value":1.45,"type":"float"},{"attr":"id","desc":false,"value":8,"type":"int"}]})");
+          by_text, answer(1, R"({"_id":8,"_source":{"brand":"a\"b"}})"), answer(0, ""))))),
+      R"({"order_by_str":"brand asc, id asc","order_by":[{"attr":"brand","desc":false,"value":"a\"b","type":"string"},{"attr":"id","desc":false,"value":8,"type":"int"}]})");
+}
+
+std::string rated(int id, std::string_view brand, std::string_view rating) {
+  return fmt::format(R"({{"_id":{},"_source":{{"brand":"{}","rating":{}}}}})", id, brand, rating);
+}
+constexpr auto* kByRating =
+    R"({"table":"t","limit":3,"sort":["brand",{"rating":"desc"}],"options":{"scroll":true}})";
+
+TEST(Scroll, ContinuesBeforeTheHitsThatHaveNearlyTheRealNumberOfTheLastOne) {
+  const Scrolling scroll;
+  const auto token = scroll.token(
+      kByRating, answer(9, rated(7, "a", "1.500000") + "," + rated(8, "a", "1.450000")),
+      answer(9, rated(9, "a", "1.450001") + "," + rated(10, "a", "1.1")));
+  const auto asked = scroll.asked(next_page(token));
+  // Two of the page are behind 1.450003, and two more are wanted.
+  EXPECT_TRUE(asked.starts_with(R"({"table":"s","limit":4,"options":{"scroll":")")) << asked;
+  EXPECT_EQ(
+      shard_token(asked),
+      R"({"order_by_str":"brand asc, rating desc, id asc","order_by":[{"attr":"brand","desc":false,"value":"a","type":"string"},{"attr":"rating","desc":true,"value":1.450003,"type":"float"},{"attr":"id","desc":false,"value":9,"type":"int"}]})");
+  // They are neither shown again nor counted again.
+  EXPECT_EQ(scroll
+                .merged(next_page(token), answer(3, rated(8, "a", "1.450000")),
+                        answer(2, rated(9, "a", "1.450001") + "," + rated(10, "a", "1.1")))
+                .substr(0, 118),
+            whole(3, rated(10, "a", "1.1")).substr(0, 118));
+}
+
+TEST(Scroll, CountsFromItsBeginningWhereNoHitOfThePageIsApart) {
+  const Scrolling scroll;
+  const auto token = scroll.token(kByRating, answer(9, rated(7, "a", "1.450000")),
+                                  answer(9, rated(9, "a", "1.450001")));
+  const auto asked = scroll.asked(next_page(token));
+  EXPECT_TRUE(asked.starts_with(R"({"table":"s","limit":4,"options":{"scroll":false})")) << asked;
+  // A later page has one.
+  const auto later = scroll.token(
+      next_page(token), answer(9, rated(7, "a", "1.450000") + "," + rated(17, "b", "1.45")),
+      answer(9, rated(9, "a", "1.450001") + "," + rated(10, "a", "1.44")));
+  const auto then = scroll.asked(next_page(later));
+  EXPECT_TRUE(then.starts_with(R"({"table":"s","limit":3,)")) << then;
+  EXPECT_TRUE(shard_token(then).contains(
+      R"("value":"b","type":"string"},{"attr":"rating","desc":true,"value":1.450002)"))
+      << shard_token(then);
+}
+
+TEST(Scroll, ValuesThatNoServerContinuesBehindAreCounted) {
+  const Scrolling scroll;
+  const auto* const search =
+      R"({"table":"t","limit":2,"expressions":{"c":"meta.color"},"sort":["c"],"options":{"scroll":true}})";
+  for (const auto* color : {"\"red\"", "null"}) {
+    const auto hit = fmt::format(R"({{"_id":8,"_source":{{"c":{}}}}})", color);
+    const auto token = scroll.token(search, answer(2, hit), answer(0, ""));
+    const auto asked = scroll.asked(next_page(token));
+    EXPECT_TRUE(asked.starts_with(R"({"table":"s","limit":3,"options":{"scroll":false})")) << asked;
+  }
+}
+
+TEST(Scroll, ATokenOfASelectIsNoneOfASearchInJson) {
+  const ScrollPages page({"t", 2, "0123456789abcdef", "sql"}, "price ASC");
+  const auto token = page.next_token(
+      {.rows = 1, .keys = 1, .value = [](auto, auto) { return scroll_key("price", false, "9"); }},
+      std::array<ShardReply, 2>{});
+  EXPECT_NE(Scrolling().why_refused(next_page(token)).find("is of a SELECT"), std::string::npos);
 }
 
 TEST(Scroll, PrefersTheMirrorsThatGaveThePageBefore) {

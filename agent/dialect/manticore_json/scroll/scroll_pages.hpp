@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,20 +11,24 @@
 
 namespace karmad {
 
-/// What a plan must know of the table and of the instance for a scroll.
-struct ScrollPlace {
-  std::string_view table;
-  std::size_t shards = 0;
-  std::string_view key;
+/// The key with its JSON value in a hit or row. Ids may be written as strings.
+ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_view value);
+
+/// The rows of a merged page, as far as their order is concerned. The function is called for the
+/// last rows only, mostly for the last one.
+struct ScrolledPage {
+  std::size_t before = 0;  ///< merged rows before the page, behind the keys of its token
+  std::size_t rows = 0;
+  std::size_t keys = 0;
+  std::function<ScrollKey(std::size_t row, std::size_t key)> value{};
 };
 
-/// The key with its JSON value in a hit or row; nothing for a value that servers cannot continue
-/// after. Ids may be written as strings.
-std::optional<ScrollKey> scroll_key(std::string_view attribute, bool descending,
-                                    std::string_view value);
-
-/// One page of a query that pages with tokens. It continues at every shard after the last row of
-/// the merged page before, at the mirror that gave that page.
+/// One page of a query that pages with tokens: which rows the shards are asked for, which of the
+/// merged ones the client has got already, and the token of the next page. Shards continue behind
+/// the last row of the page before, if its values are exact in an answer: whole numbers, texts,
+/// ids. A real number is printed with few digits, so that a shard could take the row for one before
+/// or behind it; then the shards continue before the rows that have nearly its value, and the
+/// client does not get again what it has got of them.
 class ScrollPages {
  public:
   /// The first page, in the order `sort`.
@@ -35,13 +40,15 @@ class ScrollPages {
   bool is_first() const { return given_.empty(); }
   /// The order of the first page, in the client's words.
   const std::string& sort() const { return position_.sort; }
-  /// The order and the values of the token; empty: it is the first page.
+  /// The keys behind which the shards continue; empty: at their first row.
   const std::vector<ScrollKey>& keys() const { return position_.keys; }
+  /// Merged rows behind `keys` that the client has got.
+  std::uint64_t skip() const { return position_.skip; }
   /// Whether the mirror answered for this shard on the page before.
   bool prefers(std::size_t shard, std::string_view mirror) const;
 
-  /// The token of the page behind the row with these values. Empty: it would be too long.
-  std::string next_token(std::vector<ScrollKey> keys, std::span<const ShardReply> replies) const;
+  /// The token of the page behind this one, which has a row at least. Empty: it would be too long.
+  std::string next_token(const ScrolledPage& page, std::span<const ShardReply> replies) const;
   /// The token of this page, which an empty page has as well.
   const std::string& given() const { return given_; }
 
@@ -50,5 +57,12 @@ class ScrollPages {
   ScrollPosition position_;
   std::string given_;
 };
+
+/// Most rows that the shards are asked for a page. With real numbers, or values that no server
+/// continues behind, it bounds the rows with nearly the same values.
+inline constexpr std::uint64_t kMostScrolled = 100'000;
+
+/// Why so many rows are not asked for; nothing: they are.
+std::optional<ClientError> why_too_many_scrolled(const ScrollPages& pages, std::uint64_t limit);
 
 }  // namespace karmad

@@ -49,8 +49,9 @@ std::expected<std::unique_ptr<ScrollPlan>, ClientError> ScrollPlan::make(
   const auto option = request.scroll_option.in(body);
   if (!request.scroll_option.found() || is_false(option)) return nullptr;
   const auto sort = request[Property::sort].in(body);
-  const auto planned = [](ScrollPages pages) {
-    return std::unique_ptr<ScrollPlan>(new ScrollPlan(std::move(pages)));
+  const auto expressions = request[Property::expressions].in(body);
+  const auto planned = [expressions](ScrollPages pages) {
+    return std::unique_ptr<ScrollPlan>(new ScrollPlan(std::move(pages), expressions));
   };
   if (!is_string(option)) {
     if (is_true(option)) return planned(ScrollPages(place, sort));
@@ -78,7 +79,7 @@ std::optional<ClientError> ScrollPlan::complete(SortPlan& sort) {
       return ClientError{400, fmt::format("a scroll cannot sort by {}, a value inside JSON; give "
                                           "it a name in \"expressions\" and sort by that name",
                                           key.name)};
-  if (!pages_.is_first() && !same_order(pages_.keys(), keys))
+  if (!pages_.keys().empty() && !same_order(pages_.keys(), keys))
     return ClientError{400,
                        "the scroll token has another order; start again with options.scroll = "
                        "true"};
@@ -87,20 +88,27 @@ std::optional<ClientError> ScrollPlan::complete(SortPlan& sort) {
 }
 
 std::string ScrollPlan::option() const {
-  return pages_.is_first() ? "false" : fmt::format("\"{}\"", server_token(pages_.keys()));
+  return pages_.keys().empty() ? "false" : fmt::format("\"{}\"", server_token(pages_.keys()));
 }
 
-std::string ScrollPlan::next_token(const std::vector<SortKey>& keys,
+/// A server does not continue behind a text that an expression gives.
+ScrollKey ScrollPlan::key_of(const MergedHit& hit, const SortKey& key) const {
+  auto read = scroll_key(scroll_attribute(key), key.descending, value_in(hit, key));
+  if (read.type == "string" && !expressions_.empty() && !member_in(expressions_, key.name).empty())
+    read.type.clear();
+  return read;
+}
+
+std::string ScrollPlan::next_token(const std::vector<SortKey>& keys, std::size_t before,
                                    std::span<const MergedHit> page,
                                    std::span<const ShardReply> replies) const {
   if (page.empty()) return pages_.given();
-  std::vector<ScrollKey> values;
-  for (const auto& key : keys) {
-    auto read = scroll_key(scroll_attribute(key), key.descending, value_in(page.back(), key));
-    if (!read) return {};
-    values.push_back(*std::move(read));
-  }
-  return pages_.next_token(std::move(values), replies);
+  return pages_.next_token(
+      {.before = before,
+       .rows = page.size(),
+       .keys = keys.size(),
+       .value = [&](std::size_t row, std::size_t k) { return key_of(page[row], keys[k]); }},
+      replies);
 }
 
 }  // namespace karmad

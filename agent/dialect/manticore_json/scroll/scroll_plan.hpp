@@ -27,19 +27,29 @@ class ScrollPlan {
   std::optional<ClientError> complete(SortPlan& sort);
   /// The value of `options.scroll` for the shards.
   std::string option() const;
+  /// Merged hits behind the row at which the shards continue that the client has got already.
+  std::uint64_t skip() const { return pages_.skip(); }
+  /// Refuses (400) a page of `limit` hits with too many of these.
+  std::optional<ClientError> why_too_many(std::uint64_t limit) const {
+    return why_too_many_scrolled(pages_, limit);
+  }
   bool prefers(std::size_t shard, std::string_view mirror) const {
     return pages_.prefers(shard, mirror);
   }
 
-  /// The token of the next page; empty if there is none: the page is empty, or a sort value of its
-  /// last hit is too long.
-  std::string next_token(const std::vector<SortKey>& keys, std::span<const MergedHit> page,
+  /// The token of the next page; empty if there is none: the first page is empty, or a sort value
+  /// of the last hit is too long. `before`: hits that were merged and precede the page.
+  std::string next_token(const std::vector<SortKey>& keys, std::size_t before,
+                         std::span<const MergedHit> page,
                          std::span<const ShardReply> replies) const;
 
  private:
-  explicit ScrollPlan(ScrollPages pages) : pages_(std::move(pages)) {}
+  ScrollPlan(ScrollPages pages, std::string_view expressions)
+      : pages_(std::move(pages)), expressions_(expressions) {}
+  ScrollKey key_of(const MergedHit& hit, const SortKey& key) const;
 
   ScrollPages pages_;
+  std::string_view expressions_;  ///< of the request: an object, or empty
 };
 
 }  // namespace karmad

@@ -11,6 +11,7 @@
 
 #include "agent/dialect/manticore_json/parse_part.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 namespace {
@@ -89,7 +90,11 @@ std::optional<ScrollPosition> position_in(std::string_view text) {
     return std::nullopt;
   ScrollPosition position{.table = std::string(text_of(member_of(&read, "table"))),
                           .shards = shards->GetUint(),
-                          .sort = std::string(text_of(member_of(&read, "sort")))};
+                          .sort = std::string(text_of(member_of(&read, "sort"))),
+                          .language = std::string(text_of(member_of(&read, "language")))};
+  const auto* const skip = member_of(&read, "skip");
+  if (skip == nullptr || !skip->IsUint64()) return std::nullopt;
+  position.skip = skip->GetUint64();
   for (const auto& each : order->GetArray()) {
     const auto* const value = member_of(&each, "value");
     const auto* const descending = member_of(&each, "desc");
@@ -142,6 +147,10 @@ std::optional<std::string> ScrollSigner::token(const ScrollPosition& position) c
     out.add_number(position.shards);
     out.add(R"(,"sort":)");
     out.add_quoted(position.sort);
+    out.add(R"(,"language":)");
+    out.add_quoted(position.language);
+    out.add(R"(,"skip":)");
+    out.add_number(position.skip);
     out.add(',');
     add_order(out, position.keys);
     out.add(R"(,"mirrors":[)");
@@ -191,13 +200,18 @@ std::string server_token(const std::vector<ScrollKey>& keys) {
   return base64_of(text);
 }
 
-std::optional<ClientError> why_not_continued(const ScrollPosition& position, std::string_view table,
-                                             std::size_t shards) {
-  if (position.table != table)
-    return not_ours(fmt::format("is for table {}, not for {}", position.table, table)).error();
-  if (position.shards != shards)
-    return not_ours(fmt::format("was made when table {} had {} shards; it has {} now", table,
-                                position.shards, shards))
+std::optional<ClientError> why_not_continued(const ScrollPosition& position,
+                                             const ScrollPlace& place) {
+  if (!wire::same_word(position.table, place.table))
+    return not_ours(fmt::format("is for table {}, not for {}", position.table, place.table))
+        .error();
+  if (position.shards != place.shards)
+    return not_ours(fmt::format("was made when table {} had {} shards; it has {} now", place.table,
+                                position.shards, place.shards))
+        .error();
+  if (position.language != place.language)
+    return not_ours(position.language == "sql" ? "is of a SELECT, not of a search in JSON"
+                                               : "is of a search in JSON, not of a SELECT")
         .error();
   return std::nullopt;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +17,7 @@ namespace karmad {
 struct ScrollKey {
   std::string attribute;  ///< `price`, `id`, `weight()`
   bool descending = false;
-  std::string type;   ///< `int`, `float` or `string`
+  std::string type;   ///< `int`, `float` or `string`; empty: no server continues behind the value
   std::string value;  ///< as JSON
 
   bool operator==(const ScrollKey&) const = default;
@@ -25,8 +27,11 @@ struct ScrollKey {
 struct ScrollPosition {
   std::string table;
   std::size_t shards = 0;
-  std::string sort;  ///< of the request, as JSON or SQL; empty: there was none
+  std::string sort;      ///< of the request; empty: there was none
+  std::string language;  ///< of `sort`: `json` or `sql`
+  /// The row behind which the shards continue; empty: at their first row.
   std::vector<ScrollKey> keys;
+  std::uint64_t skip = 0;            ///< merged rows behind `keys` that the client has got
   std::vector<std::string> mirrors;  ///< by shard: digest of the mirror that answered, or empty
 };
 
@@ -54,9 +59,17 @@ class ScrollSigner {
 /// The search server's own token for a position.
 std::string server_token(const std::vector<ScrollKey>& keys);
 
-/// Why a position cannot be continued on this table; nothing: it can.
-std::optional<ClientError> why_not_continued(const ScrollPosition& position, std::string_view table,
-                                             std::size_t shards);
+/// Where and how a query scrolls.
+struct ScrollPlace {
+  std::string_view table;
+  std::size_t shards = 0;
+  std::string_view key;       ///< of ScrollSigner
+  std::string_view language;  ///< `json` or `sql`
+};
+
+/// Why a position cannot be continued there; nothing: it can.
+std::optional<ClientError> why_not_continued(const ScrollPosition& position,
+                                             const ScrollPlace& place);
 
 std::string base64_of(std::string_view bytes);
 /// Nothing for a text that is not base64 (RFC 4648 section 4, padded).

@@ -54,16 +54,18 @@ std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
   const auto columns = rows.columns.size();
   for (std::size_t s = 0; s < raw.shards(); ++s)
     if (raw.answered(s) && raw.set(s, 0).columns != columns) return {};  // places may differ
-  const auto last = rows.row(rows.count - 1);
-  std::vector<ScrollKey> keys;
-  for (std::size_t k = 0; k < plan.rows.order.size(); ++k) {
-    const auto& by = plan.rows.order[k];
-    const auto at = position(by.column, columns);
-    auto key = scroll_key(plan.rows.scroll_names[k], by.descending, at ? last[*at] : "");
-    if (!key) return {};
-    keys.push_back(*std::move(key));
-  }
-  return plan.scroll->next_token(std::move(keys), replies);
+  return plan.scroll->next_token({.before = plan.rows.offset,
+                                  .rows = rows.count,
+                                  .keys = plan.rows.order.size(),
+                                  .value =
+                                      [&](std::size_t row, std::size_t k) {
+                                        const auto& by = plan.rows.order[k];
+                                        const auto at = position(by.column, columns);
+                                        return scroll_key(
+                                            plan.rows.scroll_names[k], by.descending,
+                                            at ? rows.row(row)[*at] : std::string_view());
+                                      }},
+                                 replies);
 }
 
 }  // namespace
@@ -85,6 +87,7 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
   auto total = meta.total_found(rows, plan.rows.having.has_value());
   if (plan.rows.nearest != 0)
     total.count = std::min<decltype(total.count)>(total.count, plan.rows.nearest);
+  if (plan.scroll) total.count -= std::min<decltype(total.count)>(total.count, plan.scroll->skip());
   const auto scroll = next_scroll_token(plan, raw, replies, rows);
   if (plan.form == RowForm::hits) {
     append_hits({.took = notes.took,

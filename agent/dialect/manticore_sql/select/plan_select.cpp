@@ -118,14 +118,19 @@ std::optional<ClientError> begin_scroll(SelectDraft& draft, const ScrollPlace& p
 }
 
 /// Lets the shards continue behind the page before.
-std::optional<ClientError> continue_scroll(SelectDraft& draft, const RowPlan& rows,
+std::optional<ClientError> continue_scroll(SelectDraft& draft, RowsDraft& rows,
                                            const SelectPlan& plan) {
-  if (!plan.scroll || plan.scroll->is_first()) return std::nullopt;
+  if (!plan.scroll) return std::nullopt;
+  if (auto refusal = why_too_many_scrolled(*plan.scroll, rows.asked)) return refusal;
+  rows.rows.offset += plan.scroll->skip();
+  if (rows.asked != 0) rows.asked += plan.scroll->skip();
   const auto& keys = plan.scroll->keys();
-  bool same = keys.size() == rows.order.size();
+  if (keys.empty()) return std::nullopt;
+  const auto& order = rows.rows.order;
+  bool same = keys.size() == order.size();
   for (std::size_t k = 0; same && k < keys.size(); ++k)
     same =
-        keys[k].attribute == rows.scroll_names[k] && keys[k].descending == rows.order[k].descending;
+        keys[k].attribute == rows.rows.scroll_names[k] && keys[k].descending == order[k].descending;
   if (!same)
     return ClientError{400,
                        "the scroll token has another order; start again with OPTION scroll = 1"};
@@ -158,7 +163,7 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
                                           "only one of them has it; give its vector"));
   auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
   if (!rows) return std::unexpected(std::move(rows.error()));
-  if (auto refusal = continue_scroll(*draft, rows->rows, plan))
+  if (auto refusal = continue_scroll(*draft, *rows, plan))
     return std::unexpected(std::move(*refusal));
   draft->most_asked = rows->asked;
   std::string facets;
