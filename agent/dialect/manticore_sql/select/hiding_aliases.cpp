@@ -38,6 +38,13 @@ std::size_t offset_of_alias(const SelectItem& item) {
   return first.at + static_cast<std::size_t>(item.alias_text.data() - first.text.data());
 }
 
+ClientError refuse_alias(const SelectItem& item) {
+  return wrong_at(offset_of_alias(item),
+                  fmt::format("the alias {} hides an attribute that is read elsewhere; choose "
+                              "another alias",
+                              item.alias_text));
+}
+
 class AliasSettler {
  public:
   explicit AliasSettler(SelectDraft& draft) : draft_(draft) {
@@ -53,11 +60,7 @@ class AliasSettler {
       if (item.alias.empty() || item.alias == item.canonical) continue;
       if (auto refusal = refuse_id_alias(item)) return refusal;
       if (!item.aggregate && (json_.contains(item.alias) || before.contains(item.alias)))
-        return wrong_at(
-            offset_of_alias(item),
-            fmt::format("the alias {} hides an attribute that is read elsewhere; choose "
-                        "another alias",
-                        item.alias_text));
+        return refuse_alias(item);
       if (item.aggregate && read_.contains(item.alias)) hide(item);
     }
     return std::nullopt;
@@ -97,7 +100,17 @@ class AliasSettler {
 }  // namespace
 
 std::optional<ClientError> settle_aliases(SelectDraft& draft) {
+  const auto has_alias = [](const SelectItem& item) { return !item.alias.empty(); };
+  if (std::ranges::none_of(draft.items, has_alias)) return std::nullopt;
   return AliasSettler(draft).run();
+}
+
+std::optional<ClientError> refuse_hiding(const std::vector<SelectItem>& items,
+                                         const SelectItem& attribute) {
+  for (const auto& item : items)
+    if (item.alias == attribute.canonical && item.canonical != attribute.canonical)
+      return refuse_alias(item);
+  return std::nullopt;
 }
 
 std::optional<ClientError> refuse_id_alias(const SelectItem& item) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
@@ -14,6 +15,10 @@ namespace karmad {
 /// `id` of something else, by which rows would be merged, and other aliases that hide what a hidden
 /// column reads.
 std::optional<ClientError> settle_aliases(SelectDraft& draft);
+
+/// Refuses (400) an alias of another item that is the attribute's name.
+std::optional<ClientError> refuse_hiding(const std::vector<SelectItem>& items,
+                                         const SelectItem& attribute);
 
 /// Refuses (400) the alias `id` of something else.
 std::optional<ClientError> refuse_id_alias(const SelectItem& item);

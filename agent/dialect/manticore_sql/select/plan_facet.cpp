@@ -122,6 +122,7 @@ class FacetPlanner {
       if (!value) return std::move(value.error());
       if (value->aggregate || !is_plain_key(facet_.distinct))
         return wrong_at(facet_.distinct.front().at, "DISTINCT takes the name of one attribute");
+      if (auto refusal = refuse_hiding(items_, *value)) return refusal;
       distinct_ = ColumnAt{first, false};
       distinct_name_ = fmt::format("count(distinct {})", value->canonical);
       rows.folded.push_back(
