@@ -228,13 +228,16 @@ TEST(SelectPlan, DistinctValuesAreCountedInPairsOfKeyAndValue) {
       "by d desc option ranker=none";
   EXPECT_EQ(asked(statement),
             "SELECT a*2 a2, brand, count(distinct u) d, weight() AS karmad_0, id AS karmad_1, "
-            "meta.x AS karmad_2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x WITHIN GROUP ORDER BY "
+            "GROUPBY() AS karmad_2, meta.x AS karmad_3 FROM T WHERE a2 > 3 GROUP BY brand, meta.x "
+            "WITHIN GROUP ORDER BY "
             "weight() DESC, id ASC ORDER BY d DESC LIMIT 0,1000 OPTION ranker=none; SHOW META; "
             "SELECT brand, meta.x, u, a*2 AS a2 FROM T WHERE a2 > 3 GROUP BY brand, meta.x, u "
             "LIMIT 0,100000 OPTION max_matches=100000,ranker=none");
   const auto plan = planned(statement).plan;
   EXPECT_EQ(folds(plan.rows), "2 distinct of 0");
-  EXPECT_EQ(keys(plan.rows.order), "2 desc,1,5 text");
+  EXPECT_EQ(keys(plan.rows.order), "2 desc,5");
+  EXPECT_EQ(plan.rows.group, (std::vector<ColumnAt>{{1}, {6}}));
+  EXPECT_EQ(plan.rows.group_number, ColumnAt{5});
   ASSERT_EQ(plan.pairs.size(), 1u);
   EXPECT_EQ(plan.pairs[0].keys, 2u);
   EXPECT_EQ(plan.pairs[0].asked, 100'000u);

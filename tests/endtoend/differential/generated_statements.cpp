@@ -10,13 +10,16 @@ namespace {
 using Form = GeneratedStatement::Form;
 
 constexpr std::string_view kKindNames[] = {
-    "columns",         "all columns",   "expressions",   "conditions",    "MATCH",
-    "several keys",    "a hidden key",  "a JSON key",    "an expression", "distance",
-    "pages",           "max_matches",   "default order", "nearest",       "groups",
-    "several groups",  "JSON groups",   "groups of MVA", "aggregates",    "one group",
-    "COUNT(DISTINCT)", "GROUP_CONCAT",  "HAVING",        "WITHIN GROUP",  "GROUP n BY",
-    "facets",          "facet options", "HIGHLIGHT",     "without FROM",  "scripts",
-    "SHOW META",       "SHOW",          "CALL",          "mistakes"};
+    "columns",         "all columns",    "expressions",  "conditions",
+    "MATCH",           "several keys",   "a hidden key", "a JSON key",
+    "an expression",   "distance",       "pages",        "max_matches",
+    "default order",   "nearest",        "groups",       "several groups",
+    "JSON groups",     "groups of MVA",  "aggregates",   "one group",
+    "COUNT(DISTINCT)", "GROUP_CONCAT",   "HAVING",       "WITHIN GROUP",
+    "GROUP n BY",      "values counted", "extremes",     "same names",
+    "facets",          "facet options",  "HIGHLIGHT",    "without FROM",
+    "scripts",         "SHOW META",      "SHOW",         "CALL",
+    "mistakes"};
 
 constexpr std::string_view kWord[] = {"lamp",    "chair",  "table",   "kettle", "oak",
                                       "steel",   "small",  "blue",    "café",   "zinc",
@@ -262,7 +265,44 @@ std::string StatementGenerator::documents(StatementKind kind) {
   return "SELECT " + list + " FROM $T" + filter + order + page + behind;
 }
 
+/// Groups that merging has to look at more closely.
+std::string StatementGenerator::closer(StatementKind kind) {
+  if (kind == StatementKind::values_counted) {
+    switch (below(5)) {
+      case 0:
+        return "SELECT COUNT(DISTINCT tags) AS d FROM $T" + where();
+      case 1:
+        return "SELECT COUNT(DISTINCT brand) AS d, AVG(price) FROM $T WHERE id=99999999";
+      case 2:
+        return "SELECT brand, COUNT(DISTINCT tags) AS d FROM $T" + where() +
+               " GROUP BY brand ORDER BY " + (one_in(2) ? "d DESC" : "brand ASC") + limit();
+      case 3:
+        return "SELECT id FROM $T" + where() + " LIMIT 0 FACET tags DISTINCT " + pick(kGroup) +
+               " ORDER BY " + (one_in(2) ? "FACET() ASC" : "COUNT(*) DESC") + limit();
+      default:
+        return "SELECT GROUPBY() AS g, COUNT(*) AS n, COUNT(DISTINCT " +
+               std::string(one_in(3) ? "tags" : pick(kGroup)) + ") AS d FROM $T" + where() +
+               " GROUP BY tags ORDER BY " + (one_in(2) ? "n DESC" : "g ASC") + limit();
+    }
+  }
+  if (kind == StatementKind::extremes) {
+    if (one_in(3)) return "SELECT MAX(title), MIN(title), MIN(meta) FROM $T" + where();
+    return "SELECT brand, MAX(title) AS hi, MIN(seller) AS lo FROM $T" + where() +
+           " GROUP BY brand ORDER BY " + (one_in(2) ? "hi DESC" : "brand ASC") + limit();
+  }
+  if (one_in(4)) return "SELECT AVG(price) AS price, COUNT(DISTINCT brand) AS brand FROM $T";
+  const bool by_price = one_in(2);
+  return std::string("SELECT brand, ") +
+         (by_price ? "AVG(price) AS price, COUNT(*) AS n" : "AVG(rating) AS a, SUM(price) rating") +
+         " FROM $T" + (one_in(2) ? " WHERE " + match() : "") + " GROUP BY brand" +
+         (by_price && one_in(2) ? fmt::format(" HAVING price>{}", 100 + below(80)) : "") +
+         " ORDER BY " + (by_price ? "price" : "rating") + direction() + limit();
+}
+
 std::string StatementGenerator::groups(StatementKind kind) {
+  if (kind == StatementKind::values_counted || kind == StatementKind::extremes ||
+      kind == StatementKind::same_names)
+    return closer(kind);
   auto key = pick(kGroup);
   std::string of = " GROUP BY ";
   std::string columns = "COUNT(*) AS n";

@@ -35,6 +35,9 @@ enum class StatementKind : std::uint8_t {
   having,
   within_group,
   rows_of_groups,  ///< GROUP n BY
+  values_counted,  ///< COUNT(DISTINCT …) and columns of several values
+  extremes,        ///< MIN and MAX of strings
+  same_names,      ///< aggregates that are called like an attribute
   facets,
   facet_options,
   highlight,
@@ -84,6 +87,7 @@ class StatementGenerator {
   std::string facet(bool options);
   std::string documents(StatementKind kind);
   std::string groups(StatementKind kind);
+  std::string closer(StatementKind kind);
   std::string others(StatementKind kind);
 
   std::mt19937_64 dice_;

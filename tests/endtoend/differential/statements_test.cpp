@@ -71,7 +71,7 @@ std::uint64_t environment_or(const char* name, std::uint64_t otherwise) {
 TEST_F(SqlDifferential, StatementsOverShardsAnswerAsOneTableWithEverythingDoes) {
   ASSERT_TRUE(master_->ready());
   const auto seed = environment_or("KARMAD_DIFFERENTIAL_SEED", 20261125);
-  const auto count = environment_or("KARMAD_DIFFERENTIAL_STATEMENTS", 544);
+  const auto count = environment_or("KARMAD_DIFFERENTIAL_STATEMENTS", 592);
   StatementGenerator generator(seed);
   StatementClient whole(whole_.port());
   StatementClient merged(master_->port());

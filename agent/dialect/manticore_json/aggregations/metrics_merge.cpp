@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "agent/dialect/manticore_json/sort_value.hpp"
 
@@ -98,6 +99,22 @@ std::string mean_of(std::span<const Measured> shards) {
   return documents == 0 ? std::string() : written(sum / documents, decimals, exponent);
 }
 
+/// The sum of the values behind a shard's mean.
+std::optional<long double> sum_behind(const MeasuredMean& shard) {
+  const auto& [mean, sum] = shard;
+  const auto documents = static_cast<long double>(mean.documents);
+  if (documents == 0) return std::nullopt;
+  const auto summed =
+      is_number(sum) ? std::optional(as_real(json_number(sum))) : std::optional<long double>();
+  if (!is_number(mean.value)) return summed;
+  const auto product = as_real(json_number(mean.value)) * documents;
+  // Half of the mean's last digit, and what doubles lose when they are added.
+  const auto rounding =
+      documents * 0.5L * std::pow(10.0L, -static_cast<long double>(decimals_of(mean.value))) +
+      std::abs(product) * 1e-12L;
+  return summed && std::abs(*summed - product) <= rounding ? *summed : product;
+}
+
 std::string extreme_of(std::span<const Measured> shards, bool largest) {
   const Measured* best = nullptr;
   for (const auto& shard : shards) {
@@ -125,18 +142,23 @@ std::string sum_of(std::span<const Measured> shards) {
 
 }  // namespace
 
-std::string exact_mean(std::string_view sum, std::span<const Measured> means) {
-  if (!is_number(sum)) return {};
+std::string exact_mean(std::span<const MeasuredMean> shards) {
+  long double sum = 0;
   long double documents = 0;
+  bool any = false;
   std::size_t decimals = 0;
   bool exponent = false;
-  for (const auto& mean : means) {
-    documents += static_cast<long double>(mean.documents);
-    decimals = std::max(decimals, decimals_of(mean.value));
-    exponent |= has_exponent(mean.value);
+  for (const auto& shard : shards) {
+    decimals = std::max(decimals, decimals_of(shard.mean.value));
+    exponent |= has_exponent(shard.mean.value);
+    documents += static_cast<long double>(shard.mean.documents);
+    const auto added = sum_behind(shard);
+    any |= added.has_value();
+    sum += added.value_or(0);
   }
-  if (documents == 0) return {};
-  return written(as_real(json_number(sum)) / documents, decimals, exponent);
+  if (!any) return {};
+  // The server divides doubles: of large numbers it shows their digits.
+  return written(static_cast<double>(sum / documents), decimals, exponent);
 }
 
 std::string merge_metric(Merging merging, std::span<const Measured> shards) {

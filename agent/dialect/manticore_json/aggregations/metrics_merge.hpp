@@ -25,8 +25,16 @@ struct Measured {
 /// precision; sums would overflow or be rounded to a float.
 std::string merge_metric(Merging merging, std::span<const Measured> shards);
 
-/// The mean of all documents: their `sum` divided by their number, with as many decimals as the
-/// shards' `means`. Empty when `sum` is not a number or there are no documents.
-std::string exact_mean(std::string_view sum, std::span<const Measured> means);
+/// A mean of one shard, and the sum that the same shard has of the values.
+struct MeasuredMean {
+  Measured mean;
+  std::string_view sum;  ///< bytes of the value
+};
+
+/// The mean of all documents, with as many decimals as those of the shards. A shard's sum counts
+/// where it agrees with the shard's mean. Else it has wrapped around at 64 bits, or has fewer
+/// digits than the mean, as sums of floats have: then the mean times the documents counts. Empty
+/// when there are no documents or no numbers.
+std::string exact_mean(std::span<const MeasuredMean> shards);
 
 }  // namespace karmad

@@ -16,6 +16,10 @@ namespace karmad {
 /// The number of different values in each group, over all shards. Keeps 24 bytes for each pair of a
 /// group and a value: keyed hashes, of 128 bits for the pair, so that different pairs are never
 /// taken for the same one.
+///
+/// A column of several values has all those of one document, and the document is in the group of
+/// each: it stands for as many pairs. So all pairs are known, though no row says which value it is
+/// the row of.
 class DistinctPairs {
  public:
   /// Reads the result sets of number `set`, one pair a row.
@@ -25,6 +29,10 @@ class DistinctPairs {
 
   /// Number of different values of the group with that key, a JSON value for each part.
   std::uint64_t values_of(std::span<const std::string_view> key) const;
+
+  /// False: the groups have several keys, one of them of several values, and are known by a hash
+  /// only. Then values_of({}) is the number of different values of all groups.
+  bool by_group() const { return by_group_; }
 
   /// A shard returned as many pairs as requested: it may have more.
   bool may_be_short() const { return may_be_short_; }
@@ -47,6 +55,7 @@ class DistinctPairs {
   std::vector<KeyKind> kinds_;  // of the parts of the key, then of the value
   Collation collation_;
   std::vector<Group> groups_;  // ascending
+  bool by_group_ = true;
   bool may_be_short_ = false;
 };
 

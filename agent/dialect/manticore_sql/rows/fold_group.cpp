@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "agent/dialect/manticore_json/aggregations/metrics_merge.hpp"
+#include "agent/dialect/manticore_json/sort_value.hpp"
 #include "agent/json/json_cursor.hpp"
 
 namespace karmad {
@@ -44,23 +45,39 @@ std::string number_or_none(std::string text) {
 std::string mean_of_rows(const FoldColumn& column, GroupRows rows) {
   const auto means = measured(column.column, column.weight, rows);
   if (!column.sum) return number_or_none(merge_metric(Merging::mean, means));
-  const auto sum = merge_metric(Merging::sum, measured(*column.sum, std::nullopt, rows));
-  return number_or_none(exact_mean(sum, means));
+  std::vector<MeasuredMean> with_sums;
+  with_sums.reserve(rows.size());
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    with_sums.push_back({means[r], rows[r][*column.sum]});
+  return number_or_none(exact_mean(with_sums));
+}
+
+/// The smallest or largest value; of equal strings the first. Rows without documents do not count.
+std::string extreme_of_rows(const FoldColumn& column, GroupRows rows, Collation collation) {
+  std::string_view best;
+  SortValue best_value;
+  for (const auto& row : rows) {
+    if (column.counts && documents_in(row[*column.counts]) == 0) continue;
+    const auto value = sort_value(row[column.column]);
+    if (value.kind == SortValue::Kind::missing) continue;
+    const auto order = compare(value, best_value, collation);
+    if (!best.empty() && (column.fold == Fold::largest ? order <= 0 : order >= 0)) continue;
+    best = row[column.column];
+    best_value = value;
+  }
+  return std::string(best);
 }
 
 }  // namespace
 
-std::string folded_value(const FoldColumn& column, GroupRows rows) {
+std::string folded_value(const FoldColumn& column, GroupRows rows, Collation collation) {
   switch (column.fold) {
     case Fold::sum:
       return number_or_none(
           merge_metric(Merging::sum, measured(column.column, std::nullopt, rows)));
     case Fold::smallest:
-      return number_or_none(
-          merge_metric(Merging::smallest, measured(column.column, column.counts, rows)));
     case Fold::largest:
-      return number_or_none(
-          merge_metric(Merging::largest, measured(column.column, column.counts, rows)));
+      return extreme_of_rows(column, rows, collation);
     case Fold::mean:
       return mean_of_rows(column, rows);
     case Fold::concat:

@@ -23,7 +23,8 @@ struct FoldColumn {
 };
 
 /// The value of the column over all rows, a JSON value; empty: that of the first row. Not for
-/// Fold::distinct. Numbers as in merge_metric().
-std::string folded_value(const FoldColumn& column, GroupRows rows);
+/// Fold::distinct. Sums and means as in merge_metric() and exact_mean(); minimum and maximum, also
+/// of strings, are copied.
+std::string folded_value(const FoldColumn& column, GroupRows rows, Collation collation);
 
 }  // namespace karmad

@@ -78,7 +78,11 @@ class GroupMerge {
       found &= place.has_value();
       return place.value_or(0);
     };
-    for (const auto key : plan_.group) {
+    const auto has_list = [&](ColumnAt key) { return rows_.columns[at(key)].has_several_values(); };
+    const bool lists = std::ranges::any_of(plan_.group, has_list);
+    const auto& number = plan_.group_number;
+    keys_are_lists_ = lists && !number;
+    for (const auto key : lists&& number ? std::span(&*number, 1) : std::span(plan_.group)) {
       key_columns_.push_back(at(key));
       kinds_.push_back(plan_.exact ? KeyKind::json_path
                                    : RowKeyText::kind_of(rows_.columns[key_columns_.back()]));
@@ -170,11 +174,17 @@ class GroupMerge {
     ordered_.push_back(kept);
   }
 
-  /// Aggregates over no document at all: without COUNT(*) in its list the server shows no row for
+  /// Aggregates over no document at all: without a COUNT in its list the server shows no row for
   /// them; the shards had one because of a hidden count.
   bool is_of_nothing(const KeptGroup& kept) {
-    const bool hidden = counts_ && *counts_ + plan_.hidden >= rows_.columns.size();
-    return hidden && plan_.group.empty() && cell(kept.begin, *counts_) == "0";
+    const auto hidden = [&](std::size_t column) {
+      return column + plan_.hidden >= rows_.columns.size();
+    };
+    return counts_ && hidden(*counts_) && plan_.group.empty() &&
+           cell(kept.begin, *counts_) == "0" &&
+           std::ranges::none_of(folds_, [&](const FoldColumn& fold) {
+             return fold.fold == Fold::distinct && !hidden(fold.column);
+           });
   }
 
   std::string_view& cell(std::size_t kept, std::size_t column) {
@@ -185,9 +195,9 @@ class GroupMerge {
     made_.assign(folds_.size(), {});
     for (std::size_t f = 0; f < folds_.size(); ++f) {
       if (folds_[f].fold == Fold::distinct)
-        made_[f] = distinct_values(plan_.folded[f].pairs, kept.begin);
+        made_[f] = distinct_values(f, kept.begin);
       else if (one_per_shard_.size() > 1)
-        made_[f] = folded_value(folds_[f], one_per_shard_);
+        made_[f] = folded_value(folds_[f], one_per_shard_, collation_);
     }
     for (std::size_t f = 0; f < folds_.size(); ++f) {
       if (made_[f].empty()) continue;
@@ -197,12 +207,22 @@ class GroupMerge {
   }
 
   /// Empty: the pairs of that group are unknown.
-  std::string distinct_values(std::size_t pairs, std::size_t kept) {
+  std::string distinct_values(std::size_t fold, std::size_t kept) {
+    const auto& pairs = pairs_of(fold);
     key_.clear();
-    for (const auto column : key_columns_) key_.push_back(cell(kept, column));
-    const auto values = pairs_[pairs].values_of(key_);
+    if (pairs.by_group())
+      for (const auto column : key_columns_) key_.push_back(cell(kept, column));
+    auto values = pairs.values_of(key_);
+    if (!pairs.by_group()) {
+      std::uint64_t counted = 0;
+      for (const auto& row : one_per_shard_)
+        counted += json_number(row[folds_[fold].column]).magnitude;
+      values = std::min(values, counted);
+    }
     return values == 0 ? std::string() : fmt::format("{}", values);
   }
+
+  const DistinctPairs& pairs_of(std::size_t fold) const { return pairs_[plan_.folded[fold].pairs]; }
 
   void order_groups() {
     std::vector<std::uint32_t> heads;
@@ -235,24 +255,35 @@ class GroupMerge {
       if (merged.count >= plan_.limit) break;
     }
     merged.made = std::move(rows_.made);
+    for (const auto& [column, name] : plan_.names)
+      if (const auto at = position(column, merged.columns.size())) merged.columns[*at].name = name;
     merged.estimate = estimate(merged, exact);
     return merged;
   }
 
   std::string estimate(const MergedRows& merged, bool exact) const {
     std::string names;
+    std::string reasons;
     for (std::size_t f = 0; f < folds_.size(); ++f) {
-      const bool distinct = folds_[f].fold == Fold::distinct;
-      const bool short_pairs = distinct && pairs_[plan_.folded[f].pairs].may_be_short();
       if (folds_[f].fold == Fold::keep || !merged.shows(folds_[f].column)) continue;
-      if (distinct ? !short_pairs : exact) continue;
+      const auto reason = why_estimated(f, exact);
+      if (reason.empty()) continue;
       names += fmt::format("{}{}", names.empty() ? "" : ", ",
                            json_unescaped(merged.columns[folds_[f].column].name));
+      if (reasons.find(reason) == reasons.npos) reasons.append("; ").append(reason);
     }
-    if (names.empty()) return {};
-    return fmt::format(
-        "estimated: {}; a shard returned as many rows as were requested of it and may have more",
-        names);
+    return names.empty() ? names : "estimated: " + names + reasons;
+  }
+
+  /// Empty: the column is exact.
+  std::string_view why_estimated(std::size_t fold, bool exact) const {
+    const bool distinct = folds_[fold].fold == Fold::distinct;
+    if (distinct ? pairs_of(fold).may_be_short() : !exact)
+      return "a shard returned as many rows as were requested of it and may have more";
+    if (distinct && !pairs_of(fold).by_group())
+      return "the groups have several keys, one of them with several values";
+    if (keys_are_lists_) return "the facet is BY an attribute with several values";
+    return {};
   }
 
   const RawReplies& replies_;
@@ -264,6 +295,7 @@ class GroupMerge {
   MergedRows rows_;                         // of all shards, in their order
   std::vector<std::uint32_t> shard_begin_;  // by shard, its first row; then the number of rows
   std::size_t full_shards_ = 0;
+  bool keys_are_lists_ = false;  // a group of one value has the list of any of its documents
   std::vector<std::size_t> key_columns_;
   std::vector<KeyKind> kinds_;  // of the parts of the key
   std::vector<FoldColumn> folds_;

@@ -16,6 +16,9 @@ namespace karmad {
 struct RawColumn {
   std::string_view name;  ///< inside of the JSON string, still escaped
   std::string_view type;  ///< likewise: `long long`, `multi`, `json` …
+
+  /// Whether cells are lists of numbers, `"1,2,3"`.
+  bool has_several_values() const { return type.starts_with("multi"); }
 };
 
 /// One result set of a shard's reply.

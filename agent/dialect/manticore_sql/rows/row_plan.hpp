@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/dialect/manticore_json/json_path.hpp"
@@ -94,9 +95,14 @@ struct RowPlan {
   /// The names of the keys of `order` in the tokens of a scroll; empty: the rows do not scroll.
   std::vector<std::string> scroll_names;
 
+  /// Columns that the client knows by another name: inside of a JSON string, escaped.
+  std::vector<std::pair<ColumnAt, std::string>> names;
+
   bool grouped = false;         ///< rows are groups
   std::vector<ColumnAt> group;  ///< key of a group; empty: all rows are one group
-  bool exact = false;           ///< keys are values inside JSON, whose strings differ by case
+  /// GROUPBY(), the key where a column of `group` turns out to have several values.
+  std::optional<ColumnAt> group_number;
+  bool exact = false;  ///< keys are values inside JSON, whose strings differ by case
   std::vector<FoldedColumn> folded;
   std::vector<RowKey> within;  ///< order of the rows of one group
   std::size_t per_group = 1;   ///< GROUP n BY
@@ -109,7 +115,8 @@ struct RowPlan {
 /// A further statement to the shards, whose rows are the keys of a group and one value, each pair
 /// once: the values of COUNT(DISTINCT …) are counted in the pairs of all shards.
 struct PairsPlan {
-  std::size_t keys = 0;  ///< first columns, the group's key; the value is the next one
+  std::size_t keys = 0;   ///< first columns, the group's key; the value is the next one
+  bool numbered = false;  ///< the groups have a RowPlan::group_number
   std::size_t asked =
       0;  ///< pairs requested of a shard; as many in a reply: the count is an estimate
 };

@@ -46,7 +46,7 @@ class HitValues {
       out_.add(cell);
     } else if (paths_[column].steps != nullptr) {
       add_inside(row[paths_[column].attribute], *paths_[column].steps, cell);
-    } else if (type.starts_with("multi")) {
+    } else if (columns_[column].has_several_values()) {
       add_array(without_quotes(cell));
       if (!is_json(text_)) text_ = cell;
       out_.add(text_);

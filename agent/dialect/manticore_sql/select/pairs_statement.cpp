@@ -21,6 +21,11 @@ bool mentions_alias(std::string_view text, const std::vector<SelectItem>& items)
   return false;
 }
 
+/// Whether the alias is that of a value which each row of pairs has.
+bool is_of_row(const SelectItem& item) {
+  return !item.alias.empty() && !item.aggregate && item.canonical != "groupby()";
+}
+
 /// Writes one list and the names of its columns.
 class PairsWriter {
  public:
@@ -29,7 +34,7 @@ class PairsWriter {
 
   void add(const SelectItem& column) {
     for (const auto& item : items_)
-      if (!item.alias.empty() && item.alias == column.canonical) return add_alias(item);
+      if (is_of_row(item) && item.alias == column.canonical) return add_alias(item);
     if (!column.alias.empty()) return add_alias(column);
     const std::string text(text_of(column.expression));
     if (is_plain_key(column.expression)) return append(text, text);
@@ -40,7 +45,7 @@ class PairsWriter {
   /// The aliases that are not columns already.
   void add_other_aliases() {
     for (const auto& item : items_) {
-      if (item.alias.empty() || item.aggregate || item.canonical == "groupby()") continue;
+      if (!is_of_row(item)) continue;
       if (std::ranges::find(aliases_, item.alias) != aliases_.end()) continue;
       out_.list += fmt::format(", {} AS {}", text_of(item.expression), item.alias_text);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/dialect/manticore_sql/select/hiding_aliases.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
 namespace karmad {
@@ -32,6 +33,8 @@ class FacetPlanner {
     for (const auto& item : *items)
       if (item.aggregate || item.is_star())
         return wrong_at(item.expression.front().at, "FACET takes attributes and expressions");
+    for (const auto& item : *items)
+      if (auto refusal = refuse_id_alias(item)) return refusal;
     items_ = std::move(*items);
     if (facet_.by.empty()) {
       by_ = items_;
@@ -119,6 +122,7 @@ class FacetPlanner {
       if (!value) return std::move(value.error());
       if (value->aggregate || !is_plain_key(facet_.distinct))
         return wrong_at(facet_.distinct.front().at, "DISTINCT takes the name of one attribute");
+      if (auto refusal = refuse_hiding(items_, *value)) return refusal;
       distinct_ = ColumnAt{first, false};
       distinct_name_ = fmt::format("count(distinct {})", value->canonical);
       rows.folded.push_back(

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "agent/dialect/manticore_sql/select/having_clause.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
@@ -43,20 +44,23 @@ class GroupPlanner {
  private:
   /// Refuses expressions that compute with the result of an aggregate by its alias.
   GroupRefusal check_expressions() const {
-    for (const auto& item : draft_.items)
-      if (auto refusal = uses_aggregate(item)) return refusal;
+    const std::span items(draft_.items);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (auto refusal = uses_aggregate(items[i], items.first(i))) return refusal;
     for (const auto& key : draft_.order)
-      if (auto refusal = uses_aggregate(key.by)) return refusal;
+      if (key.by.expression.size() > 1)
+        if (auto refusal = uses_aggregate(key.by, items)) return refusal;
     return std::nullopt;
   }
 
-  GroupRefusal uses_aggregate(const SelectItem& item) const {
-    if (item.aggregate || item.expression.size() < 2) return std::nullopt;
+  /// `before`: the items whose aliases the expression may use.
+  static GroupRefusal uses_aggregate(const SelectItem& item, std::span<const SelectItem> before) {
+    if (item.aggregate) return std::nullopt;
     for (const auto& token : item.expression) {
       if (!token.names_table()) continue;
       const auto name = canonical(token);
-      for (const auto& other : draft_.items)
-        if (other.aggregate && other.alias == name)
+      for (const auto& other : before)
+        if (other.aggregate && other.is_named(name))
           return unmergeable_at(token.at, "an expression with the result of an aggregate",
                                 "select the aggregates as items of their own and compute with "
                                 "them");
@@ -68,7 +72,10 @@ class GroupPlanner {
     if (draft_.clauses.having.empty()) return std::nullopt;
     auto having = read_having(draft_.clauses.having);
     if (!having) return std::move(having.error());
-    if (auto refusal = uses_aggregate(having->of)) return refusal;
+    if (having->of.expression.size() > 1)
+      if (auto refusal = uses_aggregate(having->of, draft_.items)) return refusal;
+    for (const auto& item : draft_.items)
+      if (item.aggregate && item.is_named(having->of.canonical)) having->of = item;
     having->condition.column = columns_.of(having->of);
     rows_.having = std::move(having->condition);
     needs_best_ = needs_best_ || depends_on_row(having->of);
@@ -81,22 +88,24 @@ class GroupPlanner {
   }
 
   /// GROUPBY() also tells the values of attributes with several values. Pairs of keys and values
-  /// can only be matched by the keys themselves. Equal groups are ordered by their keys.
+  /// are matched by the keys themselves, unless these have several values. Equal groups are in the
+  /// order of GROUPBY(), as on one server.
   void plan_keys() {
     for (const auto& key : draft_.group) {
       if (!out_.group.empty()) out_.group += ", ";
       out_.group += columns_.name_of(key);
     }
-    const auto add = [&](ColumnAt column, bool as_text) {
-      rows_.group.push_back(column);
-      if (std::ranges::find(rows_.order, column, &RowKey::column) == rows_.order.end())
-        rows_.order.push_back({column, false, as_text});
-    };
     if (draft_.group.empty()) return;
     rows_.exact = std::ranges::all_of(
         draft_.group, [&](const SelectItem& key) { return columns_.holds_path(key); });
-    if (!counts_distinct()) return add(columns_.of("GROUPBY()", "groupby()"), false);
-    for (const auto& key : draft_.group) add(columns_.of(key), columns_.holds_path(key));
+    const auto number = columns_.of("GROUPBY()", "groupby()");
+    if (std::ranges::find(rows_.order, number, &RowKey::column) == rows_.order.end())
+      rows_.order.push_back({number, false, false});
+    rows_.group = {number};
+    if (!counts_distinct()) return;
+    rows_.group.clear();
+    for (const auto& key : draft_.group) rows_.group.push_back(columns_.of(key));
+    rows_.group_number = number;
   }
 
   /// The number of the key of the group that an expression is.
@@ -226,6 +235,7 @@ class GroupPlanner {
         auto value = read_expression(argument);
         if (!value) return std::move(value.error());
         folded.pairs = draft_.add_pairs(draft_.group, *value);
+        draft_.pairs.back().numbered = true;
       }
       rows_.folded.push_back(folded);
     }
@@ -243,6 +253,7 @@ class GroupPlanner {
     all(rows_.order);
     all(rows_.within);
     for (auto& key : rows_.group) columns_.settle(key);
+    if (rows_.group_number) columns_.settle(*rows_.group_number);
     for (auto& json : rows_.json) {
       columns_.settle(json.column);
       columns_.settle(json.attribute);
@@ -253,6 +264,9 @@ class GroupPlanner {
       if (folded.sum) columns_.settle(*folded.sum);
     }
     if (rows_.having) columns_.settle(rows_.having->column);
+    for (std::size_t i = 0; i < draft_.items.size(); ++i)
+      if (const auto& shown = draft_.items[i].shown; !shown.empty())
+        rows_.names.emplace_back(columns_.settled(i), shown);
     rows_.hidden = columns_.hidden();
     out_.hidden = columns_.written();
   }

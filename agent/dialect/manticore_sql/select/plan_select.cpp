@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "agent/dialect/manticore_sql/select/hiding_aliases.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
 
@@ -62,7 +63,7 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
                                           std::string_view facets) {
   const auto& clauses = draft.clauses;
   ShardText text;
-  text.add(fmt::format("SELECT {}{} FROM ", text_of(clauses.items), rows.hidden));
+  text.add(fmt::format("SELECT {}{} FROM ", draft.list(), rows.hidden));
   text.add_table();
   text.add_clause("WHERE", clauses.where);
   const auto group =
@@ -161,6 +162,10 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
   if (const auto at = draft->clauses.knn_document)
     return std::unexpected(unmergeable_at(*at, "KNN() by the id of a document",
                                           "only one of them has it; give its vector"));
+  if (auto refusal = settle_aliases(*draft)) return std::unexpected(std::move(*refusal));
+  if (!draft->clauses.having.empty() && !draft->is_grouped())
+    return std::unexpected(wrong_at(draft->clauses.having.front().at,
+                                    "HAVING needs GROUP BY; conditions on documents are WHERE"));
   auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
   if (!rows) return std::unexpected(std::move(rows.error()));
   if (auto refusal = continue_scroll(*draft, *rows, plan))

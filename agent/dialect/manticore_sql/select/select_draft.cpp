@@ -27,11 +27,22 @@ std::size_t SelectDraft::groups_to_ask(std::size_t wanted) const {
   return std::max(over_request(wanted), max_matches());
 }
 
+std::string SelectDraft::list() const {
+  if (hidden_aliases.empty()) return std::string(text_of(clauses.items));
+  std::string text;
+  for (const auto& item : items) {
+    if (!text.empty()) text += ", ";
+    text += text_of(item.expression);
+    if (!item.alias.empty()) text.append(" AS ").append(item.alias_text);
+  }
+  return text;
+}
+
 bool SelectDraft::is_grouped() const {
   const auto of_groups = [](const SelectItem& item) {
     return item.aggregate || item.canonical == "groupby()";
   };
-  return !group.empty() || !clauses.having.empty() || std::ranges::any_of(items, of_groups) ||
+  return !group.empty() || std::ranges::any_of(items, of_groups) ||
          std::ranges::any_of(order, [&](const auto& key) { return of_groups(key.by); });
 }
 
@@ -54,7 +65,7 @@ void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
 
 std::size_t SelectDraft::add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value) {
   pairs_texts.push_back(write_pairs(keys, value, items, clauses.where, names));
-  pairs.push_back({keys.size(), kMostPairs});
+  pairs.push_back({.keys = keys.size(), .asked = kMostPairs});
   return pairs.size() - 1;
 }
 

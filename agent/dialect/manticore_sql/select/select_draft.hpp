@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <forward_list>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct SelectDraft {
   RowForm form = RowForm::raw;
 
   HiddenNames names;
+  std::forward_list<std::string> hidden_aliases;  ///< what the items' `alias_text` refers to
   std::vector<PairsPlan> pairs;
   std::vector<PairsText> pairs_texts;
   std::size_t most_asked = 0;  ///< of a shard, in one result set
@@ -33,6 +35,8 @@ struct SelectDraft {
   /// LIMIT cut at max_matches, as the server does.
   RowWindow window(const RowWindow& wanted) const;
   bool is_grouped() const;
+  /// The select list as the shards get it.
+  std::string list() const;
   /// The path of an item whose value needs its JSON attribute beside it: that of hits have types.
   std::optional<JsonPath> json_path(const SelectItem& item) const;
   /// Adds the JSON attributes of all such items.

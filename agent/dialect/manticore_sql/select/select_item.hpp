@@ -23,7 +23,12 @@ struct SelectItem {
   std::string alias{};            ///< in its canonical form; empty: none
   std::string_view alias_text{};  ///< as the client wrote it
   std::optional<Aggregate> aggregate{};
+  std::string shown{};  ///< the client's alias, where `alias` is a hidden one in its place
 
+  /// Whether the client calls the result so.
+  bool is_named(std::string_view name) const {
+    return !name.empty() && name == (shown.empty() ? alias : shown);
+  }
   bool is_star() const { return canonical == "*"; }
 };
 

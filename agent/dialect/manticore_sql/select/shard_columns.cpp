@@ -103,4 +103,10 @@ void ShardColumns::settle(ColumnAt& column) const {
   if (column.from_right) column.at = items_.size() + hidden_.size() - 1 - column.at;
 }
 
+ColumnAt ShardColumns::settled(std::size_t item) const {
+  auto column = column_at(item);
+  settle(column);
+  return column;
+}
+
 }  // namespace karmad

@@ -56,6 +56,8 @@ class ShardColumns {
 
   /// Replaces the position by the final one. Call it when all columns are known.
   void settle(ColumnAt& column) const;
+  /// The final position of the client's item of that number.
+  ColumnAt settled(std::size_t item) const;
 
  private:
   struct Hidden {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 
