@@ -155,7 +155,8 @@ struct MergeNotes {
       nullptr;  ///< gets result sets about the query: SHOW META, and of a scroll SHOW SCROLL
 };
 
-/// The plan of one query over several shards. It refers to the request, which must outlive it.
+/// The plan of one query over several shards. It refers to the request, which must outlive it. Most
+/// plans have one round of requests.
 class FanOut {
  public:
   virtual ~FanOut() = default;
@@ -189,6 +190,14 @@ class FanOut {
 
   /// Cost of merging per byte of the replies; 1 is the cost of finding the end of a JSON value.
   virtual unsigned merge_weight() const { return 1; }
+
+  /// Takes the replies of a round of requests, given as to merge(). True: the answer needs another
+  /// round, for which the plan has other requests now; at most one such round follows. False:
+  /// merge() makes the answer of these replies. Names a shard whose reply cannot be read, as
+  /// merge(), and changes nothing then. Any thread, while no shard is asked.
+  virtual std::expected<bool, BadReply> begin_next_round(std::span<const ShardReply> /*replies*/) {
+    return false;
+  }
 
   /// Merges the replies, given in the order of the shards, and appends the answer's body to `out`.
   /// On a reply that cannot be read it leaves `out` unchanged and names the shard; the caller may
