@@ -79,7 +79,7 @@ class ScatterGather {
 
   /// Whether the plan has begun a next round; its requests are ready then.
   bool begins_next_round() {
-    if (!std::exchange(needs_next_round_, false)) return false;
+    if (!std::exchange(needs_next_round_, false) || query_.client_left) return false;
     record_and_release_all();
     parts_.make(query_, shard_query_, ShardParts::For::shard);
     return true;
@@ -142,6 +142,14 @@ class ScatterGather {
 
   bool changes_data() const { return plan_ != nullptr && plan_->changes_data(); }
 
+  /// Those of failed shards, and of those that were not asked, are empty.
+  std::vector<ShardReply> replies_of_shards() {
+    std::vector<ShardReply> replies(shard_query_.table.shards.size());
+    for (auto& part : parts_)
+      if (part->answered()) replies[part->shard_at()] = {part->reply().body(), part->mirror_name()};
+    return replies;
+  }
+
   /// Takes the replies of a round; the answer counts unless the plan begins a next round.
   Task<Answer> merge_replies() {
     for (;;) {
@@ -152,16 +160,11 @@ class ScatterGather {
       if (missing > 0 && !may_be_partial())
         co_return unmerged_.failed(
             timed_out ? 504 : 503,
-            fmt::format("partial results are denied and {} of {} shards have no "
-                        "answer: {}",
+            fmt::format("partial results are denied and {} of {} shards have no answer: {}",
                         missing, parts_.size(), unmerged_.reasons()));
-      std::vector<ShardReply> replies(shard_query_.table.shards.size());
+      const auto replies = replies_of_shards();
       std::size_t size = 0;
-      for (auto& part : parts_) {
-        if (!part->answered()) continue;
-        replies[part->shard_at()] = {part->reply().body(), part->mirror_name()};
-        size += part->reply().body().size();
-      }
+      for (const auto& reply : replies) size += reply.body.size();
       Answer answer;
       answer.content_type = merged_content_type();
       const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
@@ -261,7 +264,8 @@ class ScatterGather {
 
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
-    if (part.outcome() == Outcome::client_mistake && !has_mistake_ && !changes_data()) {
+    const bool moved = part.result().plan_again && may_replan();
+    if (part.outcome() == Outcome::client_mistake && !moved && !has_mistake_ && !changes_data()) {
       has_mistake_ = true;
       query_.stop();  // other mirrors would refuse it too
     }

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <regex>
-#include <thread>
 
 #include "tests/support/cluster.hpp"
-#include "tests/support/fake_mirror.hpp"
+#include "tests/support/fake_set.hpp"
 
 namespace karmad::test {
 namespace {
@@ -204,6 +204,32 @@ TEST(NearestToDocument, LacksAShardThatFailsInTheSecondRoundOnly) {
   EXPECT_TRUE(refused.body.contains("wrong length")) << refused.body;
 }
 
+TEST(NearestToDocument, IsPlannedAgainWhenAShardMovesInTheSecondRound) {
+  std::atomic<bool> searched{false};
+  std::atomic<bool> reloaded{false};
+  const auto moves = [&](const std::string& request) {
+    if (reads_vector(request)) return json(search_answer("", 0));
+    searched = true;
+    EXPECT_TRUE(eventually([&] { return reloaded.load(); }));
+    return refused(410, "X-Sub-Status: 1008\r\n", R"({"error":"moved"})");
+  };
+  FakeMirror first(moves);
+  FakeMirror twin(moves);
+  FakeMirror second(mirror_with(kVector, 2, "0.25"));
+  FakeMirror moved(mirror_with("", 1, "0.5"));
+  Master master(taking_turns(),
+                two_shards(table_at(first) + "|" + table_at(twin), table_at(second)));
+  auto pending = Pending(master, "/search", kNear);
+  ASSERT_TRUE(eventually([&] { return searched.load(); }));
+  ASSERT_TRUE(master.reload(taking_turns(), two_shards(table_at(moved), table_at(second))));
+  reloaded = true;
+  const auto answer = pending.answer();
+  EXPECT_TRUE(answer.body.contains(R"("total":2)")) << answer.body;
+  EXPECT_EQ(moved.requests(), 2U) << "both rounds";
+  EXPECT_EQ(master.count("planned_anew"), 1);
+  EXPECT_EQ(master.count("queries"), 1);
+}
+
 TEST(NearestToDocument, EndsAtTheDeadlineAndWithItsClientInTheSecondRound) {
   FakeMirror first([](const std::string& request) {
     return reads_vector(request) ? json(search_answer("", 0)) : silence();
@@ -217,7 +243,7 @@ TEST(NearestToDocument, EndsAtTheDeadlineAndWithItsClientInTheSecondRound) {
   HttpClient client(master.port());
   client.send(fmt::format("POST /search HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{}",
                           kNear.size(), kNear));
-  while (first.requests() < 4) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return first.requests() == 4; }));
   client.reset();  // the master's end checks that nothing is left of the query
 }
 
