@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/long_work.hpp"
@@ -46,10 +47,7 @@ class ScatterGather {
     const auto& shards = shard_query_.table.shards;
     if (needs_plan()) {
       auto plan = plan_result_ ? *std::move(plan_result_) : fan_out();
-      if (!plan) {
-        query_.worker.counters.add(Count::bad_requests);
-        return unmerged_.error(plan.error().status, plan.error().reason);
-      }
+      if (!plan) return unmerged_.refused(plan.error());
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
       if (!query_.former && shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
@@ -150,6 +148,18 @@ class ScatterGather {
     return replies;
   }
 
+  /// Begins the next round, merges, or finds a mistake of the client.
+  std::optional<FanOut::BadReply> take(std::span<const ShardReply> replies, const MergeNotes& notes,
+                                       std::string& body) {
+    auto more = plan_->begin_next_round(replies);
+    needs_next_round_ = more && *more;
+    if (needs_next_round_) return std::nullopt;
+    if (more) return plan_->merge(replies, notes, body);
+    if (auto* bad = std::get_if<FanOut::BadReply>(&more.error())) return std::move(*bad);
+    mistake_ = std::get<ClientError>(std::move(more.error()));
+    return std::nullopt;
+  }
+
   /// Takes the replies of a round; the answer counts unless the plan begins a next round.
   Task<Answer> merge_replies() {
     for (;;) {
@@ -177,10 +187,7 @@ class ScatterGather {
                              .meta = query_.meta};
       std::optional<FanOut::BadReply> bad;
       auto merge = [&] {
-        auto more = plan_->begin_next_round(replies);
-        needs_next_round_ = more && *more;
-        if (needs_next_round_) return;
-        bad = more ? plan_->merge(replies, notes, answer.body) : std::move(more.error());
+        bad = take(replies, notes, answer.body);
         drop_spare_room(answer.body);
       };
       if (is_long_work(query_, size, plan_->merge_weight())) {
@@ -192,6 +199,7 @@ class ScatterGather {
       answer.memory.charge(query_.memory, answer.body.capacity());
       if (query_.wants_trace) note_merge(began);
       if (needs_next_round_) co_return answer;
+      if (mistake_) co_return unmerged_.refused(*mistake_);
       if (!bad) {
         if (missing > 0) {
           query_.worker.counters.add(Count::answers_partial);
@@ -306,6 +314,7 @@ class ScatterGather {
   UnmergedAnswers unmerged_{query_, shard_query_, parts_};
   bool has_mistake_ = false;
   bool needs_next_round_ = false;
+  std::optional<ClientError> mistake_;  ///< shown by the replies of a round
   bool agreed_mistake_ = false;  ///< mirrors of several shards agree that the query is at fault
 };
 

@@ -59,6 +59,11 @@ Answer UnmergedAnswers::failed(int status, std::string_view reason) {
   return error(status, reason);
 }
 
+Answer UnmergedAnswers::refused(const ClientError& mistake) {
+  query_.worker.counters.add(Count::bad_requests);
+  return error(mistake.status, mistake.reason);
+}
+
 Answer UnmergedAnswers::error(int status, std::string_view reason) {
   Answer answer;
   answer.status = status;

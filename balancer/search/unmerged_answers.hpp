@@ -23,13 +23,15 @@ class UnmergedAnswers {
   Answer no_answer(bool timed_out);
   /// An error because of mirrors; counted.
   Answer failed(int status, std::string_view reason);
-  /// An error in the dialect of the table.
-  Answer error(int status, std::string_view reason);
+  /// The query is the client's mistake; counted.
+  Answer refused(const ClientError& mistake);
   /// Why shards have no answer.
   std::string reasons() const { return parts_.reasons(shard_query_.table.name); }
 
  private:
   void write_for_client(Reply& reply);
+  /// An error in the dialect of the table.
+  Answer error(int status, std::string_view reason);
 
   Query& query_;
   const ShardQuery& shard_query_;

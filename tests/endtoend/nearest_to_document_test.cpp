@@ -107,7 +107,7 @@ TEST(NearestToDocument, OverShardsEqualsTheAnswerOfOneAgentWithEverything) {
   const auto [unknown, by_agent] =
       answers("/search", R"({"table":"$T","knn":{"field":"nosuch","k":9,"doc_id":77}})");
   EXPECT_TRUE(by_agent.contains("attribute 'nosuch' not found")) << by_agent;
-  EXPECT_TRUE(unknown.contains("attribute 'nosuch' not found")) << unknown;
+  EXPECT_TRUE(unknown.contains("the attribute nosuch of the document 77 is missing")) << unknown;
 }
 
 TEST(NearestToDocument, AsksAllShardsInBothRoundsAsOneQuery) {
@@ -149,9 +149,8 @@ TEST(NearestToDocument, ReadsTheVectorOnlyAtTheShardOfTheId) {
   EXPECT_EQ(first.requests() + second.requests(), 3U + 1U) << sql.body;
 }
 
-TEST(NearestToDocument, AsksAnotherMirrorWhereAReplyHasNoVector) {
-  for (const std::string_view source :
-       {R"({"v":7})", R"({"v":"nan"})", R"({"v":["a"]})", R"({"v":{}})", "[]"}) {
+TEST(NearestToDocument, AsksAnotherMirrorWhereAReplyIsMalformed) {
+  for (const std::string_view source : {"[]", "7", R"({"v":[NaN]})", R"({"v":[1,]})"}) {
     FakeMirror odd(mirror_with(source, 2, "0.25"));
     FakeMirror good(mirror_with(kVector, 2, "0.25"));
     FakeMirror other(mirror_with("", 1, "0.5"));
@@ -166,15 +165,30 @@ TEST(NearestToDocument, AsksAnotherMirrorWhereAReplyHasNoVector) {
   }
 }
 
-TEST(NearestToDocument, SaysWhichShardHasNoVectorToRead) {
-  const std::string numbers(10'000'000, '1');
-  FakeMirror odd(mirror_with(fmt::format(R"({{"v":[{}]}})", numbers), 2, "0.25"));
+TEST(NearestToDocument, SaysThatAnAttributeIsNoVectorAndBlamesNoMirror) {
+  const auto large = fmt::format(R"({{"v":[{}]}})", std::string(10'000'000, '1'));
+  FakeMirror other(mirror_with("", 1, "0.5"));
+  for (const std::string_view source :
+       {std::string_view(R"({"v":7})"), std::string_view(R"({"v":"0.1,nan"})"),
+        std::string_view(R"({"w":[1]})"), std::string_view(large)}) {
+    FakeMirror odd(mirror_with(source, 2, "0.25"));
+    const Master master("ha_ping_interval = 0", two_shards(table_at(other), table_at(odd)));
+    const auto answer = master.search(kNear);
+    EXPECT_EQ(answer.status, 400);
+    EXPECT_TRUE(answer.body.contains("the attribute v of the document 7")) << answer.body;
+    EXPECT_EQ(master.count("ag_1_errorsarow", "SHOW AGENT STATUS"), 0);
+    EXPECT_EQ(odd.requests(), 1U);
+  }
+}
+
+TEST(NearestToDocument, SaysWhichShardCouldNotBeReadForTheVector) {
+  FakeMirror odd(mirror_with("7", 2, "0.25"));
   FakeMirror other(mirror_with("", 1, "0.5"));
   const Master master("ha_ping_interval = 0\n agent_retry_count = 0",
                       two_shards(table_at(other), table_at(odd)));
   const auto answer = master.search(kNear);
   EXPECT_EQ(answer.status, 200);
-  EXPECT_TRUE(answer.body.contains("the vector of the document is longer than")) << answer.body;
+  EXPECT_TRUE(answer.body.contains("a hit is malformed")) << answer.body;
   EXPECT_TRUE(answer.body.contains(R"("hits":[])")) << answer.body;
   EXPECT_EQ(master.search(kNear, "X-Partial-Results: deny\r\n").status, 503);
   EXPECT_EQ(other.requests(), 2U) << "without a vector no shard is searched";

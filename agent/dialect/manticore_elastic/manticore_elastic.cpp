@@ -56,7 +56,7 @@ class ElasticPlan final : public FanOut {
     inner_->write(shard, tables, body);
   }
 
-  std::expected<bool, BadReply> begin_next_round(std::span<const ShardReply> replies) override {
+  NextRound begin_next_round(std::span<const ShardReply> replies) override {
     return inner_->begin_next_round(replies);
   }
 

@@ -40,12 +40,14 @@ class Rounds {
     for (std::size_t s = 0; s < shards; ++s) text += plan_->asks(s) ? 'y' : 'n';
     return text;
   }
-  /// "next", "merge", or which shard could not be understood.
+  /// "next", "merge", a mistake, or which shard could not be understood.
   std::string told(const std::vector<std::string>& answers) {
     const auto more = plan_->begin_next_round(replies(answers));
-    if (!more)
-      return "bad shard " + std::to_string(more.error().shard) + ": " + more.error().reason;
-    return *more ? "next" : "merge";
+    if (more) return *more ? "next" : "merge";
+    if (const auto* mistake = std::get_if<ClientError>(&more.error()))
+      return fmt::format("{} {}", mistake->status, mistake->reason);
+    const auto& bad = std::get<FanOut::BadReply>(more.error());
+    return fmt::format("bad shard {}: {}", bad.shard, bad.reason);
   }
   std::string merged(const std::vector<std::string>& answers) const {
     std::string out;
@@ -132,30 +134,30 @@ TEST(NearestToDocument, FindsNothingWithoutTheDocumentOrItsVector) {
   Rounds missing(R"({"table":"t","knn":{"field":"v","doc_id":7,"k":3}})");
   EXPECT_EQ(missing.told({answer(0, ""), answer(0, "")}), "merge");
   EXPECT_EQ(missing.merged({answer(0, ""), ""}), whole(0, ""));
-  // No such attribute: the shards say so.
-  EXPECT_EQ(missing.told({answer(1, R"({"_id":7,"_source":{}})"), ""}), "next");
-  EXPECT_TRUE(missing.asked().contains(R"("query_vector":[0])")) << missing.asked();
 }
 
-TEST(NearestToDocument, NamesTheShardWhoseReplyHasNoVector) {
+TEST(NearestToDocument, NamesTheShardOfAMalformedReplyAndNoneWhereTheAttributeIsNoVector) {
   const std::string more(1 << 20, '1');
   const std::string bad = "bad shard 1: ";
-  const std::string no_numbers = bad + "the vector of the document is no list of numbers";
+  const std::string no_vector =
+      "400 the attribute v of the document 7 is missing or no vector: a list of numbers of at most "
+      "1048576 bytes";
   const struct {
     std::string reply;
     std::string told;
   } cases[] = {
-      {document("7"), no_numbers},
-      {document("{}"), no_numbers},
-      {document("true"), no_numbers},
-      {document(R"(["1"])"), no_numbers},
-      {document("[[1]]"), no_numbers},
-      {document("[1,null]"), no_numbers},
-      {document(R"("0.1,nan")"), no_numbers},
-      {document(R"("0.1;2")"), no_numbers},
-      {document(R"("0.1],[2")"), no_numbers},
+      {answer(1, R"({"_id":7,"_source":{"w":[1]}})"), no_vector},
+      {document("7"), no_vector},
+      {document("{}"), no_vector},
+      {document("true"), no_vector},
+      {document(R"(["1"])"), no_vector},
+      {document("[[1]]"), no_vector},
+      {document("[1,null]"), no_vector},
+      {document(R"("0.1,nan")"), no_vector},
+      {document(R"("0.1;2")"), no_vector},
+      {document(R"("0.1],[2")"), no_vector},
       {document("[NaN]"), bad + "a hit is malformed"},
-      {document("[" + more + "]"), bad + "the vector of the document is longer than 1048576 bytes"},
+      {document("[" + more + "]"), no_vector},
       {answer(1, "7"), bad + "a hit is malformed"},
       {answer(1, R"({"_id":7})"), bad + "a hit is malformed"},
       {answer(1, R"({"_id":7,"_source":[1]})"), bad + "a hit is malformed"},
@@ -215,12 +217,14 @@ TEST(NearestToDocument, InSqlFindsNothingOrNamesTheShard) {
     EXPECT_EQ(rounds.told({reply, ""}), "merge") << reply;
     EXPECT_EQ(rounds.merged({reply, ""}), R"([{"total":0,"error":"","warning":""}])");
   }
-  for (const auto& reply :
-       {row_of("\"inf\""), row_of("1.5"), row_of("{}"), std::string("[]"), std::string("{}"),
-        std::string("[{}]x"), row_of("x"), std::string(R"([{"error":"no"}])")}) {
-    Rounds rounds(statement);
-    EXPECT_TRUE(rounds.told({reply, ""}).starts_with("bad shard 0: ")) << reply;
-  }
+  for (const auto* cell : {"\"inf\"", "1.5", "{}", "true", "\"a,b\""})
+    EXPECT_TRUE(Rounds(statement).told({row_of(cell), ""}).starts_with("400 the attribute v of"))
+        << cell;
+  for (const auto* reply : {"[]", "{}", "[{}]x", R"([{"error":"no"}])"})
+    EXPECT_TRUE(Rounds(statement).told({reply, ""}).starts_with("bad shard 0: ")) << reply;
+  EXPECT_TRUE(Rounds(statement).told({row_of("x"), ""}).starts_with("bad shard 0: "));
+  EXPECT_EQ(Rounds("SELECT id FROM t WHERE KNN('v',5,7)").refusal(),
+            "at offset 33: KNN() names no attribute");
   EXPECT_EQ(Rounds("SELECT id FROM t WHERE KNN(v,7)").refusal(),
             "at offset 29: KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
   EXPECT_EQ(Rounds("SELECT id FROM t WHERE KNN(v,5,x)").refusal(),

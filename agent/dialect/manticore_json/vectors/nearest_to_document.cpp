@@ -11,19 +11,16 @@
 namespace karmad {
 namespace {
 
-/// Every shard gets the vector: longer ones than any model makes are refused.
-constexpr std::size_t kLongestVector = 1 << 20;
-
 bool starts_number(std::string_view value) {
   return value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
 }
 
 }  // namespace
 
-NearestToDocument::NearestToDocument(std::unique_ptr<FanOut> search, std::string_view id,
-                                     ShardLayout layout)
-    : search_(std::move(search)) {
-  const auto document = DocumentId::of_number(id);
+NearestToDocument::NearestToDocument(std::unique_ptr<FanOut> search, std::string attribute,
+                                     std::string id, ShardLayout layout)
+    : search_(std::move(search)), attribute_(std::move(attribute)), id_(std::move(id)) {
+  const auto document = DocumentId::of_number(id_);
   if (layout.by == ShardBy::id && document) shard_of_document_ = document->shard(layout.shards);
 }
 
@@ -35,14 +32,21 @@ void NearestToDocument::write(std::size_t shard, std::span<const std::string> ta
     write_look_up(tables, body);
 }
 
-std::expected<bool, FanOut::BadReply> NearestToDocument::begin_next_round(
-    std::span<const ShardReply> replies) {
+FanOut::NextRound NearestToDocument::begin_next_round(std::span<const ShardReply> replies) {
   if (has_vector_) return false;
   std::string found;
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
-    auto vector = vector_in(replies[s].body);
-    if (!vector) return std::unexpected(BadReply{s, std::move(vector.error())});
+    const auto value = vector_in(replies[s].body);
+    if (!value) return std::unexpected(BadReply{s, value.error()});
+    if (!*value) continue;
+    auto vector = vector_numbers(**value);
+    // The client may have named another attribute: no mirror is blamed.
+    if (!vector)
+      return std::unexpected(ClientError{
+          400, fmt::format("the attribute {} of the document {} is missing or no vector: a list of "
+                           "numbers of at most {} bytes",
+                           attribute_, id_, kLongestVector)});
     if (found.empty()) found = *std::move(vector);
   }
   if (found.empty()) return false;
@@ -58,13 +62,9 @@ std::optional<FanOut::BadReply> NearestToDocument::merge(std::span<const ShardRe
   return search_->merge(std::vector<ShardReply>(replies.size()), notes, out);
 }
 
-std::expected<std::string, std::string> vector_numbers(std::string_view value) {
-  const auto wrong = [](std::string_view why) {
-    return std::unexpected(fmt::format("the vector of the document {}", why));
-  };
-  if (value == "null") return {};
-  if (value.size() > kLongestVector)
-    return wrong(fmt::format("is longer than {} bytes", kLongestVector));
+std::optional<std::string> vector_numbers(std::string_view value) {
+  if (value == "null") return std::string();
+  if (value.size() > kLongestVector) return std::nullopt;
   std::string array(value);
   if (is_string(value)) array = fmt::format("[{}]", json_unescaped(without_quotes(value)));
   std::string numbers;
@@ -73,12 +73,12 @@ std::expected<std::string, std::string> vector_numbers(std::string_view value) {
   while (elements.next()) {
     skip_space(json);
     const auto number = take_value(json);
-    if (!number || !starts_number(*number)) return wrong("is no list of numbers");
+    if (!number || !starts_number(*number)) return std::nullopt;
     if (!numbers.empty()) numbers += ',';
     numbers += *number;
   }
   skip_space(json);
-  if (!elements.complete() || !json.done()) return wrong("is no list of numbers");
+  if (!elements.complete() || !json.done()) return std::nullopt;
   return numbers;
 }
 

@@ -18,8 +18,8 @@ class SearchNearDocument final : public NearestToDocument {
   SearchNearDocument(std::unique_ptr<SearchPlan> search, KnnDocument document,
                      std::string_view body, SearchRequest request, ShardLayout layout,
                      const DialectSettings& settings)
-      : NearestToDocument(std::move(search), document.id, layout),
-        document_(std::move(document)),
+      : NearestToDocument(std::move(search), std::move(document.field), std::move(document.id),
+                          layout),
         body_(body),
         request_(std::move(request)),
         shards_(layout.shards),
@@ -31,19 +31,20 @@ class SearchNearDocument final : public NearestToDocument {
     append_tables(body, tables);
     JsonLine out(body);
     out.add(R"(,"query":{"equals":{"id":)");
-    out.add(document_.id);
+    out.add(id());
     out.add(R"(}},"_source":[)");
-    out.add_quoted(lower(document_.field));
+    out.add_quoted(lower(attribute()));
     out.add(R"(],"limit":1})");
   }
 
-  std::expected<std::string, std::string> vector_in(std::string_view reply) const override {
+  std::expected<std::optional<std::string_view>, std::string> vector_in(
+      std::string_view reply) const override {
     auto head = read_reply(reply, ReadTail::no);
     if (!head) return std::unexpected(std::move(head.error()));
     JsonElements hits(head->hits);
     if (!hits.next()) {
       if (!hits.complete()) return std::unexpected("its hits are malformed");
-      return {};
+      return std::nullopt;
     }
     std::string_view source;
     const bool whole = visit_members(head->hits, [&](std::string_view key, std::string_view value) {
@@ -53,17 +54,14 @@ class SearchNearDocument final : public NearestToDocument {
     if (!whole || !is_object(source)) return std::unexpected("a hit is malformed");
     PassedMembers members(source);
     while (const auto member = members.next())
-      if (same_attribute(json_unescaped(member->name), document_.field))
-        return vector_numbers(member->value);
-    // No such attribute: by any vector, the shards give their own error about it.
-    return "0";
+      if (same_attribute(json_unescaped(member->name), attribute())) return member->value;
+    return std::string_view();
   }
 
   std::unique_ptr<FanOut> search_by(std::string_view vector) const override {
     return *SearchPlan::make(body_, request_, shards_, settings_, vector);
   }
 
-  const KnnDocument document_;
   const std::string_view body_;
   const SearchRequest request_;
   const std::size_t shards_;

@@ -219,7 +219,7 @@ class ClauseReader {
     if (knn_depth_ == 0 || depth_ != knn_depth_) return;
     if (token_.is_sign(',')) {
       ++knn_argument_;
-    } else if (before_.is_sign('(') && knn_argument_ == 0) {
+    } else if (before_.is_sign('(') && knn_argument_ == 0 && token_.names_table()) {
       knn_.attribute = token_.text;
     } else if (before_.is_sign(',') && token_.kind == SqlToken::Kind::word) {
       if (knn_argument_ == 1) knn_.k = token_.text;

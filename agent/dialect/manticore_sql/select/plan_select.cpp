@@ -91,6 +91,7 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
 std::optional<ClientError> mistake_in(const KnnByDocument& knn) {
   if (knn.k.empty())
     return wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+  if (knn.attribute.empty()) return wrong_at(knn.at, "KNN() names no attribute");
   if (!DocumentId::of_number(knn.id))
     return wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
   return std::nullopt;

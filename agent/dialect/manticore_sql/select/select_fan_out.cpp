@@ -48,32 +48,33 @@ class SelectNearDocument final : public NearestToDocument {
  public:
   SelectNearDocument(ShardSelect select, ShardSelect::Document document, std::string statement,
                      RowForm form, Collation collation, ShardLayout layout)
-      : NearestToDocument(std::make_unique<SelectFanOut>(std::move(select)), document.id, layout),
-        document_(std::move(document)),
+      : NearestToDocument(std::make_unique<SelectFanOut>(std::move(select)),
+                          std::move(document.attribute), std::move(document.id), layout),
         statement_(std::move(statement)),
         form_(form),
         collation_(collation) {}
 
  private:
   void write_look_up(std::span<const std::string> tables, std::string& body) const override {
-    body.append("SELECT ").append(document_.attribute).append(" FROM ");
+    body.append("SELECT ").append(attribute()).append(" FROM ");
     append_table_names(body, tables);
-    body.append(" WHERE id=").append(document_.id).append(" LIMIT 1");
+    body.append(" WHERE id=").append(id()).append(" LIMIT 1");
   }
 
-  std::expected<std::string, std::string> vector_in(std::string_view reply) const override {
+  std::expected<std::optional<std::string_view>, std::string> vector_in(
+      std::string_view reply) const override {
     RawReplies replies;
     const ShardReply only{reply};
     if (auto bad = replies.read({&only, 1}, 1, LastSet::whole))
       return std::unexpected(std::move(bad->reason));
     const auto& set = replies.set(0, 0);
-    if (set.columns == 0) return {};
+    if (set.columns == 0) return std::nullopt;
     std::vector<std::string_view> cells(set.columns);
     switch (RawRows(set.rows).next(replies.columns_of(set), cells.data())) {
       case RawRows::Step::row:
-        return vector_numbers(cells.front());
+        return cells.front();
       case RawRows::Step::end:
-        return {};
+        return std::nullopt;
       case RawRows::Step::malformed:
         break;
     }
@@ -84,7 +85,6 @@ class SelectNearDocument final : public NearestToDocument {
     return std::make_unique<SelectFanOut>(*plan_select(statement_, form_, collation_, {}, vector));
   }
 
-  const ShardSelect::Document document_;
   const std::string statement_;
   const RowForm form_;
   const Collation collation_;
