@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "agent/dialect/session_statement.hpp"
@@ -156,7 +157,8 @@ struct MergeNotes {
   std::string* meta = nullptr;
 };
 
-/// The plan of one query over several shards. It refers to the request, which must outlive it.
+/// The plan of one query over several shards. It refers to the request, which must outlive it. Most
+/// plans have one round of requests.
 class FanOut {
  public:
   virtual ~FanOut() = default;
@@ -190,6 +192,14 @@ class FanOut {
 
   /// Cost of merging per byte of the replies; 1 is the cost of finding the end of a JSON value.
   virtual unsigned merge_weight() const { return 1; }
+
+  /// Takes the replies of a round of requests, given as to merge(). True: the answer needs another
+  /// round, for which the plan has other requests now; at most one such round follows. False:
+  /// merge() makes the answer of these replies. The error names a shard whose reply cannot be read,
+  /// as that of merge(), or says why the replies show the query to be a mistake; the plan is
+  /// unchanged then. Any thread, while no shard is asked.
+  using NextRound = std::expected<bool, std::variant<BadReply, ClientError>>;
+  virtual NextRound begin_next_round(std::span<const ShardReply> /*replies*/) { return false; }
 
   /// Merges the replies, given in the order of the shards, and appends the answer's body to `out`.
   /// On a reply that cannot be read it leaves `out` unchanged and names the shard; the caller may

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+#include <variant>
 
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
 #include "balancer/search/shard_parts.hpp"
+#include "balancer/search/unmerged_answers.hpp"
 #include "balancer/selection/explanation.hpp"
 #include "balancer/shard/complaints.hpp"
 #include "balancer/shard/shard_driver.hpp"
@@ -45,10 +48,7 @@ class ScatterGather {
     const auto& shards = shard_query_.table.shards;
     if (needs_plan()) {
       auto plan = plan_result_ ? *std::move(plan_result_) : fan_out();
-      if (!plan) {
-        query_.worker.counters.add(Count::bad_requests);
-        return error(plan.error().status, plan.error().reason);
-      }
+      if (!plan) return unmerged_.refused(plan.error());
       plan_ = *std::move(plan);
       shard_query_.plan = plan_.get();
       if (!query_.former && shards.size() > 1) query_.worker.counters.add(Count::dist_queries);
@@ -76,6 +76,14 @@ class ScatterGather {
     return query_.plan_again && may_replan() && !query_.stopped && !parts_.all_answered();
   }
 
+  /// Whether the plan has begun a next round; its requests are ready then.
+  bool begins_next_round() {
+    if (!std::exchange(needs_next_round_, false) || query_.client_left) return false;
+    record_and_release_all();
+    parts_.make(query_, shard_query_, ShardParts::For::shard);
+    return true;
+  }
+
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
   bool try_without_merge(Answer& answer) {
     if (query_.client_left || query_.memory_denied()) return true;
@@ -83,7 +91,7 @@ class ScatterGather {
     if (changes_data() && !agreed_mistake_ && parts_.tell_of_change()) {
       return false;
     } else if (auto* part = parts_.refusing()) {
-      pass_on(*part, answer);
+      unmerged_.pass_on(*part, answer);
     } else if (const auto* refused = parts_.whole_refusal(may_be_partial())) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
@@ -91,7 +99,7 @@ class ScatterGather {
     } else if (plan_) {
       return false;
     } else {
-      answer_of_only_shard(answer);
+      unmerged_.answer_of_only_shard(answer);
     }
     return true;
   }
@@ -134,29 +142,46 @@ class ScatterGather {
 
   bool changes_data() const { return plan_ != nullptr && plan_->changes_data(); }
 
+  /// Those of failed shards, and of those that were not asked, are empty.
+  std::vector<ShardReply> replies_of_shards() {
+    std::vector<ShardReply> replies(shard_query_.table.shards.size());
+    for (auto& part : parts_)
+      if (part->answered()) replies[part->shard_at()] = {part->reply().body(), part->mirror_name()};
+    return replies;
+  }
+
+  /// Begins the next round, merges, or finds a mistake of the client.
+  std::optional<FanOut::BadReply> take(std::span<const ShardReply> replies, const MergeNotes& notes,
+                                       std::string& body) {
+    auto more = plan_->begin_next_round(replies);
+    needs_next_round_ = more && *more;
+    if (needs_next_round_) return std::nullopt;
+    if (more) return plan_->merge(replies, notes, body);
+    if (auto* bad = std::get_if<FanOut::BadReply>(&more.error())) return std::move(*bad);
+    mistake_ = std::get<ClientError>(std::move(more.error()));
+    return std::nullopt;
+  }
+
+  /// Takes the replies of a round; the answer counts unless the plan begins a next round.
   Task<Answer> merge_replies() {
     for (;;) {
       const auto missing = std::ranges::count_if(parts_, std::not_fn(is_answered));
       const bool timed_out = std::ranges::any_of(
           parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
-      if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
+      if (missing == std::ssize(parts_)) co_return unmerged_.no_answer(timed_out);
       if (missing > 0 && !may_be_partial())
-        co_return failed(timed_out ? 504 : 503,
-                         fmt::format("partial results are denied and {} of {} shards have no "
-                                     "answer: {}",
-                                     missing, parts_.size(), reasons()));
-      std::vector<ShardReply> replies(shard_query_.table.shards.size());
+        co_return unmerged_.failed(
+            timed_out ? 504 : 503,
+            fmt::format("partial results are denied and {} of {} shards have no answer: {}",
+                        missing, parts_.size(), unmerged_.reasons()));
+      const auto replies = replies_of_shards();
       std::size_t size = 0;
-      for (auto& part : parts_) {
-        if (!part->answered()) continue;
-        replies[part->shard_at()] = {part->reply().body(), part->mirror_name()};
-        size += part->reply().body().size();
-      }
+      for (const auto& reply : replies) size += reply.body.size();
       Answer answer;
       answer.content_type = merged_content_type();
       const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
       if (!room) co_return answer;
-      const auto warning = missing > 0 ? reasons() : std::string();
+      const auto warning = missing > 0 ? unmerged_.reasons() : std::string();
       const auto began = Loop::now();
       const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(began - query_.began),
                              .timed_out = timed_out,
@@ -164,7 +189,7 @@ class ScatterGather {
                              .meta = query_.meta};
       std::optional<FanOut::BadReply> bad;
       auto merge = [&] {
-        bad = plan_->merge(replies, notes, answer.body);
+        bad = take(replies, notes, answer.body);
         drop_spare_room(answer.body);
       };
       if (is_long_work(query_, size, plan_->merge_weight())) {
@@ -175,6 +200,8 @@ class ScatterGather {
       }
       answer.memory.charge(query_.memory, answer.body.capacity());
       if (query_.wants_trace) note_merge(began);
+      if (needs_next_round_) co_return answer;
+      if (mistake_) co_return unmerged_.refused(*mistake_);
       if (!bad) {
         if (missing > 0) {
           query_.worker.counters.add(Count::answers_partial);
@@ -189,7 +216,7 @@ class ScatterGather {
       while (auto step = part.next()) co_await *std::move(step);
       if (query_.client_left) co_return Answer{};
       if (part.outcome() == Outcome::client_mistake) {
-        pass_on(part, answer);
+        unmerged_.pass_on(part, answer);
         co_return answer;
       }
     }
@@ -251,7 +278,8 @@ class ScatterGather {
 
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
-    if (part.outcome() == Outcome::client_mistake && !has_mistake_ && !changes_data()) {
+    const bool moved = part.result().plan_again && may_replan();
+    if (part.outcome() == Outcome::client_mistake && !moved && !has_mistake_ && !changes_data()) {
       has_mistake_ = true;
       query_.stop();  // other mirrors would refuse it too
     }
@@ -283,80 +311,16 @@ class ScatterGather {
            PartialResults::allow;
   }
 
-  void pass_on(ShardDriver& part, Answer& answer) {
-    if (part.outcome() == Outcome::client_mistake)
-      query_.worker.counters.add(Count::client_mistakes);
-    answer.status = part.reply().status;
-    if (plan_ != nullptr) answer.status = plan_->refusal_status(answer.status, part.reply().body());
-    answer.reply = std::move(part.reply());
-    answer.rest = std::move(part.rest());
-    if (!answer.rest) write_for_client(*answer.reply);
-    answer.content_type = answer.reply->content_type();
-    answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
-  }
-
-  /// Replaces names of the mirror in the reply by those that the client used.
-  void write_for_client(Reply& reply) {
-    const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
-    if (!body) return;
-    reply.bytes.replace(reply.head_size, std::string::npos, *body);
-    reply.memory.charge(query_.memory, reply.bytes.capacity());
-  }
-
-  void answer_of_only_shard(Answer& answer) {
-    auto& part = *parts_.all().front();
-    const auto& result = part.result();
-    // The client of an unknown server gets that server's answer, also with status 503.
-    const bool shows_error =
-        result.status_override == 0 || result.status_override == part.reply().status;
-    if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
-                            part.outcome() == Outcome::agent_error && shows_error))
-      return pass_on(part, answer);
-    answer = no_answer(result.timed_out);
-  }
-
-  /// Passes on overload that retries did not overcome, so that the client retries later (BP-013,
-  /// BP-025).
-  Answer no_answer(bool timed_out) {
-    const auto* const overloaded = parts_.overloaded();
-    if (overloaded == nullptr) {
-      const auto failed_part = std::ranges::find_if(parts_, [](const Part& part) {
-        return !part->answered() && part->result().status_override != 0;
-      });
-      if (failed_part != parts_.end())
-        return failed((*failed_part)->result().status_override, reasons());
-      return failed(timed_out ? 504 : 502, reasons());
-    }
-    auto answer = failed(429, reasons());
-    const auto delay = overloaded->result().hint.delay.value_or(Micros(1s));
-    answer.overloaded = true;
-    answer.retry_after = static_cast<unsigned>(
-        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
-    return answer;
-  }
-
-  Answer failed(int status, std::string_view reason) {
-    query_.worker.counters.add(Count::queries_failed);
-    return error(status, reason);
-  }
-
-  Answer error(int status, std::string_view reason) {
-    Answer answer;
-    answer.status = status;
-    answer.content_type = shard_query_.table.dialect.content_type;
-    shard_query_.dialect.refuse(status, reason, answer.body);
-    return answer;
-  }
-
-  std::string reasons() const { return parts_.reasons(shard_query_.table.name); }
-
   Query& query_;
   Selection selection_;
   ShardQuery shard_query_;
   std::optional<PlanResult> plan_result_;  ///< made before prepare() for a long request
   std::unique_ptr<FanOut> plan_;
   ShardParts parts_;
+  UnmergedAnswers unmerged_{query_, shard_query_, parts_};
   bool has_mistake_ = false;
+  bool needs_next_round_ = false;
+  std::optional<ClientError> mistake_;  ///< shown by the replies of a round
   bool agreed_mistake_ = false;  ///< mirrors of several shards agree that the query is at fault
 };
 
@@ -382,11 +346,19 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
     co_return co_await query.replan(query, scatter_gather);
   }
   auto& answer = co_yield InPlace{};
-  if (!run.try_without_merge(answer)) {
+  while (!run.try_without_merge(answer)) {
     if (run.changes_data()) {
       answer = co_await run.merge_changes();
     } else {
       answer = co_await run.merge_replies();
+    }
+    if (!run.begins_next_round()) break;
+    query.worker.loop.buffers.give(std::exchange(answer, Answer()).body);
+    co_await run.ask_all();
+    if (run.needs_new_plan()) {
+      run.record_and_release_all();
+      answer = co_await query.replan(query, scatter_gather);
+      co_return InPlace{};
     }
   }
   run.record_and_release_all();

@@ -26,6 +26,8 @@ void append_reason(std::string& text, const ShardDriver& part) {
 }  // namespace
 
 void ShardParts::make(Query& query, const ShardQuery& shard_query, For each) {
+  only_.reset();
+  several_.clear();
   const auto& shards = shard_query.table.shards;
   const auto parts_of = [&](std::size_t shard) -> std::size_t {
     if (shard_query.plan != nullptr && !shard_query.plan->asks(shard)) return 0;

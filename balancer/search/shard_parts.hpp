@@ -18,8 +18,8 @@ class ShardParts {
  public:
   enum class For : std::uint8_t { shard, mirror };
 
-  /// Makes a part for each shard that the plan asks, or for each of its mirrors. All arguments must
-  /// outlive it.
+  /// Makes a part for each shard that the plan asks, or for each of its mirrors, in place of those
+  /// of an earlier round. All arguments must outlive it.
   void make(Query& query, const ShardQuery& shard_query, For each);
 
   std::span<ShardPart> all() { return parts_; }

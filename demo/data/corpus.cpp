@@ -125,8 +125,9 @@ void add_embedding(Document& out) {
     number = dice.fraction() * 2 - 1;
     square += number * number;
   }
+  // With six decimals, as answers show it: a search by the shown vector is exact.
   for (std::size_t i = 0; i < raw.size(); ++i)
-    out.embedding[i] = static_cast<float>(raw[i] / std::sqrt(square));
+    out.embedding[i] = static_cast<float>(std::round(raw[i] / std::sqrt(square) * 1e6) / 1e6);
 }
 
 Document invent(std::size_t position, Dice& dice) {

@@ -28,7 +28,7 @@ struct Document {
   std::vector<MetaMember> meta;
   std::uint32_t ts = 0;              ///< seconds since 1970
   std::int64_t stock = 0;            ///< often so large that the sum of a few overflows 64 bits
-  std::array<float, 4> embedding{};  ///< a unit vector; all zero: the document has none
+  std::array<float, 4> embedding{};  ///< about a unit vector; all zero: the document has none
   float weight = 0;                  ///< sums depend on the order; some differ and print alike
   float lat = 0;                     ///< degrees, a multiple of 1/8, like `lon`
   float lon = 0;

@@ -32,7 +32,7 @@ std::vector<Hit> nearest_of(const Index& index, const Knn& knn, std::vector<Hit>
   std::optional<std::uint32_t> itself;
   if (knn.document) {
     itself = index.position_of(*knn.document);
-    if (!itself) return {};
+    if (!itself || documents[*itself].embedding == Vector{}) return {};
     vector = documents[*itself].embedding;
   }
   Matches filter;

@@ -101,7 +101,8 @@ struct Aggregation {
 /// A search for the `k` documents whose vectors are nearest.
 struct Knn {
   std::array<float, 4> vector{};
-  std::optional<std::uint64_t> document;  ///< its vector instead; it is not found itself
+  /// Its vector instead; it is not found itself. Without it, or its vector, nothing is found.
+  std::optional<std::uint64_t> document;
   std::size_t k = 0;
   std::optional<Query> filter;
 };

@@ -60,14 +60,18 @@ class ElasticPlan final : public FanOut {
     inner_->write(shard, tables, body);
   }
 
+  NextRound begin_next_round(std::span<const ShardReply> replies) override {
+    return inner_->begin_next_round(replies);
+  }
+
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override {
     if (!is_search()) return inner_->merge(replies, notes, out);
     std::string merged;
     if (auto bad = inner_->merge(replies, notes, merged)) return bad;
-    const auto answered =
-        std::ranges::count_if(replies, [](const ShardReply& reply) { return !reply.body.empty(); });
-    const ElasticShards shards{replies.size(), static_cast<std::size_t>(answered)};
+    ElasticShards shards{replies.size(), 0};
+    for (std::size_t s = 0; s < replies.size(); ++s)
+      if (!replies[s].body.empty() || !asks(s)) ++shards.successful;
     if (translated_.kind == ElasticKind::count)
       append_elastic_count(out, merged, shards);
     else

@@ -4,6 +4,7 @@
 #include "agent/dialect/manticore_json/read_request.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/search_plan.hpp"
+#include "agent/dialect/manticore_json/vectors/search_near_document.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -67,7 +68,10 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreJson::fan_out(
   // Parsed a second time: the common case, a query to one shard, should not store these results.
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
-  return SearchPlan::make(request.body, *read, layout.shards, settings_);
+  auto plan = SearchPlan::make(request.body, *read, layout.shards, settings_);
+  if (!plan) return std::unexpected(std::move(plan.error()));
+  if (!(*plan)->document()) return *std::move(plan);
+  return search_near_document(*std::move(plan), request.body, *std::move(read), layout, settings_);
 }
 
 AgentRequest ManticoreJson::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,

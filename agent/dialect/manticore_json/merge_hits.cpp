@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/dialect/manticore_json/sort_value.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "agent/dialect/merge/lane_heap.hpp"
 #include "agent/dialect/merge/seen_ids.hpp"
 
@@ -16,6 +17,7 @@ struct Lane {
   bool started = false;
   MergedHit hit;
   std::string_view id;  ///< its bytes; empty: the hit has none (a group)
+  std::string_view distance;
 };
 
 enum class Advance { hit, end, malformed };
@@ -33,11 +35,13 @@ class Merge {
     MergedHits merged;
     const auto wanted = offset + limit;
     if (limit == 0) return merged;
+    if (order_.nearest != 0)
+      if (const auto shard = find_nearest()) return malformed(*shard);
     LaneHeap heap(lanes_.size(),
                   [this](std::uint32_t a, std::uint32_t b) { return comes_after(a, b); });
     for (std::uint32_t s = 0; s < lanes_.size(); ++s) {
       if (lanes_[s].rest.at == nullptr) continue;
-      const auto step = advance(s);
+      const auto step = next_hit(s);
       if (step == Advance::malformed) return malformed(s);
       if (step == Advance::hit) heap.add(head(s));
     }
@@ -53,7 +57,7 @@ class Merge {
         if (walked >= offset) merged.page.push_back(lane.hit);
         ++walked;
       }
-      switch (advance(s)) {
+      switch (next_hit(s)) {
         case Advance::malformed:
           return malformed(s);
         case Advance::hit:
@@ -69,6 +73,30 @@ class Merge {
  private:
   static std::unexpected<FanOut::BadReply> malformed(std::size_t shard) {
     return std::unexpected(FanOut::BadReply{shard, "a hit is malformed"});
+  }
+
+  /// Reads the distances of all hits; the shard with a malformed one, if any.
+  std::optional<std::size_t> find_nearest() {
+    for (std::size_t s = 0; s < lanes_.size(); ++s) {
+      const auto before = lanes_[s];
+      if (before.rest.at == nullptr) continue;
+      auto step = advance(s);
+      for (; step == Advance::hit; step = advance(s))
+        nearest_.add(lanes_[s].distance, lanes_[s].id);
+      if (step == Advance::malformed) return s;
+      lanes_[s] = before;
+    }
+    nearest_.settle(order_.nearest);
+    return std::nullopt;
+  }
+
+  /// Advances a shard to its next hit that may be on the page.
+  Advance next_hit(std::size_t shard) {
+    auto step = advance(shard);
+    while (order_.nearest != 0 && step == Advance::hit &&
+           !nearest_.includes(lanes_[shard].distance, lanes_[shard].id))
+      step = advance(shard);
+    return step;
   }
 
   /// Bounds the reserved memory by the bytes received: no hit is shorter than `{},`.
@@ -105,6 +133,7 @@ class Merge {
     const auto& keys = order_.keys;
     const auto* const begin = lane.rest.at;
     lane.id = {};
+    lane.distance = {};
     lane.hit.source = {};
     for (std::size_t k = 0; k < keys.size(); ++k) values[k].kind = SortValue::Kind::missing;
 
@@ -118,6 +147,7 @@ class Merge {
       } else if (equals_literal(*key, "_score")) {
         read_key(SortKey::By::score, *value, values);
       } else if (equals_literal(*key, "_knn_dist")) {
+        lane.distance = *value;
         read_key(SortKey::By::knn_dist, *value, values);
       } else if (equals_literal(*key, "_hybrid_score")) {
         read_key(SortKey::By::hybrid_score, *value, values);
@@ -191,6 +221,7 @@ class Merge {
 
   const HitOrder& order_;
   std::vector<Lane> lanes_;
+  NearestBound nearest_;           // used with order_.nearest
   std::vector<SortValue> values_;  // by lane, one per sort key
   std::vector<SortText> texts_;    // likewise, sort texts of values inside JSON; may be empty
 };

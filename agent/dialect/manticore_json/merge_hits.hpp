@@ -29,6 +29,8 @@ struct MergedHits {
 struct HitOrder {
   const std::vector<SortKey>& keys;
   Collation collation;
+  /// Only so many hits, the nearest of all shards, are kept, and all hits are read; 0: all are.
+  std::size_t nearest = 0;
 };
 
 /// Walks the shards' hits in the common order and keeps those from `offset` up to `offset + limit`.

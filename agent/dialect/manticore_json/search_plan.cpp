@@ -13,7 +13,7 @@
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/shard_request/edits.hpp"
 #include "agent/dialect/manticore_json/shard_request/window.hpp"
-#include "agent/dialect/manticore_json/vectors/vector_plan.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
 
@@ -91,7 +91,8 @@ class SearchPlan::Draft {
  public:
   Draft(std::string_view body, const SearchRequest& request) : body_(body), request_(request) {}
 
-  std::optional<ClientError> read(std::size_t shards, const DialectSettings& settings) {
+  std::optional<ClientError> read(std::size_t shards, const DialectSettings& settings,
+                                  std::string_view vector) {
     const auto keep = [this](auto read, auto& place) {
       if (!read) return why_ = std::move(read.error()), false;
       place = *std::move(read);
@@ -99,7 +100,7 @@ class SearchPlan::Draft {
     };
     const ScrollPlace place{request_.table, shards, settings.scroll_key, "json"};
     if ((why_ = unmergeable(body_, request_)) || !keep(window_of(body_, request_), window_) ||
-        !keep(plan_vectors(body_, request_), vectors_) ||
+        !keep(plan_vectors(body_, request_, shards, vector), vectors_) ||
         !keep(ScrollPlan::make(body_, request_, place), scroll_))
       return why_;
     if (scroll_ && vectors_.order != VectorOrder::none)
@@ -127,18 +128,29 @@ class SearchPlan::Draft {
     plan->limit_ = page_end - plan->offset_;
     // The shards also return the hits before the page: after merging, these may be on it. An empty
     // page needs none.
-    plan->around_table_ = edited(plan->limit_ == 0 ? 0 : page_end);
+    plan->around_table_ = edited(plan->limit_ == 0   ? 0
+                                 : sorts_otherwise() ? *vectors_.nearest + more_found()
+                                                     : page_end);
+    if (sorts_otherwise()) plan->nearest_ = *vectors_.nearest;
     plan->reads_tail_ = !aggregations_.empty() || is_on(body_, request_, Property::profile) ||
                         is_on(body_, request_, Property::plan);
     plan->keys_ = std::move(sort_.keys);
     plan->source_ = std::move(source_);
     plan->aggregations_ = std::move(aggregations_);
     plan->most_found_ = vectors_.nearest;
+    plan->document_ = std::move(vectors_.document);
     plan->scroll_ = std::move(scroll_);
     return plan;
   }
 
  private:
+  /// Whether the nearest hits of a shard are not its first ones: then all of them are asked for.
+  bool sorts_otherwise() const {
+    return vectors_.nearest && *vectors_.nearest <= kMostNearest && sort_.implied == 0 &&
+           (sort_.keys.front().by != SortKey::By::knn_dist || sort_.keys.front().descending);
+  }
+  std::uint64_t more_found() const { return vectors_.document ? 1 : 0; }
+
   /// The shards' request with `asked` hits.
   std::vector<std::string> edited(std::uint64_t asked) {
     Edits edits(body_, request_);
@@ -153,6 +165,7 @@ class SearchPlan::Draft {
       if (source_.rewritten) edits.set(Property::source, *source_.rewritten);
     }
     if (scroll_) edits.replace(request_.scroll_option, scroll_->option());
+    for (auto& edit : vectors_.edits) edits.replace(edit.at, std::move(edit.text));
     if (!aggregations_.empty()) {
       edits.set(Property::aggs, aggregations_.rewritten);
       // Without hits and with one aggregation the server counts groups instead of documents.
@@ -184,11 +197,11 @@ class SearchPlan::Draft {
   AggregationPlan aggregations_;
 };
 
-std::expected<std::unique_ptr<FanOut>, ClientError> SearchPlan::make(
+std::expected<std::unique_ptr<SearchPlan>, ClientError> SearchPlan::make(
     std::string_view body, const SearchRequest& request, std::size_t shards,
-    const DialectSettings& settings) {
+    const DialectSettings& settings, std::string_view vector) {
   Draft draft(body, request);
-  if (auto why = draft.read(shards, settings)) return std::unexpected(*std::move(why));
+  if (auto why = draft.read(shards, settings, vector)) return std::unexpected(*std::move(why));
   auto plan = draft.plan();
   plan->collation_ = settings.collation;
   return plan;
@@ -225,7 +238,7 @@ std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> re
     hits[s] = head->hits;
     heads[s] = *head;
   }
-  const auto merged = merge_hits(hits, {keys_, collation_}, offset_, limit_);
+  const auto merged = merge_hits(hits, {keys_, collation_, nearest_}, offset_, limit_);
   if (!merged) return merged.error();
   totals.total -= std::min(totals.total, merged->duplicates);
   if (most_found_) totals.total = std::min(totals.total, *most_found_);

@@ -13,6 +13,7 @@
 #include "agent/dialect/manticore_json/scroll/scroll_plan.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 #include "agent/dialect/manticore_json/source_plan.hpp"
+#include "agent/dialect/manticore_json/vectors/vector_plan.hpp"
 
 namespace karmad {
 
@@ -20,11 +21,14 @@ namespace karmad {
 /// from the replies.
 class SearchPlan final : public FanOut {
  public:
-  /// Refuses (400) a request that cannot be merged, with the reason.
-  static std::expected<std::unique_ptr<FanOut>, ClientError> make(std::string_view body,
-                                                                  const SearchRequest& request,
-                                                                  std::size_t shards,
-                                                                  const DialectSettings& settings);
+  /// Refuses (400) a request that cannot be merged, with the reason. `vector`: the numbers of the
+  /// vector of document(), if it has one.
+  static std::expected<std::unique_ptr<SearchPlan>, ClientError> make(
+      std::string_view body, const SearchRequest& request, std::size_t shards,
+      const DialectSettings& settings, std::string_view vector = {});
+
+  /// The document whose vector is searched by; nothing: it is another search.
+  const std::optional<KnnDocument>& document() const { return document_; }
 
   void write(std::size_t shard, std::span<const std::string> tables,
              std::string& body) const override;
@@ -48,8 +52,10 @@ class SearchPlan final : public FanOut {
   AggregationPlan aggregations_;
   Collation collation_ = Collation::libc_ci;
   std::optional<std::uint64_t> most_found_;  // `hits.total` at most
-  std::unique_ptr<ScrollPlan> scroll_;       // null: none
-  bool reads_tail_ = false;                  // of the replies, what follows the hits
+  std::size_t nearest_ = 0;  // the sort is not by distance: keep the nearest; 0: nothing to do
+  std::optional<KnnDocument> document_;
+  std::unique_ptr<ScrollPlan> scroll_;  // null: none
+  bool reads_tail_ = false;             // of the replies, what follows the hits
 };
 
 /// Appends a mirror's table names as one JSON string, separated by commas.

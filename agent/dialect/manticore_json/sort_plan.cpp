@@ -161,7 +161,9 @@ std::expected<SortPlan, ClientError> plan_sort(std::string_view text, VectorOrde
   auto& keys = plan.keys;
   plan.scores = std::ranges::find(keys, SortKey::By::score, &SortKey::by) != keys.end();
   if (const auto id = std::ranges::find(keys, SortKey::By::id, &SortKey::by); id != keys.end()) {
-    keys.erase(id + 1, keys.end());
+    // Without a key of their own for the distance servers would sort by it first.
+    const auto is_distance = [](const SortKey& key) { return key.by == SortKey::By::knn_dist; };
+    keys.erase(std::stable_partition(id + 1, keys.end(), is_distance), keys.end());
     plan.asked = keys.size();
     return plan;
   }

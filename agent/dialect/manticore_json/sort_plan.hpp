@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostServerKeys = 5;
 /// The order of the merged answer, and the part of it that the shards sort by.
 struct SortPlan {
   /// The client's keys, then `id` ascending unless one of them is `id`. Keys after an `id` key have
-  /// no effect and are dropped.
+  /// no effect and are dropped, but for the distance.
   std::vector<SortKey> keys;
   /// How many of `keys` a shard sorts by. An added `id` is not requested in two cases: in the
   /// default order, which the server can answer without looking at all documents only if it has no

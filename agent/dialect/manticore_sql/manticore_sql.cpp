@@ -182,7 +182,7 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select
   if (parsed.table.empty())
     return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
-  auto plan = make_select_fan_out(statement, form, settings_.collation, place);
+  auto plan = make_select_fan_out(statement, form, settings_.collation, place, layout);
   const auto scrolls = [&] {
     const auto select = read_select(statement);
     return select && select->scrolls;

@@ -161,7 +161,7 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"({"table":"t","scroll":"abc"})", "\"scroll\" cannot be merged"},
       {R"({"table":"t","search_after":[1]})", "{\"scroll\": true}"},
       {R"({"table":"t","knn":7})", "\"knn\" must be an object"},
-      {R"({"table":"t","knn":{"field":"v","doc_id":1,"k":5}})", "send its vector"},
+      {R"({"table":"t","knn":[{"field":"v","doc_id":1,"k":5}]})", "cannot be fused"},
       {R"({"table":"t","knn":{"field":"v","query_vector":[1],"k":0}})", "\"k\" of \"knn\" must be"},
       {R"({"table":"t","join":[]})", "\"join\" cannot be merged"},
       {R"({"table":"t","_source":7})", "\"_source\" must be"},

@@ -278,6 +278,26 @@ GeneratedSearch SearchGenerator::page() {
   return out;
 }
 
+GeneratedSearch SearchGenerator::nearest() {
+  GeneratedSearch out{.kind = Kind::nearest};
+  const auto position = 1 + below(1100);  // every sixteenth id is a large one
+  const auto id = position % 16 == 0 ? position + (1ULL << 53) : position;
+  const auto of = one_in(3)   ? fmt::format(R"("query_vector":[0.{},-0.{},0.5,0.{}])", below(10),
+                                            below(10), below(10))
+                  : one_in(8) ? std::string(R"("doc_id":1234567)")
+                              : fmt::format(R"("doc_id":{})", id);
+  const auto filtered = one_in(3) ? R"(,"filter":)" + filter() : "";
+  auto& rest = out.rest;
+  rest = fmt::format(R"("knn":{{"field":"embedding","k":{},{}{}}})", 1 + below(60), of, filtered);
+  if (one_in(3)) rest += R"(,"query":)" + query(1);
+  constexpr std::string_view kSorts[] = {
+      R"(["price"])", R"j([{"knn_dist()":"desc"}])j", R"(["brand",{"_knn_dist":"desc"}])",
+      R"j(["knn_dist()","price"])j", R"([{"rating":"desc"},"id","_knn_dist"])"};
+  if (one_in(2)) rest.append(R"(,"sort":)").append(one_of(kSorts));
+  if (one_in(2)) rest += source(false);
+  return rest += window(false), out;
+}
+
 GeneratedSearch SearchGenerator::composite() {
   GeneratedSearch out{.kind = Kind::composite};
   out.rest = fmt::format(R"("limit":0,"query":{})", query(1));
@@ -308,7 +328,8 @@ std::vector<GeneratedSearch> other_mistakes() {
 
 GeneratedSearch SearchGenerator::next() {
   const auto kind = below(100);
-  auto out = kind < 85   ? page()
+  auto out = kind < 75   ? page()
+             : kind < 85 ? nearest()
              : kind < 92 ? composite()
              : kind < 97 ? refused(Kind::mistake)
                          : refused(Kind::unmerged);

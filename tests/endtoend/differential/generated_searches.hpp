@@ -12,6 +12,7 @@ namespace karmad::test {
 struct GeneratedSearch {
   enum class Kind : std::uint8_t {
     page,       ///< hits, aggregations or both
+    nearest,    ///< of a vector, or of a document
     composite,  ///< a composite aggregation to be paged through to its end
     mistake,    ///< one the search server refuses
     unmerged,   ///< one that docs/merging.md says is refused on several shards
@@ -64,6 +65,7 @@ class SearchGenerator {
   std::string terms(GeneratedSearch& out, const std::string& name, bool sized);
   std::string metric(GeneratedSearch& out, const std::string& name);
   GeneratedSearch page();
+  GeneratedSearch nearest();
   GeneratedSearch composite();
   GeneratedSearch refused(GeneratedSearch::Kind kind);
 

@@ -249,9 +249,14 @@ std::string StatementGenerator::documents(StatementKind kind) {
   }
   if (kind == StatementKind::nearest) {
     list = "id, price, KNN_DIST() AS d";
-    filter = fmt::format(" WHERE KNN(embedding, {}, (0.{},-0.{},0.5,0.{}))", 1 + below(40),
-                         below(10), below(10), below(10));
+    const auto position = 1 + below(800);  // every sixteenth id is a large one
+    const auto of = one_in(2)
+                        ? fmt::format("(0.{},-0.{},0.5,0.{})", below(10), below(10), below(10))
+                        : fmt::to_string(position % 16 == 0 ? position + (1ULL << 53) : position);
+    filter = fmt::format(" WHERE KNN(embedding, {}, {})", 1 + below(40), of);
     if (one_in(2)) filter += " AND " + condition();
+    if (one_in(3)) by(pick(kSortColumn));
+    if (one_in(4)) by("d");
   }
   if (kind == StatementKind::facets || kind == StatementKind::facet_options) {
     by(pick(kSortColumn));

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "agent/dialect/manticore_json/sort_value.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "agent/dialect/merge/lane_heap.hpp"
 #include "agent/dialect/merge/seen_ids.hpp"
 
@@ -18,6 +19,7 @@ struct RowLane {
   RawRows rows;
   std::span<const RawColumn> columns;
   std::size_t id = kNoColumn;  ///< position of the id
+  std::size_t distance = kNoColumn;
 };
 
 class DocumentMerge {
@@ -50,6 +52,11 @@ class DocumentMerge {
     for (std::uint32_t s = 0; s < lanes_.size(); ++s) {
       if (lanes_[s].columns.empty()) continue;
       if (!find_columns(s)) return bad(s, "its rows lack columns that were requested");
+      if (plan_.distance && !add_distances(s)) return bad(s, "a row is malformed");
+    }
+    if (plan_.distance) nearest_.settle(plan_.nearest);
+    for (std::uint32_t s = 0; s < lanes_.size(); ++s) {
+      if (lanes_[s].columns.empty()) continue;
       const auto step = advance(s);
       if (step == RawRows::Step::malformed) return bad(s, "a row is malformed");
       if (step == RawRows::Step::row) heap.add(head(s));
@@ -98,7 +105,20 @@ class DocumentMerge {
     }
     if (!plan_.id) return true;
     lane.id = position(*plan_.id, lane.columns.size()).value_or(kNoColumn);
-    return lane.id != kNoColumn;
+    if (plan_.distance)
+      lane.distance = position(*plan_.distance, lane.columns.size()).value_or(kNoColumn);
+    return lane.id != kNoColumn && (!plan_.distance || lane.distance != kNoColumn);
+  }
+
+  /// Reads the distances of all rows of a shard. False: a row is malformed.
+  bool add_distances(std::size_t shard) {
+    const auto& lane = lanes_[shard];
+    const auto cells = row(shard);
+    for (auto rows = lane.rows;;) {
+      const auto step = rows.next(lane.columns, cells.data());
+      if (step != RawRows::Step::row) return step == RawRows::Step::end;
+      nearest_.add(cells[lane.distance], cells[lane.id]);
+    }
   }
 
   /// Bounds the reserved memory by the bytes received: no cell is shorter than `"":0,`.
@@ -121,7 +141,10 @@ class DocumentMerge {
   RawRows::Step advance(std::size_t shard) {
     auto& lane = lanes_[shard];
     const auto cells = row(shard);
-    const auto step = lane.rows.next(lane.columns, cells.data());
+    auto step = lane.rows.next(lane.columns, cells.data());
+    while (plan_.distance && step == RawRows::Step::row &&
+           !nearest_.includes(cells[lane.distance], cells[lane.id]))
+      step = lane.rows.next(lane.columns, cells.data());
     if (step != RawRows::Step::row) return step;
     const auto keys = plan_.order.size();
     for (std::size_t k = shard * keys; k < (shard + 1) * keys; ++k) {
@@ -150,6 +173,7 @@ class DocumentMerge {
   }
 
   const RowPlan& plan_;
+  NearestBound nearest_;  // used with plan_.distance
   Collation collation_;
   CommonColumns common_;
   std::vector<RowLane> lanes_;

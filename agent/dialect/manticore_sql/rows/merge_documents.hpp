@@ -12,7 +12,7 @@ namespace karmad {
 /// keeps those from `plan.offset` up to `plan.offset + plan.limit`. A row is read when it becomes
 /// the next of its shard, and the number of allocations does not depend on the number of rows. Each
 /// shard's own order is kept, also for equal rows. Of rows with the same id the first one is kept:
-/// of equal rows the last shard's.
+/// of equal rows the last shard's. With `plan.distance` all rows are read.
 std::expected<MergedRows, FanOut::BadReply> merge_documents(const RawReplies& replies,
                                                             std::size_t set, const RowPlan& plan,
                                                             Collation collation);

@@ -107,13 +107,13 @@ std::optional<FanOut::BadReply> merge_select(const SelectPlan& plan,
   return std::nullopt;
 }
 
-/// Documents are read only as far as the page needs them; groups are all read, each of their cells
-/// several times.
+/// Documents are read only as far as the page needs them, unless the nearest of them are looked
+/// for; groups are all read, each of their cells several times.
 unsigned merge_weight(const SelectPlan& plan) {
   constexpr unsigned kOfDocuments = 2;
   constexpr unsigned kOfGroups = 6;
   const bool groups = plan.rows.grouped || !plan.facets.empty() || !plan.pairs.empty();
-  return groups ? kOfGroups : kOfDocuments;
+  return groups || plan.rows.distance ? kOfGroups : kOfDocuments;
 }
 
 }  // namespace karmad

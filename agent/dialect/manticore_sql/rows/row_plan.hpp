@@ -88,7 +88,10 @@ struct RowPlan {
   std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
   std::size_t offset = 0;
   std::size_t limit = 20;
-  std::size_t nearest = 0;        ///< most rows found by KNN() over all shards; 0: no bound
+  std::size_t nearest = 0;  ///< most rows found by KNN() over all shards; 0: no bound
+  /// The distance, if `order` is another order: of all rows of the shards, those that are not among
+  /// the `nearest` of all shards are left out.
+  std::optional<ColumnAt> distance;
   std::optional<ColumnAt> id;     ///< rows are documents, and those with the same id are one
   std::optional<ColumnAt> score;  ///< RowForm::hits: shown as `_score`
   std::vector<JsonCell> json;     ///< RowForm::hits

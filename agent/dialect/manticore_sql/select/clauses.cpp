@@ -213,16 +213,31 @@ class ClauseReader {
       out_.knn = true;
       knn_depth_ = depth_;
       knn_argument_ = 0;
+      knn_ = {};
     }
-    if (depth_ < knn_depth_) knn_depth_ = 0;
+    if (depth_ < knn_depth_) end_knn();
     if (knn_depth_ == 0 || depth_ != knn_depth_) return;
     if (token_.is_sign(',')) {
       ++knn_argument_;
+    } else if (before_.is_sign('(') && knn_argument_ == 0 && token_.names_table()) {
+      knn_.attribute = token_.text;
     } else if (before_.is_sign(',') && token_.kind == SqlToken::Kind::word) {
-      const auto* const end = token_.text.data() + token_.text.size();
-      if (knn_argument_ == 1) std::from_chars(token_.text.data(), end, out_.nearest);
-      if (knn_argument_ == 2) out_.knn_document = token_.at;
+      if (knn_argument_ == 1) knn_.k = token_.text;
+      if (knn_argument_ != 1 && knn_argument_ != 2) return;
+      knn_.id = token_.text;
+      knn_.at = token_.at;
     }
+  }
+
+  /// An only argument behind the attribute, `KNN(attribute, 7)`, is the document's id.
+  void end_knn() {
+    knn_depth_ = 0;
+    knn_.end = token_.text;
+    const auto k = knn_.k;
+    if (knn_argument_ == 1) knn_.k = {};
+    if (!knn_.k.empty()) std::from_chars(k.data(), k.data() + k.size(), out_.nearest);
+    if (!knn_.id.empty() && (knn_.k.empty() || knn_.id.data() != k.data()))
+      out_.knn_document = knn_;
   }
 
   void close() {
@@ -342,6 +357,7 @@ class ClauseReader {
   int depth_ = 0;
   int knn_depth_ = 0;  // of the brackets of KNN(); 0: not within them
   int knn_argument_ = 0;
+  KnnByDocument knn_;  // as far as it was read
   ClausePlace place_;
   std::vector<ClausePlace> places_;
   SelectClauses out_;

@@ -27,6 +27,15 @@ struct FacetClause {
   RowWindow window;
 };
 
+/// `KNN(attribute, k, id)`: a search by the vector of a document. The views are into the statement.
+struct KnnByDocument {
+  std::size_t at = 0;  ///< offset of the id
+  std::string_view attribute;
+  std::string_view k;  ///< empty: not given
+  std::string_view id;
+  std::string_view end;  ///< the closing bracket
+};
+
 /// The clauses of a SELECT, without their keywords. Spans refer to `tokens`,
 /// which moves with them; all views refer to the statement.
 struct SelectClauses {
@@ -40,7 +49,7 @@ struct SelectClauses {
   std::string_view where;
   bool knn = false;         ///< WHERE has a KNN()
   std::size_t nearest = 0;  ///< how many documents it finds in each shard; 0: unknown
-  std::optional<std::size_t> knn_document;  ///< where it names a document in place of a vector
+  std::optional<KnnByDocument> knn_document;  ///< KNN() names a document in place of a vector
   SqlSpan group;
   std::size_t per_group = 1;
   SqlSpan within;

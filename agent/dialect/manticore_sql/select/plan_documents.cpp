@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
 namespace karmad {
@@ -60,6 +61,28 @@ bool add_order(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) 
   return false;
 }
 
+/// Whether the shards' first rows are the nearest ones.
+bool begins_with_nearest(const SelectDraft& draft, const ShardColumns& columns) {
+  if (draft.order.empty()) return true;
+  const auto& first = draft.order.front();
+  const auto* const item = columns.item(first.by);
+  return !first.descending &&
+         (item != nullptr ? item->canonical : first.by.canonical) == "knn_dist()";
+}
+
+/// Bounds the rows by the `k` of KNN(). In another order than that of the distance each shard gives
+/// all that it finds, so that the nearest of all shards are known.
+void plan_nearest(const SelectDraft& draft, ShardColumns& columns, RowsDraft& out) {
+  auto& rows = out.rows;
+  const auto k = draft.clauses.nearest;
+  if (k > kMostNearest && !begins_with_nearest(draft, columns)) return;
+  rows.nearest = k;
+  rows.limit = std::min(rows.limit, k - std::min(rows.offset, k));
+  if (rows.limit == 0 || begins_with_nearest(draft, columns)) return;
+  rows.distance = columns.of("knn_dist()", "knn_dist()");
+  out.asked = k + (draft.clauses.knn_document ? 1 : 0);
+}
+
 }  // namespace
 
 std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
@@ -72,13 +95,9 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
   out.asked = window.limit == 0 ? 0 : window.end();
 
   const bool by_id = add_order(draft, columns, out);
-  if (draft.order.empty()) {
-    add_default_order(draft, columns, rows);
-    if (const auto most = draft.clauses.nearest; most != 0)
-      rows.limit = std::min(rows.limit, most - std::min(rows.offset, most));
-    rows.nearest = draft.clauses.nearest;
-  }
+  if (draft.order.empty()) add_default_order(draft, columns, rows);
   rows.id = columns.of("id", "id");
+  if (draft.clauses.nearest != 0) plan_nearest(draft, columns, out);
   if (!by_id) rows.order.push_back({*rows.id, false, false});
   // Without ORDER BY the server may stop early; another key would prevent it.
   if (!by_id && !draft.order.empty() && draft.order.size() < kMostSqlServerKeys)
@@ -97,6 +116,7 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
     columns.settle(json.attribute);
   }
   columns.settle(*rows.id);
+  if (rows.distance) columns.settle(*rows.distance);
   if (rows.score) columns.settle(*rows.score);
   out.hidden = columns.written();
   return out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "agent/dialect/changes/shard_of_id.hpp"
 #include "agent/dialect/manticore_sql/select/hiding_aliases.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
@@ -88,6 +89,30 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
   return text.take();
 }
 
+std::optional<ClientError> mistake_in(const KnnByDocument& knn) {
+  if (knn.k.empty())
+    return wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+  if (knn.attribute.empty()) return wrong_at(knn.at, "KNN() names no attribute");
+  if (!DocumentId::of_number(knn.id))
+    return wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
+  return std::nullopt;
+}
+
+/// The condition with the vector in place of the document, one more neighbour, since some servers
+/// filter after the search, and without the document itself.
+std::string by_vector(const SelectClauses& clauses, std::string_view vector) {
+  const auto& knn = *clauses.knn_document;
+  const auto where = clauses.where;
+  const auto from = [&](std::string_view part) {
+    return static_cast<std::size_t>(part.data() - where.data());
+  };
+  const auto after = [&](std::string_view part) { return from(part) + part.size(); };
+  return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)), clauses.nearest + 1,
+                     where.substr(after(knn.k), from(knn.id) - after(knn.k)), vector,
+                     where.substr(after(knn.id), after(knn.end) - after(knn.id)), knn.id,
+                     where.substr(after(knn.end)));
+}
+
 /// The order of the first page, where a later one does not repeat it. Holds what its keys refer to.
 struct OrderBefore {
   std::string statement;
@@ -151,7 +176,8 @@ void append_statements(std::string& out, const ShardSelect& select,
 }
 
 std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, RowForm form,
-                                                    Collation collation, const ScrollPlace& place) {
+                                                    Collation collation, const ScrollPlace& place,
+                                                    std::string_view vector) {
   auto draft = read_draft(statement, form);
   if (!draft) return std::unexpected(std::move(draft.error()));
   ShardSelect select;
@@ -159,13 +185,17 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
   OrderBefore before;
   if (auto refusal = begin_scroll(*draft, place, before, plan))
     return std::unexpected(std::move(*refusal));
-  if (const auto at = draft->clauses.knn_document)
-    return std::unexpected(unmergeable_at(*at, "KNN() by the id of a document",
-                                          "only one of them has it; give its vector"));
   if (auto refusal = settle_aliases(*draft)) return std::unexpected(std::move(*refusal));
   if (!draft->clauses.having.empty() && !draft->is_grouped())
     return std::unexpected(wrong_at(draft->clauses.having.front().at,
                                     "HAVING needs GROUP BY; conditions on documents are WHERE"));
+  std::string where;  // owns that of the shards
+  if (const auto& knn = draft->clauses.knn_document) {
+    if (auto refusal = mistake_in(*knn)) return std::unexpected(std::move(*refusal));
+    select.document = {std::string(knn->attribute), std::string(knn->id)};
+    where = by_vector(draft->clauses, vector);
+    draft->clauses.where = where;
+  }
   auto rows = draft->is_grouped() ? plan_groups(*draft) : plan_documents(*draft);
   if (!rows) return std::unexpected(std::move(rows.error()));
   if (auto refusal = continue_scroll(*draft, *rows, plan))

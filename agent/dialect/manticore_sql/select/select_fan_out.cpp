@@ -1,8 +1,11 @@
 #include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
 
 #include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_to_document.hpp"
 #include "agent/dialect/manticore_sql/rows/merge_select.hpp"
+#include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
 #include "agent/dialect/manticore_sql/select/plan_select.hpp"
+#include "agent/dialect/manticore_sql/table_name.hpp"
 
 namespace karmad {
 
@@ -40,14 +43,68 @@ class SelectFanOut final : public FanOut {
   ShardSelect select_;
 };
 
+/// KNN() by the id of a document.
+class SelectNearDocument final : public NearestToDocument {
+ public:
+  SelectNearDocument(ShardSelect select, ShardSelect::Document document, std::string statement,
+                     RowForm form, Collation collation, ShardLayout layout)
+      : NearestToDocument(std::make_unique<SelectFanOut>(std::move(select)),
+                          std::move(document.attribute), std::move(document.id), layout),
+        statement_(std::move(statement)),
+        form_(form),
+        collation_(collation) {}
+
+ private:
+  void write_look_up(std::span<const std::string> tables, std::string& body) const override {
+    body.append("SELECT ").append(attribute()).append(" FROM ");
+    append_table_names(body, tables);
+    body.append(" WHERE id=").append(id()).append(" LIMIT 1");
+  }
+
+  std::expected<std::optional<std::string_view>, std::string> vector_in(
+      std::string_view reply) const override {
+    RawReplies replies;
+    const ShardReply only{reply};
+    if (auto bad = replies.read({&only, 1}, 1, LastSet::whole))
+      return std::unexpected(std::move(bad->reason));
+    const auto& set = replies.set(0, 0);
+    if (set.columns == 0) return std::nullopt;
+    std::vector<std::string_view> cells(set.columns);
+    switch (RawRows(set.rows).next(replies.columns_of(set), cells.data())) {
+      case RawRows::Step::row:
+        return cells.front();
+      case RawRows::Step::end:
+        return std::nullopt;
+      case RawRows::Step::malformed:
+        break;
+    }
+    return std::unexpected("a row is malformed");
+  }
+
+  std::unique_ptr<FanOut> search_by(std::string_view vector) const override {
+    return std::make_unique<SelectFanOut>(*plan_select(statement_, form_, collation_, {}, vector));
+  }
+
+  const std::string statement_;
+  const RowForm form_;
+  const Collation collation_;
+};
+
 }  // namespace
 
 std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
                                                                         RowForm form,
                                                                         Collation collation,
-                                                                        const ScrollPlace& place) {
+                                                                        const ScrollPlace& place,
+                                                                        ShardLayout layout) {
   auto select = plan_select(statement, form, collation, place);
   if (!select) return std::unexpected(std::move(select.error()));
+  if (auto document = select->document) {
+    if (layout.shards == 1)
+      return std::unexpected(ClientError{400, "one shard has the document: send it the statement"});
+    return std::make_unique<SelectNearDocument>(*std::move(select), *std::move(document),
+                                                std::string(statement), form, collation, layout);
+  }
   return std::make_unique<SelectFanOut>(std::move(*select));
 }
 

@@ -11,9 +11,11 @@ namespace karmad {
 
 /// The plan of a SELECT over several shards (see plan_select). The body for a shard is its
 /// statements as they are, for `POST /sql?mode=raw`. Does not refer to `statement`.
+/// Refuses KNN() by a document on one shard, which is sent the client's statement.
 std::expected<std::unique_ptr<FanOut>, ClientError> make_select_fan_out(std::string_view statement,
                                                                         RowForm form,
                                                                         Collation collation,
-                                                                        const ScrollPlace& place);
+                                                                        const ScrollPlace& place,
+                                                                        ShardLayout layout);
 
 }  // namespace karmad

@@ -1,0 +1,75 @@
+#include "balancer/search/unmerged_answers.hpp"
+
+#include <algorithm>
+
+namespace karmad {
+
+void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
+  if (part.outcome() == Outcome::client_mistake) query_.worker.counters.add(Count::client_mistakes);
+  answer.status = part.reply().status;
+  if (const auto* const plan = shard_query_.plan)
+    answer.status = plan->refusal_status(answer.status, part.reply().body());
+  answer.reply = std::move(part.reply());
+  answer.rest = std::move(part.rest());
+  if (!answer.rest) write_for_client(*answer.reply);
+  answer.content_type = answer.reply->content_type();
+  answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
+}
+
+/// Replaces names of the mirror in the reply by those that the client used.
+void UnmergedAnswers::write_for_client(Reply& reply) {
+  const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
+  if (!body) return;
+  reply.bytes.replace(reply.head_size, std::string::npos, *body);
+  reply.memory.charge(query_.memory, reply.bytes.capacity());
+}
+
+void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
+  auto& part = *parts_.all().front();
+  const auto& result = part.result();
+  // The client of an unknown server gets that server's answer, also with status 503.
+  const bool shows_error =
+      result.status_override == 0 || result.status_override == part.reply().status;
+  if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
+                          part.outcome() == Outcome::agent_error && shows_error))
+    return pass_on(part, answer);
+  answer = no_answer(result.timed_out);
+}
+
+Answer UnmergedAnswers::no_answer(bool timed_out) {
+  const auto* const overloaded = parts_.overloaded();
+  if (overloaded == nullptr) {
+    const auto failed_part = std::ranges::find_if(parts_, [](const ShardPart& part) {
+      return !part->answered() && part->result().status_override != 0;
+    });
+    if (failed_part != parts_.end())
+      return failed((*failed_part)->result().status_override, reasons());
+    return failed(timed_out ? 504 : 502, reasons());
+  }
+  auto answer = failed(429, reasons());
+  const auto delay = overloaded->result().hint.delay.value_or(Micros(1s));
+  answer.overloaded = true;
+  answer.retry_after = static_cast<unsigned>(
+      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));
+  return answer;
+}
+
+Answer UnmergedAnswers::failed(int status, std::string_view reason) {
+  query_.worker.counters.add(Count::queries_failed);
+  return error(status, reason);
+}
+
+Answer UnmergedAnswers::refused(const ClientError& mistake) {
+  query_.worker.counters.add(Count::bad_requests);
+  return error(mistake.status, mistake.reason);
+}
+
+Answer UnmergedAnswers::error(int status, std::string_view reason) {
+  Answer answer;
+  answer.status = status;
+  answer.content_type = shard_query_.table.dialect.content_type;
+  shard_query_.dialect.refuse(status, reason, answer.body);
+  return answer;
+}
+
+}  // namespace karmad
