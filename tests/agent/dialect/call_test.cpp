@@ -97,8 +97,8 @@ TEST(Call, RefusesWhatTheHelperForCompletionsMayReadDifferently) {
   const std::string_view cases[] = {
       R"(CALL AUTOCOMPLETE("x", 't', 'autocomplete(' a, ',' secret, ')' b))",
       R"(CALL AUTOCOMPLETE('x', 't', 'autocomplete(' a, ',' secret, ')' b))",
-      R"(CALL AUTOCOMPLETE('', 't', 'autocomplete(' AS a, ',' AS b))",
-      R"(CALL AUTOCOMPLETE('x\',', 't'))",
+      R"(CALL AUTOCOMPLETE('x', 't', 'it\'s' AS layouts))",
+      R"(CALL AUTOCOMPLETE('x\\', 't'))",
       R"(CALL AUTOCOMPLETE('x', /*,secret,*/ 't'))",
       R"(CALL AUTOCOMPLETE('x', 't', 1.5 AS fuzziness))",
       R"(CALL AUTOCOMPLETE('x', 't', ('a') AS layouts))",
@@ -108,8 +108,9 @@ TEST(Call, RefusesWhatTheHelperForCompletionsMayReadDifferently) {
     EXPECT_NE(why_call_is_refused(statement).find("CALL AUTOCOMPLETE: write each argument"),
               std::string::npos)
         << statement << ": " << why_call_is_refused(statement);
-  EXPECT_EQ(why_call_is_refused("CALL AUTOCOMPLETE('x autocomplete(', 't', 'us,ru' AS layouts)"),
-            "read");
+  for (const auto* read : {"CALL AUTOCOMPLETE('x autocomplete(', 't', 'us,ru' AS layouts)",
+                           "CALL AUTOCOMPLETE('it\\'s', 't', '' AS layouts, 1 AS append)"})
+    EXPECT_EQ(why_call_is_refused(read), "read");
 }
 
 TEST(Call, SaysWhereAStatementIsWrongAndWhatWasExpected) {

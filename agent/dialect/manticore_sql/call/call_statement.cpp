@@ -45,16 +45,18 @@ bool only_has(std::string_view text, std::string_view bytes) {
   return text.find_first_not_of(bytes) == text.npos;
 }
 
-/// Whether the engine's helper for AUTOCOMPLETE, which searches the statement by a pattern that
-/// knows no grammar, surely reads the argument as karmad does.
-bool is_plain(const Argument& argument) {
+/// Whether the search server's helper for AUTOCOMPLETE, which searches the statement by a pattern
+/// that knows no grammar, surely reads the argument as karmad does.
+bool is_plain(const Argument& argument, bool is_query) {
   constexpr std::string_view kDigits = "0123456789";
   constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyz_0123456789";
   if (!argument.single || !only_has(argument.name, kOfNames)) return false;
   if (argument.as != !argument.name.empty()) return false;
   const auto text = argument.first.text;
-  if (argument.first.kind == SqlToken::Kind::quoted) return text.front() == '\'' && text.size() > 2;
-  return argument.as && only_has(text, kDigits);
+  if (argument.first.kind != SqlToken::Kind::quoted) return argument.as && only_has(text, kDigits);
+  for (auto at = text.find('\\'); at != text.npos; at = text.find('\\', at + 2))
+    if (!is_query || text[at + 1] != '\'') return false;
+  return text.front() == '\'';
 }
 
 class CallReader {
@@ -152,14 +154,16 @@ class CallReader {
   }
 
   Refusal refuse_ambiguous() const {
-    const auto wrong = std::min(statement_.find_first_of("\\\""), statement_.find("/*"));
-    const auto argument = std::ranges::find_if_not(arguments_, is_plain);
-    if (wrong == statement_.npos && argument == arguments_.end()) return std::nullopt;
+    auto wrong = std::min(statement_.find('"'), statement_.find("/*"));
+    for (const auto& argument : arguments_)
+      if (!is_plain(argument, &argument == &arguments_.front()))
+        wrong = std::min(wrong, argument.first.at);
+    if (wrong == statement_.npos) return std::nullopt;
     return ClientError{
         400, fmt::format("CALL AUTOCOMPLETE: write each argument as 'text' and each option as "
-                         "number AS name or 'text' AS name, without backslashes, double quotes and "
-                         "comments (see offset {})",
-                         wrong != statement_.npos ? wrong : argument->first.at)};
+                         "number AS name or 'text' AS name, without double quotes, comments and "
+                         "backslashes other than \\' in the first text (see offset {})",
+                         wrong)};
   }
 
   Refusal read_end() {
