@@ -166,6 +166,28 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
   }
 }
 
+TEST(SqlSelect, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
+  for (const auto* no :
+       {"select id from t where match('x; select * from secret; select 1 -- ') option fuzzy=1",
+        "select id from t where match('x\\') ; select * from secret -- ') option fuzzy=1",
+        "select 'match(' as a from t where match('x') option Fuzzy=1",
+        "select '%1$' as a from t where match('x') option fuzzy=1",
+        "select a % 2 as b from t where match('x') option fuzzy=1",
+        "select a /* match(' */ from t where match('x') option fuzzy=1",
+        "select id from t where match('fuzzy=1; select 2') option nosuch=1"}) {
+    const auto parsed = kSql->parse(plain(no));
+    ASSERT_FALSE(parsed) << no;
+    EXPECT_TRUE(parsed.error().reason.starts_with("a SELECT with OPTION and the word fuzzy"))
+        << parsed.error().reason;
+  }
+  for (const auto* yes :
+       {"select id from t where match('it\\'s \"a phrase\"') and a in (1,2) option fuzzy=1, "
+        "layouts='us,ru', distance=2;",
+        "select id from t where match('(fuzzy); 100%')",
+        "select id from t where match('a; (b) 100%') option ranker=none"})
+    EXPECT_TRUE(kSql->parse(plain(yes))) << yes;
+}
+
 TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
   const auto request = plain("select 1+1");
   const auto parsed = kSql->parse(request);
