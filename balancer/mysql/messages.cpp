@@ -50,7 +50,8 @@ MysqlError mysql_error(int status, std::string text) {
   if (status == 504) return {3024, "HY000", std::move(text)};
   if (status == 403) return {1227, "42000", std::move(text)};
   if (status == 413) return {1153, "08S01", std::move(text)};
-  if (mentions_part(text, "syntax error") || text.starts_with("P0"))
+  if (mentions_part(text, "syntax error") || text.starts_with("P0") ||
+      text.starts_with("unknown statement"))
     return {1064, "42000", std::move(text)};
   if (status == 404 || mentions_part(text, "unknown local table") ||
       mentions_part(text, "unknown table") || mentions_part(text, "no such table"))
@@ -100,6 +101,19 @@ std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view 
     said.plugin = fields.text_to_zero();
   if (!fields.ok()) return bad("the answer to the greeting cannot be read");
   said.capabilities = capabilities & kMysqlOffered;
+  return said;
+}
+
+std::optional<MysqlChangeUser> read_mysql_change_user(std::string_view payload,
+                                                      std::uint32_t capabilities) {
+  MysqlFields fields(payload);
+  MysqlChangeUser said{.user = std::string(fields.text_to_zero()), .database = {}};
+  if ((capabilities & kSecureConnection) != 0)
+    fields.bytes(fields.integer(1));
+  else
+    fields.text_to_zero();
+  if (!fields.rest().empty()) said.database = fields.text_to_zero();
+  if (!fields.ok()) return std::nullopt;
   return said;
 }
 

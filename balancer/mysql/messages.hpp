@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -68,6 +69,14 @@ struct MysqlHandshake {
   bool has_password = false;  ///< any is accepted
 };
 std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload);
+
+/// Who a client is from now on (COM_CHANGE_USER); nothing: it cannot be read.
+struct MysqlChangeUser {
+  std::string user;
+  std::string database;
+};
+std::optional<MysqlChangeUser> read_mysql_change_user(std::string_view payload,
+                                                      std::uint32_t capabilities);
 
 /// The first packet of a connection. `salt`: kMysqlSalt bytes, none of them zero.
 void write_mysql_greeting(MysqlWriter& out, std::uint32_t connection, std::string_view salt);

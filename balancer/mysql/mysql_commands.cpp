@@ -26,7 +26,8 @@ enum Command : unsigned char {
   kResetConnection = 0x1f,
 };
 
-constexpr std::size_t kMostPrepared = 16'382;        // default of MySQL for a whole server
+constexpr std::size_t kMostPrepared = 16'382;  // default of MySQL for a whole server
+constexpr std::size_t kMostOfName = 128;
 constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
 
 }  // namespace
@@ -78,13 +79,15 @@ Task<MysqlSession::Sent> MysqlSession::simple_command(unsigned char command,
   MysqlWriter packets(*out, sequence_);
   switch (command) {
     case kInitDatabase:
-      database_ = rest.substr(0, 128);
+      database_ = rest.substr(0, kMostOfName);
       write_mysql_ok(packets);
       break;
     case kPing:
       write_mysql_ok(packets);
       break;
     case kChangeUser:
+      change_user(rest);
+      [[fallthrough]];
     case kResetConnection:
       reset_session();
       write_mysql_ok(packets);
@@ -209,6 +212,14 @@ void MysqlSession::forget_prepared(std::uint64_t id) {
   if (found == prepared_.end()) return;
   prepared_size_ -= found->second.size();
   prepared_.erase(found);
+}
+
+/// Any user is welcome. What cannot be read changes no name.
+void MysqlSession::change_user(std::string_view rest) {
+  const auto said = read_mysql_change_user(rest, capabilities_);
+  if (!said) return;
+  user_ = said->user.substr(0, kMostOfName);
+  database_ = said->database.substr(0, kMostOfName);
 }
 
 void MysqlSession::reset_session() {

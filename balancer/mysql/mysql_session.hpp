@@ -100,6 +100,7 @@ class MysqlSession final : public Stream, public Client {
   MysqlConnectionFacts facts() const;
   MysqlPrepared* find_prepared(std::uint64_t id);
   void forget_prepared(std::uint64_t id);
+  void change_user(std::string_view rest);
   void reset_session();
 
   void memory_denied(MemoryDenial why);

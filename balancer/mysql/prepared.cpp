@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
 
 namespace karmad {
 namespace {
@@ -100,6 +101,7 @@ BoundText literal_of(std::uint16_t type, MysqlFields& fields) {
 
 std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statement) {
   using Kind = SqlToken::Kind;
+  statement = without_empty_statements(statement);
   MysqlPrepared prepared{.text = std::string(statement)};
   SqlTokens tokens(statement);
   bool ended = false;

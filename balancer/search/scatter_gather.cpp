@@ -120,6 +120,7 @@ class ScatterGather {
     const auto began = Loop::now();
     auto merge = [&] {
       answer.status = plan_->merge_changes(parts_.change_replies(), answer.body);
+      if (answer.status >= 300) answer.body = clean_utf8(answer.body);
       drop_spare_room(answer.body);
     };
     if (is_long_work(query_, size, plan_->merge_weight())) {

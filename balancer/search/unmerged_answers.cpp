@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/json/json_text.hpp"
+
 namespace karmad {
 
 void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
@@ -11,14 +13,17 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
     answer.status = plan->refusal_status(answer.status, part.reply().body());
   answer.reply = std::move(part.reply());
   answer.rest = std::move(part.rest());
-  if (!answer.rest) write_for_client(*answer.reply);
+  if (!answer.rest) write_for_client(*answer.reply, answer.status);
   answer.content_type = answer.reply->content_type();
   answer.pass_fields = shard_query_.table.dialect.capabilities.passes_fields;
 }
 
-/// Replaces names of the mirror in the reply by those that the client used.
-void UnmergedAnswers::write_for_client(Reply& reply) {
-  const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
+/// Replaces names of the mirror in the reply by those that the client used, and in an error what
+/// is not UTF-8: a server may cut its text within a character.
+void UnmergedAnswers::write_for_client(Reply& reply, int status) {
+  auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
+  if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors)
+    body = clean_utf8(body ? std::string_view(*body) : reply.body());
   if (!body) return;
   reply.bytes.replace(reply.head_size, std::string::npos, *body);
   reply.memory.charge(query_.memory, reply.bytes.capacity());

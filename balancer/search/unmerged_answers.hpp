@@ -29,7 +29,7 @@ class UnmergedAnswers {
   std::string reasons() const { return parts_.reasons(shard_query_.table.name); }
 
  private:
-  void write_for_client(Reply& reply);
+  void write_for_client(Reply& reply, int status);
   /// An error in the dialect of the table.
   Answer error(int status, std::string_view reason);
 

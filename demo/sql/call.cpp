@@ -96,11 +96,31 @@ ResultSet keywords(const Index& index, const Statement& statement) {
   return text_rows(std::move(columns), rows);
 }
 
-/// CALL SUGGEST('word', 'table' [, 5 AS limit, 4 AS max_edits]): nearer ones first, then those in
-/// more documents. QSUGGEST takes the last word.
+/// The columns of suggestions as `result_stats` and `result_line` want them.
+ResultSet suggestion_rows(const Statement& statement, std::vector<std::vector<std::string>> rows) {
+  std::vector<std::string> columns{"suggest", "distance", "docs"};
+  if (option_count(statement, "result_stats", 1) == 0) {
+    columns.resize(1);
+    for (auto& row : rows) row.resize(1);
+  }
+  if (option_count(statement, "result_line", 0) == 0) return text_rows(std::move(columns), rows);
+  std::vector<std::vector<std::string>> lines;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    std::string values;
+    for (const auto& row : rows) values.append(values.empty() ? "" : ",").append(row[c]);
+    lines.push_back({c == 0 ? "suggests" : columns[c], std::move(values)});
+  }
+  return text_rows({"name", "value"}, lines);
+}
+
+/// CALL SUGGEST('word', 'table' [, 5 AS limit, 4 AS max_edits, 1 AS result_stats, 0 AS
+/// result_line]): nearer ones first, then those in more documents. SUGGEST takes the first word,
+/// QSUGGEST the last.
 ResultSet suggest(const Index& index, const Statement& statement) {
   const auto all = words(argument_text(statement, 0));
-  const auto word = all.empty() ? std::string() : all.back();
+  const auto word = all.empty()                   ? std::string()
+                    : statement.what == "suggest" ? all.front()
+                                                  : all.back();
   const auto most_edits = option_count(statement, "max_edits", 4);
   struct Suggestion {
     std::size_t distance;
@@ -121,7 +141,7 @@ ResultSet suggest(const Index& index, const Statement& statement) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& one : found)
     rows.push_back({one.word, fmt::to_string(one.distance), fmt::to_string(one.documents)});
-  return text_rows({"suggest", "distance", "docs"}, rows);
+  return suggestion_rows(statement, std::move(rows));
 }
 
 /// CALL SNIPPETS('text' | ('text', …), 'table', 'words' [, '<b>' AS before_match, …])

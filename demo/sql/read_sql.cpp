@@ -344,7 +344,7 @@ class StatementReader {
     cursor_.take();
   }
 
-  /// CALL what(argument, …, value AS option)
+  /// CALL what(argument, …, value [AS] option)
   void read_call() {
     out_.kind = Statement::Kind::call;
     out_.what = lower_case(cursor_.take_name());
@@ -359,7 +359,7 @@ class StatementReader {
       } else {
         argument.push_back(cursor_.take_literal());
       }
-      if (cursor_.take_word("as")) {
+      if (cursor_.take_word("as") || cursor_.peek().kind == SqlToken::Kind::name) {
         out_.options.emplace_back(lower_case(cursor_.take_name()), argument[0]);
       } else {
         out_.arguments.push_back(std::move(argument));

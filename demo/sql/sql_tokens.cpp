@@ -41,7 +41,15 @@ std::size_t end_of_name(std::string_view all, std::size_t at) {
   return at;
 }
 
+/// A character beyond ASCII is one sign with all its bytes.
 std::size_t end_of_sign(std::string_view all, std::size_t at) {
+  const auto continues = [&](std::size_t i) {
+    return i < all.size() && (static_cast<unsigned char>(all[i]) & 0xC0) == 0x80;
+  };
+  if (static_cast<unsigned char>(all[at]) >= 0x80) {
+    for (++at; continues(at);) ++at;
+    return at;
+  }
   const auto two = all.substr(at, 2);
   return at + (two == "<=" || two == ">=" || two == "!=" || two == "<>" ? 2 : 1);
 }

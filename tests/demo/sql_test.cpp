@@ -100,6 +100,8 @@ TEST(Sql, RefusesWhatItDoesNotUnderstand) {
            Case{"select id from products where price ! 3", 400, "syntax error"},
            Case{"select (((((", 400, "syntax error"},
            Case{"select 'a", 400, "syntax error"},
+           Case{"select id as \xC3\xBC from products", 400,
+                "unexpected '\xC3\xBC' near '\xC3\xBC from"},
            Case{"select * from nope", 500, "unknown local table(s) 'nope' in search request"},
            Case{"select x from products", 500, "unknown column: x"},
            Case{"select id from products where x=1", 500, "unknown column: x"},

@@ -86,7 +86,11 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   EXPECT_EQ(client.command(14).error, 0);         // ping
   EXPECT_EQ(client.command(2, "shop").error, 0);  // another database
   EXPECT_EQ(client.query("SELECT DATABASE()").rows, Rows{"shop"});
-  EXPECT_EQ(client.command(0x1f).error, 0);    // reset
+  EXPECT_EQ(client.command(0x1f).error, 0);  // reset
+  const std::string other_user("eve\0\0market\0", 12);
+  EXPECT_EQ(client.command(0x11, other_user).error, 0);
+  EXPECT_EQ(client.query("SELECT DATABASE(), USER()").rows, Rows{"market|eve@127.0.0.1"});
+  EXPECT_EQ(client.query("selec id FROM t").error, 1064);
   EXPECT_EQ(client.command(4, "t").error, 0);  // columns of a table: none
   EXPECT_EQ(client.command(0x55).error, 1047);
   EXPECT_EQ(client.query(" ; ").error, 1065);

@@ -80,6 +80,32 @@ TEST(QueryMistakes, AreTheSameWhereMirrorsNameTheirOwnTableAndAddress) {
   expect_healthy(master, 2);
 }
 
+// Servers may cut the text of an error within a character.
+TEST(QueryMistakes, AreKnownInATextWithHalfACharacter) {
+  FakeSet set(2);
+  for (std::size_t i = 0; i < 2; ++i)
+    set[i].react(always(json("{\"error\":\"P01: syntax error near '\xC3\"}", 500)));
+  RestingMaster master(
+      calm(),
+      fmt::format("table t {{\n type = distributed\n updates = any\n agent = {0}:t|{1}:t\n}}\n"
+                  "table s {{\n type = distributed\n agent = {0}:t\n agent = {1}:t\n}}\n",
+                  set[0].address(), set[1].address()));
+  const std::string clean = "{\"error\":\"P01: syntax error near '\xEF\xBF\xBD\"}";
+  for (const std::string table : {"t", "s"}) {
+    const auto search = master.search(fmt::format(R"({{"table":"{}"}})", table));
+    EXPECT_EQ(search.status, 500);
+    EXPECT_EQ(search.body, clean);
+    for (const auto* statement : {"select a from {}", "update {} set a=1 where id=1"}) {
+      const auto answer =
+          post(master.port(), "/sql?mode=raw", fmt::format(fmt::runtime(statement), table));
+      EXPECT_EQ(answer.status, 500) << statement;
+      EXPECT_EQ(answer.body, clean) << statement;
+    }
+  }
+  EXPECT_EQ(master.count("client_mistakes"), 6);
+  expect_healthy(master, 2);
+}
+
 TEST(QueryMistakes, AreNotSeenWhereMirrorsSayDifferentThings) {
   FakeSet set(2);
   set[0].react(refusing(json(R"({"error":"disk 7 is on fire"})", 500)));

@@ -27,7 +27,10 @@ async function main(port) {
   await refused(rows('query', 'SELECT id FROM nope'), 'ER_NO_SUCH_TABLE');
   await refused(rows('execute', 'SELECT id FROM nope WHERE id=?', [1]), 'ER_NO_SUCH_TABLE');
   await client.ping();
-  await client.changeUser({user: 'other'});
+  await client.changeUser({user: 'other', database: 'market'});
+  const now = await rows('query', 'SELECT DATABASE() AS d, USER() AS u');
+  assert.deepEqual(now, [{d: 'market', u: 'other@127.0.0.1'}]);
+  await refused(rows('query', 'selec id FROM products'), 'ER_PARSE_ERROR');
   await client.end();
 
   const single = await mysql.createConnection({host: '127.0.0.1', port, user: 'any'});

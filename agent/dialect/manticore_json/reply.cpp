@@ -106,7 +106,9 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
   return head;
 }
 
-std::string agent_error_text(std::string_view body) {
+namespace {
+
+std::string error_member(std::string_view body) {
   std::string text;
   visit_members(body, [&](std::string_view key, std::string_view value) {
     const bool found = key == "error";
@@ -114,6 +116,13 @@ std::string agent_error_text(std::string_view body) {
     return !found;
   });
   return text;
+}
+
+}  // namespace
+
+std::string agent_error_text(std::string_view body) {
+  auto text = error_member(body);
+  return text.empty() ? error_member(clean_utf8(body)) : text;
 }
 
 }  // namespace karmad

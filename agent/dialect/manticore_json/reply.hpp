@@ -30,7 +30,8 @@ enum class ReadTail : bool { no, yes };
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail);
 
 /// The text of an error body, `{"error":"text"}` or `{"error":{"reason":"text", …}}`, unescaped;
-/// empty if there is none.
+/// empty if there is none. Servers may cut a text within a character: bytes that are not UTF-8
+/// become U+FFFD.
 std::string agent_error_text(std::string_view body);
 
 /// The string within `{"reason":"text"}` or `"text"`, still escaped; empty for anything else.

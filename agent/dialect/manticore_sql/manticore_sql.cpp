@@ -63,6 +63,13 @@ TicketClass ticket_class_of(StatementKind kind) {
   }
 }
 
+/// Whether the client wants the hits of a SELECT without FROM: the mirror is asked for them.
+bool is_as_hits(const ClientRequest& request, const Parsed& parsed) {
+  if (!parsed.table.empty() || form_of(request) != RowForm::hits) return false;
+  const auto statement = statement_of(request);
+  return statement && kind_of(*statement) == StatementKind::select;
+}
+
 std::unexpected<ClientError> not_passed_on(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
@@ -71,7 +78,9 @@ std::unexpected<ClientError> not_passed_on(std::string reason) {
 std::expected<Parsed, ClientError> read_profile(std::string_view statements) {
   const auto list = split_statements(statements);
   if (!list) return std::unexpected(list.error());
-  if (list->size() != 3 || kind_of((*list)[1]) != StatementKind::select)
+  const auto shown = list->size() == 3 ? read_session_statement(list->back()) : std::nullopt;
+  if (!shown || shown->is != SessionStatement::Is::inspected ||
+      kind_of((*list)[1]) != StatementKind::select)
     return not_passed_on("SHOW PLAN and SHOW PROFILE follow one SELECT");
   auto select = read_select((*list)[1]);
   if (!select) return std::unexpected(std::move(select.error()));
@@ -180,7 +189,8 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
 std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select(
     std::string statement, const Parsed& parsed, RowForm form, ShardLayout layout) const {
   if (parsed.table.empty())
-    return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
+    return plan_for_one_shard(std::move(statement), parsed, form,
+                              form == RowForm::hits ? KeptSets::whole_answer : KeptSets::all);
   const ScrollPlace place{parsed.table, layout.shards, settings_.scroll_key, "sql"};
   auto plan = make_select_fan_out(statement, form, settings_.collation, place, layout);
   const auto scrolls = [&] {
@@ -191,51 +201,49 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::plan_of_select
   return plan_for_one_shard(std::move(statement), parsed, form, KeptSets::all);
 }
 
-AgentRequest ManticoreSql::write_planned(PlanPart part, std::span<const std::string> tables,
+AgentRequest ManticoreSql::write_planned(const ClientRequest& request, const Parsed& parsed,
+                                         PlanPart part, std::span<const std::string> tables,
                                          std::string& buffer) {
-  buffer.clear();
   part.plan->write(part.shard, tables, buffer);
-  return {"POST", "/sql?mode=raw", "text/plain", buffer};
+  return {"POST", is_as_hits(request, parsed) ? "/sql" : "/sql?mode=raw", "text/plain", buffer};
 }
 
 AgentRequest ManticoreSql::write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                                  std::span<const std::string> tables, std::string& buffer) const {
-  if (part.plan != nullptr) return write_planned(part, tables, buffer);
   using In = StatementPlace::In;
   buffer.clear();
+  if (part.plan != nullptr) return write_planned(request, parsed, part, tables, buffer);
   AgentRequest written{request.method, request.path, request.content_type, request.body};
   const auto place = place_of_statement(request);
-  const bool in_url = place && (place->in == In::url || place->in == In::url_query);
-
-  std::string statement;  // in the encoding of its place in the request
-  if (place && part.plan != nullptr) {
-    std::string plain;
-    part.plan->write(part.shard, tables, plain);
-    if (place->in == In::body) {
-      statement = std::move(plain);
-    } else {
-      append_url_encoded(statement, plain);
-    }
-  } else if (place && tables.size() == 1 && tables.front() == parsed.table) {
-    statement = place->encoded;
-  } else if (place && place->in == In::body) {
-    statement = renamed(place->encoded, parsed, tables);
-  } else if (place) {
-    append_url_encoded(statement, renamed(url_decoded(place->encoded), parsed, tables));
+  const auto statement = statement_of(request);
+  if (!place || !statement) return written;
+  if (request.path != "/sql") {  // the server knows no forms there
+    buffer = renamed(*statement, parsed, tables);
+    return {"POST", request.path, "text/plain", buffer};
   }
 
-  if (!request.query.empty()) {
-    buffer.append(request.path).append("?");
-    if (in_url)
-      append_replaced(buffer, request.query, place->encoded, statement);
-    else
-      buffer.append(request.query);
-  }
+  std::string text;  // in the encoding of its place in the request
+  if (place->in == In::body)
+    text = renamed(*statement, parsed, tables);
+  else if (tables.size() == 1 && tables.front() == parsed.table &&
+           *statement == url_decoded(place->encoded))
+    text = place->encoded;
+  else
+    append_url_encoded(text, renamed(*statement, parsed, tables));
+
+  if (!request.query.empty()) buffer.append(request.path).append("?");
+  if (place->in == In::url_query)
+    append_replaced(buffer, request.query, place->encoded, text);
+  else
+    buffer.append(request.query);
   const auto target_size = buffer.size();
-  if (place && !in_url) append_replaced(buffer, request.body, place->encoded, statement);
+  if (place->in == In::body)
+    buffer.append(text);
+  else if (place->in == In::body_query)
+    append_replaced(buffer, request.body, place->encoded, text);
   const std::string_view all(buffer);
   if (target_size != 0) written.target = all.substr(0, target_size);
-  if (place && !in_url) written.body = all.substr(target_size);
+  if (place->in != In::url_query) written.body = all.substr(target_size);
   return written;
 }
 

@@ -5,8 +5,8 @@
 
 namespace karmad {
 
-/// The search server's SQL over HTTP: SELECT on /sql, /cli and /cli_json, sent to a table of one
-/// shard. Other statements are not sent to agents (`is_select`).
+/// The search server's SQL over HTTP, on /sql, /cli and /cli_json. StatementKind says which
+/// statements are sent to agents.
 class ManticoreSql final : public Dialect {
  public:
   explicit ManticoreSql(DialectSettings settings) : settings_(settings) {}
@@ -25,7 +25,8 @@ class ManticoreSql final : public Dialect {
   std::expected<std::unique_ptr<FanOut>, ClientError> fan_out(const ClientRequest& request,
                                                               const Parsed& parsed,
                                                               ShardLayout layout) const override;
-  /// Puts the statement with the table renamed in the client's place: body, form or URL.
+  /// Puts the statement with the table renamed in the client's place: body, form or URL; at /cli
+  /// and /cli_json always in the body.
   AgentRequest write(const ClientRequest& request, const Parsed& parsed, PlanPart part,
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
@@ -36,7 +37,8 @@ class ManticoreSql final : public Dialect {
                                                                      const Parsed& parsed,
                                                                      RowForm form,
                                                                      ShardLayout layout) const;
-  static AgentRequest write_planned(PlanPart part, std::span<const std::string> tables,
+  static AgentRequest write_planned(const ClientRequest& request, const Parsed& parsed,
+                                    PlanPart part, std::span<const std::string> tables,
                                     std::string& buffer);
 
   DialectSettings settings_;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <optional>
 
+#include "agent/dialect/manticore_json/blame.hpp"
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 
 namespace karmad {
@@ -27,7 +29,9 @@ std::unexpected<ClientError> no(std::string reason) {
 /// Walks the tokens of a SELECT once.
 class Reader {
  public:
-  explicit Reader(std::string_view statement) : tokens_(statement) { step(); }
+  explicit Reader(std::string_view statement) : statement_(statement), tokens_(statement) {
+    step();
+  }
 
   std::expected<Select, ClientError> run() {
     if (auto trouble = token_.trouble()) return no(*std::move(trouble));
@@ -36,6 +40,7 @@ class Reader {
     if (auto refusal = skip_to_from()) return std::unexpected(std::move(*refusal));
     if (auto refusal = read_table()) return std::unexpected(std::move(*refusal));
     if (auto refusal = read_rest()) return std::unexpected(std::move(*refusal));
+    if (auto refusal = refuse_ambiguous_fuzzy()) return std::unexpected(std::move(*refusal));
     return std::move(select_);
   }
 
@@ -43,7 +48,25 @@ class Reader {
   using Refusal = std::optional<ClientError>;
   static Refusal refuse(std::string reason) { return ClientError{400, std::move(reason)}; }
 
-  void step() { token_ = tokens_.next(); }
+  void step() {
+    token_ = tokens_.next();
+    if (token_.is_word("option")) has_options_ = true;
+    if (token_.kind == Kind::quoted && token_.text.find_first_of(";()") != token_.text.npos)
+      sign_in_text_ = std::min(sign_in_text_, token_.at);
+  }
+
+  /// The search server gives a SELECT with an option that it does not know and the word `fuzzy` to
+  /// a helper, which splits it at each `;` and replaces parts of it by patterns that know no
+  /// quotes: a text could become a statement about another table.
+  Refusal refuse_ambiguous_fuzzy() const {
+    const auto wrong = std::min({sign_in_text_, statement_.find('%'), statement_.find("/*")});
+    if (!has_options_ || wrong == statement_.npos || !contains_folded(statement_, "fuzzy"))
+      return std::nullopt;
+    return refuse(
+        fmt::format("a SELECT with OPTION and the word fuzzy has no % and no comments, and none of "
+                    "; ( ) in its texts (see offset {})",
+                    wrong));
+  }
 
   /// Refuses tokens that no statement to one table may contain.
   Refusal trouble_at_token() const {
@@ -140,8 +163,11 @@ class Reader {
     return std::nullopt;
   }
 
+  std::string_view statement_;
   SqlTokens tokens_;
   SqlToken token_;
+  bool has_options_ = false;
+  std::size_t sign_in_text_ = std::string_view::npos;
   Select select_;
 };
 

@@ -19,8 +19,8 @@ struct Select {
 };
 
 /// Finds the tables of a SELECT and the plain options of its OPTION clause. Refuses (400) joins and
-/// sub-selects, several statements, and tokens that
-/// engines read differently (SqlTokens).
+/// sub-selects, several statements, tokens that engines read differently (SqlTokens), and with
+/// `fuzzy` texts that could become statements.
 std::expected<Select, ClientError> read_select(std::string_view statement);
 
 /// Whether a SELECT may name a table: false only if it has no FROM, JOIN or further SELECT

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "agent/dialect/manticore_sql/statements/statement_list.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 #include "agent/transport/http/url_encoding.hpp"
 
@@ -75,10 +75,11 @@ std::expected<StatementPlace, ClientError> place_of_statement(const ClientReques
 std::expected<std::string, ClientError> statement_of(const ClientRequest& request) {
   const auto place = place_of_statement(request);
   if (!place) return std::unexpected(place.error());
-  if (place->in == StatementPlace::In::body) return std::string(place->encoded);
-  auto statement = url_decoded(place->encoded);
-  if (is_blank(statement)) return std::unexpected(ClientError{400, "there is no statement"});
-  return statement;
+  auto text = place->in == StatementPlace::In::body ? std::string(place->encoded)
+                                                    : url_decoded(place->encoded);
+  const auto statement = without_empty_statements(text);
+  if (statement.empty()) return std::unexpected(ClientError{400, "there is no statement"});
+  return statement.size() == text.size() ? std::move(text) : std::string(statement);
 }
 
 RowForm form_of(const ClientRequest& request) {
@@ -95,18 +96,6 @@ RowForm form_of(const ClientRequest& request) {
   };
   return asks_raw(request.query) || (is_form(request) && asks_raw(request.body)) ? RowForm::raw
                                                                                  : RowForm::hits;
-}
-
-bool is_select(std::string_view statement) {
-  SqlTokens tokens(statement);
-  return tokens.next().is_word("select");
-}
-
-bool is_select(const ClientRequest& request) {
-  const auto place = place_of_statement(request);
-  if (!place) return false;
-  if (place->in == StatementPlace::In::body) return is_select(place->encoded);
-  return is_select(url_decoded(place->encoded));
 }
 
 }  // namespace karmad

@@ -25,16 +25,12 @@ struct StatementPlace {
 /// one.
 std::expected<StatementPlace, ClientError> place_of_statement(const ClientRequest& request);
 
-/// The decoded statement of a request to /sql, /cli or /cli_json; 400 if there is none.
+/// The decoded statement of a request to /sql, /cli or /cli_json, without empty ones around it; 400
+/// if there is none.
 std::expected<std::string, ClientError> statement_of(const ClientRequest& request);
 
 /// The form in which the client wants rows: by the path, and for /sql by `mode=raw` or
 /// `raw_response=true` in the URL or the form.
 RowForm form_of(const ClientRequest& request);
-
-/// Whether the statement is a SELECT (after white space and comments).
-bool is_select(std::string_view statement);
-/// The same for a request's statement, which is copied only if it has to be decoded.
-bool is_select(const ClientRequest& request);
 
 }  // namespace karmad

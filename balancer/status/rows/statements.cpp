@@ -14,9 +14,14 @@ namespace karmad {
 namespace {
 
 constexpr std::string_view kKnown =
-    "SHOW AGENTS, SHOW AGENT STATUS, SHOW AGENT 'host:port' STATUS, SHOW AGENT table STATUS, SHOW "
-    "TABLES, "
-    "DESC table, SHOW STATUS, SHOW VERSION (all but the last may end with LIKE 'pattern')";
+    "SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL; SHOW META, WARNINGS, SCROLL, PLAN, PROFILE, "
+    "TABLE t STATUS, TABLE t SETTINGS, CREATE TABLE t, THREADS, VARIABLES, SETTINGS; about karmad: "
+    "SHOW TABLES, AGENTS, AGENT STATUS, AGENT 'host:port' STATUS, AGENT table STATUS, STATUS, "
+    "VERSION, DESC table (all but VERSION may end with LIKE 'pattern'); SET, USE, COMMIT";
+/// Words that begin statements which change a server or its tables.
+constexpr std::array<std::string_view, 18> kAdministration{
+    "create", "drop",   "alter",    "truncate", "optimize", "flush", "reload", "attach", "import",
+    "backup", "freeze", "unfreeze", "lock",     "unlock",   "kill",  "join",   "grant",  "revoke"};
 constexpr std::size_t kMaxTokens = 12;  // twice what the longest statement has
 constexpr std::size_t kMaxText = 1024;  // of a name or pattern: keys are far shorter
 constexpr std::size_t kMaxQuoted = 60;  // of a statement, in an error
@@ -200,6 +205,12 @@ std::optional<StatusStatement> read_statement(Reader reader) {
   return statement;
 }
 
+bool is_administration(const Token& first) {
+  return !first.quoted && std::ranges::any_of(kAdministration, [&](std::string_view word) {
+    return same_word(first.text, word);
+  });
+}
+
 UnknownStatement unknown(std::string_view sql, std::string_view problem) {
   const auto begin = skip_blanks(sql);
   const bool cut = begin.size() > kMaxQuoted;
@@ -212,6 +223,11 @@ UnknownStatement unknown(std::string_view sql, std::string_view problem) {
 AnyStatement parse_statement(std::string_view sql) {
   if (concerns_tables(skip_blanks(sql))) return SelectStatement{};
   const auto [tokens, problem] = tokenize(sql);
+  if (!tokens.empty() && is_administration(tokens.front()))
+    return UnknownStatement{
+        fmt::format("{} changes servers or their tables, which karmad does not pass on; send it to "
+                    "the mirrors themselves",
+                    tokens.front().text)};
   if (!problem.empty()) return unknown(sql, problem);
   if (tokens.empty()) return UnknownStatement{fmt::format("no statement; known: {}", kKnown)};
   if (auto statement = read_statement(Reader{tokens})) return std::move(*statement);

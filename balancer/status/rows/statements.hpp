@@ -32,9 +32,9 @@ struct SelectStatement {
   bool operator==(const SelectStatement&) const = default;
 };
 
-/// An unknown statement.
+/// An unknown statement, or one that karmad does not pass on.
 struct UnknownStatement {
-  std::string reason;  ///< what is wrong, and the known statements
+  std::string reason;  ///< what is wrong, and the known statements or where to send it
 
   bool operator==(const UnknownStatement&) const = default;
 };

@@ -61,7 +61,7 @@ TEST(Call, FindsTheTableInItsPlace) {
       {"CALL KEYWORDS('a b', 't', 1)", "t"},
       {"CALL SUGGEST('a', 't', 5 limit)", "t"},
       {"CALL QSUGGEST('a', \"t\")", "t"},
-      {"CALL KEYWORDS('a', 't' AS table, 1 AS stats)", "t"},
+      {"CALL KEYWORDS('a', 't', 1, 1 AS stats)", "t"},
       {"CALL SNIPPETS(('x','y'), 't', 'q', 5 AS around)", "t"},
       {"CALL AUTOCOMPLETE('a', 't', 0 AS fuzziness)", "t"},
   };
@@ -71,6 +71,46 @@ TEST(Call, FindsTheTableInItsPlace) {
     EXPECT_EQ(read->table, table) << statement;
     EXPECT_TRUE(read->planned && read->read);
   }
+}
+
+TEST(Call, RefusesASecondTable) {
+  for (const std::string procedure :
+       {"KEYWORDS", "SUGGEST", "QSUGGEST", "AUTOCOMPLETE", "SNIPPETS", "PQ"})
+    for (const std::string option : {" as table", " AS `table`", " TABLE", " as index", " Index"}) {
+      const auto call = "CALL " + procedure;
+      EXPECT_NE(why_call_is_refused(call + "('a', 'secret', 't'" + option + ")"), "read") << option;
+      EXPECT_NE(why_call_is_refused(call + "('a', 't'" + option + ")"), "read") << option;
+      EXPECT_NE(why_call_is_refused(call + "('a'" + option + ", 't', 'secret')"), "read") << option;
+    }
+  EXPECT_EQ(why_call_is_refused("CALL KEYWORDS('a', 'secret', 't' as table)"),
+            "CALL: no option table (at offset 36); the table of CALL keywords is argument 2");
+}
+
+TEST(Call, RefusesArgumentsBehindOptions) {
+  EXPECT_EQ(why_call_is_refused("CALL KEYWORDS('a' x, 't', 'secret')"),
+            "CALL: expected AS and the name of an option at offset 24");
+  EXPECT_EQ(why_call_is_refused("CALL KEYWORDS('a', 't', 1 AS stats, 'secret')"),
+            "CALL: expected AS and the name of an option at offset 44");
+}
+
+TEST(Call, RefusesWhatTheHelperForCompletionsMayReadDifferently) {
+  const std::string_view cases[] = {
+      R"(CALL AUTOCOMPLETE("x", 't', 'autocomplete(' a, ',' secret, ')' b))",
+      R"(CALL AUTOCOMPLETE('x', 't', 'autocomplete(' a, ',' secret, ')' b))",
+      R"(CALL AUTOCOMPLETE('x', 't', 'it\'s' AS layouts))",
+      R"(CALL AUTOCOMPLETE('x\\', 't'))",
+      R"(CALL AUTOCOMPLETE('x', /*,secret,*/ 't'))",
+      R"(CALL AUTOCOMPLETE('x', 't', 1.5 AS fuzziness))",
+      R"(CALL AUTOCOMPLETE('x', 't', ('a') AS layouts))",
+      R"(CALL AUTOCOMPLETE('x', 't', secret))",
+  };
+  for (const auto statement : cases)
+    EXPECT_NE(why_call_is_refused(statement).find("CALL AUTOCOMPLETE: write each argument"),
+              std::string::npos)
+        << statement << ": " << why_call_is_refused(statement);
+  for (const auto* read : {"CALL AUTOCOMPLETE('x autocomplete(', 't', 'us,ru' AS layouts)",
+                           "CALL AUTOCOMPLETE('it\\'s', 't', '' AS layouts, 1 AS append)"})
+    EXPECT_EQ(why_call_is_refused(read), "read");
 }
 
 TEST(Call, SaysWhereAStatementIsWrongAndWhatWasExpected) {
@@ -93,8 +133,9 @@ TEST(Call, SaysWhereAStatementIsWrongAndWhatWasExpected) {
   for (const auto& [statement, why] : cases)
     EXPECT_NE(why_call_is_refused(statement).find(why), std::string::npos)
         << statement << ": " << why_call_is_refused(statement);
-  EXPECT_NE(asked_of_shard("CALL SUGGEST('a','t','x' AS limit)").find("must be a number"),
-            std::string::npos);
+  for (const std::size_t shards : {1, 2})
+    EXPECT_NE(asked_of_shard("CALL SUGGEST('a','t','x' AS limit)", shards).find("must be a number"),
+              std::string::npos);
 }
 
 TEST(Call, NamesTheMirrorsTableAndAsksForMoreSuggestionsThanWanted) {

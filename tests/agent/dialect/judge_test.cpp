@@ -83,6 +83,10 @@ TEST(Judge, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
 
 TEST(Judge, GivesTheAgentsTextAsTheReasonCutToABound) {
   EXPECT_EQ(judged(500, R"({"error":"unknown column: \"x\""})").message, "unknown column: \"x\"");
+  EXPECT_EQ(judged(500, "{\"error\":\"P01: syntax error near '\xC3\"}").message,
+            "P01: syntax error near '\xEF\xBF\xBD");
+  EXPECT_EQ(judged(500, "{\"error\":\"P01: syntax error near '\xC3\"}").outcome,
+            Outcome::client_mistake);
   EXPECT_EQ(judged(500, "{\"error\":\"" + std::string(100'000, 'x') + "\"}").message.size(), 1024u);
 }
 

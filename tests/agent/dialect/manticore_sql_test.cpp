@@ -5,6 +5,7 @@
 
 #include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_sql/statement.hpp"
+#include "agent/dialect/manticore_sql/statements/statement_kind.hpp"
 
 namespace karmad {
 namespace {
@@ -54,10 +55,10 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
 }
 
 TEST(SqlStatement, IsASelectBehindSpaceAndComments) {
-  EXPECT_TRUE(is_select("  /* x */\n SeLeCt 1"));
+  EXPECT_EQ(kind_of("  /* x */\n SeLeCt 1"), StatementKind::select);
   for (const auto* no : {"", "-- y\n select 1", "# y\n select 1", "/*! select 1 */ select 2",
                          "show tables", "selects", "'select'", "/* select", "(select 1)"})
-    EXPECT_FALSE(is_select(no)) << no;
+    EXPECT_NE(kind_of(no), StatementKind::select) << no;
 }
 
 TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
@@ -165,6 +166,28 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
   }
 }
 
+TEST(SqlSelect, WithFuzzyHasNoTextThatAHelperCouldTakeForAStatement) {
+  for (const auto* no :
+       {"select id from t where match('x; select * from secret; select 1 -- ') option fuzzy=1",
+        "select id from t where match('x\\') ; select * from secret -- ') option fuzzy=1",
+        "select 'match(' as a from t where match('x') option Fuzzy=1",
+        "select '%1$' as a from t where match('x') option fuzzy=1",
+        "select a % 2 as b from t where match('x') option fuzzy=1",
+        "select a /* match(' */ from t where match('x') option fuzzy=1",
+        "select id from t where match('fuzzy=1; select 2') option nosuch=1"}) {
+    const auto parsed = kSql->parse(plain(no));
+    ASSERT_FALSE(parsed) << no;
+    EXPECT_TRUE(parsed.error().reason.starts_with("a SELECT with OPTION and the word fuzzy"))
+        << parsed.error().reason;
+  }
+  for (const auto* yes :
+       {"select id from t where match('it\\'s \"a phrase\"') and a in (1,2) option fuzzy=1, "
+        "layouts='us,ru', distance=2;",
+        "select id from t where match('(fuzzy); 100%')",
+        "select id from t where match('a; (b) 100%') option ranker=none"})
+    EXPECT_TRUE(kSql->parse(plain(yes))) << yes;
+}
+
 TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
   const auto request = plain("select 1+1");
   const auto parsed = kSql->parse(request);
@@ -205,6 +228,47 @@ TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   EXPECT_EQ(kSql->session_statement("show tables"), std::nullopt);
 }
 
+TEST(SqlStatement, HasNoEmptyOnesAroundIt) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"select 1;;", "select 1"},
+      {" ; ;select 1 ; ;\n", "select 1"},
+      {"/* x */;;select 1", "select 1"},
+      {"/* x */ select ';'", "/* x */ select ';'"},
+      {"select 1;; select 2;", "select 1;; select 2"},
+  };
+  for (const auto& [text, statement] : cases) EXPECT_EQ(statement_of(plain(text)), statement);
+  EXPECT_EQ(statement_of(plain(" ;; ")).error().reason, "there is no statement");
+  std::string buffer;
+  EXPECT_EQ(written(plain(";select a from t;;"), buffer).body, "select a from s1");
+  EXPECT_EQ(written({"GET", "/sql", "query=%3Bselect+a+from+t%3B%3B", "", ""}, buffer).target,
+            "/sql?query=select%20a%20from%20s1");
+  EXPECT_EQ(written({"GET", "/sql", "query=select+a+from+t;;", "", ""}, buffer, {"t"}).target,
+            "/sql?query=select%20a%20from%20t");
+}
+
+TEST(SqlSelect, WithoutFromIsAskedInTheFormThatTheClientWants) {
+  for (const auto& [query, target] : {std::pair{"", "/sql"}, {"mode=raw", "/sql?mode=raw"}}) {
+    const ClientRequest request{"POST", "/sql", query, "text/plain", "select 1;"};
+    const auto parsed = kSql->parse(request);
+    ASSERT_TRUE(parsed);
+    const auto plan = kSql->fan_out(request, *parsed, 2);
+    ASSERT_TRUE(plan);
+    std::string buffer;
+    const auto asked = kSql->write(request, *parsed, plan->get(), {}, buffer);
+    EXPECT_EQ(asked.target, target);
+    EXPECT_EQ(asked.body, "select 1");
+  }
+}
+
+TEST(SqlStatement, ShowsAPlanOfOneSelectOnly) {
+  EXPECT_TRUE(kSql->parse(plain("set profiling=1; select id from t; show plan")));
+  for (const auto* no : {"set profiling=1; select id from t; select id from secret",
+                         "set profiling=1; select id from t; call keywords('a', 'secret')",
+                         "set profiling=1; select id from t; show plan; select id from secret",
+                         "set profiling=1; show table secret status; show plan"})
+    EXPECT_FALSE(kSql->parse(plain(no))) << no;
+}
+
 TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
   std::string buffer = "old";
   const auto body = written(plain("select a from `t` where b='t'"), buffer, {"s1", "s-2"});
@@ -214,7 +278,7 @@ TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
   const auto form = written({"POST", "/sql", "", "application/x-www-form-urlencoded",
                              "mode=raw&query=select%20a%20from%20t%3B&x=1"},
                             buffer);
-  EXPECT_EQ(form.body, "mode=raw&query=select%20a%20from%20s1%3B&x=1");
+  EXPECT_EQ(form.body, "mode=raw&query=select%20a%20from%20s1&x=1");
   EXPECT_EQ(form.target, "/sql");
 
   const auto url = written({"GET", "/sql", "mode=raw&query=select+a+from+t&x=1", "", ""}, buffer);
@@ -222,8 +286,18 @@ TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
   EXPECT_EQ(url.body, "");
   EXPECT_EQ(url.method, "GET");
 
-  const auto cli = written({"GET", "/cli_json", "select%20a%20from%20t", "", ""}, buffer);
-  EXPECT_EQ(cli.target, "/cli_json?select%20a%20from%20s1");
+  for (const auto& request :
+       {ClientRequest{"GET", "/cli_json", "select%20a%20from%20t", "", ""},
+        ClientRequest{"GET", "/cli_json", "query=select+a+from+t", "", ""},
+        ClientRequest{"POST", "/cli_json", "", "application/x-www-form-urlencoded",
+                      "query=select+a+from+t"},
+        ClientRequest{"POST", "/cli_json", "", "text/plain", "select a from t;;"}}) {
+    const auto cli = written(request, buffer);
+    EXPECT_EQ(cli.method, "POST");
+    EXPECT_EQ(cli.target, "/cli_json");
+    EXPECT_EQ(cli.content_type, "text/plain");
+    EXPECT_EQ(cli.body, "select a from s1");
+  }
 
   const auto same = written({"GET", "/sql", "query=select+a+from+t", "", ""}, buffer, {"t"});
   EXPECT_EQ(same.target, "/sql?query=select+a+from+t");

@@ -41,6 +41,10 @@ TEST(MysqlPrepare, FindsParametersOutsideOfQuotesAndComments) {
   ASSERT_TRUE(prepared);
   EXPECT_EQ(prepared->places.size(), 3U);
   EXPECT_TRUE(prepared->text.ends_with("?,?"));
+  const auto among_empty_ones = prepare_mysql(" ;SELECT ?;;");
+  ASSERT_TRUE(among_empty_ones);
+  EXPECT_EQ(among_empty_ones->text, "SELECT ?");
+  EXPECT_EQ(among_empty_ones->places, std::vector<std::size_t>{7});
   EXPECT_FALSE(prepare_mysql("SELECT '?"));
   EXPECT_FALSE(prepare_mysql("SELECT 1 -- ?"));
   EXPECT_FALSE(prepare_mysql("SELECT 1; SELECT 2"));

@@ -53,7 +53,7 @@ class CallPlan final : public FanOut {
         break;
       case CallKind::suggest:
       case CallKind::qsuggest:
-        if (layout.shards > 1) return suggestions(statement, call);
+        if (auto refusal = suggestions(statement, call, layout)) return refusal;
         break;
       case CallKind::autocomplete:
         merge_.rows = Rows::by_rank;
@@ -86,15 +86,17 @@ class CallPlan final : public FanOut {
   }
 
  private:
-  /// Has the shards return the counts by which suggestions are ordered, one row each, and more of
-  /// them.
-  std::optional<ClientError> suggestions(std::string_view statement, const CallStatement& call) {
+  /// Checks the numbers. Has several shards return the counts by which suggestions are ordered, one
+  /// row each, and more of them.
+  std::optional<ClientError> suggestions(std::string_view statement, const CallStatement& call,
+                                         ShardLayout layout) {
     const auto limit = count_option(call, statement, "limit", kDefaultSuggestions);
     if (!limit) return limit.error();
     const auto line = count_option(call, statement, "result_line", 0);
     if (!line) return line.error();
     const auto stats = count_option(call, statement, "result_stats", 1);
     if (!stats) return stats.error();
+    if (layout.shards == 1) return std::nullopt;
     merge_ = {.rows = CallMerge::Rows::suggestions,
               .limit = *limit,
               .hidden = *stats == 0 ? 2U : 0U,
@@ -107,7 +109,7 @@ class CallPlan final : public FanOut {
     return std::nullopt;
   }
 
-  /// Sets options in what follows the table; one before it moves behind the others.
+  /// Sets options, which all follow the table.
   void rewrite_options(std::string_view statement, const CallStatement& call,
                        std::span<const std::pair<std::string_view, std::size_t>> wanted) {
     struct Change {
@@ -124,17 +126,13 @@ class CallPlan final : public FanOut {
             {call.arguments_end, call.arguments_end, fmt::format(", {} AS {}", value, name)});
     }
     std::ranges::stable_sort(changes, {}, &Change::begin);
-    const auto between = [&](std::size_t begin, std::size_t end) {
-      std::string text;
-      for (const auto& change : changes) {
-        if (change.begin < begin || change.end > end) continue;
-        text.append(statement.substr(begin, change.begin - begin)).append(change.text);
-        begin = change.end;
-      }
-      return text.append(statement.substr(begin, end - begin));
-    };
-    before_ = between(0, call.table_begin);
-    after_ = between(call.table_end, statement.size());
+    after_.clear();
+    auto copied = call.table_end;
+    for (const auto& change : changes) {
+      after_.append(statement.substr(copied, change.begin - copied)).append(change.text);
+      copied = change.end;
+    }
+    after_.append(statement.substr(copied));
   }
 
   RowForm form_;

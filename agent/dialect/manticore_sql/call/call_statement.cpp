@@ -37,18 +37,40 @@ struct Argument {
   SqlToken first;
   std::size_t end = 0;
   bool single = true;  ///< one token only
+  bool as = false;     ///< AS stands before the name
   std::string name;    ///< empty: none
 };
 
+bool only_has(std::string_view text, std::string_view bytes) {
+  return text.find_first_not_of(bytes) == text.npos;
+}
+
+/// Whether the search server's helper for AUTOCOMPLETE, which searches the statement by a pattern
+/// that knows no grammar, surely reads the argument as karmad does.
+bool is_plain(const Argument& argument, bool is_query) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  if (!argument.single || !only_has(argument.name, kOfNames)) return false;
+  if (argument.as != !argument.name.empty()) return false;
+  const auto text = argument.first.text;
+  if (argument.first.kind != SqlToken::Kind::quoted) return argument.as && only_has(text, kDigits);
+  for (auto at = text.find('\\'); at != text.npos; at = text.find('\\', at + 2))
+    if (!is_query || text[at + 1] != '\'') return false;
+  return text.front() == '\'';
+}
+
 class CallReader {
  public:
-  explicit CallReader(std::string_view statement) : tokens_(statement) { step(); }
+  explicit CallReader(std::string_view statement) : statement_(statement), tokens_(statement) {
+    step();
+  }
 
   std::expected<CallStatement, ClientError> run() {
     auto refusal = read_procedure();
     if (!refusal) refusal = read_arguments();
     if (!refusal) refusal = read_end();
     if (!refusal) refusal = find_table();
+    if (!refusal && call_.kind == CallKind::autocomplete) refusal = refuse_ambiguous();
     if (refusal) return std::unexpected(*std::move(refusal));
     for (auto& argument : arguments_)
       if (!argument.name.empty())
@@ -93,7 +115,8 @@ class CallReader {
     return std::nullopt;
   }
 
-  /// A value, a list of values in brackets, and a name behind it.
+  /// A value, a list of values in brackets, and a name behind it. Options follow the arguments, as
+  /// in the engine: another order would let it count the arguments differently.
   Refusal read_argument() {
     Argument argument{.first = token_};
     if (token_.is_sign('(')) {
@@ -109,18 +132,38 @@ class CallReader {
     }
     argument.end = token_.at + token_.text.size();
     step();
-    const bool as = token_.is_word("as");
-    if (as) step();
-    if (token_.names_table()) {
-      argument.name = in_lower_case(token_.kind == SqlToken::Kind::name
-                                        ? token_.text.substr(1, token_.text.size() - 2)
-                                        : token_.text);
+    argument.as = token_.is_word("as");
+    if (argument.as) step();
+    if (token_.kind == SqlToken::Kind::word) {
+      argument.name = in_lower_case(token_.text);
+      if (argument.name == "table" || argument.name == "index") return refuse_table_option();
       step();
-    } else if (as) {
+    } else if (argument.as) {
       return expected("the name of an option");
+    } else if (!arguments_.empty() && !arguments_.back().name.empty()) {
+      return expected("AS and the name of an option");
     }
     arguments_.push_back(std::move(argument));
     return std::nullopt;
+  }
+
+  Refusal refuse_table_option() const {
+    return ClientError{
+        400, fmt::format("CALL: no option {} (at offset {}); the table of CALL {} is argument {}",
+                         token_.text, token_.at, kProcedures[call_.kind], place_of_table() + 1)};
+  }
+
+  Refusal refuse_ambiguous() const {
+    auto wrong = std::min(statement_.find('"'), statement_.find("/*"));
+    for (const auto& argument : arguments_)
+      if (!is_plain(argument, &argument == &arguments_.front()))
+        wrong = std::min(wrong, argument.first.at);
+    if (wrong == statement_.npos) return std::nullopt;
+    return ClientError{
+        400, fmt::format("CALL AUTOCOMPLETE: write each argument as 'text' and each option as "
+                         "number AS name or 'text' AS name, without double quotes, comments and "
+                         "backslashes other than \\' in the first text (see offset {})",
+                         wrong)};
   }
 
   Refusal read_end() {
@@ -129,14 +172,14 @@ class CallReader {
     return std::nullopt;
   }
 
+  std::size_t place_of_table() const { return call_.kind == CallKind::pq ? 0 : 1; }
+
   Refusal find_table() {
-    const auto named = std::ranges::find(arguments_, "table", &Argument::name);
-    const std::size_t place = call_.kind == CallKind::pq ? 0 : 1;
-    if (named == arguments_.end() &&
-        (place >= arguments_.size() || !arguments_[place].name.empty()))
+    const auto place = place_of_table();
+    if (place >= arguments_.size() || !arguments_[place].name.empty())
       return ClientError{400, fmt::format("CALL {} needs the name of a table as argument {}",
                                           kProcedures[call_.kind], place + 1)};
-    const auto& argument = named == arguments_.end() ? arguments_[place] : *named;
+    const auto& argument = arguments_[place];
     const auto& text = argument.first.text;
     const bool names = argument.single && argument.first.kind == SqlToken::Kind::quoted &&
                        text.size() > 2 && text.size() <= kLongestTable &&
@@ -154,6 +197,7 @@ class CallReader {
     return std::nullopt;
   }
 
+  std::string_view statement_;
   SqlTokens tokens_;
   SqlToken token_;
   CallStatement call_;

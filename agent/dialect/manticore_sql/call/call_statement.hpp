@@ -37,8 +37,8 @@ struct CallStatement {
 bool is_call(std::string_view statement);
 
 /// Reads as much of it as routing and merging need. The table is the first argument of PQ and the
-/// second of the others, unless one is `'name' AS table`. 400 with the position and what was
-/// expected.
+/// second of the others. 400 with the position and what was expected; also for a second table
+/// (`'name' AS table`), which an engine could read instead of the first.
 std::expected<CallStatement, ClientError> read_call_statement(std::string_view statement);
 
 /// The value of an option as a count; `otherwise` if it is not given. 400 if it is no count.

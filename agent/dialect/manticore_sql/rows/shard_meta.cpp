@@ -165,7 +165,7 @@ TotalFound MergedMeta::total_found(const MergedRows& rows, bool having) const {
   total.count = rows.groups;
   for (std::size_t s = 0; s < shards_.size(); ++s) {
     if (rows.groups_of_shard[s] >= shards_[s].total_found) continue;
-    total.is_lower_bound = true;
+    total.is_lower_bound |= shards_.size() > 1 || having;
     // Conditions of HAVING are not sent: a shard counts groups that they leave out.
     if (!having) total.count = std::max(total.count, shards_[s].total_found);
   }

@@ -104,6 +104,10 @@ class OneShard final : public FanOut {
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes&,
                                 std::string& out) const override {
+    if (kept_ == KeptSets::whole_answer) {
+      out.append(replies[0].body);
+      return std::nullopt;
+    }
     auto sets = inside_of(replies[0].body);
     if (sets.empty()) return BadReply{0, "the answer is not a list of result sets"};
     if (kept_ == KeptSets::last) sets = last_of(replies[0].body);

@@ -20,7 +20,11 @@ std::expected<Parsed, ClientError> read_show(std::string_view statement);
 /// the other; anything else is the same on every shard and asked of the first.
 std::unique_ptr<FanOut> plan_show(std::string statement, const Parsed& parsed, RowForm form);
 
-enum class KeptSets : std::uint8_t { all, last };
+enum class KeptSets : std::uint8_t {
+  all,
+  last,
+  whole_answer,  ///< which is no list of result sets
+};
 
 /// Sends a statement to one mirror of the first shard, with the table's name replaced at the place
 /// that `parsed` names (none if its end is 0), and passes on the result sets.

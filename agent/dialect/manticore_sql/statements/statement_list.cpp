@@ -30,6 +30,15 @@ std::size_t first_wrong_bytes(std::string_view text) {
 
 }  // namespace
 
+std::string_view without_empty_statements(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n;") + 1);
+  SqlTokens tokens(text);
+  auto first = tokens.next();
+  if (!first.is_sign(';')) return text;
+  while (first.is_sign(';')) first = tokens.next();
+  return text.substr(first.at);
+}
+
 std::expected<std::vector<std::string_view>, ClientError> split_statements(std::string_view text) {
   // A mirror quotes the statement in its error, which would be no JSON then and look like a fault.
   if (const auto wrong = first_wrong_bytes(text); wrong != text.npos)
