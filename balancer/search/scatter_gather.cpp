@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "agent/json/json_text.hpp"
 #include "balancer/admission/request_gate.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
