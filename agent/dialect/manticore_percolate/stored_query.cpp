@@ -70,6 +70,8 @@ std::expected<std::unique_ptr<FanOut>, ClientError> StoredQuery::fan_out(
     return not_stored(fmt::format("the id in the path must be a number: '{}'", text));
   if (const auto why = why_homeless(parsed.table, layout))
     return not_stored(fmt::format("the request {}", *why));
+  if (const auto why = why_not_kept(id, layout, text))
+    return not_stored(fmt::format("the request {}", *why));
   std::string path;
   if (needs_made_id(id, layout)) {
     const auto made = layout.make_id();

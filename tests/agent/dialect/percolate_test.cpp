@@ -112,6 +112,7 @@ TEST(Percolate, RefusesToStoreAQueryWhoseShardIsUnknown) {
       {"/pq/alerts/doc", {2}, "set shard_by = id"},
       {"/pq/alerts/doc/a", {2, ShardBy::id}, "must be a number: 'a'"},
       {"/pq/alerts/doc/%35", {2, ShardBy::id}, "must be a number: '%35'"},
+      {"/pq/alerts/doc/-5", {1, ShardBy::none, true}, "the request gives a new document the id -5"},
       {"/pq/alerts/doc/doc", {1, ShardBy::none, true}, "must be a number: 'doc'"}};
   for (const auto& [path, layout, why] : cases) {
     const auto request = storing(path);

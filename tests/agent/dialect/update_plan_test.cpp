@@ -127,6 +127,50 @@ TEST_F(UpdatePlans, AFailedPartIsToldWithItsShardAndMirrorAndWhatTheOthersChange
   EXPECT_TRUE(unreadable.contains("cannot be read")) << unreadable;
 }
 
+TEST_F(UpdatePlans, AnAnswerThatDoesNotTellWhatWasDoneIsAFailure) {
+  const auto done_by = [&](std::string_view answer) {
+    auto& update = plan("/update", R"({"table":"t","doc":{"a":1},"query":{}})", 2);
+    update.answer({done(0, R"({"table":"x","updated":3})"), done(1, answer)});
+    return update.status == 200;
+  };
+  for (const auto* answer :
+       {R"({"table":"x","updated":0})", R"({"table":"x","id":7,"result":"noop"})",
+        R"({"table":"x","id":7,"found":false,"result":"not found"})",
+        R"({"_index":"x","_id":7,"created":true,"result":"created","status":201})",
+        R"({"table":"x","type":"doc","_id":"2","result":"updated"})"})
+    EXPECT_TRUE(done_by(answer)) << answer;
+  for (const auto* answer : {"{}", R"({"hits":"plenty","took":[]})", R"({"updated":"4"})",
+                             R"({"updated":-1})", R"({"updated":1.5,"result":"updated"})",
+                             R"({"table":"x","created":true})", R"({"result":1})", "[]"})
+    EXPECT_FALSE(done_by(answer)) << answer;
+}
+
+TEST_F(UpdatePlans, NewDocumentsHaveIdsThatTheEngineKeeps) {
+  const ShardLayout copies(1, kNone, true);
+  for (const auto* path : {"/insert", "/replace"})
+    for (const auto& layout : {ShardLayout(2, kById), copies}) {
+      const auto refused = [&](const std::string& id) {
+        return plan(path, R"({"table":"t","id":)" + id + R"(,"doc":{}})", layout).refused;
+      };
+      for (const auto* id : {R"("abc")", "-5", R"("5.0")", R"(" 5")", R"("18446744073709551616")"})
+        EXPECT_EQ(refused(id), "the request gives a new document the id " + std::string(id) +
+                                   "; an id is a whole number from 1 to 18446744073709551615 in "
+                                   "digits");
+      for (const auto* id : {"5", R"("5")", "18446744073709551615"}) EXPECT_EQ(refused(id), "");
+    }
+  const auto text = R"({"table":"t","id":"abc","doc":{}})";
+  EXPECT_EQ(plan("/insert", text, 1).refused, "");  // the engine's matter
+  EXPECT_EQ(plan("/update", text, {2, kById}).refused, "");
+  EXPECT_EQ(plan("/delete", text, {2, kById}).refused, "");
+  auto& bulk = plan("/bulk",
+                    R"({"delete":{"table":"t","id":"abc"}})"
+                    "\n"
+                    R"({"insert":{"table":"t","id":"abc","doc":{}}})",
+                    {2, kById});
+  EXPECT_TRUE(bulk.refused.starts_with("line 2 gives a new document the id \"abc\"; "))
+      << bulk.refused;
+}
+
 class BulkPlans : public UpdatePlans {
  protected:
   /// The first id from `from` on that belongs to the shard of two.
