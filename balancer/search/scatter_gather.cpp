@@ -84,14 +84,17 @@ class ScatterGather {
       return false;
     } else if (auto* part = parts_.refusing()) {
       pass_on(*part, answer);
-    } else if (const auto* refused = parts_.whole_refusal(may_be_partial())) {
+    } else if (const auto* refused = parts_.whole_refusal(may_be_partial());
+               refused != nullptr && !may_be_changed()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
       answer = answer_with(*refused);
-    } else if (plan_) {
-      return false;
-    } else {
+    } else if (!plan_) {
       answer_of_only_shard(answer);
+    } else if (changes_data()) {
+      answer = no_answer();
+    } else {
+      return false;
     }
     return true;
   }
@@ -136,10 +139,10 @@ class ScatterGather {
 
   Task<Answer> merge_replies() {
     for (;;) {
-      const auto missing = std::ranges::count_if(parts_, std::not_fn(is_answered));
-      const bool timed_out = std::ranges::any_of(
-          parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
-      if (missing == std::ssize(parts_)) co_return no_answer(timed_out);
+      const auto missing =
+          std::ranges::count_if(parts_, [](const Part& part) { return !part->answered(); });
+      if (missing == std::ssize(parts_)) co_return no_answer();
+      const bool timed_out = parts_.any_timed_out();
       if (missing > 0 && !may_be_partial())
         co_return failed(timed_out ? 504 : 503,
                          fmt::format("partial results are denied and {} of {} shards have no "
@@ -247,8 +250,6 @@ class ScatterGather {
                          std::chrono::duration_cast<Micros>(Loop::now() - began);
   }
 
-  static bool is_answered(const Part& part) { return part->answered(); }
-
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
     if (part.outcome() == Outcome::client_mistake && !has_mistake_ && !changes_data()) {
@@ -283,6 +284,9 @@ class ScatterGather {
            PartialResults::allow;
   }
 
+  /// A mirror got an update and did not tell how it ended.
+  bool may_be_changed() const { return !shard_query_.parsed.read && parts_.any_in_doubt(); }
+
   void pass_on(ShardDriver& part, Answer& answer) {
     if (part.outcome() == Outcome::client_mistake)
       query_.worker.counters.add(Count::client_mistakes);
@@ -312,20 +316,21 @@ class ScatterGather {
     if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
                             part.outcome() == Outcome::agent_error && shows_error))
       return pass_on(part, answer);
-    answer = no_answer(result.timed_out);
+    answer = no_answer();
   }
 
   /// Passes on overload that retries did not overcome, so that the client retries later (BP-013,
   /// BP-025).
-  Answer no_answer(bool timed_out) {
+  Answer no_answer() {
+    const int status = parts_.any_timed_out() ? 504 : 502;
+    if (may_be_changed()) return failed(status, reasons() + "; it may have been carried out");
     const auto* const overloaded = parts_.overloaded();
-    if (overloaded == nullptr) {
+    if (!overloaded) {
       const auto failed_part = std::ranges::find_if(parts_, [](const Part& part) {
         return !part->answered() && part->result().status_override != 0;
       });
-      if (failed_part != parts_.end())
-        return failed((*failed_part)->result().status_override, reasons());
-      return failed(timed_out ? 504 : 502, reasons());
+      const bool found = failed_part != parts_.end();
+      return failed(found ? (*failed_part)->result().status_override : status, reasons());
     }
     auto answer = failed(429, reasons());
     const auto delay = overloaded->result().hint.delay.value_or(Micros(1s));
@@ -367,10 +372,8 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);
   ScatterGather run(query, table, dialect);
-  if (run.is_long_to_plan()) {
-    auto refused = co_await run.plan_on_helper();
-    if (refused) co_return *std::move(refused);
-  }
+  if (run.is_long_to_plan())
+    if (auto refused = co_await run.plan_on_helper()) co_return *std::move(refused);
   if (auto refused = run.prepare()) co_return *std::move(refused);
   if (auto* part = run.only_part()) {
     while (auto step = part->next()) co_await *std::move(step);

@@ -85,6 +85,15 @@ const ShardDriver* ShardParts::overloaded() const {
   return found == parts_.end() ? nullptr : &**found;
 }
 
+bool ShardParts::any_timed_out() const {
+  return std::ranges::any_of(
+      parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
+}
+
+bool ShardParts::any_in_doubt() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->result().in_doubt; });
+}
+
 std::string ShardParts::reasons(std::string_view table) const {
   std::string text;
   for (const auto& part : parts_) {

@@ -166,6 +166,9 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     case StatementKind::select:
       return plan_of_select(*std::move(statement), parsed, form, layout);
     case StatementKind::change:
+      if (form == RowForm::hits)
+        return std::unexpected(ClientError{
+            501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
       return plan_change(*statement, parsed,
                          form == RowForm::text ? ChangeForm::text : ChangeForm::raw, layout);
     case StatementKind::call:
@@ -243,6 +246,9 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
     return {Outcome::answered, {}};  // the table drawn by /cli
   auto judged = judge_reply(reply);
+  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
+      is_update_conflict(judged.message))
+    return judgement(Outcome::client_mistake, judged.message);
   if (judged.outcome != Outcome::answered) return judged;
   std::string_view error;
   bool warning = false;

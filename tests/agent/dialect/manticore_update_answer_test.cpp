@@ -46,6 +46,9 @@ TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
       {500,
        R"({"error":{"type":"attribute 'a' can not be updated (must be boolean)."},"status":500})",
        Outcome::client_mistake},
+      {500, R"({"error":{"type":"table m: attribute 'x' not found"},"status":500})",
+       Outcome::client_mistake},
+      {500, R"({"error":"column count does not match schema"})", Outcome::client_mistake},
       {400, R"({"error":"Error parsing json query: x"})", Outcome::client_mistake},
       {404, "", Outcome::client_mistake},
       // The mirror's.
