@@ -10,6 +10,7 @@
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 namespace {
@@ -186,7 +187,12 @@ std::optional<std::string> ManticoreElastic::body_for_client(const Parsed& parse
 }
 
 void ManticoreElastic::refuse(int status, std::string_view reason, std::string& out) const {
-  searches_->refuse(status, reason, out);
+  JsonLine line(out);
+  line.add(R"({"error":)");
+  line.add_quoted(reason);
+  line.add(R"(,"status":)");
+  line.add_number(status);
+  line.add('}');
 }
 
 }  // namespace karmad

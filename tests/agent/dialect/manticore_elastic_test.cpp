@@ -103,7 +103,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/products/_search", "", "q=a&q=b", "the parameter 'q' is given twice"},
         Case{"/_count", "", "", "\"table\" is"},
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
-        Case{"/products/_doc/1", "{}", "", "the body must be a JSON object with the document"}}) {
+        Case{"/products/_doc/1", "{}", "", "the document in the body is empty"},
+        Case{"/products/_update/1", "{}", "", "the document in the body is empty"}}) {
     const ManticoreElastic dialect({});
     const auto parsed = dialect.parse(elastic_call("POST", path, body, query));
     ASSERT_FALSE(parsed) << path << body;

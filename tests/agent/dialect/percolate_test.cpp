@@ -32,7 +32,10 @@ TEST(Percolate, AsksAllShardsUnderTheirOwnNamesAndMergesTheHitsById) {
   const auto plan = *dialect->fan_out(request, *parsed, 2);
   const std::string tables[] = {"part1"};
   std::string buffer;
-  const auto written = dialect->write(request, *parsed, plan.get(), tables, buffer);
+  auto by_get = request;
+  by_get.method = "GET";  // which servers refuse
+  const auto written = dialect->write(by_get, *parsed, plan.get(), tables, buffer);
+  EXPECT_EQ(written.method, "POST");
   EXPECT_EQ(written.target, "/pq/part1/search");
   EXPECT_EQ(written.body, kPercolation);
   const auto one = answer(2, stored(3, "part1", "1") + "," + stored(20, "part1", "1,2"));
@@ -60,7 +63,8 @@ TEST(Percolate, RefusesBodiesThatAreNoObjectOrNameAnotherTable) {
       {R"({} x)", "is not JSON"},
       {R"({"a":[[[[[[[[]]]]]]]]})", "nests deeper than max_json_depth = 8"},
       {R"({"Table":"other"})", "the table is named in the path"},
-      {R"({"index":"other"})", "the table is named in the path"}};
+      {R"({"index":"other"})", "the table is named in the path"},
+      {R"({"query":{},"quer\u0079":{}})", "gives \"query\" twice"}};
   for (const auto& [body, why] : cases) {
     const auto parsed = dialect->parse(percolation(body));
     ASSERT_FALSE(parsed) << body;

@@ -11,6 +11,7 @@
 
 #include "agent/dialect/manticore_json/parse_part.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 namespace {
@@ -193,7 +194,7 @@ std::string server_token(const std::vector<ScrollKey>& keys) {
 
 std::optional<ClientError> why_not_continued(const ScrollPosition& position, std::string_view table,
                                              std::size_t shards) {
-  if (position.table != table)
+  if (!wire::same_word(position.table, table))
     return not_ours(fmt::format("is for table {}, not for {}", position.table, table)).error();
   if (position.shards != shards)
     return not_ours(fmt::format("was made when table {} had {} shards; it has {} now", table,
