@@ -223,6 +223,7 @@ TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
   EXPECT_EQ(sql("INSERT INTO t VALUES (1+1,'x')").status, 400);
   // As the engine: only SELECT there.
   for (const auto& answer : {post(master.port(), "/sql", "DELETE FROM t WHERE id = 3"),
+                             post(master.port(), "/sql", "DELETE FROM t WHERE a=1; SHOW META"),
                              ask(master.port(), "GET", "/sql?query=DELETE+FROM+t+WHERE+a=1")}) {
     EXPECT_EQ(answer.status, 501);
     EXPECT_TRUE(answer.body.contains("/sql?mode=raw")) << answer.body;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/call/call_plan.hpp"
@@ -129,7 +131,14 @@ TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
 
 std::expected<std::string, ClientError> ManticoreSql::statement(
     const ClientRequest& request) const {
-  return statement_of(request);
+  auto text = statement_of(request);
+  if (!text || form_of(request) != RowForm::hits) return text;
+  const auto list = split_statements(*text);
+  const auto changes = [](std::string_view one) { return kind_of(one) == StatementKind::change; };
+  if (list && std::ranges::any_of(*list, changes))  // as the search server answers them there
+    return std::unexpected(ClientError{
+        501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
+  return text;
 }
 
 std::expected<std::vector<std::string_view>, ClientError> ManticoreSql::split(
@@ -166,9 +175,6 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     case StatementKind::select:
       return plan_of_select(*std::move(statement), parsed, form, layout);
     case StatementKind::change:
-      if (form == RowForm::hits)
-        return std::unexpected(ClientError{
-            501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
       return plan_change(*statement, parsed,
                          form == RowForm::text ? ChangeForm::text : ChangeForm::raw, layout);
     case StatementKind::call:
