@@ -140,7 +140,7 @@ class ScatterGather {
   Task<Answer> merge_replies() {
     for (;;) {
       const auto missing =
-          std::ranges::count_if(parts_, [](const Part& part) { return !part->answered(); });
+          std::ranges::count_if(parts_, [](const ShardPart& part) { return !part->answered(); });
       if (missing == std::ssize(parts_)) co_return no_answer();
       const bool timed_out = parts_.any_timed_out();
       if (missing > 0 && !may_be_partial())
@@ -187,7 +187,7 @@ class ScatterGather {
       }
       // Merging found an error in the reply: the shard is asked again, at another mirror.
       auto& part = **std::ranges::find_if(
-          parts_, [&](const Part& any) { return any->shard_at() == bad->shard; });
+          parts_, [&](const ShardPart& any) { return any->shard_at() == bad->shard; });
       part.reject(bad->reason);
       while (auto step = part.next()) co_await *std::move(step);
       if (query_.client_left) co_return Answer{};
@@ -199,7 +199,6 @@ class ScatterGather {
   }
 
  private:
-  using Part = ShardPart;
   using PlanResult = std::expected<std::unique_ptr<FanOut>, ClientError>;
   PlanResult fan_out() const {
     const auto& table = shard_query_.table;
@@ -268,7 +267,7 @@ class ScatterGather {
       for (const auto& part : parts_) refute_complaints(query_, shard_query_, part->shard());
       return;
     }
-    const auto found = std::ranges::find_if(parts_, [this](const Part& part) {
+    const auto found = std::ranges::find_if(parts_, [this](const ShardPart& part) {
       const auto& result = part->result();
       return result.outcome == Outcome::agent_error && result.mirror &&
              is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror);
@@ -323,10 +322,10 @@ class ScatterGather {
   /// BP-025).
   Answer no_answer() {
     const int status = parts_.any_timed_out() ? 504 : 502;
-    if (may_be_changed()) return failed(status, reasons() + "; it may have been carried out");
+    if (may_be_changed()) return failed(status, reasons());
     const auto* const overloaded = parts_.overloaded();
     if (!overloaded) {
-      const auto failed_part = std::ranges::find_if(parts_, [](const Part& part) {
+      const auto failed_part = std::ranges::find_if(parts_, [](const ShardPart& part) {
         return !part->answered() && part->result().status_override != 0;
       });
       const bool found = failed_part != parts_.end();
@@ -353,7 +352,9 @@ class ScatterGather {
     return answer;
   }
 
-  std::string reasons() const { return parts_.reasons(shard_query_.table.name); }
+  std::string reasons() const {
+    return parts_.reasons(shard_query_.table.name, /*may_be_changed=*/may_be_changed());
+  }
 
   Query& query_;
   Selection selection_;

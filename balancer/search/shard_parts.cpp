@@ -94,7 +94,7 @@ bool ShardParts::any_in_doubt() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->result().in_doubt; });
 }
 
-std::string ShardParts::reasons(std::string_view table) const {
+std::string ShardParts::reasons(std::string_view table, bool may_be_changed) const {
   std::string text;
   for (const auto& part : parts_) {
     if (part->answered()) continue;
@@ -102,6 +102,8 @@ std::string ShardParts::reasons(std::string_view table) const {
     fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", table, part->shard_at() + 1);
     append_reason(text, *part);
   }
+  constexpr std::string_view kDoubt = "; the request may have taken effect";
+  if (may_be_changed && !text.ends_with(kDoubt)) text += kDoubt;
   return text;
 }
 

@@ -43,8 +43,9 @@ class ShardParts {
   bool any_timed_out() const;
   /// Whether a mirror got its request and did not tell how it ended.
   bool any_in_doubt() const;
-  /// Lists every part without an answer with the mirrors tried and the reasons.
-  std::string reasons(std::string_view table) const;
+  /// Lists every part without an answer with the mirrors tried and the reasons. `may_be_changed`:
+  /// an update whose end is not known, which the text says.
+  std::string reasons(std::string_view table, bool may_be_changed) const;
 
   /// Whether a mirror carried a change out, or refused it as the client's mistake.
   bool tell_of_change() const;

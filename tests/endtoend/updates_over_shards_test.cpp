@@ -178,7 +178,7 @@ TEST_F(UpdatesOverShards, WithoutAnyAnswerTheStatusIsThatOfASearch) {
     for (auto* mirror : {&a2, &b2}) mirror->react(one.b);
     const auto answer = at_home();
     EXPECT_EQ(answer.status, one.status) << answer.body;
-    EXPECT_EQ(answer.body.contains("it may have been carried out"), one.in_doubt) << answer.body;
+    EXPECT_EQ(answer.body.contains("may have taken effect"), one.in_doubt) << answer.body;
     EXPECT_EQ(answer.fields.contains("retry-after"), one.status == 429) << answer.body;
   }
   // One mirror has it: it is not to be repeated as a whole.
