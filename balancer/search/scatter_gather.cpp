@@ -220,8 +220,7 @@ class ScatterGather {
                                [](const auto& shard) { return shard->mirrors->size() > 1; });
   }
 
-  /// Whether a shard that moved makes the query start anew: not a change whose other parts may be
-  /// done.
+  /// Whether a shard that moved makes the query start anew: a change only without other parts.
   bool may_replan() const { return !changes_data() || parts_.size() == 1; }
 
   std::string_view merged_content_type() const {
@@ -300,7 +299,8 @@ class ScatterGather {
 
   /// Replaces names of the mirror in the reply by those that the client used.
   void write_for_client(Reply& reply) {
-    const auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
+    const auto body =
+        shard_query_.dialect.body_for_client(query_.parsed, reply.status, reply.body());
     if (!body) return;
     reply.bytes.replace(reply.head_size, std::string::npos, *body);
     reply.memory.charge(query_.memory, reply.bytes.capacity());

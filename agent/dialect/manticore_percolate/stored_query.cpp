@@ -103,7 +103,7 @@ Judgement StoredQuery::judge(const AgentReply& reply, bool) const {
   return judge_update(reply);
 }
 
-std::optional<std::string> StoredQuery::body_for_client(const Parsed& parsed,
+std::optional<std::string> StoredQuery::body_for_client(const Parsed& parsed, int,
                                                         std::string_view body) const {
   return with_table(body, parsed.table);
 }
