@@ -324,9 +324,10 @@ class Dialect {
   /// The meaning of a reply. `merged`: the reply will be merged, so its shape is checked too.
   virtual Judgement judge(const AgentReply& reply, bool merged) const = 0;
 
-  /// The body of a complete answer with the table named as the client named it; nothing when the
-  /// body is sent unchanged.
-  virtual std::optional<std::string> body_for_client(const Parsed&, std::string_view) const {
+  /// The body of a complete answer or error of a mirror, with this status, in the client's terms:
+  /// with the table named as the client named it. Nothing: the body is sent unchanged.
+  virtual std::optional<std::string> body_for_client(const Parsed&, int /*status*/,
+                                                     std::string_view /*body*/) const {
     return std::nullopt;
   }
 

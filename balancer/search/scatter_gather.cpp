@@ -93,14 +93,17 @@ class ScatterGather {
       return false;
     } else if (auto* part = parts_.refusing()) {
       unmerged_.pass_on(*part, answer);
-    } else if (const auto* refused = parts_.whole_refusal(may_be_partial())) {
+    } else if (const auto* refused = parts_.whole_refusal(may_be_partial());
+               refused != nullptr && !unmerged_.may_be_changed()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
       answer = answer_with(*refused);
-    } else if (plan_) {
-      return false;
-    } else {
+    } else if (!plan_) {
       unmerged_.answer_of_only_shard(answer);
+    } else if (changes_data()) {
+      answer = unmerged_.no_answer();
+    } else {
+      return false;
     }
     return true;
   }
@@ -167,10 +170,10 @@ class ScatterGather {
   /// Takes the replies of a round; the answer counts unless the plan begins a next round.
   Task<Answer> merge_replies() {
     for (;;) {
-      const auto missing = std::ranges::count_if(parts_, std::not_fn(is_answered));
-      const bool timed_out = std::ranges::any_of(
-          parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
-      if (missing == std::ssize(parts_)) co_return unmerged_.no_answer(timed_out);
+      const auto missing =
+          std::ranges::count_if(parts_, [](const ShardPart& part) { return !part->answered(); });
+      if (missing == std::ssize(parts_)) co_return unmerged_.no_answer();
+      const bool timed_out = parts_.any_timed_out();
       if (missing > 0 && !may_be_partial())
         co_return unmerged_.failed(
             timed_out ? 504 : 503,
@@ -213,7 +216,7 @@ class ScatterGather {
       }
       // Merging found an error in the reply: the shard is asked again, at another mirror.
       auto& part = **std::ranges::find_if(
-          parts_, [&](const Part& any) { return any->shard_at() == bad->shard; });
+          parts_, [&](const ShardPart& any) { return any->shard_at() == bad->shard; });
       part.reject(bad->reason);
       while (auto step = part.next()) co_await *std::move(step);
       if (query_.client_left) co_return Answer{};
@@ -225,7 +228,6 @@ class ScatterGather {
   }
 
  private:
-  using Part = ShardPart;
   using PlanResult = std::expected<std::unique_ptr<FanOut>, ClientError>;
   PlanResult fan_out() const {
     const auto& table = shard_query_.table;
@@ -247,8 +249,7 @@ class ScatterGather {
                                [](const auto& shard) { return shard->mirrors->size() > 1; });
   }
 
-  /// Whether a shard that moved makes the query start anew: not a change whose other parts may be
-  /// done.
+  /// Whether a shard that moved makes the query start anew: a change only without other parts.
   bool may_replan() const { return !changes_data() || parts_.size() == 1; }
 
   std::string_view merged_content_type() const {
@@ -276,8 +277,6 @@ class ScatterGather {
                          std::chrono::duration_cast<Micros>(Loop::now() - began);
   }
 
-  static bool is_answered(const Part& part) { return part->answered(); }
-
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
     const bool moved = part.result().plan_again && may_replan();
@@ -297,7 +296,7 @@ class ScatterGather {
       for (const auto& part : parts_) refute_complaints(query_, shard_query_, part->shard());
       return;
     }
-    const auto found = std::ranges::find_if(parts_, [this](const Part& part) {
+    const auto found = std::ranges::find_if(parts_, [this](const ShardPart& part) {
       const auto& result = part->result();
       return result.outcome == Outcome::agent_error && result.mirror &&
              is_mistake_in_all_shards(query_, shard_query_, part->shard(), *result.mirror);
@@ -333,10 +332,8 @@ Task<Answer> scatter_gather(Query& query, const Table& table, const Dialect& dia
     if (const auto over = over_rate(query.worker, *query.topology, table))
       co_return too_many_requests(query.worker, *over);
   ScatterGather run(query, table, dialect);
-  if (run.is_long_to_plan()) {
-    auto refused = co_await run.plan_on_helper();
-    if (refused) co_return *std::move(refused);
-  }
+  if (run.is_long_to_plan())
+    if (auto refused = co_await run.plan_on_helper()) co_return *std::move(refused);
   if (auto refused = run.prepare()) co_return *std::move(refused);
   if (auto* part = run.only_part()) {
     while (auto step = part->next()) co_await *std::move(step);

@@ -87,7 +87,16 @@ const ShardDriver* ShardParts::overloaded() const {
   return found == parts_.end() ? nullptr : &**found;
 }
 
-std::string ShardParts::reasons(std::string_view table) const {
+bool ShardParts::any_timed_out() const {
+  return std::ranges::any_of(
+      parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
+}
+
+bool ShardParts::any_in_doubt() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->result().in_doubt; });
+}
+
+std::string ShardParts::reasons(std::string_view table, bool may_be_changed) const {
   std::string text;
   for (const auto& part : parts_) {
     if (part->answered()) continue;
@@ -95,6 +104,8 @@ std::string ShardParts::reasons(std::string_view table) const {
     fmt::format_to(std::back_inserter(text), "table {}: shard {}: ", table, part->shard_at() + 1);
     append_reason(text, *part);
   }
+  constexpr std::string_view kDoubt = "; the request may have taken effect";
+  if (may_be_changed && !text.ends_with(kDoubt)) text += kDoubt;
   return text;
 }
 

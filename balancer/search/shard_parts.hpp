@@ -39,8 +39,13 @@ class ShardParts {
   const Refusal* whole_refusal(bool may_be_partial) const;
   /// The first part with an overload that retries did not overcome; null: there is none.
   const ShardDriver* overloaded() const;
-  /// Lists every part without an answer with the mirrors tried and the reasons.
-  std::string reasons(std::string_view table) const;
+  /// Whether a part has no answer because of a timeout.
+  bool any_timed_out() const;
+  /// Whether a mirror got its request and did not tell how it ended.
+  bool any_in_doubt() const;
+  /// Lists every part without an answer with the mirrors tried and the reasons. `may_be_changed`:
+  /// an update whose end is not known, which the text says.
+  std::string reasons(std::string_view table, bool may_be_changed) const;
 
   /// Whether a mirror carried a change out, or refused it as the client's mistake.
   bool tell_of_change() const;

@@ -21,7 +21,7 @@ void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
 /// Replaces names of the mirror in the reply by those that the client used, and in an error what
 /// is not UTF-8: a server may cut its text within a character.
 void UnmergedAnswers::write_for_client(Reply& reply, int status) {
-  auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.body());
+  auto body = shard_query_.dialect.body_for_client(query_.parsed, reply.status, reply.body());
   if (status >= 400 && shard_query_.table.dialect.capabilities.understands_errors)
     body = clean_utf8(body ? std::string_view(*body) : reply.body());
   if (!body) return;
@@ -38,18 +38,19 @@ void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
   if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
                           part.outcome() == Outcome::agent_error && shows_error))
     return pass_on(part, answer);
-  answer = no_answer(result.timed_out);
+  answer = no_answer();
 }
 
-Answer UnmergedAnswers::no_answer(bool timed_out) {
+Answer UnmergedAnswers::no_answer() {
+  const int status = parts_.any_timed_out() ? 504 : 502;
+  if (may_be_changed()) return failed(status, reasons());
   const auto* const overloaded = parts_.overloaded();
   if (overloaded == nullptr) {
     const auto failed_part = std::ranges::find_if(parts_, [](const ShardPart& part) {
       return !part->answered() && part->result().status_override != 0;
     });
-    if (failed_part != parts_.end())
-      return failed((*failed_part)->result().status_override, reasons());
-    return failed(timed_out ? 504 : 502, reasons());
+    const bool found = failed_part != parts_.end();
+    return failed(found ? (*failed_part)->result().status_override : status, reasons());
   }
   auto answer = failed(429, reasons());
   const auto delay = overloaded->result().hint.delay.value_or(Micros(1s));

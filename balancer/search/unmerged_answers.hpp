@@ -20,13 +20,15 @@ class UnmergedAnswers {
   void answer_of_only_shard(Answer& answer);
   /// No shard answered. Passes on overload that retries did not overcome, so that the client
   /// retries later (BP-013, BP-025).
-  Answer no_answer(bool timed_out);
+  Answer no_answer();
+  /// Whether a mirror got an update and did not tell how it ended.
+  bool may_be_changed() const { return !query_.parsed.read && parts_.any_in_doubt(); }
   /// An error because of mirrors; counted.
   Answer failed(int status, std::string_view reason);
   /// The query is the client's mistake; counted.
   Answer refused(const ClientError& mistake);
   /// Why shards have no answer.
-  std::string reasons() const { return parts_.reasons(shard_query_.table.name); }
+  std::string reasons() const { return parts_.reasons(shard_query_.table.name, may_be_changed()); }
 
  private:
   void write_for_client(Reply& reply, int status);

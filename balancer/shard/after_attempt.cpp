@@ -114,6 +114,9 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
   line.end.timed_out = report.out_of_time || report.outcome == Outcome::query_timeout ||
                        report.outcome == Outcome::connect_timeout ||
                        report.outcome == Outcome::unreachable;
+  if (report.sent && !line.end.answered() && report.outcome != Outcome::client_mistake &&
+      report.outcome != Outcome::agent_error)
+    line.end.in_doubt = true;
   if (report.no_helper) line.end.refused = too_much_long_work();
 }
 

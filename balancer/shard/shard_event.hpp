@@ -109,6 +109,7 @@ struct ShardResult {
   unsigned sub_status = 0;
   int status_override = 0;            ///< the status to report instead, if not 0 (CO-056)
   bool timed_out = false;             ///< there is no answer because of a timeout
+  bool in_doubt = false;              ///< a mirror got the request, and told nothing of its end
   bool plan_again = false;            ///< the shard moved: the query must be planned again (CO-052)
   ErrorHint hint;                     ///< from the last error answer
   std::optional<std::size_t> mirror;  ///< the last one asked

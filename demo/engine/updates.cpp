@@ -91,6 +91,8 @@ Update read_update(std::string_view verb, const Json& json, std::span<const std:
   if (!is_table(tables, out.change.table))
     complaint.say(409, fmt::format("table '{}' absent", out.change.table));
   if (const auto* id = find_member(json, "id")) read_ids(*id, out);
+  if (out.several && (verb == "insert" || verb == "replace"))
+    complaint.say(400, "'id' of one document should be a number");
   if (const auto* query = find_member(json, "query")) {
     Reading reading{out.change.table, complaint, {}};
     out.several = true;
@@ -135,7 +137,8 @@ Update read_line(std::string_view line, std::span<const std::string> tables, Com
     return {};
   }
   const auto& only = *json.MemberBegin();
-  const auto verb = text_of(only.name);
+  const auto name = text_of(only.name);
+  const auto verb = name == "create" ? std::string_view("insert") : name;
   if (verb == "bulk" || verb_of(fmt::format("/{}", verb)).empty())
     complaint.say(400, fmt::format("unknown update '{}'", verb));
   return read_update(verb, only.value, tables, complaint);
@@ -166,7 +169,7 @@ struct Group {
 /// The progress of a bulk.
 struct Bulk {
   std::vector<std::string> items;
-  std::size_t line = 0;       ///< the current one, from 1
+  std::size_t line = 0;       ///< the current one, from 1; the end of the last one is another
   std::size_t committed = 0;  ///< the last line of the last finished group
   std::size_t updates = 0;    ///< accepted, in finished groups
 };
@@ -195,6 +198,7 @@ HttpAnswer bulk_of(std::string_view body, std::span<const std::string> tables, I
   Bulk bulk;
   Group group;
   std::size_t read = 0;
+  const std::size_t after_last = body.ends_with('\n') ? 1 : 0;
   const auto finish = [&](std::size_t line) {
     if (!group.table.empty()) bulk.items.push_back(group.item());
     bulk.updates = read;
@@ -219,6 +223,7 @@ HttpAnswer bulk_of(std::string_view body, std::span<const std::string> tables, I
   }
   if (read == 0) return error_answer(400, "an empty bulk");
   finish(bulk.line);
+  bulk.line += after_last;
   HttpAnswer out{200, bulk_body(bulk, {}), {}};
   out.updates = bulk.updates;
   return out;

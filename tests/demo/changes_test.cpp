@@ -86,6 +86,8 @@ TEST_F(Changes, ThatCannotBeMadeChangeNothing) {
                   .status,
               409)
         << document;
+  const auto two = update("/insert", R"({"table":"products","id":[5000001],"doc":{"title":"x"}})");
+  EXPECT_EQ(two.status, 400) << two.body;
   EXPECT_EQ(search(kAll), before);
 }
 

@@ -200,7 +200,7 @@ TEST(Updates, ComeInBulksToo) {
                        "\n");
   EXPECT_EQ(done.body,
             R"({"items":[{"bulk":{"table":"products","_id":2,"created":1,"deleted":1,"updated":0,)"
-            R"("result":"created","status":201}}],"current_line":3,"skipped_lines":0,)"
+            R"("result":"created","status":201}}],"current_line":4,"skipped_lines":0,)"
             R"("errors":false,"error":""})");
   EXPECT_EQ(done.updates, 2U);
 }

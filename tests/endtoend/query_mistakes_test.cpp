@@ -174,7 +174,8 @@ TEST(QueryMistakes, OfPhrasesThatAreKnownNeedOneAttempt) {
        {"order by MVA is undefined", "can not aggregate non-scalar attribute 'x'",
         "ambiguous attribute type 'x', use INTEGER(), BIGINT() or DOUBLE() to specify",
         "alias 'x' must be unique (conflicts with another alias)", "RE2: error parsing '('",
-        "requested KNN search attribute 'x' not found"}) {
+        "requested KNN search attribute 'x' not found",
+        "KNN index 'x' requires a vector of 4 entries; 3 entries specified"}) {
     FakeSet set(2, json(fmt::format(R"({{"error":"{}"}})", error), 500));
     RestingMaster master(calm(), set.table());
     EXPECT_EQ(master.find().status, 500) << error;

@@ -152,6 +152,56 @@ TEST_F(UpdatesOverShards, AShardThatRefusesDoesNotStopTheOthers) {
   EXPECT_EQ(at(answer.body, "/error/changed/updated"), "3");
 }
 
+TEST_F(UpdatesOverShards, WithoutAnyAnswerTheStatusIsThatOfASearch) {
+  const auto overloaded = [](const auto&) {
+    return Reaction{
+        "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n"};
+  };
+  const auto reset = [](const auto&) { return Reaction{"", Reaction::Then::reset}; };
+  const auto silent = [](const auto&) { return silence(); };
+  struct Case {
+    FakeMirror::React a, b;
+    int status;
+    bool in_doubt;
+  };
+  const Case cases[] = {{overloaded, overloaded, 429, false},
+                        {silent, overloaded, 504, true},
+                        {reset, reset, 502, true},
+                        {overloaded, reset, 502, true}};
+  const auto master = started(
+      "updates = all\n shard_by = id\n agent_query_timeout = 300ms\n agent_retry_count = 0");
+  const auto at_home = [&] {
+    return post(master.port(), "/replace", R"({"table":"t","id":7,"doc":{}})");
+  };
+  for (const auto& one : cases) {
+    for (auto* mirror : {&a1, &b1}) mirror->react(one.a);
+    for (auto* mirror : {&a2, &b2}) mirror->react(one.b);
+    const auto answer = at_home();
+    EXPECT_EQ(answer.status, one.status) << answer.body;
+    EXPECT_EQ(answer.body.contains("may have taken effect"), one.in_doubt) << answer.body;
+    EXPECT_EQ(answer.fields.contains("retry-after"), one.status == 429) << answer.body;
+  }
+  // One mirror has it: it is not to be repeated as a whole.
+  for (auto* mirror : {&a1, &b1})
+    mirror->react([](const auto&) {
+      return json(R"({"table":"p","id":7,"created":true,"result":"created","status":201})");
+    });
+  EXPECT_EQ(at(at_home().body, "/error/type"), "update_incomplete");
+  for (auto* mirror : {&a1, &a2, &b1, &b2}) mirror->kill();
+  const auto dead = at_home();
+  EXPECT_EQ(dead.status, 502) << dead.body;
+  EXPECT_FALSE(dead.body.contains("may have")) << dead.body;
+}
+
+TEST_F(UpdatesOverShards, AnAnswerOfAnotherShapeIsNotTakenForDone) {
+  b2.react([](const auto&) { return json(R"({"hits":"plenty","took":[]})"); });
+  const auto master = started("updates = all\n shard_by = id");
+  const auto answer = post(master.port(), "/update", by_query(R"(,"doc":{"a":1})"));
+  EXPECT_EQ(answer.status, 500) << answer.body;
+  EXPECT_EQ(at(answer.body, "/error/failed/0/mirror"), b2.address());
+  EXPECT_TRUE(at(answer.body, "/error/reason").contains("may have carried")) << answer.body;
+}
+
 TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
   const auto master = started("updates = any\n shard_by = id");
   const auto sql = [&](std::string_view statement) {
@@ -171,6 +221,14 @@ TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
   EXPECT_EQ(sql("DELETE FROM t WHERE id = 3").status, 200);
   EXPECT_EQ(at_shard(0) + at_shard(1), 5u);
   EXPECT_EQ(sql("INSERT INTO t VALUES (1+1,'x')").status, 400);
+  // As the engine: only SELECT there.
+  for (const auto& answer : {post(master.port(), "/sql", "DELETE FROM t WHERE id = 3"),
+                             post(master.port(), "/sql", "DELETE FROM t WHERE a=1; SHOW META"),
+                             ask(master.port(), "GET", "/sql?query=DELETE+FROM+t+WHERE+a=1")}) {
+    EXPECT_EQ(answer.status, 501);
+    EXPECT_TRUE(answer.body.contains("/sql?mode=raw")) << answer.body;
+  }
+  EXPECT_EQ(at_shard(0) + at_shard(1), 5u);
   const auto preferring_one = ask(master.port(), "POST", "/sql?mode=raw",
                                   "DELETE FROM t WHERE id = 3", preferring("nearest"));
   EXPECT_EQ(preferring_one.status, 400) << preferring_one.body;

@@ -6,6 +6,7 @@
 
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -20,6 +21,10 @@ std::size_t failed_parts(std::span<const ChangeReply> replies) {
       std::ranges::count_if(replies, [](const auto& reply) { return !reply.done; }));
 }
 
+bool depends_on_id(const ShardLayout& layout) {
+  return layout.shards > 1 || layout.copies;
+}
+
 }  // namespace
 
 std::optional<FanOut::BadReply> ChangePlan::merge(std::span<const ShardReply>, const MergeNotes&,
@@ -28,7 +33,16 @@ std::optional<FanOut::BadReply> ChangePlan::merge(std::span<const ShardReply>, c
 }
 
 bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layout) {
-  return (layout.shards > 1 || layout.copies) && (!id || id->is_missing());
+  return depends_on_id(layout) && (!id || id->is_missing());
+}
+
+std::optional<std::string> why_not_kept(const std::optional<DocumentId>& id,
+                                        const ShardLayout& layout, std::string_view shown) {
+  if (!depends_on_id(layout) || !id || id->is_missing() || id->is_kept()) return std::nullopt;
+  return fmt::format(
+      "gives a new document the id {}; an id is a whole number from 1 to 18446744073709551615 in "
+      "digits",
+      clean_utf8(shown.substr(0, 64)));
 }
 
 std::vector<ShardEnd> shard_ends(std::span<const ChangeReply> replies) {

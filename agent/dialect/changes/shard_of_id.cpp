@@ -33,12 +33,13 @@ std::optional<DocumentId> DocumentId::of_number(std::string_view text) {
     read = std::from_chars(text.data(), end, key);
   }
   if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
-  return DocumentId(key, key == 0);
+  if (key == 0) return DocumentId(key, Kind::missing);
+  return DocumentId(key, text.starts_with('-') ? Kind::other : Kind::whole);
 }
 
 DocumentId DocumentId::of_text(std::string_view text) {
   if (const auto number = of_number(text)) return *number;
-  return {fnv1a(text), text.empty()};
+  return {fnv1a(text), text.empty() ? Kind::missing : Kind::other};
 }
 
 }  // namespace karmad

@@ -21,18 +21,22 @@ class DocumentId {
   static DocumentId of_text(std::string_view text);
 
   /// Of a number other than 0.
-  static DocumentId of(std::uint64_t number) { return {number, false}; }
+  static DocumentId of(std::uint64_t number) { return {number, Kind::whole}; }
 
   /// Position of its shard, from 0.
   std::size_t shard(std::size_t shards) const { return splitmix64(key_) % shards; }
   /// Whether it stands for no id, so that the document gets one: 0, or an empty text.
-  bool is_missing() const { return missing_; }
+  bool is_missing() const { return kind_ == Kind::missing; }
+  /// Whether the engine keeps it as the id of a document: a number from 1 to 2^64 - 1. For other
+  /// ids the engine makes one of its own, in each mirror another.
+  bool is_kept() const { return kind_ == Kind::whole; }
 
  private:
-  DocumentId(std::uint64_t key, bool missing) : key_(key), missing_(missing) {}
+  enum class Kind : std::uint8_t { missing, whole, other };
+  DocumentId(std::uint64_t key, Kind kind) : key_(key), kind_(kind) {}
 
   std::uint64_t key_;
-  bool missing_;
+  Kind kind_;
 };
 
 }  // namespace karmad

@@ -148,8 +148,8 @@ Translated translate_update(const ClientRequest& request, std::string_view actio
   if (request.method == "DELETE")
     return ElasticRequest{ElasticKind::update, "/delete", elastic_update_body(request, id, {})};
   const auto object = elastic_object(request.body);
-  if (!object || !has_members(*object))
-    return elastic_mistake("the body must be a JSON object with the document");
+  if (!object) return elastic_mistake("the body must be a JSON object with the document");
+  if (!has_members(*object)) return elastic_mistake("the document in the body is empty");
   auto document = *object;
   if (action == "_update") {
     document = patched_document(document);

@@ -1,5 +1,7 @@
 #include "agent/dialect/manticore_elastic/manticore_elastic.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/dialect/manticore_elastic/elastic_answer.hpp"
@@ -10,6 +12,8 @@
 #include "agent/dialect/manticore_json/manticore_json.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
+#include "agent/json/json_cursor.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 namespace {
@@ -183,14 +187,26 @@ Judgement ManticoreElastic::judge(const AgentReply& reply, bool merged) const {
       .judge(reply, merged);
 }
 
-std::optional<std::string> ManticoreElastic::body_for_client(const Parsed& parsed,
+std::optional<std::string> ManticoreElastic::body_for_client(const Parsed& parsed, int status,
                                                              std::string_view body) const {
-  if (parsed.read) return std::nullopt;
-  return updates_->body_for_client(parsed, body);
+  if (!parsed.read) return updates_->body_for_client(parsed, status, body);
+  bool bare_error = false;
+  const bool whole = visit_members(body, [&](std::string_view key, std::string_view) {
+    if (key == "error") bare_error = true;
+    return key != "status";
+  });
+  if (!whole || !bare_error) return std::nullopt;
+  const auto end = body.rfind('}');
+  return fmt::format(R"({},"status":{}{})", body.substr(0, end), status, body.substr(end));
 }
 
 void ManticoreElastic::refuse(int status, std::string_view reason, std::string& out) const {
-  searches_->refuse(status, reason, out);
+  JsonLine line(out);
+  line.add(R"({"error":)");
+  line.add_quoted(reason);
+  line.add(R"(,"status":)");
+  line.add_number(status);
+  line.add('}');
 }
 
 }  // namespace karmad

@@ -52,6 +52,7 @@ constexpr std::string_view kMistakes[] = {
     "must be unique",  // alias '…' …
     "re2: error parsing",
     "requested knn search attribute",  // … not found
+    "requires a vector of",            // KNN index 'x' … 4 entries
     "no field",                        // … found in schema
     "no such field",
     "not found in schema",

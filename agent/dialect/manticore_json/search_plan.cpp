@@ -14,15 +14,33 @@
 #include "agent/dialect/manticore_json/shard_request/edits.hpp"
 #include "agent/dialect/manticore_json/shard_request/window.hpp"
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 
 namespace {
 
+/// In lower case; names are compared without case.
+constexpr std::string_view kReservedNames = "karmad_";
+
 bool is_off(std::string_view value) {
   return value == "false" || value == "null" || value == "0" || value == "\"\"";
+}
+
+/// Whether `expressions` has a name that the shards' requests may use for a sort key.
+bool takes_reserved_name(std::string_view expressions) {
+  bool found = false;
+  if (!is_object(expressions)) return false;
+  visit_members(expressions, [&](std::string_view key, std::string_view) {
+    const auto name = json_unescaped(key);
+    found = found || wire::same_word(std::string_view(name).substr(0, kReservedNames.size()),
+                                     kReservedNames);
+    return true;
+  });
+  return found;
 }
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
@@ -40,6 +58,8 @@ std::optional<ClientError> unmergeable(std::string_view body, const SearchReques
                        "{\"scroll\": true}"};
   if (request[Property::aggregations].found())
     return ClientError{400, "\"aggregations\" is not a property of a search; write \"aggs\""};
+  if (takes_reserved_name(request[Property::expressions].in(body)))
+    return ClientError{400, "\"expressions\": names that begin with karmad_ are reserved"};
   return std::nullopt;
 }
 

@@ -34,8 +34,10 @@ std::string mistake_in_percolate_body(std::string_view body, unsigned max_depth)
   skip_space(json);
   if (json.done() || *json.at != '{') return "the request must be a JSON object";
   std::string named;
+  int queries = 0;
   const bool whole = visit_members(json, [&](std::string_view key, std::string_view) {
     const auto name = json_unescaped(key);
+    if (name == "query") ++queries;
     const bool table = wire::same_word(name, "table") || wire::same_word(name, "index");
     if (table && named.empty()) named = name;
     return true;
@@ -46,6 +48,7 @@ std::string mistake_in_percolate_body(std::string_view body, unsigned max_depth)
     return fmt::format("the request is not JSON: it is malformed at about offset {}", end);
   if (nesting_of(body) > max_depth)
     return fmt::format("the request nests deeper than max_json_depth = {}", max_depth);
+  if (queries > 1) return "the request gives \"query\" twice";
   if (!named.empty())
     return fmt::format("the table is named in the path; leave \"{}\" out of the request", named);
   return {};

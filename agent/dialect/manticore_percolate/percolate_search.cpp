@@ -41,8 +41,10 @@ std::expected<std::unique_ptr<FanOut>, ClientError> PercolateSearch::fan_out(
 AgentRequest PercolateSearch::write(const ClientRequest& request, const Parsed&, PlanPart,
                                     std::span<const std::string> tables,
                                     std::string& buffer) const {
+  auto posted = request;
+  posted.method = "POST";  // servers refuse a search by GET
   return write_request(
-      request, buffer, [] {}, tables.first(std::min<std::size_t>(tables.size(), 1)));
+      posted, buffer, [] {}, tables.first(std::min<std::size_t>(tables.size(), 1)));
 }
 
 Judgement PercolateSearch::judge(const AgentReply& reply, bool merged) const {

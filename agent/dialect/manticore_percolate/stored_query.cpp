@@ -70,6 +70,8 @@ std::expected<std::unique_ptr<FanOut>, ClientError> StoredQuery::fan_out(
     return not_stored(fmt::format("the id in the path must be a number: '{}'", text));
   if (const auto why = why_homeless(parsed.table, layout))
     return not_stored(fmt::format("the request {}", *why));
+  if (const auto why = why_not_kept(id, layout, text))
+    return not_stored(fmt::format("the request {}", *why));
   std::string path;
   if (needs_made_id(id, layout)) {
     const auto made = layout.make_id();
@@ -101,7 +103,7 @@ Judgement StoredQuery::judge(const AgentReply& reply, bool) const {
   return judge_update(reply);
 }
 
-std::optional<std::string> StoredQuery::body_for_client(const Parsed& parsed,
+std::optional<std::string> StoredQuery::body_for_client(const Parsed& parsed, int,
                                                         std::string_view body) const {
   return with_table(body, parsed.table);
 }

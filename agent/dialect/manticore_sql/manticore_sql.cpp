@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/dialect/manticore_json/judge.hpp"
 #include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_sql/call/call_plan.hpp"
@@ -138,7 +140,14 @@ TicketClass ManticoreSql::ticket_class(const ClientRequest& request) const {
 
 std::expected<std::string, ClientError> ManticoreSql::statement(
     const ClientRequest& request) const {
-  return statement_of(request);
+  auto text = statement_of(request);
+  if (!text || form_of(request) != RowForm::hits) return text;
+  const auto list = split_statements(*text);
+  const auto changes = [](std::string_view one) { return kind_of(one) == StatementKind::change; };
+  if (list && std::ranges::any_of(*list, changes))  // as the search server answers them there
+    return std::unexpected(ClientError{
+        501, "only SELECT queries are supported at /sql; send changes to /sql?mode=raw"});
+  return text;
 }
 
 std::expected<std::vector<std::string_view>, ClientError> ManticoreSql::split(
@@ -251,6 +260,9 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   if (reply.status == 200 && reply.content_type.starts_with("text/plain") && !reply.body.empty())
     return {Outcome::answered, {}};  // the table drawn by /cli
   auto judged = judge_reply(reply);
+  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
+      is_update_conflict(judged.message))
+    return judgement(Outcome::client_mistake, judged.message);
   if (judged.outcome != Outcome::answered) return judged;
   std::string_view error;
   bool warning = false;

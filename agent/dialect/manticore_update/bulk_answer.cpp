@@ -80,7 +80,7 @@ class GroupSum {
 
   bool any() const { return any_; }
 
-  /// `id`: of the group's last line; empty: what the mirrors said.
+  /// `id`: of the last line that was carried out; empty: what the mirrors said.
   void append(JsonLine& out, std::string_view table, std::string_view id) const {
     out.add(R"({"bulk":{"table":)");
     out.add_quoted(table);
@@ -117,6 +117,7 @@ struct ShardAnswer {
   std::size_t next = 0;    ///< of its items
   std::size_t number = 0;  ///< of its last line in its own bulk
   std::optional<std::uint32_t> group;
+  std::string_view error{};  ///< the item of a line that is still to come
 
   bool per_line() const { return answer->items.size() > groups; }
   std::string_view next_item() {
@@ -147,11 +148,13 @@ class BulkWriter {
     out_.add(R"({"items":[)");
     const auto& lines = ends_.split->lines;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      add_line(lines[i]);
-      if (i + 1 == lines.size() || lines[i + 1].group != lines[i].group) end_group(lines[i]);
+      add_line(i);
+      if (i + 1 == lines.size() || lines[i + 1].group != lines[i].group) end_group();
     }
-    for (auto& shard : shards_)
+    for (auto& shard : shards_) {
+      if (!shard.error.empty()) add_raw(shard.error);
       while (shard.answer && shard.next < shard.answer->items.size()) add_raw(shard.next_item());
+    }
     out_.add(R"(],"current_line":)");
     out_.add_number(ends_.split->line_count);
     out_.add(R"(,"skipped_lines":)");
@@ -159,11 +162,19 @@ class BulkWriter {
     out_.add(failed_ ? R"(,"errors":true,"error":)" : R"(,"errors":false,"error":)");
     out_.add_quoted(failures_line(ends_.replies));
     out_.add('}');
-    return failed_ ? 500 : 200;
+    const auto* const refusal = common_refusal(ends_.replies);
+    return !failed_ ? 200 : refusal != nullptr ? refusal->status : 500;
   }
 
  private:
-  void add_line(const BulkLine& line) {
+  /// An item and the position of its line.
+  struct PlacedItem {
+    std::size_t line = 0;
+    std::string item;
+  };
+
+  void add_line(std::size_t at) {
+    const auto& line = ends_.split->lines[at];
     bool skipped = false;
     for (auto& shard : shards_) {
       if (!line.goes_to(shard.end.shard)) continue;
@@ -171,44 +182,57 @@ class BulkWriter {
       shard.number += shard.group && opens ? 2 : 1;
       shard.group = line.group;
       skipped = skipped || !shard.answer || shard.number > shard.answer->committed();
-      if (!shard.answer) {
-        rest_.push_back(error_item(line, shard.end));
-      } else if (opens || shard.per_line()) {
-        take(line, shard.next_item());
-      }
+      if (!shard.answer)
+        items_.push_back({at, error_item(line, shard.end)});
+      else if (opens || shard.per_line())
+        take(at, shard);
+      if (shard.answer && shard.number >= shard.answer->current_line) place_error(at, shard);
     }
+    if (!everywhere_.empty())
+      items_.push_back(
+          {at, fmt::format(R"({{"{}":{}}})", word_, merged_update_answer(everywhere_))});
+    everywhere_.clear();
+    if (!skipped) last_done_ = at;
     skipped_ += skipped ? 1 : 0;
   }
 
-  void take(const BulkLine& line, std::string_view item) {
+  /// Takes the next item of the shard. An error is kept until its line comes.
+  void take(std::size_t at, ShardAnswer& shard) {
+    const auto item = shard.next_item();
     if (item.empty()) return;
     const auto [word, result] = bulk_item(item);
-    if (word == "bulk" && !item_has_error(result)) return sum_.add(result);
-    if (line.shard == BulkLine::kEveryShard && !item_has_error(result)) {
+    if (item_has_error(result)) {
+      shard.error = item;
+      if (shard.per_line()) place_error(at, shard);
+    } else if (word == "bulk") {
+      sum_.add(result);
+    } else if (ends_.split->lines[at].shard == BulkLine::kEveryShard) {
       everywhere_.push_back(result);
       word_ = word;
     } else {
-      rest_.emplace_back(item);
+      items_.emplace_back(at, std::string(item));
     }
   }
 
-  void end_group(const BulkLine& last) {
+  void place_error(std::size_t at, ShardAnswer& shard) {
+    if (shard.error.empty()) return;
+    items_.emplace_back(at, std::string(shard.error));
+    shard.error = {};
+  }
+
+  /// The item of the transaction stands at the last line that it carried out.
+  void end_group() {
     if (sum_.any()) {
-      separate();
-      sum_.append(out_, ends_.table, last.id_text(ends_.body));
+      const auto* const last = last_done_ ? &ends_.split->lines[*last_done_] : nullptr;
+      auto& sum = items_.emplace_back(last_done_.value_or(kAtEnd), std::string());
+      JsonLine json(sum.item);
+      sum_.append(json, ends_.table, last == nullptr ? std::string() : last->id_text(ends_.body));
     }
-    if (!everywhere_.empty()) {
-      separate();
-      out_.add(R"({")");
-      out_.add(word_);
-      out_.add(R"(":)");
-      out_.add(merged_update_answer(everywhere_));
-      out_.add('}');
-    }
-    for (const auto& item : rest_) add_raw(item);
+    std::ranges::stable_sort(items_, {}, &PlacedItem::line);
+    for (const auto& placed : items_) add_raw(placed.item);
     sum_ = {};
-    everywhere_.clear();
-    rest_.clear();
+    items_.clear();
+    last_done_.reset();
   }
 
   std::string error_item(const BulkLine& line, const ShardEnd& end) const {
@@ -231,13 +255,12 @@ class BulkWriter {
     return item;
   }
 
-  void separate() {
-    if (!std::exchange(first_, false)) out_.add(',');
-  }
   void add_raw(std::string_view item) {
-    separate();
+    if (!std::exchange(first_, false)) out_.add(',');
     out_.add(item);
   }
+
+  static constexpr std::size_t kAtEnd = std::string_view::npos;
 
   const BulkEnds& ends_;
   JsonLine out_;
@@ -248,9 +271,12 @@ class BulkWriter {
 
   // Of the current group:
   GroupSum sum_;
-  std::vector<std::string_view> everywhere_;  ///< results of all shards for the same line
+  std::vector<PlacedItem> items_;
+  std::optional<std::size_t> last_done_;  ///< position of the last line that was carried out
+
+  // Of the current line, if it goes to all shards:
+  std::vector<std::string_view> everywhere_;  ///< their results
   std::string_view word_;
-  std::vector<std::string> rest_;
 };
 
 }  // namespace

@@ -36,7 +36,9 @@ struct BulkEnds {
   std::span<const ChangeReply> replies;  ///< done ones are readable
 };
 
-/// Appends the answer of the whole bulk and returns its status: 200, or 500 with `errors`.
+/// Appends the answer of the whole bulk and returns its status: 200, or with `errors` 500, or the
+/// mirror's status if all parts are refused. Items are in the order of the client's lines; that of
+/// a transaction stands at its last line that was carried out, and names its id.
 /// `current_line` is then the last line, and `skipped_lines` counts the lines that were not carried
 /// out by all mirrors they were sent to.
 int append_bulk_answer(std::string& out, const BulkEnds& ends);

@@ -69,6 +69,10 @@ bool is_update_conflict(std::string_view error) {
       "does not support",    // … INSERT: a distributed or a plain table
       "specified twice",     // a column
       "can not be updated",  // an attribute of such a type
+      "attribute '",         // … 'x' not found
+      "column count does not match",
+      "value specified for a",  // MVA … non-MVA column, or the other way round
+      "requires a vector of",
   };
   return std::ranges::any_of(phrases,
                              [&](auto phrase) { return error.find(phrase) != error.npos; });

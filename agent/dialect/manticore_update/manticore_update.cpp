@@ -63,7 +63,7 @@ Judgement ManticoreUpdate::judge(const AgentReply& reply, bool) const {
   return judge_update(reply);
 }
 
-std::optional<std::string> ManticoreUpdate::body_for_client(const Parsed& parsed,
+std::optional<std::string> ManticoreUpdate::body_for_client(const Parsed& parsed, int,
                                                             std::string_view body) const {
   return with_table(body, parsed.table);
 }

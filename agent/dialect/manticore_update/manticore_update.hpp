@@ -19,7 +19,7 @@ class ManticoreUpdate final : public Dialect {
                      std::span<const std::string> tables, std::string& buffer) const override;
   Judgement judge(const AgentReply& reply, bool merged) const override;
   /// Restores the client's name of the table.
-  std::optional<std::string> body_for_client(const Parsed& parsed,
+  std::optional<std::string> body_for_client(const Parsed& parsed, int,
                                              std::string_view body) const override;
   void refuse(int status, std::string_view reason, std::string& out) const override;
 

@@ -1,5 +1,6 @@
 #include "agent/dialect/manticore_update/update_counts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -51,7 +52,15 @@ CountedAnswer read_counts(std::string_view body, std::array<std::uint64_t, kCoun
 }  // namespace
 
 bool is_update_answer(std::string_view body) {
-  return visit_members(body, [](std::string_view, std::string_view) { return true; });
+  bool told = false;
+  const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
+    if (key == "result") told = is_string(value);
+    if (std::ranges::find(kCounts, key) == kCounts.end()) return key != "result" || told;
+    const bool counted = changed_count(value).has_value();
+    told = told || counted;
+    return counted || value == "true" || value == "false";  // `created` of one document
+  });
+  return whole && told;
 }
 
 std::string merged_update_answer(std::span<const std::string_view> bodies) {

@@ -6,7 +6,9 @@
 
 namespace karmad {
 
-/// Whether the answer to one update can be read: an object with no errors in its JSON.
+/// Whether the answer to one update can be read: an object that tells what was done, in a text
+/// `result` (`created`, `updated`, `deleted`, `noop`, `not found`) or in a count (`updated`,
+/// `deleted`, `created`), which must be a whole number.
 bool is_update_answer(std::string_view body);
 
 /// One answer for those of all shards, at least one, which is_update_answer() has passed: counts

@@ -100,6 +100,7 @@ std::optional<std::string> why_homeless(std::string_view table, const ShardLayou
 std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
                                           const ShardLayout& layout) {
   if (auto why = why_homeless(table, layout)) return why;
+  if (auto why = why_not_kept(target.id, layout, target.raw_id)) return why;
   if (!needs_made_id(target.id, layout)) return std::nullopt;
   if (is_array(target.raw_id)) return "makes one document with several ids; give one id, or none";
   target.made_id = layout.make_id();

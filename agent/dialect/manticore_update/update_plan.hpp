@@ -40,7 +40,7 @@ int merge_update_replies(std::span<const ChangeReply> given, std::string_view ta
 std::optional<std::string> why_homeless(std::string_view table, const ShardLayout& layout);
 
 /// Makes the id of a new document if needs_made_id() says so. Returns why the document cannot be
-/// sent, like why_homeless().
+/// sent, like why_homeless() and why_not_kept().
 std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
                                           const ShardLayout& layout);
 

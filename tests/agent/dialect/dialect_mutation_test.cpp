@@ -155,11 +155,11 @@ TEST(MutatedUpdateAnswers, NameTheTableOrStayAsTheyCame) {
   std::size_t told = 0;
   for (int round = 0; round < 20'000; ++round) {
     const Exact one(mutated(answer, random));
-    const auto body = update->body_for_client(parsed, one.view());
+    const auto body = update->body_for_client(parsed, 200, one.view());
     if (!body) continue;
     ++told;
     ASSERT_LE(body->size(), 3 * one.view().size());
-    ASSERT_FALSE(update->body_for_client(parsed, *body))
+    ASSERT_FALSE(update->body_for_client(parsed, 200, *body))
         << "nothing is left to be named: " << *body;
   }
   EXPECT_GT(told, 1000u);

@@ -59,6 +59,8 @@ TEST(Judge, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
       {500, R"({"error":"P01: syntax error, unexpected identifier"})", Outcome::client_mistake},
       {500, R"({"error":{"reason":"sort-by attribute 'x' not found"}})", Outcome::client_mistake},
       {500, R"({"error":"nested \"aggs\" is not supported"})", Outcome::client_mistake},
+      {500, R"({"error":"table t: KNN index 'v' requires a vector of 4 entries; 3 entries given"})",
+       Outcome::client_mistake},
       {500, R"({"error":"unknown local table(s) 's1' in search request"})", Outcome::agent_error},
       {500, R"({"error":"table t: agent a:1: query timed out"})", Outcome::agent_error},
       {500,

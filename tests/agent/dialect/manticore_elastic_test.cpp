@@ -103,7 +103,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
         Case{"/products/_search", "", "q=a&q=b", "the parameter 'q' is given twice"},
         Case{"/_count", "", "", "\"table\" is"},
         Case{"/products/_update/x%27", R"({"doc":{}})", "", "the id in the path must be a number"},
-        Case{"/products/_doc/1", "{}", "", "the body must be a JSON object with the document"}}) {
+        Case{"/products/_doc/1", "{}", "", "the document in the body is empty"},
+        Case{"/products/_update/1", "{}", "", "the document in the body is empty"}}) {
     const ManticoreElastic dialect({});
     const auto parsed = dialect.parse(elastic_call("POST", path, body, query));
     ASSERT_FALSE(parsed) << path << body;
@@ -153,6 +154,20 @@ TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
   EXPECT_EQ(out, R"({"count":80,"_shards":{"total":3,"successful":2,"skipped":0,"failed":1}})");
 }
 
+TEST(ManticoreElastic, ErrorsOfASearchHaveTheirStatus) {
+  const ManticoreElastic dialect({});
+  const Parsed parsed;
+  const auto told = [&](std::string_view body) {
+    return dialect.body_for_client(parsed, 500, body).value_or("as it came");
+  };
+  EXPECT_EQ(told("{\"error\":\"x\"}\n"), "{\"error\":\"x\",\"status\":500}\n");
+  for (const auto* same : {R"({"error":"x","status":400})", R"({"hits":{}})", R"({"error":)", ""})
+    EXPECT_EQ(told(same), "as it came") << same;
+  std::string refusal;
+  dialect.refuse(400, "no \"x\"", refusal);
+  EXPECT_EQ(refusal, R"({"error":"no \"x\"","status":400})");
+}
+
 TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
   const ManticoreElastic dialect({});
   const auto request = elastic_call("PUT", "/products/_doc/7", R"({"price":2})");
@@ -165,8 +180,8 @@ TEST(ManticoreElastic, AnUpdateIsSentAsTheEnginesOwnAndNamesTheClientsTable) {
     EXPECT_EQ(written.target, "/replace");
     EXPECT_EQ(written.body, R"({"table":")" + tables[0] + R"(","id":7,"doc":{"price":2}})");
   }
-  const auto body =
-      dialect.body_for_client(*parsed, R"({"table":"mirror_table","id":7,"result":"updated"})");
+  const auto body = dialect.body_for_client(
+      *parsed, 200, R"({"table":"mirror_table","id":7,"result":"updated"})");
   ASSERT_TRUE(body);
   EXPECT_EQ(*body, R"({"table":"products","id":7,"result":"updated"})");
 }

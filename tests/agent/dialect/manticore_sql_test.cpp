@@ -321,6 +321,10 @@ TEST(SqlJudgement, KnowsRawResultsSearchResultsAndErrors) {
   EXPECT_EQ(outcome(200, R"([{"total":0,"error":"P01: syntax error","warning":""}])"),
             Outcome::client_mistake);
   EXPECT_EQ(kSql->judge({200, "text/plain", "+---+"}, false).outcome, Outcome::answered);
+  for (const auto* mistake : {"duplicate id '3'", "unknown column: 'x'",
+                              "table t: KNN index 'v' requires a vector of 4 entries; 3 given"})
+    EXPECT_EQ(outcome(500, R"({"error":")" + std::string(mistake) + "\"}"), Outcome::client_mistake)
+        << mistake;
   EXPECT_EQ(outcome(501, R"({"error":"only SELECT queries are supported"})"),
             Outcome::client_mistake);
   EXPECT_EQ(outcome(200, "[7]"), Outcome::answered);

@@ -46,6 +46,9 @@ TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
       {500,
        R"({"error":{"type":"attribute 'a' can not be updated (must be boolean)."},"status":500})",
        Outcome::client_mistake},
+      {500, R"({"error":{"type":"table m: attribute 'x' not found"},"status":500})",
+       Outcome::client_mistake},
+      {500, R"({"error":"column count does not match schema"})", Outcome::client_mistake},
       {400, R"({"error":"Error parsing json query: x"})", Outcome::client_mistake},
       {404, "", Outcome::client_mistake},
       // The mirror's.
@@ -90,13 +93,14 @@ TEST(AnswerToAnUpdate, NamesTheTableAsTheClientDid) {
        R"({"items":[{"bulk":{"table":"Pro\"ducts","_id":1}},{"insert":{"error":{"type":"x","index":"Pro\"ducts"},"status":409}},7,{"x":[]}],"errors":true,"error":""})"},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(updating.dialect().body_for_client(parsed, c.answer).value_or("as it came"), c.told);
+    EXPECT_EQ(updating.dialect().body_for_client(parsed, 200, c.answer).value_or("as it came"),
+              c.told);
   for (const auto* same :
        {R"({"table":"Pro\"ducts","id":1})", R"({"table":7})", R"({"error":"x"})", "[]", "", "x",
         R"({"table":"m")", R"({"items":[{"bulk":{"table":"m"}]})"})
-    EXPECT_EQ(updating.dialect().body_for_client(parsed, same), std::nullopt) << same;
+    EXPECT_EQ(updating.dialect().body_for_client(parsed, 200, same), std::nullopt) << same;
   const auto longer = R"({"table":"m","x":")" + std::string(1 << 20, 'x') + "\"}";
-  EXPECT_EQ(updating.dialect().body_for_client(parsed, longer), std::nullopt);
+  EXPECT_EQ(updating.dialect().body_for_client(parsed, 200, longer), std::nullopt);
 }
 
 TEST(RefusedUpdate, IsJsonForAnyText) {

@@ -32,7 +32,10 @@ TEST(Percolate, AsksAllShardsUnderTheirOwnNamesAndMergesTheHitsById) {
   const auto plan = *dialect->fan_out(request, *parsed, 2);
   const std::string tables[] = {"part1"};
   std::string buffer;
-  const auto written = dialect->write(request, *parsed, plan.get(), tables, buffer);
+  auto by_get = request;
+  by_get.method = "GET";  // which servers refuse
+  const auto written = dialect->write(by_get, *parsed, plan.get(), tables, buffer);
+  EXPECT_EQ(written.method, "POST");
   EXPECT_EQ(written.target, "/pq/part1/search");
   EXPECT_EQ(written.body, kPercolation);
   const auto one = answer(2, stored(3, "part1", "1") + "," + stored(20, "part1", "1,2"));
@@ -60,7 +63,8 @@ TEST(Percolate, RefusesBodiesThatAreNoObjectOrNameAnotherTable) {
       {R"({} x)", "is not JSON"},
       {R"({"a":[[[[[[[[]]]]]]]]})", "nests deeper than max_json_depth = 8"},
       {R"({"Table":"other"})", "the table is named in the path"},
-      {R"({"index":"other"})", "the table is named in the path"}};
+      {R"({"index":"other"})", "the table is named in the path"},
+      {R"({"query":{},"quer\u0079":{}})", "gives \"query\" twice"}};
   for (const auto& [body, why] : cases) {
     const auto parsed = dialect->parse(percolation(body));
     ASSERT_FALSE(parsed) << body;
@@ -84,7 +88,7 @@ TEST(Percolate, StoresAQueryInATableOfOneShard) {
   std::string buffer;
   EXPECT_EQ(dialect->write(request, *parsed, nullptr, tables, buffer).target,
             "/pq/part1/doc/5?refresh=1");
-  EXPECT_EQ(dialect->body_for_client(*parsed, R"({"table":"part1","_id":5})"),
+  EXPECT_EQ(dialect->body_for_client(*parsed, 200, R"({"table":"part1","_id":5})"),
             R"({"table":"alerts","_id":5})");
 }
 
@@ -112,6 +116,7 @@ TEST(Percolate, RefusesToStoreAQueryWhoseShardIsUnknown) {
       {"/pq/alerts/doc", {2}, "set shard_by = id"},
       {"/pq/alerts/doc/a", {2, ShardBy::id}, "must be a number: 'a'"},
       {"/pq/alerts/doc/%35", {2, ShardBy::id}, "must be a number: '%35'"},
+      {"/pq/alerts/doc/-5", {1, ShardBy::none, true}, "the request gives a new document the id -5"},
       {"/pq/alerts/doc/doc", {1, ShardBy::none, true}, "must be a number: 'doc'"}};
   for (const auto& [path, layout, why] : cases) {
     const auto request = storing(path);

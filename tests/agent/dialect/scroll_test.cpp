@@ -202,6 +202,9 @@ TEST(Scroll, RefusesTokensThatWereDamagedForgedOrMadeForOtherTables) {
   EXPECT_NE(scroll.why_refused(fmt::format(R"({{"table":"u","options":{{"scroll":"{}"}}}})", token))
                 .find("is for table t, not for u"),
             std::string::npos);
+  EXPECT_EQ(  // names of tables have no case
+      scroll.why_refused(fmt::format(R"({{"table":"T","options":{{"scroll":"{}"}}}})", token)),
+      "planned");
 }
 
 TEST(Scroll, RefusesAnOrderThatAServerCannotContinue) {

@@ -160,6 +160,8 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"({"table":"t","limit":1,"limit":1})", "given twice"},
       {R"({"table":"t","scroll":"abc"})", "\"scroll\" cannot be merged"},
       {R"({"table":"t","search_after":[1]})", "{\"scroll\": true}"},
+      {R"({"table":"t","expressions":{"a":"1","karmad_sort_0":"2"}})", "begin with karmad_"},
+      {R"({"table":"t","expressions":{"\u004bARMAD_sort_0":"2"}})", "begin with karmad_"},
       {R"({"table":"t","knn":7})", "\"knn\" must be an object"},
       {R"({"table":"t","knn":[{"field":"v","doc_id":1,"k":5}]})", "cannot be fused"},
       {R"({"table":"t","knn":{"field":"v","query_vector":[1],"k":0}})", "\"k\" of \"knn\" must be"},

@@ -45,6 +45,18 @@ TEST(SqlChange, RefusesWhatItCannotKnowWithThePlace) {
   EXPECT_EQ(table_of("UPDATE t a=1"), "refused: expected SET at offset 9");
 }
 
+TEST(SqlChange, NewRowsHaveIdsThatTheEngineKeeps) {
+  const ShardLayout copies(1, ShardBy::none, true);
+  for (const auto* id : {"-5", "'abc'", "' 5'", "'5.0'", "'18446744073709551616'"})
+    for (const auto& layout : {ShardLayout(2, ShardBy::id), copies})
+      EXPECT_TRUE(sql("INSERT INTO t VALUES (" + std::string(id) + ",'x')", layout)
+                      .refused.contains("gives a new document the id " + std::string(id)))
+          << id;
+  EXPECT_EQ(sql("INSERT INTO t VALUES (-5,'x')", 1).refused, "");
+  EXPECT_EQ(sql("DELETE FROM t WHERE id = -5", {2, ShardBy::id}).refused, "");
+  EXPECT_EQ(sql("REPLACE INTO t VALUES ('5','x'),(18446744073709551615,'y')", copies).refused, "");
+}
+
 TEST(SqlChange, RowsAreSplitByTheirIds) {
   const auto a = id_in(0);
   const auto b = id_in(1);

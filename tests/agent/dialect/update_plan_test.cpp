@@ -127,6 +127,50 @@ TEST_F(UpdatePlans, AFailedPartIsToldWithItsShardAndMirrorAndWhatTheOthersChange
   EXPECT_TRUE(unreadable.contains("cannot be read")) << unreadable;
 }
 
+TEST_F(UpdatePlans, AnAnswerThatDoesNotTellWhatWasDoneIsAFailure) {
+  const auto done_by = [&](std::string_view answer) {
+    auto& update = plan("/update", R"({"table":"t","doc":{"a":1},"query":{}})", 2);
+    update.answer({done(0, R"({"table":"x","updated":3})"), done(1, answer)});
+    return update.status == 200;
+  };
+  for (const auto* answer :
+       {R"({"table":"x","updated":0})", R"({"table":"x","id":7,"result":"noop"})",
+        R"({"table":"x","id":7,"found":false,"result":"not found"})",
+        R"({"_index":"x","_id":7,"created":true,"result":"created","status":201})",
+        R"({"table":"x","type":"doc","_id":"2","result":"updated"})"})
+    EXPECT_TRUE(done_by(answer)) << answer;
+  for (const auto* answer : {"{}", R"({"hits":"plenty","took":[]})", R"({"updated":"4"})",
+                             R"({"updated":-1})", R"({"updated":1.5,"result":"updated"})",
+                             R"({"table":"x","created":true})", R"({"result":1})", "[]"})
+    EXPECT_FALSE(done_by(answer)) << answer;
+}
+
+TEST_F(UpdatePlans, NewDocumentsHaveIdsThatTheEngineKeeps) {
+  const ShardLayout copies(1, kNone, true);
+  for (const auto* path : {"/insert", "/replace"})
+    for (const auto& layout : {ShardLayout(2, kById), copies}) {
+      const auto refused = [&](const std::string& id) {
+        return plan(path, R"({"table":"t","id":)" + id + R"(,"doc":{}})", layout).refused;
+      };
+      for (const auto* id : {R"("abc")", "-5", R"("5.0")", R"(" 5")", R"("18446744073709551616")"})
+        EXPECT_EQ(refused(id), "the request gives a new document the id " + std::string(id) +
+                                   "; an id is a whole number from 1 to 18446744073709551615 in "
+                                   "digits");
+      for (const auto* id : {"5", R"("5")", "18446744073709551615"}) EXPECT_EQ(refused(id), "");
+    }
+  const auto text = R"({"table":"t","id":"abc","doc":{}})";
+  EXPECT_EQ(plan("/insert", text, 1).refused, "");  // the engine's matter
+  EXPECT_EQ(plan("/update", text, {2, kById}).refused, "");
+  EXPECT_EQ(plan("/delete", text, {2, kById}).refused, "");
+  auto& bulk = plan("/bulk",
+                    R"({"delete":{"table":"t","id":"abc"}})"
+                    "\n"
+                    R"({"insert":{"table":"t","id":"abc","doc":{}}})",
+                    {2, kById});
+  EXPECT_TRUE(bulk.refused.starts_with("line 2 gives a new document the id \"abc\"; "))
+      << bulk.refused;
+}
+
 class BulkPlans : public UpdatePlans {
  protected:
   /// The first id from `from` on that belongs to the shard of two.
@@ -186,7 +230,7 @@ TEST_F(BulkPlans, AShardThatFailedHasErrorsForItsLines) {
            R"("table":"t"},"status":503}})";
   };
   EXPECT_EQ(answer,
-            R"({"items":[{"bulk":{"table":"t","_id":)" + b +
+            R"({"items":[{"bulk":{"table":"t","_id":)" + a +
                 R"(,"created":1,"deleted":0,"updated":0,"result":"created","status":201}},)" +
                 error("insert") + "," + error("delete") +
                 R"(],"current_line":4,"skipped_lines":2,"errors":true,)"
@@ -209,6 +253,42 @@ TEST_F(BulkPlans, AShardThatStoppedAtAnErrorSaysSo) {  // sample 096
       << answer;
   EXPECT_TRUE(answer.contains(R"("skipped_lines":1,"errors":true,)")) << answer;
   EXPECT_TRUE(answer.contains(R"(shard 1: agent m:1: duplicate id)")) << answer;
+}
+
+TEST_F(BulkPlans, ErrorsStandWhereTheirLinesDo) {
+  const auto text = line("insert", a) + line("insert", b) + line("insert", a2) + line("delete", b);
+  const std::string stopped_at_2 =
+      R"({"items":[{"insert":{"error":{"type":"duplicate id"},"status":409}}],"current_line":2,)"
+      R"("skipped_lines":2,"errors":true,"error":"duplicate id"})";
+  const auto sum = [&](const std::string& id, int created, int deleted) {
+    auto of_mirror = item(id, created, deleted);
+    return of_mirror.replace(of_mirror.find("\"x\""), 3, "\"t\"");
+  };
+  const auto items = [](const std::string& answer) {
+    return answer.substr(0, answer.find(R"(,"current_line")"));
+  };
+  auto& second = plan("/bulk", text, {2, kById});
+  EXPECT_EQ(items(second.answer({refusing(0, 500, stopped_at_2), done(1, whole(item(b, 1, 1)))})),
+            R"({"items":[{"insert":{"error":{"type":"duplicate id"},"status":409}},)" +
+                sum(b, 1, 1) + "]");
+  const auto lost_first = second.answer({lost(0, "gone"), done(1, whole(item(b, 1, 1)))});
+  EXPECT_LT(lost_first.find(R"("_id":)" + a), lost_first.find(sum(b, 1, 1))) << lost_first;
+  EXPECT_LT(lost_first.find(R"("_id":)" + a2 + ",\"error"), lost_first.find(sum(b, 1, 1)));
+  EXPECT_EQ(items(second.answer({done(0, whole(item(a2, 2, 0))), refusing(1, 500, stopped_at_2)})),
+            R"({"items":[)" + sum(a2, 2, 0) +
+                R"(,{"insert":{"error":{"type":"duplicate id"},"status":409}}])");
+}
+
+TEST_F(BulkPlans, ThatAllShardsRefuseHasTheirStatus) {
+  auto& bulk = plan("/bulk", line("create", a) + line("create", b), {2, kById});
+  const auto refused =
+      R"({"items":[],"current_line":1,"skipped_lines":1,"errors":true,"error":"unknown 'create'"})";
+  const auto answer = bulk.answer({refusing(0, 400, refused), refusing(1, 400, refused)});
+  EXPECT_EQ(bulk.status, 400);
+  EXPECT_TRUE(answer.contains(R"("skipped_lines":2,"errors":true)")) << answer;
+  EXPECT_TRUE(answer.contains("unknown 'create'")) << answer;
+  bulk.answer({refusing(0, 400, refused), done(1, whole(item(b, 1, 0)))});
+  EXPECT_EQ(bulk.status, 500);
 }
 
 TEST_F(BulkPlans, LinesAboutNoSingleDocumentGoToEveryShard) {

@@ -150,6 +150,10 @@ std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view
                            "belongs; set shard_by = id in the table (the shard is then a hash of "
                            "the id), or use a table of one shard",
                            parsed.table, layout.shards)});
+    for (const auto& row : change->rows)
+      if (const auto why = why_not_kept(row.id, layout, row.id_place.in(statement)))
+        return std::unexpected(
+            ClientError{400, fmt::format("the row at offset {} {}", row.begin, *why)});
     const bool needs_ids = layout.shards > 1 || layout.copies;
     if (needs_ids && !change->trouble.empty())
       return std::unexpected(ClientError{
