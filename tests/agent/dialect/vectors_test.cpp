@@ -1,3 +1,4 @@
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "tests/agent/dialect/search_support.hpp"
 
 namespace karmad {
@@ -23,6 +24,22 @@ TEST(Vectors, MergesTheKNearestOfAllShardsByDistance) {
           R"({"table":"t","limit":2,"offset":2,"knn":{"field":"v","query_vector":[1],"k":3}})",
           answers),
       whole(3, hit(3, "0.2")));
+}
+
+TEST(Vectors, AListOfOneVectorIsThatVector) {
+  const auto* const nearest = R"({"table":"t","knn":[{"field":"v","query_vector":[1],"k":2}]})";
+  EXPECT_EQ(Searching().merged(nearest, {answer(2, hit(1, "0.1") + "," + hit(5, "0.5")),
+                                         answer(1, hit(2, "0.2"))}),
+            whole(2, hit(1, "0.1") + "," + hit(2, "0.2")));
+}
+
+TEST(Vectors, RefusesNumbersThatServersReadAsInfinite) {
+  EXPECT_TRUE(Searching()
+                  .asked(R"({"table":"t","knn":{"field":"v","query_vector":[1,-1e39],"k":3}})")
+                  .contains("has the number -1e+39; its numbers are floats of 32 bits"));
+  EXPECT_TRUE(has_exceeding_float("1, 1e39"));
+  EXPECT_TRUE(has_exceeding_float("-1e400,0"));
+  EXPECT_FALSE(has_exceeding_float("3.4e38,-0.5, 1e-400,, x"));
 }
 
 TEST(Vectors, LetsASortDecideOnlyBetweenEqualDistancesAsTheServerDoes) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/dialect/manticore_json/parse_part.hpp"
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 
@@ -22,6 +23,13 @@ std::optional<ClientError> mistake_in_knn(const rapidjson::Value& knn) {
   const auto* const k = member_of(&knn, "k");
   if (k != nullptr && (!k->IsUint() || k->GetUint() == 0))
     return ClientError{400, "\"k\" of \"knn\" must be a positive integer"};
+  const auto* const vector = member_of(&knn, "query_vector");
+  if (vector != nullptr && vector->IsArray())
+    for (const auto& number : vector->GetArray())
+      if (number.IsNumber() && exceeds_float(number.GetDouble()))
+        return ClientError{400, fmt::format("\"query_vector\" of \"knn\" has the number {}; its "
+                                            "numbers are floats of 32 bits",
+                                            number.GetDouble())};
   return std::nullopt;
 }
 
@@ -110,14 +118,16 @@ std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
   if (text.empty() || text == "null") return plan;
   rapidjson::Document knn;
   parse_part(text, knn);
-  // Servers refuse several vectors that are not fused.
-  const bool fused = knn.IsArray() || is_fused(body, request);
+  // Servers refuse several vectors that are not fused; a list of one vector is that one.
+  const bool is_list = knn.IsArray();
+  const rapidjson::Value* const only = !is_list ? &knn : knn.Size() == 1 ? &knn[0] : nullptr;
+  const bool fused = only == nullptr || is_fused(body, request);
   const auto mistake_in = [&](const rapidjson::Value& each) {
     auto mistake = mistake_in_knn(each);
-    const bool among_others = (fused || hybrid) && shards > 1;
+    const bool among_others = (is_list || fused || hybrid) && shards > 1;
     return mistake || !among_others ? mistake : mistake_in_fused(each);
   };
-  if (knn.IsArray()) {
+  if (is_list) {
     for (const auto& each : knn.GetArray())
       if (auto mistake = mistake_in(each)) return std::unexpected(std::move(*mistake));
   } else if (auto mistake = mistake_in(knn)) {
@@ -128,8 +138,8 @@ std::expected<VectorPlan, ClientError> plan_vectors(std::string_view body,
     return plan;
   }
   plan.order = VectorOrder::distance;
-  if (const auto* const k = member_of(&knn, "k")) plan.nearest = k->GetUint();
-  if (shards == 1 || !knn.HasMember("doc_id")) return plan;
+  if (const auto* const k = member_of(only, "k")) plan.nearest = k->GetUint();
+  if (shards == 1 || is_list || !knn.HasMember("doc_id")) return plan;
   auto document = document_of(knn);
   if (!document) return std::unexpected(std::move(document.error()));
   plan.document = *std::move(document);

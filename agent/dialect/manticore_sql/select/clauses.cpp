@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+
 namespace karmad {
 
 namespace {
@@ -198,6 +200,9 @@ class ClauseReader {
       out_.where = statement_.substr(begin, token_.at + token_.text.size() - begin);
       read_knn();
       before_ = token_;
+      if (token_.is_sign(')') && depth_ == knn_depth_ && has_exceeding_float(knn_vector()))
+        return wrong_at(knn_vector_,
+                        "the vector has a number beyond the range of a float of 32 bits");
       return std::nullopt;
     }
     if (out_.tokens.size() == kMostSqlTokens)
@@ -216,6 +221,8 @@ class ClauseReader {
       knn_ = {};
     }
     if (depth_ < knn_depth_) end_knn();
+    if (knn_depth_ != 0 && depth_ == knn_depth_ + 1 && token_.is_sign('('))
+      knn_vector_ = token_.at + 1;
     if (knn_depth_ == 0 || depth_ != knn_depth_) return;
     if (token_.is_sign(',')) {
       ++knn_argument_;
@@ -227,6 +234,11 @@ class ClauseReader {
       knn_.id = token_.text;
       knn_.at = token_.at;
     }
+  }
+
+  /// The numbers within the brackets that end at the present token.
+  std::string_view knn_vector() const {
+    return statement_.substr(knn_vector_, token_.at - knn_vector_);
   }
 
   /// An only argument behind the attribute, `KNN(attribute, 7)`, is the document's id.
@@ -357,7 +369,8 @@ class ClauseReader {
   int depth_ = 0;
   int knn_depth_ = 0;  // of the brackets of KNN(); 0: not within them
   int knn_argument_ = 0;
-  KnnByDocument knn_;  // as far as it was read
+  std::size_t knn_vector_ = 0;  // where its numbers begin
+  KnnByDocument knn_;           // as far as it was read
   ClausePlace place_;
   std::vector<ClausePlace> places_;
   SelectClauses out_;

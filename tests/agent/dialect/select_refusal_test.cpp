@@ -1,0 +1,105 @@
+// Which SELECT statements are refused over shards, and where the reason is.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+
+namespace karmad::select_refusal_tests {
+namespace {
+
+std::string refusal(std::string_view statement) {
+  const auto select = plan_select(statement, RowForm::raw, Collation::libc_ci);
+  if (!select) return fmt::format("{} {}", select.error().status, select.error().reason);
+  return "planned";
+}
+
+TEST(SelectRefusal, RefusesWhatCannotBeMergedWithItsOffset) {
+  const struct {
+    std::string_view statement;
+    std::string_view beginning;
+  } cases[] = {
+      {"select sum(a)/count(*) from p", "501 at offset 7: an aggregate within an expression"},
+      {"select 1+@count from p group by a", "501 at offset 9: an aggregate within an expression"},
+      {"select count(*) c, c*2 from p", "501 at offset 19: an expression with the result"},
+      {"select a, sum(b) s from p group by a order by s/2", "501 at offset 46: an expression"},
+      {"select percentiles(a) from p", "501 at offset 7: percentiles"},
+      {"select * from (select * from p)", "501 at offset 15: a SELECT within a SELECT"},
+      {"select id from p where a in (select 1)", "501 at offset 29: a SELECT within"},
+      {"select * from p q", "400 at offset 16: expected a comma"},
+      {"select * from p, where a=1", "400 at offset 15: expected the name"},
+      {"select * from p left join q on p.a=q.a", "501 at offset 21: JOIN"},
+      {"select id from p option scroll='x'", "400 the scroll token is not base64"},
+      {"select id from p option scroll=2", "400 at offset 24: scroll must be 1"},
+      {"select a, count(*) from p group by a option scroll=1", "400 groups, facets and KNN()"},
+      {"select id from p order by m.c asc option scroll=1", "400 at offset 26: a scroll cannot"},
+      {"select id from p facet a, b order by facet()", "501 at offset 37: a facet of several keys"},
+      {"select id from p facet a order by avg(b)", "501 at offset 34: the order of a facet"},
+      {"select count(distinct a) from p group by b order by count(distinct a)",
+       "400 at offset 52: give COUNT(DISTINCT"},
+  };
+  for (const auto& [statement, beginning] : cases)
+    EXPECT_TRUE(refusal(statement).starts_with(beginning))
+        << statement << ": " << refusal(statement);
+}
+
+TEST(SelectRefusal, RefusesWhatItDoesNotUnderstandWithItsOffset) {
+  const struct {
+    std::string_view statement;
+    std::string_view beginning;
+  } cases[] = {
+      {"", "400 at offset 0: expected SELECT"},
+      {"show tables", "400 at offset 0: expected SELECT"},
+      {"select id", "400 at offset 9: expected FROM"},
+      {"select from p", "400 at offset 0: a clause is empty"},
+      {"select id, from p", "400 at offset 7: the list has an empty item"},
+      {"select *, * from p", "400 at offset 10: * is given twice"},
+      {"select id from ``", "400 at offset 15: expected the name of a table"},
+      {"select id from 'p'", "400 at offset 15: expected the name of a table"},
+      {"select id from p:9306:q", "400 at offset 16: expected a comma"},
+      {"select id from p q", "400 at offset 17: expected a comma"},
+      {"select id from p where", "400 at offset 22: WHERE has no condition"},
+      {"select id from p where (a=1", "400 at offset 27: a bracket is not closed"},
+      {"select id from p where a=1)", "400 at offset 26: a bracket closes"},
+      {"select id from p where knn(v, 5, (0.5, 1e39))",
+       "400 at offset 34: the vector has a number"},
+      {"select id from p where f(a;b)", "400 at offset 26: ; within brackets"},
+      {"select id from p limit 5 where a=1", "400 at offset 25: where is given twice or out"},
+      {"select id from p where a=1 where b=1", "400 at offset 27: where is given twice"},
+      {"select id from p facet a limit 1 option b=1", "400 at offset 33: option is given twice"},
+      {"select id from p limit -1", "400 at offset 17: LIMIT takes"},
+      {"select id from p limit 9999999999", "400 at offset 17: LIMIT takes"},
+      {"select id from p limit 1,2,3", "400 at offset 17: LIMIT takes"},
+      {"select id from p order a", "400 at offset 23: expected by"},
+      {"select id from p group 0 by a", "400 at offset 23: expected GROUP BY"},
+      {"select id from p within group order by a", "400 at offset 39: WITHIN GROUP"},
+      {"select a from p group by a having count(*)", "400 at offset 34: expected HAVING"},
+      {"select a from p group by a having count(*)>1 and a=2", "400 at offset 43: HAVING compares"},
+      {"select a from p group by a having count(*)>b", "400 at offset 43: HAVING compares"},
+      {"select id from p option max_matches=0", "400 at offset 24: max_matches"},
+      {"select id from p facet *", "400 at offset 23: FACET takes"},
+      {"select id from p facet", "400 at offset 17: a clause is empty"},
+      {"select id from p facet a limit 1 limit 2", "400 at offset 33: a clause of FACET"},
+  };
+  for (const auto& [statement, beginning] : cases)
+    EXPECT_TRUE(refusal(statement).starts_with(beginning))
+        << statement << ": " << refusal(statement);
+}
+
+TEST(SelectRefusal, BoundsWhatAStatementCosts) {
+  const auto repeated = [](std::string_view text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  EXPECT_NE(refusal("select id" + repeated(",a", 20'000) + " from p"), "planned");
+  EXPECT_NE(refusal("select id" + repeated(",a", 1'000) + " from p"), "planned");
+  EXPECT_NE(refusal("select id from p order by a" + repeated(",a", 16)), "planned");
+  EXPECT_NE(refusal("select id from p" + repeated(" facet a", 257)), "planned");
+  EXPECT_EQ(refusal("select id from p where a in (1" + repeated(",1", 100'000) + ")"), "planned");
+}
+
+}  // namespace
+}  // namespace karmad::select_refusal_tests
