@@ -5,9 +5,11 @@
 #include <rapidjson/document.h>
 #include <rapidjson/pointer.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 
 namespace karmad::test {
 namespace {
@@ -58,10 +60,15 @@ double DemoAgent::number(const std::string& pointer) const {
 }
 
 std::string without_took(std::string answer) {
-  const auto begin = answer.find("\"took\":");
-  if (begin == std::string::npos) return answer;
-  const auto end = answer.find_first_not_of("0123456789", begin + 7);
-  return answer.replace(begin, end - begin, "\"took\":_");
+  // JSON, and a table of characters: `5 rows in set (0.001 sec)`.
+  for (const std::string_view before : {"\"took\":", " in set ("}) {
+    const auto begin = answer.find(before);
+    if (begin == std::string::npos) continue;
+    const auto time = begin + before.size();
+    const auto end = std::min(answer.find_first_not_of("0123456789.", time), answer.size());
+    answer.replace(time, end - time, "_");
+  }
+  return answer;
 }
 
 Master::Master(const std::string& searchd, const std::string& rest)
