@@ -67,7 +67,8 @@ class IdsMadeByKarmad : public testing::Test {
   DemoAgent b1_{"1/2", "b1", 0, 100};
   DemoAgent b2_{"1/2", "b2", 0, 100};
   Master master_{
-      " listen = 127.0.0.1:0:mysql\n ha_ping_interval = 0",
+      " listen = 127.0.0.1:0:mysql\n ha_ping_interval = 0\n agent_query_timeout = 20s\n"
+      " request_timeout = 1m",
       table_of({line_of({a1_.address(), a2_.address()}), line_of({b1_.address(), b2_.address()})},
                "updates = all\n shard_by = id")};
   int mysql_port_ = 0;
@@ -172,12 +173,12 @@ TEST_F(IdsMadeByKarmad, AreToldAfterAFailureSoThatTheDocumentCanBeRepeated) {
 }
 
 TEST_F(IdsMadeByKarmad, OfALongBulkThatHelpersPlanAreAllDifferent) {
-  constexpr int kLines = 4000;
+  constexpr int kLines = 2000;
   const auto clients = [&](int client) {
     std::string lines;
     for (int i = 0; i < kLines; ++i)
       lines += fmt::format(
-          "{{\"insert\":{{\"table\":\"t\",\"doc\":{{\"price\":777008,\"title\":\"{:0>100}\"}}}}}}"
+          "{{\"insert\":{{\"table\":\"t\",\"doc\":{{\"price\":777008,\"title\":\"{:0>200}\"}}}}}}"
           "\n",
           client);
     return post(master_.port(), "/bulk", lines);
