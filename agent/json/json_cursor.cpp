@@ -1,6 +1,7 @@
 #include "agent/json/json_cursor.hpp"
 
 #include "agent/json/json_grammar.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 
@@ -65,6 +66,19 @@ std::optional<std::string_view> JsonMembers::take_key() {
   if (!key || !take(json_, ':')) return std::nullopt;
   state_ = Later;
   return key;
+}
+
+std::string_view last_member(std::string_view value, std::string_view wanted) {
+  return last_member(value, wanted, json_says);
+}
+
+std::string_view last_member(std::string_view value, std::string_view wanted,
+                             bool (*same)(std::string_view, std::string_view)) {
+  std::string_view found;
+  PassedMembers members(value);
+  while (const auto member = members.next())
+    if (same(member->name, wanted)) found = member->value;
+  return found;
 }
 
 bool JsonElements::next() {

@@ -150,6 +150,12 @@ class PassedMembers {
   const char* end_;  ///< of the members: the position of the closing brace
 };
 
+/// The value of the last of these members with the name `wanted`, escapes resolved; empty: there is
+/// none. `same`: compares a raw name with `wanted` in another way.
+std::string_view last_member(std::string_view value, std::string_view wanted);
+std::string_view last_member(std::string_view value, std::string_view wanted,
+                             bool (*same)(std::string_view, std::string_view));
+
 /// The same as JsonMembers for the elements of an array.
 class JsonElements {
  public:

@@ -42,15 +42,6 @@ bool has_members(std::string_view object) {
   return PassedMembers(object).next().has_value();
 }
 
-/// The value of the last member with that name; empty: there is none.
-std::string_view elastic_member(std::string_view object, std::string_view wanted) {
-  std::string_view found;
-  PassedMembers members(object);
-  while (const auto member = members.next())
-    if (member->name == wanted) found = member->value;
-  return found;
-}
-
 void add_path_table(JsonLine& body, const ClientRequest& request) {
   body.add(R"({"table":)");
   body.add_quoted(request.path_table);
@@ -96,8 +87,7 @@ Translated translate_search(const ClientRequest& request, bool count) {
   if (!found) return elastic_mistake("the body is not a JSON object");
   const auto object = *found;
   const bool in_path = !request.path_table.empty();
-  if (in_path &&
-      !(elastic_member(object, "table").empty() && elastic_member(object, "index").empty()))
+  if (in_path && !(last_member(object, "table").empty() && last_member(object, "index").empty()))
     return elastic_mistake("the path names the table; leave out \"table\" and \"index\"");
   ElasticRequest translated{count ? ElasticKind::count : ElasticKind::search, "/search", {}};
   if (!count && !in_path && of_url->empty())
@@ -136,7 +126,7 @@ std::string elastic_update_body(const ClientRequest& request, std::string_view i
 
 /// The changed values of a partial replacement: those in `doc`, or without it the whole body.
 std::string_view patched_document(std::string_view object) {
-  const auto document = elastic_member(object, "doc");
+  const auto document = last_member(object, "doc");
   return is_object(document) ? document : object;
 }
 

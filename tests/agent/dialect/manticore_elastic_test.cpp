@@ -96,6 +96,7 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
   for (const auto& [path, body, query, reason] :
        {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
         Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
+        Case{"/products/_search", R"({"t\u0061ble":"other"})", "", "the path names the table"},
         Case{"/products/_search", "", "scroll=1m", "the parameter 'scroll' is not supported"},
         Case{"/products/_search", "", "size=-1", "'size=-1' cannot be read; expected were q=text"},
         Case{"/products/_search", "", "sort=id:up", "'sort=id:up' cannot be read"},

@@ -6,24 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/dialect/manticore_sql/select/plan_select.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
+#include "tests/agent/dialect/select_planning.hpp"
 
 namespace karmad::select_alias_tests {
 namespace {
 
-ShardSelect planned(std::string_view statement, RowForm form = RowForm::raw) {
-  auto select = plan_select(statement, form, Collation::libc_ci);
-  EXPECT_TRUE(select) << statement << ": " << (select ? "" : select.error().reason);
-  return select ? std::move(*select) : ShardSelect{};
-}
-
-std::string asked(std::string_view statement, RowForm form = RowForm::raw) {
-  std::string text;
-  const std::vector<std::string> tables{"T"};
-  append_statements(text, planned(statement, form), tables);
-  return text;
-}
+using select_planning::asked;
+using select_planning::planned;
 
 /// The names that the first columns get back.
 std::string names(std::string_view statement) {

@@ -20,19 +20,10 @@ bool same_order(const std::vector<ScrollKey>& before, const std::vector<SortKey>
   });
 }
 
-/// The member of an object that was read before; of several the last.
-std::string_view member_in(std::string_view object, std::string_view wanted) {
-  std::string_view found;
-  PassedMembers members(object);
-  while (const auto member = members.next())
-    if (same_attribute(member->name, wanted)) found = member->value;
-  return found;
-}
-
 std::string_view value_in(const MergedHit& hit, const SortKey& key) {
-  if (key.by == SortKey::By::score) return member_in(hit.bytes, "_score");
-  if (key.by == SortKey::By::id) return member_in(hit.bytes, "_id");
-  return member_in(hit.source, key.name);
+  if (key.by == SortKey::By::score) return last_member(hit.bytes, "_score");
+  if (key.by == SortKey::By::id) return last_member(hit.bytes, "_id");
+  return last_member(hit.source, key.name, same_attribute);
 }
 
 bool is_true(std::string_view value) {
@@ -94,7 +85,7 @@ std::string ScrollPlan::option() const {
 /// A server does not continue behind a text that an expression gives.
 ScrollKey ScrollPlan::key_of(const MergedHit& hit, const SortKey& key) const {
   auto read = scroll_key(scroll_attribute(key), key.descending, value_in(hit, key));
-  if (read.type == "string" && !expressions_.empty() && !member_in(expressions_, key.name).empty())
+  if (read.type == "string" && !last_member(expressions_, key.name, same_attribute).empty())
     read.type.clear();
   return read;
 }

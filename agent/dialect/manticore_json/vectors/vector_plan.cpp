@@ -50,15 +50,6 @@ std::expected<KnnDocument, ClientError> document_of(const rapidjson::Value& knn)
   return KnnDocument{std::string(field), fmt::to_string(id.GetUint64())};
 }
 
-/// The last member with that name; empty: there is none.
-std::string_view knn_member(std::string_view object, std::string_view wanted) {
-  std::string_view found;
-  PassedMembers members(object);
-  while (const auto member = members.next())
-    if (json_says(member->name, wanted)) found = member->value;
-  return found;
-}
-
 /// `query` and not the document.
 std::string without_document(std::string_view query, std::string_view id) {
   const auto wanted = is_object(query) ? fmt::format(R"("must":[{}],)", query) : std::string();
@@ -83,7 +74,7 @@ std::string by_vector(std::string_view knn, std::string_view vector, const Vecto
 /// Where the top-level `query` of the request stands; not found: there is none.
 ByteRange query_in(std::string_view body, const SearchRequest& request) {
   const auto begin = body.find('{');
-  const auto query = knn_member(body.substr(begin, request.closing_brace + 1 - begin), "query");
+  const auto query = last_member(body.substr(begin, request.closing_brace + 1 - begin), "query");
   if (query.empty()) return {};
   const auto at = static_cast<std::size_t>(query.data() - body.data());
   return {at, at + query.size()};
@@ -96,7 +87,7 @@ void search_by_vector(std::string_view body, const SearchRequest& request, std::
   const auto at = request[Property::knn];
   const auto knn = at.in(body);
   const auto& id = plan.document->id;
-  const auto filter = knn_member(knn, "filter");
+  const auto filter = last_member(knn, "filter");
   const auto query = query_in(body, request);
   if (!is_object(filter) && is_object(query.in(body))) {
     plan.edits.push_back({at, by_vector(knn, vector, plan, {})});

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/dialect/manticore_sql/select/plan_select.hpp"
+
+namespace karmad::select_planning {
+
+/// The plan of a statement that can be merged.
+inline ShardSelect planned(std::string_view statement, RowForm form = RowForm::raw) {
+  auto select = plan_select(statement, form, Collation::libc_ci);
+  EXPECT_TRUE(select) << statement << ": " << (select ? "" : select.error().reason);
+  return select ? std::move(*select) : ShardSelect{};
+}
+
+/// The statements for a mirror on which the table has the name T.
+inline std::string asked(std::string_view statement, RowForm form = RowForm::raw) {
+  std::string text;
+  const std::vector<std::string> tables{"T"};
+  append_statements(text, planned(statement, form), tables);
+  return text;
+}
+
+}  // namespace karmad::select_planning
