@@ -8,8 +8,8 @@ namespace karmad {
 
 namespace {
 
-/// Bounds the memory where rows have columns of several values: 24 MB for each shard.
-constexpr std::size_t kMostPairsOfShard = 1'000'000;
+/// Bounds the memory where rows have columns of several values: 6 MB for each shard, like a reply.
+constexpr std::size_t kMostPairsOfShard = 250'000;
 
 std::unexpected<FanOut::BadReply> bad_pairs(std::size_t shard, const char* reason) {
   return std::unexpected(FanOut::BadReply{shard, reason});
