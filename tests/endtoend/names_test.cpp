@@ -219,7 +219,8 @@ TEST(Names, AreLookedUpAtAReload) {
   FakeMirror fresh(empty_answer, "127.0.0.2", old.port());
   NameServer server;
   server.set("search.test", {"127.0.0.1"});
-  const auto config = dns_searchd(server, "dns_refresh = 0");
+  // One worker: each has connections of its own.
+  const auto config = dns_searchd(server, "dns_refresh = 0\n workers = 1");
   const auto tables = name_table(fmt::format("agent = search.test:{}", old.port()));
   Master master(config, tables);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(kAnySearch).status, 200);
