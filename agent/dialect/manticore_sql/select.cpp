@@ -96,7 +96,23 @@ class Reader {
       more = token_.is_sign(',');
       if (more) step();
     }
-    return std::nullopt;
+    return check_behind_tables();
+  }
+
+  /// What the search server could read as a part of the name, a cluster or a further table is
+  /// refused.
+  Refusal check_behind_tables() const {
+    if (auto trouble = trouble_at_token()) return trouble;
+    if (token_.kind == Kind::end || token_.is_sign(';')) return std::nullopt;
+    constexpr std::string_view kWords[] = {"where", "group",  "within", "having", "order",
+                                           "limit", "option", "facet",  "join",   "inner",
+                                           "left",  "force",  "ignore", "use"};
+    if (std::ranges::any_of(kWords, [&](auto word) { return token_.is_word(word); }))
+      return std::nullopt;
+    return refuse(fmt::format(
+        "expected WHERE, GROUP BY, ORDER BY or another clause behind FROM at offset {}; a table "
+        "has no alias and no part",
+        token_.at));
   }
 
   /// Reads one name of a list. One with a comma or `*` would be a list of its own.

@@ -24,10 +24,32 @@ bool has_marks(std::string_view text) {
          text.find("/*") != text.npos;
 }
 
+bool is_sql_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// Bytes beyond ASCII count as letters; a dot is part of numbers and JSON paths, `@` of variables.
 bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_sql_digit(c) || c == '_' ||
          c == '.' || c == '@' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// The length of the number at the start: digits, a dot, an exponent; 0: there is none.
+std::size_t length_of_number(std::string_view text) {
+  const auto skip_digits = [&](std::size_t at) {
+    while (at < text.size() && is_sql_digit(text[at])) ++at;
+    return at;
+  };
+  auto end = skip_digits(0);
+  if (end < text.size() && text[end] == '.') {
+    const auto fraction = skip_digits(end + 1);
+    if (end != 0 || fraction != end + 1) end = fraction;
+  }
+  if (end == 0 || end == text.size() || (text[end] | 0x20) != 'e') return end;
+  const bool has_sign = text.substr(end + 1).find_first_of("+-") == 0;
+  const auto digits = end + (has_sign ? 2 : 1);
+  const auto exponent = skip_digits(digits);
+  return exponent == digits ? end : exponent;
 }
 
 }  // namespace
@@ -54,6 +76,7 @@ SqlToken SqlTokens::next() {
   if (c == '"' || c == '`') return quoted_name(c);
   if (c == '\\') return ambiguous("a backslash outside of quotes");
   if (is_control(c)) return ambiguous("a control character outside of quotes");
+  if (const auto length = length_of_number(statement_.substr(at_))) return number(length);
   if (!is_word_byte(c)) return token(Kind::sign, at_ + 1);
   auto end = at_;
   while (end < statement_.size() && is_word_byte(statement_[end])) ++end;
@@ -70,6 +93,18 @@ SqlToken SqlTokens::ambiguous(std::string_view why) {
   auto found = token(SqlToken::Kind::ambiguous, statement_.size());
   found.why = why;
   return found;
+}
+
+/// `1.5FROM` is 1.5 and FROM; of `1FROM` and `.5FROM` engines make one token or two.
+SqlToken SqlTokens::number(std::size_t length) {
+  const auto rest = statement_.substr(at_ + length);
+  const bool goes_on = !rest.empty() && rest.front() != '.' && is_word_byte(rest.front());
+  const auto dot = statement_.substr(at_, length).find('.');
+  if (goes_on && (dot == 0 || dot == std::string_view::npos))
+    return ambiguous(
+        "a number with letters right behind it; write a space between them, or put a name that "
+        "begins with a digit into backquotes");
+  return token(SqlToken::Kind::word, at_ + length);
 }
 
 SqlToken SqlTokens::quoted_text() {

@@ -34,7 +34,7 @@ struct SqlToken {
 /// Splits a statement into tokens, one at a time. Knows quotes, backquotes and `/* */`, but no
 /// grammar. Text that engines read differently becomes an ambiguous token and is never sent on: the
 /// comments `--`, `#` and `/*!`, a `*` in a comment, SQL marks in double quotes and backquotes,
-/// control characters. An engine could find another statement in it than karmad does.
+/// control characters, `1FROM`. An engine could find another statement in it than karmad does.
 class SqlTokens {
  public:
   explicit SqlTokens(std::string_view statement) : statement_(statement) {}
@@ -46,6 +46,7 @@ class SqlTokens {
   std::optional<SqlToken> skip_space_and_comments();
   SqlToken token(SqlToken::Kind kind, std::size_t end);
   SqlToken ambiguous(std::string_view why);
+  SqlToken number(std::size_t length);
   SqlToken quoted_text();
   SqlToken quoted_name(char quote);
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kQuery = "query";
 
-/// The values of form fields named `query`, in any case and encoding.
+/// The values of form fields named `query`, in any case and encoding, also with a zero byte behind
+/// the name.
 struct QueryFields {
   std::optional<std::string_view> first;  ///< still encoded
   bool several = false;
@@ -25,7 +26,9 @@ QueryFields query_fields(std::string_view form) {
     const auto pair = form.substr(0, end);
     form = end == form.npos ? std::string_view{} : form.substr(end + 1);
     const auto sign = pair.find('=');
-    if (sign == pair.npos || !wire::same_word(url_decoded(pair.substr(0, sign)), kQuery)) continue;
+    // Engines written in C end a name at a zero byte.
+    const auto name = url_decoded(pair.substr(0, sign));
+    if (sign == pair.npos || !wire::same_word(name.substr(0, name.find('\0')), kQuery)) continue;
     found.several = found.several || found.first;
     if (!found.first) found.first = pair.substr(sign + 1);
   }

@@ -47,6 +47,7 @@ TEST(SqlStatement, StandsInTheBodyAFormOrTheUrl) {
         ClientRequest{"GET", "/sql", "query=select+1+from+t&query=drop+x", "", ""},
         ClientRequest{"GET", "/sql", "%71uery=drop+x&query=select+1+from+t", "", ""},
         ClientRequest{"GET", "/sql", "Query=drop+x&query=select+1+from+t", "", ""},
+        ClientRequest{"POST", "/sql", "query%00=drop+x", "", "query=select+1+from+t"},
         ClientRequest{"POST", "/sql", "", "", "query=select+1+from+t&query=drop+x"},
         ClientRequest{"POST", "/sql", "query=drop+x", "", "query=select+1+from+t"},
         ClientRequest{"POST", "/sql", "query=drop+x", "text/plain", "select 1 from t"},
@@ -73,6 +74,9 @@ TEST(SqlSelect, NamesItsTableAndTheBytesThatSayIt) {
       {"select id from t where match('a; b -- # /* ') /* c; select */\n option ranker=none ; ", "t",
        "t"},
       {"select id - -3, 5-3\tfrom\r\nt where title='\xC3\xA9'", "t", "t"},
+      {"select id, 1.5from t where price>1.5e3group by brand", "t", "t"},
+      {"select 1.from`t`limit 5", "t", "`t`"},
+      {"select x.from, 2 .from, 1..from y from t", "t", "t"},
   };
   for (const auto& c : cases) {
     const auto parsed = kSql->parse(plain(c.statement));
@@ -156,6 +160,17 @@ TEST(SqlSelect, IsRefusedWhereEnginesWouldReadItDifferently) {
       {"select\fid from t", "control character"},
       {"select\vid from t", "control character"},
       {"select id from t \\g delete from t", "backslash"},
+      {"select id, 1from secret", "a number with letters"},
+      {"select id, -1e3from secret", "a number with letters"},
+      {"select id, .5from secret, 1 from t", "a number with letters"},
+      {"select id from 2nd", "a number with letters"},
+      {"select id from `t`_secret where id=1", "at offset 18"},
+      {"select id from `t`.secret", "at offset 18"},
+      {"select id from t .files", "at offset 17"},
+      {"select id from t:secret", "at offset 16"},
+      {"select id from `t`x, secret", "at offset 18"},
+      {"select id from t a, secret", "at offset 17"},
+      {"select id from t from secret", "at offset 17"},
   };
   for (const auto& c : cases) {
     const auto parsed = kSql->parse(plain(c.statement));
@@ -272,8 +287,11 @@ TEST(SqlStatement, ShowsAPlanOfOneSelectOnly) {
 TEST(SqlSelect, IsPassedWhereItStoodWithTheTableRenamed) {
   std::string buffer = "old";
   const auto body = written(plain("select a from `t` where b='t'"), buffer, {"s1", "s-2"});
-  EXPECT_EQ(body.body, "select a from s1,`s-2` where b='t'");
+  EXPECT_EQ(body.body, "select a from `s1`,`s-2` where b='t'");
   EXPECT_EQ(body.target, "/sql?mode=raw");
+  EXPECT_EQ(written(plain("select a from`t`where b"), buffer).body, "select a from`s1`where b");
+  EXPECT_EQ(written(plain("select a from t"), buffer, {"s1", "2nd"}).body,
+            "select a from s1,`2nd`");
 
   const auto form = written({"POST", "/sql", "", "application/x-www-form-urlencoded",
                              "mode=raw&query=select%20a%20from%20t%3B&x=1"},

@@ -40,7 +40,9 @@ TEST(SqlChange, RefusesWhatItCannotKnowWithThePlace) {
         "UPDATE t, u SET a=1", "UPDATE t SET a=1; DROP TABLE t", "DELETE FROM c:t WHERE id=1",
         "DELETE FROM t WHERE id IN (SELECT id FROM u)", "INSERT INTO t (id VALUES (1)",
         "INSERT INTO t VALUES (1,2", "UPDATE t SET a=1 # x", "INSERT INTO (id) VALUES (1)",
-        "DROP TABLE t"})
+        "DROP TABLE t", "DELETE FROM `t`_secret WHERE id=1", "DELETE FROM t .x WHERE id=1",
+        "INSERT INTO `t`_secret(id)VALUES(1)", "INSERT INTO t .x (id) VALUES (1)",
+        "UPDATE `t`_secret SET a=1 WHERE id=1"})
     EXPECT_TRUE(table_of(statement).starts_with("refused")) << statement;
   EXPECT_EQ(table_of("UPDATE t a=1"), "refused: expected SET at offset 9");
 }
@@ -69,6 +71,8 @@ TEST(SqlChange, RowsAreSplitByTheirIds) {
   EXPECT_EQ(split.written(1, "a-b"),
             "INSERT INTO `a-b` (title, id) VALUES ((1,2)," + b + ") OPTION q=1");
   EXPECT_EQ(sql("REPLACE INTO t VALUES (" + b + ",'x')", {2, ShardBy::id}).written(0), "-");
+  EXPECT_EQ(sql("UPDATE`t`SET a=1 WHERE id=" + a, 1).written(0, "y"),
+            "UPDATE`y`SET a=1 WHERE id=" + a);
   // To the copies of one shard it goes as it is.
   EXPECT_EQ(sql("INSERT INTO t VALUES (1,'x')", {1, ShardBy::none, true}).written(0),
             "INSERT INTO x VALUES (1,'x')");

@@ -13,18 +13,11 @@
 #include "agent/dialect/changes/change_plan.hpp"
 #include "agent/dialect/manticore_sql/change/change_answer.hpp"
 #include "agent/dialect/manticore_sql/change/change_statement.hpp"
+#include "agent/dialect/manticore_sql/table_name.hpp"
 
 namespace karmad {
 
 namespace {
-
-/// The name as SQL has it: in backquotes if it needs them.
-void append_sql_name(std::string& out, std::string_view name) {
-  const bool plain =
-      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-      name.npos;
-  out.append(plain ? "" : "`").append(name).append(plain ? "" : "`");
-}
 
 class SqlChangePlan final : public ChangePlan {
  public:
@@ -52,7 +45,9 @@ class SqlChangePlan final : public ChangePlan {
              std::string& body) const override {
     const auto& rows = change_.rows;
     std::string table;
-    append_sql_name(table, tables.front());
+    append_table_names(table, tables.first(1),
+                       std::string_view(statement_)
+                           .substr(change_.table_begin, change_.table_end - change_.table_begin));
     const bool adds_column = change_.columns_begin != 0 && !rows.empty() && rows[0].made_id != 0;
     std::array edits{BodyEdit{{change_.table_begin, change_.table_end}, table},
                      BodyEdit{adds_column ? ByteRange{change_.columns_begin, change_.columns_begin}

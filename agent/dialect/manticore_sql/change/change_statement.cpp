@@ -57,6 +57,7 @@ class ChangeReader {
       if (!token_.is_word("from")) return std::unexpected(*expected("FROM"));
       step();
       refusal = read_table("DELETE FROM");
+      if (!refusal && !ends_name()) refusal = expected("WHERE or the end of the statement");
     } else {
       return std::unexpected(ClientError{400, "no INSERT, REPLACE, UPDATE or DELETE"});
     }
@@ -77,6 +78,13 @@ class ChangeReader {
       return refuse(
           fmt::format("a SELECT within a change, at offset {}, is not supported", token_.at));
     return std::nullopt;
+  }
+
+  /// Whether the token may stand behind the table of DELETE; another one could belong to its name.
+  bool ends_name() const {
+    return token_.kind == Kind::end || token_.is_sign(';') || token_.is_word("where") ||
+           token_.is_word("option") || token_.is_word("join") || token_.is_word("inner") ||
+           token_.is_word("left");
   }
 
   Refusal expected(std::string_view what) const {
@@ -105,6 +113,9 @@ class ChangeReader {
     change_.verb = verb;
     if (token_.is_word("into")) step();
     if (auto refusal = read_table("INTO")) return refusal;
+    if (!token_.is_sign('(') && !token_.is_word("values") && !token_.is_word("value") &&
+        !token_.is_word("set"))
+      return expected("(, VALUES or SET behind the table");
     std::optional<std::size_t> id_column = 0;
     if (token_.is_sign('(')) {
       id_column.reset();

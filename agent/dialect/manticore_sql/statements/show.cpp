@@ -195,8 +195,12 @@ std::expected<Parsed, ClientError> read_show(std::string_view statement) {
   const auto table = tokens.next();
   if (!table.names_table())
     return no_show(fmt::format("expected the name of a table at offset {}", table.at));
-  if (!creates) {
-    const auto of = tokens.next();
+  const auto of = tokens.next();
+  if (creates) {
+    if (of.kind != Kind::end && !of.is_word("option"))
+      return no_show(
+          fmt::format("expected OPTION or the end of the statement at offset {}", of.at));
+  } else {
     if (!of.is_word("status") && !of.is_word("settings"))
       return no_show(
           fmt::format("expected STATUS or SETTINGS at offset {}; known are {}", of.at, kShown));
