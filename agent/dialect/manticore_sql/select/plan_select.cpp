@@ -89,9 +89,12 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
   return text.take();
 }
 
-std::optional<ClientError> mistake_in(const KnnByDocument& knn) {
+std::optional<ClientError> mistake_in(const KnnByDocument& knn, std::size_t nearest) {
   if (knn.k.empty())
     return wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+  if (nearest == 0)
+    return wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
+                    fmt::format("k of KNN() must be an integer from 1 to {}", kLargestRowCount));
   if (knn.attribute.empty()) return wrong_at(knn.at, "KNN() names no attribute");
   if (!DocumentId::of_number(knn.id))
     return wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
@@ -107,7 +110,8 @@ std::string by_vector(const SelectClauses& clauses, std::string_view vector) {
     return static_cast<std::size_t>(part.data() - where.data());
   };
   const auto after = [&](std::string_view part) { return from(part) + part.size(); };
-  return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)), clauses.nearest + 1,
+  return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)),
+                     std::min(clauses.nearest + 1, kLargestRowCount),
                      where.substr(after(knn.k), from(knn.id) - after(knn.k)), vector,
                      where.substr(after(knn.id), after(knn.end) - after(knn.id)), knn.id,
                      where.substr(after(knn.end)));
@@ -191,7 +195,8 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
                                     "HAVING needs GROUP BY; conditions on documents are WHERE"));
   std::string where;  // owns that of the shards
   if (const auto& knn = draft->clauses.knn_document) {
-    if (auto refusal = mistake_in(*knn)) return std::unexpected(std::move(*refusal));
+    if (auto refusal = mistake_in(*knn, draft->clauses.nearest))
+      return std::unexpected(std::move(*refusal));
     select.document = {std::string(knn->attribute), std::string(knn->id)};
     where = by_vector(draft->clauses, vector);
     draft->clauses.where = where;
