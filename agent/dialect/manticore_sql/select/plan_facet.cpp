@@ -125,8 +125,9 @@ class FacetPlanner {
       if (auto refusal = refuse_hiding(items_, *value)) return refusal;
       distinct_ = ColumnAt{first, false};
       distinct_name_ = fmt::format("count(distinct {})", value->canonical);
-      rows.folded.push_back(
-          {.column = *distinct_, .fold = Fold::distinct, .pairs = draft_.add_pairs(by_, *value)});
+      const auto pairs = draft_.add_pairs(by_, *value);
+      if (!pairs) return pairs.error();
+      rows.folded.push_back({.column = *distinct_, .fold = Fold::distinct, .pairs = *pairs});
       count_.at = first + 1;
       out_.text += fmt::format(" DISTINCT {}", text_of(facet_.distinct));
     }

@@ -234,7 +234,9 @@ class GroupPlanner {
       if (fold == Fold::distinct) {
         auto value = read_expression(argument);
         if (!value) return std::move(value.error());
-        folded.pairs = draft_.add_pairs(draft_.group, *value);
+        const auto pairs = draft_.add_pairs(draft_.group, *value);
+        if (!pairs) return pairs.error();
+        folded.pairs = *pairs;
         draft_.pairs.back().numbered = true;
       }
       rows_.folded.push_back(folded);

@@ -1,5 +1,7 @@
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
@@ -63,8 +65,21 @@ void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
           {columns.of(item), columns.of(path->attribute, path->attribute), std::move(path->steps)});
 }
 
-std::size_t SelectDraft::add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value) {
-  pairs_texts.push_back(write_pairs(keys, value, items, clauses.where, names));
+std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
+                                                               const SelectItem& value) {
+  const auto at = value.expression.front().at;
+  if (pairs.size() == kMostPairsStatements)
+    return std::unexpected(
+        wrong_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                                 kMostPairsStatements)));
+  if (!aliases) aliases.emplace(items, clauses.where);
+  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names));
+  pairs_size += pairs_texts.back().size() + clauses.where.size();
+  if (!pairs.empty() && pairs_size > kLongestPairsTexts)
+    return std::unexpected(wrong_at(
+        at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
+                        "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
+                        pairs_size, kLongestPairsTexts)));
   pairs.push_back({.keys = keys.size(), .asked = kMostPairs});
   return pairs.size() - 1;
 }

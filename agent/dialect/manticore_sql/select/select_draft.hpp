@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <expected>
 #include <forward_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ struct SelectDraft {
   std::forward_list<std::string> hidden_aliases;  ///< what the items' `alias_text` refers to
   std::vector<PairsPlan> pairs;
   std::vector<PairsText> pairs_texts;
-  std::size_t most_asked = 0;  ///< of a shard, in one result set
+  std::size_t pairs_size = 0;          ///< bytes of their statements
+  std::optional<ListAliases> aliases;  ///< once there are pairs
+  std::size_t most_asked = 0;          ///< of a shard, in one result set
 
   std::size_t max_matches() const;
   /// LIMIT cut at max_matches, as the server does.
@@ -46,7 +49,9 @@ struct SelectDraft {
   /// server's own distributed tables request.
   std::size_t groups_to_ask(std::size_t wanted) const;
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
-  std::size_t add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value);
+  /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
+  std::expected<std::size_t, ClientError> add_pairs(const std::vector<SelectItem>& keys,
+                                                    const SelectItem& value);
 };
 
 /// One result set of a shard's statements.
