@@ -196,7 +196,7 @@ class FacetPlanner {
     const auto window = draft_.window(facet_.window);
     out_.rows.offset = window.offset;
     out_.rows.limit = window.limit;
-    const auto asked = exact_ ? window.end() : draft_.groups_to_ask(window.end());
+    const auto asked = exact_ ? window.end() : draft_.groups_to_ask();
     if (!exact_) out_.rows.asked = asked;
     draft_.most_asked = std::max(draft_.most_asked, asked);
     out_.text += fmt::format(" LIMIT 0,{}", asked);

@@ -216,7 +216,7 @@ class GroupPlanner {
     auto groups = window.end();
     const bool exact = is_in_order_of_keys() && !rows_.having;
     // Hits show the number of all groups.
-    if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask(groups);
+    if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask();
     if (rows_.having) groups = std::max(groups, kGroupsForHaving);
     out_.asked = std::max(groups, std::min(groups * rows_.per_group, kMostGroupRows));
     if (!exact) rows_.asked = out_.asked;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 
 namespace karmad {
@@ -25,8 +24,8 @@ RowWindow SelectDraft::window(const RowWindow& wanted) const {
   return {offset, end - offset};
 }
 
-std::size_t SelectDraft::groups_to_ask(std::size_t wanted) const {
-  return std::max(over_request(wanted), max_matches());
+std::size_t SelectDraft::groups_to_ask() const {
+  return std::max(max_matches(), kServersMaxMatches);
 }
 
 std::string SelectDraft::list() const {

@@ -44,10 +44,10 @@ struct SelectDraft {
   std::optional<JsonPath> json_path(const SelectItem& item) const;
   /// Adds the JSON attributes of all such items.
   void add_json(ShardColumns& columns, RowPlan& rows) const;
-  /// Number of groups to request of a shard in an order that is not that of their keys: a group
-  /// among the first of all shards may be a late one of some shard. At least as many as the
-  /// server's own distributed tables request.
-  std::size_t groups_to_ask(std::size_t wanted) const;
+  /// Number of groups to request of a shard in an order that is not that of their keys, since a
+  /// group among the first of all shards may be a late one of some shard: max_matches, as the
+  /// server's own distributed tables do, and at least its default.
+  std::size_t groups_to_ask() const;
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
   /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
   std::expected<std::size_t, ClientError> add_pairs(const std::vector<SelectItem>& keys,
