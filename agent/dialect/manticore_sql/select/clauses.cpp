@@ -149,8 +149,9 @@ class ClauseReader {
                             "send the inner and the outer query one after the other");
     if (token_.is_word("join"))
       return unmergeable_at(token_.at, "JOIN", "query each table and join the rows yourself");
-    if (token_.names_table() && canonical(token_).starts_with("karmad_") &&
-        place_.part != ClausePart::from)
+    const bool reserved = (token_.kind == SqlToken::Kind::word && token_.begins_with("karmad_")) ||
+                          (token_.kind == SqlToken::Kind::name && token_.begins_with("`karmad_"));
+    if (reserved && place_.part != ClausePart::from)
       return wrong_at(token_.at, "names that begin with karmad_ are reserved");
     return std::nullopt;
   }
