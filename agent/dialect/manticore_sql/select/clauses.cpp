@@ -17,6 +17,8 @@ using ClauseRefusal = std::optional<ClientError>;
 
 /// Bounds memory: a token is larger than its text.
 constexpr std::size_t kMostSqlTokens = 20'000;
+/// Bounds how often a token is read in search of the end of a bracket. Not in WHERE.
+constexpr int kDeepestBrackets = 256;
 
 enum class ClausePart : unsigned char {
   items,
@@ -199,6 +201,8 @@ class ClauseReader {
       before_ = token_;
       return check_vector();
     }
+    if (depth_ > kDeepestBrackets)
+      return wrong_at(token_.at, fmt::format("brackets nest deeper than {}", kDeepestBrackets));
     if (out_.tokens.size() == kMostSqlTokens)
       return wrong_at(token_.at,
                       fmt::format("more than {} words outside of WHERE", kMostSqlTokens));

@@ -38,15 +38,13 @@ class FacetPlanner {
     items_ = std::move(*items);
     if (facet_.by.empty()) {
       by_ = items_;
-      return std::nullopt;
+      if (by_.size() <= kMostGroupKeys) return std::nullopt;
+      return wrong_at(by_[kMostGroupKeys].expression.front().at,
+                      fmt::format("a facet has more than {} keys", kMostGroupKeys));
     }
-    for (const auto part : split_list(facet_.by)) {
-      if (part.empty()) return wrong_at(facet_.by.front().at, "BY has an empty item");
-      auto key = read_expression(part);
-      if (!key) return std::move(key.error());
-      if (key->aggregate) return wrong_at(part.front().at, "FACET … BY takes no aggregate");
-      by_.push_back(std::move(*key));
-    }
+    auto keys = read_group_keys(facet_.by);
+    if (!keys) return std::move(keys.error());
+    by_ = std::move(*keys);
     return std::nullopt;
   }
 

@@ -32,16 +32,9 @@ std::expected<SelectDraft, ClientError> read_draft(std::string_view statement, R
   auto options = read_options(draft.clauses.options);
   if (!options) return std::unexpected(std::move(options.error()));
   draft.options = std::move(*options);
-  if (draft.clauses.group.empty()) return draft;
-  for (const auto part : split_list(draft.clauses.group)) {
-    const auto at = draft.clauses.group.front().at;
-    if (part.empty()) return std::unexpected(wrong_at(at, "GROUP BY has an empty key"));
-    auto key = read_expression(part);
-    if (!key) return std::unexpected(std::move(key.error()));
-    if (key->aggregate)
-      return std::unexpected(wrong_at(part.front().at, "GROUP BY takes no aggregate"));
-    draft.group.push_back(std::move(*key));
-  }
+  auto group = read_group_keys(draft.clauses.group);
+  if (!group) return std::unexpected(std::move(group.error()));
+  draft.group = std::move(*group);
   return draft;
 }
 

@@ -83,6 +83,24 @@ std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector
   return pairs.size() - 1;
 }
 
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens) {
+  std::vector<SelectItem> keys;
+  if (tokens.empty()) return keys;
+  for (const auto part : split_list(tokens)) {
+    const auto at = part.empty() ? tokens.front().at : part.front().at;
+    if (part.empty()) return std::unexpected(wrong_at(at, "the list of keys has an empty item"));
+    if (keys.size() == kMostGroupKeys)
+      return std::unexpected(
+          wrong_at(at, fmt::format("groups have more than {} keys", kMostGroupKeys)));
+    auto key = read_expression(part);
+    if (!key) return std::unexpected(std::move(key.error()));
+    if (key->aggregate)
+      return std::unexpected(wrong_at(at, "the keys of groups are no aggregates"));
+    keys.push_back(std::move(*key));
+  }
+  return keys;
+}
+
 void append_key(std::string& list, std::string_view name, bool descending) {
   if (!list.empty()) list += ", ";
   list.append(name).append(descending ? " DESC" : " ASC");

@@ -17,6 +17,9 @@ namespace karmad {
 /// Most sort keys that the search server accepts in SQL.
 inline constexpr std::size_t kMostSqlServerKeys = 5;
 
+/// Most keys of a group: bounds the work of finding each among the columns and in each row.
+inline constexpr std::size_t kMostGroupKeys = 64;
+
 /// One SELECT while it is planned: what the parts of the plan share.
 struct SelectDraft {
   SelectClauses clauses;
@@ -74,6 +77,9 @@ struct FacetDraft {
   std::string text;
 };
 std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft, const FacetClause& facet);
+
+/// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);
