@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <initializer_list>
 #include <optional>
 #include <utility>
 
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -51,11 +51,8 @@ const ClauseKeyword* clause_keyword_at(const SqlToken& token) {
 }
 
 std::optional<std::size_t> row_count(std::string_view text) {
-  std::size_t value = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || value > kLargestRowCount) return std::nullopt;
-  return value;
+  const auto count = whole_number<std::size_t>(text);
+  return count && *count <= kLargestRowCount ? count : std::nullopt;
 }
 
 /// `n`, `offset, n` or `n OFFSET offset`.

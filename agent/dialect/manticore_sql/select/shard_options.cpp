@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "agent/dialect/manticore_sql/select/clauses.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -14,11 +13,7 @@ namespace {
 /// them.
 std::optional<std::size_t> number_of_option(SqlSpan option) {
   if (option.size() != 3 || !option[1].is_sign('=')) return std::nullopt;
-  std::size_t value = 0;
-  const auto text = option[2].text;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number<std::size_t>(option[2].text);
 }
 
 }  // namespace
