@@ -145,8 +145,33 @@ TEST(NearestToDocument, ReadsTheVectorOnlyAtTheShardOfTheId) {
                                                          "shard_by = id\n updates = any"));
   EXPECT_TRUE(master.search(kNear).body.contains(R"("total":2)"));
   EXPECT_EQ(first.requests() + second.requests(), 3U);
-  const auto sql = post(master.port(), "/sql?mode=raw", "SELECT id FROM t WHERE KNN(v,2,7)");
-  EXPECT_EQ(first.requests() + second.requests(), 3U + 1U) << sql.body;
+}
+
+/// A mirror that answers a statement for the vector of the document, and a search with one row.
+FakeMirror::React sql_mirror_with(int id, std::string_view distance) {
+  const std::string vector =
+      R"([{"columns":[{"v":{"type":"string"}}],"data":[{"v":"0.25,-1e-7"}],"total":1,"error":""}])";
+  const auto found = fmt::format(
+      R"([{{"columns":[{{"id":{{"type":"long long"}}}},{{"karmad_0":{{"type":"float"}}}}],)"
+      R"("data":[{{"id":{},"karmad_0":{}}}],"total":1,"error":""}},)"
+      R"({{"columns":[{{"Variable_name":{{"type":"string"}}}},{{"Value":{{"type":"string"}}}}],)"
+      R"("data":[{{"Variable_name":"total_found","Value":"1"}}],"total":1,"error":""}}])",
+      id, distance);
+  return [=](const std::string& request) { return json(reads_vector(request) ? vector : found); };
+}
+
+TEST(NearestToDocument, InSqlReadsTheVectorOnlyAtTheShardOfTheId) {
+  FakeMirror first(sql_mirror_with(1, "0.5"));
+  FakeMirror second(sql_mirror_with(2, "0.25"));
+  const Master master("ha_ping_interval = 0", two_shards(table_at(first), table_at(second),
+                                                         "shard_by = id\n updates = any"));
+  const auto answer = post(master.port(), "/sql?mode=raw", "SELECT id FROM t WHERE KNN(v,2,7)");
+  EXPECT_TRUE(answer.body.contains("{\"id\":2},\n{\"id\":1}")) << answer.body;
+  int read = 0;
+  for (const auto* mirror : {&first, &second})
+    for (const auto& request : mirror->seen()) read += reads_vector(request) ? 1 : 0;
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(first.requests() + second.requests(), 3U);
 }
 
 TEST(NearestToDocument, AsksAnotherMirrorWhereAReplyIsMalformed) {
@@ -249,7 +274,7 @@ TEST(NearestToDocument, EndsAtTheDeadlineAndWithItsClientInTheSecondRound) {
     return reads_vector(request) ? json(search_answer("", 0)) : silence();
   });
   FakeMirror second(mirror_with(kVector, 2, "0.25"));
-  const Master master("ha_ping_interval = 0\n agent_query_timeout = 300ms\n agent_retry_count = 0",
+  const Master master("ha_ping_interval = 0\n agent_query_timeout = 3s\n agent_retry_count = 0",
                       two_shards(table_at(first), table_at(second)));
   const auto answer = master.search(kNear);
   EXPECT_EQ(answer.status, 200);

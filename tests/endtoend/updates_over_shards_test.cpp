@@ -168,8 +168,8 @@ TEST_F(UpdatesOverShards, WithoutAnyAnswerTheStatusIsThatOfASearch) {
                         {silent, overloaded, 504, true},
                         {reset, reset, 502, true},
                         {overloaded, reset, 502, true}};
-  const auto master = started(
-      "updates = all\n shard_by = id\n agent_query_timeout = 300ms\n agent_retry_count = 0");
+  const auto master =
+      started("updates = all\n shard_by = id\n agent_query_timeout = 3s\n agent_retry_count = 0");
   const auto at_home = [&] {
     return post(master.port(), "/replace", R"({"table":"t","id":7,"doc":{}})");
   };

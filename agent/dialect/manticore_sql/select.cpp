@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 
 #include "agent/dialect/manticore_json/blame.hpp"
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -158,10 +158,9 @@ class Reader {
     step();
     if (!token_.is_sign('=')) return std::nullopt;
     step();
-    std::uint64_t value = 0;
-    const auto* const end = token_.text.data() + token_.text.size();
-    const auto read = std::from_chars(token_.text.data(), end, value);
-    if (token_.kind != Kind::word || read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    const auto number = whole_number<std::uint64_t>(token_.text);
+    if (!number) return std::nullopt;
+    const auto value = *number;
     auto& options = select_.options;
     if (option.is_word("retry_count")) {
       if (value > kMaxRetryCount)

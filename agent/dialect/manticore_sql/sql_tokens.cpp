@@ -46,16 +46,17 @@ std::size_t length_of_number(std::string_view text) {
     if (end != 0 || fraction != end + 1) end = fraction;
   }
   if (end == 0 || end == text.size() || (text[end] | 0x20) != 'e') return end;
-  const bool has_sign = text.substr(end + 1).find_first_of("+-") == 0;
-  const auto digits = end + (has_sign ? 2 : 1);
+  auto digits = end + 1;
+  if (digits < text.size() && (text[digits] == '+' || text[digits] == '-')) ++digits;
   const auto exponent = skip_digits(digits);
   return exponent == digits ? end : exponent;
 }
 
 }  // namespace
 
-bool SqlToken::is_word(std::string_view lower_case) const {
-  return kind == Kind::word && std::ranges::equal(text, lower_case, [](char a, char b) {
+bool SqlToken::begins_with(std::string_view lower_case) const {
+  return text.size() >= lower_case.size() &&
+         std::ranges::equal(text.substr(0, lower_case.size()), lower_case, [](char a, char b) {
            return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + ('a' - 'A')) : a) == b;
          });
 }

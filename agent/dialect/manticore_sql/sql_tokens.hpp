@@ -24,7 +24,11 @@ struct SqlToken {
   std::size_t at = 0;     ///< offset in the statement
   std::string_view why;   ///< ambiguous: the reason, and what to write instead
 
-  bool is_word(std::string_view lower_case) const;
+  bool is_word(std::string_view lower_case) const {
+    return kind == Kind::word && text.size() == lower_case.size() && begins_with(lower_case);
+  }
+  /// Whether the text begins so, in any case of ASCII letters.
+  bool begins_with(std::string_view lower_case) const;
   bool is_sign(char c) const { return kind == Kind::sign && text.front() == c; }
   bool names_table() const { return kind == Kind::word || kind == Kind::name; }
   /// Why no statement may contain the token: it is unfinished or ambiguous. Names the offset.

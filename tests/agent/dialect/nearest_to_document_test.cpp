@@ -206,6 +206,9 @@ TEST(NearestToDocument, InSqlReadsTheVectorAndAsksAllShardsWithIt) {
                                        rows(R"({"id":2,"karmad_0":0.1})")};
   EXPECT_EQ(rounds.told(found), "merge");
   EXPECT_EQ(rows_in(rounds.merged(found)), "{\"id\":2},\n{\"id\":1}\n");
+  Rounds most("SELECT id FROM t WHERE KNN(v,2147483647,7)");
+  EXPECT_EQ(most.told({none, row_of("[1]")}), "next");
+  EXPECT_TRUE(most.asked().contains("KNN(v,2147483647,(1))")) << most.asked();
 }
 
 TEST(NearestToDocument, InSqlFindsNothingOrNamesTheShard) {
@@ -229,6 +232,10 @@ TEST(NearestToDocument, InSqlFindsNothingOrNamesTheShard) {
             "at offset 29: KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
   EXPECT_EQ(Rounds("SELECT id FROM t WHERE KNN(v,5,x)").refusal(),
             "at offset 31: KNN() takes a vector, (0.1,0.2), or the id of a document");
+  for (const auto* k : {"abc", "0", "5.5", "2147483648"})
+    EXPECT_EQ(Rounds(fmt::format("SELECT id FROM t WHERE KNN(v, {}, 7)", k)).refusal(),
+              "at offset 30: k of KNN() must be an integer from 1 to 2147483647")
+        << k;
 }
 
 TEST(NearestToDocument, SortsOnlyTheNearestOfAllShards) {

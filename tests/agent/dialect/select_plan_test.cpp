@@ -127,9 +127,10 @@ TEST(SelectPlan, AsksGroupsByTheirKeyWithAllThatFoldingNeeds) {
        "GROUP BY brand WITHIN GROUP ORDER BY weight() DESC, id ASC ORDER BY c DESC LIMIT 0,1000",
        "1 desc,4", "1 sum", 1000},
       {"select count(*) c from p group by brand order by c desc limit 30 option max_matches=40",
-       "SELECT count(*) c, GROUPBY() AS karmad_0 FROM T GROUP BY brand ORDER BY c DESC LIMIT 0,300 "
-       "OPTION max_matches=300",
-       "0 desc,1", "0 sum", 300},
+       "SELECT count(*) c, GROUPBY() AS karmad_0 FROM T GROUP BY brand ORDER BY c DESC LIMIT "
+       "0,1000 "
+       "OPTION max_matches=1000",
+       "0 desc,1", "0 sum", 1000},
       {"select groupby() g, sum(a) from p group by tags order by g desc limit 10,5",
        "SELECT groupby() g, sum(a) FROM T GROUP BY tags ORDER BY g DESC LIMIT 0,15", "0 desc",
        "1 sum"},

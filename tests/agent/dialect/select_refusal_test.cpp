@@ -65,6 +65,12 @@ TEST(SelectRefusal, RefusesWhatItDoesNotUnderstandWithItsOffset) {
       {"select id from p where a=1)", "400 at offset 26: a bracket closes"},
       {"select id from p where knn(v, 5, (0.5, 1e39))",
        "400 at offset 34: the vector has a number"},
+      {"select id from p where (a in (1, 1e39, 2))", "planned"},
+      {"select id from p where knn(v, 5, (0.5, 1)) and a in (1, 1e39)", "planned"},
+      {"select id from p where (knn(v, 5, (1}) and a in (1e39))", "planned"},
+      {"select id from p where knn(v, 5, (1) {) {, 1e39))", "planned"},
+      {"select id from p where a in (1e39) and knn(v, 5, (0.5, -1e39))",
+       "400 at offset 50: the vector has a number"},
       {"select id from p where f(a;b)", "400 at offset 26: ; within brackets"},
       {"select id from p limit 5 where a=1", "400 at offset 25: where is given twice or out"},
       {"select id from p where a=1 where b=1", "400 at offset 27: where is given twice"},
@@ -78,6 +84,13 @@ TEST(SelectRefusal, RefusesWhatItDoesNotUnderstandWithItsOffset) {
       {"select a from p group by a having count(*)", "400 at offset 34: expected HAVING"},
       {"select a from p group by a having count(*)>1 and a=2", "400 at offset 43: HAVING compares"},
       {"select a from p group by a having count(*)>b", "400 at offset 43: HAVING compares"},
+      {"select a from p group by a having avg(b)> =4", "400 at offset 42: HAVING compares"},
+      {"select a from p group by a having avg(b)< >4", "400 at offset 42: HAVING compares"},
+      {"select a from p group by a having a! =4", "400 at offset 34: expected HAVING"},
+      {"select a from p group by a having a in 4", "400 at offset 34: expected IN and constants"},
+      {"select a from p group by a having a in ()", "400 at offset 34: HAVING compares"},
+      {"select a from p group by a having a>inf", "400 at offset 36: HAVING compares"},
+      {"select a from p group by a having a>1e999", "400 at offset 36: HAVING compares"},
       {"select id from p option max_matches=0", "400 at offset 24: max_matches"},
       {"select id from p facet *", "400 at offset 23: FACET takes"},
       {"select id from p facet", "400 at offset 17: a clause is empty"},
@@ -88,17 +101,39 @@ TEST(SelectRefusal, RefusesWhatItDoesNotUnderstandWithItsOffset) {
         << statement << ": " << refusal(statement);
 }
 
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 TEST(SelectRefusal, BoundsWhatAStatementCosts) {
-  const auto repeated = [](std::string_view text, int times) {
-    std::string all;
-    for (int i = 0; i < times; ++i) all += text;
-    return all;
-  };
   EXPECT_NE(refusal("select id" + repeated(",a", 20'000) + " from p"), "planned");
   EXPECT_NE(refusal("select id" + repeated(",a", 1'000) + " from p"), "planned");
   EXPECT_NE(refusal("select id from p order by a" + repeated(",a", 16)), "planned");
   EXPECT_NE(refusal("select id from p" + repeated(" facet a", 257)), "planned");
   EXPECT_EQ(refusal("select id from p where a in (1" + repeated(",1", 100'000) + ")"), "planned");
+  const auto having = [](int values) {
+    return refusal("select a from p group by a having a in (1" + repeated(",1", values - 1) + ")");
+  };
+  EXPECT_EQ(having(256), "planned");
+  EXPECT_TRUE(having(257).contains("HAVING compares with more than 256 values"));
+}
+
+TEST(SelectRefusal, BoundsTheStatementsOfCountDistinctAndTheirText) {
+  const auto counted = [](int columns, int facets, std::string_view where) {
+    return refusal("select a" + repeated(",count(distinct a)", columns) + " from p where b='" +
+                   std::string(where) + "'" + repeated(" facet a distinct b", facets));
+  };
+  EXPECT_EQ(counted(16, 0, ""), "planned");
+  EXPECT_EQ(counted(9, 7, ""), "planned");
+  EXPECT_TRUE(counted(17, 0, "").contains(": more than 16 of COUNT(DISTINCT"));
+  EXPECT_TRUE(counted(9, 8, "").contains("more than 16 of COUNT(DISTINCT"));
+  const std::string longest(4 << 20, 'x');
+  EXPECT_EQ(counted(1, 0, longest), "planned") << "sent once, it is bounded by the request";
+  EXPECT_EQ(counted(2, 0, longest.substr(longest.size() / 2 + 100)), "planned");
+  EXPECT_TRUE(counted(2, 0, longest.substr(longest.size() / 2)).contains("too long"));
+  EXPECT_TRUE(counted(0, 2, longest.substr(longest.size() / 2)).contains("too long"));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace karmad {
 std::expected<Parsed, ClientError> read_call(std::string_view statement);
 
 /// Plans a CALL. The plan writes the statement for a shard, whose reply must be that of
-/// `/sql?mode=raw`: an array of one result set. SNIPPETS, which counts nothing, asks one shard.
-/// Refuses (400) what cannot be read.
+/// `/sql?mode=raw`: an array of one result set. SNIPPETS, which counts nothing, asks one shard, and
+/// fails with it. Refuses (400) what cannot be read.
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_call(std::string_view statement,
                                                               ShardLayout layout, RowForm form);
 

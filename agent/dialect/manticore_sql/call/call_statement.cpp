@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
 #include "config/text/enum_names.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -227,13 +227,11 @@ std::expected<std::size_t, ClientError> count_option(const CallStatement& call,
   auto text = statement.substr(option->begin, option->end - option->begin);
   if (text.size() > 2 && (text.front() == '\'' || text.front() == '"'))
     text = text.substr(1, text.size() - 2);
-  std::uint32_t value = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc{} || read.ptr != end)
+  const auto value = whole_number<std::uint32_t>(text);
+  if (!value)
     return std::unexpected(ClientError{
         400, fmt::format("CALL: {} at offset {} must be a number", name, option->begin)});
-  return value;
+  return *value;
 }
 
 }  // namespace karmad

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 #include "agent/json/json_text.hpp"
 #include "agent/json/keyed_hash.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 namespace {
@@ -23,9 +23,7 @@ constexpr std::string_view kCounts[] = {"docs", "hits", "found_docs"};
 /// The integer that a cell says, as a number or in quotes; 0 if it says none.
 std::uint64_t count_in(std::string_view cell) {
   if (is_string(cell)) cell = without_quotes(cell);
-  std::uint64_t value = 0;
-  std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return value;
+  return whole_number<std::uint64_t>(cell).value_or(0);
 }
 
 /// A row of the answer, while rows are merged.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <optional>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "agent/dialect/manticore_sql/change/change_answer.hpp"
 #include "agent/dialect/manticore_sql/change/change_statement.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -69,11 +69,7 @@ class SqlChangePlan final : public ChangePlan {
     if (change_.rows.empty()) return 0;
     const auto& row = change_.rows.back();
     if (row.made_id != 0) return row.made_id;
-    const auto text = row.id_place.in(statement_);
-    std::uint64_t id = 0;
-    const auto* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, id);
-    return read.ec == std::errc{} && read.ptr == end ? id : 0;
+    return whole_number<std::uint64_t>(row.id_place.in(statement_)).value_or(0);
   }
 
   int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "agent/dialect/dialect.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -19,11 +18,9 @@ std::optional<ChangeCount> read_text_answer(std::string_view body) {
   if (row == body.npos) return std::nullopt;
   const auto before = body.substr(0, row);
   const auto begin = before.find_last_not_of("0123456789") + 1;  // 0 if there is none
-  ChangeCount count;
-  const auto* const end = before.data() + before.size();
-  const auto read = std::from_chars(before.data() + begin, end, count.rows);
-  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
-  return count;
+  const auto rows = whole_number<std::uint64_t>(before.substr(begin));
+  if (!rows) return std::nullopt;
+  return ChangeCount{.rows = *rows};
 }
 
 }  // namespace
@@ -38,9 +35,9 @@ std::optional<ChangeCount> read_change_answer(std::string_view body) {
   bool has_total = false;
   const bool whole = visit_members(json, [&](std::string_view key, std::string_view value) {
     if (key == "total") {
-      const auto* const end = value.data() + value.size();
-      const auto read = std::from_chars(value.data(), end, count.rows);
-      has_total = read.ec == std::errc{} && read.ptr == end;
+      const auto rows = whole_number<std::uint64_t>(value);
+      has_total = rows.has_value();
+      count.rows = rows.value_or(0);
     }
     if (key == "warning" && is_string(value)) count.warning = json_unescaped(without_quotes(value));
     return true;

@@ -1,10 +1,9 @@
 #include "agent/dialect/manticore_sql/rows/fold_group.hpp"
 
-#include <charconv>
-
 #include "agent/dialect/manticore_json/aggregations/metrics_merge.hpp"
 #include "agent/dialect/manticore_json/sort_value.hpp"
 #include "agent/json/json_cursor.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -12,9 +11,7 @@ namespace {
 
 /// A number of documents; 0 if the cell is none.
 std::uint64_t documents_in(std::string_view cell) {
-  std::uint64_t documents = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), documents);
-  return error == std::errc{} && end == cell.data() + cell.size() ? documents : 0;
+  return whole_number<std::uint64_t>(cell).value_or(0);
 }
 
 std::string joined(std::size_t column, GroupRows rows) {

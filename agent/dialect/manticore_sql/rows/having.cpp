@@ -6,15 +6,15 @@
 
 namespace karmad {
 
-namespace {
-
-bool reads_as_number(std::string_view text) {
+std::optional<JsonNumber> number_of_having(std::string_view text) {
+  const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.find_first_of("0123456789.") != 0) return std::nullopt;  // inf and nan
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error != std::errc::invalid_argument && end == text.data() + text.size();
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+  return json_number(text);
 }
-
-}  // namespace
 
 Having::Having(const RowCondition& condition, Collation collation)
     : condition_(condition), collation_(collation), values_(condition.values.size()) {
@@ -23,9 +23,8 @@ Having::Having(const RowCondition& condition, Collation collation)
     const auto& text = condition.values[v];
     JsonLine(value.escaped).add_escaped(text);
     value.text = {.kind = SortValue::Kind::text, .text = value.escaped};
-    value.is_number = reads_as_number(text);
-    if (value.is_number)
-      value.number = {.kind = SortValue::Kind::number, .number = json_number(text)};
+    if (const auto number = number_of_having(text))
+      value.number = SortValue{.kind = SortValue::Kind::number, .number = *number};
   }
 }
 
@@ -38,9 +37,9 @@ bool Having::compares(const SortValue& cell, std::size_t value, bool less, bool 
                       bool greater) const {
   if (value >= values_.size()) return false;
   const auto& with = values_[value];
-  if (cell.kind == SortValue::Kind::number && !with.is_number) return false;
-  const auto order =
-      compare(cell, cell.kind == SortValue::Kind::number ? with.number : with.text, collation_);
+  const bool numbers = cell.kind == SortValue::Kind::number;
+  if (numbers && !with.number) return false;
+  const auto order = compare(cell, numbers ? *with.number : with.text, collation_);
   return order < 0 ? less : order > 0 ? greater : equal;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
 namespace karmad {
+
+/// The text as a number that HAVING compares with; nothing: it is none, or not finite.
+std::optional<JsonNumber> number_of_having(std::string_view text);
 
 /// A condition of HAVING with its values ready for comparison. Refers to `condition`.
 class Having {
@@ -21,8 +25,7 @@ class Having {
  private:
   struct Value {
     std::string escaped;  // the value as the inside of a JSON string
-    bool is_number = false;
-    SortValue number;
+    std::optional<SortValue> number;
     SortValue text;
   };
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <unordered_map>
 
 #include "agent/dialect/manticore_sql/rows/merged_rows.hpp"
 #include "agent/dialect/manticore_sql/rows/warnings.hpp"
 #include "agent/dialect/manticore_sql/rows/write_rows.hpp"
 #include "agent/json/keyed_hash.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -17,10 +17,7 @@ namespace {
 /// The integer that a cell says, as a number or in quotes.
 std::optional<std::int64_t> integer_in(std::string_view cell) {
   if (is_string(cell)) cell = without_quotes(cell);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (cell.empty() || error != std::errc{} || end != cell.data() + cell.size()) return std::nullopt;
-  return value;
+  return whole_number<std::int64_t>(cell);
 }
 
 /// Adds the second cell to the first if both are integers whose sum fits 64 bits.

@@ -9,6 +9,7 @@
 
 #include "agent/json/json_line.hpp"
 #include "agent/json/keyed_hash.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -44,13 +45,6 @@ class MetaRows {
   RawRows::Step last_ = RawRows::Step::malformed;
 };
 
-std::optional<std::uint64_t> count_in(std::string_view text) {
-  std::uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return count;
-}
-
 double seconds_in(std::string_view text) {
   double seconds = 0;
   std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -73,9 +67,9 @@ class OtherRows {
       if (is_new) keywords_.push_back({row.value});
       current_ = known->second;
     } else if (row.name.starts_with("docs[") && !keywords_.empty()) {
-      keywords_[current_].documents += count_in(row.value).value_or(0);
+      keywords_[current_].documents += whole_number<std::uint64_t>(row.value).value_or(0);
     } else if (row.name.starts_with("hits[") && !keywords_.empty()) {
-      keywords_[current_].hits += count_in(row.value).value_or(0);
+      keywords_[current_].hits += whole_number<std::uint64_t>(row.value).value_or(0);
     } else if (first_shard_) {
       others_.push_back(row);
     }
@@ -123,7 +117,7 @@ class MetaWriter {
 /// Reads a row about the whole shard; false: it is another one.
 bool read_shard_row(const MetaRow& row, ShardMeta& meta, bool& has_total) {
   if (equals_literal(row.name, "total_found")) {
-    const auto count = count_in(row.value);
+    const auto count = whole_number<std::uint64_t>(row.value);
     has_total |= count.has_value();
     meta.total_found = count.value_or(0);
   } else if (equals_literal(row.name, "total_relation")) {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <initializer_list>
-#include <limits>
 #include <optional>
+#include <utility>
 
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
@@ -17,8 +17,8 @@ using ClauseRefusal = std::optional<ClientError>;
 
 /// Bounds memory: a token is larger than its text.
 constexpr std::size_t kMostSqlTokens = 20'000;
-/// The server stores counts in 32 bits.
-constexpr std::size_t kLargestRowCount = std::numeric_limits<std::int32_t>::max();
+/// Bounds how often a token is read in search of the end of a bracket. Not in WHERE.
+constexpr int kDeepestBrackets = 256;
 
 enum class ClausePart : unsigned char {
   items,
@@ -50,14 +50,9 @@ const ClauseKeyword* clause_keyword_at(const SqlToken& token) {
   return nullptr;
 }
 
-std::optional<std::size_t> limit_number(const SqlToken& token) {
-  std::size_t value = 0;
-  const auto* const end = token.text.data() + token.text.size();
-  const auto [stop, error] = std::from_chars(token.text.data(), end, value);
-  if (token.kind != SqlToken::Kind::word || error != std::errc{} || stop != end ||
-      value > kLargestRowCount)
-    return std::nullopt;
-  return value;
+std::optional<std::size_t> row_count(std::string_view text) {
+  const auto count = whole_number<std::size_t>(text);
+  return count && *count <= kLargestRowCount ? count : std::nullopt;
 }
 
 /// `n`, `offset, n` or `n OFFSET offset`.
@@ -68,8 +63,8 @@ ClauseRefusal read_window(SqlSpan tokens, std::size_t at, RowWindow& window) {
                                     kLargestRowCount));
   };
   if (tokens.size() != 1 && tokens.size() != 3) return wrong();
-  const auto first = limit_number(tokens.front());
-  const auto second = limit_number(tokens.back());
+  const auto first = row_count(tokens.front().text);
+  const auto second = row_count(tokens.back().text);
   if (!first || !second) return wrong();
   if (tokens.size() == 1) {
     window.limit = *first;
@@ -153,8 +148,9 @@ class ClauseReader {
                             "send the inner and the outer query one after the other");
     if (token_.is_word("join"))
       return unmergeable_at(token_.at, "JOIN", "query each table and join the rows yourself");
-    if (token_.names_table() && canonical(token_).starts_with("karmad_") &&
-        place_.part != ClausePart::from)
+    const bool reserved = (token_.kind == SqlToken::Kind::word && token_.begins_with("karmad_")) ||
+                          (token_.kind == SqlToken::Kind::name && token_.begins_with("`karmad_"));
+    if (reserved && place_.part != ClausePart::from)
       return wrong_at(token_.at, "names that begin with karmad_ are reserved");
     return std::nullopt;
   }
@@ -200,11 +196,10 @@ class ClauseReader {
       out_.where = statement_.substr(begin, token_.at + token_.text.size() - begin);
       read_knn();
       before_ = token_;
-      if (token_.is_sign(')') && depth_ == knn_depth_ && has_exceeding_float(knn_vector()))
-        return wrong_at(knn_vector_,
-                        "the vector has a number beyond the range of a float of 32 bits");
-      return std::nullopt;
+      return check_vector();
     }
+    if (depth_ > kDeepestBrackets)
+      return wrong_at(token_.at, fmt::format("brackets nest deeper than {}", kDeepestBrackets));
     if (out_.tokens.size() == kMostSqlTokens)
       return wrong_at(token_.at,
                       fmt::format("more than {} words outside of WHERE", kMostSqlTokens));
@@ -221,9 +216,9 @@ class ClauseReader {
       knn_ = {};
     }
     if (depth_ < knn_depth_) end_knn();
-    if (knn_depth_ != 0 && depth_ == knn_depth_ + 1 && token_.is_sign('('))
-      knn_vector_ = token_.at + 1;
-    if (knn_depth_ == 0 || depth_ != knn_depth_) return;
+    if (knn_depth_ == 0) return;
+    if (depth_ == knn_depth_ + 1 && token_.is_sign('(')) knn_vector_ = token_.at + 1;
+    if (depth_ != knn_depth_) return;
     if (token_.is_sign(',')) {
       ++knn_argument_;
     } else if (before_.is_sign('(') && knn_argument_ == 0 && token_.names_table()) {
@@ -236,18 +231,22 @@ class ClauseReader {
     }
   }
 
-  /// The numbers within the brackets that end at the present token.
-  std::string_view knn_vector() const {
-    return statement_.substr(knn_vector_, token_.at - knn_vector_);
+  /// Checks the numbers of a vector at its end.
+  ClauseRefusal check_vector() {
+    if (!knn_vector_ || depth_ != knn_depth_) return std::nullopt;
+    const auto begin = *std::exchange(knn_vector_, std::nullopt);
+    if (!has_exceeding_float(statement_.substr(begin, token_.at - begin))) return std::nullopt;
+    return wrong_at(begin, "the vector has a number beyond the range of a float of 32 bits");
   }
 
   /// An only argument behind the attribute, `KNN(attribute, 7)`, is the document's id.
   void end_knn() {
     knn_depth_ = 0;
+    knn_vector_.reset();
     knn_.end = token_.text;
     const auto k = knn_.k;
     if (knn_argument_ == 1) knn_.k = {};
-    if (!knn_.k.empty()) std::from_chars(k.data(), k.data() + k.size(), out_.nearest);
+    out_.nearest = row_count(knn_.k).value_or(0);
     if (!knn_.id.empty() && (knn_.k.empty() || knn_.id.data() != k.data()))
       out_.knn_document = knn_;
   }
@@ -292,7 +291,7 @@ class ClauseReader {
   ClauseRefusal read_group() {
     step();
     if (token_.is_word("by")) return std::nullopt;
-    const auto count = limit_number(token_);
+    const auto count = row_count(token_.text);
     if (!count || *count == 0) return wrong_at(token_.at, "expected GROUP BY or GROUP n BY");
     out_.per_group = *count;
     return expect({"by"});
@@ -369,8 +368,8 @@ class ClauseReader {
   int depth_ = 0;
   int knn_depth_ = 0;  // of the brackets of KNN(); 0: not within them
   int knn_argument_ = 0;
-  std::size_t knn_vector_ = 0;  // where its numbers begin
-  KnnByDocument knn_;           // as far as it was read
+  std::optional<std::size_t> knn_vector_;  // where the numbers of the open vector begin
+  KnnByDocument knn_;                      // as far as it was read
   ClausePlace place_;
   std::vector<ClausePlace> places_;
   SelectClauses out_;

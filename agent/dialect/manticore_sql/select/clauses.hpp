@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,9 @@
 #include "agent/dialect/manticore_sql/select/sql_span.hpp"
 
 namespace karmad {
+
+/// The server stores counts of rows in 32 bits.
+inline constexpr std::size_t kLargestRowCount = std::numeric_limits<std::int32_t>::max();
 
 /// LIMIT: the rows that the client wants.
 struct RowWindow {
@@ -47,8 +52,9 @@ struct SelectClauses {
   SqlSpan items;
   SqlSpan tables;
   std::string_view where;
-  bool knn = false;         ///< WHERE has a KNN()
-  std::size_t nearest = 0;  ///< how many documents it finds in each shard; 0: unknown
+  bool knn = false;  ///< WHERE has a KNN()
+  /// How many documents it finds in each shard, up to kLargestRowCount; 0: unknown.
+  std::size_t nearest = 0;
   std::optional<KnnByDocument> knn_document;  ///< KNN() names a document in place of a vector
   SqlSpan group;
   std::size_t per_group = 1;

@@ -8,19 +8,6 @@ namespace karmad {
 
 namespace {
 
-bool mentions_alias(const SqlToken& token, const std::vector<SelectItem>& items) {
-  if (!token.names_table()) return false;
-  const auto name = canonical(token);
-  return std::ranges::any_of(items, [&](const SelectItem& item) { return item.alias == name; });
-}
-
-bool mentions_alias(std::string_view text, const std::vector<SelectItem>& items) {
-  SqlTokens tokens(text);
-  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
-    if (mentions_alias(token, items)) return true;
-  return false;
-}
-
 /// Whether the alias is that of a value which each row of pairs has.
 bool is_of_row(const SelectItem& item) {
   return !item.alias.empty() && !item.aggregate && item.canonical != "groupby()";
@@ -29,8 +16,8 @@ bool is_of_row(const SelectItem& item) {
 /// Writes one list and the names of its columns.
 class PairsWriter {
  public:
-  PairsWriter(const std::vector<SelectItem>& items, HiddenNames& names)
-      : items_(items), names_(names) {}
+  PairsWriter(const std::vector<SelectItem>& items, const ListAliases& aliases, HiddenNames& names)
+      : items_(items), known_(aliases), names_(names) {}
 
   void add(const SelectItem& column) {
     for (const auto& item : items_)
@@ -57,7 +44,7 @@ class PairsWriter {
  private:
   void add_alias(const SelectItem& item) {
     aliases_.push_back(item.alias);
-    uses_alias_ = uses_alias_ || mentions_alias(text_of(item.expression), items_);
+    uses_alias_ = uses_alias_ || known_.are_in(text_of(item.expression));
     append(fmt::format("{} AS {}", text_of(item.expression), item.alias_text),
            std::string(item.alias_text));
   }
@@ -67,10 +54,11 @@ class PairsWriter {
     out_.list += definition;
     if (!out_.group.empty()) out_.group += ", ";
     out_.group += name;
-    uses_alias_ = uses_alias_ || mentions_alias(definition, items_);
+    uses_alias_ = uses_alias_ || known_.are_in(definition);
   }
 
   const std::vector<SelectItem>& items_;
+  const ListAliases& known_;
   HiddenNames& names_;
   std::vector<std::string> aliases_;
   bool uses_alias_ = false;
@@ -79,13 +67,27 @@ class PairsWriter {
 
 }  // namespace
 
+ListAliases::ListAliases(const std::vector<SelectItem>& items, std::string_view where) {
+  for (const auto& item : items)
+    if (!item.alias.empty()) names_.insert(item.alias);
+  are_in_where_ = are_in(where);
+}
+
+bool ListAliases::are_in(std::string_view text) const {
+  if (names_.empty()) return false;
+  SqlTokens tokens(text);
+  for (auto token = tokens.next(); token.kind != SqlToken::Kind::end; token = tokens.next())
+    if (token.names_table() && names_.contains(canonical(token))) return true;
+  return false;
+}
+
 PairsText write_pairs(const std::vector<SelectItem>& keys, const SelectItem& value,
-                      const std::vector<SelectItem>& items, std::string_view where,
+                      const std::vector<SelectItem>& items, const ListAliases& aliases,
                       HiddenNames& names) {
-  PairsWriter writer(items, names);
+  PairsWriter writer(items, aliases, names);
   for (const auto& key : keys) writer.add(key);
   writer.add(value);
-  if (writer.uses_alias() || mentions_alias(where, items)) writer.add_other_aliases();
+  if (writer.uses_alias() || aliases.are_in_where()) writer.add_other_aliases();
   return writer.take();
 }
 

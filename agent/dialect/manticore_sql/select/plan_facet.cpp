@@ -38,15 +38,13 @@ class FacetPlanner {
     items_ = std::move(*items);
     if (facet_.by.empty()) {
       by_ = items_;
-      return std::nullopt;
+      if (by_.size() <= kMostGroupKeys) return std::nullopt;
+      return wrong_at(by_[kMostGroupKeys].expression.front().at,
+                      fmt::format("a facet has more than {} keys", kMostGroupKeys));
     }
-    for (const auto part : split_list(facet_.by)) {
-      if (part.empty()) return wrong_at(facet_.by.front().at, "BY has an empty item");
-      auto key = read_expression(part);
-      if (!key) return std::move(key.error());
-      if (key->aggregate) return wrong_at(part.front().at, "FACET … BY takes no aggregate");
-      by_.push_back(std::move(*key));
-    }
+    auto keys = read_group_keys(facet_.by);
+    if (!keys) return std::move(keys.error());
+    by_ = std::move(*keys);
     return std::nullopt;
   }
 
@@ -125,8 +123,9 @@ class FacetPlanner {
       if (auto refusal = refuse_hiding(items_, *value)) return refusal;
       distinct_ = ColumnAt{first, false};
       distinct_name_ = fmt::format("count(distinct {})", value->canonical);
-      rows.folded.push_back(
-          {.column = *distinct_, .fold = Fold::distinct, .pairs = draft_.add_pairs(by_, *value)});
+      const auto pairs = draft_.add_pairs(by_, *value);
+      if (!pairs) return pairs.error();
+      rows.folded.push_back({.column = *distinct_, .fold = Fold::distinct, .pairs = *pairs});
       count_.at = first + 1;
       out_.text += fmt::format(" DISTINCT {}", text_of(facet_.distinct));
     }
@@ -195,7 +194,7 @@ class FacetPlanner {
     const auto window = draft_.window(facet_.window);
     out_.rows.offset = window.offset;
     out_.rows.limit = window.limit;
-    const auto asked = exact_ ? window.end() : draft_.groups_to_ask(window.end());
+    const auto asked = exact_ ? window.end() : draft_.groups_to_ask();
     if (!exact_) out_.rows.asked = asked;
     draft_.most_asked = std::max(draft_.most_asked, asked);
     out_.text += fmt::format(" LIMIT 0,{}", asked);

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
+#include <set>
+#include <string>
 
 #include "agent/dialect/manticore_sql/select/having_clause.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
@@ -42,29 +43,25 @@ class GroupPlanner {
   }
 
  private:
-  /// Refuses expressions that compute with the result of an aggregate by its alias.
-  GroupRefusal check_expressions() const {
-    const std::span items(draft_.items);
-    for (std::size_t i = 0; i < items.size(); ++i)
-      if (auto refusal = uses_aggregate(items[i], items.first(i))) return refusal;
+  /// Refuses expressions that compute with the result of an aggregate by its alias. An item may
+  /// use the aliases of those before it.
+  GroupRefusal check_expressions() {
+    for (const auto& item : draft_.items) {
+      if (auto refusal = uses_aggregate(item)) return refusal;
+      if (item.aggregate && !item.name().empty()) aggregates_.insert(item.name());
+    }
     for (const auto& key : draft_.order)
       if (key.by.expression.size() > 1)
-        if (auto refusal = uses_aggregate(key.by, items)) return refusal;
+        if (auto refusal = uses_aggregate(key.by)) return refusal;
     return std::nullopt;
   }
 
-  /// `before`: the items whose aliases the expression may use.
-  static GroupRefusal uses_aggregate(const SelectItem& item, std::span<const SelectItem> before) {
-    if (item.aggregate) return std::nullopt;
-    for (const auto& token : item.expression) {
-      if (!token.names_table()) continue;
-      const auto name = canonical(token);
-      for (const auto& other : before)
-        if (other.aggregate && other.is_named(name))
-          return unmergeable_at(token.at, "an expression with the result of an aggregate",
-                                "select the aggregates as items of their own and compute with "
-                                "them");
-    }
+  GroupRefusal uses_aggregate(const SelectItem& item) const {
+    if (item.aggregate || aggregates_.empty()) return std::nullopt;
+    for (const auto& token : item.expression)
+      if (token.names_table() && aggregates_.contains(canonical(token)))
+        return unmergeable_at(token.at, "an expression with the result of an aggregate",
+                              "select the aggregates as items of their own and compute with them");
     return std::nullopt;
   }
 
@@ -73,9 +70,9 @@ class GroupPlanner {
     auto having = read_having(draft_.clauses.having);
     if (!having) return std::move(having.error());
     if (having->of.expression.size() > 1)
-      if (auto refusal = uses_aggregate(having->of, draft_.items)) return refusal;
+      if (auto refusal = uses_aggregate(having->of)) return refusal;
     for (const auto& item : draft_.items)
-      if (item.aggregate && item.is_named(having->of.canonical)) having->of = item;
+      if (item.aggregate && item.name() == having->of.canonical) having->of = item;
     having->condition.column = columns_.of(having->of);
     rows_.having = std::move(having->condition);
     needs_best_ = needs_best_ || depends_on_row(having->of);
@@ -216,7 +213,7 @@ class GroupPlanner {
     auto groups = window.end();
     const bool exact = is_in_order_of_keys() && !rows_.having;
     // Hits show the number of all groups.
-    if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask(groups);
+    if (!exact || draft_.form == RowForm::hits) groups = draft_.groups_to_ask();
     if (rows_.having) groups = std::max(groups, kGroupsForHaving);
     out_.asked = std::max(groups, std::min(groups * rows_.per_group, kMostGroupRows));
     if (!exact) rows_.asked = out_.asked;
@@ -234,7 +231,9 @@ class GroupPlanner {
       if (fold == Fold::distinct) {
         auto value = read_expression(argument);
         if (!value) return std::move(value.error());
-        folded.pairs = draft_.add_pairs(draft_.group, *value);
+        const auto pairs = draft_.add_pairs(draft_.group, *value);
+        if (!pairs) return pairs.error();
+        folded.pairs = *pairs;
         draft_.pairs.back().numbered = true;
       }
       rows_.folded.push_back(folded);
@@ -275,6 +274,7 @@ class GroupPlanner {
   RowsDraft out_;
   ShardColumns columns_;
   RowPlan& rows_;
+  std::set<std::string> aggregates_;  // what the client calls them
   bool needs_best_ = false;
 };
 

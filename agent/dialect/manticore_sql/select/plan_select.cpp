@@ -32,16 +32,9 @@ std::expected<SelectDraft, ClientError> read_draft(std::string_view statement, R
   auto options = read_options(draft.clauses.options);
   if (!options) return std::unexpected(std::move(options.error()));
   draft.options = std::move(*options);
-  if (draft.clauses.group.empty()) return draft;
-  for (const auto part : split_list(draft.clauses.group)) {
-    const auto at = draft.clauses.group.front().at;
-    if (part.empty()) return std::unexpected(wrong_at(at, "GROUP BY has an empty key"));
-    auto key = read_expression(part);
-    if (!key) return std::unexpected(std::move(key.error()));
-    if (key->aggregate)
-      return std::unexpected(wrong_at(part.front().at, "GROUP BY takes no aggregate"));
-    draft.group.push_back(std::move(*key));
-  }
+  auto group = read_group_keys(draft.clauses.group);
+  if (!group) return std::unexpected(std::move(group.error()));
+  draft.group = std::move(*group);
   return draft;
 }
 
@@ -89,9 +82,12 @@ std::vector<std::string> write_statements(const SelectDraft& draft, const RowsDr
   return text.take();
 }
 
-std::optional<ClientError> mistake_in(const KnnByDocument& knn) {
+std::optional<ClientError> mistake_in(const KnnByDocument& knn, std::size_t nearest) {
   if (knn.k.empty())
     return wrong_at(knn.at, "KNN() by the id of a document needs k: KNN(attribute, 5, 7)");
+  if (nearest == 0)
+    return wrong_at(knn.at - static_cast<std::size_t>(knn.id.data() - knn.k.data()),
+                    fmt::format("k of KNN() must be an integer from 1 to {}", kLargestRowCount));
   if (knn.attribute.empty()) return wrong_at(knn.at, "KNN() names no attribute");
   if (!DocumentId::of_number(knn.id))
     return wrong_at(knn.at, "KNN() takes a vector, (0.1,0.2), or the id of a document");
@@ -107,7 +103,8 @@ std::string by_vector(const SelectClauses& clauses, std::string_view vector) {
     return static_cast<std::size_t>(part.data() - where.data());
   };
   const auto after = [&](std::string_view part) { return from(part) + part.size(); };
-  return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)), clauses.nearest + 1,
+  return fmt::format("{}{}{}({}){} AND id<>{}{}", where.substr(0, from(knn.k)),
+                     std::min(clauses.nearest + 1, kLargestRowCount),
                      where.substr(after(knn.k), from(knn.id) - after(knn.k)), vector,
                      where.substr(after(knn.id), after(knn.end) - after(knn.id)), knn.id,
                      where.substr(after(knn.end)));
@@ -191,7 +188,8 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
                                     "HAVING needs GROUP BY; conditions on documents are WHERE"));
   std::string where;  // owns that of the shards
   if (const auto& knn = draft->clauses.knn_document) {
-    if (auto refusal = mistake_in(*knn)) return std::unexpected(std::move(*refusal));
+    if (auto refusal = mistake_in(*knn, draft->clauses.nearest))
+      return std::unexpected(std::move(*refusal));
     select.document = {std::string(knn->attribute), std::string(knn->id)};
     where = by_vector(draft->clauses, vector);
     draft->clauses.where = where;

@@ -1,8 +1,9 @@
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "agent/dialect/manticore_json/aggregations/aggregation_plan.hpp"
 #include "agent/dialect/manticore_json/sort_plan.hpp"
 
 namespace karmad {
@@ -23,8 +24,8 @@ RowWindow SelectDraft::window(const RowWindow& wanted) const {
   return {offset, end - offset};
 }
 
-std::size_t SelectDraft::groups_to_ask(std::size_t wanted) const {
-  return std::max(over_request(wanted), max_matches());
+std::size_t SelectDraft::groups_to_ask() const {
+  return std::max(max_matches(), kServersMaxMatches);
 }
 
 std::string SelectDraft::list() const {
@@ -63,10 +64,41 @@ void SelectDraft::add_json(ShardColumns& columns, RowPlan& rows) const {
           {columns.of(item), columns.of(path->attribute, path->attribute), std::move(path->steps)});
 }
 
-std::size_t SelectDraft::add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value) {
-  pairs_texts.push_back(write_pairs(keys, value, items, clauses.where, names));
+std::expected<std::size_t, ClientError> SelectDraft::add_pairs(const std::vector<SelectItem>& keys,
+                                                               const SelectItem& value) {
+  const auto at = value.expression.front().at;
+  if (pairs.size() == kMostPairsStatements)
+    return std::unexpected(
+        wrong_at(at, fmt::format("more than {} of COUNT(DISTINCT …) and FACET … DISTINCT",
+                                 kMostPairsStatements)));
+  if (!aliases) aliases.emplace(items, clauses.where);
+  pairs_texts.push_back(write_pairs(keys, value, items, *aliases, names));
+  pairs_size += pairs_texts.back().size() + clauses.where.size();
+  if (!pairs.empty() && pairs_size > kLongestPairsTexts)
+    return std::unexpected(wrong_at(
+        at, fmt::format("the WHERE is too long to be sent once more for each COUNT(DISTINCT …) and "
+                        "FACET … DISTINCT: {} bytes together, at most {}; send them one by one",
+                        pairs_size, kLongestPairsTexts)));
   pairs.push_back({.keys = keys.size(), .asked = kMostPairs});
   return pairs.size() - 1;
+}
+
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens) {
+  std::vector<SelectItem> keys;
+  if (tokens.empty()) return keys;
+  for (const auto part : split_list(tokens)) {
+    const auto at = part.empty() ? tokens.front().at : part.front().at;
+    if (part.empty()) return std::unexpected(wrong_at(at, "the list of keys has an empty item"));
+    if (keys.size() == kMostGroupKeys)
+      return std::unexpected(
+          wrong_at(at, fmt::format("groups have more than {} keys", kMostGroupKeys)));
+    auto key = read_expression(part);
+    if (!key) return std::unexpected(std::move(key.error()));
+    if (key->aggregate)
+      return std::unexpected(wrong_at(at, "the keys of groups are no aggregates"));
+    keys.push_back(std::move(*key));
+  }
+  return keys;
 }
 
 void append_key(std::string& list, std::string_view name, bool descending) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <expected>
 #include <forward_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace karmad {
 
 /// Most sort keys that the search server accepts in SQL.
 inline constexpr std::size_t kMostSqlServerKeys = 5;
+
+/// Most keys of a group: bounds the work of finding each among the columns and in each row.
+inline constexpr std::size_t kMostGroupKeys = 64;
 
 /// One SELECT while it is planned: what the parts of the plan share.
 struct SelectDraft {
@@ -29,7 +33,9 @@ struct SelectDraft {
   std::forward_list<std::string> hidden_aliases;  ///< what the items' `alias_text` refers to
   std::vector<PairsPlan> pairs;
   std::vector<PairsText> pairs_texts;
-  std::size_t most_asked = 0;  ///< of a shard, in one result set
+  std::size_t pairs_size = 0;          ///< bytes of their statements
+  std::optional<ListAliases> aliases;  ///< once there are pairs
+  std::size_t most_asked = 0;          ///< of a shard, in one result set
 
   std::size_t max_matches() const;
   /// LIMIT cut at max_matches, as the server does.
@@ -41,12 +47,14 @@ struct SelectDraft {
   std::optional<JsonPath> json_path(const SelectItem& item) const;
   /// Adds the JSON attributes of all such items.
   void add_json(ShardColumns& columns, RowPlan& rows) const;
-  /// Number of groups to request of a shard in an order that is not that of their keys: a group
-  /// among the first of all shards may be a late one of some shard. At least as many as the
-  /// server's own distributed tables request.
-  std::size_t groups_to_ask(std::size_t wanted) const;
+  /// Number of groups to request of a shard in an order that is not that of their keys, since a
+  /// group among the first of all shards may be a late one of some shard: max_matches, as the
+  /// server's own distributed tables do, and at least its default.
+  std::size_t groups_to_ask() const;
   /// Plans the statement for a COUNT(DISTINCT value) of groups with these keys; returns its number.
-  std::size_t add_pairs(const std::vector<SelectItem>& keys, const SelectItem& value);
+  /// Refuses (400) more of them than kMostPairsStatements and kLongestPairsTexts allow.
+  std::expected<std::size_t, ClientError> add_pairs(const std::vector<SelectItem>& keys,
+                                                    const SelectItem& value);
 };
 
 /// One result set of a shard's statements.
@@ -69,6 +77,9 @@ struct FacetDraft {
   std::string text;
 };
 std::expected<FacetDraft, ClientError> plan_facet(SelectDraft& draft, const FacetClause& facet);
+
+/// Reads the keys of GROUP BY or of a facet's BY; none are given without tokens.
+std::expected<std::vector<SelectItem>, ClientError> read_group_keys(SqlSpan tokens);
 
 /// Appends `name` and the direction to a list of sort keys.
 void append_key(std::string& list, std::string_view name, bool descending);

@@ -25,10 +25,8 @@ struct SelectItem {
   std::optional<Aggregate> aggregate{};
   std::string shown{};  ///< the client's alias, where `alias` is a hidden one in its place
 
-  /// Whether the client calls the result so.
-  bool is_named(std::string_view name) const {
-    return !name.empty() && name == (shown.empty() ? alias : shown);
-  }
+  /// What the client calls the result; empty: it has no alias.
+  const std::string& name() const { return shown.empty() ? alias : shown; }
   bool is_star() const { return canonical == "*"; }
 };
 

@@ -2,25 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <limits>
+#include "agent/dialect/manticore_sql/select/clauses.hpp"
+#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
 namespace {
 
-/// The server stores counts in 32 bits.
-constexpr std::size_t kLargestMaxMatches = std::numeric_limits<std::int32_t>::max();
-
 /// A plain number; other values of the balancer's options are left to the server, which refuses
 /// them.
 std::optional<std::size_t> number_of_option(SqlSpan option) {
   if (option.size() != 3 || !option[1].is_sign('=')) return std::nullopt;
-  std::size_t value = 0;
-  const auto text = option[2].text;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number<std::size_t>(option[2].text);
 }
 
 }  // namespace
@@ -35,9 +28,9 @@ std::expected<ShardOptions, ClientError> read_options(SqlSpan tokens) {
     const auto number = number_of_option(option);
     const auto at = option.front().at;
     if (name == "max_matches") {
-      if (!number || *number == 0 || *number > kLargestMaxMatches)
+      if (!number || *number == 0 || *number > kLargestRowCount)
         return std::unexpected(wrong_at(
-            at, fmt::format("max_matches must be an integer from 1 to {}", kLargestMaxMatches)));
+            at, fmt::format("max_matches must be an integer from 1 to {}", kLargestRowCount)));
       options.max_matches = number;
       continue;
     }
