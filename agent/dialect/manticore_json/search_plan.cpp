@@ -26,10 +26,6 @@ namespace {
 /// In lower case; names are compared without case.
 constexpr std::string_view kReservedNames = "karmad_";
 
-bool is_off(std::string_view value) {
-  return value == "false" || value == "null" || value == "0" || value == "\"\"";
-}
-
 /// Whether `expressions` has a name that the shards' requests may use for a sort key.
 bool takes_reserved_name(std::string_view expressions) {
   bool found = false;
@@ -45,13 +41,10 @@ bool takes_reserved_name(std::string_view expressions) {
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
 std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
-  for (const auto property : {Property::scroll, Property::join})
-    if (const auto span = request[property]; span.found() && !is_off(span.in(body)))
-      return ClientError{
-          400,
-          fmt::format(
-              "\"{}\" cannot be merged: the table has several shards{}", name(property),
-              property == Property::scroll ? "; page with \"options\": {\"scroll\": true}" : "")};
+  if (const auto span = request[Property::scroll]; span.found() && !is_off(span.in(body)))
+    return ClientError{400,
+                       "\"scroll\" cannot be merged: the table has several shards; page with "
+                       "\"options\": {\"scroll\": true}"};
   if (request[Property::search_after].found())
     return ClientError{400,
                        "\"search_after\" is not a property of a search; page with \"options\": "

@@ -165,7 +165,6 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"({"table":"t","knn":7})", "\"knn\" must be an object"},
       {R"({"table":"t","knn":[{"field":"v","doc_id":1,"k":5}]})", "cannot be fused"},
       {R"({"table":"t","knn":{"field":"v","query_vector":[1],"k":0}})", "\"k\" of \"knn\" must be"},
-      {R"({"table":"t","join":[]})", "\"join\" cannot be merged"},
       {R"({"table":"t","_source":7})", "\"_source\" must be"},
       {R"({"table":"t","_source":[7]})", "must be an array of strings"},
       {R"({"table":"t","aggregations":{}})", "write \"aggs\""},
