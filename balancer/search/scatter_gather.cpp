@@ -74,7 +74,8 @@ class ScatterGather {
 
   /// Whether a shard moved and not all shards have answered.
   bool needs_new_plan() const {
-    return query_.plan_again && may_replan() && !query_.stopped && !parts_.all_answered();
+    return query_.plan_again && may_replan() && !query_.stopped && !has_mistake_ &&
+           !parts_.all_answered();
   }
 
   /// Whether the plan has begun a next round; its requests are ready then.
@@ -277,15 +278,19 @@ class ScatterGather {
                          std::chrono::duration_cast<Micros>(Loop::now() - began);
   }
 
+  /// Ends the parts only: the request may have further searches or statements.
+  void cancel_parts() {
+    for (auto& part : parts_) part->cancel();
+  }
+
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
     const bool moved = part.result().plan_again && may_replan();
     if (part.outcome() == Outcome::client_mistake && !moved && !has_mistake_ && !changes_data()) {
       has_mistake_ = true;
-      query_.stop();  // other mirrors would refuse it too
+      cancel_parts();  // other mirrors would refuse it too
     }
-    if (query_.plan_again && !part.answered() && may_replan())
-      for (auto& other : parts_) other->cancel();
+    if (query_.plan_again && !part.answered() && may_replan()) cancel_parts();
     if (--running == 0) all_done.notify();
   }
 

@@ -97,6 +97,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
        {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
         Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
         Case{"/products/_search", R"({"t\u0061ble":"other"})", "", "the path names the table"},
+        Case{"/products/_search", R"({"Table":"other"})", "", "some search servers read as"},
+        Case{"/products/_search", R"({"join":[{"table":"other"}]})", "", "names another table"},
         Case{"/products/_search", "", "scroll=1m", "the parameter 'scroll' is not supported"},
         Case{"/products/_search", "", "size=-1", "'size=-1' cannot be read; expected were q=text"},
         Case{"/products/_search", "", "sort=id:up", "'sort=id:up' cannot be read"},
@@ -235,12 +237,12 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
   EXPECT_EQ((*parts)[1].tables, "a,b");
   EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", "{}\n{}"))->front().tables, "_all");
   std::string joined;
-  const std::array<PartAnswer, 3> answers{PartAnswer{200, R"({"hits":1,"status": 200})"},
-                                          PartAnswer{404, R"({"error":"x"})"},
-                                          PartAnswer{502, "cut"}};
+  const std::array<PartAnswer, 4> answers{
+      PartAnswer{200, R"({"hits":1,"status": 200})"}, PartAnswer{404, R"({"error":"x"})"},
+      PartAnswer{400, R"({"error":"y","status":400})"}, PartAnswer{502, "cut"}};
   dialect.join(joined, answers, Micros(2000));
   EXPECT_EQ(joined, R"({"took":2,"responses":[{"hits":1,"status": 200},{"error":"x","status":404},)"
-                    R"({"error":"no answer","status":502}]})");
+                    R"({"error":"y","status":400},{"error":"no answer","status":502}]})");
 
   std::string many;
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";
