@@ -170,26 +170,26 @@ class Merge {
     const auto& keys = order_.keys;
     const auto is_attribute = [](const SortKey& key) { return key.by == SortKey::By::attribute; };
     if (std::ranges::none_of(keys, is_attribute)) return true;
+    const auto is_named = [&](const SortKey& key, std::string_view name) {
+      return is_attribute(key) && key.path.empty() && same_attribute(key.name, name);
+    };
     auto* const values = values_of(shard);
     if (!source.empty() && !is_object(source)) return false;
     PassedMembers members(source);
     while (const auto member = members.next())
       for (std::size_t k = 0; k < keys.size(); ++k)
-        if (is_attribute(keys[k]) && same_attribute(keys[k].name, member->name))
-          values[k] = sort_value(member->value);
+        if (is_named(keys[k], member->name)) values[k] = sort_value(member->value);
     if (!texts_.empty()) read_paths(source, shard);
     return true;
   }
 
-  /// Reads the keys that are paths into a JSON attribute, unless the answer has a member with the
-  /// whole name (an expression with that name).
+  /// Reads the keys that are paths into a JSON attribute.
   void read_paths(std::string_view source, std::size_t shard) {
     for (std::size_t k = 0; k < order_.keys.size(); ++k) {
       const auto& key = order_.keys[k];
-      auto& value = values_of(shard)[k];
-      if (key.path.empty() || value.kind != SortValue::Kind::missing) continue;
-      value = json_sort_value(value_at(last_member(source, key.attribute), key.path),
-                              texts_[shard * order_.keys.size() + k]);
+      if (key.path.empty()) continue;
+      values_of(shard)[k] = json_sort_value(value_at(last_member(source, key.attribute), key.path),
+                                            texts_[shard * order_.keys.size() + k]);
     }
   }
 

@@ -119,8 +119,9 @@ class SearchPlan::Draft {
     if (scroll_ && vectors_.order != VectorOrder::none)
       return ClientError{400, "a search for vectors cannot scroll; page with offset and limit"};
     const auto sort = scroll_ ? scroll_->sort() : request_[Property::sort].in(body_);
-    if (!keep(plan_sort(sort, vectors_.order), sort_) ||
-        (scroll_ && ((why_ = scroll_->complete(sort_)) ||
+    if (!keep(plan_sort(sort, vectors_.order), sort_)) return why_;
+    take_named_expressions(request_[Property::expressions].in(body_), sort_.keys);
+    if ((scroll_ && ((why_ = scroll_->complete(sort_)) ||
                      (why_ = scroll_->why_too_many(window_.offset + window_.limit)))) ||
         !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_))
       return why_;
