@@ -292,6 +292,21 @@ TEST(MergedRanges, KeepTheRequestsOrderAlsoWhereAShardLeavesSomeOut) {
       R"({"r":{"buckets":[{"key":"*-100","to":100,"doc_count":2},{"key":"100-300","from":100,"to":300,"doc_count":0},{"key":"300-*","from":300,"doc_count":6}]}})");
 }
 
+TEST(MergedRanges, WithEqualKeysAreToldApartByTheirBoundsAndPosition) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"r":{"range":{"field":"p","ranges":[{"key":"a","to":1},{"key":"a","from":1},{"key":"a","from":1}]}}})",
+          {R"({"r":{"buckets":[{"key":"a","to":1,"doc_count":1},{"key":"a","from":1,"doc_count":2},{"key":"a","from":1,"doc_count":4}]}})",
+           R"({"r":{"buckets":[{"key":"a","from":1,"doc_count":8},{"key":"a","from":1,"doc_count":16}]}})"}),
+      R"({"r":{"buckets":[{"key":"a","to":1,"doc_count":1},{"key":"a","from":1,"doc_count":10},{"key":"a","from":1,"doc_count":20}]}})");
+  // Bounds that are computed from the time differ between shards.
+  EXPECT_EQ(
+      merged_aggs(R"({"r":{"date_range":{"field":"t","ranges":[{"key":"a","to":"now"}]}}})",
+                  {R"({"r":{"buckets":[{"key":"a","to":"2024-01-01T00:00:00","doc_count":1}]}})",
+                   R"({"r":{"buckets":[{"key":"a","to":"2024-01-01T00:00:01","doc_count":2}]}})"}),
+      R"({"r":{"buckets":[{"key":"a","to":"2024-01-01T00:00:00","doc_count":3}]}})");
+}
+
 TEST(MergedHistogram, IsOrderedByItsKeysAndKeepsEmptyBuckets) {
   EXPECT_EQ(
       merged_aggs(
