@@ -238,14 +238,32 @@ unsigned SearchPlan::merge_weight() const {
 
 std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
                                                   const MergeNotes& notes, std::string& out) const {
+  auto bad = merge_clean(replies, {}, notes, out);
+  if (!bad) return std::nullopt;
+  std::vector<std::string> clean(replies.size());
+  bool any = false;
+  for (std::size_t s = 0; s < replies.size(); ++s) {
+    auto body = without_infinities(replies[s].body);
+    any |= body.has_value();
+    clean[s] = std::move(body).value_or("");
+  }
+  return any ? merge_clean(replies, clean, notes, out) : bad;
+}
+
+std::optional<FanOut::BadReply> SearchPlan::merge_clean(std::span<const ShardReply> replies,
+                                                        std::span<const std::string> clean,
+                                                        const MergeNotes& notes,
+                                                        std::string& out) const {
   const auto tail = reads_tail_ ? ReadTail::yes : ReadTail::no;
   std::vector<ReplyHead> heads(replies.size());
   std::vector<JsonCursor> hits(replies.size());
   Totals totals{.timed_out = notes.timed_out};
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
-    auto head = read_reply(replies[s].body, tail);
+    const bool cleaned = !clean.empty() && !clean[s].empty();
+    auto head = read_reply(cleaned ? std::string_view(clean[s]) : replies[s].body, tail);
     if (!head) return BadReply{s, std::move(head.error())};
+    head->not_finite = cleaned;
     totals.total += head->total;
     totals.lower_bound |= head->total_is_lower_bound;
     totals.timed_out |= head->timed_out;

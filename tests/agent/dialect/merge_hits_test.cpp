@@ -179,6 +179,15 @@ TEST(MergedAnswer, HidesAnAttributeInTheSpellingThatTheClientDidNotAskFor) {
             whole(2, R"({"_id":2,"_source":{"b":0}},{"_id":1,"_source":{"b":0}})"));
 }
 
+TEST(MergedAnswer, HasNullWhereAShardShowsNoFiniteNumber) {
+  const std::vector<std::string> answers{
+      answer(1, R"({"_id":1,"_source":{"x":-inf,"t":"\\\"inf,nan","y":[nan,1]}})"),
+      answer(1, R"({"_id":2,"_source":{"x":2}})")};
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":"id"})", answers),
+            whole(2, R"({"_id":1,"_source":{"x":null,"t":"\\\"inf,nan","y":[null,1]}},)"
+                     R"({"_id":2,"_source":{"x":2}})"));
+}
+
 TEST(MergedAnswer, ReadsAMemberThatIsCalledAsThePathOnlyIfItIsAnExpression) {
   const std::vector<std::string> answers{
       answer(1, R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":3}}})"),
