@@ -94,7 +94,7 @@ class ScatterGather {
       return false;
     } else if (auto* part = parts_.refusing()) {
       unmerged_.pass_on(*part, answer);
-    } else if (const auto* refused = parts_.whole_refusal(may_be_partial());
+    } else if (const auto* refused = parts_.whole_refusal(may_be_partial(), may_lack_all());
                refused != nullptr && !unmerged_.may_be_changed()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
@@ -173,7 +173,7 @@ class ScatterGather {
     for (;;) {
       const auto missing =
           std::ranges::count_if(parts_, [](const ShardPart& part) { return !part->answered(); });
-      if (missing == std::ssize(parts_)) co_return unmerged_.no_answer();
+      if (missing == std::ssize(parts_) && !may_lack_all()) co_return unmerged_.no_answer();
       const bool timed_out = parts_.any_timed_out();
       if (missing > 0 && !may_be_partial())
         co_return unmerged_.failed(
@@ -315,6 +315,11 @@ class ScatterGather {
     if (plan_ != nullptr && !plan_->may_be_partial()) return false;
     return query_.partial_results.value_or(shard_query_.table.partial_results) ==
            PartialResults::allow;
+  }
+
+  /// Whether the answer may lack all shards that were asked: there are others.
+  bool may_lack_all() const {
+    return plan_ != nullptr && !plan_->needs_reply() && may_be_partial();
   }
 
   Query& query_;

@@ -53,6 +53,7 @@ class ElasticPlan final : public FanOut {
     return inner_->merge_changes(replies, out);
   }
   bool may_be_partial() const override { return inner_->may_be_partial(); }
+  bool needs_reply() const override { return inner_->needs_reply(); }
   std::string_view content_type() const override { return inner_->content_type(); }
   int refusal_status(int status, std::string_view body) const override {
     return inner_->refusal_status(status, body);
