@@ -135,11 +135,38 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
         R"([{"_id":18446744073709551615,"_score":1,"_source":{"price":61}}]}})"}}};
   std::string out;
   ASSERT_FALSE((*plan)->merge(replies, {}, out));
-  EXPECT_EQ(out, R"({"took":0,"timed_out":false,)"
+  EXPECT_EQ(out, R"({"took":2,"timed_out":false,)"
                  R"("_shards":{"total":1,"successful":1,"skipped":0,"failed":0},)"
                  R"("hits":{"total":400,"total_relation":"eq","max_score":null,"hits":)"
                  R"([{"_id":"18446744073709551615","_score":1,"_index":"products","_type":"doc",)"
                  R"("_version":1,"_source":{"price":61}}]},"status":200})");
+}
+
+TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
+  const ManticoreElastic dialect({});
+  const auto* const body = R"({"aggs":{"p":{"percentiles":{"field":"price"}}},"sort":["_random"]})";
+  const auto request = elastic_call("POST", "/products/_search", body);
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(dialect.fan_out(request, *parsed, 2));
+  const auto plan = dialect.fan_out(request, *parsed, 1);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string buffer;
+  EXPECT_EQ(dialect.write(request, *parsed, plan->get(), kMirrorTable, buffer).body,
+            R"({"table":"mirror_table",)" + std::string(body).substr(1));
+  const auto answered = [&](std::string_view value) {
+    const std::string reply =
+        R"({"took":1,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]},)"
+        R"("aggregations":{"p":{"value":)" +
+        std::string(value) + "}}}";
+    const std::array<ShardReply, 1> replies{{{reply}}};
+    std::string out;
+    const auto bad = (*plan)->merge(replies, {}, out);
+    return bad ? bad->reason : out.substr(out.find(R"("aggregations")"));
+  };
+  EXPECT_EQ(answered("[1,2]"), R"("aggregations":{"p":{"value":[1,2]}},"status":200})");
+  EXPECT_EQ(answered("inf"), R"("aggregations":{"p":{"value":null}},"status":200})");
+  EXPECT_EQ(answered("1,"), "it is malformed");
 }
 
 TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
