@@ -22,6 +22,18 @@ struct Lane {
 
 enum class Advance { hit, end, malformed };
 
+/// Servers order ids as signed numbers of 64 bits, which they show as unsigned ones.
+SortValue id_order(std::string_view id) {
+  constexpr auto kSign = std::uint64_t{1} << 63;
+  auto value = sort_value(id);
+  auto& number = value.number;
+  if (number.integer && !number.negative && number.magnitude >= kSign) {
+    number.negative = true;
+    number.magnitude = 0 - number.magnitude;
+  }
+  return value;
+}
+
 class Merge {
  public:
   Merge(std::span<const JsonCursor> hits, const HitOrder& order)
@@ -162,7 +174,8 @@ class Merge {
 
   void read_key(SortKey::By by, std::string_view value, SortValue* values) const {
     for (std::size_t k = 0; k < order_.keys.size(); ++k)
-      if (order_.keys[k].by == by) values[k] = sort_value(value);
+      if (order_.keys[k].by == by)
+        values[k] = by == SortKey::By::id ? id_order(value) : sort_value(value);
   }
 
   /// Reads the keys that are attributes. Of members with the same name the last counts.

@@ -172,6 +172,16 @@ TEST(MergedAnswer, HidesTheJsonAttributeThatOnlyTheOrderNeeded) {
                R"({"_id":3,"_source":{"a":3}})"));
 }
 
+TEST(MergedAnswer, OrdersIdsAsTheSignedNumbersThatServersStore) {
+  const std::string least = R"({"_id":9223372036854775808})";
+  const std::string below_zero = R"({"_id":18446744073709551615})";
+  const std::string greatest = R"({"_id":9223372036854775807})";
+  EXPECT_EQ(Searching().merged(
+                R"({"table":"t","sort":["id"]})",
+                {answer(2, least + R"(,{"_id":1})"), answer(2, below_zero + "," + greatest)}),
+            whole(4, least + "," + below_zero + R"(,{"_id":1},)" + greatest));
+}
+
 TEST(MergedAnswer, HidesAnAttributeInTheSpellingThatTheClientDidNotAskFor) {
   const std::vector<std::string> answers{answer(1, R"({"_id":1,"_source":{"price":3,"b":0}})"),
                                          answer(1, R"({"_id":2,"_source":{"price":2,"b":0}})")};
