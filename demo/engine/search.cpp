@@ -65,7 +65,7 @@ void append_source(std::string& out, const Document& document,
   };
   for (const auto* column : columns) append(column->name, *column);
   for (const auto& name : source.includes)
-    if (name.starts_with("meta.") && !source.none)
+    if (name.starts_with("meta.") && shows(source, name))
       if (const auto column = column_named(name)) append(name, *column);
   out += '}';
 }
