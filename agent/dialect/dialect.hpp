@@ -174,6 +174,10 @@ class FanOut {
   /// Whether an answer may lack shards that failed. False: they make the query fail.
   virtual bool may_be_partial() const { return true; }
 
+  /// Whether merge() needs a reply. False: only some shards were asked, and if all of these fail
+  /// the answer is that of the others, which have found nothing.
+  virtual bool needs_reply() const { return true; }
+
   /// Writes the body for a mirror of that shard, from 0, that names the table `tables` (with offset
   /// 0, sort keys added …).
   virtual void write(std::size_t shard, std::span<const std::string> tables,

@@ -74,7 +74,8 @@ class ScatterGather {
 
   /// Whether a shard moved and not all shards have answered.
   bool needs_new_plan() const {
-    return query_.plan_again && may_replan() && !query_.stopped && !parts_.all_answered();
+    return query_.plan_again && may_replan() && !query_.stopped && !has_mistake_ &&
+           !parts_.all_answered();
   }
 
   /// Whether the plan has begun a next round; its requests are ready then.
@@ -93,7 +94,7 @@ class ScatterGather {
       return false;
     } else if (auto* part = parts_.refusing()) {
       unmerged_.pass_on(*part, answer);
-    } else if (const auto* refused = parts_.whole_refusal(may_be_partial());
+    } else if (const auto* refused = parts_.whole_refusal(may_be_partial(), may_lack_all());
                refused != nullptr && !unmerged_.may_be_changed()) {
       query_.worker.counters.add(refused->status == 400 ? Count::bad_requests
                                                         : Count::queries_failed);
@@ -172,7 +173,7 @@ class ScatterGather {
     for (;;) {
       const auto missing =
           std::ranges::count_if(parts_, [](const ShardPart& part) { return !part->answered(); });
-      if (missing == std::ssize(parts_)) co_return unmerged_.no_answer();
+      if (missing == std::ssize(parts_) && !may_lack_all()) co_return unmerged_.no_answer();
       const bool timed_out = parts_.any_timed_out();
       if (missing > 0 && !may_be_partial())
         co_return unmerged_.failed(
@@ -277,15 +278,19 @@ class ScatterGather {
                          std::chrono::duration_cast<Micros>(Loop::now() - began);
   }
 
+  /// Ends the parts only: the request may have further searches or statements.
+  void cancel_parts() {
+    for (auto& part : parts_) part->cancel();
+  }
+
   Task<void> ask_one(ShardDriver& part, std::size_t& running, AsyncEvent& all_done) {
     while (auto step = part.next()) co_await *std::move(step);
     const bool moved = part.result().plan_again && may_replan();
     if (part.outcome() == Outcome::client_mistake && !moved && !has_mistake_ && !changes_data()) {
       has_mistake_ = true;
-      query_.stop();  // other mirrors would refuse it too
+      cancel_parts();  // other mirrors would refuse it too
     }
-    if (query_.plan_again && !part.answered() && may_replan())
-      for (auto& other : parts_) other->cancel();
+    if (query_.plan_again && !part.answered() && may_replan()) cancel_parts();
     if (--running == 0) all_done.notify();
   }
 
@@ -310,6 +315,11 @@ class ScatterGather {
     if (plan_ != nullptr && !plan_->may_be_partial()) return false;
     return query_.partial_results.value_or(shard_query_.table.partial_results) ==
            PartialResults::allow;
+  }
+
+  /// Whether the answer may lack all shards that were asked: there are others.
+  bool may_lack_all() const {
+    return plan_ != nullptr && !plan_->needs_reply() && may_be_partial();
   }
 
   Query& query_;

@@ -64,7 +64,7 @@ ShardDriver* ShardParts::refusing() {
   return found == parts_.end() ? nullptr : &**found;
 }
 
-const Refusal* ShardParts::whole_refusal(bool may_be_partial) const {
+const Refusal* ShardParts::whole_refusal(bool may_be_partial, bool may_lack_all) const {
   const Refusal* found = nullptr;
   std::size_t refused = 0;
   for (const auto& part : parts_) {
@@ -73,7 +73,7 @@ const Refusal* ShardParts::whole_refusal(bool may_be_partial) const {
     ++refused;
     if (found == nullptr || why->status < found->status) found = &*why;
   }
-  if (refused == parts_.size() || found == nullptr) return found;
+  if ((refused == parts_.size() && !may_lack_all) || found == nullptr) return found;
   const bool missing = found->overloaded && may_be_partial;
   return found->status < 500 && !missing ? found : nullptr;
 }

@@ -35,8 +35,9 @@ class ShardParts {
   /// The first part whose mirror refused the query as the client's mistake; null: there is none.
   ShardDriver* refusing();
   /// The refusal of the whole query; null: there is none. A shard without suitable or free mirrors
-  /// is only missing in the answer if partial answers are allowed.
-  const Refusal* whole_refusal(bool may_be_partial) const;
+  /// is only missing in the answer if partial answers are allowed. `may_lack_all`: also if that are
+  /// all.
+  const Refusal* whole_refusal(bool may_be_partial, bool may_lack_all) const;
   /// The first part with an overload that retries did not overcome; null: there is none.
   const ShardDriver* overloaded() const;
   /// Whether a part has no answer because of a timeout.

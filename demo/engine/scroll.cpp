@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <list>
+#include <string>
+
 #include "demo/data/text.hpp"
 
 namespace karmad {
@@ -35,9 +38,10 @@ std::string_view type_of(const Value& value) {
 
 std::string scroll_token(const Index& index, const SearchRequest& request, const Hit& last) {
   std::vector<TokenKey> keys;
+  std::list<std::string> texts;
   for (const auto& key : sort_keys(request))
     keys.push_back({attribute_of(key, request.computed), key.descending,
-                    sort_value(index, last, key, request.computed)});
+                    sort_value(index, last, key, request.computed, texts.emplace_back())});
   return scroll_token(keys);
 }
 
@@ -63,9 +67,11 @@ std::string scroll_token(const std::vector<TokenKey>& keys) {
 bool is_after(const Index& index, const std::vector<SortKey>& keys, const Hit& hit,
               const SearchRequest& request) {
   const auto& scroll = request.scroll;
+  std::string text;
   for (std::size_t i = 0; i < keys.size() && i < scroll.after.size(); ++i) {
-    const auto order = sort_order(keys[i].column, sort_value(index, hit, keys[i], request.computed),
-                                  view(scroll.after[i]));
+    const auto order =
+        sort_order(keys[i].column, sort_value(index, hit, keys[i], request.computed, text),
+                   view(scroll.after[i]));
     if (order != 0) return keys[i].descending ? order < 0 : order > 0;
   }
   return false;

@@ -20,9 +20,11 @@ namespace {
 /// Negative if `a` sorts before `b`.
 int compare_hits(const Index& index, const std::vector<SortKey>& keys,
                  const std::vector<Computed>& computed, const Hit& a, const Hit& b) {
+  std::string left;
+  std::string right;
   for (const auto& key : keys) {
-    const auto order = sort_order(key.column, sort_value(index, a, key, computed),
-                                  sort_value(index, b, key, computed));
+    const auto order = sort_order(key.column, sort_value(index, a, key, computed, left),
+                                  sort_value(index, b, key, computed, right));
     if (order != 0) return key.descending ? -order : order;
   }
   return a.document < b.document ? -1 : 1;  // positions are ascending by id
@@ -63,7 +65,7 @@ void append_source(std::string& out, const Document& document,
   };
   for (const auto* column : columns) append(column->name, *column);
   for (const auto& name : source.includes)
-    if (name.starts_with("meta.") && !source.none)
+    if (name.starts_with("meta.") && shows(source, name))
       if (const auto column = column_named(name)) append(name, *column);
   out += '}';
 }
@@ -134,7 +136,7 @@ std::vector<SortKey> sort_keys(const SearchRequest& request) {
 }
 
 Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
-                 const std::vector<Computed>& computed) {
+                 const std::vector<Computed>& computed, std::string& text) {
   const auto& document = index.documents()[hit.document];
   switch (key.by) {
     case SortKey::By::score:
@@ -146,9 +148,10 @@ Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
     case SortKey::By::random:
       return static_cast<std::int64_t>(Dice{document.id}.next() >> 1);
     case SortKey::By::computed: {
-      const auto literal = computed[key.computed].value(index, hit.document);
-      if (std::holds_alternative<std::string>(literal)) return {};
-      return view(literal);
+      auto literal = computed[key.computed].value(index, hit.document);
+      if (!std::holds_alternative<std::string>(literal)) return view(literal);
+      text = std::get<std::string>(std::move(literal));
+      return std::string_view(text);
     }
     case SortKey::By::column:
       break;

@@ -27,9 +27,9 @@ struct SearchResult {
 
 /// The keys by which a search sorts: those of the request, and those it implies.
 std::vector<SortKey> sort_keys(const SearchRequest& request);
-/// The value by which a hit sorts. Computed texts do not sort.
+/// The value by which a hit sorts; a computed text is put into `text`.
 Value sort_value(const Index& index, const Hit& hit, const SortKey& key,
-                 const std::vector<Computed>& computed);
+                 const std::vector<Computed>& computed, std::string& text);
 
 /// Finds, sorts and cuts out the page. The order is total: equal documents sort by ascending id.
 SearchResult search(const Index& index, const SearchRequest& request);

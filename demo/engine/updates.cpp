@@ -153,7 +153,7 @@ struct Group {
 
   std::size_t all() const { return created + updated + deleted; }
   void count(const Update& update, const Changed& changed) {
-    last = changed.id;
+    if (!update.change.where) last = changed.id;
     (update.verb == "update"   ? updated
      : update.verb == "delete" ? deleted
                                : created) += changed.rows;

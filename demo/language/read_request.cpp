@@ -110,6 +110,7 @@ Source read_source(const Json& json, Reading& reading) {
       out.excludes = read_strings(excludes->value, "_source", reading);
   } else {
     out.includes = read_strings(json, "_source", reading);  // an empty list: everything
+    if (json.IsString() && json.GetStringLength() == 0) out.includes.clear();
   }
   return out;
 }

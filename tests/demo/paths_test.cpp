@@ -51,6 +51,9 @@ TEST_F(Paths, SearchesComputeAndSortByWhatTheyCompute) {
   };
   EXPECT_EQ(sorted(R"("expressions":{"x":"price*-2"},"sort":[{"x":"desc"}])"),
             sorted(R"("sort":[{"price":"asc"}])"));
+  EXPECT_EQ(sorted(R"j("expressions":{"x":"CONCAT(brand,'')"},"sort":["x","id"])j"),
+            sorted(R"("sort":["brand","id"])"));
+  EXPECT_EQ(sorted(R"("sort":["brand","id"],"_source":"")"), sorted(R"("sort":["brand","id"])"));
   EXPECT_EQ(sorted(R"j("expressions":{"x":"GREATEST(tags)"},"sort":[{"x":"desc"}])j").size(), 50);
   EXPECT_EQ(sorted(R"("sort":[{"_geo_distance":{"location_anchor":{"lat":50,"lon":7},)"
                    R"("location_source":"lat, lon","order":"asc"}}])"),

@@ -219,6 +219,24 @@ TEST(NearestToDocument, SaysWhichShardCouldNotBeReadForTheVector) {
   EXPECT_EQ(other.requests(), 2U) << "without a vector no shard is searched";
 }
 
+TEST(NearestToDocument, FindsNothingIfTheShardOfTheIdFailsAndWarns) {
+  const auto fails = [](const std::string&) { return json(R"({"error":"x"})", 503); };
+  FakeMirror first(fails);
+  FakeMirror second(fails);
+  const Master master(
+      "ha_ping_interval = 0\n agent_retry_count = 0",
+      two_shards(table_at(first), table_at(second), "shard_by = id\n updates = any"));
+  const auto answer = master.search(kNear);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_TRUE(answer.body.contains(R"("warning":{"reason":"table t: shard )")) << answer.body;
+  EXPECT_TRUE(answer.body.contains(R"("hits":[])")) << answer.body;
+  EXPECT_EQ(master.search(kNear, "X-Partial-Results: deny\r\n").status, 502);
+  const auto sql = post(master.port(), "/sql?mode=raw", "SELECT id FROM t WHERE KNN(v,2,7)");
+  EXPECT_EQ(sql.status, 200) << sql.body;
+  EXPECT_TRUE(sql.body.contains("\"total\":0")) << sql.body;
+  EXPECT_EQ(master.search(R"({"table":"t"})").status, 502) << "no shard has answered";
+}
+
 TEST(NearestToDocument, LacksAShardThatFailsInTheSecondRoundOnly) {
   FakeMirror first([](const std::string& request) {
     return reads_vector(request) ? json(search_answer("", 0)) : json(R"({"error":"x"})", 503);

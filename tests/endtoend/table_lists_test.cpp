@@ -111,6 +111,25 @@ TEST(ElasticPaths, AnswerEachSearchOfAMultiSearch) {
   EXPECT_EQ(post(at.master.port(), "/_msearch", "{}\n").status, 400);
 }
 
+TEST(ElasticPaths, ASearchThatMirrorsRefuseDoesNotEndTheOthersOfAMultiSearch) {
+  const auto refuse_seven = [](const std::string& request) {
+    if (body_sent(request).find("\"size\":7") == std::string::npos)
+      return json(fmt::format(kListedHit, 1));
+    return json(R"({"error":"unknown column: 'x'"})", 400);
+  };
+  FakeMirror first(refuse_seven);
+  FakeMirror second(refuse_seven);
+  const Master master("ha_ping_interval = 0\n workers = 1",
+                      fmt::format("table t {{\n type = distributed\n agent = {}\n agent = {}\n}}\n",
+                                  first.address(), second.address()));
+  const auto& body =
+      post(master.port(), "/t/_msearch", "{}\n{\"size\":7}\n{}\n{\"size\":1}\n").body;
+  EXPECT_NE(body.find(R"("error":"unknown column: 'x'","status":400},{)"), std::string::npos)
+      << body;
+  EXPECT_NE(body.find(R"("_shards":{"total":2,"successful":2)"), std::string::npos) << body;
+  EXPECT_EQ(body.find("not asked"), std::string::npos) << body;
+}
+
 TEST(TableLists, OfASelectGiveEachMirrorItsName) {
   const TwoTables at;
   post(at.master.port(), "/sql?mode=raw", "SELECT id FROM one, two ORDER BY id");

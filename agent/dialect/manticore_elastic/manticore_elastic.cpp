@@ -10,6 +10,8 @@
 #include "agent/dialect/manticore_elastic/elastic_request.hpp"
 #include "agent/dialect/manticore_elastic/multi_search.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
+#include "agent/dialect/manticore_json/reply.hpp"
+#include "agent/dialect/manticore_json/search_plan.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
 #include "agent/json/json_cursor.hpp"
@@ -53,6 +55,7 @@ class ElasticPlan final : public FanOut {
     return inner_->merge_changes(replies, out);
   }
   bool may_be_partial() const override { return inner_->may_be_partial(); }
+  bool needs_reply() const override { return inner_->needs_reply(); }
   std::string_view content_type() const override { return inner_->content_type(); }
   int refusal_status(int status, std::string_view body) const override {
     return inner_->refusal_status(status, body);
@@ -89,6 +92,38 @@ class ElasticPlan final : public FanOut {
   const std::string index_;
   const bool keeps_path_;
   std::unique_ptr<FanOut> inner_;
+};
+
+/// A search of one shard, which gets the client's own: its answer needs no merge.
+class OneShardSearch final : public FanOut {
+ public:
+  OneShardSearch(std::string_view body, const Parsed& parsed) : body_(body), parsed_(parsed) {}
+
+  void write(std::size_t, std::span<const std::string> tables, std::string& body) const override {
+    append_renamed(body, body_, parsed_, [&] { append_tables(body, tables); });
+  }
+
+  std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes&,
+                                std::string& out) const override {
+    const auto body = replies.front().body;
+    if (is_whole_object(body)) return out.append(body), std::nullopt;
+    const auto clean = without_infinities(body);
+    if (!clean || !is_whole_object(*clean)) return BadReply{0, "it is malformed"};
+    out += *clean;
+    return std::nullopt;
+  }
+
+ private:
+  static bool is_whole_object(std::string_view body) {
+    JsonCursor json(body);
+    skip_space(json);
+    const auto object = take_value(json);
+    skip_space(json);
+    return object && is_object(*object) && json.done();
+  }
+
+  std::string_view body_;
+  const Parsed& parsed_;
 };
 
 /// A mirror gets a `_bulk` as `/bulk`; without a plan as a whole.
@@ -153,6 +188,10 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreElastic::fan_out(
   const bool keeps_path =
       is_partial_replacement(request) && (layout.shards == 1 || layout.by == ShardBy::id);
   auto plan = std::make_unique<ElasticPlan>(*std::move(translated), parsed.table, keeps_path);
+  if (plan->is_search() && layout.shards == 1) {
+    plan->plan(std::make_unique<OneShardSearch>(plan->request().body, parsed));
+    return plan;
+  }
   auto planned = inner(plan->is_search()).fan_out(plan->request(), parsed, layout);
   if (!planned) return std::unexpected(std::move(planned.error()));
   plan->plan(*std::move(planned));

@@ -59,6 +59,16 @@ std::string_view take_line(std::string_view& rest, std::size_t& number) {
   return {};
 }
 
+/// Answers to searches have their status, and so have errors that karmad wrote.
+bool has_status(std::string_view body) {
+  bool found = false;
+  visit_members(body, [&](std::string_view key, std::string_view) {
+    found = key == "status";
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
 
 std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
@@ -91,7 +101,7 @@ void append_responses(std::string& to, std::span<const PartAnswer> answers, Micr
     if (&answer != &answers.front()) out.add(',');
     const auto end = answer.body.find_last_of('}');
     const bool object = is_object(answer.body) && end != std::string_view::npos;
-    if (object && answer.status == 200) {  // it has its status
+    if (object && (answer.status == 200 || has_status(answer.body))) {
       out.add(answer.body);
     } else if (object) {
       out.add(answer.body.substr(0, end));

@@ -22,6 +22,18 @@ struct Lane {
 
 enum class Advance { hit, end, malformed };
 
+/// Servers order ids as signed numbers of 64 bits, which they show as unsigned ones.
+SortValue id_order(std::string_view id) {
+  constexpr auto kSign = std::uint64_t{1} << 63;
+  auto value = sort_value(id);
+  auto& number = value.number;
+  if (number.integer && !number.negative && number.magnitude >= kSign) {
+    number.negative = true;
+    number.magnitude = 0 - number.magnitude;
+  }
+  return value;
+}
+
 class Merge {
  public:
   Merge(std::span<const JsonCursor> hits, const HitOrder& order)
@@ -162,7 +174,8 @@ class Merge {
 
   void read_key(SortKey::By by, std::string_view value, SortValue* values) const {
     for (std::size_t k = 0; k < order_.keys.size(); ++k)
-      if (order_.keys[k].by == by) values[k] = sort_value(value);
+      if (order_.keys[k].by == by)
+        values[k] = by == SortKey::By::id ? id_order(value) : sort_value(value);
   }
 
   /// Reads the keys that are attributes. Of members with the same name the last counts.
@@ -170,26 +183,26 @@ class Merge {
     const auto& keys = order_.keys;
     const auto is_attribute = [](const SortKey& key) { return key.by == SortKey::By::attribute; };
     if (std::ranges::none_of(keys, is_attribute)) return true;
+    const auto is_named = [&](const SortKey& key, std::string_view name) {
+      return is_attribute(key) && key.path.empty() && same_attribute(key.name, name);
+    };
     auto* const values = values_of(shard);
     if (!source.empty() && !is_object(source)) return false;
     PassedMembers members(source);
     while (const auto member = members.next())
       for (std::size_t k = 0; k < keys.size(); ++k)
-        if (is_attribute(keys[k]) && same_attribute(keys[k].name, member->name))
-          values[k] = sort_value(member->value);
+        if (is_named(keys[k], member->name)) values[k] = sort_value(member->value);
     if (!texts_.empty()) read_paths(source, shard);
     return true;
   }
 
-  /// Reads the keys that are paths into a JSON attribute, unless the answer has a member with the
-  /// whole name (an expression with that name).
+  /// Reads the keys that are paths into a JSON attribute.
   void read_paths(std::string_view source, std::size_t shard) {
     for (std::size_t k = 0; k < order_.keys.size(); ++k) {
       const auto& key = order_.keys[k];
-      auto& value = values_of(shard)[k];
-      if (key.path.empty() || value.kind != SortValue::Kind::missing) continue;
-      value = json_sort_value(value_at(last_member(source, key.attribute), key.path),
-                              texts_[shard * order_.keys.size() + k]);
+      if (key.path.empty()) continue;
+      values_of(shard)[k] = json_sort_value(value_at(last_member(source, key.attribute), key.path),
+                                            texts_[shard * order_.keys.size() + k]);
     }
   }
 

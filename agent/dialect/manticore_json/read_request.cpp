@@ -281,23 +281,40 @@ std::optional<Property> property_named(std::string_view key) {
   return found;
 }
 
+namespace {
+
+/// Keys of a request whose values name tables.
+constexpr std::array<std::string_view, 3> kTableKeys{"table", "index", "join"};
+
+/// The one of kTableKeys that an engine may read this key as; empty: none.
+std::string_view table_key_meant(std::string_view key) {
+  const auto read = key.substr(0, key.find('\0'));
+  for (const auto meant : kTableKeys)
+    if (wire::same_word(read, meant)) return meant;
+  return {};
+}
+
+}  // namespace
+
 bool may_name_table(std::string_view key) {
-  if (key.size() < 5) return false;
-  const auto word = key.substr(0, 5);
-  const bool ends = key.size() == 5 || key[5] == '\0';
-  return ends && (wire::same_word(word, "table") || wire::same_word(word, "index")) &&
-         key != "table" && key != "index";
+  const auto meant = table_key_meant(key);
+  return !meant.empty() && meant != key;
 }
 
 std::string why_key_is_refused(std::string_view key) {
-  const auto* const meant = wire::same_word(key.substr(0, 5), "table") ? "table" : "index";
-  const auto shown = key.size() == 5 ? fmt::format("the key \"{}\"", key)
-                                     : fmt::format("a key that begins with \"{}\" and a zero byte",
-                                                   key.substr(0, 5));
+  const auto meant = table_key_meant(key);
+  const auto shown = key.size() == meant.size()
+                         ? fmt::format("the key \"{}\"", key)
+                         : fmt::format("a key that begins with \"{}\" and a zero byte",
+                                       key.substr(0, meant.size()));
   return fmt::format(
       "has {}, which some search servers read as \"{}\" and others do not; "
       "name the table with \"table\"",
       shown, meant);
+}
+
+bool is_off(std::string_view value) {
+  return value == "false" || value == "null" || value == "0" || value == "\"\"";
 }
 
 namespace {
@@ -312,6 +329,10 @@ std::optional<ClientError> mistake_in(std::string_view body, unsigned max_depth,
   }
   if (!request.table_span().found()) return bad_request("\"table\" is missing");
   if (request.table.empty()) return bad_request("\"table\" is empty");
+  if (const auto join = request[Property::join]; join.found() && !is_off(join.in(body)))
+    return bad_request(fmt::format(
+        "\"join\" at offset {} names another table; a search reads only the table in \"table\"",
+        join.begin));
   return std::nullopt;
 }
 

@@ -108,6 +108,35 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
 
 namespace {
 
+/// The value `inf` or `nan` at the beginning of `text`, with its sign; empty: it is something else.
+std::string_view infinity_at(std::string_view text) {
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  const auto word = text.substr(sign, 3);
+  return word == "inf" || word == "nan" ? text.substr(0, sign + 3) : std::string_view();
+}
+
+}  // namespace
+
+std::optional<std::string> without_infinities(std::string_view body) {
+  std::string clean;
+  std::size_t copied = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    if (body[at] == '"') in_string = !in_string;
+    if (in_string && body[at] == '\\') ++at;
+    if (in_string) continue;
+    const auto found = infinity_at(body.substr(at));
+    if (found.empty()) continue;
+    clean.append(body.substr(copied, at - copied)).append("null");
+    copied = at + found.size();
+    at = copied - 1;
+  }
+  if (copied == 0) return std::nullopt;
+  return clean.append(body.substr(copied));
+}
+
+namespace {
+
 std::string error_member(std::string_view body) {
   std::string text;
   visit_members(body, [&](std::string_view key, std::string_view value) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@ namespace karmad {
 struct ReplyHead {
   bool timed_out = false;
   bool total_is_lower_bound = false;
+  bool not_finite = false;  ///< the answer is one of without_infinities()
   std::uint64_t total = 0;
   std::string_view warning;  ///< inside of the JSON string; empty: none
   JsonCursor hits;           ///< at the opening bracket of the hits
@@ -28,6 +30,10 @@ enum class ReadTail : bool { no, yes };
 /// body ends like an object. `ReadTail::yes` skips the hits (about 1 GB/s) to find the aggregations
 /// after them. The error says what is wrong with the answer.
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail);
+
+/// The body of a search answer with `null` in the place of the values `inf` and `nan`, which
+/// servers write although JSON does not have them; nothing if there are none.
+std::optional<std::string> without_infinities(std::string_view body);
 
 /// The text of an error body, `{"error":"text"}` or `{"error":{"reason":"text", …}}`, unescaped;
 /// empty if there is none. Servers may cut a text within a character: bytes that are not UTF-8

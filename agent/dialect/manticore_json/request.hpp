@@ -42,11 +42,13 @@ inline constexpr std::size_t kProperties = 21;
 
 std::string_view name(Property property);
 std::optional<Property> property_named(std::string_view key);
-/// Whether an engine may read this key as `table` or `index`, although it is neither: keys in
-/// another case, or with a zero byte.
+/// Whether an engine may read this key as `table`, `index` or `join`, although it is none of them:
+/// keys in another case, or with a zero byte.
 bool may_name_table(std::string_view key);
 /// Why a request with such a key is refused, to follow the words "the request".
 std::string why_key_is_refused(std::string_view key);
+/// Whether the value of a property has the same effect as if the property were missing.
+bool is_off(std::string_view value);
 /// Whether karmad reads the member of `options` with that name.
 bool names_option(std::string_view key);
 

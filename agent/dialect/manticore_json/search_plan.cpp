@@ -26,10 +26,6 @@ namespace {
 /// In lower case; names are compared without case.
 constexpr std::string_view kReservedNames = "karmad_";
 
-bool is_off(std::string_view value) {
-  return value == "false" || value == "null" || value == "0" || value == "\"\"";
-}
-
 /// Whether `expressions` has a name that the shards' requests may use for a sort key.
 bool takes_reserved_name(std::string_view expressions) {
   bool found = false;
@@ -45,13 +41,10 @@ bool takes_reserved_name(std::string_view expressions) {
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
 std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
-  for (const auto property : {Property::scroll, Property::join})
-    if (const auto span = request[property]; span.found() && !is_off(span.in(body)))
-      return ClientError{
-          400,
-          fmt::format(
-              "\"{}\" cannot be merged: the table has several shards{}", name(property),
-              property == Property::scroll ? "; page with \"options\": {\"scroll\": true}" : "")};
+  if (const auto span = request[Property::scroll]; span.found() && !is_off(span.in(body)))
+    return ClientError{400,
+                       "\"scroll\" cannot be merged: the table has several shards; page with "
+                       "\"options\": {\"scroll\": true}"};
   if (request[Property::search_after].found())
     return ClientError{400,
                        "\"search_after\" is not a property of a search; page with \"options\": "
@@ -126,8 +119,9 @@ class SearchPlan::Draft {
     if (scroll_ && vectors_.order != VectorOrder::none)
       return ClientError{400, "a search for vectors cannot scroll; page with offset and limit"};
     const auto sort = scroll_ ? scroll_->sort() : request_[Property::sort].in(body_);
-    if (!keep(plan_sort(sort, vectors_.order), sort_) ||
-        (scroll_ && ((why_ = scroll_->complete(sort_)) ||
+    if (!keep(plan_sort(sort, vectors_.order), sort_)) return why_;
+    take_named_expressions(request_[Property::expressions].in(body_), sort_.keys);
+    if ((scroll_ && ((why_ = scroll_->complete(sort_)) ||
                      (why_ = scroll_->why_too_many(window_.offset + window_.limit)))) ||
         !keep(plan_source(request_[Property::source].in(body_), sort_.keys), source_))
       return why_;
@@ -244,14 +238,32 @@ unsigned SearchPlan::merge_weight() const {
 
 std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
                                                   const MergeNotes& notes, std::string& out) const {
+  auto bad = merge_clean(replies, {}, notes, out);
+  if (!bad) return std::nullopt;
+  std::vector<std::string> clean(replies.size());
+  bool any = false;
+  for (std::size_t s = 0; s < replies.size(); ++s) {
+    auto body = without_infinities(replies[s].body);
+    any |= body.has_value();
+    clean[s] = std::move(body).value_or("");
+  }
+  return any ? merge_clean(replies, clean, notes, out) : bad;
+}
+
+std::optional<FanOut::BadReply> SearchPlan::merge_clean(std::span<const ShardReply> replies,
+                                                        std::span<const std::string> clean,
+                                                        const MergeNotes& notes,
+                                                        std::string& out) const {
   const auto tail = reads_tail_ ? ReadTail::yes : ReadTail::no;
   std::vector<ReplyHead> heads(replies.size());
   std::vector<JsonCursor> hits(replies.size());
   Totals totals{.timed_out = notes.timed_out};
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
-    auto head = read_reply(replies[s].body, tail);
+    const bool cleaned = !clean.empty() && !clean[s].empty();
+    auto head = read_reply(cleaned ? std::string_view(clean[s]) : replies[s].body, tail);
     if (!head) return BadReply{s, std::move(head.error())};
+    head->not_finite = cleaned;
     totals.total += head->total;
     totals.lower_bound |= head->total_is_lower_bound;
     totals.timed_out |= head->timed_out;

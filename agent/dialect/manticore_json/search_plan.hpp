@@ -42,6 +42,11 @@ class SearchPlan final : public FanOut {
  private:
   class Draft;
 
+  /// `clean`: bodies of without_infinities() by shard, empty where the reply has none, or no
+  /// bodies.
+  std::optional<BadReply> merge_clean(std::span<const ShardReply> replies,
+                                      std::span<const std::string> clean, const MergeNotes& notes,
+                                      std::string& out) const;
   void add_of_shards(std::span<const ReplyHead> heads, std::string& out) const;
 
   std::vector<std::string> around_table_;  // a shard's request, split at the table's name

@@ -48,11 +48,11 @@ std::expected<Selection, ClientError> selection_of(const rapidjson::Value& sourc
   if (!source.IsObject()) return refused("\"_source\" must be a string, an array or an object");
   for (const auto& member : source.GetObject()) {
     const auto key = text_of(member.name);
-    if (key == "includes" || key == "include") {
+    if (key == "includes") {
       auto includes = patterns_of(member.value, "\"_source\".\"includes\"");
       if (!includes) return std::unexpected(includes.error());
       selection.includes = std::move(*includes);
-    } else if (key == "excludes" || key == "exclude") {
+    } else if (key == "excludes") {
       auto excludes = patterns_of(member.value, "\"_source\".\"excludes\"");
       if (!excludes) return std::unexpected(excludes.error());
       selection.excludes = std::move(*excludes);
@@ -83,6 +83,16 @@ void add_selection(JsonLine out, const Selection& selection) {
   out.add('}');
 }
 
+/// The names under which shards may show the attribute of a sort key: those of a table's attributes
+/// are in lower case, those of expressions as the client wrote them.
+Patterns shown_names(const SortKey& key) {
+  Patterns names{key.attribute};
+  for (auto& c : names[0])
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  if (names[0] != key.attribute) names.push_back(key.attribute);
+  return names;
+}
+
 /// Removes the exclusions that match `attribute` from the shards' request; append_hit() applies
 /// them.
 bool lift_exclusions(Selection& selection, std::string_view attribute, Patterns& hidden) {
@@ -105,8 +115,7 @@ bool source_matches(std::string_view pattern, std::string_view member) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       star_member = m;
-    } else if (p < pattern.size() &&
-               (pattern[p] == '?' || same_attribute(pattern.substr(p, 1), member.substr(m, 1)))) {
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == member[m])) {
       ++p;
       ++m;
     } else if (star != pattern.npos) {
@@ -140,16 +149,17 @@ std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
   bool changed = false;
   for (const auto& key : keys) {
     if (key.by != SortKey::By::attribute) continue;
-    const bool everything = selection->includes.empty() && !selection->none;
-    if (!everything && !any_matches(selection->includes, key.attribute)) {
-      plan.hidden.push_back(key.attribute);
-      selection->includes.push_back(key.attribute);
-      selection->none = false;
-      changed = true;
-    } else if (!key.expression.empty()) {
-      plan.hidden.push_back(key.name);
+    if (!key.expression.empty()) plan.hidden.push_back(key.name);
+    for (const auto& name : shown_names(key)) {
+      const bool everything = selection->includes.empty() && !selection->none;
+      if (!everything && !any_matches(selection->includes, name)) {
+        if (key.expression.empty()) plan.hidden.push_back(name);
+        selection->includes.push_back(name);
+        selection->none = false;
+        changed = true;
+      }
+      if (lift_exclusions(*selection, name, plan.hidden)) changed = true;
     }
-    if (lift_exclusions(*selection, key.attribute, plan.hidden)) changed = true;
   }
   if (changed) add_selection(JsonLine(plan.rewritten.emplace()), *selection);
   return plan;

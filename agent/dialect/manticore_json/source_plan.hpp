@@ -24,7 +24,7 @@ struct SourcePlan {
 std::expected<SourcePlan, ClientError> plan_source(std::string_view text,
                                                    const std::vector<SortKey>& keys);
 
-/// `*` matches any characters, `?` any one; letters match without case.
+/// `*` matches any characters, `?` any one; letters match with their case.
 bool source_matches(std::string_view pattern, std::string_view member);
 
 }  // namespace karmad

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "agent/dialect/manticore_json/request.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
-#include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
 namespace {
@@ -38,7 +38,7 @@ std::string mistake_in_percolate_body(std::string_view body, unsigned max_depth)
   const bool whole = visit_members(json, [&](std::string_view key, std::string_view) {
     const auto name = json_unescaped(key);
     if (name == "query") ++queries;
-    const bool table = wire::same_word(name, "table") || wire::same_word(name, "index");
+    const bool table = name == "table" || name == "index" || name == "join" || may_name_table(name);
     if (table && named.empty()) named = name;
     return true;
   });

@@ -80,7 +80,7 @@ class GroupSum {
 
   bool any() const { return any_; }
 
-  /// `id`: of the last line that was carried out; empty: what the mirrors said.
+  /// `id`: the last one of the request that was carried out; empty: what the mirrors said.
   void append(JsonLine& out, std::string_view table, std::string_view id) const {
     out.add(R"({"bulk":{"table":)");
     out.add_quoted(table);
@@ -192,7 +192,10 @@ class BulkWriter {
       items_.push_back(
           {at, fmt::format(R"({{"{}":{}}})", word_, merged_update_answer(everywhere_))});
     everywhere_.clear();
-    if (!skipped) last_done_ = at;
+    if (!skipped) {
+      last_done_ = at;
+      if (auto id = line.id_text(ends_.body); !id.empty()) last_id_ = std::move(id);
+    }
     skipped_ += skipped ? 1 : 0;
   }
 
@@ -223,16 +226,16 @@ class BulkWriter {
   /// The item of the transaction stands at the last line that it carried out.
   void end_group() {
     if (sum_.any()) {
-      const auto* const last = last_done_ ? &ends_.split->lines[*last_done_] : nullptr;
       auto& sum = items_.emplace_back(last_done_.value_or(kAtEnd), std::string());
       JsonLine json(sum.item);
-      sum_.append(json, ends_.table, last == nullptr ? std::string() : last->id_text(ends_.body));
+      sum_.append(json, ends_.table, last_id_);
     }
     std::ranges::stable_sort(items_, {}, &PlacedItem::line);
     for (const auto& placed : items_) add_raw(placed.item);
     sum_ = {};
     items_.clear();
     last_done_.reset();
+    last_id_.clear();
   }
 
   std::string error_item(const BulkLine& line, const ShardEnd& end) const {
@@ -273,6 +276,7 @@ class BulkWriter {
   GroupSum sum_;
   std::vector<PlacedItem> items_;
   std::optional<std::size_t> last_done_;  ///< position of the last line that was carried out
+  std::string last_id_;  ///< the last id in lines that were carried out; empty: they have queries
 
   // Of the current line, if it goes to all shards:
   std::vector<std::string_view> everywhere_;  ///< their results

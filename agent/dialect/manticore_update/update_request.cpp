@@ -120,6 +120,9 @@ class Listener {
   bool hear_member(std::string_view key) {
     if (form_ == Form::bulk && key == "_index") return fail(kElasticForm);
     at_ = key == "table" ? At::table : key == "index" ? At::index : At::other;
+    if (key == "join")
+      return fail(
+          fmt::format("has \"join\" before offset {}, which names another table", stream_.Tell()));
     if (at_ == At::other) return !may_name_table(key) || fail(why_key_is_refused(key));
     if ((at_ == At::table ? named_ : index_).found())
       return fail(fmt::format("gives \"{}\" twice", key));

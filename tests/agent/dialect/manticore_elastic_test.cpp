@@ -97,6 +97,8 @@ TEST(ManticoreElastic, SaysHowToCorrectAWrongRequest) {
        {Case{"/products/_search", R"([1])", "", "the body is not a JSON object"},
         Case{"/products/_search", R"({"table":"other"})", "", "the path names the table"},
         Case{"/products/_search", R"({"t\u0061ble":"other"})", "", "the path names the table"},
+        Case{"/products/_search", R"({"Table":"other"})", "", "some search servers read as"},
+        Case{"/products/_search", R"({"join":[{"table":"other"}]})", "", "names another table"},
         Case{"/products/_search", "", "scroll=1m", "the parameter 'scroll' is not supported"},
         Case{"/products/_search", "", "size=-1", "'size=-1' cannot be read; expected were q=text"},
         Case{"/products/_search", "", "sort=id:up", "'sort=id:up' cannot be read"},
@@ -133,11 +135,38 @@ TEST(ManticoreElastic, ASearchOfOneShardToo_IsAskedAtSearchAndAnsweredInTheOther
         R"([{"_id":18446744073709551615,"_score":1,"_source":{"price":61}}]}})"}}};
   std::string out;
   ASSERT_FALSE((*plan)->merge(replies, {}, out));
-  EXPECT_EQ(out, R"({"took":0,"timed_out":false,)"
+  EXPECT_EQ(out, R"({"took":2,"timed_out":false,)"
                  R"("_shards":{"total":1,"successful":1,"skipped":0,"failed":0},)"
                  R"("hits":{"total":400,"total_relation":"eq","max_score":null,"hits":)"
                  R"([{"_id":"18446744073709551615","_score":1,"_index":"products","_type":"doc",)"
                  R"("_version":1,"_source":{"price":61}}]},"status":200})");
+}
+
+TEST(ManticoreElastic, ASearchOfOneShardMayAskForWhatSeveralCannotMerge) {
+  const ManticoreElastic dialect({});
+  const auto* const body = R"({"aggs":{"p":{"percentiles":{"field":"price"}}},"sort":["_random"]})";
+  const auto request = elastic_call("POST", "/products/_search", body);
+  const auto parsed = dialect.parse(request);
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(dialect.fan_out(request, *parsed, 2));
+  const auto plan = dialect.fan_out(request, *parsed, 1);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  std::string buffer;
+  EXPECT_EQ(dialect.write(request, *parsed, plan->get(), kMirrorTable, buffer).body,
+            R"({"table":"mirror_table",)" + std::string(body).substr(1));
+  const auto answered = [&](std::string_view value) {
+    const std::string reply =
+        R"({"took":1,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]},)"
+        R"("aggregations":{"p":{"value":)" +
+        std::string(value) + "}}}";
+    const std::array<ShardReply, 1> replies{{{reply}}};
+    std::string out;
+    const auto bad = (*plan)->merge(replies, {}, out);
+    return bad ? bad->reason : out.substr(out.find(R"("aggregations")"));
+  };
+  EXPECT_EQ(answered("[1,2]"), R"("aggregations":{"p":{"value":[1,2]}},"status":200})");
+  EXPECT_EQ(answered("inf"), R"("aggregations":{"p":{"value":null}},"status":200})");
+  EXPECT_EQ(answered("1,"), "it is malformed");
 }
 
 TEST(ManticoreElastic, ACountAddsTheShardsAndTellsThoseThatFailed) {
@@ -235,12 +264,12 @@ TEST(ManticoreElastic, SplitsAMultiSearchAndJoinsItsAnswers) {
   EXPECT_EQ((*parts)[1].tables, "a,b");
   EXPECT_EQ(dialect.parts(elastic_call("POST", "/_msearch", "{}\n{}"))->front().tables, "_all");
   std::string joined;
-  const std::array<PartAnswer, 3> answers{PartAnswer{200, R"({"hits":1,"status": 200})"},
-                                          PartAnswer{404, R"({"error":"x"})"},
-                                          PartAnswer{502, "cut"}};
+  const std::array<PartAnswer, 4> answers{
+      PartAnswer{200, R"({"hits":1,"status": 200})"}, PartAnswer{404, R"({"error":"x"})"},
+      PartAnswer{400, R"({"error":"y","status":400})"}, PartAnswer{502, "cut"}};
   dialect.join(joined, answers, Micros(2000));
   EXPECT_EQ(joined, R"({"took":2,"responses":[{"hits":1,"status": 200},{"error":"x","status":404},)"
-                    R"({"error":"no answer","status":502}]})");
+                    R"({"error":"y","status":400},{"error":"no answer","status":502}]})");
 
   std::string many;
   for (int i = 0; i < 101; ++i) many += "{}\n{}\n";

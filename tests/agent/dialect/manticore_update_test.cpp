@@ -77,6 +77,8 @@ TEST(Update, IsRefusedWithTheReason) {
        "do not; name the table with \"table\""},
       {R"({"table":"a","Index":"secret"})", "which some search servers read as \"index\""},
       {R"({"table":"a","t\u0041ble":"b"})", "the key \"tAble\""},
+      {R"({"table":"a","query":{},"join":[]})", "has \"join\" before offset 30, which names"},
+      {R"({"table":"a","jOIN":[]})", "which some search servers read as \"join\""},
       {"{\"table\":\"t\"}\0garbage"sv, "a zero byte at offset 13"},
   };
   for (const auto& c : cases)

@@ -210,7 +210,7 @@ TEST(MergedMetric, IsAbsentWhereNothingWasFound) {
 TEST(MergedMetric, IsAlwaysJson) {
   for (const std::string kind : {"min", "avg", "sum"}) {
     const auto aggs = R"({"m":{")" + kind + R"(":{"field":"p"}}})";
-    for (const std::string bad : {"-", "01", "1.", "-nan", "1e", "1.2.3", "{\"x\":1,}", "2-1"})
+    for (const std::string bad : {"-", "01", "1.", "-nam", "1e", "1.2.3", "{\"x\":1,}", "2-1"})
       EXPECT_EQ(merged_aggs(aggs, {R"({"m":{"value":)" + bad + "}}"}),
                 "bad shard 0: it is malformed");
     EXPECT_EQ(merged_aggs(aggs, {R"({"m":{"value":"x"}})"}), R"({"m":{"value":null}})");
@@ -292,6 +292,21 @@ TEST(MergedRanges, KeepTheRequestsOrderAlsoWhereAShardLeavesSomeOut) {
       R"({"r":{"buckets":[{"key":"*-100","to":100,"doc_count":2},{"key":"100-300","from":100,"to":300,"doc_count":0},{"key":"300-*","from":300,"doc_count":6}]}})");
 }
 
+TEST(MergedRanges, WithEqualKeysAreToldApartByTheirBoundsAndPosition) {
+  EXPECT_EQ(
+      merged_aggs(
+          R"({"r":{"range":{"field":"p","ranges":[{"key":"a","to":1},{"key":"a","from":1},{"key":"a","from":1}]}}})",
+          {R"({"r":{"buckets":[{"key":"a","to":1,"doc_count":1},{"key":"a","from":1,"doc_count":2},{"key":"a","from":1,"doc_count":4}]}})",
+           R"({"r":{"buckets":[{"key":"a","from":1,"doc_count":8},{"key":"a","from":1,"doc_count":16}]}})"}),
+      R"({"r":{"buckets":[{"key":"a","to":1,"doc_count":1},{"key":"a","from":1,"doc_count":10},{"key":"a","from":1,"doc_count":20}]}})");
+  // Bounds that are computed from the time differ between shards.
+  EXPECT_EQ(
+      merged_aggs(R"({"r":{"date_range":{"field":"t","ranges":[{"key":"a","to":"now"}]}}})",
+                  {R"({"r":{"buckets":[{"key":"a","to":"2024-01-01T00:00:00","doc_count":1}]}})",
+                   R"({"r":{"buckets":[{"key":"a","to":"2024-01-01T00:00:01","doc_count":2}]}})"}),
+      R"({"r":{"buckets":[{"key":"a","to":"2024-01-01T00:00:00","doc_count":3}]}})");
+}
+
 TEST(MergedHistogram, IsOrderedByItsKeysAndKeepsEmptyBuckets) {
   EXPECT_EQ(
       merged_aggs(
@@ -312,6 +327,20 @@ TEST(MergedHistogram, MayBeKeyed) {
                         {R"({"r":{"buckets":{"*-1":{"doc_count":1}}}})",
                          R"({"r":{"buckets":{"*-1":{"doc_count":4}}}})"}),
             R"({"r":{"buckets":{"*-1":{"doc_count":5}}}})");
+}
+
+TEST(MergedAggregations, AreNullWhereAShardShowsNoFiniteNumber) {
+  for (const auto* value : {"inf", "-inf", "nan", "-nan"})
+    for (const auto* kind : {"sum", "max", "min", "avg"})
+      EXPECT_EQ(
+          merged_aggs(fmt::format(R"({{"m":{{"{}":{{"field":"p"}}}}}})", kind),
+                      {fmt::format(R"({{"m":{{"value":{}}}}})", value), R"({"m":{"value":4.5}})"}),
+          R"({"m":{"value":null}})")
+          << kind << value;
+  EXPECT_EQ(merged_aggs(R"({"a":{"sum":{"field":"p"}},"b":{"max":{"field":"p"}}})",
+                        {R"({"a":{"value":inf},"b":{"value":7}})",
+                         R"({"a":{"value":1},"b":{"value":null}})"}),
+            R"({"a":{"value":null},"b":{"value":7}})");
 }
 
 TEST(MergedAggregations, AreMadeOfTheShardsThatAnswered) {

@@ -172,12 +172,42 @@ TEST(MergedAnswer, HidesTheJsonAttributeThatOnlyTheOrderNeeded) {
                R"({"_id":3,"_source":{"a":3}})"));
 }
 
-TEST(MergedAnswer, PrefersAMemberThatIsCalledAsThePath) {
-  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":["meta.n"]})",
-                               {answer(1, R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":1}}})"),
-                                answer(1, R"({"_id":2,"_source":{"meta.n":9,"meta":{"n":2}}})")}),
-            whole(2, R"({"_id":2,"_source":{"meta.n":9,"meta":{"n":2}}},)"
-                     R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":1}}})"));
+TEST(MergedAnswer, OrdersIdsAsTheSignedNumbersThatServersStore) {
+  const std::string least = R"({"_id":9223372036854775808})";
+  const std::string below_zero = R"({"_id":18446744073709551615})";
+  const std::string greatest = R"({"_id":9223372036854775807})";
+  EXPECT_EQ(Searching().merged(
+                R"({"table":"t","sort":["id"]})",
+                {answer(2, least + R"(,{"_id":1})"), answer(2, below_zero + "," + greatest)}),
+            whole(4, least + "," + below_zero + R"(,{"_id":1},)" + greatest));
+}
+
+TEST(MergedAnswer, HidesAnAttributeInTheSpellingThatTheClientDidNotAskFor) {
+  const std::vector<std::string> answers{answer(1, R"({"_id":1,"_source":{"price":3,"b":0}})"),
+                                         answer(1, R"({"_id":2,"_source":{"price":2,"b":0}})")};
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":"PRICE","_source":["b"]})", answers),
+            whole(2, R"({"_id":2,"_source":{"b":0}},{"_id":1,"_source":{"b":0}})"));
+}
+
+TEST(MergedAnswer, HasNullWhereAShardShowsNoFiniteNumber) {
+  const std::vector<std::string> answers{
+      answer(1, R"({"_id":1,"_source":{"x":-inf,"t":"\\\"inf,nan","y":[nan,1]}})"),
+      answer(1, R"({"_id":2,"_source":{"x":2}})")};
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":"id"})", answers),
+            whole(2, R"({"_id":1,"_source":{"x":null,"t":"\\\"inf,nan","y":[null,1]}},)"
+                     R"({"_id":2,"_source":{"x":2}})"));
+}
+
+TEST(MergedAnswer, ReadsAMemberThatIsCalledAsThePathOnlyIfItIsAnExpression) {
+  const std::vector<std::string> answers{
+      answer(1, R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":3}}})"),
+      answer(1, R"({"_id":2,"_source":{"meta.n":9,"meta":{"n":4}}})")};
+  const auto* const first = R"({"_id":1,"_source":{"meta.n":10,"meta":{"n":3}}})";
+  const auto* const second = R"({"_id":2,"_source":{"meta.n":9,"meta":{"n":4}}})";
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":["meta.n"]})", answers),
+            whole(2, std::string(first) + "," + second));
+  const auto* const named = R"({"table":"t","sort":["meta.n"],"expressions":{"meta.n":"price"}})";
+  EXPECT_EQ(Searching().merged(named, answers), whole(2, std::string(second) + "," + first));
 }
 
 TEST(MergedAnswer, FollowsAShardWhereItsHitsTieAsFarAsTheyAreShown) {

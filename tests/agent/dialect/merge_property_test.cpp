@@ -40,14 +40,14 @@ int compare_by(const std::string& name, const Document& a, const Document& b) {
   if (name == "price") return sign(a.price, b.price);  // no value is less than any
   if (name == "rating") return sign(a.half_rating, b.half_rating);
   if (name == "brand") return sign(folded(a.brand), folded(b.brand));
-  return sign(a.id, b.id);
+  return sign(static_cast<std::int64_t>(a.id), static_cast<std::int64_t>(b.id));
 }
 
 bool precedes(const std::vector<Key>& keys, const Document& a, const Document& b) {
   for (const auto& key : keys)
     if (const int order = compare_by(key.name, a, b); order != 0)
       return key.descending ? order > 0 : order < 0;
-  return a.id < b.id;
+  return static_cast<std::int64_t>(a.id) < static_cast<std::int64_t>(b.id);
 }
 
 /// `source`: the attributes asked for, each in quotes; `*` for all.

@@ -64,6 +64,9 @@ TEST(Percolate, RefusesBodiesThatAreNoObjectOrNameAnotherTable) {
       {R"({"a":[[[[[[[[]]]]]]]]})", "nests deeper than max_json_depth = 8"},
       {R"({"Table":"other"})", "the table is named in the path"},
       {R"({"index":"other"})", "the table is named in the path"},
+      {R"({"query":{},"join":[]})", "the table is named in the path; leave \"join\" out"},
+      {R"({"Join":[]})", "the table is named in the path"},
+      {R"({"table\u0000":"other"})", "the table is named in the path"},
       {R"({"query":{},"quer\u0079":{}})", "gives \"query\" twice"}};
   for (const auto& [body, why] : cases) {
     const auto parsed = dialect->parse(percolation(body));

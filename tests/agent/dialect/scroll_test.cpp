@@ -100,6 +100,16 @@ TEST(Scroll, SortsByScoreAndIdWithoutASortAndKeepsTexts) {
       R"({"order_by_str":"brand asc, id asc","order_by":[{"attr":"brand","desc":false,"value":"a\"b","type":"string"},{"attr":"id","desc":false,"value":8,"type":"int"}]})");
 }
 
+TEST(Scroll, TellsShardsTheIdAsTheSignedNumberByWhichTheyOrderIt) {
+  const Scrolling scroll;
+  const auto* const by_id = R"({"table":"t","limit":1,"sort":["id"],"options":{"scroll":true}})";
+  const auto token = scroll.token(by_id, answer(1, R"({"_id":1,"_source":{}})"),
+                                  answer(1, R"({"_id":18446744073709551615,"_source":{}})"));
+  EXPECT_EQ(
+      shard_token(scroll.asked(next_page(token))),
+      R"({"order_by_str":"id asc","order_by":[{"attr":"id","desc":false,"value":-1,"type":"int"}]})");
+}
+
 std::string rated(int id, std::string_view brand, std::string_view rating) {
   return fmt::format(R"({{"_id":{},"_source":{{"brand":"{}","rating":{}}}}})", id, brand, rating);
 }

@@ -72,7 +72,7 @@ TEST(SearchPlan, AddsNoKeyBehindAsManyAsAServerTakes) {
 }
 
 TEST(SearchPlan, HasTheJsonAttributeReturnedThatHoldsTheSortKey) {
-  for (const auto* key : {"meta.s", "meta['s']", "META[\\\"s\\\"]", "meta.l[0].s"}) {
+  for (const auto* key : {"meta.s", "meta['s']", "meta[\\\"s\\\"]", "meta.l[0].s"}) {
     const auto attribute = std::string(key).substr(0, 4);
     EXPECT_EQ(Searching().asked(R"({"table":"t","limit":1,"sort":[{")" + std::string(key) +
                                 R"(":"desc"}],"_source":["brand"]})"),
@@ -83,6 +83,17 @@ TEST(SearchPlan, HasTheJsonAttributeReturnedThatHoldsTheSortKey) {
       Searching().asked(
           R"({"table":"t","limit":1,"sort":["meta.a","meta.b"],"_source":{"excludes":["m*"]}})"),
       R"({"table":"s","limit":1,"sort":[{"meta.a":"asc"},{"meta.b":"asc"},{"id":"asc"}],"_source":[]})");
+}
+
+TEST(SearchPlan, HasAttributesReturnedInTheSpellingOfTheServerAndInThatOfTheClient) {
+  const auto asked = [](std::string_view key, std::string_view source) {
+    const auto all = Searching().asked(R"({"table":"t","limit":1,"sort":")" + std::string(key) +
+                                       R"(","_source":)" + std::string(source) + "}");
+    return all.substr(std::min(all.find(R"("_source":)"), all.size()));
+  };
+  EXPECT_EQ(asked("PRICE", R"(["brand"])"), R"("_source":["brand","price","PRICE"]})");
+  EXPECT_EQ(asked("Price", R"(["Price"])"), R"("_source":["Price","price"]})");
+  EXPECT_EQ(asked("META.N", R"({"excludes":["meta"]})"), R"("_source":[]})");
 }
 
 TEST(SearchPlan, TakesMaxMatchesFromTheOptionsBeforeTheRequests) {
@@ -110,7 +121,7 @@ TEST(SearchPlan, HasTheSortAttributesReturned) {
       {R"("")", R"("")"},
       {R"("pr*")", R"("pr*")"},
       {R"([])", R"([])"},  // the server takes an empty list for everything
-      {R"(["brand","PRICE"])", R"(["brand","PRICE"])"},
+      {R"(["brand","PRICE"])", R"(["brand","PRICE","price"])"},  // patterns differ by case
       {R"(["brand"])", R"(["brand","price"])"},
       {R"(false)", R"(["price"])"},
       {R"(true)", R"(true)"},
@@ -118,6 +129,9 @@ TEST(SearchPlan, HasTheSortAttributesReturned) {
       {R"({"excludes":["body"]})", R"({"excludes":["body"]})"},
       {R"({"excludes":["body","pr*"]})", R"({"includes":[],"excludes":["body"]})"},
       {R"({"excludes":["price"]})", R"([])"},
+      {R"({"excludes":["PRICE"]})", R"({"excludes":["PRICE"]})"},
+      {R"({"include":["brand"],"exclude":["price"]})",  // no properties of the server
+       R"({"include":["brand"],"exclude":["price"]})"},
       {R"({"includes":["brand"],"excludes":["x","?rice"]})",
        R"({"includes":["brand","price"],"excludes":["x"]})"},
   };
@@ -165,7 +179,6 @@ TEST(SearchPlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"({"table":"t","knn":7})", "\"knn\" must be an object"},
       {R"({"table":"t","knn":[{"field":"v","doc_id":1,"k":5}]})", "cannot be fused"},
       {R"({"table":"t","knn":{"field":"v","query_vector":[1],"k":0}})", "\"k\" of \"knn\" must be"},
-      {R"({"table":"t","join":[]})", "\"join\" cannot be merged"},
       {R"({"table":"t","_source":7})", "\"_source\" must be"},
       {R"({"table":"t","_source":[7]})", "must be an array of strings"},
       {R"({"table":"t","aggregations":{}})", "write \"aggs\""},

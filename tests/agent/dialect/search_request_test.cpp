@@ -93,6 +93,13 @@ TEST(SearchRequest, IsRefusedWithTheReason) {
       {R"({"table":"t","table\u0000x":"secret"})",
        "has a key that begins with \"table\" and a zero byte, which some search servers read as"},
       {R"({"TABLE":"t"})", "which some search servers read as \"table\""},
+      {R"({"table":"t","join":[{"type":"inner","table":"secret"}]})",
+       "\"join\" at offset 20 names another table"},
+      {R"({"table":"t","joi\u006E":[{"type":"inner","table":"secret"}]})",
+       "\"join\" at offset 25 names another table"},
+      {R"({"table":"t","join":[]})", "\"join\" at offset 20 names another table"},
+      {R"({"table":"t","Join":[]})", "which some search servers read as \"join\""},
+      {R"({"table":"t","JOIN":null,"join":null})", "which some search servers read as \"join\""},
       {R"({"table":"t","options":{"retry_count":9}})", "an integer from 0 to 8"},
       {R"({"table":"t","options":{"retry_count":-1}})", "an integer from 0 to 8"},
       {R"({"table":"t","options":{"retry_count":"2"}})", "an integer from 0 to 8"},
@@ -106,6 +113,10 @@ TEST(SearchRequest, IsRefusedWithTheReason) {
     EXPECT_EQ(parsed.error().status, 400);
     EXPECT_NE(parsed.error().reason.find(c.reason), std::string::npos) << parsed.error().reason;
   }
+}
+
+TEST(SearchRequest, MaySayThatItHasNoJoin) {
+  EXPECT_TRUE(Searching().parse(R"({"table":"t","join":null,"query":{"join":[]}})"));
 }
 
 TEST(SearchRequest, ReportsThePlaceOfInvalidJson) {

@@ -221,6 +221,17 @@ TEST_F(BulkPlans, IsSplitByLineAndTheItemsFollowTheClientsLines) {
   EXPECT_EQ(bulk.status, 200);
 }
 
+TEST_F(BulkPlans, ShowsTheLastIdThatTheClientGaveNotOneThatAQueryFound) {
+  auto& bulk =
+      plan("/bulk", line("insert", a) + R"({"delete":{"table":"t","query":{"match_all":{}}}})",
+           {2, kById});
+  const auto answer =
+      bulk.answer({done(0, whole(item("77", 1, 1))), done(1, whole(item("78", 0, 1)))});
+  EXPECT_TRUE(answer.starts_with(R"({"items":[{"bulk":{"table":"t","_id":)" + a +
+                                 R"(,"created":1,"deleted":2,)"))
+      << answer;
+}
+
 TEST_F(BulkPlans, AShardThatFailedHasErrorsForItsLines) {
   auto& bulk = plan("/bulk", line("insert", a) + line("insert", b) + line("delete", b), {2, kById});
   const auto answer = bulk.answer({done(0, whole(item(a, 1, 0))), lost(1, "agent m:2: timed out")});

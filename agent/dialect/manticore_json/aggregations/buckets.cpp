@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <list>
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "agent/json/fold_equal.hpp"
@@ -38,6 +40,8 @@ std::optional<AnswerBucket> read_bucket(std::string_view bytes) {
     const auto value = take_value(json);
     if (!value) return std::nullopt;
     if (*name == "key") bucket.key = *value;
+    if (*name == "from") bucket.from = *value;
+    if (*name == "to") bucket.to = *value;
     if (*name == "doc_count") {
       const auto* const end = value->data() + value->size();
       const auto read = std::from_chars(value->data(), end, bucket.count);
@@ -134,13 +138,49 @@ void merge_by_key(const Aggregation& aggregation, Collation collation,
   if (aggregation.size != 0 && list.size() > aggregation.size) list.resize(aggregation.size);
 }
 
+namespace {
+
+/// Tells the ranges of a shard apart. Shards may leave out ranges without documents, so a position
+/// alone does not.
+class RangeNames {
+ public:
+  explicit RangeNames(const std::vector<AnswerBucket>& list) {
+    std::unordered_map<std::string_view, std::size_t, KeyedHash> shard_of;
+    for (const auto& bucket : list) {
+      const auto [place, is_new] = shard_of.try_emplace(bucket.key, bucket.shard);
+      if (!is_new && place->second == bucket.shard) repeated_.insert(bucket.key);
+      place->second = bucket.shard;
+    }
+  }
+
+  /// The name of the next bucket of the list. Bounds are compared only where keys do not suffice:
+  /// those with `now` differ between shards.
+  std::string next(const AnswerBucket& bucket) {
+    std::string name(bucket.key);
+    if (!repeated_.contains(bucket.key)) return name;
+    name.append("\n").append(bucket.from).append("\n").append(bucket.to);
+    if (bucket.shard != shard_) before_.clear();
+    shard_ = bucket.shard;
+    const auto position = before_[name]++;
+    return name.append("\n").append(std::to_string(position));
+  }
+
+ private:
+  std::unordered_set<std::string_view, KeyedHash> repeated_;
+  std::unordered_map<std::string, std::size_t, KeyedHash> before_;  ///< of the shard, by name
+  std::size_t shard_ = 0;
+};
+
+}  // namespace
+
 void merge_in_order(std::vector<AnswerBucket>& list) {
   std::list<AnswerBucket> merged;
-  std::unordered_map<std::string_view, std::list<AnswerBucket>::iterator, KeyedHash> known;
+  std::unordered_map<std::string, std::list<AnswerBucket>::iterator, KeyedHash> known;
+  RangeNames names(list);
   auto next = merged.begin();  // a new bucket is inserted after its predecessor
   for (const auto& bucket : list) {
     if (&bucket != list.data() && bucket.shard != (&bucket - 1)->shard) next = merged.begin();
-    const auto [place, is_new] = known.try_emplace(bucket.key);
+    const auto [place, is_new] = known.try_emplace(names.next(bucket));
     if (is_new) {
       place->second = merged.insert(next, bucket);
     } else {

@@ -14,9 +14,11 @@ namespace karmad {
 
 /// One bucket of a shard's answer. The views are into the answer.
 struct AnswerBucket {
-  std::string_view name;       ///< raw, of a keyed answer
-  std::string_view key;        ///< bytes of the value; of a keyed answer its name in quotes
-  std::string_view bytes;      ///< the whole bucket
+  std::string_view name;   ///< raw, of a keyed answer
+  std::string_view key;    ///< bytes of the value; of a keyed answer its name in quotes
+  std::string_view bytes;  ///< the whole bucket
+  std::string_view from;   ///< of a range: bytes of its bounds; empty: it has none
+  std::string_view to;
   std::string_view doc_count;  ///< position of its count within `bytes`
   std::uint64_t count = 0;
   std::size_t shard = 0;
@@ -47,7 +49,8 @@ bool read_buckets(std::string_view answer, std::size_t shard, AnswerBuckets& buc
 void merge_by_key(const Aggregation& aggregation, Collation collation,
                   std::vector<AnswerBucket>& list);
 
-/// The same for buckets that all shards return in one order; that order is kept.
+/// Merges the buckets of ranges, which all shards return in one order; that order is kept. Several
+/// ranges may have one key: they are told apart by their bounds, and equal ones by their position.
 void merge_in_order(std::vector<AnswerBucket>& list);
 
 /// Appends the merged buckets in the form of the replies: array or object.

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "agent/dialect/manticore_json/parse_part.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
@@ -124,6 +126,19 @@ void name_computed(std::vector<SortKey>& keys) {
     keys[i].name = fmt::format("karmad_sort_{}", i);
     keys[i].attribute = keys[i].name;
   }
+}
+
+void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys) {
+  const auto has_path = [](const SortKey& key) { return !key.path.empty(); };
+  if (!is_object(expressions) || std::ranges::none_of(keys, has_path)) return;
+  visit_members(expressions, [&](std::string_view name, std::string_view) {
+    for (auto& key : keys) {
+      if (key.path.empty() || !json_says(name, key.name)) continue;
+      key.path.clear();
+      key.attribute = key.name;
+    }
+    return true;
+  });
 }
 
 std::string expressions_of(const std::vector<SortKey>& keys) {

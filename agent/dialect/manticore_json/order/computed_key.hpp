@@ -23,6 +23,10 @@ std::expected<SortKey, ClientError> least_or_greatest_key(std::string_view attri
 /// Names the computed keys by their position.
 void name_computed(std::vector<SortKey>& keys);
 
+/// Keys that are names in the request's `expressions` (an object; may be empty) lead into no JSON
+/// attribute.
+void take_named_expressions(std::string_view expressions, std::vector<SortKey>& keys);
+
 /// The members of `expressions` for the shards, without braces: empty if no key is computed.
 std::string expressions_of(const std::vector<SortKey>& keys);
 

@@ -87,6 +87,19 @@ class ScrollBorder {
 
 }  // namespace
 
+namespace {
+
+/// An id as the signed number by which servers order it; they show it as an unsigned one.
+std::string signed_id(std::string_view digits) {
+  std::uint64_t id = 0;
+  const auto* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, id);
+  if (read.ec != std::errc{} || read.ptr != end) return std::string(digits);
+  return fmt::to_string(static_cast<std::int64_t>(id));
+}
+
+}  // namespace
+
 ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_view value) {
   ScrollKey read{.attribute = std::string(attribute), .descending = descending};
   if (value.empty() || is_object(value) || is_array(value) || value == "null") return read;
@@ -95,12 +108,13 @@ ScrollKey scroll_key(std::string_view attribute, bool descending, std::string_vi
     read.value = value == "true" ? "1" : "0";
     return read;
   }
+  if (attribute == "id") {
+    read.value = signed_id(is_string(value) ? without_quotes(value) : value);
+    return read;
+  }
   read.value = value;
   if (is_string(value)) {
-    if (attribute == "id")
-      read.value = without_quotes(value);  // digits
-    else
-      read.type = "string";
+    read.type = "string";
   } else if (value.find_first_of(".eE") != value.npos) {
     read.type = "float";
   }

@@ -21,7 +21,8 @@ NearestToDocument::NearestToDocument(std::unique_ptr<FanOut> search, std::string
                                      std::string id, ShardLayout layout)
     : search_(std::move(search)), attribute_(std::move(attribute)), id_(std::move(id)) {
   const auto document = DocumentId::of_number(id_);
-  if (layout.by == ShardBy::id && document) shard_of_document_ = document->shard(layout.shards);
+  if (layout.by == ShardBy::id && layout.shards > 1 && document)
+    shard_of_document_ = document->shard(layout.shards);
 }
 
 void NearestToDocument::write(std::size_t shard, std::span<const std::string> tables,

@@ -24,6 +24,7 @@ class NearestToDocument : public FanOut {
   bool asks(std::size_t shard) const override {
     return has_vector_ || !shard_of_document_ || *shard_of_document_ == shard;
   }
+  bool needs_reply() const override { return has_vector_ || !shard_of_document_; }
   void write(std::size_t shard, std::span<const std::string> tables,
              std::string& body) const override;
   std::string_view content_type() const override { return search_->content_type(); }
