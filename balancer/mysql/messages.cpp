@@ -43,6 +43,26 @@ bool mentions_part(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
+/// The text of `error`, or of `reason` in it; empty: there is none.
+std::string reason_in_object(std::string_view object) {
+  std::string reason;
+  const auto take_text = [&reason](std::string_view value) {
+    if (is_string(value)) reason = json_unescaped(without_quotes(value));
+  };
+  visit_members(object, [&](std::string_view key, std::string_view value) {
+    if (key != "error") return true;
+    take_text(value);
+    if (is_object(value)) {
+      visit_members(value, [&](std::string_view member, std::string_view text) {
+        if (member == "reason") take_text(text);
+        return true;
+      });
+    }
+    return true;
+  });
+  return reason;
+}
+
 }  // namespace
 
 MysqlError mysql_error(int status, std::string text) {
@@ -60,20 +80,20 @@ MysqlError mysql_error(int status, std::string text) {
 }
 
 std::string reason_in_answer(std::string_view body) {
+  constexpr std::string_view kNone = "the statement failed without a reason";
+  JsonCursor cursor(body);
+  skip_space(cursor);
   std::string reason;
-  const auto take_from = [&reason](std::string_view wanted) {
-    return [&reason, wanted](std::string_view key, std::string_view value) {
-      if (key == wanted && is_string(value)) reason = json_unescaped(without_quotes(value));
-      return true;
-    };
-  };
-  visit_members(body, take_from("error"));
-  if (!reason.empty()) return reason;
-  visit_members(body, [&](std::string_view key, std::string_view value) {
-    if (key == "error" && is_object(value)) visit_members(value, take_from("reason"));
-    return true;
-  });
-  return reason.empty() ? "the statement failed without a reason" : reason;
+  if (cursor.done() || *cursor.at != '[') {
+    reason = reason_in_object(body);
+  } else {
+    for (JsonElements sets(cursor); reason.empty() && sets.next();) {
+      const auto set = take_value(cursor);
+      if (!set) break;
+      reason = reason_in_object(*set);
+    }
+  }
+  return reason.empty() ? std::string(kNone) : reason;
 }
 
 std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload) {

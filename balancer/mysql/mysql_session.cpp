@@ -151,6 +151,7 @@ Task<void> MysqlSession::serve() {
     take_settings();
     const bool received = co_await receive(0, Phase::idle);
     if (!received) break;
+    take_settings();  // a reload may have come while the connection was idle
     const bool continues = co_await answer_command();
     memory_.release();
     in_.erase(0, std::min(in_.size(), framing_.size));

@@ -19,6 +19,8 @@ constexpr std::string_view kMysqlRows =
     R"([{"columns":[{"id":{"type":"long long"}},{"title":{"type":"string"}}],
 "data":[{"id":1,"title":"a \"b\""},{"id":2,"title":null}],"total":2,"error":"","warning":""}])";
 
+constexpr std::string_view kOneChanged = R"([{"total":1,"error":"","warning":""}])";
+
 std::string body_in(const std::string& request) {
   return request.substr(request.find("\r\n\r\n") + 4);
 }
@@ -27,17 +29,21 @@ std::string body_in(const std::string& request) {
 class MysqlMaster {
  public:
   explicit MysqlMaster(const FakeMirror& mirror, const std::string& searchd = "",
-                       const std::string& protocol = "mysql")
-      : master_(
-            fmt::format(" listen = 127.0.0.1:0:{}\n ha_ping_interval = 0\n {}", protocol, searchd),
-            fmt::format("table t {{\n type = distributed\n agent = {}:t\n}}\n", mirror.address())) {
+                       const std::string& protocol = "mysql", const std::string& more_of_table = "")
+      : listen_(fmt::format(" listen = 127.0.0.1:0:{}\n ha_ping_interval = 0\n", protocol)),
+        table_(fmt::format("table t {{\n type = distributed\n agent = {}:t\n {}\n}}\n",
+                           mirror.address(), more_of_table)),
+        master_(listen_ + searchd, table_) {
     const auto line = master_.process().wait_for(":" + protocol);
     if (line) port_ = port_in(line->substr(0, line->rfind(':')));
   }
   int port() const { return port_; }
   Master& master() { return master_; }
+  bool reload(const std::string& searchd) { return master_.reload(listen_ + searchd, table_); }
 
  private:
+  const std::string listen_;
+  const std::string table_;
   Master master_;
   int port_ = 0;
 };
@@ -162,6 +168,27 @@ TEST(AMysqlClient, IsRefusedByTheSameLimitsAsARequest) {
   EXPECT_TRUE(second.closed());
   karmad.master().process().signal(SIGTERM);  // what it is at rest it may not tell
   EXPECT_EQ(karmad.master().process().wait(), 0);
+}
+
+TEST(AMysqlClient, ThatWasIdleAtAReloadIsAnsweredByTheNewConfiguration) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SHOW AGENT STATUS").error, 0);
+  ASSERT_TRUE(karmad.reload("status_on_query_port = no"));
+  EXPECT_EQ(client.query("SHOW AGENT STATUS").error, 1227);
+  karmad.master().process().signal(SIGTERM);  // it may not tell that it is at rest
+  EXPECT_EQ(karmad.master().process().wait(), 0);
+}
+
+TEST(AMysqlClient, IsToldWhyAChangeFailedInPart) {
+  FakeMirror good([](const std::string&) { return json(kOneChanged); });
+  FakeMirror full([](const std::string&) { return json(R"({"error":"disk full"})", 500); });
+  MysqlMaster karmad(good, "", "mysql", fmt::format("agent = {}:t", full.address()));
+  MysqlClient client(karmad.port());
+  const auto got = client.query("UPDATE t SET a=1 WHERE a=2");
+  EXPECT_EQ(got.error, 1105);
+  EXPECT_TRUE(got.text.contains("disk full")) << got.text;
 }
 
 TEST(AMysqlClient, GetsAnAnswerThatIsLongerThanTheReplyBuffer) {

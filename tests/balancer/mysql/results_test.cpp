@@ -108,6 +108,11 @@ TEST(MysqlError, HasTheCodeThatClientsKnow) {
   EXPECT_EQ(reason_in_answer(R"({"error":"text \"x\""})"), "text \"x\"");
   EXPECT_EQ(reason_in_answer(R"({"error":{"type":"overloaded","reason":"busy"},"status":429})"),
             "busy");
+  EXPECT_EQ(
+      reason_in_answer(R"( [{"total":2,"error":"","warning":""},{"total":0,"error":"full"}])"),
+      "full");
+  for (const char* none : {"", "[", "[]", "[7]", R"([{"error":""}])", "<html>"})
+    EXPECT_EQ(reason_in_answer(none), "the statement failed without a reason") << none;
 }
 
 // Answers of mirrors and packets of clients are hostile: no byte of them may lead outside.
