@@ -70,12 +70,13 @@ MysqlError mysql_error(int status, std::string text) {
   if (status == 504) return {3024, "HY000", std::move(text)};
   if (status == 403) return {1227, "42000", std::move(text)};
   if (status == 413) return {1153, "08S01", std::move(text)};
-  if (mentions_part(text, "syntax error") || text.starts_with("P0") ||
-      text.starts_with("unknown statement"))
+  if (mentions_part(text, "is not valid UTF-8")) return {1300, "HY000", std::move(text)};
+  if (mentions_part(text, "syntax error") || text.starts_with("P0"))
     return {1064, "42000", std::move(text)};
   if (status == 404 || mentions_part(text, "unknown local table") ||
       mentions_part(text, "unknown table") || mentions_part(text, "no such table"))
     return {1146, "42S02", std::move(text)};
+  if (status == 400) return {1064, "42000", std::move(text)};
   return {1105, "HY000", std::move(text)};
 }
 

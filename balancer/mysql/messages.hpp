@@ -103,6 +103,7 @@ void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk
 void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities);
 
 enum class MysqlType : std::uint8_t {
+  old_decimal = 0,
   tiny = 1,
   small = 2,
   long32 = 3,
