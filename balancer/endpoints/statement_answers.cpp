@@ -32,11 +32,14 @@ Task<Answer> status_statement(Query& query, const StatusStatement& statement, St
 Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter,
                         std::string_view statement) {
   const auto& dialect = *served.dialect;
-  const bool of_mirrors = dialect.ticket_class(query.request) != TicketClass::exempt;
+  const auto ticket_class = dialect.ticket_class(query.request);
+  const bool of_mirrors = ticket_class != TicketClass::exempt;
   if (of_mirrors && query.on_admin_port) return completed_task(no_queries_here(query));
   if (of_mirrors) {
     query.meta = nullptr;
-    if (std::holds_alternative<SelectStatement>(parse_statement(statement)))
+    // Only a SELECT: SHOW META may ask it again.
+    if (ticket_class == TicketClass::search &&
+        std::holds_alternative<SelectStatement>(parse_statement(statement)))
       keep_select(query, statement);
     return answer_query(query, served, scatter);
   }

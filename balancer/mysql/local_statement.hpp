@@ -27,11 +27,15 @@ struct MysqlLocalAnswer {
 std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
                                                const MysqlConnectionFacts& facts);
 
-/// Whether a listener with `_readonly` accepts the statement: it begins with a word that changes
-/// nothing.
-bool only_reads(std::string_view statement);
-
-/// Whether the statement is an INSERT or REPLACE.
-bool makes_documents(std::string_view statement);
+/// What a statement is by its first word.
+enum class MysqlStatementKind : std::uint8_t {
+  empty,  ///< blanks and comments
+  select,
+  description,  ///< SHOW, DESC, DESCRIBE, EXPLAIN and CALL: changes nothing
+  insert,       ///< INSERT and REPLACE
+  change,       ///< UPDATE and DELETE
+  other
+};
+MysqlStatementKind kind_of_mysql(std::string_view statement);
 
 }  // namespace karmad

@@ -57,7 +57,8 @@ struct MysqlError {
 
 /// The error for an answer of the pipeline: by its HTTP status and its text.
 MysqlError mysql_error(int status, std::string text);
-/// The text of an error answer: `{"error":"text"}`, or with the text in `reason` of an object.
+/// The text of an error answer: `{"error":"text"}`, or with the text in `reason` of an object. In a
+/// list of result sets the first that has one.
 std::string reason_in_answer(std::string_view body);
 
 /// What a client says in its answer to the greeting.
@@ -102,6 +103,7 @@ void write_mysql_end(MysqlWriter& out, std::uint32_t capabilities, const MysqlOk
 void write_mysql_end_of_columns(MysqlWriter& out, std::uint32_t capabilities);
 
 enum class MysqlType : std::uint8_t {
+  old_decimal = 0,
   tiny = 1,
   small = 2,
   long32 = 3,

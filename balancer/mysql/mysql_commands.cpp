@@ -1,6 +1,7 @@
 // The part of MysqlSession that answers commands.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/dialect/manticore_sql/statements/statement_list.hpp"
@@ -33,31 +34,34 @@ constexpr std::size_t kMostPreparedBytes = 4 << 20;  // of a connection
 }  // namespace
 
 Task<bool> MysqlSession::answer_command() {
-  const auto payload = join_mysql(in_, framing_);
+  std::string_view payload;
+  auto join = [&] { payload = join_mysql(in_, framing_); };
+  const auto joined = co_await run_work(framing_.packets == 1 ? 0 : in_.size(), join);
+  if (joined != CommandOutcome::answered) co_return false;
   framing_.size -= (framing_.packets - 1) * kMysqlHeader;
   worker_.counters.add(Count::bytes_in, payload.size());
   if (payload.empty()) {
-    const auto sent = co_await refuse(1047, "08S01", "an empty command");
-    co_return sent != Sent::broken;
+    const auto outcome = co_await refuse(1047, "08S01", "an empty command");
+    co_return outcome != CommandOutcome::broken;
   }
   const auto command = static_cast<unsigned char>(payload.front());
   const auto rest = payload.substr(1);
-  auto sent = Sent::result;
+  auto outcome = CommandOutcome::answered;
   switch (command) {
     case kQuit:
       co_return false;
     case kQuery:
-      sent = co_await query(rest);
+      outcome = co_await query(rest);
       break;
     case kPrepare:
       worker_.counters.add(Count::mysql_prepares);
-      sent = co_await prepare(rest);
-      if (sent == Sent::error) worker_.counters.add(Count::mysql_prepare_errors);
+      outcome = co_await prepare(rest);
+      if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_prepare_errors);
       break;
     case kExecute:
       worker_.counters.add(Count::mysql_executes);
-      sent = co_await execute(rest);
-      if (sent == Sent::error) worker_.counters.add(Count::mysql_execute_errors);
+      outcome = co_await execute(rest);
+      if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_execute_errors);
       break;
     case kSendLongData:  // has no answer
       if (auto* const prepared = find_prepared(MysqlFields(rest).integer(4)))
@@ -67,14 +71,14 @@ Task<bool> MysqlSession::answer_command() {
       forget_prepared(MysqlFields(rest).integer(4));
       break;
     default:
-      sent = co_await simple_command(command, rest);
+      outcome = co_await simple_command(command, rest);
   }
-  co_return sent != Sent::broken&& open();
+  co_return outcome != CommandOutcome::broken&& open();
 }
 
 /// The commands whose answer is one packet.
-Task<MysqlSession::Sent> MysqlSession::simple_command(unsigned char command,
-                                                      std::string_view rest) {
+Task<MysqlSession::CommandOutcome> MysqlSession::simple_command(unsigned char command,
+                                                                std::string_view rest) {
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence_);
   switch (command) {
@@ -121,53 +125,69 @@ Task<MysqlSession::Sent> MysqlSession::simple_command(unsigned char command,
       write_mysql_error(packets, {1047, "08S01", fmt::format("unknown command {}", command)});
   }
   const bool sent = co_await send_all(*out);
-  co_return sent ? Sent::result : Sent::broken;
+  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
-Task<MysqlSession::Sent> MysqlSession::query(std::string_view text) {
-  const auto statements = split_statements(text);
-  auto sent = Sent::result;
+Task<MysqlSession::CommandOutcome> MysqlSession::query(std::string_view text) {
+  decltype(split_statements(text)) statements;
+  auto split = [&] { statements = split_statements(text); };
+  auto outcome = co_await run_work(text.size(), split);
   const bool allows_several = (capabilities_ & mysql_capability::kMultiStatements) != 0;
-  if (!statements) {
-    sent = co_await refuse(1064, "42000", statements.error().reason);
-  } else if (statements->empty() || text.find_first_not_of(" \t\r\n;") == text.npos) {
-    sent = co_await refuse(1065, "42000", "Query was empty");
-  } else if (statements->size() > 1 && !allows_several) {
-    sent = co_await refuse(1064, "42000",
-                           "several statements, which the client has not asked to be allowed "
-                           "(CLIENT_MULTI_STATEMENTS)");
+  const bool was_split = outcome == CommandOutcome::answered;
+  if (was_split && !statements) {
+    outcome = co_await refuse(mysql_error(statements.error().status, statements.error().reason));
+  } else if (was_split && statements->empty()) {
+    outcome = co_await refuse(1065, "42000", "Query was empty");
+  } else if (was_split && statements->size() > 1 && !allows_several) {
+    outcome = co_await refuse(1064, "42000",
+                              "several statements, which the client has not asked to be allowed "
+                              "(CLIENT_MULTI_STATEMENTS)");
   }
-  if (sent != Sent::result) worker_.counters.add(Count::mysql_query_errors);
-  if (sent != Sent::result) co_return sent;
-  for (std::size_t i = 0; i < statements->size() && sent == Sent::result; ++i) {
+  if (outcome != CommandOutcome::answered) worker_.counters.add(Count::mysql_query_errors);
+  if (outcome != CommandOutcome::answered) co_return outcome;
+  for (std::size_t i = 0; i < statements->size() && outcome == CommandOutcome::answered; ++i) {
     worker_.counters.add(Count::mysql_queries);
-    const auto more = i + 1 < statements->size() ? MysqlMore::yes : MysqlMore::no;
-    sent = co_await run_statement((*statements)[i], MysqlForm::text, more);
-    if (sent == Sent::error) worker_.counters.add(Count::mysql_query_errors);
+    Statement statement;
+    statement.text = (*statements)[i];
+    if (i + 1 < statements->size()) statement.more = MysqlMore::yes;
+    outcome = co_await run_statement(statement);
+    if (outcome == CommandOutcome::failed) worker_.counters.add(Count::mysql_query_errors);
   }
-  co_return sent;
+  co_return outcome;
 }
 
-Task<MysqlSession::Sent> MysqlSession::prepare(std::string_view text) {
-  auto prepared = prepare_mysql(text);
-  if (!prepared) {
-    const auto sent = co_await refuse(prepared.error());
-    co_return sent;
+Task<MysqlSession::CommandOutcome> MysqlSession::prepare(std::string_view text) {
+  std::expected<MysqlPrepared, MysqlError> prepared;
+  const auto has_room = [this](std::size_t size) {
+    return prepared_.size() < kMostPrepared && prepared_size_ + size <= kMostPreparedBytes;
+  };
+  auto outcome = CommandOutcome::answered;
+  if (has_room(text.size())) {
+    auto read = [&] { prepared = prepare_mysql(text); };
+    outcome = co_await run_work(text.size(), read);
+    if (outcome != CommandOutcome::answered) co_return outcome;
+    if (!prepared) {
+      outcome = co_await refuse(prepared.error());
+      co_return outcome;
+    }
   }
   const auto size = prepared->size();
-  if (prepared_.size() == kMostPrepared || prepared_size_ + size > kMostPreparedBytes) {
-    const auto sent = co_await refuse(
+  if (!has_room(std::max(text.size(), size))) {
+    outcome = co_await refuse(
         1461, "42000",
         fmt::format("the connection has more than {} prepared statements, or {} bytes of them; "
                     "close some",
                     kMostPrepared, kMostPreparedBytes));
-    co_return sent;
+    co_return outcome;
   }
-  while (prepared_.contains(next_prepared_)) ++next_prepared_;
-  const auto id = next_prepared_++;
+  const bool granted =
+      co_await reserve(worker_.loop, memory_.prepared, &memory_, prepared_size_ + size);
+  if (!granted) {
+    outcome = co_await refuse_for_memory();
+    co_return outcome;
+  }
   const auto parameters = prepared->places.size();
-  prepared_size_ += size;
-  prepared_.emplace(id, *std::move(prepared));
+  const auto id = keep_prepared(*std::move(prepared));
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence_);
   packets.begin();
@@ -181,25 +201,48 @@ Task<MysqlSession::Sent> MysqlSession::prepare(std::string_view text) {
   for (std::size_t i = 0; i < parameters; ++i) write_mysql_column(packets, {.name = "?"});
   if (parameters != 0) write_mysql_end_of_columns(packets, capabilities_);
   const bool sent = co_await send_all(*out);
-  co_return sent ? Sent::result : Sent::broken;
+  co_return sent ? CommandOutcome::answered : CommandOutcome::broken;
 }
 
-Task<MysqlSession::Sent> MysqlSession::execute(std::string_view rest) {
+/// Returns the number that the client will name.
+std::uint32_t MysqlSession::keep_prepared(MysqlPrepared prepared) {
+  while (prepared_.contains(next_prepared_)) ++next_prepared_;
+  prepared_size_ += prepared.size();
+  prepared_.emplace(next_prepared_, std::move(prepared));
+  return next_prepared_++;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::execute(std::string_view rest) {
   MysqlFields fields(rest);
   auto* const prepared = find_prepared(fields.integer(4));
-  auto sent = Sent::result;
+  auto outcome = CommandOutcome::answered;
   if (prepared == nullptr) {
-    sent = co_await refuse(1243, "HY000", "Unknown prepared statement handler");
-    co_return sent;
+    outcome = co_await refuse(1243, "HY000", "Unknown prepared statement handler");
+    co_return outcome;
   }
-  auto bound = bind_mysql(*prepared, fields.rest(), settings().max_packet_size.value);
+  const auto size = prepared->text.size() + fields.rest().size();
+  MemoryReservation memory;
+  const bool granted = co_await reserve(worker_.loop, memory, &memory_, size);
+  if (!granted) {
+    outcome = co_await refuse_for_memory();
+    co_return outcome;
+  }
+  std::expected<std::string, MysqlError> bound;
+  auto bind = [&] {
+    bound = bind_mysql(*prepared, fields.rest(), settings().max_packet_size.value);
+  };
+  outcome = co_await run_work(size, bind);
+  if (outcome != CommandOutcome::answered) co_return outcome;
   if (!bound) {
-    sent = co_await refuse(bound.error());
-    co_return sent;
+    outcome = co_await refuse(bound.error());
+    co_return outcome;
   }
-  memory_.answer.charge(&memory_, bound->capacity());
-  sent = co_await run_statement(*bound, MysqlForm::binary, MysqlMore::no);
-  co_return sent;
+  memory.charge(&memory_, bound->capacity());
+  Statement statement;
+  statement.text = *bound;
+  statement.form = MysqlForm::binary;
+  outcome = co_await run_statement(statement);
+  co_return outcome;
 }
 
 MysqlPrepared* MysqlSession::find_prepared(std::uint64_t id) {
@@ -212,6 +255,7 @@ void MysqlSession::forget_prepared(std::uint64_t id) {
   if (found == prepared_.end()) return;
   prepared_size_ -= found->second.size();
   prepared_.erase(found);
+  memory_.prepared.charge(&memory_, prepared_size_);
 }
 
 /// Any user is welcome. What cannot be read changes no name.
@@ -225,6 +269,7 @@ void MysqlSession::change_user(std::string_view rest) {
 void MysqlSession::reset_session() {
   prepared_.clear();
   prepared_size_ = 0;
+  memory_.prepared.release();
   warning_.clear();
   last_insert_id_ = 0;
   sql_session_.reset();

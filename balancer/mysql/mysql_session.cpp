@@ -49,7 +49,7 @@ MysqlSession::MysqlSession(Worker& worker, Socket socket, std::string client,
       client_(std::move(client)),
       address_(address),
       read_only_(read_only),
-      id_(static_cast<std::uint32_t>(worker.next_query())) {
+      id_(static_cast<std::uint32_t>(worker.next_query() + 1)) {
   worker_.connections.open.fetch_add(1, std::memory_order_relaxed);
   worker_.register_session(*this);
 }
@@ -100,7 +100,7 @@ void MysqlSession::memory_denied(MemoryDenial why) {
 
 void MysqlSession::end_for_memory() {
   if (!memory_.denied()) return;
-  if (phase_ == Phase::reading) return cancel();
+  if (phase_ == Phase::idle || phase_ == Phase::reading) return cancel();
   if (phase_ == Phase::writing) return break_off();
   if (query_ != nullptr) query_->stop();
 }
@@ -151,21 +151,28 @@ Task<void> MysqlSession::serve() {
     take_settings();
     const bool received = co_await receive(0, Phase::idle);
     if (!received) break;
+    take_settings();  // a reload may have come while the connection was idle
     const bool continues = co_await answer_command();
-    memory_.release();
+    memory_.release_command();
     in_.erase(0, std::min(in_.size(), framing_.size));
     if (in_.empty()) worker_.loop.buffers.give(std::exchange(in_, {}));
     if (!continues) co_return;
     if (worker_.retiring()) ending_ = true;
   }
-  if (open() && !said_why_) co_await say_why_it_ends();
+  if (open() && !final_error_sent_) co_await send_final_error();
 }
 
 /// Tells a client that waits for nothing why the connection ends; the number of the packet is that
 /// of the answer to its next command.
-Task<void> MysqlSession::say_why_it_ends() {
-  if (timed_out_) {
+Task<void> MysqlSession::send_final_error() {
+  if (timed_out_ && phase_ == Phase::reading) {
+    co_await send_error(1159, "08S01", "the rest of a command did not come within network_timeout",
+                        1);
+  } else if (timed_out_) {
     co_await send_error(4031, "HY000", "the connection was idle for longer than client_timeout", 1);
+  } else if (memory_.denied()) {
+    sequence_ = 1;
+    co_await refuse_for_memory();
   } else if (ending_) {
     co_await send_error(1053, "08S01", "Server shutdown in progress", 1);
   }
@@ -182,13 +189,13 @@ Task<bool> MysqlSession::receive(std::uint8_t sequence, Phase first) {
     if (framing_.state == MysqlFraming::State::too_large) {
       const bool sent = co_await send_error(1153, "08S01",
                                             "the packet is larger than max_packet_size", sequence_);
-      said_why_ = sent;
+      final_error_sent_ = sent;
       co_return false;
     }
     if (framing_.state == MysqlFraming::State::out_of_order) {
       const bool sent =
           co_await send_error(1156, "08S01", "a packet has a wrong number", sequence_);
-      said_why_ = sent;
+      final_error_sent_ = sent;
       co_return false;
     }
     if (in_.empty()) {
@@ -229,9 +236,8 @@ Task<bool> MysqlSession::read_more(std::size_t whole) {
     if (capacity > in_.capacity()) {
       const bool granted = co_await reserve(worker_.loop, memory_.command, &memory_, capacity);
       if (!granted) {
-        const auto why = memory_refusal(worker_.limits.memory, memory_.denial(), true);
-        const auto error = mysql_error(why.status, reason_in_answer(why.body));
-        said_why_ = co_await send_error(error.code, error.state, error.text, sequence_);
+        const auto sent = co_await refuse_for_memory();
+        final_error_sent_ = sent == CommandOutcome::failed;
         co_return false;
       }
       co_await grow(worker_.loop, in_, capacity);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "agent/transport/stream.hpp"
+#include "balancer/core/long_work.hpp"
 #include "balancer/core/query.hpp"
 #include "balancer/core/sql_session.hpp"
 #include "balancer/mysql/local_statement.hpp"
@@ -43,10 +44,10 @@ class MysqlSession final : public Stream, public Client {
   struct QueryScope;
   enum class Phase : std::uint8_t { idle, reading, answering, writing };
   /// What became of a command or a statement.
-  enum class Sent : std::uint8_t {
-    result,
-    error,  ///< an error packet; the connection continues
-    broken  ///< the connection has to end
+  enum class CommandOutcome : std::uint8_t {
+    answered,
+    failed,  ///< an error packet was sent; the connection continues
+    broken   ///< the connection has to end
   };
 
   struct Clock final : Deadline {
@@ -54,18 +55,25 @@ class MysqlSession final : public Stream, public Client {
     void expired() override { session.on_clock(); }
     MysqlSession& session;
   };
-  /// The memory of the current command.
+  /// A statement to be answered.
+  struct Statement {
+    std::string_view text;
+    MysqlForm form = MysqlForm::text;
+    MysqlMore more = MysqlMore::no;
+    MysqlStatementKind kind = MysqlStatementKind::other;
+  };
+
+  /// The memory of the current command and of the prepared statements.
   struct Memory final : MemoryHolder {
     explicit Memory(MysqlSession& of) : MemoryHolder(of.worker_.loop.memory), session(of) {}
     void on_denied(MemoryDenial why) override { session.memory_denied(why); }
-    void release() {
-      answer.release();
+    void release_command() {
       command.release();
       forgive();
     }
     MysqlSession& session;
     MemoryReservation command;
-    MemoryReservation answer;
+    MemoryReservation prepared;
   };
 
   static Background run(boost::intrusive_ptr<MysqlSession> self);
@@ -77,28 +85,35 @@ class MysqlSession final : public Stream, public Client {
   // The fields of an error one by one: g++ 12 destroys an aggregate made within a co_await twice.
   Task<bool> send_error(std::uint16_t code, std::string_view state, std::string text,
                         std::uint8_t sequence);
-  Task<void> say_why_it_ends();
+  Task<void> send_final_error();
   // The handshake.
   Task<bool> shake_hands();
   Task<bool> authenticate(const MysqlHandshake& said, std::string_view salt);
   // Commands.
   Task<bool> answer_command();
-  Task<Sent> simple_command(unsigned char command, std::string_view rest);
-  Task<Sent> query(std::string_view text);
-  Task<Sent> prepare(std::string_view text);
-  Task<Sent> execute(std::string_view rest);
-  Task<Sent> run_statement(std::string_view statement, MysqlForm form, MysqlMore more);
-  Task<Sent> run_locally(MysqlLocalAnswer local, MysqlForm form, MysqlMore more);
-  Task<Sent> pass_statement(std::string_view statement, MysqlForm form, MysqlMore more);
-  Task<Sent> answer_statement(Query& query, Answer& answer, MysqlForm form, MysqlMore more);
-  Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole);
-  Task<Sent> send_results(std::string_view json, MysqlForm form, MysqlMore more,
-                          std::uint64_t last_insert_id = 0);
-  Task<Sent> refuse(std::uint16_t code, std::string_view state, std::string text);
-  Task<Sent> refuse(const MysqlError& error);
+  Task<CommandOutcome> simple_command(unsigned char command, std::string_view rest);
+  Task<CommandOutcome> query(std::string_view text);
+  Task<CommandOutcome> prepare(std::string_view text);
+  Task<CommandOutcome> execute(std::string_view rest);
+  /// Calls `work`, which is about so many bytes; on a helper thread if they are many.
+  template <class Work>
+  Task<CommandOutcome> run_work(std::size_t bytes, Work& work);
+  Task<CommandOutcome> run_statement(Statement statement);
+  Task<CommandOutcome> run_locally(const Statement& statement, MysqlLocalAnswer local);
+  Task<CommandOutcome> pass_statement(const Statement& statement);
+  Task<CommandOutcome> answer_statement(const Statement& statement, Query& query, Answer& answer);
+  Task<bool> complete_reply(Query& query, Answer& answer, std::string& whole,
+                            MemoryReservation& memory);
+  Task<CommandOutcome> send_results(const Statement& statement, std::string_view json,
+                                    std::uint64_t last_insert_id = 0);
+  Task<CommandOutcome> refuse_for_memory();
+  Task<CommandOutcome> refuse_long_work(HelperPool::End end);
+  Task<CommandOutcome> refuse(std::uint16_t code, std::string_view state, std::string text);
+  Task<CommandOutcome> refuse(const MysqlError& error);
   bool read_head(RequestHead& head, std::size_t body) const;
   MysqlConnectionFacts facts() const;
   MysqlPrepared* find_prepared(std::uint64_t id);
+  std::uint32_t keep_prepared(MysqlPrepared prepared);
   void forget_prepared(std::uint64_t id);
   void change_user(std::string_view rest);
   void reset_session();
@@ -141,7 +156,23 @@ class MysqlSession final : public Stream, public Client {
   std::uint64_t low_admissions_ = 0;
   bool timed_out_ = false;
   bool ending_ = false;
-  bool said_why_ = false;  ///< an error that ends the connection was sent
+  bool final_error_sent_ = false;  ///< the error that ends the connection
 };
+
+template <class Work>
+Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Work& work) {
+  auto* const helpers = worker_.process.helpers;
+  if (helpers == nullptr || !is_long(bytes, 1, settings().long_work_size.value)) {
+    work();
+    co_return CommandOutcome::answered;
+  }
+  Stop stop(worker_.loop);
+  stop.arm(Loop::now() + settings().request_timeout.value, StopReason::deadline);
+  const auto end = co_await helpers->run(worker_.loop, stop, work);
+  if (!open()) co_return CommandOutcome::broken;
+  if (end == HelperPool::End::done) co_return CommandOutcome::answered;
+  const auto refused = co_await refuse_long_work(end);
+  co_return refused;
+}
 
 }  // namespace karmad

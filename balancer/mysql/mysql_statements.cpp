@@ -16,6 +16,18 @@ constexpr std::string_view kStatementHead =
     "POST /sql?mode=raw HTTP/1.1\r\nHost: mysql\r\nContent-Type: text/plain\r\n"
     "Content-Length: 0\r\n\r\n";
 
+MysqlResultKind result_kind(MysqlStatementKind kind) {
+  switch (kind) {
+    case MysqlStatementKind::select:
+      return MysqlResultKind::rows;
+    case MysqlStatementKind::insert:
+    case MysqlStatementKind::change:
+      return MysqlResultKind::count;
+    default:
+      return MysqlResultKind::any;
+  }
+}
+
 /// Borrows a RequestHead of the worker.
 struct MysqlHeadLease {
   explicit MysqlHeadLease(Worker& of) : worker(of) {}
@@ -58,46 +70,74 @@ MysqlConnectionFacts MysqlSession::facts() const {
           .read_only = read_only_};
 }
 
-Task<MysqlSession::Sent> MysqlSession::refuse(std::uint16_t code, std::string_view state,
-                                              std::string text) {
+Task<MysqlSession::CommandOutcome> MysqlSession::refuse(std::uint16_t code, std::string_view state,
+                                                        std::string text) {
   const bool sent = co_await send_error(code, state, std::move(text), sequence_);
-  co_return sent ? Sent::error : Sent::broken;
+  co_return sent ? CommandOutcome::failed : CommandOutcome::broken;
 }
 
-Task<MysqlSession::Sent> MysqlSession::refuse(const MysqlError& error) {
+Task<MysqlSession::CommandOutcome> MysqlSession::refuse(const MysqlError& error) {
   return refuse(error.code, error.state, error.text);
 }
 
-Task<MysqlSession::Sent> MysqlSession::run_statement(std::string_view statement, MysqlForm form,
-                                                     MysqlMore more) {
-  auto sent = Sent::result;
-  if (auto local = answer_locally(statement, facts())) {
-    sent = co_await run_locally(*std::move(local), form, more);
-  } else if (read_only_ && !only_reads(statement)) {
-    sent = co_await refuse(1290, "HY000",
-                           "this listener has _readonly: statements that change data are refused");
-  } else {
-    warning_.clear();
-    sent = co_await pass_statement(statement, form, more);
-  }
-  co_return sent;
+/// The answer to a request that was denied memory.
+Task<MysqlSession::CommandOutcome> MysqlSession::refuse_for_memory() {
+  const auto why = memory_refusal(worker_.limits.memory, memory_.denial(), true);
+  memory_.forgive();
+  const auto outcome = co_await refuse(mysql_error(why.status, reason_in_answer(why.body)));
+  co_return outcome;
 }
 
-Task<MysqlSession::Sent> MysqlSession::run_locally(MysqlLocalAnswer local, MysqlForm form,
-                                                   MysqlMore more) {
-  auto sent = Sent::result;
+Task<MysqlSession::CommandOutcome> MysqlSession::refuse_long_work(HelperPool::End end) {
+  if (end == HelperPool::End::refused) {
+    const auto why = too_much_long_work();
+    const auto outcome = co_await refuse(mysql_error(why.status, why.reason));
+    co_return outcome;
+  }
+  const auto outcome = co_await refuse(
+      mysql_error(504, "request_timeout has passed before a helper thread was free"));
+  co_return outcome;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::run_statement(Statement statement) {
+  std::optional<MysqlLocalAnswer> local;
+  auto read = [&] {
+    statement.kind = kind_of_mysql(statement.text);
+    local = answer_locally(statement.text, facts());
+  };
+  auto outcome = co_await run_work(statement.text.size(), read);
+  if (outcome != CommandOutcome::answered) co_return outcome;
+  const bool only_reads = statement.kind == MysqlStatementKind::select ||
+                          statement.kind == MysqlStatementKind::description;
+  if (local) {
+    outcome = co_await run_locally(statement, *std::move(local));
+  } else if (statement.kind == MysqlStatementKind::empty) {
+    outcome = co_await refuse(1065, "42000", "Query was empty");
+  } else if (read_only_ && !only_reads) {
+    outcome = co_await refuse(
+        1290, "HY000", "this listener has _readonly: statements that change data are refused");
+  } else {
+    warning_.clear();
+    outcome = co_await pass_statement(statement);
+  }
+  co_return outcome;
+}
+
+Task<MysqlSession::CommandOutcome> MysqlSession::run_locally(const Statement& statement,
+                                                             MysqlLocalAnswer local) {
+  auto outcome = CommandOutcome::answered;
   if (auto* const error = std::get_if<MysqlError>(&local.answer)) {
-    sent = co_await refuse(*error);
-    co_return sent;
+    outcome = co_await refuse(*error);
+    co_return outcome;
   }
   if (const auto* const json = std::get_if<std::string>(&local.answer)) {
-    sent = co_await send_results(*json, form, more);
-    co_return sent;
+    outcome = co_await send_results(statement, *json);
+    co_return outcome;
   }
   if (auto* const use = std::get_if<MysqlLocalAnswer::UseDatabase>(&local.answer))
     database_ = use->name.substr(0, 128);
-  sent = co_await send_results(R"([{"total":0,"error":"","warning":""}])", form, more);
-  co_return sent;
+  outcome = co_await send_results(statement, R"([{"total":0,"error":"","warning":""}])");
+  co_return outcome;
 }
 
 /// The head of the request that the statement becomes.
@@ -108,23 +148,22 @@ bool MysqlSession::read_head(RequestHead& head, std::size_t body) const {
 }
 
 /// Passes the statement through the pipeline as a request to `/sql?mode=raw`.
-Task<MysqlSession::Sent> MysqlSession::pass_statement(std::string_view statement, MysqlForm form,
-                                                      MysqlMore more) {
+Task<MysqlSession::CommandOutcome> MysqlSession::pass_statement(const Statement& statement) {
   const MysqlHeadLease lease(worker_);
   const auto& head = *lease.head;
-  if (!read_head(*lease.head, statement.size())) co_return Sent::broken;
+  if (!read_head(*lease.head, statement.text.size())) co_return CommandOutcome::broken;
   worker_.counters.add(Count::requests);
-  auto sent = Sent::result;
+  auto outcome = CommandOutcome::answered;
   const auto refused = refuse_on_head({worker_, *settings_, head, address_, memory_, true});
   if (refused) {
     log_refused(worker_, settings(),
-                {.head = &head, .client = client_, .id = {}, .bytes_in = statement.size()},
+                {.head = &head, .client = client_, .id = {}, .bytes_in = statement.text.size()},
                 refused->answer);
-    sent = co_await refuse(
+    outcome = co_await refuse(
         mysql_error(refused->answer.status, reason_in_answer(refused->answer.body)));
-    co_return sent;
+    co_return outcome;
   }
-  Query query(worker_, *settings_, head, statement, client_);
+  Query query(worker_, *settings_, head, statement.text, client_);
   query.memory = &memory_;
   query.admissions = &low_admissions_;
   query.sql_session = &sql_session_;
@@ -139,43 +178,49 @@ Task<MysqlSession::Sent> MysqlSession::pass_statement(std::string_view statement
     answer = memory_refusal(worker_.limits.memory, why, query.parsed.read);
   }
   close_trace(query, answer);
-  sent = co_await answer_statement(query, answer, form, more);
-  co_return sent;
+  outcome = co_await answer_statement(statement, query, answer);
+  co_return outcome;
 }
 
-Task<MysqlSession::Sent> MysqlSession::answer_statement(Query& query, Answer& answer,
-                                                        MysqlForm form, MysqlMore more) {
+Task<MysqlSession::CommandOutcome> MysqlSession::answer_statement(const Statement& statement,
+                                                                  Query& query, Answer& answer) {
   std::string whole;
+  MemoryReservation memory;
   RestLog log(query, answer);
-  if (query.client_left || !open()) co_return Sent::broken;
-  auto sent = Sent::result;
+  if (query.client_left || !open()) co_return CommandOutcome::broken;
+  auto outcome = CommandOutcome::answered;
   if (answer.rest) {
     const auto length = answer.length();
-    const bool complete = co_await complete_reply(query, answer, whole);
-    if (query.client_left || !open()) co_return Sent::broken;
+    const bool complete = co_await complete_reply(query, answer, whole, memory);
+    if (query.client_left || !open()) co_return CommandOutcome::broken;
     if (!complete) {
       log.broke_off("its answer broke off");
-      sent = co_await refuse(1105, "HY000", "the answer of a mirror broke off");
-      co_return sent;
+      if (memory_.denied()) {
+        outcome = co_await refuse_for_memory();
+      } else {
+        outcome = co_await refuse(1105, "HY000", "the answer of a mirror broke off");
+      }
+      co_return outcome;
     }
     log.sent(static_cast<std::size_t>(length));
   }
   const auto body = whole.empty() ? answer.content() : std::string_view(whole);
   if (answer.status >= 400) {
-    sent = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
+    outcome = co_await refuse(mysql_error(answer.status, reason_in_answer(body)));
   } else {
-    if (makes_documents(query.request.body)) last_insert_id_ = query.last_insert_id;
-    sent = co_await send_results(body, form, more, query.last_insert_id);
+    if (statement.kind == MysqlStatementKind::insert) last_insert_id_ = query.last_insert_id;
+    outcome = co_await send_results(statement, body, query.last_insert_id);
   }
   worker_.loop.buffers.give(std::move(answer.body));
   if (answer.reply) worker_.loop.buffers.give(std::move(answer.reply->bytes));
-  co_return sent;
+  co_return outcome;
 }
 
-/// Reads the rest of an answer that is longer than reply_buffer_size; at most max_packet_size.
-Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::string& whole) {
+/// Reads the rest of an answer that is longer than reply_buffer_size. `memory`: that of `whole`.
+Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::string& whole,
+                                        MemoryReservation& memory) {
   const auto length = static_cast<std::size_t>(answer.length());
-  const bool granted = co_await reserve(worker_.loop, memory_.answer, &memory_, length);
+  const bool granted = co_await reserve(worker_.loop, memory, &memory_, length);
   if (!granted) co_return false;
   whole.reserve(length);
   whole.append(answer.content());
@@ -192,26 +237,34 @@ Task<bool> MysqlSession::complete_reply(Query& query, Answer& answer, std::strin
   co_return true;
 }
 
-Task<MysqlSession::Sent> MysqlSession::send_results(std::string_view json, MysqlForm form,
-                                                    MysqlMore more, std::uint64_t last_insert_id) {
-  MysqlResults results(json, {.form = form,
-                              .capabilities = capabilities_,
-                              .more = more,
-                              .last_insert_id = last_insert_id});
+Task<MysqlSession::CommandOutcome> MysqlSession::send_results(const Statement& statement,
+                                                              std::string_view json,
+                                                              std::uint64_t last_insert_id) {
+  std::optional<MysqlResults> results;
+  MysqlResults::Options options{.form = statement.form,
+                                .capabilities = capabilities_,
+                                .more = statement.more,
+                                .last_insert_id = last_insert_id,
+                                .kind = result_kind(statement.kind)};
+  auto read = [&] { results.emplace(json, options); };
+  const auto read_all = co_await run_work(json.size(), read);
+  if (read_all != CommandOutcome::answered) co_return read_all;
   Buffer out(worker_.loop.buffers);
   MysqlWriter packets(*out, sequence_);
+  MemoryReservation memory;
   for (bool has_more = true; has_more;) {
-    has_more = results.next(packets, kMysqlPiece);
+    has_more = results->next(packets, kMysqlPiece);
+    memory.charge(&memory_, out->capacity());
     const bool sent = co_await send_all(*out);
-    if (!sent) co_return Sent::broken;
+    if (!sent) co_return CommandOutcome::broken;
     if (has_more && worker_.loop.turn.over()) {
       co_await worker_.loop.turn.next();
-      if (!open()) co_return Sent::broken;
+      if (!open()) co_return CommandOutcome::broken;
     }
   }
   sequence_ = packets.sequence();
-  if (!results.warning().empty()) warning_ = results.warning();
-  co_return results.failed() ? Sent::error : Sent::result;
+  if (!results->warning().empty()) warning_ = results->warning();
+  co_return results->failed() ? CommandOutcome::failed : CommandOutcome::answered;
 }
 
 }  // namespace karmad

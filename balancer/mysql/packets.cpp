@@ -1,5 +1,6 @@
 #include "balancer/mysql/packets.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace karmad {
@@ -50,10 +51,17 @@ MysqlFraming frame_mysql(std::string_view bytes, std::uint8_t sequence, std::siz
 }
 
 std::string_view join_mysql(std::string& bytes, const MysqlFraming& framing) {
-  for (std::size_t packet = framing.packets - 1; packet > 0; --packet)
-    bytes.erase(packet * (kMysqlHeader + kMysqlLongest), kMysqlHeader);
-  return std::string_view(bytes).substr(kMysqlHeader,
-                                        framing.size - framing.packets * kMysqlHeader);
+  const auto payload = framing.size - framing.packets * kMysqlHeader;
+  if (framing.packets == 1) return std::string_view(bytes).substr(kMysqlHeader, payload);
+  auto to = kMysqlHeader + kMysqlLongest;
+  for (auto from = to; from < framing.size; from += kMysqlLongest) {
+    from += kMysqlHeader;
+    const auto size = std::min(kMysqlLongest, framing.size - from);
+    std::memmove(bytes.data() + to, bytes.data() + from, size);
+    to += size;
+  }
+  bytes.erase(to, framing.size - to);
+  return std::string_view(bytes).substr(kMysqlHeader, payload);
 }
 
 std::string_view MysqlFields::bytes(std::uint64_t count) {
@@ -95,15 +103,20 @@ void MysqlWriter::begin() {
 }
 
 void MysqlWriter::end() {
-  auto at = began_;
-  auto left = out_.size() - began_ - kMysqlHeader;
-  while (left >= kMysqlLongest) {
-    set_packet_header(out_.data() + at, kMysqlLongest, sequence_++);
-    at += kMysqlHeader + kMysqlLongest;
-    left -= kMysqlLongest;
-    out_.insert(at, kMysqlHeader, '\0');
+  const auto size = out_.size() - began_ - kMysqlHeader;
+  const auto further = size / kMysqlLongest;  // packets behind the first
+  if (further != 0) out_.append(further * kMysqlHeader, '\0');
+  auto* const first = out_.data() + began_;
+  auto* const payload = first + kMysqlHeader;
+  // The last packet moves farthest, so each byte is moved once.
+  for (auto packet = further; packet > 0; --packet) {
+    const auto from = packet * kMysqlLongest;
+    std::memmove(payload + from + packet * kMysqlHeader, payload + from,
+                 std::min(kMysqlLongest, size - from));
   }
-  set_packet_header(out_.data() + at, left, sequence_++);
+  for (std::size_t packet = 0; packet <= further; ++packet)
+    set_packet_header(first + packet * (kMysqlHeader + kMysqlLongest),
+                      std::min(kMysqlLongest, size - packet * kMysqlLongest), sequence_++);
 }
 
 void MysqlWriter::integer(std::uint64_t value, std::size_t count) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -32,6 +33,16 @@ BoundText real_literal(double value) {
   if (std::trunc(value) == value && std::abs(value) <= kExact)
     return fmt::format("{}", static_cast<std::int64_t>(value));
   return fmt::format("{}", value);
+}
+
+/// Clients send decimals as texts. The search server compares numbers only with numbers.
+BoundText decimal_literal(std::string_view text) {
+  const auto digits = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  const auto dots = static_cast<std::size_t>(std::ranges::count(digits, '.'));
+  const bool is_number =
+      digits.find_first_not_of("0123456789.") == digits.npos && dots <= 1 && digits.size() > dots;
+  if (!is_number) return std::unexpected("it is not a decimal number");
+  return std::string(text.starts_with('+') ? digits : text);
 }
 
 std::string whole_literal(std::uint64_t value, std::size_t bytes, bool is_unsigned) {
@@ -85,9 +96,11 @@ BoundText literal_of(std::uint16_t type, MysqlFields& fields) {
     case MysqlType::datetime:
     case MysqlType::timestamp:
       return time_literal(fields);
+    case MysqlType::old_decimal:
+    case MysqlType::decimal:
+      return decimal_literal(fields.text());
     case MysqlType::varchar:
     case MysqlType::json:
-    case MysqlType::decimal:
       return quoted_literal(fields.text());
     default:
       break;
@@ -105,6 +118,7 @@ std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statemen
   MysqlPrepared prepared{.text = std::string(statement)};
   SqlTokens tokens(statement);
   bool ended = false;
+  bool empty = true;
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next()) {
     if (token.kind == Kind::unfinished || token.kind == Kind::ambiguous)
       return std::unexpected(MysqlError{
@@ -113,6 +127,7 @@ std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statemen
                       token.kind == Kind::unfinished ? "a text without its end" : token.why)});
     if (ended)
       return std::unexpected(MysqlError{1295, "HY000", "only one statement can be prepared"});
+    empty = false;
     if (token.is_sign(';')) {
       ended = true;
       prepared.text.resize(token.at);
@@ -123,6 +138,9 @@ std::expected<MysqlPrepared, MysqlError> prepare_mysql(std::string_view statemen
           MysqlError{1390, "HY000", fmt::format("more than {} parameters", kMostMysqlParameters)});
     prepared.places.push_back(token.at);
   }
+  if (empty) return std::unexpected(MysqlError{1065, "42000", "Query was empty"});
+  prepared.text.shrink_to_fit();
+  prepared.places.shrink_to_fit();
   return prepared;
 }
 

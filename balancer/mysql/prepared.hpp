@@ -17,8 +17,10 @@ struct MysqlPrepared {
   std::vector<std::uint16_t> types;  ///< as the client sent them last: type, flag of unsigned
   bool got_long_data = false;        ///< COM_STMT_SEND_LONG_DATA, which is not supported
 
+  /// Its memory in bytes, that of the types included before they are known.
   std::size_t size() const {
-    return text.size() + places.size() * (sizeof(std::size_t) + sizeof(std::uint16_t));
+    return sizeof(*this) + text.capacity() + places.capacity() * sizeof(std::size_t) +
+           places.size() * sizeof(std::uint16_t);
   }
 };
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "agent/json/json_text.hpp"
@@ -13,7 +15,8 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kMostSets = 1024;
-constexpr std::size_t kMostColumns = 4096;  // as in MySQL
+constexpr std::size_t kMostColumns = 4096;           // as in MySQL
+constexpr std::size_t kMostColumnsOfAll = 64 << 10;  // of all result sets
 
 /// Types of columns as the search server names them; any other is a text.
 MysqlType type_of_column(std::string_view name, MysqlForm form) {
@@ -59,10 +62,53 @@ bool is_sql_null(std::string_view value) {
   return value.empty() || value == "null";
 }
 
+bool is_number_type(MysqlType type) {
+  return type == MysqlType::long32 || type == MysqlType::long64 || type == MysqlType::real32 ||
+         type == MysqlType::real64;
+}
+
+/// The values of a column of numbers, as far as its type depends on them.
+class MysqlTypeFit {
+ public:
+  void add(MysqlType type, std::string_view text) {
+    if (type == MysqlType::real32 || type == MysqlType::real64) {
+      is_text_ |= !parsed_number<double>(text);
+    } else if (const auto number = parsed_number<std::int64_t>(text)) {
+      least_ = std::min(least_, *number);
+      most_ = std::max(most_, static_cast<std::uint64_t>(std::max<std::int64_t>(*number, 0)));
+    } else if (const auto large = parsed_number<std::uint64_t>(text)) {
+      most_ = std::max(most_, *large);
+    } else {
+      is_text_ = true;
+    }
+  }
+  /// The type that has room for all values, and whether it is unsigned.
+  std::pair<MysqlType, bool> fitted(MysqlType type) const {
+    if (is_text_) return {MysqlType::var_string, false};
+    if (type == MysqlType::real32 || type == MysqlType::real64) return {type, false};
+    if (type == MysqlType::long32) {
+      if (least_ >= std::numeric_limits<std::int32_t>::min() &&
+          most_ <= std::numeric_limits<std::int32_t>::max())
+        return {type, false};
+      if (least_ == 0 && most_ <= std::numeric_limits<std::uint32_t>::max()) return {type, true};
+    }
+    if (most_ <= std::numeric_limits<std::int64_t>::max()) return {MysqlType::long64, false};
+    if (least_ < 0) return {MysqlType::var_string, false};
+    return {MysqlType::long64, true};
+  }
+
+ private:
+  std::int64_t least_ = 0;
+  std::uint64_t most_ = 0;
+  bool is_text_ = false;
+};
+
 }  // namespace
 
 MysqlResults::MysqlResults(std::string_view json, const Options& options)
-    : options_(options), readable_(read_sets(json)) {}
+    : options_(options), columns_left_(kMostColumnsOfAll) {
+  readable_ = read_sets(json);
+}
 
 bool MysqlResults::read_sets(std::string_view json) {
   JsonCursor cursor(json);
@@ -78,34 +124,124 @@ bool MysqlResults::read_sets(std::string_view json) {
 }
 
 bool MysqlResults::read_set(std::string_view object) {
-  Set set;
+  auto& set = sets_.emplace_back();
+  bool has_wrong_columns = false;
   const bool whole = visit_members(object, [&](std::string_view key, std::string_view value) {
-    if (key == "columns") set.columns = value;
+    if (key == "columns") {
+      set.columns = read_columns(value);
+      has_wrong_columns = !set.columns;
+    }
     if (key == "data") set.rows = value;
-    if (key == "total") set.total = parsed_number<std::uint64_t>(value).value_or(0);
+    if (key == "total") set.total = parsed_number<std::uint64_t>(value);
     if (key == "error" && is_string(value)) set.error = without_quotes(value);
     if (key == "warning" && is_string(value)) set.warning = without_quotes(value);
     return true;
   });
-  sets_.push_back(set);
-  return whole;
+  if (!whole) return false;
+  set.unread = why_unreadable(set, has_wrong_columns);
+  if (!set.warning.empty()) warning_ = json_unescaped(set.warning);
+  if (set.columns && set.unread.empty()) fit_types(set);
+  return true;
+}
+
+std::string_view MysqlResults::why_unreadable(const Set& set, bool has_wrong_columns) const {
+  if (has_wrong_columns) return "the columns of an answer cannot be read";
+  if (set.columns)
+    return options_.kind == MysqlResultKind::count
+               ? "the answer of a mirror to a change cannot be read: it has columns"
+               : std::string_view();
+  if (options_.kind == MysqlResultKind::rows)
+    return "the answer of a mirror cannot be read: it has no columns";
+  return set.total ? std::string_view()
+                   : "the answer of a mirror cannot be read: it has neither columns nor a total";
+}
+
+std::optional<std::vector<MysqlResults::Column>> MysqlResults::read_columns(
+    std::string_view columns) {
+  std::vector<Column> read;
+  JsonCursor cursor(columns);
+  JsonElements elements(cursor);
+  while (elements.next()) {
+    if (read.size() == kMostColumns || columns_left_ == 0) return std::nullopt;
+    --columns_left_;
+    Column column;
+    const bool whole = visit_members(cursor, [&](std::string_view key, std::string_view value) {
+      column.key = key;
+      column.name = json_unescaped(key);
+      visit_members(value, [&](std::string_view property, std::string_view type) {
+        if (property == "type" && is_string(type))
+          column.type = type_of_column(without_quotes(type), options_.form);
+        return true;
+      });
+      return true;
+    });
+    if (!whole) return std::nullopt;
+    read.push_back(std::move(column));
+  }
+  if (!elements.complete() || read.empty()) return std::nullopt;
+  return read;
+}
+
+/// Chooses types of numbers that have room for all values. A column with other values becomes a
+/// text: the binary form has no place for them, and clients would read them as numbers.
+void MysqlResults::fit_types(Set& set) {
+  auto& columns = *set.columns;
+  if (std::ranges::none_of(columns, is_number_type, &Column::type)) return;
+  std::vector<MysqlTypeFit> fits(columns.size());
+  std::string scratch;
+  Row row(columns);
+  JsonCursor cursor(set.rows);
+  JsonElements elements(cursor);
+  while (elements.next()) {
+    const auto text = take_value(cursor);
+    if (!text || !row.read(*text)) return;  // next() says so
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto value = row.values()[i];
+      if (is_number_type(columns[i].type) && !is_sql_null(value))
+        fits[i].add(columns[i].type, mysql_text(value, scratch));
+    }
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (is_number_type(columns[i].type))
+      std::tie(columns[i].type, columns[i].is_unsigned) = fits[i].fitted(columns[i].type);
+}
+
+bool MysqlResults::Row::read(std::string_view row) {
+  values_.assign(columns_.size(), {});
+  std::size_t at = 0;
+  return visit_members(row, [&](std::string_view key, std::string_view value) {
+    if (at >= columns_.size() || columns_[at].key != key) {
+      const auto place = place_of(key);
+      if (place == columns_.size()) return true;
+      at = place;
+    }
+    values_[at++] = value;
+    return true;
+  });
+}
+
+/// The number of columns, if none has that key.
+std::size_t MysqlResults::Row::place_of(std::string_view key) {
+  if (places_.empty())
+    for (std::size_t i = 0; i < columns_.size(); ++i) places_.try_emplace(columns_[i].key, i);
+  const auto found = places_.find(key);
+  return found == places_.end() ? columns_.size() : found->second;
 }
 
 bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
   if (!readable_ && !failed_) fail(out, {.text = "the answer of a mirror cannot be read"});
   while (!failed_ && set_ < sets_.size()) {
-    if (!in_rows_ && !begin_set(out)) continue;
-    JsonCursor& json = cursor_;
+    if (!row_ && !begin_set(out)) continue;
     while (!failed_) {
-      skip_space(json);
-      if (!json.done() && *json.at == ']') break;
+      skip_space(cursor_);
+      if (!cursor_.done() && *cursor_.at == ']') break;
       if (out.out().size() >= enough) return true;
-      if (!std::exchange(first_row_, false) && !take(json, ',')) {
+      if (!std::exchange(first_row_, false) && !take(cursor_, ',')) {
         fail(out, {.text = "the rows of an answer cannot be read"});
         break;
       }
-      const auto row = take_value(json);
-      if (row && read_row(*row)) {
+      const auto row = take_value(cursor_);
+      if (row && row_->read(*row)) {
         write_row(out);
       } else {
         fail(out, {.text = "a row of an answer cannot be read"});
@@ -120,30 +256,28 @@ bool MysqlResults::next(MysqlWriter& out, std::size_t enough) {
 bool MysqlResults::begin_set(MysqlWriter& out) {
   const auto& set = sets_[set_];
   if (!set.error.empty()) {
-    fail(out, mysql_error(400, json_unescaped(set.error)));
+    fail(out, mysql_error(500, json_unescaped(set.error)));
     return false;
   }
-  note_warning(set);
+  if (!set.unread.empty()) {
+    fail(out, {.text = std::string(set.unread)});
+    return false;
+  }
   if (!set.columns) {
-    auto ok = end_of(set);
-    ok.affected = set.total;
+    auto ok = end_of_set();
+    ok.affected = set.total.value_or(0);
     ok.last_insert_id = options_.last_insert_id;
     write_mysql_ok(out, ok);
     ++set_;
     return false;
   }
-  if (!read_columns(*set.columns)) {
-    fail(out, {.text = "the columns of an answer cannot be read"});
-    return false;
-  }
-  if (options_.form == MysqlForm::binary) fit_types(set.rows);
   out.begin();
-  out.length(columns_.size());
+  out.length(set.columns->size());
   out.end();
-  for (const auto& column : columns_)
+  for (const auto& column : *set.columns)
     write_mysql_column(out, {column.name, column.type, column.is_unsigned});
   write_mysql_end_of_columns(out, options_.capabilities);
-  in_rows_ = true;
+  row_.emplace(*set.columns);
   first_row_ = true;
   cursor_ = JsonCursor(set.rows.empty() ? "[]" : set.rows);
   if (!take(cursor_, '[')) {
@@ -151,72 +285,6 @@ bool MysqlResults::begin_set(MysqlWriter& out) {
     return false;
   }
   return true;
-}
-
-bool MysqlResults::read_columns(std::string_view columns) {
-  columns_.clear();
-  JsonCursor cursor(columns);
-  JsonElements elements(cursor);
-  while (elements.next()) {
-    if (columns_.size() == kMostColumns) return false;
-    Column column;
-    const bool whole = visit_members(cursor, [&](std::string_view key, std::string_view value) {
-      column.key = key;
-      column.name = json_unescaped(key);
-      visit_members(value, [&](std::string_view property, std::string_view type) {
-        if (property == "type" && is_string(type))
-          column.type = type_of_column(without_quotes(type), options_.form);
-        return true;
-      });
-      return true;
-    });
-    if (!whole) return false;
-    columns_.push_back(std::move(column));
-  }
-  return elements.complete() && !columns_.empty();
-}
-
-/// The binary form has no place for a value that is not of its column's type. Such a column becomes
-/// a text.
-void MysqlResults::fit_types(std::string_view rows) {
-  JsonCursor cursor(rows);
-  JsonElements elements(cursor);
-  std::vector<bool> has_negative(columns_.size());
-  while (elements.next()) {
-    const auto row = take_value(cursor);
-    if (!row || !read_row(*row)) return;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      auto& column = columns_[i];
-      if (is_sql_null(values_[i])) continue;
-      const auto text = mysql_text(values_[i], scratch_);
-      if (column.type == MysqlType::long64) {
-        has_negative[i] = has_negative[i] || text.starts_with('-');
-        if (parsed_number<std::int64_t>(text)) continue;
-        column.is_unsigned = parsed_number<std::uint64_t>(text).has_value();
-        if (!column.is_unsigned) column.type = MysqlType::var_string;
-      } else if (column.type == MysqlType::real32 || column.type == MysqlType::real64) {
-        if (!parsed_number<double>(text)) column.type = MysqlType::var_string;
-      }
-    }
-  }
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (columns_[i].is_unsigned && has_negative[i])
-      columns_[i] = {columns_[i].key, columns_[i].name};
-}
-
-/// Sets `values_`. A column that the row lacks is NULL.
-bool MysqlResults::read_row(std::string_view row) {
-  values_.assign(columns_.size(), {});
-  std::size_t at = 0;
-  return visit_members(row, [&](std::string_view key, std::string_view value) {
-    if (at >= columns_.size() || columns_[at].key != key) {
-      const auto found = std::ranges::find(columns_, key, &Column::key);
-      if (found == columns_.end()) return true;
-      at = static_cast<std::size_t>(found - columns_.begin());
-    }
-    values_[at++] = value;
-    return true;
-  });
 }
 
 void MysqlResults::write_row(MysqlWriter& out) {
@@ -230,7 +298,7 @@ void MysqlResults::write_row(MysqlWriter& out) {
 }
 
 void MysqlResults::write_text_row(MysqlWriter& out) {
-  for (const auto value : values_) {
+  for (const auto value : row_->values()) {
     if (is_sql_null(value)) {
       out.integer(0xfb, 1);
     } else {
@@ -241,19 +309,21 @@ void MysqlResults::write_text_row(MysqlWriter& out) {
 
 void MysqlResults::write_binary_row(MysqlWriter& out) {
   constexpr std::size_t kFirstBit = 2;
+  const auto& columns = *sets_[set_].columns;
+  const auto& values = row_->values();
   out.integer(0, 1);
-  const auto nulls = out.zeros((columns_.size() + 7 + kFirstBit) / 8);
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (is_sql_null(values_[i])) {
+  const auto nulls = out.zeros((columns.size() + 7 + kFirstBit) / 8);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (is_sql_null(values[i])) {
       const auto bit = i + kFirstBit;
       auto& byte = out.out()[nulls + bit / 8];
       byte = static_cast<char>(byte | (1 << (bit % 8)));
       continue;
     }
-    const auto text = mysql_text(values_[i], scratch_);
-    switch (columns_[i].type) {
+    const auto text = mysql_text(values[i], scratch_);
+    switch (columns[i].type) {
       case MysqlType::long64:
-        if (columns_[i].is_unsigned) {
+        if (columns[i].is_unsigned) {
           out.integer(parsed_number<std::uint64_t>(text).value_or(0), 8);
         } else {
           out.integer(static_cast<std::uint64_t>(parsed_number<std::int64_t>(text).value_or(0)), 8);
@@ -274,8 +344,8 @@ void MysqlResults::write_binary_row(MysqlWriter& out) {
 }
 
 void MysqlResults::end_set(MysqlWriter& out) {
-  write_mysql_end(out, options_.capabilities, end_of(sets_[set_]));
-  in_rows_ = false;
+  write_mysql_end(out, options_.capabilities, end_of_set());
+  row_.reset();
   ++set_;
 }
 
@@ -284,14 +354,11 @@ void MysqlResults::fail(MysqlWriter& out, MysqlError error) {
   write_mysql_error(out, error);
 }
 
-void MysqlResults::note_warning(const Set& set) {
-  if (!set.warning.empty()) warning_ = json_unescaped(set.warning);
-}
-
-MysqlOk MysqlResults::end_of(const Set& set) const {
+/// All sets answer one statement: each has its number of warnings.
+MysqlOk MysqlResults::end_of_set() const {
   const bool last = set_ + 1 == sets_.size();
   return {.more = last ? options_.more : MysqlMore::yes,
-          .warnings = static_cast<std::uint16_t>(set.warning.empty() ? 0 : 1)};
+          .warnings = static_cast<std::uint16_t>(warning_.empty() ? 0 : 1)};
 }
 
 }  // namespace karmad

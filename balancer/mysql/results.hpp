@@ -4,9 +4,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "agent/json/json_cursor.hpp"
+#include "agent/json/keyed_hash.hpp"
 #include "balancer/mysql/messages.hpp"
 
 namespace karmad {
@@ -17,9 +19,16 @@ enum class MysqlForm : std::uint8_t {
   binary  ///< for prepared statements
 };
 
+/// What the result sets of a statement have: another answer cannot be read.
+enum class MysqlResultKind : std::uint8_t {
+  any,
+  rows,  ///< columns: of a SELECT
+  count  ///< no columns: of INSERT, REPLACE, UPDATE and DELETE
+};
+
 /// Turns the answer to a statement at `/sql?mode=raw`, a list of result sets in JSON, into packets.
 /// Writes them in pieces, so that a long answer needs little memory. A result set without columns
-/// becomes an OK with its `total` as the number of changed rows.
+/// becomes an OK with its `total` as the number of changed rows. Any thread.
 class MysqlResults {
  public:
   struct Options {
@@ -27,8 +36,9 @@ class MysqlResults {
     std::uint32_t capabilities = 0;
     MysqlMore more = MysqlMore::no;    ///< further results follow those of `json`
     std::uint64_t last_insert_id = 0;  ///< for the result sets without columns
+    MysqlResultKind kind = MysqlResultKind::any;
   };
-  /// `json` must outlive it.
+  /// Reads the whole of `json`, which must outlive it: long work if it is long.
   MysqlResults(std::string_view json, const Options& options);
 
   /// Appends packets until `out` has `enough` bytes. False: all are written.
@@ -39,44 +49,59 @@ class MysqlResults {
   const std::string& warning() const { return warning_; }
 
  private:
-  struct Set {
-    std::optional<std::string_view> columns;
-    std::string_view rows;
-    std::uint64_t total = 0;
-    std::string_view error;  ///< inside of a JSON string, as are the next ones
-    std::string_view warning;
-  };
   struct Column {
     std::string_view key;  ///< as it is in JSON
     std::string name;
     MysqlType type = MysqlType::var_string;
     bool is_unsigned = false;
   };
+  struct Set {
+    std::optional<std::vector<Column>> columns;
+    std::string_view rows;
+    std::optional<std::uint64_t> total;
+    std::string_view error;  ///< inside of a JSON string, as is the warning
+    std::string_view warning;
+    std::string_view unread;  ///< why the set cannot be read; empty: it can
+  };
+  /// The values of a row by column; empty: NULL.
+  class Row {
+   public:
+    explicit Row(const std::vector<Column>& columns) : columns_(columns) {}
+    /// A column that the row lacks is NULL. False: it is malformed.
+    bool read(std::string_view row);
+    const std::vector<std::string_view>& values() const { return values_; }
+
+   private:
+    std::size_t place_of(std::string_view key);
+
+    const std::vector<Column>& columns_;
+    std::vector<std::string_view> values_;
+    /// Places of columns by key; filled when a row has another order than the columns.
+    std::unordered_map<std::string_view, std::size_t, KeyedHash> places_;
+  };
 
   bool read_sets(std::string_view json);
   bool read_set(std::string_view object);
+  std::string_view why_unreadable(const Set& set, bool has_wrong_columns) const;
+  std::optional<std::vector<Column>> read_columns(std::string_view columns);
+  static void fit_types(Set& set);
   bool begin_set(MysqlWriter& out);
-  bool read_columns(std::string_view columns);
-  void fit_types(std::string_view rows);
-  bool read_row(std::string_view row);
   void write_row(MysqlWriter& out);
   void write_text_row(MysqlWriter& out);
   void write_binary_row(MysqlWriter& out);
   void end_set(MysqlWriter& out);
   void fail(MysqlWriter& out, MysqlError error);
-  void note_warning(const Set& set);
-  MysqlOk end_of(const Set& set) const;
+  MysqlOk end_of_set() const;
 
   const Options options_;
   std::vector<Set> sets_;
+  std::size_t columns_left_;  ///< that the sets may still have
   std::size_t set_ = 0;
   bool readable_ = false;
   bool failed_ = false;
-  bool in_rows_ = false;
   bool first_row_ = true;
-  JsonCursor cursor_;  ///< in the rows of the current set
-  std::vector<Column> columns_;
-  std::vector<std::string_view> values_;  ///< of the current row; empty: NULL
+  JsonCursor cursor_;       ///< in the rows of the current set
+  std::optional<Row> row_;  ///< of the current set; nothing: its rows have not begun
   std::string scratch_;
   std::string warning_;
 };

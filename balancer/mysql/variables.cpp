@@ -46,40 +46,14 @@ constexpr std::array kMysqlVariables{
     MysqlVariable{"version_comment", "karmad " KARMAD_VERSION},
 };
 
-constexpr std::array<std::string_view, 26> kSettable{"names",
-                                                     "character",
-                                                     "charset",
-                                                     "character_set_client",
-                                                     "character_set_connection",
-                                                     "character_set_results",
-                                                     "collation_connection",
-                                                     "autocommit",
-                                                     "sql_mode",
-                                                     "time_zone",
-                                                     "wait_timeout",
-                                                     "interactive_timeout",
-                                                     "net_read_timeout",
-                                                     "net_write_timeout",
-                                                     "sql_auto_is_null",
-                                                     "sql_safe_updates",
-                                                     "sql_select_limit",
-                                                     "sql_quote_show_create",
-                                                     "sql_log_bin",
-                                                     "foreign_key_checks",
-                                                     "unique_checks",
-                                                     "transaction",
-                                                     "transaction_isolation",
-                                                     "tx_isolation",
-                                                     "lock_wait_timeout",
-                                                     "group_concat_max_len"};
-
-}  // namespace
-
+/// The name without `@@` and its scope.
 std::string_view plain_variable(std::string_view name) {
   for (const std::string_view prefix : {"@@", ".", "session.", "global.", "local."})
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   return name;
 }
+
+}  // namespace
 
 std::optional<std::string> value_of_variable(std::string_view name,
                                              const MysqlConnectionFacts& facts) {
@@ -96,10 +70,6 @@ std::optional<std::string> value_of_variable(std::string_view name,
   const auto* const found = std::ranges::find(kMysqlVariables, name, &MysqlVariable::name);
   if (found == kMysqlVariables.end()) return std::nullopt;
   return std::string(found->value);
-}
-
-bool may_be_set(std::string_view name) {
-  return std::ranges::find(kSettable, name) != kSettable.end();
 }
 
 }  // namespace karmad

@@ -26,10 +26,4 @@ struct MysqlConnectionFacts {
 std::optional<std::string> value_of_variable(std::string_view name,
                                              const MysqlConnectionFacts& facts);
 
-/// The name without `@@`, `session.`, `global.` and `local.`.
-std::string_view plain_variable(std::string_view name);
-
-/// Whether `SET name` is accepted without an effect.
-bool may_be_set(std::string_view name);
-
 }  // namespace karmad

@@ -234,9 +234,15 @@ TEST(SqlStatements, HaveTheHighestClassOfTheirKinds) {
 TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   using Is = SessionStatement::Is;
   for (const auto* done :
-       {"set names utf8", "SET autocommit=1", "commit", "use x", "set @@session.sql_mode = 'x'"})
+       {"set names utf8", "SET autocommit=1", "commit", "use x", "set @@session.sql_mode = 'x'",
+        "set autocommit = 'ON', session `time_zone` := 'a,b'", "set @@autocommit=default",
+        "set sql_select_limit=DEFAULT", "set sql_select_limit = 18446744073709551615;"})
     EXPECT_EQ(kSql->session_statement(done)->is, Is::nothing) << done;
-  for (const auto* no : {"set autocommit=0", "set global x=1", "begin", "set @a=1", "set x=1"})
+  for (const auto* no :
+       {"set autocommit=0", "set autocommit = false", "set autocommit='0'", "set autocommit='off'",
+        "set autocommit=1-1", "set autocommit=", "set global x=1", "begin", "set @a=1", "set x=1",
+        "set sql_mode='x', x=1", "set names utf8, autocommit=0", "set sql_select_limit=1",
+        "set sql_select_limit=''", "set names 'x"})
     EXPECT_EQ(kSql->session_statement(no)->is, Is::refused) << no;
   EXPECT_EQ(kSql->session_statement("show meta like 'total%'")->like, "total%");
   EXPECT_EQ(kSql->session_statement("show profile")->text, "SHOW PROFILE");

@@ -1,3 +1,4 @@
+#include "agent/dialect/manticore_sql/rows/shard_meta.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 
 namespace karmad {
@@ -315,6 +316,22 @@ TEST(SelectMerge, ShowsValuesInsideJsonWithTheirTypeAndTheIdOnce) {
   EXPECT_EQ(
       select_merged(plan, {reply}),
       R"({"took":0,"timed_out":false,"hits":{"total":4,"total_relation":"eq","hits":[{"_id":1,"_score":1,"_source":{"meta.n":5}},{"_id":2,"_score":1,"_source":{"meta.n":"5"}},{"_id":3,"_score":1,"_source":{"meta.n":[1,{"a":2}]}},{"_id":4,"_score":1,"_source":{"meta.n":null}}]}})");
+}
+
+TEST(SelectMerge, WritesOnlyTotalsOfALongShowMeta) {
+  const auto long_word = "keyword[0]=" + std::string(kLongestMeta, 'x');
+  const auto reply = raw_reply({raw_set(kIdPrice, {}), meta_set(3, {long_word}, "0.002")});
+  std::string meta;
+  select_merged(by_price(), {reply}, {.warning = "shard 2 failed", .meta = &meta});
+  EXPECT_LT(meta.capacity(), kLongestMeta / 4);
+  EXPECT_EQ(rows_in(meta),
+            R"({"Variable_name":"warning","Value":"shard 2 failed"},
+{"Variable_name":"warning","Value":"SHOW META is longer than 64 KiB: only totals"},
+{"Variable_name":"total","Value":"0"},
+{"Variable_name":"total_found","Value":"3"},
+{"Variable_name":"total_relation","Value":"eq"},
+{"Variable_name":"time","Value":"0.002"}
+)");
 }
 
 TEST(SelectMerge, MergesShowMeta) {

@@ -39,8 +39,10 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
       {"SET autocommit=1, SESSION sql_mode='ANSI,X', @@session.time_zone = '+00:00'", "ok"},
       {"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "ok"},
       {"SET autocommit=0", "1105"},
-      {"SET GLOBAL ha_strategy = random", "pass"},
-      {"SET sql_mode='x', other=1", "pass"},
+      {"SET autocommit=1 /* c */;", "ok"},
+      {"SET GLOBAL ha_strategy = random", "1105"},
+      {"SET sql_mode='x', other=1", "1105"},
+      {"SET sql_select_limit = 1", "1105"},
       {"SELECT @@version_comment LIMIT 1", R"([{"@@version_comment":"karmad 0.1.0"}])"},
       {"select @@max_allowed_packet, @@session.wait_timeout AS `w`",
        R"([{"@@max_allowed_packet":"1000","w":"300"}])"},
@@ -69,19 +71,20 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
   for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
 }
 
-TEST(OnlyReads, IsTrueForWordsThatChangeNothing) {
-  for (const char* statement : {"select 1", "SHOW TABLES", "desc t", "CALL PQ('t','x')"})
-    EXPECT_TRUE(only_reads(statement)) << statement;
-  for (const char* statement : {"update t set a=1", "DELETE FROM t", "(select 1)", "insert", "",
-                                "replace into t values(1)", "/*! x */ select", "'select'"})
-    EXPECT_FALSE(only_reads(statement)) << statement;
-}
-
-TEST(MakesDocuments, IsTrueForInsertAndReplace) {
-  for (const char* statement : {"INSERT INTO t VALUES(1)", " /* c */ replace into t values(1);"})
-    EXPECT_TRUE(makes_documents(statement)) << statement;
-  for (const char* statement : {"UPDATE t SET a=1", "SELECT insert FROM t", "'insert'", ""})
-    EXPECT_FALSE(makes_documents(statement)) << statement;
+TEST(MysqlStatementKind, IsThatOfTheFirstWord) {
+  using enum MysqlStatementKind;
+  const struct {
+    MysqlStatementKind kind;
+    std::vector<std::string_view> statements;
+  } cases[] = {{empty, {"", " /* c */ ", "/**/;"}},
+               {select, {"select 1", "SELECT insert FROM t"}},
+               {description, {"SHOW TABLES", "desc t", "CALL PQ('t','x')"}},
+               {insert, {"INSERT INTO t VALUES(1)", " /* c */ replace into t values(1);"}},
+               {change, {"update t set a=1", "DELETE FROM t"}},
+               {other, {"(select 1)", "/*! x */ select", "'insert'", "drop table t"}}};
+  for (const auto& c : cases)
+    for (const auto statement : c.statements)
+      EXPECT_EQ(kind_of_mysql(statement), c.kind) << statement;
 }
 
 }  // namespace

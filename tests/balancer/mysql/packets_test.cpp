@@ -29,6 +29,7 @@ TEST(MysqlPackets, OfALongPayloadContinueInAFurtherOneEvenIfItIsEmpty) {
   } cases[] = {{kMysqlLongest - 1, 1}, {kMysqlLongest, 2}, {2 * kMysqlLongest + 5, 3}};
   for (const auto& c : cases) {
     std::string payload(c.payload, 'x');
+    for (std::size_t i = 0; i < payload.size(); i += 1021) payload[i] = static_cast<char>(i >> 10);
     payload.back() = 'z';
     auto bytes = one_packet(payload, 250);
     bytes += "next";
@@ -38,6 +39,8 @@ TEST(MysqlPackets, OfALongPayloadContinueInAFurtherOneEvenIfItIsEmpty) {
     EXPECT_EQ(framing.size, bytes.size() - 4);
     EXPECT_EQ(frame_mysql(bytes, 250, c.payload - 1).state, State::too_large);
     EXPECT_TRUE(join_mysql(bytes, framing) == payload);
+    EXPECT_EQ(bytes.size(), kMysqlHeader + c.payload + 4);
+    EXPECT_TRUE(bytes.ends_with("next"));
   }
 }
 

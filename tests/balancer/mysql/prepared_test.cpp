@@ -50,6 +50,19 @@ TEST(MysqlPrepare, FindsParametersOutsideOfQuotesAndComments) {
   EXPECT_FALSE(prepare_mysql("SELECT 1; SELECT 2"));
 }
 
+TEST(MysqlPrepare, NeedsAStatementAndKeepsNoMoreThanItsText) {
+  for (const char* none : {"", " ; ", "/* c */", "/* c */;"}) {
+    const auto prepared = prepare_mysql(none);
+    ASSERT_FALSE(prepared) << none;
+    EXPECT_EQ(prepared.error().code, 1065) << none;
+  }
+  const auto prepared = prepare_mysql("SELECT ?; /*" + std::string(100'000, 'c') + "*/");
+  ASSERT_TRUE(prepared);
+  EXPECT_EQ(prepared->text, "SELECT ?");
+  EXPECT_LT(prepared->text.capacity(), 100U);
+  EXPECT_GE(prepared->size(), sizeof(MysqlPrepared) + prepared->text.size());
+}
+
 TEST(MysqlBind, WritesNumbersAsTheyAre) {
   EXPECT_EQ(bound("a ? b", execution(1, "\1\0"s, "\xff")), "a  -1  b");
   EXPECT_EQ(bound("a ? b", execution(1, "\1\x80"s, "\xff")), "a  255  b");
@@ -66,6 +79,19 @@ TEST(MysqlBind, WritesNumbersAsTheyAre) {
   EXPECT_EQ(real(std::numeric_limits<double>::infinity()),
             "parameter 1: it is not a finite number");
   EXPECT_EQ(bound("?", execution(1, "\xc\0"s, "\7\xe8\7\2\x1d\1\2\3"s)), " '2024-02-29 01:02:03' ");
+}
+
+TEST(MysqlBind, WritesDecimalsAsNumbers) {
+  for (const auto* type : {"\xf6", "\0"}) {
+    const auto decimal = [&](std::string_view text) {
+      return bound("?", execution(1, type[0] + "\0"s, length_and(text)));
+    };
+    for (const auto* number : {"1.50", "-12", "0.000000000000000001", ".5"})
+      EXPECT_EQ(decimal(number), ' ' + std::string(number) + ' ');
+    EXPECT_EQ(decimal("+7"), " 7 ");
+    for (const auto* no : {"", ".", "1.2.3", "--1", "1 OR 1=1", "1e5", "'1'"})
+      EXPECT_EQ(decimal(no), "parameter 1: it is not a decimal number") << no;
+  }
 }
 
 TEST(MysqlBind, KeepsTheTypesOfAnEarlierExecution) {

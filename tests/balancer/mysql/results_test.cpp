@@ -84,6 +84,102 @@ TEST(MysqlResults, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
   EXPECT_EQ(with_id[0], "\0\3\xfe\x08\x07\x06\x05\x04\x03\x02\x01\2\0\0\0"s);
 }
 
+/// The types in the column packets of the rows `[{"n":value},…]`; `U` behind an unsigned one.
+std::string type_of(std::string_view type, std::string_view values, MysqlForm form) {
+  std::string json = R"([{"columns":[{"n":{"type":")" + std::string(type) + R"("}}],"data":[)";
+  for (std::size_t at = 0; at < values.size();) {
+    const auto end = std::min(values.find(' ', at), values.size());
+    if (at != 0) json += ',';
+    json.append(R"({"n":)").append(values.substr(at, end - at)).append("}");
+    at = end + 1;
+  }
+  const auto sent = packets_of(json + R"(],"total":1}])", {.form = form});
+  if (sent.size() < 2) return "error";
+  const auto& column = sent[1];
+  const auto number = static_cast<unsigned char>(column[column.size() - 6]);
+  return std::to_string(number) + (column[column.size() - 5] != 0 ? "U" : "");
+}
+
+TEST(MysqlResults, HaveTypesWithRoomForAllValues) {
+  const struct {
+    const char* type;
+    const char* values;
+    const char* as_text;
+    const char* binary;
+  } cases[] = {
+      {"long long", "1 -1", "8", "8"},
+      {"long long", "9223372036854775807", "8", "8"},
+      {"long long", "1 9223372036854775808", "8U", "8U"},
+      {"long long", "-1 9223372036854775808", "253", "253"},
+      {"long long", "18446744073709551616", "253", "253"},
+      {"long", "-2147483648 2147483647", "3", "8"},
+      {"long", "2147483648 4294967295 null", "3U", "8"},
+      {"long", "-1 2147483648", "8", "8"},
+      {"long", "4294967296", "8", "8"},
+      {"long", "9223372036854775808", "8U", "8U"},
+      {"bool", "true false", "3", "8"},
+      {"long", R"("n/a")", "253", "253"},
+      {"double", "1.5", "5", "5"},
+      {"float", R"("x")", "253", "253"},
+      {"string", "7", "253", "253"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(type_of(c.type, c.values, MysqlForm::text), c.as_text) << c.type << c.values;
+    EXPECT_EQ(type_of(c.type, c.values, MysqlForm::binary), c.binary) << c.type << c.values;
+  }
+}
+
+TEST(MysqlResults, ThatDoNotFitTheStatementAreAnError) {
+  constexpr std::string_view kRows = R"([{"columns":[{"i":{"type":"long"}}],"data":[],"total":0}])";
+  constexpr std::string_view kCount = R"([{"total":1,"error":"","warning":""}])";
+  const struct {
+    std::string_view json;
+    bool of_rows;
+    bool of_count;
+    bool of_any;
+  } cases[] = {{kRows, true, false, true},
+               {kCount, false, true, true},
+               {"{}", false, false, false},
+               {"[{}]", false, false, false},
+               {R"({"hits":"plenty"})", false, false, false},
+               {R"([{"total":"many"}])", false, false, false},
+               {R"([{"columns":[],"data":[],"total":0}])", false, false, false}};
+  for (const auto& c : cases) {
+    using enum MysqlResultKind;
+    for (const auto& [kind, readable] :
+         {std::pair{rows, c.of_rows}, std::pair{count, c.of_count}, std::pair{any, c.of_any}}) {
+      const auto sent = packets_of(c.json, {.kind = kind});
+      ASSERT_FALSE(sent.empty());
+      EXPECT_EQ(sent[0].starts_with("\xff\x51\x04#HY000"), !readable) << c.json;
+      EXPECT_EQ(sent[0].find("cannot be read") != std::string::npos, !readable) << c.json;
+    }
+  }
+}
+
+TEST(MysqlResults, OfOneStatementAllHaveItsWarning) {
+  const auto sent = packets_of(R"([{"columns":[{"i":{"type":"string"}}],"data":[],"warning":"w"},)"
+                               R"({"columns":[{"i":{"type":"string"}}],"data":[],"warning":""}])");
+  ASSERT_EQ(sent.size(), 8U);
+  EXPECT_EQ(sent[3], "\xfe\1\0\xa\0"s);
+  EXPECT_EQ(sent[7], "\xfe\1\0\2\0"s);
+}
+
+TEST(MysqlResults, FindValuesInAnyOrderAndIgnoreOthers) {
+  const auto sent = packets_of(
+      R"([{"columns":[{"a":{"type":"string"}},{"b":{"type":"string"}},{"c":{"type":"string"}}],)"
+      R"("data":[{"c":"1","b":"2","a":"3"},{"b":"5","x":"9","a":"4"}]}])");
+  ASSERT_EQ(sent.size(), 8U);
+  EXPECT_EQ(sent[5],
+            "\1"
+            "3\1"
+            "2\1"
+            "1");
+  EXPECT_EQ(sent[6],
+            "\1"
+            "4\1"
+            "5\xfb");
+}
+
 TEST(MysqlResults, OfSeveralStatementsSayThatMoreFollow) {
   const auto sent =
       packets_of(R"([{"total":1,"error":"","warning":""},{"total":2}])", {.more = MysqlMore::yes});
@@ -105,9 +201,16 @@ TEST(MysqlError, HasTheCodeThatClientsKnow) {
   EXPECT_EQ(mysql_error(429, "all tickets are taken").code, 1040);
   EXPECT_EQ(mysql_error(504, "late").code, 3024);
   EXPECT_EQ(mysql_error(502, "anything").code, 1105);
+  EXPECT_EQ(mysql_error(400, "at offset 3: the statement is not valid UTF-8").code, 1300);
+  EXPECT_EQ(mysql_error(400, "LIKE needs a pattern in quotes").code, 1064);
   EXPECT_EQ(reason_in_answer(R"({"error":"text \"x\""})"), "text \"x\"");
   EXPECT_EQ(reason_in_answer(R"({"error":{"type":"overloaded","reason":"busy"},"status":429})"),
             "busy");
+  EXPECT_EQ(
+      reason_in_answer(R"( [{"total":2,"error":"","warning":""},{"total":0,"error":"full"}])"),
+      "full");
+  for (const char* none : {"", "[", "[]", "[7]", R"([{"error":""}])", "<html>"})
+    EXPECT_EQ(reason_in_answer(none), "the statement failed without a reason") << none;
 }
 
 // Answers of mirrors and packets of clients are hostile: no byte of them may lead outside.

@@ -15,6 +15,8 @@ namespace karmad {
 
 namespace {
 
+constexpr std::size_t kLongestTime = 32;
+
 struct MetaRow {
   std::string_view name;
   std::string_view value;
@@ -114,6 +116,24 @@ class MetaWriter {
   std::size_t rows_ = 0;
 };
 
+void write_others(const OtherRows& other, MetaWriter& writer) {
+  for (const auto& row : other.others()) writer.row(row.name, row.value);
+  for (std::size_t k = 0; k < other.keywords().size(); ++k) {
+    const auto& sum = other.keywords()[k];
+    writer.row(fmt::format("keyword[{}]", k), sum.keyword);
+    writer.row(fmt::format("docs[{}]", k), sum.documents);
+    writer.row(fmt::format("hits[{}]", k), sum.hits);
+  }
+}
+
+void write_shards(const std::vector<ShardMeta>& shards, MetaWriter& writer) {
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    if (!shards[s].answered) continue;
+    writer.row(fmt::format("shard[{}]_total_found", s + 1), shards[s].total_found);
+    writer.row(fmt::format("shard[{}]_time", s + 1), shards[s].time);
+  }
+}
+
 /// Reads a row about the whole shard; false: it is another one.
 bool read_shard_row(const MetaRow& row, ShardMeta& meta, bool& has_total) {
   if (equals_literal(row.name, "total_found")) {
@@ -182,25 +202,31 @@ void MergedMeta::write(std::size_t rows, const TotalFound& total, std::string_vi
   }
   std::string escaped;
   JsonLine(escaped).add_escaped(warning);
+  const auto write_totals = [&](MetaWriter& writer) {
+    writer.row("total", rows);
+    writer.row("total_found", total.count);
+    writer.row("total_relation", total.is_lower_bound ? "gte" : "eq");
+    writer.row("time", slowest.size() <= kLongestTime ? slowest : "0.000");
+  };
+  const auto begin = out.size();
+  {
+    JsonLine line(out);
+    MetaWriter writer(line);
+    if (!escaped.empty()) writer.row("warning", escaped);
+    write_totals(writer);
+    write_others(other, writer);
+    write_shards(shards_, writer);
+    writer.end();
+  }
+  if (out.size() - begin <= kLongestMeta) return;
+  out.resize(begin);
+  out.shrink_to_fit();
   JsonLine line(out);
   MetaWriter writer(line);
-  if (!escaped.empty()) writer.row("warning", escaped);
-  writer.row("total", rows);
-  writer.row("total_found", total.count);
-  writer.row("total_relation", total.is_lower_bound ? "gte" : "eq");
-  writer.row("time", slowest);
-  for (const auto& row : other.others()) writer.row(row.name, row.value);
-  for (std::size_t k = 0; k < other.keywords().size(); ++k) {
-    const auto& sum = other.keywords()[k];
-    writer.row(fmt::format("keyword[{}]", k), sum.keyword);
-    writer.row(fmt::format("docs[{}]", k), sum.documents);
-    writer.row(fmt::format("hits[{}]", k), sum.hits);
-  }
-  for (std::size_t s = 0; s < shards_.size(); ++s) {
-    if (!shards_[s].answered) continue;
-    writer.row(fmt::format("shard[{}]_total_found", s + 1), shards_[s].total_found);
-    writer.row(fmt::format("shard[{}]_time", s + 1), shards_[s].time);
-  }
+  if (!escaped.empty() && escaped.size() <= kLongestMeta / 2) writer.row("warning", escaped);
+  writer.row("warning",
+             fmt::format("SHOW META is longer than {} KiB: only totals", kLongestMeta >> 10));
+  write_totals(writer);
   writer.end();
 }
 

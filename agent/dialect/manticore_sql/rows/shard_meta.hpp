@@ -26,6 +26,9 @@ struct TotalFound {
   bool is_lower_bound = false;
 };
 
+/// Longest SHOW META that is written, in bytes of JSON: connections keep it.
+inline constexpr std::size_t kLongestMeta = 64 << 10;
+
 /// SHOW META of all shards: reads their result sets and writes one for the whole answer.
 class MergedMeta {
  public:
@@ -44,7 +47,8 @@ class MergedMeta {
   /// Appends the merged rows as an answer in the form RowForm::raw, an array of one result set:
   /// totals, the slowest time, keywords with the sums of their documents and hits, other rows as
   /// the first shard has them, then total and time of each shard. `rows`: number of rows of the
-  /// answer; `warning`: plain text, may be empty.
+  /// answer; `warning`: plain text, may be empty. If this is longer than kLongestMeta, totals, time
+  /// and a warning of it.
   void write(std::size_t rows, const TotalFound& total, std::string_view warning,
              std::string& out) const;
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "agent/dialect/manticore_sql/sql_tokens.hpp"
+#include "config/text/source_text.hpp"
 
 namespace karmad {
 namespace {
@@ -14,57 +15,108 @@ using Kind = SqlToken::Kind;
 using Is = SessionStatement::Is;
 
 /// Variables without effect on the answers of karmad, in lower case.
-constexpr std::array<std::string_view, 15> kIdleVariables{"names",
+constexpr std::array<std::string_view, 25> kIdleVariables{"names",
                                                           "character",
+                                                          "charset",
                                                           "character_set_client",
                                                           "character_set_connection",
-                                                          "charset",
                                                           "character_set_results",
+                                                          "collation_connection",
                                                           "profiling",
-                                                          "wait_timeout",
                                                           "sql_mode",
+                                                          "time_zone",
+                                                          "wait_timeout",
                                                           "interactive_timeout",
                                                           "net_read_timeout",
                                                           "net_write_timeout",
                                                           "sql_auto_is_null",
+                                                          "sql_safe_updates",
                                                           "sql_quote_show_create",
-                                                          "sql_safe_updates"};
+                                                          "sql_log_bin",
+                                                          "foreign_key_checks",
+                                                          "unique_checks",
+                                                          "transaction",
+                                                          "transaction_isolation",
+                                                          "tx_isolation",
+                                                          "lock_wait_timeout",
+                                                          "group_concat_max_len"};
+
+/// Variables with only these values, in lower case.
+struct FixedVariable {
+  std::string_view name;
+  std::array<std::string_view, 4> values;  ///< that may be set; the empty one is none
+  std::string_view reason;                 ///< why there are no others
+};
+constexpr std::array kFixedVariables{
+    FixedVariable{"autocommit",
+                  {"1", "on", "true", "default"},
+                  "autocommit is always 1: each statement takes effect at once"},
+    FixedVariable{"sql_select_limit",
+                  {"default", "18446744073709551615", "", ""},
+                  "sql_select_limit has no effect here; write LIMIT into the statement"}};
 
 SessionStatement no_session(std::string reason) {
   return {.is = Is::refused, .text = std::move(reason)};
 }
 
-/// The name of a variable without `@@` and its scope.
-std::string_view bare_name(std::string_view name) {
-  for (const std::string_view prefix : {"@@", "session.", "SESSION.", "local.", "LOCAL."})
+std::string_view without_quotes_of(const SqlToken& token) {
+  const bool quoted = token.kind == Kind::quoted || token.kind == Kind::name;
+  return quoted ? token.text.substr(1, token.text.size() - 2) : token.text;
+}
+
+/// The name of a variable in lower case, without `@@` and its scope.
+std::string bare_name(const SqlToken& token) {
+  const auto whole = lower(without_quotes_of(token));
+  std::string_view name = whole;
+  for (const std::string_view prefix : {"@@", "session.", "local."})
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-  return name;
+  return std::string(name);
+}
+
+bool ends_assignment(const SqlToken& token) {
+  return token.kind == Kind::end || token.is_sign(',') || token.is_sign(';');
+}
+
+/// Reads an assignment of SET; `token`: its first token, afterwards the one behind it. The text of
+/// the result says why it is refused.
+SessionStatement read_assignment(SqlTokens& tokens, SqlToken& token) {
+  if (token.is_word("session") || token.is_word("local")) token = tokens.next();
+  if (token.is_word("global"))
+    return no_session("SET GLOBAL changes a server; send it to the mirrors themselves");
+  if (!token.names_table()) return no_session("SET names no variable");
+  if (token.text.starts_with('@') && !token.text.starts_with("@@"))
+    return no_session("variables of a client are not kept; write the value into the statement");
+  const auto name = bare_name(token);
+  token = tokens.next();
+  if (token.is_sign(':')) token = tokens.next();
+  if (token.is_sign('=')) token = tokens.next();
+  const auto* const fixed = std::ranges::find(kFixedVariables, name, &FixedVariable::name);
+  if (fixed != kFixedVariables.end()) {
+    const auto value = lower(without_quotes_of(token));
+    if (!ends_assignment(token)) token = tokens.next();
+    const bool known =
+        !value.empty() && std::ranges::find(fixed->values, value) != fixed->values.end();
+    if (!known || !ends_assignment(token)) return no_session(std::string(fixed->reason));
+    return {};
+  }
+  if (std::ranges::find(kIdleVariables, name) == kIdleVariables.end())
+    return no_session(
+        fmt::format("SET {} has no effect here, because a statement goes to any mirror; known are "
+                    "NAMES, CHARACTER SET, autocommit = 1, profiling, sql_mode and timeouts",
+                    std::string_view(name).substr(0, 64)));
+  for (; !ends_assignment(token); token = tokens.next())
+    if (auto trouble = token.trouble()) return no_session(*std::move(trouble));
+  return {};
 }
 
 /// SET, after its first word.
 SessionStatement read_set(SqlTokens& tokens) {
   auto token = tokens.next();
-  if (token.is_word("session") || token.is_word("local")) token = tokens.next();
-  if (token.is_word("global"))
-    return no_session("SET GLOBAL changes a server; send it to the mirrors themselves");
-  if (token.kind != Kind::word) return no_session("SET names no variable");
-  if (token.text.starts_with('@') && !token.text.starts_with("@@"))
-    return no_session("variables of a client are not kept; write the value into the statement");
-  SqlToken variable = token;
-  variable.text = bare_name(token.text);
-  auto value = tokens.next();
-  if (value.is_sign('=')) value = tokens.next();
-  if (variable.is_word("autocommit")) {
-    if (value.is_word("1") || value.is_word("on") || value.is_word("true")) return {};
-    return no_session("autocommit is always 1: each statement takes effect at once");
+  for (;;) {
+    auto assignment = read_assignment(tokens, token);
+    if (assignment.is == Is::refused || !token.is_sign(',')) return assignment;
+    token = tokens.next();
   }
-  const bool idle = std::ranges::any_of(
-      kIdleVariables, [&](std::string_view known) { return variable.is_word(known); });
-  if (idle) return {};
-  return no_session(
-      fmt::format("SET {} has no effect here, because a statement goes to any mirror; known are "
-                  "NAMES, CHARACTER SET, autocommit = 1, profiling, sql_mode and timeouts",
-                  variable.text.substr(0, 64)));
 }
 
 /// The rest of SHOW META, SHOW SCROLL and SHOW WARNINGS: nothing, or LIKE and a pattern in quotes.

@@ -1,0 +1,194 @@
+// Mistakes of MySQL clients, hostile ones, and bounds.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <random>
+
+#include "tests/endtoend/mysql_master.hpp"
+
+namespace karmad::test {
+namespace {
+
+TEST(AMysqlClient, IsRefusedByTheSameLimitsAsARequest) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror,
+                     "max_connections = 2\n ingress_request_rate = 1/s\n "
+                     "ingress_request_burst = 1s\n status_on_query_port = no\n "
+                     "max_packet_size = 1M");
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SHOW AGENT STATUS").error, 1227);
+  const auto over_rate = [&] { return client.query("SELECT id FROM t").error == 1040; };
+  EXPECT_TRUE(eventually(over_rate));
+  MysqlClient second(karmad.port());
+  EXPECT_EQ(second.welcome().error, 0);
+  const MysqlClient third(karmad.port());
+  EXPECT_EQ(third.welcome().error, 1040);
+  EXPECT_EQ(third.welcome().text, "too many connections (max_connections)");
+  EXPECT_EQ(second.query(std::string(2 << 20, 'x')).error, 1153);
+  EXPECT_TRUE(second.closed());
+  karmad.master().process().signal(SIGTERM);  // what it is at rest it may not tell
+  EXPECT_EQ(karmad.master().process().wait(), 0);
+}
+
+TEST(AMysqlClient, IsToldWhyAChangeFailedInPart) {
+  FakeMirror good([](const std::string&) { return json(kOneChanged); });
+  FakeMirror full([](const std::string&) { return json(R"({"error":"disk full"})", 500); });
+  MysqlMaster karmad(good, "", "mysql", fmt::format("agent = {}:t", full.address()));
+  MysqlClient client(karmad.port());
+  const auto got = client.query("UPDATE t SET a=1 WHERE a=2");
+  EXPECT_EQ(got.error, 1105);
+  EXPECT_TRUE(got.text.contains("disk full")) << got.text;
+}
+
+TEST(AMysqlClient, IsAnsweredAfterAnyBytesOfOthers) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "network_timeout = 100ms");
+  MysqlClient earlier(karmad.port());
+  std::minstd_rand random(11);
+  for (int round = 0; round < 60; ++round) {
+    MysqlClient client(karmad.port(), static_cast<std::uint32_t>(random()));
+    std::string bytes(1 + random() % 60, '\0');
+    for (auto& byte : bytes) byte = static_cast<char>(random());
+    if (round % 2 == 0) {  // a well-formed packet with any command
+      bytes[0] = static_cast<char>(bytes.size() - 4);
+      if (bytes.size() > 4) bytes[1] = bytes[2] = bytes[3] = 0;
+    }
+    client.send(bytes);
+    if (round % 10 == 0) {
+      EXPECT_EQ(earlier.query("SELECT id FROM t").rows, (Rows{"1|a \"b\"", "2|NULL"})) << round;
+    }
+  }
+  MysqlClient later(karmad.port());
+  EXPECT_EQ(later.query("SELECT id FROM t").rows, (Rows{"1|a \"b\"", "2|NULL"}));
+  EXPECT_EQ(earlier.query("SELECT id FROM t").rows, (Rows{"1|a \"b\"", "2|NULL"}));
+  EXPECT_EQ(mirror.requests(), 8U);
+}
+
+TEST(AMysqlClient, IsToldTheKindOfItsMistake) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const struct {
+    const char* statement;
+    int error;
+  } cases[] = {
+      {"SELECT 'x FROM t", 1064},
+      {"SELECT id FROM t -- x", 1064},
+      {"SELECT id FROM t # x", 1064},
+      {"SHOW TABLE STATUS", 1064},
+      {"SELECT '\xff' FROM t", 1300},
+      {"", 1065},
+      {"/* x */", 1065},
+      {"DROP TABLE t", 1064},
+      {"SET autocommit = off", 1105},
+      {"SET sql_select_limit = 5", 1105},
+  };
+  for (const auto& c : cases) EXPECT_EQ(client.query(c.statement).error, c.error) << c.statement;
+  EXPECT_EQ(client.query("SELECT id FROM t").error, 0);
+  EXPECT_EQ(mirror.requests(), 1U);
+}
+
+TEST(AMysqlClient, RepeatsNoChangeByShowMeta) {
+  FakeMirror mirror([](const std::string& request) {
+    return json(body_in(request).contains("UPDATE") ? kOneChanged : kMysqlRows);
+  });
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  for (const auto* change :
+       {"UPDATE t SET a=1 WHERE id=1", "REPLACE INTO t (id, a) VALUES (1, 1)"}) {
+    client.query(change);
+    const auto before = mirror.requests();
+    EXPECT_EQ(client.query("SHOW META").rows.size(), 0U);
+    EXPECT_EQ(client.query("SHOW WARNINGS").error, 0);
+    EXPECT_EQ(client.query("SHOW PLAN").error, 1064);
+    EXPECT_EQ(mirror.requests(), before) << change;
+  }
+  client.query("SELECT id FROM t");
+  client.query("UPDATE t SET a=1 WHERE id=1");
+  client.query("SHOW META");
+  const auto asked = body_in(mirror.seen().back());
+  EXPECT_TRUE(asked.starts_with("SELECT id") && asked.ends_with("SHOW META")) << asked;
+}
+
+TEST(AMysqlClient, GetsAnErrorForAnAnswerThatCannotBeRead) {
+  FakeMirror mirror([](const std::string& request) {
+    return json(body_in(request).starts_with("SELECT") ? "[{}]" : kMysqlRows);
+  });
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  EXPECT_EQ(client.query("SELECT id FROM t").error, 1105);
+  EXPECT_EQ(client.query("UPDATE t SET a=1 WHERE id=1").error, 1105);
+  EXPECT_EQ(client.query("CALL SNIPPETS('x', 't', 'x')").rows.size(), 2U);
+}
+
+TEST(AMysqlClient, ThatSendsAPartOfACommandIsToldWhatIsMissing) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "network_timeout = 200ms");
+  MysqlClient client(karmad.port());
+  client.send(std::string("\x11\0\0\0\3SEL", 8));
+  const auto got = client.next_result();
+  EXPECT_EQ(got.error, 1159);
+  EXPECT_TRUE(got.text.contains("network_timeout")) << got.text;
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(AMysqlClient, HasLongStatementsAndAnswersReadByHelperThreads) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "workers = 1\n long_work_size = 1K");
+  MysqlClient client(karmad.port());
+  const auto done = [&] { return karmad.master().count("long_work"); };
+  EXPECT_EQ(client.query("SELECT CONNECTION_ID()").rows, Rows{"1"});
+  EXPECT_EQ(done(), 0);
+  const auto filler = "/*" + std::string(2000, 'x') + "*/";
+  EXPECT_EQ(client.query(filler + "SELECT DATABASE()").error, 0);
+  EXPECT_EQ(done(), 2);  // split, read
+  EXPECT_EQ(client.query(filler).error, 1065);
+  EXPECT_EQ(done(), 4);
+  const auto id = client.prepare(filler + "SELECT ?, " + std::string(40, 'a') + " FROM t");
+  ASSERT_NE(id, 0U);
+  EXPECT_EQ(done(), 5);
+  EXPECT_EQ(client.execute(id, {"x"}).rows.size(), 2U);
+  EXPECT_GE(done(), 7);  // bind, read; then the pipeline
+  EXPECT_EQ(client.prepare("SELECT '" + filler), 0U);
+  EXPECT_EQ(client.query("SELECT id FROM t").rows.size(), 2U);
+}
+
+TEST(AMysqlClient, MayPrepareStatementsUpToABound) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "memory_limit = 64M");
+  MysqlClient client(karmad.port());
+  const auto text = "SELECT '" + std::string(1 << 20, 'x') + "'";
+  const auto used = [&] { return karmad.master().count("memory_used"); };
+  for (int i = 0; i < 3; ++i) EXPECT_NE(client.prepare(text), 0U);
+  EXPECT_GE(used(), 3 << 20);
+  EXPECT_EQ(client.prepare(text), 0U);
+  EXPECT_EQ(client.command(0x16, std::string(5 << 20, 'x')).error,
+            1461);                           // its end is not looked for
+  EXPECT_EQ(client.command(0x1f).error, 0);  // reset
+  EXPECT_TRUE(eventually([&] { return used() == 0; }));
+}
+
+TEST(AMysqlClient, ThatIsIdleGivesUpItsStatementsWhenMemoryRunsOut) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "workers = 1\n memory_limit = 16M");
+  const auto statement = [](std::size_t size) { return "SELECT '" + std::string(size, 'x') + "'"; };
+  const auto prepare = [&](MysqlClient& client, int count) {
+    for (int i = 0; i < count; ++i) EXPECT_NE(client.prepare(statement(1 << 20)), 0U) << i;
+  };
+  MysqlClient largest(karmad.port());
+  prepare(largest, 3);
+  EXPECT_NE(largest.prepare(statement(200'000)), 0U);
+  std::vector<std::unique_ptr<MysqlClient>> others;
+  for (int i = 0; i < 5; ++i)
+    prepare(*others.emplace_back(std::make_unique<MysqlClient>(karmad.port())), 2);
+  MysqlClient last(karmad.port());
+  prepare(last, 3);  // beyond the limit
+  const auto why = largest.next_result();
+  EXPECT_EQ(why.error, 1040);
+  EXPECT_TRUE(why.text.contains("memory_limit")) << why.text;
+  EXPECT_TRUE(largest.closed());
+}
+
+}  // namespace
+}  // namespace karmad::test
