@@ -188,17 +188,10 @@ class Merge {
       const auto& key = order_.keys[k];
       auto& value = values_of(shard)[k];
       if (key.path.empty() || value.kind != SortValue::Kind::missing) continue;
-      value = json_sort_value(value_at(last_member(source, key.attribute), key.path),
-                              texts_[shard * order_.keys.size() + k]);
+      const auto attribute = last_member(source, key.attribute, same_attribute);
+      value =
+          json_sort_value(value_at(attribute, key.path), texts_[shard * order_.keys.size() + k]);
     }
-  }
-
-  static std::string_view last_member(std::string_view source, std::string_view attribute) {
-    std::string_view found;
-    PassedMembers members(source);
-    while (const auto member = members.next())
-      if (same_attribute(member->name, attribute)) found = member->value;
-    return found;
   }
 
   LaneHead head(std::uint32_t shard) const {

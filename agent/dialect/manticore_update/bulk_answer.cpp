@@ -247,8 +247,8 @@ class BulkWriter {
       json.add(line.id_text(ends_.body));
     }
     json.add(R"(,"error":{"type":"shard_failed","reason":)");
-    json.add_quoted(fmt::format("shard {}: carried out by {} of {} mirrors", end.shard + 1,
-                                end.done, end.parts));
+    json.add_quoted(
+        fmt::format("shard {}: confirmed by {} of {} mirrors", end.shard + 1, end.done, end.parts));
     json.add(R"(,"table":)");
     json.add_quoted(ends_.table);
     json.add(R"(},"status":503}})");
