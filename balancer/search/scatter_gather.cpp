@@ -88,8 +88,10 @@ class ScatterGather {
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
   bool try_without_merge(Answer& answer) {
     if (query_.client_left || query_.memory_denied()) return true;
+    // Asked before an agreed mistake counts as a refusal: that says nothing about other parts.
+    const bool tells_of_change = changes_data() && parts_.tell_of_change();
     if (!query_.complaints.empty()) compare_shards();
-    if (changes_data() && !agreed_mistake_ && parts_.tell_of_change()) {
+    if (tells_of_change) {
       return false;
     } else if (auto* part = parts_.refusing()) {
       unmerged_.pass_on(*part, answer);
@@ -302,7 +304,6 @@ class ScatterGather {
     });
     if (found == parts_.end()) return;
     (*found)->take_as_mistake();
-    agreed_mistake_ = true;
   }
 
   bool may_be_partial() const {
@@ -321,7 +322,6 @@ class ScatterGather {
   bool has_mistake_ = false;
   bool needs_next_round_ = false;
   std::optional<ClientError> mistake_;  ///< shown by the replies of a round
-  bool agreed_mistake_ = false;  ///< mirrors of several shards agree that the query is at fault
 };
 
 }  // namespace

@@ -221,6 +221,53 @@ TEST_F(UpdatesOverShards, AFailedPartIsInDoubtIfItsMirrorDidNotTellHowItEnded) {
   EXPECT_FALSE(reason().contains("may have")) << reason();
 }
 
+/// A mirror that has committed the first line of a bulk and refuses the second one.
+Reaction bulk_to_the_second_line(const std::string&) {
+  return json(
+      R"({"items":[{"update":{"table":"p","_id":1,"result":"updated"}},{"insert":{"error":)"
+      R"({"type":"duplicate id","table":"p"},"status":409}}],"current_line":2,"skipped_lines":1,)"
+      R"("errors":true,"error":"duplicate id"})",
+      500);
+}
+
+TEST_F(UpdatesOverShards, ALineOfABulkIsCarriedOutOnlyWhereAllMirrorsSaySo) {
+  const auto master = started("updates = all\n shard_by = id\n agent_retry_count = 0");
+  std::string bulk;
+  std::string elastic;
+  for (int id = 1; id <= 20; ++id) {
+    bulk += fmt::format(R"({{"update":{{"table":"t","id":{},"doc":{{"a":1}}}}}})"
+                        "\n",
+                        id);
+    elastic += fmt::format(
+        "{{\"update\":{{\"_index\":\"t\",\"_id\":{}}}}}\n"
+        "{{\"doc\":{{\"a\":1}}}}\n",
+        id);
+  }
+  for (auto* mirror : {&a1, &b1}) mirror->react(bulk_to_the_second_line);
+  // The others give an error that could be the client's mistake, or cannot be reached.
+  for (const bool dead : {false, true}) {
+    for (auto* mirror : {&a2, &b2})
+      if (dead)
+        mirror->kill();
+      else
+        mirror->react([](const auto&) { return json(R"({"error":"never seen"})", 500); });
+    const auto answer = post(master.port(), "/bulk", bulk);
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_EQ(at(answer.body, "/errors"), "true");
+    EXPECT_EQ(at(answer.body, "/current_line"), "21") << answer.body;
+    EXPECT_EQ(at(answer.body, "/skipped_lines"), "20") << answer.body;
+    EXPECT_FALSE(answer.body.contains(R"("result":"updated")")) << answer.body;
+    const auto items = post(master.port(), "/_bulk", elastic);
+    EXPECT_EQ(items.status, 500);
+    EXPECT_EQ(at(items.body, "/items/19/update/_id"), "20") << items.body;
+    EXPECT_FALSE(items.body.contains(R"("result":"updated")")) << items.body;
+    // The first line of each shard was committed by the mirror that refuses the second one.
+    const auto first = at(items.body, "/items/0/update/error/reason");
+    EXPECT_FALSE(first.contains("duplicate id")) << first;
+    EXPECT_TRUE(at(items.body, "/items/19/update/error/reason").contains("duplicate id"));
+  }
+}
+
 TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
   const auto master = started("updates = any\n shard_by = id");
   const auto sql = [&](std::string_view statement) {

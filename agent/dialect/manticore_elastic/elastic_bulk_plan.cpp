@@ -18,19 +18,27 @@ constexpr std::size_t kItemSize = 200;
 /// can have one.
 constexpr std::size_t kLongestRepeated = 100;
 
-/// How far a shard carried its lines out.
+/// What a mirror said that has not committed all of its lines.
+struct BulkFailure {
+  std::size_t committed = 0;  ///< lines up to this one, from 1
+  int status = 400;
+  std::string reason{};           ///< for its first line in the answer …
+  std::string repeated_reason{};  ///< … and for the others
+};
+
+/// How far the mirrors of a shard carried its lines out.
 struct ShardProgress {
-  std::size_t committed = kAllLines;  ///< lines up to this one, from 1, at all of its mirrors
-  std::string reason;                 ///< why the others are not; shortened once it was written
-  int status = 200;
+  std::vector<BulkFailure> failures;
   std::size_t number = 0;  ///< of the last line visited
   std::optional<std::uint32_t> group;
 
-  /// Whether the line, the next one of this shard, is committed.
-  bool has_next(const BulkLine& line) {
+  /// Why the line, the next one of this shard, is not committed by all mirrors; null: it is.
+  BulkFailure* next(const BulkLine& line) {
     number += group && *group != line.group ? 2 : 1;
     group = line.group;
-    return number <= committed;
+    const auto found = std::ranges::find_if(
+        failures, [&](const BulkFailure& failure) { return number > failure.committed; });
+    return found == failures.end() ? nullptr : &*found;
   }
 };
 
@@ -38,15 +46,16 @@ std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
                                            std::span<const std::size_t> last_lines) {
   std::vector<ShardProgress> all(last_lines.size());
   for (const auto& reply : replies) {
-    auto& shard = all[reply.shard];
     const auto answer = read_bulk_answer(reply.body);
     auto committed = answer ? answer->committed() : 0;
     if (reply.done && committed == kAllLines) continue;
     if (committed >= last_lines[reply.shard]) committed = 0;  // an error, but not of which line
-    shard.committed = std::min(shard.committed, committed);
-    if (!shard.reason.empty()) continue;
-    shard.reason = failure_text(reply);
-    shard.status = reply.body.empty() ? 503 : 400;
+    auto reason = failure_text(reply);
+    std::string repeated(shortened_utf8(reason, kLongestRepeated));
+    all[reply.shard].failures.push_back({.committed = committed,
+                                         .status = reply.body.empty() ? 503 : 400,
+                                         .reason = std::move(reason),
+                                         .repeated_reason = std::move(repeated)});
   }
   return all;
 }
@@ -59,16 +68,16 @@ void add_bulk_success(JsonLine& out, std::string_view action) {
   out.add(std::string_view(makes ? R"("status":201}})" : R"("status":200}})"));
 }
 
-void add_bulk_failure(JsonLine& out, ShardProgress& shard) {
+void add_bulk_failure(JsonLine& out, BulkFailure& failure) {
   out.add(R"(,"error":{"type":)");
-  out.add(std::string_view(shard.status == 400 ? R"("mapper_parsing_exception")"
-                                               : R"("shard_failed")"));
+  out.add(std::string_view(failure.status == 400 ? R"("mapper_parsing_exception")"
+                                                 : R"("shard_failed")"));
   out.add(R"(,"reason":)");
-  out.add_quoted(shard.reason);
+  out.add_quoted(failure.reason);
   out.add(R"(},"status":)");
-  out.add_number(shard.status);
+  out.add_number(failure.status);
   out.add("}}");
-  shard.reason.resize(shortened_utf8(shard.reason, kLongestRepeated).size());
+  failure.reason = failure.repeated_reason;
 }
 
 }  // namespace
@@ -100,15 +109,17 @@ int ElasticBulkPlan::merge_changes(std::span<const ChangeReply> given, std::stri
   }
   auto shards = shards_progress(checked(given, is_bulk), last_lines_);
   const bool errors =
-      std::ranges::any_of(shards, [](const auto& shard) { return shard.committed != kAllLines; });
+      std::ranges::any_of(shards, [](const auto& shard) { return !shard.failures.empty(); });
   JsonLine line(out);
   line.add(R"({"took":0,"errors":)");
   line.add(std::string_view(errors ? "true" : "false"));
   line.add(R"(,"items":[)");
   for (std::size_t i = 0; i < split_.lines.size(); ++i) {
-    ShardProgress* failed = nullptr;
-    for (std::size_t s = 0; s < shards.size(); ++s)
-      if (split_.lines[i].goes_to(s) && !shards[s].has_next(split_.lines[i])) failed = &shards[s];
+    BulkFailure* failed = nullptr;
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      if (!split_.lines[i].goes_to(s)) continue;
+      if (auto* const failure = shards[s].next(split_.lines[i])) failed = failure;
+    }
     if (i != 0) line.add(',');
     add_item_head(line, i);
     failed == nullptr ? add_bulk_success(line, bulk_.actions[i]) : add_bulk_failure(line, *failed);
