@@ -72,6 +72,9 @@ struct Parsed {
   /// Needs a plan also on a table of one shard, because a mirror cannot be sent the client's
   /// request.
   bool planned = false;
+  /// The id of the last document that a change makes, if the request gives it as a number; 0: it
+  /// does not.
+  std::uint64_t last_insert_id = 0;
   QueryOptions options;
 };
 
@@ -214,6 +217,14 @@ class FanOut {
   /// Whether it changes data: each part is carried out whatever becomes of the others, and
   /// merge_changes() makes the answer instead of merge().
   virtual bool changes_data() const { return false; }
+
+  /// About how many bytes merge_changes() reads and writes for these replies. More than the replies
+  /// have where the answer grows with the client's request.
+  virtual std::size_t merge_changes_size(std::span<const ChangeReply> replies) const {
+    std::size_t size = 0;
+    for (const auto& reply : replies) size += reply.body.size();
+    return size;
+  }
 
   /// Appends the answer to a change to `out` and returns its status: 2xx only if all parts are
   /// done. Gets the ends of all parts, in the order of the shards; one of them at least is done or

@@ -57,6 +57,16 @@ std::string clean_utf8(std::string_view text) {
   return clean;
 }
 
+std::string_view shortened_utf8(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  auto end = most;
+  while (end > 0 && most - end < 3 && continues(end)) --end;
+  return text.substr(0, end);
+}
+
 int JsonText::next() {
   if (pending_count_ != 0) return pending_[--pending_count_];
   if (at_ == end_) return -1;

@@ -9,6 +9,10 @@ namespace karmad {
 /// The text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
 std::string clean_utf8(std::string_view text);
 
+/// The beginning of a text that is at most `most` bytes long and does not end within a UTF-8
+/// character. By default short enough for a message about a request.
+std::string_view shortened_utf8(std::string_view text, std::size_t most = 64);
+
 /// Length of the UTF-8 sequence at `at`; 0 if it is invalid (overlong forms, surrogates and code
 /// points beyond U+10FFFF included).
 std::size_t utf8_length(std::string_view text, std::size_t at);

@@ -89,8 +89,10 @@ class ScatterGather {
   /// Answers without a merge if possible, once all have ended; false: the replies must be merged.
   bool try_without_merge(Answer& answer) {
     if (query_.client_left || query_.memory_denied()) return true;
+    // Asked before an agreed mistake counts as a refusal: that says nothing about other parts.
+    const bool tells_of_change = changes_data() && parts_.tell_of_change();
     if (!query_.complaints.empty()) compare_shards();
-    if (changes_data() && !agreed_mistake_ && parts_.tell_of_change()) {
+    if (tells_of_change) {
       return false;
     } else if (auto* part = parts_.refusing()) {
       unmerged_.pass_on(*part, answer);
@@ -116,26 +118,14 @@ class ScatterGather {
 
   /// The answer to a change that a mirror carried out or refused.
   Task<Answer> merge_changes() {
-    std::size_t size = 0;
-    for (auto& part : parts_) size += part->reply().body().size();
+    const auto replies = parts_.change_replies();
     Answer answer;
-    answer.content_type = merged_content_type();
-    const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
-    if (!room) co_return answer;
-    const auto began = Loop::now();
     auto merge = [&] {
-      answer.status = plan_->merge_changes(parts_.change_replies(), answer.body);
+      answer.status = plan_->merge_changes(replies, answer.body);
       if (answer.status >= 300) answer.body = clean_utf8(answer.body);
-      drop_spare_room(answer.body);
     };
-    if (is_long_work(query_, size, plan_->merge_weight())) {
-      if (auto failed = co_await merge_on_helper(merge)) co_return *std::move(failed);
-    } else {
-      answer.body = query_.worker.loop.buffers.take();
-      merge();
-    }
-    answer.memory.charge(query_.memory, answer.body.capacity());
-    if (query_.wants_trace) note_merge(began);
+    if (auto failed = co_await run_merge(answer, plan_->merge_changes_size(replies), merge))
+      co_return *std::move(failed);
     if (answer.status < 300) query_.last_insert_id = plan_->last_insert_id();
     if (answer.status >= 300) {
       const bool refused = !parts_.any_answered() && parts_.refusing() != nullptr;
@@ -184,28 +174,14 @@ class ScatterGather {
       std::size_t size = 0;
       for (const auto& reply : replies) size += reply.body.size();
       Answer answer;
-      answer.content_type = merged_content_type();
-      const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
-      if (!room) co_return answer;
       const auto warning = missing > 0 ? unmerged_.reasons() : std::string();
-      const auto began = Loop::now();
-      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(began - query_.began),
+      const MergeNotes notes{.took = std::chrono::duration_cast<Micros>(Loop::now() - query_.began),
                              .timed_out = timed_out,
                              .warning = warning,
                              .meta = query_.meta};
       std::optional<FanOut::BadReply> bad;
-      auto merge = [&] {
-        bad = take(replies, notes, answer.body);
-        drop_spare_room(answer.body);
-      };
-      if (is_long_work(query_, size, plan_->merge_weight())) {
-        if (auto failed = co_await merge_on_helper(merge)) co_return *std::move(failed);
-      } else {
-        answer.body = query_.worker.loop.buffers.take();
-        merge();
-      }
-      answer.memory.charge(query_.memory, answer.body.capacity());
-      if (query_.wants_trace) note_merge(began);
+      auto merge = [&] { bad = take(replies, notes, answer.body); };
+      if (auto failed = co_await run_merge(answer, size, merge)) co_return *std::move(failed);
       if (needs_next_round_) co_return answer;
       if (mistake_) co_return unmerged_.refused(*mistake_);
       if (!bad) {
@@ -258,13 +234,38 @@ class ScatterGather {
     return of_plan.empty() ? shard_query_.table.dialect.content_type : of_plan;
   }
 
-  /// Merges on a helper thread; an answer if that is not possible.
+  /// Calls `merge`, which writes `answer.body`: on a helper thread if it reads and writes so many
+  /// bytes that it would block the worker. Another answer if that is not possible.
   template <class Merge>
-  Task<std::optional<Answer>> merge_on_helper(Merge& merge) {
-    const auto end = co_await run_on_helper(query_, merge);
-    if (query_.client_left) co_return Answer{};
-    if (end == HelperPool::End::done) co_return std::nullopt;
-    co_return long_work_failure(query_, end, Count::queries_failed);
+  Task<std::optional<Answer>> run_merge(Answer& answer, std::size_t size, Merge& merge) {
+    answer.content_type = merged_content_type();
+    const bool room = co_await reserve(query_.worker.loop, answer.memory, query_.memory, size);
+    if (!room) co_return Answer{};
+    const auto began = Loop::now();
+    auto work = [&] {
+      merge();
+      drop_spare_room(answer.body);
+    };
+    if (is_long_work(query_, size, plan_->merge_weight())) {
+      const auto end = co_await run_on_helper(query_, work);
+      if (query_.client_left) co_return Answer{};
+      if (end != HelperPool::End::done) co_return no_merge(end);
+    } else {
+      answer.body = query_.worker.loop.buffers.take();
+      work();
+    }
+    answer.memory.charge(query_.memory, answer.body.capacity());
+    if (query_.wants_trace) note_merge(began);
+    co_return std::nullopt;
+  }
+
+  /// The answer without a helper thread for the merge. After a change it is never one that clients
+  /// repeat.
+  Answer no_merge(HelperPool::End end) {
+    if (!changes_data()) return long_work_failure(query_, end, Count::queries_failed);
+    return unmerged_.failed(504,
+                            "no helper thread was free to make the answer (long_work_queue); the "
+                            "request may have taken effect");
   }
 
   /// Whether the client's own request cannot be sent to the shards.
@@ -308,7 +309,6 @@ class ScatterGather {
     });
     if (found == parts_.end()) return;
     (*found)->take_as_mistake();
-    agreed_mistake_ = true;
   }
 
   bool may_be_partial() const {
@@ -332,7 +332,6 @@ class ScatterGather {
   bool has_mistake_ = false;
   bool needs_next_round_ = false;
   std::optional<ClientError> mistake_;  ///< shown by the replies of a round
-  bool agreed_mistake_ = false;  ///< mirrors of several shards agree that the query is at fault
 };
 
 }  // namespace

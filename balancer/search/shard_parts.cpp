@@ -127,6 +127,7 @@ std::vector<ChangeReply> ShardParts::change_replies() {
     }
     if (reply.done || !reply.body.empty()) continue;
     reply.status = part->result().timed_out ? 504 : 503;
+    if (part->result().in_doubt) reply.reason = "may have taken effect: ";
     append_reason(reply.reason, *part);
   }
   return replies;

@@ -36,8 +36,10 @@ void UnmergedAnswers::answer_of_only_shard(Answer& answer) {
   const bool shows_error =
       result.status_override == 0 || result.status_override == part.reply().status;
   if (part.answered() || (!shard_query_.table.dialect.capabilities.understands_errors &&
-                          part.outcome() == Outcome::agent_error && shows_error))
+                          part.outcome() == Outcome::agent_error && shows_error)) {
+    if (part.answered()) query_.last_insert_id = query_.parsed.last_insert_id;
     return pass_on(part, answer);
+  }
   answer = no_answer();
 }
 

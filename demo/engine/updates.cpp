@@ -144,9 +144,11 @@ Update read_line(std::string_view line, std::span<const std::string> tables, Com
   return read_update(verb, only.value, tables, complaint);
 }
 
-/// Consecutive updates of one table in a bulk: they are done together, and one item counts them.
+/// Consecutive lines of one table in a bulk: they are done together, and one item counts them. A
+/// blank line ends a group; an update of fields is one alone.
 struct Group {
   std::string table;
+  bool alone = false;
   std::uint64_t last = 0;
   std::size_t created = 0, updated = 0, deleted = 0;
   Undo undo;
@@ -158,7 +160,13 @@ struct Group {
      : update.verb == "delete" ? deleted
                                : created) += changed.rows;
   }
+  bool takes(const Update& update) const {
+    return !alone && update.verb != "update" && table == update.change.table;
+  }
   std::string item() const {
+    if (alone)
+      return fmt::format(R"({{"update":{{"table":{},"_id":{},"result":"{}"}}}})",
+                         json_string(table), last, updated > 0 ? "updated" : "noop");
     return fmt::format(R"({{"bulk":{{"table":{},"_id":{},"created":{},"deleted":{},"updated":{},)"
                        R"("result":"{}","status":{}}}}})",
                        json_string(table), last, created, deleted, updated,
@@ -209,12 +217,16 @@ HttpAnswer bulk_of(std::string_view body, std::span<const std::string> tables, I
     const auto line = body.substr(0, body.find('\n'));
     body.remove_prefix(std::min(body.size(), line.size() + 1));
     ++bulk.line;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
+      finish(bulk.line);
+      continue;
+    }
     Complaint complaint;
     const auto update = read_line(line, tables, complaint);
-    if (!complaint && group.table != update.change.table) {
+    if (!complaint && !group.takes(update)) {
       finish(bulk.line - 1);
       group.table = update.change.table;
+      group.alone = update.verb == "update";
     }
     const auto changed = complaint ? Changed{} : make(update, index, complaint, &group.undo);
     if (complaint) return bulk_failed(bulk, update, complaint, group, index);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "demo/data/text.hpp"
 #include "demo/language/read_request.hpp"
 #include "demo/sql/read_expression.hpp"
 
@@ -84,8 +85,7 @@ class ChangeReader {
         out.given.push_back({column, std::move(values), {}});
         continue;
       }
-      const auto* id = values.empty() ? nullptr : std::get_if<std::int64_t>(values.data());
-      if (id != nullptr) out.ids.push_back(static_cast<std::uint64_t>(*id));
+      if (!values.empty()) read_id(values.front(), out);
     } while (cursor_.take_sign(","));
     cursor_.expect_sign(")");
     if (given != columns.size())
@@ -93,6 +93,15 @@ class ChangeReader {
                                                "{}, got {})",
                                                columns.size(), given));
     return out;
+  }
+
+  /// An id is a number or a text with its digits; the index chooses one for all other values.
+  static void read_id(const Literal& value, RowChange& out) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    const auto* text = std::get_if<std::string>(&value);
+    const auto digits = text == nullptr ? std::nullopt : number_of<std::uint64_t>(*text);
+    if (number != nullptr) out.ids.push_back(static_cast<std::uint64_t>(*number));
+    if (digits) out.ids.push_back(*digits);
   }
 
   void read_update() {
@@ -109,8 +118,12 @@ class ChangeReader {
 
   void read_where() {
     cursor_.expect_word("where");
-    out_.select.where =
-        read_expression(cursor_, {out_.select.table, {}, &out_.select.match, nullptr});
+    out_.select.where = read_expression(cursor_, {out_.select.table,
+                                                  {},
+                                                  &out_.select.match,
+                                                  nullptr,
+                                                  nullptr,
+                                                  SqlScope::QuotedIds::refused});
     // OPTION name = value, … says nothing that matters here.
     if (!cursor_.take_word("option")) return;
     do {

@@ -107,8 +107,19 @@ class ExpressionReader {
     constexpr std::array<std::string_view, 7> kSigns{"=", "!=", "<>", "<=", ">=", "<", ">"};
     for (const auto sign : kSigns)
       if (cursor_.take_sign(sign))
-        return operation_of(sign == "<>" ? "!=" : std::string(sign), {std::move(left), sum()});
+        return operation_of(sign == "<>" ? "!=" : std::string(sign), {left, value_for(left)});
     return left;
+  }
+
+  /// What `left` is compared with. A text is a number for the id, in changes a mistake.
+  Expression value_for(const Expression& left) {
+    auto value = sum();
+    const auto* text = std::get_if<std::string>(&value.literal);
+    const bool is_id = left.kind == Expression::Kind::column && left.column.of == Column::Of::id;
+    if (!is_id || value.kind != Expression::Kind::literal || text == nullptr) return value;
+    if (scope_.quoted_ids == SqlScope::QuotedIds::refused)
+      cursor_.complaint().say(500, "unsupported filter type 'string' on attribute 'id'");
+    return literal_expression(number_of<std::int64_t>(*text).value_or(0));
   }
 
   Expression one_of(Expression left) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -10,11 +11,15 @@ namespace karmad {
 
 /// What names in an expression may mean.
 struct SqlScope {
+  /// A text compared with the id.
+  enum class QuotedIds : std::uint8_t { converted, refused };
+
   std::string table;                    ///< for complaints; empty: there are no columns
   std::span<const SelectItem> aliases;  ///< they win over columns
   Query* match = nullptr;               ///< gets MATCH('…'); null: it is not allowed here
   const Expression* facet = nullptr;    ///< of FACET(); null: not allowed here
   std::optional<Knn>* knn = nullptr;    ///< gets KNN(…); null: it is not allowed here
+  QuotedIds quoted_ids = QuotedIds::converted;
 };
 
 /// Reads an expression of comparisons, AND, OR and arithmetic.

@@ -13,13 +13,31 @@ bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@';
 }
 
+/// What a backslash and this character stand for in a quoted string; a zero byte is a space there.
+char escaped_char(char c) {
+  switch (c) {
+    case 'b':
+      return '\b';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case '0':
+      return ' ';
+    default:
+      return c;
+  }
+}
+
 /// Reads a quoted string from its first quote; sets `at` after the last one, and `closed`.
 std::string quoted_text(std::string_view all, std::size_t& at, bool& closed) {
   const char quote = all[at++];
   std::string out;
   for (; at < all.size() && all[at] != quote; ++at) {
-    if (all[at] == '\\' && at + 1 < all.size()) ++at;
-    out += all[at];
+    const bool escapes = all[at] == '\\' && at + 1 < all.size();
+    out += escapes ? escaped_char(all[++at]) : all[at];
   }
   closed = at < all.size();
   if (closed) ++at;

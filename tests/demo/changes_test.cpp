@@ -106,10 +106,28 @@ TEST_F(Changes, InABulkAreGroupedByTableAndAFailedGroupIsTakenBack) {
   EXPECT_EQ(
       done.body,
       R"({"items":[{"bulk":{"table":"products","_id":900,"created":1,"deleted":0,"updated":0,)"
-      R"("result":"created","status":201}},{"insert":{"error":{"type":"duplicate id '900'",)"
-      R"("table":"p2"},"status":409}}],"current_line":5,"skipped_lines":4,"errors":true,)"
+      R"("result":"created","status":201}},{"bulk":{"table":"p2","_id":901,"created":1,"deleted":0,)"
+      R"("updated":0,"result":"created","status":201}},{"insert":{"error":{"type":"duplicate id '900'",)"
+      R"("table":"p2"},"status":409}}],"current_line":5,"skipped_lines":2,"errors":true,)"
       R"("error":"duplicate id '900'"})");
-  EXPECT_EQ(total_of(ask(engine, R"({"table":"products"})")), 101);
+  EXPECT_EQ(total_of(ask(engine, R"({"table":"products"})")), 102);
+}
+
+TEST_F(Changes, OfFieldsInABulkAreGroupsOfTheirOwn) {
+  const auto done =
+      update("/bulk", R"({"insert":{"table":"products","id":900,"doc":{"title":"a"}}})"
+                      "\n"
+                      R"({"update":{"table":"products","id":900,"doc":{"price":3}}})"
+                      "\n"
+                      R"({"delete":{"table":"products","id":1}})"
+                      "\n");
+  EXPECT_EQ(
+      done.body,
+      R"({"items":[{"bulk":{"table":"products","_id":900,"created":1,"deleted":0,"updated":0,)"
+      R"("result":"created","status":201}},{"update":{"table":"products","_id":900,)"
+      R"("result":"updated"}},{"bulk":{"table":"products","_id":1,"created":0,"deleted":1,)"
+      R"("updated":0,"result":"updated","status":200}}],"current_line":4,"skipped_lines":0,)"
+      R"("errors":false,"error":""})");
 }
 
 }  // namespace

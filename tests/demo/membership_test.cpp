@@ -199,9 +199,10 @@ TEST(Updates, ComeInBulksToo) {
                        R"({"delete":{"table":"products","id":2}})"
                        "\n");
   EXPECT_EQ(done.body,
-            R"({"items":[{"bulk":{"table":"products","_id":2,"created":1,"deleted":1,"updated":0,)"
-            R"("result":"created","status":201}}],"current_line":4,"skipped_lines":0,)"
-            R"("errors":false,"error":""})");
+            R"({"items":[{"bulk":{"table":"products","_id":1,"created":1,"deleted":0,"updated":0,)"
+            R"("result":"created","status":201}},{"bulk":{"table":"products","_id":2,"created":0,)"
+            R"("deleted":1,"updated":0,"result":"updated","status":200}}],"current_line":4,)"
+            R"("skipped_lines":0,"errors":false,"error":""})");
   EXPECT_EQ(done.updates, 2U);
 }
 

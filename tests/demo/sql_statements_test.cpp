@@ -100,6 +100,36 @@ TEST(SqlStatements, ChangesAreWhatTheyFind) {
   EXPECT_EQ(rows_of(engine, "select id from products where id=902"), "--\n");
 }
 
+TEST(SqlStatements, IdsInQuotesAreNumbersExceptInConditionsOfChanges) {
+  const Engine engine{Index{invent_corpus(20), {}}, {"products"}};
+  const auto change = [&](std::string statement) {
+    return post(engine, "/sql", std::move(statement), "mode=raw");
+  };
+  EXPECT_EQ(change("insert into products (id,title) values ('900','zork'), ('x','other')").status,
+            200);
+  EXPECT_EQ(rows_of(engine, "select id from products where id='900'"), "{\"id\":900}\n--\n");
+  for (const auto* refused :
+       {"update products set price=9 where id='900'", "delete from products where id='900'"}) {
+    const auto answer = change(refused);
+    EXPECT_EQ(answer.status, 500) << refused;
+    EXPECT_TRUE(answer.body.contains("unsupported filter type 'string' on attribute 'id'"))
+        << answer.body;
+  }
+  EXPECT_EQ(rows_of(engine, "select id from products where id=900"), "{\"id\":900}\n--\n");
+}
+
+TEST(SqlStatements, EscapesStandForCharacters) {
+  const Engine engine{Index{invent_corpus(20), {}}, {"products"}};
+  EXPECT_EQ(post(engine, "/sql",
+                 R"(insert into products (id,seller) values (900,'a\nb\rc\td\be\0f\Zg\'h\\i'))",
+                 "mode=raw")
+                .status,
+            200);
+  EXPECT_EQ(rows_of(engine, "select seller from products where id=900"),
+            R"({"seller":"a\nb\u000dc\u0009d\u0008e fZg'h\\i"})"
+            "\n--\n");
+}
+
 TEST(SqlStatements, TextTablesAreForPeople) {
   EXPECT_TRUE(post(whole_shop(), "/cli", "select 1 a, 'xyz' b")
                   .body.starts_with("+---+-----+\n| a | b   |\n+---+-----+\n| 1 | xyz |\n"

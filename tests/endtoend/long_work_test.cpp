@@ -154,6 +154,56 @@ TEST_F(LongWork, IsRefusedWhereTooMuchWaits) {
   EXPECT_GT(master.count("long_work_refused"), 0);
 }
 
+/// A `_bulk` below `long_work_size` whose answer is ten times as long.
+std::string bulk_of_short_lines() {
+  std::string body;
+  for (int i = 0; i < 10'000; ++i) body += "{\"index\":{}}\n{}\n";
+  return body;
+}
+
+std::string table_of_updates(const FakeMirror& a, const FakeMirror& b) {
+  return fmt::format(
+      "table u {{\n type = distributed\n shard_by = id\n agent = {}:u\n agent = {}:u\n}}\n",
+      a.address(), b.address());
+}
+
+/// A mirror's answer to a bulk.
+Reaction bulk_is_done() {
+  return json(R"({"items":[],"current_line":1,"skipped_lines":0,"errors":false,"error":""})");
+}
+
+TEST_F(LongWork, IsMakingALongAnswerToABulkWithShortReplies) {
+  FakeMirror a([](const std::string&) { return bulk_is_done(); });
+  FakeMirror b([](const std::string&) { return bulk_is_done(); });
+  Master master(kSearchd, table_of_updates(a, b));
+  const auto answer = post(master.port(), "/u/_bulk", bulk_of_short_lines());
+  EXPECT_EQ(answer.status, 200) << answer.body.substr(0, 200);
+  EXPECT_GT(answer.body.size(), 1'000'000U);
+  EXPECT_EQ(master.count("long_work"), 1);  // the merge
+}
+
+TEST_F(LongWork, OfAChangeThatIsDoneIsNotRefusedAsIfItCouldBeRepeated) {
+  FakeMirror a([](const std::string&) { return bulk_is_done(); });
+  FakeMirror b([](const std::string&) { return bulk_is_done(); });
+  Master master(kSearchd + "\n long_work_threads = 1\n long_work_queue = 1",
+                tables() + table_of_updates(a, b));
+  Load merging(master.port(), 6, [&](HttpClient& client, std::size_t) -> std::string {
+    const auto answer = client.request("POST", "/search", kManyHits);
+    return !answer || answer->status != 429 ? whole(answer) : std::string();
+  });
+  const auto bulk = bulk_of_short_lines();
+  EXPECT_TRUE(eventually([&] {
+    const auto answer = post(master.port(), "/u/_bulk", bulk);
+    if (answer.status == 200) return false;
+    EXPECT_EQ(answer.status, 504) << answer.body.substr(0, 200);
+    EXPECT_TRUE(answer.body.contains("the request may have taken effect")) << answer.body;
+    EXPECT_FALSE(answer.fields.contains("retry-after"));
+    return true;
+  }));
+  merging.stop();
+  EXPECT_EQ(merging.wrong(), "");
+}
+
 TEST_F(LongWork, IsUnderstandingALongRequest) {
   Master master(kSearchd, tables());
   EXPECT_EQ(master.search(R"({"table":"s"})").status, 200);

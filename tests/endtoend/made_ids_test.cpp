@@ -155,6 +155,21 @@ TEST_F(IdsMadeByKarmad, AreToldToClientsOfMysql) {
   expect_in_one_shard(std::to_string(executed.last_insert_id));
 }
 
+TEST(IdsOfRows, AreToldToClientsOfMysqlAlsoByATableOfOneMirror) {
+  const DemoAgent agent("0/4", "a");
+  Master master("ha_ping_interval = 0\n listen = 127.0.0.1:0:mysql",
+                table_of({line_of({agent.address()})}));
+  const auto line = master.process().wait_for(":mysql");
+  ASSERT_TRUE(line);
+  MysqlClient client(port_in(line->substr(0, line->rfind(':'))));
+  EXPECT_EQ(client.query("INSERT INTO t (id,price) VALUES (810004,1)").last_insert_id, 810004u);
+  const auto quoted = client.query("INSERT INTO t (price,id) VALUES (1,'810005')");
+  EXPECT_EQ(quoted.last_insert_id, 810005u) << quoted.text;
+  EXPECT_NE(client.query("INSERT INTO t (id,price) VALUES (810005,1)").error, 0);  // it exists
+  EXPECT_EQ(client.query("SELECT LAST_INSERT_ID()").rows, std::vector<std::string>{"810005"});
+  EXPECT_EQ(client.query("INSERT INTO t (price) VALUES (1)").last_insert_id, 0u);
+}
+
 TEST_F(IdsMadeByKarmad, AreToldAfterAFailureSoThatTheDocumentCanBeRepeated) {
   a2_.process().kill();
   b2_.process().kill();

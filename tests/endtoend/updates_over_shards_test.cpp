@@ -199,7 +199,73 @@ TEST_F(UpdatesOverShards, AnAnswerOfAnotherShapeIsNotTakenForDone) {
   const auto answer = post(master.port(), "/update", by_query(R"(,"doc":{"a":1})"));
   EXPECT_EQ(answer.status, 500) << answer.body;
   EXPECT_EQ(at(answer.body, "/error/failed/0/mirror"), b2.address());
-  EXPECT_TRUE(at(answer.body, "/error/reason").contains("may have carried")) << answer.body;
+  EXPECT_TRUE(at(answer.body, "/error/reason").contains("may have taken effect")) << answer.body;
+}
+
+TEST_F(UpdatesOverShards, AFailedPartIsInDoubtIfItsMirrorDidNotTellHowItEnded) {
+  const auto master = started("updates = all\n shard_by = id\n agent_query_timeout = 300ms");
+  const auto body = by_query(R"(,"doc":{"a":1})");
+  const auto reason = [&] {
+    return at(post(master.port(), "/update", body).body, "/error/failed/0/reason");
+  };
+  for (const auto& reaction :
+       {Reaction{"", Reaction::Then::reset}, silence(), json("{\"table\":\"p\",\"upd")}) {
+    b2.react([&](const auto&) { return reaction; });
+    EXPECT_TRUE(reason().starts_with("may have taken effect: agent " + b2.address())) << reason();
+    const auto sql = post(master.port(), "/cli_json", "UPDATE t SET a=1 WHERE b=2");
+    EXPECT_TRUE(sql.body.contains("may have taken effect")) << sql.body;
+  }
+  b2.react([](const auto&) { return json(R"({"error":"unknown column: 'a'"})", 400); });
+  EXPECT_FALSE(reason().contains("may have")) << reason();
+  b2.kill();
+  EXPECT_FALSE(reason().contains("may have")) << reason();
+}
+
+/// A mirror that has committed the first line of a bulk and refuses the second one.
+Reaction bulk_to_the_second_line(const std::string&) {
+  return json(
+      R"({"items":[{"update":{"table":"p","_id":1,"result":"updated"}},{"insert":{"error":)"
+      R"({"type":"duplicate id","table":"p"},"status":409}}],"current_line":2,"skipped_lines":1,)"
+      R"("errors":true,"error":"duplicate id"})",
+      500);
+}
+
+TEST_F(UpdatesOverShards, ALineOfABulkIsCarriedOutOnlyWhereAllMirrorsSaySo) {
+  const auto master = started("updates = all\n shard_by = id\n agent_retry_count = 0");
+  std::string bulk;
+  std::string elastic;
+  for (int id = 1; id <= 20; ++id) {
+    bulk += fmt::format(R"({{"update":{{"table":"t","id":{},"doc":{{"a":1}}}}}})"
+                        "\n",
+                        id);
+    elastic += fmt::format(
+        "{{\"update\":{{\"_index\":\"t\",\"_id\":{}}}}}\n"
+        "{{\"doc\":{{\"a\":1}}}}\n",
+        id);
+  }
+  for (auto* mirror : {&a1, &b1}) mirror->react(bulk_to_the_second_line);
+  // The others give an error that could be the client's mistake, or cannot be reached.
+  for (const bool dead : {false, true}) {
+    for (auto* mirror : {&a2, &b2})
+      if (dead)
+        mirror->kill();
+      else
+        mirror->react([](const auto&) { return json(R"({"error":"never seen"})", 500); });
+    const auto answer = post(master.port(), "/bulk", bulk);
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_EQ(at(answer.body, "/errors"), "true");
+    EXPECT_EQ(at(answer.body, "/current_line"), "21") << answer.body;
+    EXPECT_EQ(at(answer.body, "/skipped_lines"), "20") << answer.body;
+    EXPECT_FALSE(answer.body.contains(R"("result":"updated")")) << answer.body;
+    const auto items = post(master.port(), "/_bulk", elastic);
+    EXPECT_EQ(items.status, 500);
+    EXPECT_EQ(at(items.body, "/items/19/update/_id"), "20") << items.body;
+    EXPECT_FALSE(items.body.contains(R"("result":"updated")")) << items.body;
+    // The first line of each shard was committed by the mirror that refuses the second one.
+    const auto first = at(items.body, "/items/0/update/error/reason");
+    EXPECT_FALSE(first.contains("duplicate id")) << first;
+    EXPECT_TRUE(at(items.body, "/items/19/update/error/reason").contains("duplicate id"));
+  }
 }
 
 TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
@@ -232,6 +298,43 @@ TEST_F(UpdatesOverShards, SqlChangesGoTheSameWay) {
   const auto preferring_one = ask(master.port(), "POST", "/sql?mode=raw",
                                   "DELETE FROM t WHERE id = 3", preferring("nearest"));
   EXPECT_EQ(preferring_one.status, 400) << preferring_one.body;
+}
+
+TEST(IdsInQuotes, BelongToTheShardOfTheirNumber) {
+  const DemoAgent a("0/2", "a", 0, 0);
+  const DemoAgent b("1/2", "b", 0, 0);
+  const Master master(
+      "ha_ping_interval = 0",
+      table_of({line_of({a.address()}), line_of({b.address()})}, "updates = any\n shard_by = id"));
+  const auto sql = [&](std::string_view statement) {
+    return post(master.port(), "/sql?mode=raw", statement);
+  };
+  const auto count = [](int port, std::string_view table) {
+    return at(post(port, "/search", fmt::format(R"({{"table":"{}"}})", table)).body, "/hits/total");
+  };
+  std::string rows;
+  std::string same_rows;
+  for (int id = 1; id <= 20; ++id) {
+    rows += fmt::format("{}('{}','x')", id == 1 ? "" : ",", id);
+    same_rows += fmt::format("{}({},'a\\nb')", id == 1 ? "" : ",", id);
+  }
+  for (const auto& values : {rows, same_rows}) {
+    const auto made = sql("REPLACE INTO t (id,seller) VALUES " + values);
+    EXPECT_EQ(at(made.body, "/0/total"), "20") << made.body;
+    EXPECT_EQ(count(master.port(), "t"), "20");
+    EXPECT_NE(count(a.port(), "products"), "0");
+    EXPECT_NE(count(b.port(), "products"), "0");
+  }
+  EXPECT_EQ(at(sql("SELECT seller FROM t WHERE id='13'").body, "/0/data/0/seller"), "a\nb");
+  for (const auto* refused :
+       {"UPDATE t SET price=1 WHERE id='13'", "DELETE FROM t WHERE id='13'"}) {
+    const auto answer = sql(refused);
+    EXPECT_EQ(answer.status, 500) << refused;
+    EXPECT_TRUE(answer.body.contains("unsupported filter type 'string' on attribute 'id'"))
+        << answer.body;
+  }
+  EXPECT_EQ(count(master.port(), "t"), "20");
+  EXPECT_EQ(master.count("client_mistakes"), 2);
 }
 
 }  // namespace

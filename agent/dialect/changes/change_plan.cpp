@@ -36,13 +36,13 @@ bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layou
   return depends_on_id(layout) && (!id || id->is_missing());
 }
 
-std::optional<std::string> why_not_kept(const std::optional<DocumentId>& id,
-                                        const ShardLayout& layout, std::string_view shown) {
+std::optional<std::string> check_document_id(const std::optional<DocumentId>& id,
+                                             const ShardLayout& layout, std::string_view shown) {
   if (!depends_on_id(layout) || !id || id->is_missing() || id->is_kept()) return std::nullopt;
   return fmt::format(
       "gives a new document the id {}; an id is a whole number from 1 to 18446744073709551615 in "
       "digits",
-      clean_utf8(shown.substr(0, 64)));
+      clean_utf8(shortened_utf8(shown)));
 }
 
 std::vector<ShardEnd> shard_ends(std::span<const ChangeReply> replies) {
@@ -68,8 +68,8 @@ std::vector<ChangeReply> checked(std::span<const ChangeReply> replies,
     if (!reply.done || reads(reply.body)) continue;
     reply.done = false;
     reply.body = {};
-    reply.reason = fmt::format(
-        "agent {}: its answer cannot be read; it may have carried the update out", reply.mirror);
+    reply.reason =
+        fmt::format("may have taken effect: agent {}: its answer cannot be read", reply.mirror);
   }
   return all;
 }
@@ -88,7 +88,7 @@ std::string failure_text(const ChangeReply& reply) {
     text = fmt::format("agent {}: {}", reply.mirror,
                        text.empty() ? fmt::format("status {}", reply.status) : text);
   }
-  if (text.size() > kLongestReason) text.resize(kLongestReason);
+  text.resize(shortened_utf8(text, kLongestReason).size());
   return text;
 }
 

@@ -29,8 +29,8 @@ bool needs_made_id(const std::optional<DocumentId>& id, const ShardLayout& layou
 /// Why a new document cannot have this id, as a text to follow the words "the request" or "line 3"
 /// (`shown`: the id as the client wrote it); nothing if it can, or has none. Where the shard or
 /// several mirrors depend on the id it must be one that the engine keeps.
-std::optional<std::string> why_not_kept(const std::optional<DocumentId>& id,
-                                        const ShardLayout& layout, std::string_view shown);
+std::optional<std::string> check_document_id(const std::optional<DocumentId>& id,
+                                             const ShardLayout& layout, std::string_view shown);
 
 /// What became of a change in one shard: it is done only if all its mirrors that were asked have
 /// done it.

@@ -30,6 +30,8 @@ class DocumentId {
   /// Whether the engine keeps it as the id of a document: a number from 1 to 2^64 - 1. For other
   /// ids the engine makes one of its own, in each mirror another.
   bool is_kept() const { return kind_ == Kind::whole; }
+  /// The number that the engine keeps; 0: none.
+  std::uint64_t kept_number() const { return is_kept() ? key_ : 0; }
 
  private:
   enum class Kind : std::uint8_t { missing, whole, other };

@@ -17,7 +17,7 @@ namespace karmad {
 namespace {
 
 std::string shown_bulk_text(std::string_view text) {
-  return clean_utf8(text.substr(0, 64));
+  return clean_utf8(shortened_utf8(text));
 }
 
 /// The line with an action; errors follow the words "line 3".
@@ -126,16 +126,16 @@ std::expected<std::string_view, std::string> bulk_document(const BulkHeader& hea
   return doc->value;
 }
 
-std::string_view own_action(const BulkHeader& header) {
+std::string_view engine_action(const BulkHeader& header) {
   if (header.action == "create") return "insert";
   if (header.action == "index") return header.id.empty() ? "insert" : "replace";
   return header.action;
 }
 
-void append_own_line(std::string& out, const BulkHeader& header, std::string_view document) {
+void append_engine_line(std::string& out, const BulkHeader& header, std::string_view document) {
   JsonLine line(out);
   line.add(R"({")");
-  line.add(own_action(header));
+  line.add(engine_action(header));
   line.add(R"(":{"table":)");
   line.add_quoted(header.table);
   if (!header.id.empty()) line.add(R"(,"id":)");
@@ -175,7 +175,7 @@ class BulkTranslation {
         if (!found) return mistake(found.error());
         document = *found;
       }
-      append_own_line(bulk_.body, *header, document);
+      append_engine_line(bulk_.body, *header, document);
       bulk_.actions.push_back(std::move(header->action));
     }
     return std::nullopt;

@@ -6,25 +6,39 @@
 #include "agent/dialect/manticore_update/bulk_answer.hpp"
 #include "agent/dialect/manticore_update/update_answer.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
 
 constexpr auto kAllLines = std::string_view::npos;
+/// Bytes of an item without the name of the table.
+constexpr std::size_t kItemSize = 200;
+/// Most bytes of a reason, except in the first item of a shard that fails: each of a million lines
+/// can have one.
+constexpr std::size_t kLongestRepeated = 100;
 
-/// How far a shard carried its lines out.
+/// What a mirror said that has not committed all of its lines.
+struct BulkFailure {
+  std::size_t committed = 0;  ///< lines up to this one, from 1
+  int status = 400;
+  std::string reason{};           ///< for its first line in the answer …
+  std::string repeated_reason{};  ///< … and for the others
+};
+
+/// How far the mirrors of a shard carried its lines out.
 struct ShardProgress {
-  std::size_t committed = kAllLines;  ///< lines up to this one, from 1, at all of its mirrors
-  std::string reason;                 ///< why the others are not
-  int status = 200;
+  std::vector<BulkFailure> failures;
   std::size_t number = 0;  ///< of the last line visited
   std::optional<std::uint32_t> group;
 
-  /// Whether the line, the next one of this shard, is committed.
-  bool has_next(const BulkLine& line) {
+  /// Why the line, the next one of this shard, is not committed by all mirrors; null: it is.
+  BulkFailure* next(const BulkLine& line) {
     number += group && *group != line.group ? 2 : 1;
     group = line.group;
-    return number <= committed;
+    const auto found = std::ranges::find_if(
+        failures, [&](const BulkFailure& failure) { return number > failure.committed; });
+    return found == failures.end() ? nullptr : &*found;
   }
 };
 
@@ -32,15 +46,16 @@ std::vector<ShardProgress> shards_progress(std::span<const ChangeReply> replies,
                                            std::span<const std::size_t> last_lines) {
   std::vector<ShardProgress> all(last_lines.size());
   for (const auto& reply : replies) {
-    auto& shard = all[reply.shard];
     const auto answer = read_bulk_answer(reply.body);
     auto committed = answer ? answer->committed() : 0;
     if (reply.done && committed == kAllLines) continue;
     if (committed >= last_lines[reply.shard]) committed = 0;  // an error, but not of which line
-    shard.committed = std::min(shard.committed, committed);
-    if (!shard.reason.empty()) continue;
-    shard.reason = failure_text(reply);
-    shard.status = reply.body.empty() ? 503 : 400;
+    auto reason = failure_text(reply);
+    std::string repeated(shortened_utf8(reason, kLongestRepeated));
+    all[reply.shard].failures.push_back({.committed = committed,
+                                         .status = reply.body.empty() ? 503 : 400,
+                                         .reason = std::move(reason),
+                                         .repeated_reason = std::move(repeated)});
   }
   return all;
 }
@@ -53,15 +68,16 @@ void add_bulk_success(JsonLine& out, std::string_view action) {
   out.add(std::string_view(makes ? R"("status":201}})" : R"("status":200}})"));
 }
 
-void add_bulk_failure(JsonLine& out, const ShardProgress& shard) {
+void add_bulk_failure(JsonLine& out, BulkFailure& failure) {
   out.add(R"(,"error":{"type":)");
-  out.add(std::string_view(shard.status == 400 ? R"("mapper_parsing_exception")"
-                                               : R"("shard_failed")"));
+  out.add(std::string_view(failure.status == 400 ? R"("mapper_parsing_exception")"
+                                                 : R"("shard_failed")"));
   out.add(R"(,"reason":)");
-  out.add_quoted(shard.reason);
+  out.add_quoted(failure.reason);
   out.add(R"(},"status":)");
-  out.add_number(shard.status);
+  out.add_number(failure.status);
   out.add("}}");
+  failure.reason = failure.repeated_reason;
 }
 
 }  // namespace
@@ -78,6 +94,11 @@ void ElasticBulkPlan::write(std::size_t shard, std::span<const std::string> tabl
   append_shard_bulk(body, bulk_.body, split_, shard, tables.front());
 }
 
+std::size_t ElasticBulkPlan::merge_changes_size(std::span<const ChangeReply> replies) const {
+  return ChangePlan::merge_changes_size(replies) +
+         split_.lines.size() * (kItemSize + bulk_.table.size());
+}
+
 int ElasticBulkPlan::merge_changes(std::span<const ChangeReply> given, std::string& out) const {
   const auto is_bulk = [](std::string_view body) { return read_bulk_answer(body).has_value(); };
   const bool any_bulk =
@@ -87,36 +108,37 @@ int ElasticBulkPlan::merge_changes(std::span<const ChangeReply> given, std::stri
     return refusal->status;
   }
   auto shards = shards_progress(checked(given, is_bulk), last_lines_);
-  bool errors = false;
-  std::string items;
-  {
-    JsonLine item(items);
-    for (std::size_t i = 0; i < split_.lines.size(); ++i) {
-      const auto& line = split_.lines[i];
-      const ShardProgress* failed = nullptr;
-      for (std::size_t s = 0; s < shards.size(); ++s)
-        if (line.goes_to(s) && !shards[s].has_next(line)) failed = &shards[s];
-      errors = errors || failed != nullptr;
-      item.add(std::string_view(i == 0 ? R"({")" : R"(,{")"));
-      item.add(std::string_view(bulk_.actions[i]));
-      item.add(R"(":{"_index":)");
-      item.add_quoted(bulk_.table);
-      item.add(R"(,"_type":"doc","_id":)");
-      if (line.id.end == 0)
-        item.add("null");
-      else
-        item.add_quoted(line.id_text(bulk_.body));
-      failed == nullptr ? add_bulk_success(item, bulk_.actions[i])
-                        : add_bulk_failure(item, *failed);
+  const bool errors =
+      std::ranges::any_of(shards, [](const auto& shard) { return !shard.failures.empty(); });
+  JsonLine line(out);
+  line.add(R"({"took":0,"errors":)");
+  line.add(std::string_view(errors ? "true" : "false"));
+  line.add(R"(,"items":[)");
+  for (std::size_t i = 0; i < split_.lines.size(); ++i) {
+    BulkFailure* failed = nullptr;
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      if (!split_.lines[i].goes_to(s)) continue;
+      if (auto* const failure = shards[s].next(split_.lines[i])) failed = failure;
     }
+    if (i != 0) line.add(',');
+    add_item_head(line, i);
+    failed == nullptr ? add_bulk_success(line, bulk_.actions[i]) : add_bulk_failure(line, *failed);
   }
-  JsonLine whole(out);
-  whole.add(R"({"took":0,"errors":)");
-  whole.add(std::string_view(errors ? "true" : "false"));
-  whole.add(R"(,"items":[)");
-  whole.add(std::string_view(items));
-  whole.add("]}");
+  line.add("]}");
   return errors ? 500 : 200;
+}
+
+void ElasticBulkPlan::add_item_head(JsonLine& out, std::size_t at) const {
+  out.add(R"({")");
+  out.add(std::string_view(bulk_.actions[at]));
+  out.add(R"(":{"_index":)");
+  out.add_quoted(bulk_.table);
+  out.add(R"(,"_type":"doc","_id":)");
+  const auto& line = split_.lines[at];
+  if (line.id.end == 0)
+    out.add("null");
+  else
+    out.add_quoted(line.id_text(bulk_.body));
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_elastic_bulk(ElasticBulk bulk,

@@ -8,6 +8,7 @@
 #include "agent/dialect/changes/change_plan.hpp"
 #include "agent/dialect/manticore_elastic/elastic_bulk.hpp"
 #include "agent/dialect/manticore_update/bulk_split.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -20,9 +21,13 @@ class ElasticBulkPlan final : public ChangePlan {
   bool asks(std::size_t shard) const override { return last_lines_[shard] != 0; }
   void write(std::size_t shard, std::span<const std::string> tables,
              std::string& body) const override;
+  std::size_t merge_changes_size(std::span<const ChangeReply> replies) const override;
   int merge_changes(std::span<const ChangeReply> given, std::string& out) const override;
 
  private:
+  /// The beginning of the item for a line, with its id.
+  void add_item_head(JsonLine& out, std::size_t at) const;
+
   const ElasticBulk bulk_;
   const BulkSplit split_;
   std::vector<std::size_t> last_lines_;  ///< number of each shard's last line; 0: it has none

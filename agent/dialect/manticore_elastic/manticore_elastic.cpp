@@ -51,6 +51,9 @@ class ElasticPlan final : public FanOut {
     return inner_->prefers(shard, mirror);
   }
   bool changes_data() const override { return inner_->changes_data(); }
+  std::size_t merge_changes_size(std::span<const ChangeReply> replies) const override {
+    return inner_->merge_changes_size(replies);
+  }
   int merge_changes(std::span<const ChangeReply> replies, std::string& out) const override {
     return inner_->merge_changes(replies, out);
   }

@@ -201,17 +201,10 @@ class Merge {
     for (std::size_t k = 0; k < order_.keys.size(); ++k) {
       const auto& key = order_.keys[k];
       if (key.path.empty()) continue;
-      values_of(shard)[k] = json_sort_value(value_at(last_member(source, key.attribute), key.path),
+      const auto attribute = last_member(source, key.attribute, same_attribute);
+      values_of(shard)[k] = json_sort_value(value_at(attribute, key.path),
                                             texts_[shard * order_.keys.size() + k]);
     }
-  }
-
-  static std::string_view last_member(std::string_view source, std::string_view attribute) {
-    std::string_view found;
-    PassedMembers members(source);
-    while (const auto member = members.next())
-      if (same_attribute(member->name, attribute)) found = member->value;
-    return found;
   }
 
   LaneHead head(std::uint32_t shard) const {

@@ -68,9 +68,9 @@ std::expected<std::unique_ptr<FanOut>, ClientError> StoredQuery::fan_out(
   auto id = DocumentId::of_number(text);
   if (!text.empty() && !id)
     return not_stored(fmt::format("the id in the path must be a number: '{}'", text));
-  if (const auto why = why_homeless(parsed.table, layout))
+  if (const auto why = check_shard_known(parsed.table, layout))
     return not_stored(fmt::format("the request {}", *why));
-  if (const auto why = why_not_kept(id, layout, text))
+  if (const auto why = check_document_id(id, layout, text))
     return not_stored(fmt::format("the request {}", *why));
   std::string path;
   if (needs_made_id(id, layout)) {

@@ -184,8 +184,7 @@ std::expected<std::unique_ptr<FanOut>, ClientError> ManticoreSql::fan_out(
     case StatementKind::select:
       return plan_of_select(*std::move(statement), parsed, form, layout);
     case StatementKind::change:
-      return plan_change(*statement, parsed,
-                         form == RowForm::text ? ChangeForm::text : ChangeForm::raw, layout);
+      return plan_change(*statement, parsed, form, layout);
     case StatementKind::call:
       return plan_call(*statement, layout, form);
     case StatementKind::other:

@@ -125,23 +125,39 @@ struct ShardAnswer {
   }
 };
 
+/// The answer that speaks for all mirrors of a shard: of those that failed, the one that committed
+/// least. Nothing if one of them does not tell what it committed.
+std::optional<BulkAnswer> answer_of(const ShardEnd& end, std::span<const ChangeReply> replies) {
+  if (!end.failed()) return read_bulk_answer(end.answer->body);
+  std::optional<BulkAnswer> least;
+  for (const auto& reply : replies) {
+    if (reply.shard != end.shard || reply.done) continue;
+    auto answer = read_bulk_answer(reply.body);
+    if (!answer) return std::nullopt;
+    if (!least || answer->committed() < least->committed()) least = std::move(answer);
+  }
+  return least;
+}
+
 class BulkWriter {
  public:
   BulkWriter(std::string& out, const BulkEnds& ends) : ends_(ends), out_(out) {
     for (const auto& end : shard_ends(ends.replies)) {
       auto& shard = shards_.emplace_back();
       shard.end = end;
-      const auto* const said = end.failed() ? end.refusal : end.answer;
-      if (said != nullptr) shard.answer = read_bulk_answer(said->body);
+      shard.answer = answer_of(end, ends.replies);
       failed_ = failed_ || end.failed();
-    }
-    for (const auto& line : ends.split->lines)
-      for (auto& shard : shards_) {
-        if (!line.goes_to(shard.end.shard)) continue;
+      visit_shard_lines(*ends.split, end.shard, [&](const BulkLine& line, std::size_t number) {
         if (shard.group != line.group) ++shard.groups;
         shard.group = line.group;
-      }
-    for (auto& shard : shards_) shard.group.reset();
+        shard.number = number;
+      });
+      // An error in none of its lines says of none that it was carried out.
+      if (end.failed() && shard.answer && shard.answer->committed() >= shard.number)
+        shard.answer.reset();
+      shard.group.reset();
+      shard.number = 0;
+    }
   }
 
   int write() {
@@ -250,8 +266,8 @@ class BulkWriter {
       json.add(line.id_text(ends_.body));
     }
     json.add(R"(,"error":{"type":"shard_failed","reason":)");
-    json.add_quoted(fmt::format("shard {}: carried out by {} of {} mirrors", end.shard + 1,
-                                end.done, end.parts));
+    json.add_quoted(
+        fmt::format("shard {}: confirmed by {} of {} mirrors", end.shard + 1, end.done, end.parts));
     json.add(R"(,"table":)");
     json.add_quoted(ends_.table);
     json.add(R"(},"status":503}})");

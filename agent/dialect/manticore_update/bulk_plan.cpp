@@ -12,6 +12,9 @@ namespace karmad {
 
 namespace {
 
+/// Bytes of the item for a line that failed, without the names of the table.
+constexpr std::size_t kErrorItemSize = 170;
+
 class BulkPlan final : public ChangePlan {
  public:
   BulkPlan(const ClientRequest& request, std::string table, BulkSplit split, std::size_t shards)
@@ -28,6 +31,12 @@ class BulkPlan final : public ChangePlan {
     append_shard_bulk(body, body_, split_, shard, tables.front());
   }
 
+  std::size_t merge_changes_size(std::span<const ChangeReply> replies) const override {
+    const auto size = ChangePlan::merge_changes_size(replies);
+    const bool all = std::ranges::all_of(replies, &ChangeReply::done);
+    return all ? size : size + split_.lines.size() * (kErrorItemSize + 2 * table_.size());
+  }
+
   int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
     const auto is_bulk = [](std::string_view body) { return read_bulk_answer(body).has_value(); };
     const bool any_bulk =
@@ -37,10 +46,11 @@ class BulkPlan final : public ChangePlan {
       return refusal->status;
     }
     const auto replies = checked(given, is_bulk);
-    std::string merged;
+    const auto begin = out.size();
     const auto status = append_bulk_answer(
-        merged, {.body = body_, .table = table_, .split = &split_, .replies = replies});
-    out.append(with_table(merged, table_).value_or(merged));
+        out, {.body = body_, .table = table_, .split = &split_, .replies = replies});
+    if (const auto named = with_table(std::string_view(out).substr(begin), table_))
+      out.replace(begin, std::string::npos, *named);
     return status;
   }
 

@@ -16,6 +16,8 @@ namespace karmad {
 
 namespace {
 
+constexpr std::size_t kLongestBulk = std::numeric_limits<std::uint32_t>::max();
+
 BulkBytes bulk_bytes(ByteRange range) {
   return {static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end)};
 }
@@ -96,6 +98,11 @@ std::string BulkLine::id_text(std::string_view body) const {
 
 std::expected<BulkSplit, ClientError> split_bulk(std::string_view body, std::string_view table,
                                                  ShardLayout layout, unsigned max_depth) {
+  if (body.size() > kLongestBulk)
+    return std::unexpected(ClientError{
+        413,
+        fmt::format("the bulk has {} bytes in the engine's form, more than {}; send it in parts",
+                    body.size(), kLongestBulk)});
   Splitter splitter(body, table, layout);
   auto wrong =
       visit_bulk(body, max_depth, [&](const UpdateLine& line) { return splitter.add(line); });

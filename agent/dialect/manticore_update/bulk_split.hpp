@@ -12,7 +12,8 @@
 
 namespace karmad {
 
-/// A range of bytes of a bulk; `end` 0: none. Bodies are shorter than 4 GB.
+/// A range of bytes of a bulk; `end` 0: none. Memory grows with the lines, so it has 32 bits:
+/// split_bulk() refuses longer bodies.
 struct BulkBytes {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
@@ -47,7 +48,7 @@ struct BulkSplit {
 };
 
 /// Splits a bulk that read_bulk() has accepted by the shards of its documents. Refuses (400, naming
-/// the line) inserts and replaces as plan_update() does.
+/// the line) inserts and replaces as plan_update() does; 413 for a body beyond BulkBytes.
 std::expected<BulkSplit, ClientError> split_bulk(std::string_view body, std::string_view table,
                                                  ShardLayout layout, unsigned max_depth);
 

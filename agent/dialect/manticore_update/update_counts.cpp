@@ -52,15 +52,15 @@ CountedAnswer read_counts(std::string_view body, std::array<std::uint64_t, kCoun
 }  // namespace
 
 bool is_update_answer(std::string_view body) {
-  bool told = false;
+  bool has_result = false;
   const bool whole = visit_members(body, [&](std::string_view key, std::string_view value) {
-    if (key == "result") told = is_string(value);
-    if (std::ranges::find(kCounts, key) == kCounts.end()) return key != "result" || told;
+    if (key == "result") has_result = is_string(value);
+    if (std::ranges::find(kCounts, key) == kCounts.end()) return key != "result" || has_result;
     const bool counted = changed_count(value).has_value();
-    told = told || counted;
+    has_result = has_result || counted;
     return counted || value == "true" || value == "false";  // `created` of one document
   });
-  return whole && told;
+  return whole && has_result;
 }
 
 std::string merged_update_answer(std::span<const std::string_view> bodies) {

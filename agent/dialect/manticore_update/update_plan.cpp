@@ -88,7 +88,7 @@ std::optional<UpdateVerb> update_verb(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::string> why_homeless(std::string_view table, const ShardLayout& layout) {
+std::optional<std::string> check_shard_known(std::string_view table, const ShardLayout& layout) {
   if (layout.shards == 1 || layout.by != ShardBy::none) return std::nullopt;
   return fmt::format(
       "makes a document in table {}, which has {} shards, and karmad does not know to which "
@@ -99,8 +99,8 @@ std::optional<std::string> why_homeless(std::string_view table, const ShardLayou
 
 std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
                                           const ShardLayout& layout) {
-  if (auto why = why_homeless(table, layout)) return why;
-  if (auto why = why_not_kept(target.id, layout, target.raw_id)) return why;
+  if (auto why = check_shard_known(table, layout)) return why;
+  if (auto why = check_document_id(target.id, layout, target.raw_id)) return why;
   if (!needs_made_id(target.id, layout)) return std::nullopt;
   if (is_array(target.raw_id)) return "makes one document with several ids; give one id, or none";
   target.made_id = layout.make_id();

@@ -37,10 +37,10 @@ int merge_update_replies(std::span<const ChangeReply> given, std::string_view ta
 
 /// Why no new document can be sent to the table, as a text to follow the words "the request" or
 /// "line 3"; nothing if it can.
-std::optional<std::string> why_homeless(std::string_view table, const ShardLayout& layout);
+std::optional<std::string> check_shard_known(std::string_view table, const ShardLayout& layout);
 
 /// Makes the id of a new document if needs_made_id() says so. Returns why the document cannot be
-/// sent, like why_homeless() and why_not_kept().
+/// sent, like check_shard_known() and check_document_id().
 std::optional<std::string> place_document(UpdateTarget& target, std::string_view table,
                                           const ShardLayout& layout);
 

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
 #include "agent/transport/http/http_syntax.hpp"
 
 namespace karmad {
@@ -26,11 +27,6 @@ constexpr const char* kElasticForm =
     "{\"replace\":{\"table\":\"name\",\"id\":1,\"doc\":{...}}}";
 
 enum class Form : bool { single, bulk };
-
-/// A name for a message, shortened: a client may send megabytes of it.
-std::string_view shown(std::string_view name) {
-  return name.substr(0, 64);
-}
 
 /// Handles every token of one object and finds the table's name: at the top, or in a bulk inside
 /// the only member. Its messages continue "the request" or "line 3".
@@ -113,8 +109,9 @@ class Listener {
     has_action_ = true;
     if (std::ranges::find(kActions, action) != kActions.end()) return true;
     if (action == "index") return fail(kElasticForm);
-    return fail(fmt::format(
-        "holds \"{}\", which is none of insert, create, replace, update, delete", shown(action)));
+    return fail(
+        fmt::format("holds \"{}\", which is none of insert, create, replace, update, delete",
+                    shortened_utf8(action)));
   }
 
   bool hear_member(std::string_view key) {
@@ -192,12 +189,12 @@ class UpdateReader {
   std::optional<std::string> take_heard() {
     if (heard_.empty()) return "has an empty table name";
     if (heard_.find(',') != std::string::npos)
-      return fmt::format("names several tables, \"{}\"; name one", shown(heard_));
+      return fmt::format("names several tables, \"{}\"; name one", shortened_utf8(heard_));
     if (heard_ == "_all") return "names \"_all\", which is not supported; name one table";
     if (table_.empty()) table_ = heard_;
     if (wire::same_word(table_, heard_)) return std::nullopt;
     return fmt::format("names table \"{}\", the lines before it \"{}\"; all must name the same",
-                       shown(heard_), shown(table_));
+                       shortened_utf8(heard_), shortened_utf8(table_));
   }
 
   Form form_;

@@ -27,10 +27,6 @@ bool doc_names_id(std::string_view doc) {
   return found;
 }
 
-std::string shown_id(std::string_view value) {
-  return std::string(value.substr(0, 64));
-}
-
 /// Reads the value of `id`; an array names several documents.
 std::optional<std::string> take_id(std::string_view value, UpdateTarget& target) {
   target.raw_id = value;
@@ -41,7 +37,7 @@ std::optional<std::string> take_id(std::string_view value, UpdateTarget& target)
     target.id = DocumentId::of_number(value);
     if (!target.id)
       return fmt::format("has the id {}; it must be a whole number of 64 bits or a string",
-                         shown_id(value));
+                         shortened_utf8(value));
   }
   return std::nullopt;
 }
@@ -55,7 +51,7 @@ std::expected<UpdateTarget, std::string> read_target(std::string_view update) {
   std::optional<std::string> wrong;
   const bool whole = visit_members(update, [&](std::string_view key, std::string_view value) {
     if (may_name_id(key)) {
-      if (!json_says(key, "id")) wrong = fmt::format("has a key {}; write id", shown_id(key));
+      if (!json_says(key, "id")) wrong = fmt::format("has a key {}; write id", shortened_utf8(key));
       if (has_id) wrong = "gives \"id\" twice";
       has_id = true;
       if (!wrong) wrong = take_id(value, target);

@@ -213,7 +213,7 @@ TEST(MadeIds, OfAStoredQueryBecomeItsPath) {
 PlannedChange sql_made(std::string_view statement, const ShardLayout& layout) {
   const auto parsed = read_change(statement);
   if (!parsed) return {nullptr, parsed.error().reason, parsed.error().status};
-  return planned(plan_change(statement, *parsed, ChangeForm::raw, layout));
+  return planned(plan_change(statement, *parsed, RowForm::raw, layout));
 }
 
 TEST(MadeIds, OfRowsInSqlAreAColumnOfTheirOwnOrReplaceZero) {
@@ -259,6 +259,20 @@ TEST(MadeIds, TheLastIdOfAStatementIsThatOfItsLastRow) {
   EXPECT_EQ(sql_made("INSERT INTO t (id) VALUES (0),(7)", copies()).plan->last_insert_id(), 7u);
   EXPECT_EQ(sql_made("INSERT INTO t (id) VALUES (7),(0)", copies()).plan->last_insert_id(), 1001u);
   EXPECT_EQ(sql_made("DELETE FROM t WHERE id=7", copies()).plan->last_insert_id(), 0u);
+  // A table of one mirror has no plan: what counts is the statement.
+  const std::pair<const char*, std::uint64_t> cases[] = {
+      {"INSERT INTO t (title,id) VALUES ('a',1),('b',18446744073709551615)", ~std::uint64_t{0}},
+      {"REPLACE INTO t VALUES ('810005','a')", 810005},
+      {"INSERT INTO t (id) VALUES (7),(0)", 0},
+      {"INSERT INTO t (id) VALUES (-7)", 0},
+      {"INSERT INTO t (id) VALUES ('x')", 0},
+      {"INSERT INTO t (title) VALUES ('a')", 0},
+      {"UPDATE t SET a=1 WHERE id=7", 0}};
+  for (const auto& [statement, id] : cases) {
+    const auto parsed = read_change(statement);
+    ASSERT_TRUE(parsed) << statement;
+    EXPECT_EQ(parsed->last_insert_id, id) << statement;
+  }
 }
 
 }  // namespace

@@ -357,6 +357,45 @@ TEST(ManticoreElastic, ABulkOverShardsHasOneItemForEachLineInItsOrder) {
   EXPECT_TRUE(hint.error().reason.contains("shard_by = id"));
 }
 
+TEST(ManticoreElastic, TheAnswerToABulkIsNotMuchLongerThanItsPlanSays) {
+  const ManticoreElastic dialect({});
+  std::string body;
+  for (int id = 1; id <= 1000; ++id) body += "{\"index\":{}}\n{}\n";
+  const auto request = elastic_call("POST", "/products/_bulk", body);
+  ShardLayout layout{2, ShardBy::id};
+  layout.make_id = [id = std::uint64_t{1} << 62]() mutable { return ++id; };
+  const auto plan = dialect.fan_out(request, *dialect.parse(request), layout);
+  ASSERT_TRUE(plan) << plan.error().reason;
+  const std::string_view done = R"({"items":[],"current_line":1,"skipped_lines":0,"errors":false})";
+  // The text is cut within a character.
+  const auto error = fmt::format(R"({{"error":"{}{}{}"}})", std::string(80, 'x'), "€€€€€€",
+                                 std::string(1'000'000, 'y'));
+  for (const bool fails : {false, true}) {
+    const std::array<ChangeReply, 2> replies{
+        ChangeReply{.shard = 0, .done = true, .status = 200, .body = done},
+        ChangeReply{.shard = 1,
+                    .done = !fails,
+                    .status = fails ? 500 : 200,
+                    .body = fails ? error : done,
+                    .mirror = "m"}};
+    std::string out;
+    EXPECT_EQ((*plan)->merge_changes(replies, out), fails ? 500 : 200);
+    const auto size = (*plan)->merge_changes_size(replies);
+    EXPECT_LE(out.size(), fails ? size : size + size / 10);
+    EXPECT_GE(out.size(), 150'000U);
+    if (!fails) {
+      EXPECT_LE(size, out.size() + out.size() / 4);
+      continue;
+    }
+    // The first failed line has the whole reason, the others its beginning.
+    const auto whole = out.find("€€€€€€yyyyy");
+    ASSERT_NE(whole, out.npos);
+    EXPECT_EQ(out.find("€€€€", whole + 100), out.npos);
+    EXPECT_NE(out.find("xx€€€\"}", whole + 100), out.npos) << out.substr(whole, 2000);
+    EXPECT_EQ(out.find("\xEF\xBF\xBD"), out.npos);
+  }
+}
+
 TEST(ManticoreElastic, ABulkThatIsWrongNamesTheLine) {
   struct Case {
     std::string_view body;

@@ -281,5 +281,15 @@ TEST(HostileUpdates, ManyLinesAreReadInOnePass) {
   EXPECT_FALSE(updating.parse("/bulk", std::string(1'000'000, '\n')));
 }
 
+TEST(ManticoreUpdates, QuoteLongNamesUpToAWholeCharacter) {
+  const auto name = std::string(63, 'x') + "€";
+  for (const auto& [path, body] :
+       {std::pair{"/insert", R"({"table":")" + name + R"(,b","doc":{}})"},
+        std::pair{"/bulk", R"({")" + name + R"(":{"table":"t"}})"}}) {
+    const auto reason = Updating().table_of(path, body);
+    EXPECT_TRUE(reason.contains("\"" + std::string(63, 'x') + "\"")) << reason;
+  }
+}
+
 }  // namespace
 }  // namespace karmad

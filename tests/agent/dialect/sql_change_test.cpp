@@ -14,8 +14,7 @@ std::string table_of(std::string_view statement) {
   return parsed ? parsed->table : "refused: " + parsed.error().reason;
 }
 
-PlannedChange sql(std::string_view statement, ShardLayout layout,
-                  ChangeForm form = ChangeForm::raw) {
+PlannedChange sql(std::string_view statement, ShardLayout layout, RowForm form = RowForm::raw) {
   const auto parsed = read_change(statement);
   if (!parsed) return {nullptr, parsed.error().reason, parsed.error().status};
   return planned(plan_change(statement, *parsed, form, layout));
@@ -114,7 +113,7 @@ TEST(SqlChange, SumsTheRowsAndTellsOfFailures) {
   const auto refused = R"([{"total":0,"error":"unknown column: 'a'","warning":""}])";
   EXPECT_EQ(raw.answer({refusing(0, 200, refused), refusing(1, 200, refused)}), refused);
   EXPECT_EQ(raw.status, 500);
-  auto text = sql("UPDATE t SET a=1", 2, ChangeForm::text);
+  auto text = sql("UPDATE t SET a=1", 2, RowForm::text);
   EXPECT_EQ(text.answer({done(0, "Query OK, 1 row affected (0.001 sec)\n"), done(1, one)}),
             "Query OK, 2 rows affected (0.000 sec)\n");
 }

@@ -1,9 +1,11 @@
 // Updates over several shards and mirrors: where each part goes, and what is made of the answers.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <map>
 
 #include "agent/dialect/changes/shard_of_id.hpp"
+#include "agent/dialect/manticore_update/bulk_split.hpp"
 #include "tests/agent/dialect/changes_support.hpp"
 #include "tests/agent/dialect/updating.hpp"
 
@@ -237,7 +239,7 @@ TEST_F(BulkPlans, AShardThatFailedHasErrorsForItsLines) {
   const auto answer = bulk.answer({done(0, whole(item(a, 1, 0))), lost(1, "agent m:2: timed out")});
   const auto error = [&](const std::string& verb) {
     return R"({")" + verb + R"(":{"table":"t","_id":)" + b +
-           R"(,"error":{"type":"shard_failed","reason":"shard 2: carried out by 0 of 1 mirrors",)"
+           R"(,"error":{"type":"shard_failed","reason":"shard 2: confirmed by 0 of 1 mirrors",)"
            R"("table":"t"},"status":503}})";
   };
   EXPECT_EQ(answer,
@@ -311,6 +313,18 @@ TEST_F(BulkPlans, LinesAboutNoSingleDocumentGoToEveryShard) {
             R"("current_line":1,"skipped_lines":0,"errors":false,"error":""})");
   auto& insert = plan("/bulk", line("delete", "1") + line("insert", "1"), 2);
   EXPECT_TRUE(insert.refused.starts_with("line 2 makes a document")) << insert.refused;
+}
+
+TEST(BulkSplits, AreRefusedBeyondTheOffsetsOfALine) {
+  // Nothing of the body is read, so it takes no memory.
+  constexpr std::size_t kSize = std::size_t{4} << 30;
+  void* const at =
+      ::mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  const auto split = split_bulk({static_cast<const char*>(at), kSize}, "t", 2, 128);
+  ::munmap(at, kSize);
+  ASSERT_FALSE(split);
+  EXPECT_EQ(split.error().status, 413);
 }
 
 }  // namespace

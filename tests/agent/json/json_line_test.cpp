@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <limits>
+#include <string>
+
+#include "agent/json/json_text.hpp"
 
 namespace karmad {
 namespace {
@@ -44,6 +48,18 @@ TEST(JsonLine, WritesDoublesWithAPointAndNoExponent) {
   EXPECT_EQ(number(1e15), "1000000000000000.0");
   EXPECT_EQ(std::stod(number(std::numeric_limits<double>::max())),
             std::numeric_limits<double>::max());
+}
+
+TEST(ShortenedUtf8, EndsWithAWholeCharacter) {
+  EXPECT_EQ(shortened_utf8("", 0), "");
+  EXPECT_EQ(shortened_utf8("abc", 3), "abc");
+  EXPECT_EQ(shortened_utf8("abc", 2), "ab");
+  const std::string text = "a€😀b";  // 1, 3, 4 and 1 bytes
+  const std::size_t kept[] = {0, 1, 1, 1, 4, 4, 4, 4, 8, 9, 9};
+  for (std::size_t most = 0; most < std::size(kept); ++most)
+    EXPECT_EQ(shortened_utf8(text, most), text.substr(0, kept[most])) << most;
+  // Other bytes are cut as they are.
+  EXPECT_EQ(shortened_utf8(std::string(100, '\x80'), 50).size(), 47U);
 }
 
 }  // namespace

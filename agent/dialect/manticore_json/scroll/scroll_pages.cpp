@@ -135,7 +135,7 @@ std::expected<ScrollPages, ClientError> ScrollPages::behind(std::string_view tok
   auto read = page.signer_.read(token);
   if (!read) return std::unexpected(read.error());
   page.position_ = *std::move(read);
-  if (auto why = why_not_continued(page.position_, place)) return std::unexpected(*std::move(why));
+  if (auto why = check_scroll_place(page.position_, place)) return std::unexpected(*std::move(why));
   return page;
 }
 

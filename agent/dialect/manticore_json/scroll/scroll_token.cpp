@@ -71,7 +71,7 @@ void add_order(JsonLine& out, const std::vector<ScrollKey>& keys) {
   out.add(']');
 }
 
-std::unexpected<ClientError> not_ours(std::string_view why) {
+std::unexpected<ClientError> bad_scroll_token(std::string_view why) {
   return refused(
       fmt::format("the scroll token {}; start again with the scroll option set to true", why));
 }
@@ -168,20 +168,20 @@ std::optional<std::string> ScrollSigner::token(const ScrollPosition& position) c
 
 std::expected<ScrollPosition, ClientError> ScrollSigner::read(std::string_view token) const {
   const auto text = bytes_of_base64(token);
-  if (!text) return not_ours("is not base64, or too long");
+  if (!text) return bad_scroll_token("is not base64, or too long");
   constexpr auto kEnd = kBeforeCode.size() + 2 * kCodeBytes + kAfterCode.size();
   const std::string_view all(*text);
   if (all.size() < kEnd || !all.ends_with(kAfterCode) ||
       !all.substr(all.size() - kEnd).starts_with(kBeforeCode))
-    return not_ours("is not one of karmad's for a table with several shards, or was cut");
+    return bad_scroll_token("is not one of karmad's for a table with several shards, or was cut");
   const auto signed_text = all.substr(0, all.size() - kEnd);
   const auto given = all.substr(all.size() - kEnd + kBeforeCode.size(), 2 * kCodeBytes);
   const auto right = code_of(key_, "token", signed_text);
   if (CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0)
-    return not_ours(
+    return bad_scroll_token(
         "was changed, or made by a karmad with another key (scroll_key_file) or before a restart");
   auto position = position_in(all);
-  if (!position) return not_ours("is of another version of karmad");
+  if (!position) return bad_scroll_token("is of another version of karmad");
   return *std::move(position);
 }
 
@@ -200,18 +200,18 @@ std::string server_token(const std::vector<ScrollKey>& keys) {
   return base64_of(text);
 }
 
-std::optional<ClientError> why_not_continued(const ScrollPosition& position,
-                                             const ScrollPlace& place) {
+std::optional<ClientError> check_scroll_place(const ScrollPosition& position,
+                                              const ScrollPlace& place) {
   if (!wire::same_word(position.table, place.table))
-    return not_ours(fmt::format("is for table {}, not for {}", position.table, place.table))
+    return bad_scroll_token(fmt::format("is for table {}, not for {}", position.table, place.table))
         .error();
   if (position.shards != place.shards)
-    return not_ours(fmt::format("was made when table {} had {} shards; it has {} now", place.table,
-                                position.shards, place.shards))
+    return bad_scroll_token(fmt::format("was made when table {} had {} shards; it has {} now",
+                                        place.table, position.shards, place.shards))
         .error();
   if (position.language != place.language)
-    return not_ours(position.language == "sql" ? "is of a SELECT, not of a search in JSON"
-                                               : "is of a search in JSON, not of a SELECT")
+    return bad_scroll_token(position.language == "sql" ? "is of a SELECT, not of a search in JSON"
+                                                       : "is of a search in JSON, not of a SELECT")
         .error();
   return std::nullopt;
 }

@@ -68,8 +68,8 @@ struct ScrollPlace {
 };
 
 /// Why a position cannot be continued there; nothing: it can.
-std::optional<ClientError> why_not_continued(const ScrollPosition& position,
-                                             const ScrollPlace& place);
+std::optional<ClientError> check_scroll_place(const ScrollPosition& position,
+                                              const ScrollPlace& place);
 
 std::string base64_of(std::string_view bytes);
 /// Nothing for a text that is not base64 (RFC 4648 section 4, padded).

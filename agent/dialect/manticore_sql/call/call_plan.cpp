@@ -76,9 +76,7 @@ class CallPlan final : public FanOut {
     body += after_;
   }
 
-  std::string_view content_type() const override {
-    return form_ == RowForm::text ? "text/plain; charset=UTF-8" : std::string_view();
-  }
+  std::string_view content_type() const override { return content_type_of(form_); }
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override {

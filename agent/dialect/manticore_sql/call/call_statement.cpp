@@ -211,10 +211,6 @@ const CallOption* CallStatement::option(std::string_view name) const {
   return found == options.end() ? nullptr : &*found;
 }
 
-bool is_call(std::string_view statement) {
-  return SqlTokens(statement).next().is_word("call");
-}
-
 std::expected<CallStatement, ClientError> read_call_statement(std::string_view statement) {
   return CallReader(statement).run();
 }

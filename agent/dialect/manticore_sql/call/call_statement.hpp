@@ -33,9 +33,6 @@ struct CallStatement {
   const CallOption* option(std::string_view name) const;
 };
 
-/// Whether the statement begins with CALL (after white space and comments).
-bool is_call(std::string_view statement);
-
 /// Reads as much of it as routing and merging need. The table is the first argument of PQ and the
 /// second of the others. 400 with the position and what was expected; also for a second table
 /// (`'name' AS table`), which an engine could read instead of the first.

@@ -19,9 +19,15 @@ namespace karmad {
 
 namespace {
 
+/// The id of the last row, made by karmad or given in a form that the engine keeps; 0: neither.
+std::uint64_t last_row_id(const ChangeStatement& change) {
+  if (change.rows.empty() || !change.rows.back().id) return 0;
+  return change.rows.back().id->kept_number();
+}
+
 class SqlChangePlan final : public ChangePlan {
  public:
-  SqlChangePlan(std::string_view statement, ChangeStatement change, ChangeForm form,
+  SqlChangePlan(std::string_view statement, ChangeStatement change, RowForm form,
                 ShardLayout layout)
       : statement_(statement), change_(std::move(change)), form_(form), layout_(std::move(layout)) {
     for (auto& row : change_.rows) {
@@ -37,9 +43,7 @@ class SqlChangePlan final : public ChangePlan {
 
   bool asks(std::size_t shard) const override { return asked_.empty() || asked_[shard]; }
 
-  std::string_view content_type() const override {
-    return form_ == ChangeForm::text ? "text/plain; charset=utf-8" : "";
-  }
+  std::string_view content_type() const override { return content_type_of(form_); }
 
   void write(std::size_t shard, std::span<const std::string> tables,
              std::string& body) const override {
@@ -65,12 +69,7 @@ class SqlChangePlan final : public ChangePlan {
     if (!rows.empty()) body.append(statement_, rows.back().end);
   }
 
-  std::uint64_t last_insert_id() const override {
-    if (change_.rows.empty()) return 0;
-    const auto& row = change_.rows.back();
-    if (row.made_id != 0) return row.made_id;
-    return whole_number<std::uint64_t>(row.id_place.in(statement_)).value_or(0);
-  }
+  std::uint64_t last_insert_id() const override { return last_row_id(change_); }
 
   int merge_changes(std::span<const ChangeReply> given, std::string& out) const override {
     if (const auto* refusal = common_refusal(given)) {
@@ -111,7 +110,7 @@ class SqlChangePlan final : public ChangePlan {
 
   std::string statement_;
   ChangeStatement change_;
-  ChangeForm form_;
+  RowForm form_;
   ShardLayout layout_;
   std::vector<bool> asked_;  ///< empty: all shards
 };
@@ -125,12 +124,12 @@ std::expected<Parsed, ClientError> read_change(std::string_view statement) {
                 .table_begin = change->table_begin,
                 .table_end = change->table_end,
                 .read = false,
+                .last_insert_id = last_row_id(*change),
                 .options = {}};
 }
 
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view statement,
-                                                                const Parsed& parsed,
-                                                                ChangeForm form,
+                                                                const Parsed& parsed, RowForm form,
                                                                 ShardLayout layout) {
   auto change = read_change_statement(statement);
   if (!change) return std::unexpected(std::move(change.error()));
@@ -142,7 +141,7 @@ std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view
                            "the id), or use a table of one shard",
                            parsed.table, layout.shards)});
     for (const auto& row : change->rows)
-      if (const auto why = why_not_kept(row.id, layout, row.id_place.in(statement)))
+      if (const auto why = check_document_id(row.id, layout, row.id_place.in(statement)))
         return std::unexpected(
             ClientError{400, fmt::format("the row at offset {} {}", row.begin, *why)});
     const bool needs_ids = layout.shards > 1 || layout.copies;

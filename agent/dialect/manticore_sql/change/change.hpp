@@ -18,8 +18,7 @@ std::expected<Parsed, ClientError> read_change(std::string_view statement);
 /// Refuses (400) rows whose shard or id is unknown. `write` of the plan appends the statement,
 /// unencoded. The plan keeps a copy of the statement.
 std::expected<std::unique_ptr<FanOut>, ClientError> plan_change(std::string_view statement,
-                                                                const Parsed& parsed,
-                                                                ChangeForm form,
+                                                                const Parsed& parsed, RowForm form,
                                                                 ShardLayout layout);
 
 }  // namespace karmad

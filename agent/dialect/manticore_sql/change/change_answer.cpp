@@ -46,9 +46,9 @@ std::optional<ChangeCount> read_change_answer(std::string_view body) {
   return count;
 }
 
-void append_change_answer(std::string& out, ChangeForm form, const ChangeCount& count,
+void append_change_answer(std::string& out, RowForm form, const ChangeCount& count,
                           std::string_view error) {
-  if (form == ChangeForm::text) {
+  if (form == RowForm::text) {
     if (error.empty())
       fmt::format_to(std::back_inserter(out), "Query OK, {} {} affected (0.000 sec)\n", count.rows,
                      count.rows == 1 ? "row" : "rows");

@@ -5,13 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace karmad {
+#include "agent/dialect/manticore_sql/rows/row_plan.hpp"
 
-/// How the answer to a change is written.
-enum class ChangeForm : bool {
-  raw,  ///< `[{"total":1,"error":"","warning":""}]`
-  text  ///< `Query OK, 1 row affected (0.000 sec)`, for /cli
-};
+namespace karmad {
 
 /// What the answer to a change says.
 struct ChangeCount {
@@ -19,11 +15,12 @@ struct ChangeCount {
   std::string warning;
 };
 
-/// Reads an answer of either form; nothing if it is malformed.
+/// Reads an answer, `[{"total":1,"error":"","warning":""}]` or the text of /cli,
+/// `Query OK, 1 row affected (0.000 sec)`; nothing if it is malformed.
 std::optional<ChangeCount> read_change_answer(std::string_view body);
 
-/// Appends an answer; `error` empty: none.
-void append_change_answer(std::string& out, ChangeForm form, const ChangeCount& count,
+/// Appends an answer, as a text for RowForm::text; `error` empty: none.
+void append_change_answer(std::string& out, RowForm form, const ChangeCount& count,
                           std::string_view error);
 
 }  // namespace karmad

@@ -240,12 +240,6 @@ class ChangeReader {
 
 }  // namespace
 
-bool is_change(std::string_view statement) {
-  const auto first = SqlTokens(statement).next();
-  return first.is_word("insert") || first.is_word("replace") || first.is_word("update") ||
-         first.is_word("delete");
-}
-
 std::expected<ChangeStatement, ClientError> read_change_statement(std::string_view statement) {
   return ChangeReader(statement).run();
 }

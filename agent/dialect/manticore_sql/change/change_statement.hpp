@@ -42,9 +42,6 @@ struct ChangeStatement {
   bool makes_documents() const { return verb == Verb::insert || verb == Verb::replace; }
 };
 
-/// Whether the statement is one of these, by its first word.
-bool is_change(std::string_view statement);
-
 /// Reads INSERT, REPLACE [INTO] t [(columns)] VALUES (…), …; UPDATE t SET …; DELETE FROM t ….
 /// Without columns the first value is the id. Refuses (400, with the offset) any other statement,
 /// several tables or statements, sub-selects, and tokens that engines read differently (SqlTokens).

@@ -167,7 +167,7 @@ class GroupMerge {
     kept_.resize(std::min(kept_.size(), kept.begin + std::max<std::size_t>(plan_.per_group, 1)));
     kept.end = kept_.size();
     fold_values(kept);
-    if (is_of_nothing(kept) || (having_ && !having_->holds(cell(kept.begin, having_column_)))) {
+    if (is_empty_group(kept) || (having_ && !having_->holds(cell(kept.begin, having_column_)))) {
       kept_.resize(kept.begin);
       return;
     }
@@ -176,7 +176,7 @@ class GroupMerge {
 
   /// Aggregates over no document at all: without a COUNT in its list the server shows no row for
   /// them; the shards had one because of a hidden count.
-  bool is_of_nothing(const KeptGroup& kept) {
+  bool is_empty_group(const KeptGroup& kept) {
     const auto hidden = [&](std::size_t column) {
       return column + plan_.hidden >= rows_.columns.size();
     };

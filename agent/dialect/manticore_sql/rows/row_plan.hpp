@@ -83,8 +83,9 @@ struct JsonCell {
 /// How a result set of several shards becomes one. A shard's documents are in the order `order`,
 /// except that its last key, the id, may be missing.
 struct RowPlan {
-  std::size_t hidden = 0;     ///< number of last columns that the client does not get
-  std::size_t behind = 0;     ///< facets: number of columns after the hidden ones that he does get
+  std::size_t hidden = 0;  ///< number of last columns that the client does not get
+  std::size_t behind =
+      0;  ///< of a facet: number of columns behind the hidden ones that the client gets
   std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
   std::size_t offset = 0;
   std::size_t limit = 20;

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = SqlToken::Kind;
 
-std::unexpected<ClientError> no_show(std::string reason) {
+std::unexpected<ClientError> show_syntax_error(std::string reason) {
   return std::unexpected(ClientError{400, std::move(reason)});
 }
 
@@ -35,7 +35,7 @@ Parsed named_at(const SqlToken& token) {
 }
 
 /// The words after SHOW that name no table.
-bool names_none(const SqlToken& token) {
+bool is_server_wide(const SqlToken& token) {
   return token.is_word("threads") || token.is_word("settings") || token.is_word("variables");
 }
 
@@ -186,28 +186,29 @@ std::expected<Parsed, ClientError> read_show(std::string_view statement) {
   SqlTokens tokens(statement);
   tokens.next();  // SHOW
   const auto what = tokens.next();
-  if (names_none(what)) return Parsed{.table = {}, .planned = true};
+  if (is_server_wide(what)) return Parsed{.table = {}, .planned = true};
   const bool creates = what.is_word("create");
   if (creates) {
     const auto table = tokens.next();
-    if (!table.is_word("table")) return no_show(fmt::format("known are {}", kShown));
+    if (!table.is_word("table")) return show_syntax_error(fmt::format("known are {}", kShown));
   }
   const auto table = tokens.next();
   if (!table.names_table())
-    return no_show(fmt::format("expected the name of a table at offset {}", table.at));
+    return show_syntax_error(fmt::format("expected the name of a table at offset {}", table.at));
   const auto of = tokens.next();
   if (creates) {
     if (of.kind != Kind::end && !of.is_word("option"))
-      return no_show(
+      return show_syntax_error(
           fmt::format("expected OPTION or the end of the statement at offset {}", of.at));
   } else {
     if (!of.is_word("status") && !of.is_word("settings"))
-      return no_show(
+      return show_syntax_error(
           fmt::format("expected STATUS or SETTINGS at offset {}; known are {}", of.at, kShown));
   }
   for (auto token = tokens.next(); token.kind != Kind::end; token = tokens.next())
     if (token.trouble() || token.is_sign(';'))
-      return no_show(fmt::format("the statement is not understood at offset {}", token.at));
+      return show_syntax_error(
+          fmt::format("the statement is not understood at offset {}", token.at));
   return named_at(table);
 }
 
