@@ -202,8 +202,8 @@ class Merge {
       const auto& key = order_.keys[k];
       if (key.path.empty()) continue;
       const auto attribute = last_member(source, key.attribute, same_attribute);
-      values_of(shard)[k] = json_sort_value(value_at(attribute, key.path),
-                                            texts_[shard * order_.keys.size() + k]);
+      values_of(shard)[k] =
+          json_sort_value(value_at(attribute, key.path), texts_[shard * order_.keys.size() + k]);
     }
   }
 

@@ -13,7 +13,6 @@
 #include "agent/dialect/manticore_sql/change/change_answer.hpp"
 #include "agent/dialect/manticore_sql/change/change_statement.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
-#include "config/text/whole_number.hpp"
 
 namespace karmad {
 
