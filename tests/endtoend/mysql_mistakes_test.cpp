@@ -43,7 +43,7 @@ TEST(AMysqlClient, IsToldWhyAChangeFailedInPart) {
 
 TEST(AMysqlClient, IsAnsweredAfterAnyBytesOfOthers) {
   FakeMirror mirror(rows_for_all());
-  MysqlMaster karmad(mirror, "network_timeout = 100ms");
+  MysqlMaster karmad(mirror);
   MysqlClient earlier(karmad.port());
   std::minstd_rand random(11);
   for (int round = 0; round < 60; ++round) {
@@ -124,8 +124,10 @@ TEST(AMysqlClient, GetsAnErrorForAnAnswerThatCannotBeRead) {
 
 TEST(AMysqlClient, ThatSendsAPartOfACommandIsToldWhatIsMissing) {
   FakeMirror mirror(rows_for_all());
-  MysqlMaster karmad(mirror, "network_timeout = 200ms");
-  MysqlClient client(karmad.port());
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());  // the handshake has the usual time
+  ASSERT_TRUE(karmad.reload("network_timeout = 200ms"));
+  EXPECT_EQ(client.query("SELECT id FROM t").error, 0);
   client.send(std::string("\x11\0\0\0\3SEL", 8));
   const auto got = client.next_result();
   EXPECT_EQ(got.error, 1159);
