@@ -22,9 +22,9 @@ double vagueness(double value) {
 std::optional<double> real_value(const ScrollKey& key) {
   double value = 0;
   const auto* const end = key.value.data() + key.value.size();
-  if (key.type != "float" || std::from_chars(key.value.data(), end, value).ptr != end)
-    return std::nullopt;
-  return value;
+  if (key.type != "float") return std::nullopt;
+  const auto read = std::from_chars(key.value.data(), end, value);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional(value) : std::nullopt;
 }
 
 /// Whether the values may be equal in the order of the shards: a collation may ignore the case.
