@@ -112,7 +112,9 @@ class OneShardSearch final : public FanOut {
     if (is_whole_object(body)) return out.append(body), std::nullopt;
     const auto clean = without_infinities(body);
     if (!clean || !is_whole_object(*clean)) return BadReply{0, "it is malformed"};
+    const auto begin = out.size();
     out += *clean;
+    end_infinities(out, begin);
     return std::nullopt;
   }
 

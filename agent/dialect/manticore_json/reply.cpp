@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "agent/dialect/dialect.hpp"
 #include "agent/json/json_text.hpp"
@@ -108,31 +109,60 @@ std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail
 
 namespace {
 
-/// The value `inf` or `nan` at the beginning of `text`, with its sign; empty: it is something else.
-std::string_view infinity_at(std::string_view text) {
+constexpr std::string_view kInfinity = "1e999";
+constexpr std::string_view kMinusInfinity = "-1e999";
+
+/// Bytes of a text, and what takes their place; no bytes: nothing does.
+struct ReplacedValue {
+  std::size_t size = 0;
+  std::string_view by{};
+};
+
+ReplacedValue infinity_at(std::string_view text) {
   const std::size_t sign = text.starts_with('-') ? 1 : 0;
   const auto word = text.substr(sign, 3);
-  return word == "inf" || word == "nan" ? text.substr(0, sign + 3) : std::string_view();
+  if (word != "inf" && word != "nan") return {};
+  return {sign + 3, sign == 1 && word == "inf" ? kMinusInfinity : kInfinity};
+}
+
+ReplacedValue mark_at(std::string_view text) {
+  for (const auto mark : {kInfinity, kMinusInfinity})
+    if (text.starts_with(mark)) return {mark.size(), "null"};
+  return {};
+}
+
+/// The JSON text with values replaced as `replaced_at(rest)` says at the beginning of each value.
+template <class ReplacedAt>
+std::optional<std::string> with_values_replaced(std::string_view json, ReplacedAt replaced_at) {
+  std::string out;
+  std::size_t copied = 0;
+  bool in_string = false;
+  bool begins_value = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++at;
+    if (in_string || !std::exchange(begins_value, c == ':' || c == ',' || c == '[' || c == ' '))
+      continue;
+    const ReplacedValue found = replaced_at(json.substr(at));
+    if (found.size == 0) continue;
+    out.append(json.substr(copied, at - copied)).append(found.by);
+    copied = at + found.size;
+    at = copied - 1;
+  }
+  if (copied == 0) return std::nullopt;
+  return out.append(json.substr(copied));
 }
 
 }  // namespace
 
 std::optional<std::string> without_infinities(std::string_view body) {
-  std::string clean;
-  std::size_t copied = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < body.size(); ++at) {
-    if (body[at] == '"') in_string = !in_string;
-    if (in_string && body[at] == '\\') ++at;
-    if (in_string) continue;
-    const auto found = infinity_at(body.substr(at));
-    if (found.empty()) continue;
-    clean.append(body.substr(copied, at - copied)).append("null");
-    copied = at + found.size();
-    at = copied - 1;
-  }
-  if (copied == 0) return std::nullopt;
-  return clean.append(body.substr(copied));
+  return with_values_replaced(body, infinity_at);
+}
+
+void end_infinities(std::string& out, std::size_t begin) {
+  if (auto ended = with_values_replaced(std::string_view(out).substr(begin), mark_at))
+    out.replace(begin, out.size(), *ended);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -14,7 +15,6 @@ namespace karmad {
 struct ReplyHead {
   bool timed_out = false;
   bool total_is_lower_bound = false;
-  bool not_finite = false;  ///< the answer is one of without_infinities()
   std::uint64_t total = 0;
   std::string_view warning;  ///< inside of the JSON string; empty: none
   JsonCursor hits;           ///< at the opening bracket of the hits
@@ -31,9 +31,13 @@ enum class ReadTail : bool { no, yes };
 /// after them. The error says what is wrong with the answer.
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail);
 
-/// The body of a search answer with `null` in the place of the values `inf` and `nan`, which
-/// servers write although JSON does not have them; nothing if there are none.
+/// The body of a search answer with 1e999 in the place of the values `inf` and `nan`, which servers
+/// write although JSON does not have them, and -1e999 for `-inf`; nothing if there are none. So
+/// they are ordered as they are.
 std::optional<std::string> without_infinities(std::string_view body);
+/// Replaces these numbers in the JSON text from offset `begin` of `out` by `null`: JSON readers
+/// cannot hold them.
+void end_infinities(std::string& out, std::size_t begin);
 
 /// The text of an error body, `{"error":"text"}` or `{"error":{"reason":"text", …}}`, unescaped;
 /// empty if there is none. Servers may cut a text within a character: bytes that are not UTF-8

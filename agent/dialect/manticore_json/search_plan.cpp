@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <forward_list>
 #include <optional>
 
 #include "agent/dialect/manticore_json/aggregations/aggregation_merge.hpp"
@@ -238,20 +239,21 @@ unsigned SearchPlan::merge_weight() const {
 
 std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
                                                   const MergeNotes& notes, std::string& out) const {
-  auto bad = merge_clean(replies, {}, notes, out);
+  auto bad = merge_valid(replies, notes, out);
   if (!bad) return std::nullopt;
-  std::vector<std::string> clean(replies.size());
-  bool any = false;
-  for (std::size_t s = 0; s < replies.size(); ++s) {
-    auto body = without_infinities(replies[s].body);
-    any |= body.has_value();
-    clean[s] = std::move(body).value_or("");
-  }
-  return any ? merge_clean(replies, clean, notes, out) : bad;
+  std::vector<ShardReply> valid(replies.begin(), replies.end());
+  std::forward_list<std::string> bodies;
+  for (auto& reply : valid)
+    if (auto body = without_infinities(reply.body))
+      reply.body = bodies.emplace_front(*std::move(body));
+  if (bodies.empty()) return bad;
+  const auto begin = out.size();
+  bad = merge_valid(valid, notes, out);
+  if (!bad) end_infinities(out, begin);
+  return bad;
 }
 
-std::optional<FanOut::BadReply> SearchPlan::merge_clean(std::span<const ShardReply> replies,
-                                                        std::span<const std::string> clean,
+std::optional<FanOut::BadReply> SearchPlan::merge_valid(std::span<const ShardReply> replies,
                                                         const MergeNotes& notes,
                                                         std::string& out) const {
   const auto tail = reads_tail_ ? ReadTail::yes : ReadTail::no;
@@ -260,10 +262,8 @@ std::optional<FanOut::BadReply> SearchPlan::merge_clean(std::span<const ShardRep
   Totals totals{.timed_out = notes.timed_out};
   for (std::size_t s = 0; s < replies.size(); ++s) {
     if (replies[s].body.empty()) continue;
-    const bool cleaned = !clean.empty() && !clean[s].empty();
-    auto head = read_reply(cleaned ? std::string_view(clean[s]) : replies[s].body, tail);
+    auto head = read_reply(replies[s].body, tail);
     if (!head) return BadReply{s, std::move(head.error())};
-    head->not_finite = cleaned;
     totals.total += head->total;
     totals.lower_bound |= head->total_is_lower_bound;
     totals.timed_out |= head->timed_out;

@@ -42,10 +42,7 @@ class SearchPlan final : public FanOut {
  private:
   class Draft;
 
-  /// `clean`: bodies of without_infinities() by shard, empty where the reply has none, or no
-  /// bodies.
-  std::optional<BadReply> merge_clean(std::span<const ShardReply> replies,
-                                      std::span<const std::string> clean, const MergeNotes& notes,
+  std::optional<BadReply> merge_valid(std::span<const ShardReply> replies, const MergeNotes& notes,
                                       std::string& out) const;
   void add_of_shards(std::span<const ReplyHead> heads, std::string& out) const;
 

@@ -70,7 +70,7 @@ class GroupSum {
         if (key == kNames[i]) sums_[i] += bulk_number(value);
       if (key == "status") status = bulk_number(value);
       if (key == "result") word = value;
-      if (key == "_id") id_ = value;
+      if (key == "_id" && (id_.empty() || value != "0")) id_ = value;  // 0: of a query
       return true;
     });
     if (status < status_ || word.empty()) return;

@@ -189,13 +189,15 @@ TEST(MergedAnswer, HidesAnAttributeInTheSpellingThatTheClientDidNotAskFor) {
             whole(2, R"({"_id":2,"_source":{"b":0}},{"_id":1,"_source":{"b":0}})"));
 }
 
-TEST(MergedAnswer, HasNullWhereAShardShowsNoFiniteNumber) {
+TEST(MergedAnswer, HasNullWhereAShardShowsNoFiniteNumberAndOrdersByIt) {
   const std::vector<std::string> answers{
-      answer(1, R"({"_id":1,"_source":{"x":-inf,"t":"\\\"inf,nan","y":[nan,1]}})"),
-      answer(1, R"({"_id":2,"_source":{"x":2}})")};
-  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":"id"})", answers),
-            whole(2, R"({"_id":1,"_source":{"x":null,"t":"\\\"inf,nan","y":[null,1]}},)"
-                     R"({"_id":2,"_source":{"x":2}})"));
+      answer(2, R"({"_id":1,"_source":{"x":inf,"t":"\\\"inf,nan:inf","y":[nan, 1]}},)"
+                R"({"_id":2,"_source":{"x":1,"y":21e999}})"),
+      answer(2, R"({"_id":3,"_source":{"x":2}},{"_id":4,"_source":{"x":-inf}})")};
+  EXPECT_EQ(Searching().merged(R"({"table":"t","sort":[{"x":"desc"}]})", answers),
+            whole(4, R"({"_id":1,"_source":{"x":null,"t":"\\\"inf,nan:inf","y":[null, 1]}},)"
+                     R"({"_id":3,"_source":{"x":2}},{"_id":2,"_source":{"x":1,"y":21e999}},)"
+                     R"({"_id":4,"_source":{"x":null}})"));
 }
 
 TEST(MergedAnswer, ReadsAMemberThatIsCalledAsThePathOnlyIfItIsAnExpression) {

@@ -135,6 +135,16 @@ TEST(Scroll, ContinuesBeforeTheHitsThatHaveNearlyTheRealNumberOfTheLastOne) {
             whole(3, rated(10, "a", "1.1")).substr(0, 118));
 }
 
+TEST(Scroll, DoesNotTakeTextsInAnotherLetterCaseForApart) {
+  const Scrolling scroll;
+  const auto token = scroll.token(
+      kByRating, answer(9, rated(7, "a", "2.500000") + "," + rated(8, "b", "1.500000")),
+      answer(9, rated(9, "B", "1.500000")));
+  const auto asked = scroll.asked(next_page(token));
+  EXPECT_TRUE(asked.starts_with(R"({"table":"s","limit":4,"options":{"scroll":")")) << asked;
+  EXPECT_TRUE(shard_token(asked).contains(R"("value":"b")")) << shard_token(asked);
+}
+
 TEST(Scroll, CountsFromItsBeginningWhereNoHitOfThePageIsApart) {
   const Scrolling scroll;
   const auto token = scroll.token(kByRating, answer(9, rated(7, "a", "1.450000")),

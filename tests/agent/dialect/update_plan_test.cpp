@@ -232,6 +232,10 @@ TEST_F(BulkPlans, ShowsTheLastIdThatTheClientGaveNotOneThatAQueryFound) {
   EXPECT_TRUE(answer.starts_with(R"({"items":[{"bulk":{"table":"t","_id":)" + a +
                                  R"(,"created":1,"deleted":2,)"))
       << answer;
+  auto& by_query =
+      plan("/bulk", R"({"delete":{"table":"t","query":{"match_all":{}}}})", {2, kById});
+  EXPECT_TRUE(by_query.answer({done(0, whole(item("5", 0, 1))), done(1, whole(item("0", 0, 1)))})
+                  .contains(R"("_id":5,)"));
 }
 
 TEST_F(BulkPlans, AShardThatFailedHasErrorsForItsLines) {

@@ -79,15 +79,13 @@ class Merger {
 
   std::optional<FanOut::BadReply> metric(const Aggregation& aggregation) {
     std::vector<Measured> shards;
-    bool not_finite = false;
     for (std::size_t s = 0; s < heads_.size(); ++s) {
       if (!answered(s)) continue;
       Measured measured{.documents = heads_[s].total};
       if (!value_in(s, aggregation.name, measured.value)) return malformed(s, aggregation);
-      not_finite |= heads_[s].not_finite && measured.value == "null";
       shards.push_back(measured);
     }
-    const auto value = not_finite ? "null" : merge_metric(aggregation.merging, shards);
+    const auto value = merge_metric(aggregation.merging, shards);
     if (!value.empty()) out_.append("\"value\":").append(value);
     return std::nullopt;
   }

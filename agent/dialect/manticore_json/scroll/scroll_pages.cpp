@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "agent/dialect/manticore_json/sort_plan.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -21,9 +22,14 @@ double vagueness(double value) {
 std::optional<double> real_value(const ScrollKey& key) {
   double value = 0;
   const auto* const end = key.value.data() + key.value.size();
-  if (key.type != "float" || std::from_chars(key.value.data(), end, value).ptr != end)
-    return std::nullopt;
-  return value;
+  if (key.type != "float") return std::nullopt;
+  const auto read = std::from_chars(key.value.data(), end, value);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+/// Whether the values may be equal in the order of the shards: a collation may ignore the case.
+bool may_tie(const ScrollKey& a, const ScrollKey& b) {
+  return same_attribute(json_unescaped(a.value), json_unescaped(b.value));
 }
 
 bool is_exact(const ScrollKey& key) {
@@ -69,7 +75,7 @@ class ScrollBorder {
   /// than what is not printed of the next one.
   bool is_apart(std::size_t row, std::size_t next) const {
     for (std::size_t k = 0; k < exact_; ++k)
-      if (at(row, k).value != at(next, k).value) return true;
+      if (!may_tie(at(row, k), at(next, k))) return true;
     const auto one = real_value(at(row, exact_));
     const auto other = real_value(at(next, exact_));
     return one && other &&
