@@ -183,8 +183,10 @@ TEST(NearestToDocument, AsksAnotherMirrorWhereAReplyIsMalformed) {
         "ha_ping_interval = 0\n workers = 1\n agent_retry_count = 3\n agent_retry_delay = 1",
         two_shards(table_at(other), table_at(odd) + "|" + table_at(good),
                    "ha_strategy = roundrobin"));
-    for (int round = 0; round < 2; ++round)
-      EXPECT_TRUE(master.search(kNear).body.contains(R"("total":2)")) << source;
+    for (int round = 0; round < 2; ++round) {
+      const auto answer = master.search(kNear);
+      EXPECT_TRUE(answer.body.contains(R"("total":2)")) << source << answer.body;
+    }
     EXPECT_EQ(master.count("queries_failed"), 0) << source;
     EXPECT_GE(odd.requests(), 1U);
   }

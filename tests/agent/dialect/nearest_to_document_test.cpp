@@ -238,6 +238,17 @@ TEST(NearestToDocument, InSqlFindsNothingOrNamesTheShard) {
         << k;
 }
 
+TEST(NearestToDocument, InSqlRefusesWhatIsTooLongWithTheVector) {
+  std::string counts;
+  for (int i = 0; i < 16; ++i) counts += fmt::format(", COUNT(DISTINCT a{})", i);
+  Rounds rounds("SELECT b" + counts + " FROM t WHERE KNN(v,5,7) GROUP BY b");
+  std::string numbers = "0.25";
+  while (numbers.size() < 600'000) numbers += ",0.25";
+  const auto none = raw_reply({raw_set({"v:float_vector"}, {})});
+  EXPECT_TRUE(rounds.told({none, row_of("\"" + numbers + "\"")}).contains("WHERE is too long"));
+  EXPECT_EQ(rounds.told({none, row_of("\"0.25\"")}), "next");
+}
+
 TEST(NearestToDocument, SortsOnlyTheNearestOfAllShards) {
   const auto* const body = R"j({"table":"t","knn":{"field":"v","query_vector":[1],"k":3},)j"
                            R"j("limit":2,"sort":["price",{"knn_dist()":"desc"}]})j";

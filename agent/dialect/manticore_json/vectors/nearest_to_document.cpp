@@ -51,7 +51,9 @@ FanOut::NextRound NearestToDocument::begin_next_round(std::span<const ShardReply
     if (found.empty()) found = *std::move(vector);
   }
   if (found.empty()) return false;
-  search_ = search_by(found);
+  auto search = search_by(found);
+  if (!search) return std::unexpected(std::move(search.error()));
+  search_ = *std::move(search);
   has_vector_ = true;
   return true;
 }

@@ -47,7 +47,9 @@ class NearestToDocument : public FanOut {
   /// nothing: there is no such document. The error says why the reply cannot be read.
   virtual std::expected<std::optional<std::string_view>, std::string> vector_in(
       std::string_view reply) const = 0;
-  virtual std::unique_ptr<FanOut> search_by(std::string_view vector) const = 0;
+  /// Plans the second round; refuses what is too long with the vector.
+  virtual std::expected<std::unique_ptr<FanOut>, ClientError> search_by(
+      std::string_view vector) const = 0;
 
   std::unique_ptr<FanOut> search_;
   const std::string attribute_;

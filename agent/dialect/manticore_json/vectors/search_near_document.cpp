@@ -58,8 +58,9 @@ class SearchNearDocument final : public NearestToDocument {
     return std::string_view();
   }
 
-  std::unique_ptr<FanOut> search_by(std::string_view vector) const override {
-    return *SearchPlan::make(body_, request_, shards_, settings_, vector);
+  std::expected<std::unique_ptr<FanOut>, ClientError> search_by(
+      std::string_view vector) const override {
+    return SearchPlan::make(body_, request_, shards_, settings_, vector);
   }
 
   const std::string_view body_;

@@ -81,8 +81,11 @@ class SelectNearDocument final : public NearestToDocument {
     return std::unexpected("a row is malformed");
   }
 
-  std::unique_ptr<FanOut> search_by(std::string_view vector) const override {
-    return std::make_unique<SelectFanOut>(*plan_select(statement_, form_, collation_, {}, vector));
+  std::expected<std::unique_ptr<FanOut>, ClientError> search_by(
+      std::string_view vector) const override {
+    auto select = plan_select(statement_, form_, collation_, {}, vector);
+    if (!select) return std::unexpected(std::move(select.error()));
+    return std::make_unique<SelectFanOut>(*std::move(select));
   }
 
   const std::string statement_;
