@@ -95,7 +95,7 @@ class Reader {
   /// The value of a top-level member of the request.
   const char* member(const char* at, std::string_view key) {
     const auto property = property_named(key);
-    if (!property) return may_name_table(key) ? nullptr : value(at, 1);
+    if (!property) return may_name_property(key) ? nullptr : value(at, 1);
     auto& range = request_.properties[static_cast<std::size_t>(*property)];
     if (range.found()) return nullptr;
     const auto* const from = at;

@@ -101,6 +101,7 @@ class Listener {
     if (depth_ == 1) {
       property_ = property_named(key);
       if (!property_ && may_name_table(key)) return fail("the request " + why_key_is_refused(key));
+      if (!property_ && may_name_property(key)) request_.odd_key = true;
       value_begin_ = after_colon();
     } else if (depth_ == 2 && in_options_) {
       option_ = kOptionNames.find(key);
@@ -299,6 +300,13 @@ std::string_view table_key_meant(std::string_view key) {
 bool may_name_table(std::string_view key) {
   const auto meant = table_key_meant(key);
   return !meant.empty() && meant != key;
+}
+
+bool may_name_property(std::string_view key) {
+  const auto read = key.substr(0, key.find('\0'));
+  return std::ranges::any_of(kNames.all(), [&](std::string_view name) {
+    return wire::same_word(read, name) && key != name;
+  });
 }
 
 std::string why_key_is_refused(std::string_view key) {

@@ -47,6 +47,9 @@ std::optional<Property> property_named(std::string_view key);
 bool may_name_table(std::string_view key);
 /// Why a request with such a key is refused, to follow the words "the request".
 std::string why_key_is_refused(std::string_view key);
+/// Whether an engine may read this key as a property, although its letter case is another one, or
+/// it has a zero byte.
+bool may_name_property(std::string_view key);
 /// Whether the value of a property has the same effect as if the property were missing.
 bool is_off(std::string_view value);
 /// Whether karmad reads the member of `options` with that name.
@@ -71,6 +74,7 @@ struct SearchRequest {
   ByteRange scroll_option;       ///< `options.scroll`
   ByteRange max_matches_option;  ///< `options.max_matches`; if repeated, the last
   std::size_t closing_brace = 0;
+  bool odd_key = false;  ///< has a key as may_name_property() describes it
 
   ByteRange operator[](Property property) const {
     return properties[static_cast<std::size_t>(property)];

@@ -42,6 +42,10 @@ bool takes_reserved_name(std::string_view expressions) {
 
 /// Refuses properties whose results belong to one shard and cannot be merged.
 std::optional<ClientError> unmergeable(std::string_view body, const SearchRequest& request) {
+  if (request.odd_key)
+    return ClientError{400,
+                       "the request has a property in another letter case, which some search "
+                       "servers read and others do not; write properties in lower case"};
   if (const auto span = request[Property::scroll]; span.found() && !is_off(span.in(body)))
     return ClientError{400,
                        "\"scroll\" cannot be merged: the table has several shards; page with "
