@@ -208,8 +208,8 @@ TEST_F(UpdatesOverShards, AFailedPartIsInDoubtIfItsMirrorDidNotTellHowItEnded) {
   const auto reason = [&] {
     return at(post(master.port(), "/update", body).body, "/error/failed/0/reason");
   };
-  for (const auto& reaction :
-       {Reaction{"", Reaction::Then::reset}, silence(), json("{\"table\":\"p\",\"upd")}) {
+  for (const auto& reaction : {Reaction{"", Reaction::Then::reset}, silence(),
+                               json("{\"table\":\"p\",\"upd"), json("{\"items\":[{", 500)}) {
     b2.react([&](const auto&) { return reaction; });
     EXPECT_TRUE(reason().starts_with("may have taken effect: agent " + b2.address())) << reason();
     const auto sql = post(master.port(), "/cli_json", "UPDATE t SET a=1 WHERE b=2");

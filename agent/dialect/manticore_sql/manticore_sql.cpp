@@ -41,6 +41,13 @@ void append_replaced(std::string& out, std::string_view whole, std::string_view 
   out.append(whole.substr(0, begin)).append(by).append(whole.substr(begin + part.size()));
 }
 
+/// Whether the request is a change; false if it is not known.
+bool is_change_request(const ClientRequest* request) {
+  if (request == nullptr) return false;
+  const auto statement = statement_of(*request);
+  return statement && kind_of(*statement) == StatementKind::change;
+}
+
 bool is_filled(std::string_view value) {
   return is_string(value) && value.size() > 2;
 }
@@ -262,6 +269,10 @@ Judgement ManticoreSql::judge(const AgentReply& reply, bool) const {
   if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
       is_update_conflict(judged.message))
     return judgement(Outcome::client_mistake, judged.message);
+  // As for other updates: without an error text it does not tell what was done.
+  if (judged.outcome == Outcome::agent_error && reply.status == 500 &&
+      agent_error_text(reply.body).empty() && is_change_request(reply.request))
+    return judgement(Outcome::wrong_reply, judged.message);
   if (judged.outcome != Outcome::answered) return judged;
   std::string_view error;
   bool warning = false;

@@ -57,7 +57,8 @@ Judgement judge_failure(const AgentReply& reply, const Said& said, Judgement jud
   if (said.status >= 400 && said.status < 500)
     return judge_reply({said.status, reply.content_type, reply.body, reply.whole, reply.request});
   if (is_update_conflict(text)) return judgement(Outcome::client_mistake, text);
-  if (text.empty()) return judgement(Outcome::agent_error, judged.message);
+  // Without an error text it does not tell what was done: the update may have taken effect.
+  if (text.empty()) return judgement(Outcome::wrong_reply, judged.message);
   return judge_error(text, reply.request);
 }
 

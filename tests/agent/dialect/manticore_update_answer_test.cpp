@@ -57,7 +57,7 @@ TEST(JudgeUpdate, DistinguishesMistakesOfTheClientFromErrorsOfTheAgent) {
       {409, R"({"error":{"reason":"unknown local table 'm'"},"status":409})", Outcome::agent_error},
       {500, R"({"error":{"type":"an unknown error"},"status":500})", Outcome::agent_error},
       {500, R"({"error":{"type":"unknown local table 'm'"},"status":500})", Outcome::agent_error},
-      {500, "Internal Server Error", Outcome::agent_error},
+      {500, "Internal Server Error", Outcome::wrong_reply},
       {429, R"({"errors":true})", Outcome::agent_error},
       {503, R"({"errors":true})", Outcome::agent_error},
       {204, "", Outcome::wrong_reply},
