@@ -10,10 +10,10 @@
 #include "agent/dialect/manticore_elastic/elastic_request.hpp"
 #include "agent/dialect/manticore_elastic/multi_search.hpp"
 #include "agent/dialect/manticore_json/manticore_json.hpp"
-#include "agent/dialect/manticore_json/reply.hpp"
 #include "agent/dialect/manticore_json/search_plan.hpp"
 #include "agent/dialect/manticore_update/manticore_update.hpp"
 #include "agent/dialect/manticore_update/update_request.hpp"
+#include "agent/dialect/merge/infinities.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 

@@ -31,14 +31,6 @@ enum class ReadTail : bool { no, yes };
 /// after them. The error says what is wrong with the answer.
 std::expected<ReplyHead, std::string> read_reply(std::string_view body, ReadTail tail);
 
-/// The body of a search answer with 1e999 in the place of the values `inf` and `nan`, which servers
-/// write although JSON does not have them, and -1e999 for `-inf`; nothing if there are none. So
-/// they are ordered as they are.
-std::optional<std::string> without_infinities(std::string_view body);
-/// Replaces these numbers in the JSON text from offset `begin` of `out` by `null`: JSON readers
-/// cannot hold them.
-void end_infinities(std::string& out, std::size_t begin);
-
 /// The text of an error body, `{"error":"text"}` or `{"error":{"reason":"text", …}}`, unescaped;
 /// empty if there is none. Servers may cut a text within a character: bytes that are not UTF-8
 /// become U+FFFD.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <forward_list>
 #include <optional>
 
 #include "agent/dialect/manticore_json/aggregations/aggregation_merge.hpp"
@@ -15,6 +14,7 @@
 #include "agent/dialect/manticore_json/shard_request/edits.hpp"
 #include "agent/dialect/manticore_json/shard_request/window.hpp"
 #include "agent/dialect/manticore_json/vectors/nearest_bound.hpp"
+#include "agent/dialect/merge/infinities.hpp"
 #include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
 #include "agent/json/json_text.hpp"
@@ -243,18 +243,9 @@ unsigned SearchPlan::merge_weight() const {
 
 std::optional<FanOut::BadReply> SearchPlan::merge(std::span<const ShardReply> replies,
                                                   const MergeNotes& notes, std::string& out) const {
-  auto bad = merge_valid(replies, notes, out);
-  if (!bad) return std::nullopt;
-  std::vector<ShardReply> valid(replies.begin(), replies.end());
-  std::forward_list<std::string> bodies;
-  for (auto& reply : valid)
-    if (auto body = without_infinities(reply.body))
-      reply.body = bodies.emplace_front(*std::move(body));
-  if (bodies.empty()) return bad;
-  const auto begin = out.size();
-  bad = merge_valid(valid, notes, out);
-  if (!bad) end_infinities(out, begin);
-  return bad;
+  return merge_with_infinities(replies, out, false, [&](std::span<const ShardReply> readable) {
+    return merge_valid(readable, notes, out);
+  });
 }
 
 std::optional<FanOut::BadReply> SearchPlan::merge_valid(std::span<const ShardReply> replies,

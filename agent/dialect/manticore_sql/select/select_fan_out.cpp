@@ -6,6 +6,7 @@
 #include "agent/dialect/manticore_sql/rows/raw_replies.hpp"
 #include "agent/dialect/manticore_sql/select/plan_select.hpp"
 #include "agent/dialect/manticore_sql/table_name.hpp"
+#include "agent/dialect/merge/infinities.hpp"
 
 namespace karmad {
 
@@ -36,7 +37,10 @@ class SelectFanOut final : public FanOut {
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override {
-    return merge_select(select_.plan, replies, notes, out);
+    const bool is_table = select_.plan.form == RowForm::text;
+    return merge_with_infinities(replies, out, is_table, [&](std::span<const ShardReply> readable) {
+      return merge_select(select_.plan, readable, notes, out);
+    });
   }
 
  private:
