@@ -131,8 +131,10 @@ INSTANTIATE_TEST_SUITE_P(With, TakeoverUnderLoad,
 TEST(Takeover, LetsRequestsInProgressEndInTheFormerProcess) {
   FakeMirror mirror([](const std::string&) { return nothing_found(); });
   Service service(takeover_table(mirror.address()));
-  auto running = Service::start(service.config());
+  auto running = Service::start(service.config("workers = 1"));
   const auto port = serving_port(running);
+  HttpClient idle(port);
+  ASSERT_TRUE(idle.request("GET", "/readyz"));
   HttpClient busy(port);
   mirror.hold();
   ASSERT_TRUE(
@@ -141,6 +143,7 @@ TEST(Takeover, LetsRequestsInProgressEndInTheFormerProcess) {
   ASSERT_TRUE(eventually([&] { return mirror.requests() == 1; }));
   auto next = Service::successor(service.config());
   ASSERT_EQ(serving_port(next), port) << next.output();
+  ASSERT_TRUE(idle.closed()) << "the only worker is told to end";
   EXPECT_EQ(running.wait(0ms), std::nullopt);
   EXPECT_EQ(get(port, "/readyz").status, 200);
   mirror.release();
