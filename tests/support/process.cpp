@@ -58,7 +58,11 @@ Process::~Process() {
 }
 
 void Process::signal(int number) const {
-  if (pid_ > 0 && !ended_) ::kill(pid_, number);
+  if (pid_ <= 0 || ended_) return;
+  ::kill(pid_, number);
+  siginfo_t info;
+  if (number == SIGSTOP)
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void Process::read_for(std::chrono::milliseconds longest) {

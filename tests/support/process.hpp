@@ -28,6 +28,7 @@ class Process {
   ~Process();
 
   int pid() const { return pid_; }
+  /// After SIGSTOP all of its threads stand still.
   void signal(int number) const;
   void kill() { signal(SIGKILL); }
 
