@@ -84,8 +84,8 @@ struct JsonCell {
 /// except that its last key, the id, may be missing.
 struct RowPlan {
   std::size_t hidden = 0;  ///< number of last columns that the client does not get
-  std::size_t behind =
-      0;  ///< of a facet: number of columns behind the hidden ones that the client gets
+  /// Of a facet: number of columns behind the hidden ones that the client gets.
+  std::size_t behind = 0;
   std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
   std::size_t offset = 0;
   std::size_t limit = 20;
