@@ -8,40 +8,42 @@
 namespace karmad {
 
 void SourceBoard::good(const std::string& source, std::size_t mirrors, WallTime now) {
-  bool works_again = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    auto& numbers = sources_[source];
-    numbers.good_at = now;
-    numbers.mirrors = mirrors;
-    works_again = std::exchange(numbers.failing, false);
+  if (is_failing(source)) {
+    auto message = fmt::format("{}: works again", source);
+    spdlog::info("{}", message);
+    events_.add({.severity = OperatorEvent::Severity::info,
+                 .kind = OperatorEvent::Kind::source_works,
+                 .message = std::move(message)},
+                now);
   }
-  if (!works_again) return;
-  auto message = fmt::format("{}: works again", source);
-  spdlog::info("{}", message);
-  events_.add({.severity = OperatorEvent::Severity::info,
-               .kind = OperatorEvent::Kind::source_works,
-               .message = std::move(message)},
-              now);
+  const std::scoped_lock lock(mutex_);
+  auto& numbers = sources_[source];
+  numbers.good_at = now;
+  numbers.mirrors = mirrors;
+  numbers.failing = false;
 }
 
 void SourceBoard::failed(const std::string& source, const std::string& why, std::string_view held,
                          WallTime now) {
-  bool is_news = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    auto& numbers = sources_[source];
-    ++numbers.failures;
-    numbers.why = why;
-    is_news = !std::exchange(numbers.failing, true);
+  if (!is_failing(source)) {
+    auto message = fmt::format("{}: {}; {}", source, why, held);
+    spdlog::warn("{}", message);
+    events_.add({.severity = OperatorEvent::Severity::warning,
+                 .kind = OperatorEvent::Kind::source_failed,
+                 .message = std::move(message)},
+                now);
   }
-  if (!is_news) return;
-  auto message = fmt::format("{}: {}; {}", source, why, held);
-  spdlog::warn("{}", message);
-  events_.add({.severity = OperatorEvent::Severity::warning,
-               .kind = OperatorEvent::Kind::source_failed,
-               .message = std::move(message)},
-              now);
+  const std::scoped_lock lock(mutex_);
+  auto& numbers = sources_[source];
+  ++numbers.failures;
+  numbers.why = why;
+  numbers.failing = true;
+}
+
+bool SourceBoard::is_failing(const std::string& source) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sources_.find(source);
+  return found != sources_.end() && found->second.failing;
 }
 
 void SourceBoard::remove(const std::string& source) {

@@ -21,8 +21,8 @@ struct SourceNumbers {
   std::string why;                  ///< of the last failure
 };
 
-/// The sources in use. Adds an event when one begins to fail and when it works again. The main
-/// thread writes, any reads.
+/// The sources in use. Adds an event when one begins to fail and when it works again, before its
+/// numbers say so: a reader of the numbers finds the event. The main thread writes, any reads.
 class SourceBoard {
  public:
   explicit SourceBoard(EventLog& events) : events_(events) {}
@@ -37,6 +37,8 @@ class SourceBoard {
   std::map<std::string, SourceNumbers> all() const;
 
  private:
+  bool is_failing(const std::string& source) const;
+
   EventLog& events_;
   mutable std::mutex mutex_;
   std::map<std::string, SourceNumbers> sources_;
