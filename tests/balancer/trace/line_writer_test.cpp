@@ -199,10 +199,12 @@ TEST_F(ALineWriter, EndsAlthoughItsPipeIsNotRead) {
   const auto began = std::chrono::steady_clock::now();
   log->end();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
-  EXPECT_EQ(log->written(), 0U);
-  EXPECT_EQ(log->dropped(), 200U);
+  // A pipe takes 64 KiB; that much can be written before all lines are there.
+  EXPECT_LE(log->written(), 65U);
+  EXPECT_EQ(log->written() + log->dropped(), 200U);
+  const auto dropped = log->dropped();
   log->write("late");
-  EXPECT_EQ(log->dropped(), 201U);
+  EXPECT_EQ(log->dropped(), dropped + 1);
 }
 
 // Neither a pipe nor a file: as under systemd.
