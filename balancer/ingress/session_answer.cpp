@@ -83,7 +83,10 @@ Task<bool> Session::pass_rest(Query& query, Answer& answer, RestLog& log) {
       co_return false;
     }
     const bool sent = co_await send_now({{}, *piece});
-    if (!sent) co_return false;
+    if (!sent) {
+      if (!memory_->denied()) on_client_left();
+      co_return false;
+    }
     worker_.counters.add(Count::bytes_out, piece->size());
     log.sent(piece->size());
   }
