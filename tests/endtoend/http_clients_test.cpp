@@ -135,7 +135,7 @@ TEST(SlowReaders, ThatStopReadingAreDisconnectedAfterTheNetworkTimeout) {
   ASSERT_TRUE(reader.send(kRequest));
   EXPECT_TRUE(eventually([&] { return master.count("slow_clients") == 1; }));
   // The timeout does not depend on the size of the answer, but on the time without progress.
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 3s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   EXPECT_TRUE(eventually([&] { return master.count("connections_open") == 1; }));
   EXPECT_LT(reader.rest().size(), large.size());
 }

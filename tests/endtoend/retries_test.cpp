@@ -258,12 +258,12 @@ TEST(Deadline, OfTheClientEndsTheQueryAndIsHandedToTheAgent) {
                           " agent_retry_count = 5",
                       mirrors.table());
   const auto began = std::chrono::steady_clock::now();
-  EXPECT_EQ(master.search(kQuery, "X-Timeout-Ms: 200\r\n").status, 504);
+  EXPECT_EQ(master.search(kQuery, "X-Timeout-Ms: 1000\r\n").status, 504);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   ASSERT_EQ(mirrors.requests(), 1u);
   const auto seen = mirrors[mirrors[0].requests() == 1 ? 0 : 1].seen();
   EXPECT_GT(told_ms(seen[0]), 0);
-  EXPECT_LE(told_ms(seen[0]), 200);
+  EXPECT_LE(told_ms(seen[0]), 1000);
   // The client was in a hurry; that says nothing about the mirror.
   for (std::size_t mirror : {0, 1}) EXPECT_EQ(counted(master, mirror, "errors_in_a_row"), 0);
 }

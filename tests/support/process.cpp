@@ -1,11 +1,13 @@
 #include "tests/support/process.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +21,16 @@ using Clock = std::chrono::steady_clock;
 
 std::chrono::milliseconds left(Clock::time_point end) {
   return std::max(0ms, std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
+}
+
+/// The exit status, or the negative number of the signal.
+int code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+bool has_crashed(int code) {
+  return code == -SIGSEGV || code == -SIGABRT || code == -SIGBUS || code == -SIGILL ||
+         code == -SIGFPE;
 }
 
 }  // namespace
@@ -50,11 +62,19 @@ Process::Process(Process&& other) noexcept
       ended_(other.ended_) {}
 
 Process::~Process() {
-  if (pid_ > 0 && !ended_) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+  if (pid_ <= 0) return;
+  if (!ended_) {
+    ::kill(pid_, SIGKILL);  // has no effect on one that has ended by itself
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    ended_ = code_of(status);
   }
-  if (pipe_ >= 0) ::close(pipe_);
+  pollfd poll{pipe_, POLLIN, 0};
+  while (!closed_ && ::poll(&poll, 1, 0) > 0) read_for(0ms);
+  if (has_crashed(*ended_) || output_.contains("Sanitizer: ") ||
+      output_.contains("runtime error: "))
+    ADD_FAILURE() << "process " << pid_ << " ended with " << *ended_ << ": " << output_;
+  ::close(pipe_);
 }
 
 void Process::signal(int number) const {
@@ -94,8 +114,7 @@ std::optional<int> Process::wait(std::chrono::milliseconds longest) {
   const auto end = Clock::now() + longest;
   while (!ended_) {
     int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == pid_)
-      ended_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    if (::waitpid(pid_, &status, WNOHANG) == pid_) ended_ = code_of(status);
     if (ended_ || left(end) == 0ms) break;
     read_for(std::min(left(end), 10ms));
   }

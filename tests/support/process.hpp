@@ -17,7 +17,8 @@ inline constexpr std::chrono::seconds kSoon{30};
 template <class Condition>
 bool eventually(Condition condition, std::chrono::milliseconds longest = kSoon);
 
-/// A real program, started for a test: its output is collected, and it is gone when this is.
+/// A real program, started for a test: its output is collected, and it is gone when this is. The
+/// test fails where the program crashed or a sanitizer reported something.
 class Process {
  public:
   /// `program` stands in the build folder, unless it is a path.
