@@ -1,6 +1,8 @@
 #include "balancer/core/refusal.hpp"
 
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_line.hpp"
+#include "agent/json/json_text.hpp"
 #include "balancer/core/query.hpp"
 
 namespace karmad {
@@ -26,6 +28,26 @@ void add_body(JsonLine body, const Refusal& refusal) {
   body.add('}');
 }
 
+/// The text of `error`, or of `reason` in it; empty: there is none.
+std::string reason_in_object(std::string_view object) {
+  std::string reason;
+  const auto take_text = [&reason](std::string_view value) {
+    if (is_string(value)) reason = json_unescaped(without_quotes(value));
+  };
+  visit_members(object, [&](std::string_view key, std::string_view value) {
+    if (key != "error") return true;
+    take_text(value);
+    if (is_object(value)) {
+      visit_members(value, [&](std::string_view member, std::string_view text) {
+        if (member == "reason") take_text(text);
+        return true;
+      });
+    }
+    return true;
+  });
+  return reason;
+}
+
 }  // namespace
 
 Answer answer_with(const Refusal& refusal) {
@@ -35,6 +57,23 @@ Answer answer_with(const Refusal& refusal) {
   answer.overloaded = refusal.overloaded;
   add_body(JsonLine(answer.body), refusal);
   return answer;
+}
+
+std::string reason_in_answer(std::string_view body) {
+  constexpr std::string_view kNone = "the statement failed without a reason";
+  JsonCursor cursor(body);
+  skip_space(cursor);
+  std::string reason;
+  if (cursor.done() || *cursor.at != '[') {
+    reason = reason_in_object(body);
+  } else {
+    for (JsonElements sets(cursor); reason.empty() && sets.next();) {
+      const auto set = take_value(cursor);
+      if (!set) break;
+      reason = reason_in_object(*set);
+    }
+  }
+  return reason.empty() ? std::string(kNone) : reason;
 }
 
 }  // namespace karmad

@@ -22,4 +22,8 @@ struct Refusal {
 /// `{"error":{"type","reason",…},"status"}`, and the labels in the head.
 Answer answer_with(const Refusal& refusal);
 
+/// The text of an error answer: `{"error":"text"}`, or with the text in `reason` of an object. In a
+/// list of result sets the first that has one.
+std::string reason_in_answer(std::string_view body);
+
 }  // namespace karmad

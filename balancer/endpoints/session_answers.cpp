@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
+#include "agent/json/json_text.hpp"
 #include "agent/json/json_tree.hpp"
+#include "balancer/core/refusal.hpp"
 #include "balancer/core/sql_session.hpp"
 #include "balancer/endpoints/table_answers.hpp"
 #include "balancer/status/rows/like.hpp"
@@ -85,6 +87,18 @@ Task<Answer> answer_meta(Query& query, const ServedPath& served, Scatter scatter
   co_return rows_answer(std::move(warnings), statement.like, form);
 }
 
+/// SHOW META after a SELECT that failed, as the search server answers it.
+std::string meta_of_failure(std::string reason) {
+  constexpr std::size_t kLongestReason = 4096;
+  reason = shortened_utf8(reason, kLongestReason);
+  const ResultSet set{
+      {"Variable_name", "Value"},
+      {{"error", std::move(reason)}, {"total", "0"}, {"total_found", "0"}, {"time", "0.000"}}};
+  std::string meta;
+  append_raw(meta, {&set, 1});
+  return meta;
+}
+
 }  // namespace
 
 void set_statement(Query& query, std::string_view statement) {
@@ -96,13 +110,23 @@ void set_statement(Query& query, std::string_view statement) {
                    .in_session = true};
 }
 
-void keep_select(Query& query, std::string_view select) {
-  if (query.sql_session == nullptr) return;
+Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatter,
+                           std::string_view select) {
+  if (query.sql_session == nullptr) {
+    auto answer = co_await answer_query(query, served, scatter);
+    co_return answer;
+  }
   auto& session = *query.sql_session;
   if (session == nullptr) session = std::make_unique<SqlSession>();
   session->meta.clear();
   session->select = select.size() <= kLongestKeptSelect ? select : std::string_view();
   query.meta = &session->meta;
+  auto answer = co_await answer_query(query, served, scatter);
+  if (answer.status != 200) {
+    session->select.clear();
+    session->meta = meta_of_failure(reason_in_answer(answer.content()));
+  }
+  co_return answer;
 }
 
 Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scatter,
@@ -121,10 +145,10 @@ Task<Answer> answer_session(Query& query, const ServedPath& served, Scatter scat
   }
   if (query.sql_session == nullptr || *query.sql_session == nullptr ||
       (*query.sql_session)->select.empty())
-    return completed_task(
-        bad_request(query, 400,
-                    fmt::format("{} follows a SELECT of up to {} KiB on the same connection",
-                                statement.text, kLongestKeptSelect >> 10)));
+    return completed_task(bad_request(
+        query, 400,
+        fmt::format("{} follows a successful SELECT of up to {} KiB on the same connection",
+                    statement.text, kLongestKeptSelect >> 10)));
   query.meta = nullptr;
   return ask_again(query, served, scatter,
                    served.dialect->inspecting((*query.sql_session)->select, statement.text));

@@ -10,8 +10,10 @@ namespace karmad {
 /// that are answered one after the other, with rows as the endpoint writes them.
 void set_statement(Query& query, std::string_view statement);
 
-/// Keeps a SELECT that is about to be answered, if the connection of the query keeps one.
-void keep_select(Query& query, std::string_view select);
+/// Answers a SELECT, and keeps it for SHOW META if the connection of the query keeps one: of one
+/// that failed only the reason.
+Task<Answer> answer_select(Query& query, const ServedPath& served, Scatter scatter,
+                           std::string_view select);
 
 /// Answers a statement about the client's connection. SHOW META tells of the last SELECT on it; if
 /// that SELECT was passed to its only shard, it is asked again together with SHOW META. SHOW PLAN

@@ -40,7 +40,7 @@ Task<Answer> answer_one(Query& query, const ServedPath& served, Scatter scatter,
     // Only a SELECT: SHOW META may ask it again.
     if (ticket_class == TicketClass::search &&
         std::holds_alternative<SelectStatement>(parse_statement(statement)))
-      keep_select(query, statement);
+      return answer_select(query, served, scatter, statement);
     return answer_query(query, served, scatter);
   }
   if (auto of_session = dialect.session_statement(statement))

@@ -43,26 +43,6 @@ bool mentions_part(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
-/// The text of `error`, or of `reason` in it; empty: there is none.
-std::string reason_in_object(std::string_view object) {
-  std::string reason;
-  const auto take_text = [&reason](std::string_view value) {
-    if (is_string(value)) reason = json_unescaped(without_quotes(value));
-  };
-  visit_members(object, [&](std::string_view key, std::string_view value) {
-    if (key != "error") return true;
-    take_text(value);
-    if (is_object(value)) {
-      visit_members(value, [&](std::string_view member, std::string_view text) {
-        if (member == "reason") take_text(text);
-        return true;
-      });
-    }
-    return true;
-  });
-  return reason;
-}
-
 }  // namespace
 
 MysqlError mysql_error(int status, std::string text) {
@@ -78,23 +58,6 @@ MysqlError mysql_error(int status, std::string text) {
     return {1146, "42S02", std::move(text)};
   if (status == 400) return {1064, "42000", std::move(text)};
   return {1105, "HY000", std::move(text)};
-}
-
-std::string reason_in_answer(std::string_view body) {
-  constexpr std::string_view kNone = "the statement failed without a reason";
-  JsonCursor cursor(body);
-  skip_space(cursor);
-  std::string reason;
-  if (cursor.done() || *cursor.at != '[') {
-    reason = reason_in_object(body);
-  } else {
-    for (JsonElements sets(cursor); reason.empty() && sets.next();) {
-      const auto set = take_value(cursor);
-      if (!set) break;
-      reason = reason_in_object(*set);
-    }
-  }
-  return reason.empty() ? std::string(kNone) : reason;
 }
 
 std::expected<MysqlHandshake, MysqlError> read_mysql_handshake(std::string_view payload) {

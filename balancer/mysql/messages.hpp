@@ -57,9 +57,6 @@ struct MysqlError {
 
 /// The error for an answer of the pipeline: by its HTTP status and its text.
 MysqlError mysql_error(int status, std::string text);
-/// The text of an error answer: `{"error":"text"}`, or with the text in `reason` of an object. In a
-/// list of result sets the first that has one.
-std::string reason_in_answer(std::string_view body);
 
 /// What a client says in its answer to the greeting.
 struct MysqlHandshake {

@@ -67,6 +67,7 @@ class MysqlSession final : public Stream, public Client {
   struct Memory final : MemoryHolder {
     explicit Memory(MysqlSession& of) : MemoryHolder(of.worker_.loop.memory), session(of) {}
     void on_denied(MemoryDenial why) override { session.memory_denied(why); }
+    bool idle() const override { return session.phase_ == Phase::idle; }
     void release_command() {
       command.release();
       forgive();

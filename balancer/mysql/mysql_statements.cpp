@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "balancer/admission/memory_gate.hpp"
+#include "balancer/core/refusal.hpp"
 #include "balancer/mysql/mysql_session.hpp"
 #include "balancer/pipeline/pipeline.hpp"
 #include "balancer/pipeline/trace_scope.hpp"

@@ -92,6 +92,36 @@ void MemoryLedger::deny(MemoryHolder& holder, MemoryDenial why) {
   holder.on_denied(why);
 }
 
+/// Cancels idle holders until `bytes` are free. False: all of them do not have so much, or nothing
+/// was to be done.
+bool MemoryLedger::end_idle(const MemoryHolder& asker, std::uint64_t bytes) {
+  const auto may_end = [&asker](const MemoryHolder* one) {
+    return one != &asker && !one->denied() && one->idle();
+  };
+  std::uint64_t sum = 0;
+  for (const auto* holder : holders_)
+    if (may_end(holder)) sum += holder->held_;
+  if (sum == 0 || sum < bytes) return false;
+  for (std::uint64_t freed = 0; freed < bytes;) {
+    MemoryHolder* largest = nullptr;
+    for (auto* holder : holders_)
+      if (may_end(holder) && (largest == nullptr || holder->held_ > largest->held_))
+        largest = holder;
+    freed += largest->held_;
+    deny(*largest, MemoryDenial::given_up);
+  }
+  return true;
+}
+
+MemoryVerdict MemoryLedger::judge(const MemoryHolder& asker, std::uint64_t more) {
+  const auto limit = limit_->limit();
+  const auto verdict = judge_memory(limit, used(), asker.held_, asker.held_ + more);
+  if (verdict == MemoryVerdict::granted) return verdict;
+  const auto room = verdict == MemoryVerdict::refused ? limit / 10 * 9 : limit;
+  if (!end_idle(asker, used() + more - room)) return verdict;
+  return judge_memory(limit, used(), asker.held_, asker.held_ + more);
+}
+
 /// Linear in the number of large requests, but each search cancels one of them.
 bool MemoryLedger::make_room(MemoryHolder& asker, std::uint64_t more) {
   while (used() + more > limit_->limit()) {
@@ -111,7 +141,7 @@ bool MemoryLedger::make_room(MemoryHolder& asker, std::uint64_t more) {
 MemoryGrant MemoryLedger::ask(MemoryHolder& asker, std::uint64_t more) {
   if (asker.denied()) return MemoryGrant::denied;
   if (limit_ != nullptr && limit_->limit() != 0) {
-    switch (judge_memory(limit_->limit(), used(), asker.held_, asker.held_ + more)) {
+    switch (judge(asker, more)) {
       case MemoryVerdict::granted:
         break;
       case MemoryVerdict::refused:
@@ -143,9 +173,7 @@ void MemoryHolder::forgive() {
 bool MemoryHolder::admits(std::uint64_t bytes) {
   if (denied()) return false;
   if (ledger_.limit_ == nullptr || bytes <= kSmallRequest) return true;
-  const auto limit = ledger_.limit_->limit();
-  if (judge_memory(limit, ledger_.used(), held_, held_ + bytes) == MemoryVerdict::granted)
-    return true;
+  if (ledger_.judge(*this, bytes) == MemoryVerdict::granted) return true;
   ledger_.deny(*this, MemoryDenial::refused);
   return false;
 }

@@ -77,13 +77,18 @@ class MemoryLedger {
   friend class MemoryHolder;
   friend class MemoryReservation;
 
-  /// Grants `more` bytes to `asker`; may cancel larger requests of this worker for it.
+  /// Grants `more` bytes to `asker`; may cancel idle holders and larger requests of this worker for
+  /// it.
   MemoryGrant ask(MemoryHolder& asker, std::uint64_t more);
   /// Counts `more` bytes that `holder` already has. `holder` may be cancelled for it.
   void charge(MemoryHolder& holder, std::uint64_t more);
   void give_back(MemoryHolder& holder, std::uint64_t bytes);
 
   void take(MemoryHolder& holder, std::uint64_t bytes);
+  /// The verdict on `more` bytes for `asker`; cancels idle holders for it, the largest first, if
+  /// that makes room.
+  MemoryVerdict judge(const MemoryHolder& asker, std::uint64_t more);
+  bool end_idle(const MemoryHolder& asker, std::uint64_t bytes);
   bool make_room(MemoryHolder& asker, std::uint64_t more);
   void deny(MemoryHolder& holder, MemoryDenial why);
   /// Of the process, without the memory of cancelled requests.
@@ -97,8 +102,8 @@ class MemoryLedger {
   std::uint64_t leaving_ = 0;   ///< part of `held_` of denied requests
 };
 
-/// The memory of one request: its body, the replies, its answer. Lives on one worker and longer
-/// than its reservations. Costs nothing while it holds nothing.
+/// The memory of one request: its body, the replies, its answer; or what a connection keeps between
+/// two. Lives on one worker and longer than its reservations. Costs nothing while it holds nothing.
 class MemoryHolder {
  public:
   explicit MemoryHolder(MemoryLedger& ledger) : ledger_(ledger) {}
@@ -122,6 +127,9 @@ class MemoryHolder {
   /// Memory was denied: the request must end and release what it holds. Called in the middle of
   /// other work, so it may only schedule that for a turn of its own.
   virtual void on_denied(MemoryDenial why) = 0;
+  /// Whether it only keeps something for later requests: it is cancelled before a request is denied
+  /// memory.
+  virtual bool idle() const { return false; }
 
   MemoryLedger& ledger_;
   std::uint64_t held_ = 0;

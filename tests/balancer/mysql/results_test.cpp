@@ -1,4 +1,5 @@
 #include "balancer/mysql/results.hpp"
+#include "balancer/core/refusal.hpp"
 
 #include <gtest/gtest.h>
 

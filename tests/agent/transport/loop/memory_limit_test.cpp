@@ -45,11 +45,13 @@ struct Request final : MemoryHolder {
     told = why;
     ++times_told;
   }
+  bool idle() const override { return is_idle; }
   MemoryGrant asks_for(std::uint64_t bytes) { return buffer.resize(this, bytes); }
   bool hold(std::uint64_t bytes) { return asks_for(bytes) == MemoryGrant::granted; }
 
   MemoryDenial told = MemoryDenial::none;
   int times_told = 0;
+  bool is_idle = false;
   MemoryReservation buffer;
 };
 
@@ -61,6 +63,36 @@ struct MemoryLimitTest : testing::Test {
   MemoryLimit process;
   MemoryLedger ledger;
 };
+
+// What is kept for later must not make new requests fail.
+TEST_F(MemoryLimitTest, EndsIdleHoldersBeforeARequestIsRefused) {
+  Request large(ledger);
+  Request small(ledger);
+  Request busy(ledger);
+  EXPECT_TRUE(busy.hold(50 * kMega));
+  EXPECT_TRUE(small.hold(15 * kMega));
+  EXPECT_TRUE(large.hold(25 * kMega));
+  small.is_idle = large.is_idle = true;
+  Request asker(ledger);
+  EXPECT_TRUE(asker.admits(10 * kMega));
+  EXPECT_EQ(large.times_told, 1);
+  EXPECT_EQ(large.told, MemoryDenial::given_up);
+  EXPECT_EQ(small.times_told, 0) << "the largest makes room enough";
+  EXPECT_EQ(asker.asks_for(10 * kMega), MemoryGrant::granted);
+  EXPECT_EQ(asker.asks_for(15 * kMega), MemoryGrant::later) << "until the memory is released";
+  large.buffer.release();
+  EXPECT_TRUE(asker.hold(15 * kMega));
+
+  Request other(ledger);
+  EXPECT_TRUE(other.hold(9 * kMega));
+  EXPECT_EQ(small.times_told, 0);
+  Request last(ledger);
+  EXPECT_FALSE(last.admits(20 * kMega));
+  EXPECT_EQ(small.times_told, 0) << "it would not be enough";
+  EXPECT_EQ(asker.asks_for(30 * kMega), MemoryGrant::later);
+  EXPECT_EQ(small.times_told, 1) << "beyond the limit: the idle one, not the largest";
+  EXPECT_EQ(busy.times_told, 0);
+}
 
 TEST_F(MemoryLimitTest, CountsWhatIsHeldAndForgetsWhatIsReleased) {
   Request one(ledger);
