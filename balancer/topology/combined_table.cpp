@@ -41,7 +41,8 @@ std::shared_ptr<const Table> combined_table(std::span<const Table* const> tables
 
 std::expected<std::shared_ptr<const Table>, ClientError> Topology::combined(
     std::string_view list, const DialectKind& kind) const {
-  const auto places = listed_tables(list, listable_, kind.name);
+  const auto places = listed_tables(list, listable_, kind.name,
+                                    settings.status_on_query_port.value == StatusOnQueryPort::yes);
   if (!places) return std::unexpected(places.error());
   std::vector<const Table*> named;
   std::string name;

@@ -58,14 +58,14 @@ std::string_view take_piece(std::string_view& list) {
 
 /// Why a piece of a list stands for no table.
 ClientError names_nothing(std::string_view piece, std::span<const ListableTable> tables,
-                          std::string_view dialect) {
+                          std::string_view dialect, bool shows_known) {
   for (const auto& table : tables)
     if (!is_wildcard(piece) && is_same_name(piece, table.name))
       return {404, fmt::format("table '{}' has the dialect {}, which does not use this path",
                                table.name, table.dialect)};
   std::vector<std::string_view> known;
   for (const auto& table : tables)
-    if (table.dialect == dialect) known.push_back(table.name);
+    if (shows_known && table.dialect == dialect) known.push_back(table.name);
   return {404, unknown_table(piece, known)};
 }
 
@@ -87,7 +87,8 @@ bool names_any(std::string_view text, std::span<const ListableTable> tables,
 }
 
 std::expected<std::vector<std::size_t>, ClientError> listed_tables(
-    std::string_view text, std::span<const ListableTable> tables, std::string_view dialect) {
+    std::string_view text, std::span<const ListableTable> tables, std::string_view dialect,
+    bool shows_known) {
   std::vector<std::size_t> found;
   std::size_t pieces = 0;
   while (!text.empty()) {
@@ -105,7 +106,7 @@ std::expected<std::vector<std::size_t>, ClientError> listed_tables(
       if (std::ranges::find(found, i) == found.end()) found.push_back(i);
       if (found.size() > kMaxListedTables) return too_long("tables");
     }
-    if (!any) return std::unexpected(names_nothing(piece, tables, dialect));
+    if (!any) return std::unexpected(names_nothing(piece, tables, dialect, shows_known));
   }
   if (found.empty()) return std::unexpected(ClientError{400, "the list of tables is empty"});
   return found;
@@ -113,6 +114,7 @@ std::expected<std::vector<std::size_t>, ClientError> listed_tables(
 
 std::string unknown_table(std::string_view name, std::span<const std::string_view> known) {
   constexpr std::size_t kMost = 20;
+  if (known.empty()) return fmt::format("no table '{}'", name);
   const auto shown = known.first(std::min(known.size(), kMost));
   const auto more = known.size() - shown.size();
   return fmt::format("no table '{}'; the tables are: {}{}", name, fmt::join(shown, ", "),

@@ -30,11 +30,12 @@ bool names_any(std::string_view text, std::span<const ListableTable> tables,
 /// The positions of the named tables of that dialect: in the order of the list, a wildcard's in
 /// their own order, without duplicates. White space around names and empty pieces are ignored;
 /// names are case-insensitive. 404 for a name or a wildcard without a table, 400 for a list that is
-/// empty or too long.
+/// empty or too long. `shows_known`: the error names the other tables.
 std::expected<std::vector<std::size_t>, ClientError> listed_tables(
-    std::string_view text, std::span<const ListableTable> tables, std::string_view dialect);
+    std::string_view text, std::span<const ListableTable> tables, std::string_view dialect,
+    bool shows_known = true);
 
-/// The error for an unknown name of a table; lists up to 20 of the known ones.
+/// The error for an unknown name of a table; lists up to 20 of the known ones, if there are any.
 std::string unknown_table(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace karmad

@@ -55,7 +55,8 @@ const Table* Topology::find(std::string_view name) const {
 
 std::string Topology::unknown(std::string_view name) const {
   std::vector<std::string_view> names;
-  for (const auto& table : tables) names.push_back(table->name);
+  if (settings.status_on_query_port.value == StatusOnQueryPort::yes)
+    for (const auto& table : tables) names.push_back(table->name);
   return unknown_table(name, names);
 }
 

@@ -128,7 +128,8 @@ class Topology {
   /// as this topology. The error is the client's (listed_tables()). Any thread.
   std::expected<std::shared_ptr<const Table>, ClientError> combined(std::string_view list,
                                                                     const DialectKind& kind) const;
-  /// unknown_table() for a name that find() does not know.
+  /// unknown_table() for a name that find() does not know; the known ones where clients may know of
+  /// karmad (`status_on_query_port`).
   std::string unknown(std::string_view name) const;
   /// The table with the longest route that covers the path; null: there is none.
   const Table* route(std::string_view path) const;

@@ -240,6 +240,9 @@ TEST_F(AdminPort, KeepsTheStatusAndNamesOfMirrorsFromClients) {
   }
   EXPECT_EQ(get(queries, "/healthz").status, 200);
   EXPECT_EQ(post(queries, "/cli", "SHOW AGENTS").status, 403);
+  const auto unknown = post(queries, "/search", R"({"table":"u"})");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_FALSE(unknown.body.contains("the tables are")) << unknown.body;
   const auto failed = ask(queries, "POST", "/search", kAnySearch, kTraced);
   EXPECT_EQ(failed.status, 502);
   EXPECT_TRUE(failed.body.contains("agent mirror 1: ")) << failed.body;

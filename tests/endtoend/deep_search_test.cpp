@@ -140,6 +140,31 @@ TEST(DeepSearch, AScrollGoesOnAtAnotherMirrorWhenItsOwnIsGone) {
   EXPECT_TRUE(refused.body.contains("start again")) << refused.body;
 }
 
+// A token continues at every shard behind the page: the hits of a missing shard would be lost.
+TEST(DeepSearch, APageOfAScrollThatLacksAShardIsAnErrorAndCanBeAskedAgain) {
+  TwoShards cluster;
+  const auto first = cluster.master.search(
+      R"({"table":"products","sort":["price"],"limit":5,"options":{"scroll":true}})");
+  const auto next = fmt::format(R"({{"table":"products","limit":5,"options":{{"scroll":"{}"}}}})",
+                                quoted_after(first.body, R"("scroll":")"));
+  cluster.a1.control("mode=reset");
+  cluster.a2.control("mode=reset");
+  EXPECT_EQ(cluster.master.search(R"({"table":"products","sort":["price"],"limit":5})").status,
+            200);
+  const auto lacking = cluster.master.search(next);
+  EXPECT_EQ(lacking.status, 503) << lacking.body;
+  EXPECT_TRUE(lacking.body.contains("1 of 2 shards")) << lacking.body;
+  const auto in_sql = post(cluster.master.port(), "/sql?mode=raw",
+                           "SELECT id FROM products ORDER BY price ASC OPTION scroll=1");
+  EXPECT_EQ(in_sql.status, 503) << in_sql.body;
+  cluster.a1.control("mode=ok");
+  cluster.a2.control("mode=ok");
+  EXPECT_EQ(hits_in(cluster.master.search(next).body),
+            hits_in(post(cluster.whole.port(), "/search",
+                         R"({"table":"products","sort":["price"],"limit":5,"offset":5})")
+                        .body));
+}
+
 TEST(DeepSearch, StoredQueriesGoToTheShardOfTheirIdAndMatchAsInOneAgent) {
   const TwoShards cluster;
   const Master master("workers = 2",

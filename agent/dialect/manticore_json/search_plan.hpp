@@ -35,6 +35,8 @@ class SearchPlan final : public FanOut {
   bool prefers(std::size_t shard, std::string_view mirror) const override {
     return scroll_ != nullptr && scroll_->prefers(shard, mirror);
   }
+  /// A token continues at every shard behind the page: the hits of a missing one would be lost.
+  bool may_be_partial() const override { return scroll_ == nullptr; }
   unsigned merge_weight() const override;
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes& notes,
                                 std::string& out) const override;

@@ -188,6 +188,14 @@ TEST(Call, AsksOneShardForSnippets) {
   EXPECT_FALSE((*plan)->may_be_partial());
 }
 
+TEST(Call, CompletionsNeedTheNameThatTheSearchServerReads) {
+  const auto parsed = make_manticore_autocomplete({})->parse(
+      {"POST", "/autocomplete", "", "application/json", R"({"index":"t","query":"h"})"});
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().status, 400);
+  EXPECT_EQ(parsed.error().reason, "\"table\" is missing");
+}
+
 TEST(Call, MergesCompletionsInJson) {
   const auto dialect = make_manticore_autocomplete({});
   const ClientRequest request{"POST", "/autocomplete", "", "application/json",

@@ -97,6 +97,8 @@ TEST(CompositePlan, RefusesWhatCannotBeMergedWithTheReason) {
       {R"("after":{"b":1},"sources":[{"a":{"terms":{"field":"a"}}}])", "", "no value for source"},
       {R"("after":{"a":1,"b":1},"sources":[{"a":{"terms":{"field":"a"}}}])", "",
        "one value for each"},
+      {R"("after":{"a":[]},"sources":[{"a":{"terms":{"field":"a"}}}])", "", "a number or a text"},
+      {R"("after":{"a":{}},"sources":[{"a":{"terms":{"field":"a"}}}])", "", "a number or a text"},
       {R"("size":0,"sources":[{"a":{"terms":{"field":"a"}}}])", "", "positive integer"},
   };
   for (const auto& c : cases) {

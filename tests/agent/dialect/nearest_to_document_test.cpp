@@ -179,6 +179,10 @@ TEST(NearestToDocument, RefusesWhatHasNoDocumentAndFusedSearches) {
   EXPECT_EQ(refused(R"("knn":{"field":"v","doc_id":"7","k":3})"), id);
   EXPECT_EQ(refused(R"("knn":{"field":"v","doc_id":-7,"k":3})"), id);
   EXPECT_EQ(refused(R"("knn":{"doc_id":7,"k":3})"), "\"field\" of \"knn\" is missing");
+  for (const auto* filter : {"7", "\"x\"", "[]", "null", "true"})
+    EXPECT_EQ(refused(fmt::format(R"("knn":{{"field":"v","doc_id":7,"k":3,"filter":{}}})", filter)),
+              "\"filter\" of \"knn\" must be an object")
+        << filter;
   for (const auto* fused :
        {R"("knn":[{"field":"v","doc_id":7}])", R"("knn":{"field":"v","doc_id":7},"hybrid":{})",
         R"("knn":{"field":"v","doc_id":7},"options":{"fusion_method":"rrf"})"})

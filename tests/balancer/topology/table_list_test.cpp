@@ -47,6 +47,8 @@ TEST(TableList, NamesWhatStandsForNoTable) {
     EXPECT_EQ(tables.error().status, status) << text;
     EXPECT_TRUE(tables.error().reason.starts_with(reason)) << tables.error().reason;
   }
+  EXPECT_EQ(listed_tables("products,nosuch", kListable, "manticore", false).error().reason,
+            "no table 'nosuch'");
   std::string many = "products";
   for (std::size_t i = 0; i < kMaxListedTables; ++i) many += ",products";
   ASSERT_FALSE(listed(many));

@@ -88,6 +88,9 @@ Refusal read_after(Aggregation& aggregation, const Value& inner) {
     const auto* const value = member_of(&after->value, source.name);
     if (value == nullptr)
       return no(aggregation, fmt::format("\"after\" has no value for source \"{}\"", source.name));
+    if (value->IsArray() || value->IsObject())
+      return no(aggregation, fmt::format("\"after\" must have a number or a text for source \"{}\"",
+                                         source.name));
     aggregation.after.push_back(json_of(*value));
   }
   return std::nullopt;

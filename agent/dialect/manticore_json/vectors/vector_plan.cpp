@@ -47,6 +47,9 @@ std::expected<KnnDocument, ClientError> document_of(const rapidjson::Value& knn)
   if (!id.IsUint64()) return refused("\"doc_id\" of \"knn\" must be a positive integer");
   const auto field = text_of(member_of(&knn, "field"));
   if (field.empty()) return refused("\"field\" of \"knn\" is missing");
+  const auto* const filter = member_of(&knn, "filter");
+  if (filter != nullptr && !filter->IsObject())
+    return refused("\"filter\" of \"knn\" must be an object");
   return KnnDocument{std::string(field), fmt::to_string(id.GetUint64())};
 }
 

@@ -24,6 +24,8 @@ class SelectFanOut final : public FanOut {
     const auto& scroll = select_.plan.scroll;
     return scroll && scroll->prefers(shard, mirror);
   }
+  /// As SearchPlan.
+  bool may_be_partial() const override { return !select_.plan.scroll; }
 
   std::string_view content_type() const override { return content_type_of(select_.plan.form); }
 
