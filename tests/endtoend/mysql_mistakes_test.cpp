@@ -31,6 +31,19 @@ TEST(AMysqlClient, IsRefusedByTheSameLimitsAsARequest) {
   EXPECT_EQ(karmad.master().process().wait(), 0);
 }
 
+TEST(AMysqlClient, ThatSendsAllOfATooLongCommandFirstIsToldWhyItIsRefused) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "max_packet_size = 1M");
+  MysqlClient client(karmad.port());
+  constexpr std::size_t kSize = 15 << 20;  // more than the kernel holds for both sides
+  std::string command("\0\0\0\0\3", 5);
+  command[2] = static_cast<char>(kSize >> 16);
+  command.resize(4 + kSize, 'x');
+  EXPECT_TRUE(client.send(command));
+  EXPECT_EQ(client.next_result().error, 1153);
+  EXPECT_TRUE(client.closed());
+}
+
 TEST(AMysqlClient, IsToldWhyAChangeFailedInPart) {
   FakeMirror good([](const std::string&) { return json(kOneChanged); });
   FakeMirror full([](const std::string&) { return json(R"({"error":"disk full"})", 500); });
