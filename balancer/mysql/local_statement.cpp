@@ -172,7 +172,7 @@ std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
   auto read = read_session_statement(statement);
   if (read && read->is == SessionStatement::Is::nothing) return Local{Local::Ok{}};
   if (read && read->is == SessionStatement::Is::refused)
-    return Local{MysqlError{.text = std::move(read->text)}};
+    return Local{MysqlError{1064, "42000", std::move(read->text)}};
   return std::nullopt;
 }
 

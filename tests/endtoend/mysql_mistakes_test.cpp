@@ -94,8 +94,9 @@ TEST(AMysqlClient, IsToldTheKindOfItsMistake) {
       {"", 1065},
       {"/* x */", 1065},
       {"DROP TABLE t", 1064},
-      {"SET autocommit = off", 1105},
-      {"SET sql_select_limit = 5", 1105},
+      {"SET autocommit = off", 1064},
+      {"SET sql_select_limit = 5", 1064},
+      {"SET foo = 1", 1064},
   };
   for (const auto& c : cases) EXPECT_EQ(client.query(c.statement).error, c.error) << c.statement;
   EXPECT_EQ(client.query("SELECT id FROM t").error, 0);
