@@ -126,6 +126,27 @@ TEST(AMysqlClient, RepeatsNoChangeByShowMeta) {
   EXPECT_TRUE(asked.starts_with("SELECT id") && asked.ends_with("SHOW META")) << asked;
 }
 
+TEST(AMysqlClient, KeepsAWarningDuringStatementsThatAreAnsweredHere) {
+  FakeMirror mirror([](const std::string& request) {
+    if (!body_in(request).starts_with("SELECT warned")) return json(kMysqlRows);
+    return json(R"([{"columns":[{"a":{"type":"string"}}],"data":[],"total":0,"warning":"w"}])");
+  });
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const Rows warning{"warning|1000|w"};
+  const auto warnings = [&] { return client.query("SHOW WARNINGS").rows; };
+  for (const auto* clearing : {"SHOW TABLES", "SELECT id FROM t", "SELECT id FROM nope"}) {
+    EXPECT_EQ(client.query("SELECT warned FROM t").warnings, 1U);
+    for (const auto* local : {"SET NAMES utf8", "USE shop", "COMMIT", "SELECT DATABASE()",
+                              "SELECT @@version", "SHOW DATABASES", "BEGIN", ""}) {
+      client.query(local);
+      EXPECT_EQ(warnings(), warning) << local;
+    }
+    client.query(clearing);
+    EXPECT_EQ(warnings(), Rows{}) << clearing;
+  }
+}
+
 TEST(AMysqlClient, GetsAnErrorForAnAnswerThatCannotBeRead) {
   FakeMirror mirror([](const std::string& request) {
     return json(body_in(request).starts_with("SELECT") ? "[{}]" : kMysqlRows);
