@@ -48,22 +48,30 @@ std::string inner_text(const SqlToken& token) {
   return std::string(quoted ? token.text.substr(1, token.text.size() - 2) : token.text);
 }
 
-MysqlLocalAnswer rows_answer(const MysqlRow& columns, const std::vector<MysqlRow>& rows) {
+struct LocalColumn {
+  std::string name;
+  std::string_view type = "string";
+};
+
+MysqlLocalAnswer rows_answer(const std::vector<LocalColumn>& columns,
+                             const std::vector<MysqlRow>& rows) {
   std::string json;
   {
     JsonLine line(json);
     line.add(R"([{"columns":[)");
     for (std::size_t i = 0; i < columns.size(); ++i) {
       line.add(i == 0 ? "{" : ",{");
-      line.add_quoted(columns[i]);
-      line.add(R"(:{"type":"string"}})");
+      line.add_quoted(columns[i].name);
+      line.add(R"(:{"type":)");
+      line.add_quoted(columns[i].type);
+      line.add("}}");
     }
     line.add(R"(],"data":[)");
     for (std::size_t row = 0; row < rows.size(); ++row) {
       line.add(row == 0 ? "{" : ",{");
       for (std::size_t i = 0; i < columns.size(); ++i) {
         if (i != 0) line.add(',');
-        line.add_quoted(columns[i]);
+        line.add_quoted(columns[i].name);
         line.add(':');
         line.add_quoted(rows[row][i]);
       }
@@ -88,63 +96,141 @@ std::optional<std::string> value_of_function(std::string_view name,
   return std::nullopt;
 }
 
-/// `SELECT` of nothing but variables and functions about the connection.
+/// An item of the list of a SELECT that is answered here.
+struct LocalItem {
+  LocalColumn column;
+  std::string value;
+  bool is_fact = false;  ///< about the connection; otherwise a literal
+  bool unknown = false;  ///< a variable without a value; its name is that of the column
+};
+
+/// A number of digits and a point, or a text in quotes without escapes.
+std::optional<LocalItem> read_literal(TokenReader& reader) {
+  const auto token = reader.current;
+  LocalItem item{.column = {.name = inner_text(token)}, .value = inner_text(token)};
+  reader.advance();
+  if (token.kind == TokenKind::quoted) {
+    const bool has_escapes = token.text.find('\\') != token.text.npos;
+    if (has_escapes || reader.current.kind == TokenKind::quoted) return std::nullopt;
+    return item;
+  }
+  constexpr std::string_view kDigits = "0123456789";
+  const bool is_number = token.text.find_first_not_of("0123456789.") == token.text.npos &&
+                         token.text.find_first_of(kDigits) != token.text.npos;
+  if (!is_number) return std::nullopt;
+  item.column.type = token.text.find('.') == token.text.npos ? "long long" : "decimal";
+  return item;
+}
+
+/// A variable, or a function about the connection.
+std::optional<LocalItem> read_fact(std::string_view statement, TokenReader& reader,
+                                   const MysqlConnectionFacts& facts) {
+  const auto word = lower(reader.current.text);
+  const auto begin = reader.current.at;
+  auto end = begin + word.size();
+  reader.advance();
+  std::optional<std::string> value;
+  const bool is_variable = word.starts_with("@@");
+  if (is_variable) {
+    value = value_of_variable(word, facts);
+  } else {
+    value = value_of_function(word, facts);
+    const bool has_brackets = reader.take_sign('(');
+    if (has_brackets) end = reader.current.at + 1;
+    if (has_brackets && !reader.take_sign(')')) return std::nullopt;
+    if (!value || (!has_brackets && word != "current_user")) return std::nullopt;
+  }
+  return LocalItem{.column = {.name = std::string(statement.substr(begin, end - begin))},
+                   .value = value.value_or(std::string()),
+                   .is_fact = true,
+                   .unknown = !value};
+}
+
+bool is_alias(const SqlToken& token) {
+  if (token.kind == TokenKind::quoted || token.kind == TokenKind::name) return true;
+  return token.kind == TokenKind::word && !token.is_word("limit") && !token.is_word("from") &&
+         std::string_view("0123456789.@").find(token.text.front()) == std::string_view::npos;
+}
+
+std::optional<LocalItem> read_item(std::string_view statement, TokenReader& reader,
+                                   const MysqlConnectionFacts& facts) {
+  const bool is_word = reader.current.kind == TokenKind::word;
+  if (!is_word && reader.current.kind != TokenKind::quoted) return std::nullopt;
+  const char first = reader.current.text.front();
+  const bool is_literal = !is_word || first == '.' || (first >= '0' && first <= '9');
+  auto item = is_literal ? read_literal(reader) : read_fact(statement, reader, facts);
+  if (!item) return std::nullopt;
+  const bool has_as = reader.take_word("as");
+  if (is_alias(reader.current)) {
+    if (!item->unknown) item->column.name = inner_text(reader.current);
+    reader.advance();
+  } else if (has_as) {
+    return std::nullopt;
+  }
+  return item;
+}
+
+/// Refuses a SELECT without FROM that has facts about the connection among other things: a mirror
+/// would answer with its own.
+std::optional<MysqlLocalAnswer> refuse_mixed_facts(std::string_view statement,
+                                                   const MysqlConnectionFacts& facts) {
+  bool has_facts = false;
+  for (TokenReader reader(statement); reader.current.kind != TokenKind::end;) {
+    const auto token = reader.current;
+    if (token.trouble() || token.is_word("from")) return std::nullopt;
+    reader.advance();
+    if (token.kind != TokenKind::word) continue;
+    has_facts |= token.text.starts_with("@@") ||
+                 (reader.current.is_sign('(') && value_of_function(lower(token.text), facts));
+  }
+  if (!has_facts) return std::nullopt;
+  return MysqlLocalAnswer{
+      MysqlError{1064, "42000",
+                 "a SELECT without FROM that has @@variables, VERSION(), DATABASE(), USER(), "
+                 "CONNECTION_ID() or LAST_INSERT_ID() in its list may have nothing else there but "
+                 "plain numbers and texts in quotes"}};
+}
+
+/// `SELECT` of nothing but variables, functions about the connection, and literals.
 std::optional<MysqlLocalAnswer> select_locally(std::string_view statement, TokenReader& reader,
                                                const MysqlConnectionFacts& facts) {
   constexpr std::size_t kMostItems = 256;
-  MysqlRow names;
+  std::vector<LocalColumn> columns;
   MysqlRow values;
+  bool has_facts = false;
+  std::optional<std::string> unknown;
   do {
-    if (reader.current.kind != TokenKind::word || names.size() == kMostItems) return std::nullopt;
-    const auto word = lower(reader.current.text);
-    const auto begin = reader.current.at;
-    auto end = begin + reader.current.text.size();
-    reader.advance();
-    std::optional<std::string> value;
-    if (word.starts_with("@@")) {
-      value = value_of_variable(word, facts);
-      if (!value)
-        return MysqlLocalAnswer{
-            MysqlError{1193, "HY000", fmt::format("Unknown system variable '{}'", word.substr(2))}};
-    } else {
-      value = value_of_function(word, facts);
-      const bool has_brackets = reader.take_sign('(');
-      end = reader.current.at + 1;
-      if (has_brackets && !reader.take_sign(')')) return std::nullopt;
-      if (!value || (!has_brackets && word != "current_user")) return std::nullopt;
-      if (!has_brackets) end = begin + word.size();
-    }
-    auto name = std::string(statement.substr(begin, end - begin));
-    const bool has_as = reader.take_word("as");
-    if (has_as ||
-        (reader.current.kind == TokenKind::word && !reader.current.is_word("limit") &&
-         !reader.current.is_word("from")) ||
-        reader.current.kind == TokenKind::quoted || reader.current.kind == TokenKind::name) {
-      name = inner_text(reader.current);
-      reader.advance();
-    }
-    names.push_back(std::move(name));
-    values.push_back(*std::move(value));
+    auto item = columns.size() == kMostItems ? std::nullopt : read_item(statement, reader, facts);
+    if (!item) return refuse_mixed_facts(statement, facts);
+    has_facts |= item->is_fact;
+    if (item->unknown && !unknown) unknown = item->column.name.substr(2);
+    columns.push_back(std::move(item->column));
+    values.push_back(std::move(item->value));
   } while (reader.take_sign(','));
   if (reader.take_word("from") && !reader.take_word("dual")) return std::nullopt;
   if (reader.take_word("limit")) reader.advance();
-  if (!reader.at_end()) return std::nullopt;
-  return rows_answer(names, {values});
+  if (!reader.at_end()) return refuse_mixed_facts(statement, facts);
+  if (!has_facts) return std::nullopt;
+  if (unknown)
+    return MysqlLocalAnswer{
+        MysqlError{1193, "HY000", fmt::format("Unknown system variable '{}'", *unknown)}};
+  return rows_answer(columns, {values});
 }
 
 std::optional<MysqlLocalAnswer> show_locally(TokenReader& reader,
                                              const MysqlConnectionFacts& facts) {
-  if (reader.take_any({"databases", "schemas"})) return rows_answer({"Databases"}, {{"Manticore"}});
+  if (reader.take_any({"databases", "schemas"}))
+    return rows_answer({{"Databases"}}, {{"Manticore"}});
   if (reader.take_word("collation"))
-    return rows_answer({"Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"},
+    return rows_answer({{"Collation"}, {"Charset"}, {"Id"}, {"Default"}, {"Compiled"}, {"Sortlen"}},
                        {{"utf8mb4_general_ci", "utf8mb4", "45", "Yes", "Yes", "1"}});
   if (reader.take_word("charset") || reader.take_word("character"))
-    return rows_answer({"Charset", "Description", "Default collation", "Maxlen"},
+    return rows_answer({{"Charset"}, {"Description"}, {"Default collation"}, {"Maxlen"}},
                        {{"utf8mb4", "UTF-8 Unicode", "utf8mb4_general_ci", "4"}});
   if (reader.take_word("warnings")) {
     std::vector<MysqlRow> rows;
     if (!facts.warning.empty()) rows.push_back({"warning", "1000", std::string(facts.warning)});
-    return rows_answer({"Level", "Code", "Message"}, rows);
+    return rows_answer({{"Level"}, {"Code"}, {"Message"}}, rows);
   }
   return std::nullopt;
 }
@@ -172,7 +258,7 @@ std::optional<MysqlLocalAnswer> answer_locally(std::string_view statement,
   auto read = read_session_statement(statement);
   if (read && read->is == SessionStatement::Is::nothing) return Local{Local::Ok{}};
   if (read && read->is == SessionStatement::Is::refused)
-    return Local{MysqlError{.text = std::move(read->text)}};
+    return Local{MysqlError{1064, "42000", std::move(read->text)}};
   return std::nullopt;
 }
 

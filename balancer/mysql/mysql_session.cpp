@@ -11,6 +11,7 @@ namespace karmad {
 namespace {
 
 constexpr std::size_t kPerMysqlTimeout = 64 << 10;  // bytes that must move per network_timeout
+constexpr std::size_t kMysqlLinger = 16 << 20;      // most bytes that are read of a refused command
 
 }  // namespace
 
@@ -100,8 +101,8 @@ void MysqlSession::memory_denied(MemoryDenial why) {
 
 void MysqlSession::end_for_memory() {
   if (!memory_.denied()) return;
-  if (phase_ == Phase::idle || phase_ == Phase::reading) return cancel();
   if (phase_ == Phase::writing) return break_off();
+  if (phase_ != Phase::answering) return cancel();
   if (query_ != nullptr) query_->stop();
 }
 
@@ -113,7 +114,8 @@ void MysqlSession::on_clock() {
     return worker_.loop.arm(clock_, due_);
   }
   timed_out_ = true;
-  if (phase_ != Phase::idle) worker_.counters.add(Count::slow_clients);
+  if (phase_ == Phase::reading || phase_ == Phase::writing)
+    worker_.counters.add(Count::slow_clients);
   if (phase_ == Phase::writing) {
     break_off();
   } else {
@@ -160,6 +162,8 @@ Task<void> MysqlSession::serve() {
     if (worker_.retiring()) ending_ = true;
   }
   if (open() && !final_error_sent_) co_await send_final_error();
+  const bool within_command = framing_.packets != 0 && framing_.size > in_.size();
+  if (open() && within_command && !timed_out_) co_await linger();
 }
 
 /// Tells a client that waits for nothing why the connection ends; the number of the packet is that
@@ -175,6 +179,28 @@ Task<void> MysqlSession::send_final_error() {
     co_await refuse_for_memory();
   } else if (ending_) {
     co_await send_error(1053, "08S01", "Server shutdown in progress", 1);
+  }
+}
+
+/// Reads what the client still sends of a refused command: closing at once would reset the
+/// connection, and the client would lose the error.
+Task<void> MysqlSession::linger() {
+  error_code error;
+  socket().shutdown(Socket::shutdown_send, error);
+  if (error) co_return;
+  auto left = std::min(framing_.size - in_.size(), kMysqlLinger);
+  worker_.loop.buffers.give(std::exchange(in_, {}));
+  memory_.release_command();
+  start_phase(Phase::lingering, settings().network_timeout.value);
+  Buffer ignored(worker_.loop.buffers);
+  resize_for_reading(*ignored, kPerMysqlTimeout);
+  while (left > 0) {
+    if (worker_.loop.turn.over()) co_await worker_.loop.turn.next();
+    if (timed_out_ || !open()) break;
+    start_read(ignored->data(), std::min(left, ignored->size()));
+    const auto got = co_await read();
+    if (got.error) break;
+    left -= got.size;
   }
 }
 

@@ -42,7 +42,7 @@ class MysqlSession final : public Stream, public Client {
  private:
   struct DisconnectWatch;
   struct QueryScope;
-  enum class Phase : std::uint8_t { idle, reading, answering, writing };
+  enum class Phase : std::uint8_t { idle, reading, answering, writing, lingering };
   /// What became of a command or a statement.
   enum class CommandOutcome : std::uint8_t {
     answered,
@@ -87,6 +87,7 @@ class MysqlSession final : public Stream, public Client {
   Task<bool> send_error(std::uint16_t code, std::string_view state, std::string text,
                         std::uint8_t sequence);
   Task<void> send_final_error();
+  Task<void> linger();
   // The handshake.
   Task<bool> shake_hands();
   Task<bool> authenticate(const MysqlHandshake& said, std::string_view salt);

@@ -255,7 +255,7 @@ Task<MysqlSession::CommandOutcome> MysqlSession::send_results(const Statement& s
   MemoryReservation memory;
   for (bool has_more = true; has_more;) {
     has_more = results->next(packets, kMysqlPiece);
-    memory.charge(&memory_, out->capacity());
+    memory.charge(&memory_, results->copied() + out->capacity());
     const bool sent = co_await send_all(*out);
     if (!sent) co_return CommandOutcome::broken;
     if (has_more && worker_.loop.turn.over()) {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "agent/dialect/merge/infinities.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
@@ -108,6 +109,14 @@ class MysqlTypeFit {
 MysqlResults::MysqlResults(std::string_view json, const Options& options)
     : options_(options), columns_left_(kMostColumnsOfAll) {
   readable_ = read_sets(json);
+  auto finite = readable_ ? std::nullopt : without_infinities(json);
+  if (!finite) return;
+  finite_ = *std::move(finite);
+  end_infinities(finite_, 0);
+  sets_.clear();
+  columns_left_ = kMostColumnsOfAll;
+  warning_.clear();
+  readable_ = read_sets(finite_);
 }
 
 bool MysqlResults::read_sets(std::string_view json) {

@@ -38,7 +38,9 @@ class MysqlResults {
     std::uint64_t last_insert_id = 0;  ///< for the result sets without columns
     MysqlResultKind kind = MysqlResultKind::any;
   };
-  /// Reads the whole of `json`, which must outlive it: long work if it is long.
+  /// Reads the whole of `json`, which must outlive it: long work if it is long. The values `inf`,
+  /// `-inf` and `nan`, which the search server writes although JSON does not have them, are NULL;
+  /// only for them is `json` copied.
   MysqlResults(std::string_view json, const Options& options);
 
   /// Appends packets until `out` has `enough` bytes. False: all are written.
@@ -47,6 +49,8 @@ class MysqlResults {
   bool failed() const { return failed_; }
   /// The warning of the last result set that had one.
   const std::string& warning() const { return warning_; }
+  /// Bytes of the copy of `json`.
+  std::size_t copied() const { return finite_.capacity(); }
 
  private:
   struct Column {
@@ -94,6 +98,7 @@ class MysqlResults {
   MysqlOk end_of_set() const;
 
   const Options options_;
+  std::string finite_;  ///< the JSON without `inf` and `nan`; empty: it had none
   std::vector<Set> sets_;
   std::size_t columns_left_;  ///< that the sets may still have
   std::size_t set_ = 0;

@@ -31,6 +31,19 @@ TEST(AMysqlClient, IsRefusedByTheSameLimitsAsARequest) {
   EXPECT_EQ(karmad.master().process().wait(), 0);
 }
 
+TEST(AMysqlClient, ThatSendsAllOfATooLongCommandFirstIsToldWhyItIsRefused) {
+  FakeMirror mirror(rows_for_all());
+  MysqlMaster karmad(mirror, "max_packet_size = 1M");
+  MysqlClient client(karmad.port());
+  constexpr std::size_t kSize = 15 << 20;  // more than the kernel holds for both sides
+  std::string command("\0\0\0\0\3", 5);
+  command[2] = static_cast<char>(kSize >> 16);
+  command.resize(4 + kSize, 'x');
+  EXPECT_TRUE(client.send(command));
+  EXPECT_EQ(client.next_result().error, 1153);
+  EXPECT_TRUE(client.closed());
+}
+
 TEST(AMysqlClient, IsToldWhyAChangeFailedInPart) {
   FakeMirror good([](const std::string&) { return json(kOneChanged); });
   FakeMirror full([](const std::string&) { return json(R"({"error":"disk full"})", 500); });
@@ -81,8 +94,10 @@ TEST(AMysqlClient, IsToldTheKindOfItsMistake) {
       {"", 1065},
       {"/* x */", 1065},
       {"DROP TABLE t", 1064},
-      {"SET autocommit = off", 1105},
-      {"SET sql_select_limit = 5", 1105},
+      {"SET autocommit = off", 1064},
+      {"SET sql_select_limit = 5", 1064},
+      {"SET foo = 1", 1064},
+      {"SELECT CONNECTION_ID() + 1", 1064},
   };
   for (const auto& c : cases) EXPECT_EQ(client.query(c.statement).error, c.error) << c.statement;
   EXPECT_EQ(client.query("SELECT id FROM t").error, 0);
@@ -109,6 +124,27 @@ TEST(AMysqlClient, RepeatsNoChangeByShowMeta) {
   client.query("SHOW META");
   const auto asked = body_in(mirror.seen().back());
   EXPECT_TRUE(asked.starts_with("SELECT id") && asked.ends_with("SHOW META")) << asked;
+}
+
+TEST(AMysqlClient, KeepsAWarningDuringStatementsThatAreAnsweredHere) {
+  FakeMirror mirror([](const std::string& request) {
+    if (!body_in(request).starts_with("SELECT warned")) return json(kMysqlRows);
+    return json(R"([{"columns":[{"a":{"type":"string"}}],"data":[],"total":0,"warning":"w"}])");
+  });
+  MysqlMaster karmad(mirror);
+  MysqlClient client(karmad.port());
+  const Rows warning{"warning|1000|w"};
+  const auto warnings = [&] { return client.query("SHOW WARNINGS").rows; };
+  for (const auto* clearing : {"SHOW TABLES", "SELECT id FROM t", "SELECT id FROM nope"}) {
+    EXPECT_EQ(client.query("SELECT warned FROM t").warnings, 1U);
+    for (const auto* local : {"SET NAMES utf8", "USE shop", "COMMIT", "SELECT DATABASE()",
+                              "SELECT @@version", "SHOW DATABASES", "BEGIN", ""}) {
+      client.query(local);
+      EXPECT_EQ(warnings(), warning) << local;
+    }
+    client.query(clearing);
+    EXPECT_EQ(warnings(), Rows{}) << clearing;
+  }
 }
 
 TEST(AMysqlClient, GetsAnErrorForAnAnswerThatCannotBeRead) {

@@ -57,7 +57,8 @@ TEST(AMysqlClient, IsToldAboutKarmadAndTheConnection) {
   EXPECT_EQ(client.command(4, "t").error, 0);  // columns of a table: none
   EXPECT_EQ(client.command(0x55).error, 1047);
   EXPECT_EQ(client.query(" ; ").error, 1065);
-  EXPECT_EQ(client.query("START TRANSACTION").error, 1105);
+  EXPECT_EQ(client.query("START TRANSACTION").error, 1064);
+  EXPECT_EQ(client.query("SELECT 1, DATABASE()").rows, Rows{"1|market"});
   EXPECT_EQ(mirror.requests(), 0U);
 }
 

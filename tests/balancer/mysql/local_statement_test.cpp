@@ -38,11 +38,11 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
       {"set names 'utf8' collate 'utf8_general_ci';", "ok"},
       {"SET autocommit=1, SESSION sql_mode='ANSI,X', @@session.time_zone = '+00:00'", "ok"},
       {"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "ok"},
-      {"SET autocommit=0", "1105"},
+      {"SET autocommit=0", "1064"},
       {"SET autocommit=1 /* c */;", "ok"},
-      {"SET GLOBAL ha_strategy = random", "1105"},
-      {"SET sql_mode='x', other=1", "1105"},
-      {"SET sql_select_limit = 1", "1105"},
+      {"SET GLOBAL ha_strategy = random", "1064"},
+      {"SET sql_mode='x', other=1", "1064"},
+      {"SET sql_select_limit = 1", "1064"},
       {"SELECT @@version_comment LIMIT 1", R"([{"@@version_comment":"karmad 0.1.0"}])"},
       {"select @@max_allowed_packet, @@session.wait_timeout AS `w`",
        R"([{"@@max_allowed_packet":"1000","w":"300"}])"},
@@ -54,6 +54,7 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
        R"=([{"LAST_INSERT_ID()":"900719925474099301","@@identity":"900719925474099301",)="
        R"("l":"900719925474099301"}])"},
       {"SELECT VERSION() FROM t", "pass"},
+      {"SELECT 1, @@nothing FROM t", "pass"},
       {"SELECT 1", "pass"},
       {"SELECT id, @@version FROM t", "pass"},
       {"SELECT database", "pass"},
@@ -63,12 +64,49 @@ TEST(LocalStatements, AreThoseAboutTheConnection) {
       {"SHOW WARNINGS", "[]"},
       {"SHOW AGENT STATUS", "pass"},
       {"COMMIT", "ok"},
-      {"START TRANSACTION", "1105"},
+      {"START TRANSACTION", "1064"},
+      {"BEGIN", "1064"},
       {"/*!40101 SET NAMES utf8 */", "ok"},
       {"/*!40101 x */ DELETE FROM t", "pass"},
       {"/*! x */ DELETE FROM t /* */", "pass"},
   };
   for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
+}
+
+TEST(LocalStatements, HaveOnlyLiteralsBesideFactsAboutTheConnection) {
+  const struct {
+    const char* statement;
+    const char* answer;
+  } cases[] = {
+      {"SELECT 1, @@autocommit", R"([{"1":"1","@@autocommit":"1"}])"},
+      {"SELECT DATABASE() AS d, 5", R"([{"d":"shop","5":"5"}])"},
+      {"SELECT LAST_INSERT_ID() AS i, 1.5 half, 'a b', \"c\" x",
+       R"([{"i":"900719925474099301","half":"1.5","a b":"a b","x":"c"}])"},
+      {"SELECT 'x', 2 FROM dual", "pass"},
+      {"SELECT 1, CONNECTION_ID() FROM dual LIMIT 1", R"=([{"1":"1","CONNECTION_ID()":"7"}])="},
+      {"SELECT 1, @@nothing", "1193"},
+      {"SELECT CONNECTION_ID()+1", "1064"},
+      {"SELECT 1+1, @@version", "1064"},
+      {"SELECT CURRENT_USER, DATABASE(), NOW()", "1064"},
+      {"SELECT CONCAT('a', VERSION())", "1064"},
+      {"SELECT 'it\\'s', VERSION()", "1064"},
+      {"SELECT 'it''s', VERSION()", "1064"},
+      {"SELECT VERSION() AS", "1064"},
+      {"SELECT @@version UNION SELECT 1", "1064"},
+      {"SELECT 0x1, USER()", "pass"},  // refused there: engines read it differently
+      {"SELECT 1+1", "pass"},
+      {"SELECT NOW()", "pass"},
+      {"SELECT 1 version", "pass"},
+      {"SELECT CONNECTION_ID()+1 FROM t", "pass"},
+      {"SELECT 1, VERSION() FROM t", "pass"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(answer(c.statement), c.answer) << c.statement;
+  const auto typed = answer_locally("SELECT 1, 1.5, 'x', VERSION()", kFacts);
+  ASSERT_TRUE(typed && std::holds_alternative<std::string>(typed->answer));
+  EXPECT_TRUE(
+      std::get<std::string>(typed->answer)
+          .starts_with(R"([{"columns":[{"1":{"type":"long long"}},{"1.5":{"type":"decimal"}},)"
+                       R"({"x":{"type":"string"}},)"));
 }
 
 TEST(MysqlStatementKind, IsThatOfTheFirstWord) {

@@ -75,6 +75,34 @@ TEST(MysqlResults, WriteRowsInBinaryFormForPreparedStatements) {
   EXPECT_EQ(sent[8], "\xfe\0\0\2\0\0\0"s);  // an OK that ends the rows
 }
 
+// Servers write these words although JSON does not have them.
+TEST(MysqlResults, WriteInfinitiesAsNull) {
+  constexpr std::string_view kAnswer =
+      R"([{"columns":[{"id":{"type":"long long"}},{"y":{"type":"float"}},{"z":{"type":"double"}},
+{"s":{"type":"string"}}],
+"data":[{"id":3,"y":inf,"z":-inf,"s":"inf"},{"id":4,"y":nan,"z":-nan,"s":"a, nan"},
+{"id":5,"y":0.5,"z":1.5,"s":""}],"total":3,"error":"","warning":""}])";
+  const auto text = packets_of(kAnswer);
+  ASSERT_EQ(text.size(), 10U);
+  EXPECT_EQ(text[6],
+            "\1"
+            "3\xfb\xfb\3inf"s);
+  EXPECT_EQ(text[7],
+            "\1"
+            "4\xfb\xfb\6a, nan"s);
+  EXPECT_EQ(text[8],
+            "\1"
+            "5\3"
+            "0.5\3"
+            "1.5\0"s);
+  const auto binary = packets_of(kAnswer, {.form = MysqlForm::binary});
+  ASSERT_EQ(binary.size(), 10U);
+  const auto number = [](char n) { return n + std::string(7, '\0'); };
+  EXPECT_EQ(binary[6], "\0\x18"s + number(3) + "\3inf");
+  EXPECT_EQ(binary[7], "\0\x18"s + number(4) + "\6a, nan");
+  EXPECT_EQ(binary[8], "\0\0"s + number(5) + "\0\0\0\x3f"s + std::string(6, '\0') + "\xf8\x3f\0"s);
+}
+
 TEST(MysqlResults, WithoutColumnsAreAnOkWithTheNumberOfChangedRows) {
   const auto sent = packets_of(R"([{"total":3,"error":"","warning":"w"}])");
   ASSERT_EQ(sent.size(), 1U);
