@@ -108,11 +108,11 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
       {"select * from ``", "names no table"},
       {"select * from 't'", "names no table"},
       {"select * from a,", "names no table"},
-      {"select * from a, (b)", "SELECT within a SELECT"},
+      {"select * from a, (b)", "at offset 17: a SELECT within a SELECT"},
       {"select * from `a,b`", "contains ','"},
-      {"select * from a inner join b on a.x=b.x", "JOIN"},
-      {"select * from (select * from t) x", "SELECT within a SELECT"},
-      {"select * from t where id in (select id from u)", "SELECT within a SELECT"},
+      {"select * from a inner join b on a.x=b.x", "at offset 22: JOIN"},
+      {"select * from (select * from t) x", "at offset 14: a SELECT within a SELECT"},
+      {"select * from t where id in (select id from u)", "at offset 29: a SELECT within a SELECT"},
       {"select * from t; show meta", "several statements"},
       {"select * from t where a='x", "does not end"},
       {"select * from t /* x", "does not end"},
@@ -210,6 +210,19 @@ TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
   EXPECT_EQ(parsed->table, "");
   EXPECT_TRUE(parsed->planned);
   EXPECT_FALSE(kSql->parse(plain("select if(1, (select id from t), 2)")));
+}
+
+TEST(SqlSelect, WithoutFromHasALengthLimitThatTheErrorTells) {
+  const auto parsed = [](std::size_t size) {
+    const auto statement = "select '" + std::string(size - 9, 'x') + "'";
+    return kSql->parse(plain(statement));
+  };
+  EXPECT_TRUE(parsed(4096));
+  const auto longer = parsed(4097);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().status, 400);
+  EXPECT_EQ(longer.error().reason,
+            "a SELECT without FROM has at most 4096 bytes; this one has 4097");
 }
 
 TEST(SqlStatements, AreSplitOutsideOfQuotes) {
