@@ -249,14 +249,17 @@ TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   for (const auto* done :
        {"set names utf8", "SET autocommit=1", "commit", "use x", "set @@session.sql_mode = 'x'",
         "set autocommit = 'ON', session `time_zone` := 'a,b'", "set @@autocommit=default",
-        "set sql_select_limit=DEFAULT", "set sql_select_limit = 18446744073709551615;"})
+        "set sql_select_limit=DEFAULT", "set sql_select_limit = 18446744073709551615;",
+        "set wait_timeout=5, lock_wait_timeout=5"})
     EXPECT_EQ(kSql->session_statement(done)->is, Is::nothing) << done;
   for (const auto* no :
        {"set autocommit=0", "set autocommit = false", "set autocommit='0'", "set autocommit='off'",
         "set autocommit=1-1", "set autocommit=", "set global x=1", "begin", "set @a=1", "set x=1",
         "set sql_mode='x', x=1", "set names utf8, autocommit=0", "set sql_select_limit=1",
-        "set sql_select_limit=''", "set names 'x"})
+        "set sql_select_limit=''", "set names 'x", "set session max_execution_time=5"})
     EXPECT_EQ(kSql->session_statement(no)->is, Is::refused) << no;
+  EXPECT_TRUE(kSql->session_statement("set max_statement_time=5")
+                  ->text.ends_with("sql_mode and the timeouts of connections"));
   EXPECT_EQ(kSql->session_statement("show meta like 'total%'")->like, "total%");
   EXPECT_EQ(kSql->session_statement("show profile")->text, "SHOW PROFILE");
   EXPECT_EQ(kSql->session_statement("show tables"), std::nullopt);
