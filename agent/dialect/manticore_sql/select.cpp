@@ -71,8 +71,15 @@ class Reader {
   /// Refuses tokens that no statement to one table may contain.
   Refusal trouble_at_token() const {
     if (auto trouble = token_.trouble()) return refuse(*std::move(trouble));
-    if (token_.is_word("select")) return refuse("a SELECT within a SELECT is not supported");
+    if (token_.is_word("select")) return refuse_inner_select();
     return std::nullopt;
+  }
+
+  Refusal refuse_inner_select() const {
+    return refuse(fmt::format(
+        "at offset {}: a SELECT within a SELECT is not supported; send the inner and the outer "
+        "query one after the other",
+        token_.at));
   }
 
   Refusal skip_to_from() {
@@ -86,7 +93,9 @@ class Reader {
         return std::nullopt;
       }
     }
-    return refuse("the SELECT has no FROM");
+    if (statement_.size() <= kLongestWithoutFrom) return refuse("the SELECT has no FROM");
+    return refuse(fmt::format("a SELECT without FROM has at most {} bytes; this one has {}",
+                              kLongestWithoutFrom, statement_.size()));
   }
 
   Refusal read_table() {
@@ -117,7 +126,7 @@ class Reader {
 
   /// Reads one name of a list. One with a comma or `*` would be a list of its own.
   Refusal read_name() {
-    if (token_.is_sign('(')) return refuse("a SELECT within a SELECT is not supported");
+    if (token_.is_sign('(')) return refuse_inner_select();
     if (auto trouble = trouble_at_token()) return trouble;
     if (!token_.names_table()) return refuse("FROM names no table");
     auto name = token_.text;
@@ -134,7 +143,10 @@ class Reader {
   Refusal read_rest() {
     for (SqlToken before; token_.kind != Kind::end; before = token_, step()) {
       if (auto trouble = trouble_at_token()) return trouble;
-      if (token_.is_word("join")) return refuse("JOIN is not supported");
+      if (token_.is_word("join"))
+        return refuse(fmt::format(
+            "at offset {}: JOIN is not supported; query each table and join the rows yourself",
+            token_.at));
       if (token_.is_sign(';')) {
         step();
         if (token_.kind == Kind::ambiguous) return trouble_at_token();

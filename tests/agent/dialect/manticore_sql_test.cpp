@@ -108,11 +108,11 @@ TEST(SqlSelect, IsRefusedWithTheReason) {
       {"select * from ``", "names no table"},
       {"select * from 't'", "names no table"},
       {"select * from a,", "names no table"},
-      {"select * from a, (b)", "SELECT within a SELECT"},
+      {"select * from a, (b)", "at offset 17: a SELECT within a SELECT"},
       {"select * from `a,b`", "contains ','"},
-      {"select * from a inner join b on a.x=b.x", "JOIN"},
-      {"select * from (select * from t) x", "SELECT within a SELECT"},
-      {"select * from t where id in (select id from u)", "SELECT within a SELECT"},
+      {"select * from a inner join b on a.x=b.x", "at offset 22: JOIN"},
+      {"select * from (select * from t) x", "at offset 14: a SELECT within a SELECT"},
+      {"select * from t where id in (select id from u)", "at offset 29: a SELECT within a SELECT"},
       {"select * from t; show meta", "several statements"},
       {"select * from t where a='x", "does not end"},
       {"select * from t /* x", "does not end"},
@@ -212,6 +212,19 @@ TEST(SqlSelect, WithoutFromAsksTheFirstTable) {
   EXPECT_FALSE(kSql->parse(plain("select if(1, (select id from t), 2)")));
 }
 
+TEST(SqlSelect, WithoutFromHasALengthLimitThatTheErrorTells) {
+  const auto parsed = [](std::size_t size) {
+    const auto statement = "select '" + std::string(size - 9, 'x') + "'";
+    return kSql->parse(plain(statement));
+  };
+  EXPECT_TRUE(parsed(4096));
+  const auto longer = parsed(4097);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().status, 400);
+  EXPECT_EQ(longer.error().reason,
+            "a SELECT without FROM has at most 4096 bytes; this one has 4097");
+}
+
 TEST(SqlStatements, AreSplitOutsideOfQuotes) {
   using List = std::vector<std::string_view>;
   EXPECT_EQ(kSql->split("select 1"), List{"select 1"});
@@ -236,14 +249,17 @@ TEST(SqlStatements, OfAConnectionAreReadOrRefused) {
   for (const auto* done :
        {"set names utf8", "SET autocommit=1", "commit", "use x", "set @@session.sql_mode = 'x'",
         "set autocommit = 'ON', session `time_zone` := 'a,b'", "set @@autocommit=default",
-        "set sql_select_limit=DEFAULT", "set sql_select_limit = 18446744073709551615;"})
+        "set sql_select_limit=DEFAULT", "set sql_select_limit = 18446744073709551615;",
+        "set wait_timeout=5, lock_wait_timeout=5"})
     EXPECT_EQ(kSql->session_statement(done)->is, Is::nothing) << done;
   for (const auto* no :
        {"set autocommit=0", "set autocommit = false", "set autocommit='0'", "set autocommit='off'",
         "set autocommit=1-1", "set autocommit=", "set global x=1", "begin", "set @a=1", "set x=1",
         "set sql_mode='x', x=1", "set names utf8, autocommit=0", "set sql_select_limit=1",
-        "set sql_select_limit=''", "set names 'x"})
+        "set sql_select_limit=''", "set names 'x", "set session max_execution_time=5"})
     EXPECT_EQ(kSql->session_statement(no)->is, Is::refused) << no;
+  EXPECT_TRUE(kSql->session_statement("set max_statement_time=5")
+                  ->text.ends_with("sql_mode and the timeouts of connections"));
   EXPECT_EQ(kSql->session_statement("show meta like 'total%'")->like, "total%");
   EXPECT_EQ(kSql->session_statement("show profile")->text, "SHOW PROFILE");
   EXPECT_EQ(kSql->session_statement("show tables"), std::nullopt);

@@ -64,8 +64,8 @@ TEST(SelectAlias, AnAggregateCalledLikeWhatItReadsIsSentWithAHiddenAlias) {
        "BY c DESC LIMIT 0,1000; SHOW META",
        "1=stock "},
       {"select avg(price) p from p order by p",
-       "SELECT avg(price) p, SUM(price) AS karmad_0, COUNT(*) AS karmad_1 FROM T LIMIT 0,1; SHOW "
-       "META",
+       "SELECT avg(price) p, SUM(price) AS karmad_0, COUNT(*) AS karmad_1 FROM T ORDER BY p ASC "
+       "LIMIT 0,1; SHOW META",
        ""},
   };
   for (const auto& [statement, text, shown] : cases) {

@@ -168,6 +168,22 @@ TEST(SelectPlan, AsksGroupsByTheirKeyWithAllThatFoldingNeeds) {
   }
 }
 
+// The shards find mistakes in ORDER BY, and show the columns of their first row by it.
+TEST(SelectPlan, AsksForTheOneRowWithoutGroupByInTheGivenOrder) {
+  EXPECT_EQ(asked("select count(*) from p order by nosuch asc"),
+            "SELECT count(*) FROM T ORDER BY nosuch ASC LIMIT 0,1; SHOW META");
+  EXPECT_EQ(asked("select sum(a) s, count(*) from p order by s desc, a+b asc"),
+            "SELECT sum(a) s, count(*), a+b AS karmad_0 FROM T ORDER BY s DESC, karmad_0 ASC LIMIT "
+            "0,1; SHOW META");
+  const std::string_view best = "select title, count(*) c from p order by c desc, price desc";
+  EXPECT_EQ(asked(best),
+            "SELECT title, count(*) c, price AS karmad_0, id AS karmad_1 FROM T ORDER BY c DESC, "
+            "price DESC LIMIT 0,1; SHOW META");
+  const auto rows = planned(best).plan.rows;
+  EXPECT_EQ(keys(rows.within), "2 desc,3");
+  EXPECT_EQ(folds(rows), "1 sum");
+}
+
 TEST(SelectPlan, GroupNByKeepsTheBestRowsInTheOrderWithinTheGroup) {
   const std::string_view statement =
       "select *, count(*) c from p group 3 by b within group order by a desc having c > 5 order by "

@@ -111,7 +111,9 @@ TEST(SelectRefusal, BoundsWhatAStatementCosts) {
   EXPECT_NE(refusal("select id" + repeated(",a", 20'000) + " from p"), "planned");
   EXPECT_NE(refusal("select id" + repeated(",a", 1'000) + " from p"), "planned");
   EXPECT_NE(refusal("select id from p order by a" + repeated(",a", 16)), "planned");
-  EXPECT_NE(refusal("select id from p" + repeated(" facet a", 257)), "planned");
+  EXPECT_EQ(refusal("select id from p" + repeated(" facet a", 256)), "planned");
+  EXPECT_EQ(refusal("select id from p" + repeated(" facet a", 258)),
+            "400 at offset 2071: more than 256 facets");
   EXPECT_EQ(refusal("select id from p where a in (1" + repeated(",1", 100'000) + ")"), "planned");
   const auto having = [](int values) {
     return refusal("select a from p group by a having a in (1" + repeated(",1", values - 1) + ")");

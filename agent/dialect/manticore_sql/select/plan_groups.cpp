@@ -125,9 +125,17 @@ class GroupPlanner {
     return !of.aggregate && of.canonical != "groupby()" && !key_number(expression);
   }
 
+  /// The keys by which the best row of a group is found: without GROUP BY those of ORDER BY.
+  std::expected<std::vector<OrderKey>, ClientError> keys_within() const {
+    if (!draft_.group.empty()) return read_order(draft_.clauses.within);
+    auto keys = draft_.order;
+    std::erase_if(keys, [&](const auto& key) { return !depends_on_row(key.by); });
+    return keys;
+  }
+
   /// The order by which the best row of a group is found, where a column is of that row.
   GroupRefusal plan_within() {
-    const auto given = read_order(draft_.clauses.within);
+    const auto given = keys_within();
     if (!given) return given.error();
     // Also the key itself: equal keys may be written in capitals, or be one of several values.
     const auto depends = [](const SelectItem& item) {
@@ -164,16 +172,17 @@ class GroupPlanner {
                                [&](const auto& key) { return depends_on_row(key.by); });
   }
 
+  /// Without GROUP BY there is one row; the shards check the keys and choose their row by them.
   GroupRefusal plan_order() {
-    if (draft_.group.empty()) return std::nullopt;
     for (const auto& key : draft_.order) {
       if (is_unnamed_distinct(key.by))
         return wrong_at(key.by.expression.front().at,
                         "give COUNT(DISTINCT …) an alias and order by that");
       append_key(out_.order, columns_.name_of(key.by), key.descending);
+      if (draft_.group.empty()) continue;
       rows_.order.push_back({columns_.of(key.by), key.descending, columns_.holds_path(key.by)});
     }
-    if (!draft_.order.empty()) return std::nullopt;
+    if (!draft_.order.empty() || draft_.group.empty()) return std::nullopt;
     rows_.order.push_back({columns_.of("weight()", "weight()"), true, false});
     rows_.order.push_back({columns_.of("id", "id"), false, false});
     append_key(out_.order, "weight()", true);

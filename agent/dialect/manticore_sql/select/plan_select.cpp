@@ -200,8 +200,10 @@ std::expected<ShardSelect, ClientError> plan_select(std::string_view statement, 
     return std::unexpected(std::move(*refusal));
   draft->most_asked = rows->asked;
   std::string facets;
-  if (draft->clauses.facets.size() > kMostFacets)
-    return std::unexpected(ClientError{400, fmt::format("more than {} facets", kMostFacets)});
+  const auto& facets_given = draft->clauses.facets;
+  if (facets_given.size() > kMostFacets)
+    return std::unexpected(wrong_at(facets_given[kMostFacets].items.front().at,
+                                    fmt::format("more than {} facets", kMostFacets)));
   for (const auto& clause : draft->clauses.facets) {
     auto facet = plan_facet(*draft, clause);
     if (!facet) return std::unexpected(std::move(facet.error()));

@@ -100,10 +100,10 @@ SessionStatement read_assignment(SqlTokens& tokens, SqlToken& token) {
     return {};
   }
   if (std::ranges::find(kIdleVariables, name) == kIdleVariables.end())
-    return no_session(
-        fmt::format("SET {} has no effect here, because a statement goes to any mirror; known are "
-                    "NAMES, CHARACTER SET, autocommit = 1, profiling, sql_mode and timeouts",
-                    std::string_view(name).substr(0, 64)));
+    return no_session(fmt::format(
+        "SET {} has no effect here, because a statement goes to any mirror; known are "
+        "NAMES, CHARACTER SET, autocommit = 1, profiling, sql_mode and the timeouts of connections",
+        std::string_view(name).substr(0, 64)));
   for (; !ends_assignment(token); token = tokens.next())
     if (auto trouble = token.trouble()) return no_session(*std::move(trouble));
   return {};
