@@ -8,14 +8,8 @@
 namespace karmad {
 
 void SourceBoard::good(const std::string& source, std::size_t mirrors, WallTime now) {
-  if (is_failing(source)) {
-    auto message = fmt::format("{}: works again", source);
-    spdlog::info("{}", message);
-    events_.add({.severity = OperatorEvent::Severity::info,
-                 .kind = OperatorEvent::Kind::source_works,
-                 .message = std::move(message)},
-                now);
-  }
+  if (is_failing(source))
+    report(OperatorEvent::Kind::source_works, fmt::format("{}: works again", source), now);
   const std::scoped_lock lock(mutex_);
   auto& numbers = sources_[source];
   numbers.good_at = now;
@@ -25,19 +19,22 @@ void SourceBoard::good(const std::string& source, std::size_t mirrors, WallTime 
 
 void SourceBoard::failed(const std::string& source, const std::string& why, std::string_view held,
                          WallTime now) {
-  if (!is_failing(source)) {
-    auto message = fmt::format("{}: {}; {}", source, why, held);
-    spdlog::warn("{}", message);
-    events_.add({.severity = OperatorEvent::Severity::warning,
-                 .kind = OperatorEvent::Kind::source_failed,
-                 .message = std::move(message)},
-                now);
-  }
+  if (!is_failing(source))
+    report(OperatorEvent::Kind::source_failed, fmt::format("{}: {}; {}", source, why, held), now);
   const std::scoped_lock lock(mutex_);
   auto& numbers = sources_[source];
   ++numbers.failures;
   numbers.why = why;
   numbers.failing = true;
+}
+
+void SourceBoard::report(OperatorEvent::Kind kind, std::string message, WallTime now) {
+  const bool fails = kind == OperatorEvent::Kind::source_failed;
+  spdlog::log(fails ? spdlog::level::warn : spdlog::level::info, "{}", message);
+  events_.add({.severity = fails ? OperatorEvent::Severity::warning : OperatorEvent::Severity::info,
+               .kind = kind,
+               .message = std::move(message)},
+              now);
 }
 
 bool SourceBoard::is_failing(const std::string& source) const {

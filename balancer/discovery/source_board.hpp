@@ -38,6 +38,7 @@ class SourceBoard {
 
  private:
   bool is_failing(const std::string& source) const;
+  void report(OperatorEvent::Kind kind, std::string message, WallTime now);
 
   EventLog& events_;
   mutable std::mutex mutex_;

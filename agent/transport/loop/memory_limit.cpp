@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace karmad {
 namespace {
@@ -95,20 +96,19 @@ void MemoryLedger::deny(MemoryHolder& holder, MemoryDenial why) {
 /// Cancels idle holders until `bytes` are free. False: all of them do not have so much, or nothing
 /// was to be done.
 bool MemoryLedger::end_idle(const MemoryHolder& asker, std::uint64_t bytes) {
-  const auto may_end = [&asker](const MemoryHolder* one) {
-    return one != &asker && !one->denied() && one->idle();
-  };
+  std::vector<MemoryHolder*> idle;
   std::uint64_t sum = 0;
-  for (const auto* holder : holders_)
-    if (may_end(holder)) sum += holder->held_;
+  for (auto* holder : holders_) {
+    if (holder == &asker || holder->denied() || !holder->idle()) continue;
+    idle.push_back(holder);
+    sum += holder->held_;
+  }
   if (sum == 0 || sum < bytes) return false;
-  for (std::uint64_t freed = 0; freed < bytes;) {
-    MemoryHolder* largest = nullptr;
-    for (auto* holder : holders_)
-      if (may_end(holder) && (largest == nullptr || holder->held_ > largest->held_))
-        largest = holder;
-    freed += largest->held_;
-    deny(*largest, MemoryDenial::given_up);
+  std::ranges::sort(idle, std::ranges::greater(), &MemoryHolder::held_);
+  std::uint64_t freed = 0;
+  for (auto next = idle.begin(); freed < bytes; ++next) {
+    freed += (*next)->held_;
+    deny(**next, MemoryDenial::given_up);
   }
   return true;
 }
