@@ -6,23 +6,35 @@
 
 namespace karmad {
 
-QuorumVerdict judge(std::span<const QuorumAnswer> answers, std::size_t needed) {
+QuorumVerdict judge(std::span<const QuorumAnswer> answers, std::size_t needed,
+                    std::span<const std::optional<std::uint64_t>> seen,
+                    std::optional<std::uint64_t> fresh) {
   using Kind = QuorumVerdict::Kind;
   if (answers.size() < needed || answers.empty()) return {};
   const auto rank = [](const QuorumAnswer& answer) {
     return std::tuple(answer.generation, answer.succeeded);
   };
+  const auto verdict = [&](Kind kind, auto winner) {
+    return QuorumVerdict{.kind = kind,
+                         .winner = static_cast<std::size_t>(winner - answers.begin()),
+                         .generation = winner->generation.value_or(0)};
+  };
   const auto newest = std::ranges::max_element(answers, {}, rank);
-  QuorumVerdict verdict{.kind = Kind::met,
-                        .winner = static_cast<std::size_t>(newest - answers.begin()),
-                        .generation = newest->generation.value_or(0)};
-  if (needed <= 1) return verdict;
+  if (needed <= 1) return verdict(Kind::met, newest);
   const auto told = std::ranges::count_if(
       answers, [](const auto& answer) { return answer.generation.has_value(); });
   if (static_cast<std::size_t>(told) < needed) return {.kind = Kind::unknown};
-  const auto agreeing = std::ranges::count(answers, newest->generation, &QuorumAnswer::generation);
-  if (static_cast<std::size_t>(agreeing) < needed) verdict.kind = Kind::behind;
-  return verdict;
+  const auto least = fresh.value_or(*newest->generation);
+  const auto agreed = [&](const QuorumAnswer& answer) {
+    if (!answer.generation || *answer.generation < least) return false;
+    const auto reached = std::ranges::count_if(
+        seen, [&](const auto& generation) { return generation >= answer.generation; });
+    return static_cast<std::size_t>(reached) >= needed;
+  };
+  auto best = answers.end();
+  for (auto answer = answers.begin(); answer != answers.end(); ++answer)
+    if (agreed(*answer) && (best == answers.end() || rank(*best) < rank(*answer))) best = answer;
+  return best != answers.end() ? verdict(Kind::met, best) : verdict(Kind::behind, newest);
 }
 
 std::optional<Micros> barrier_pause(unsigned step, bool several_zones) {

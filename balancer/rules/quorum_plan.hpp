@@ -34,9 +34,16 @@ struct QuorumVerdict {
   bool operator==(const QuorumVerdict&) const = default;
 };
 
-/// The verdict if `needed` answers must agree (CO-072). If one is enough, generations are not
-/// needed.
-QuorumVerdict judge(std::span<const QuorumAnswer> answers, std::size_t needed);
+/// The verdict if `needed` mirrors must have the answer's generation (CO-072). If one is enough,
+/// generations are not needed.
+///
+/// `fresh`: the newest generation of the first answers of this read; nothing while these are
+/// judged. No update that was acknowledged before the read is newer, so in later rounds an answer
+/// of that generation is enough, although other mirrors have become newer meanwhile. `seen`: the
+/// newest generation that each mirror has reported in this read.
+QuorumVerdict judge(std::span<const QuorumAnswer> answers, std::size_t needed,
+                    std::span<const std::optional<std::uint64_t>> seen,
+                    std::optional<std::uint64_t> fresh = std::nullopt);
 
 /// The wait in step n (from 0) of a barrier, while mirrors catch up: 6 × 5 ms, with several zones
 /// then 4 × 10 ms and 30 × 30 ms (CO-074). Nothing: the barrier has ended.

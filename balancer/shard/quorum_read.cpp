@@ -106,7 +106,7 @@ std::optional<QuorumPlan::Step> QuorumRead::next_step() {
   return plan_.after_primary(answered, answered && is_newest());
 }
 
-/// False: no other mirror can be asked.
+/// False: no other mirror can be asked now.
 bool QuorumRead::start_another() {
   if (starts_no_more_reads()) return false;
   auto reader = make_reader();
@@ -114,24 +114,18 @@ bool QuorumRead::start_another() {
   // If no mirror is suitable, the first reader waits for one.
   reader->waits = !left && reads_ == 0;
   if (!left && !reader->waits) return false;
-  if (!may_read(*reader, reads_ < needed_)) return false;
-  start(std::move(reader));
-  return true;
+  return start(std::move(reader), reads_ < needed_);
 }
 
 /// Asks as many further mirrors as agreement needs, each once. False: none was asked.
 bool QuorumRead::start_settling() {
-  auto agreeing = static_cast<std::size_t>(std::ranges::count_if(round_, [&](std::size_t slot) {
-    return counts(reader(slot)) && reader(slot).generation == Generation(selected_);
-  }));
+  auto agreeing = static_cast<std::size_t>(std::ranges::count_if(
+      generations_, [&](const auto& seen) { return seen >= Generation(selected_); }));
   bool asked = false;
-  for (; agreeing < needed_ && can_settle(); ++agreeing) {
-    auto reader = make_settling_reader();
-    // As if all mirrors were asked at once: included in what the request asks for, up to that
-    // number.
-    if (!may_read(*reader, reads_ < mirrors())) break;
+  // As if all mirrors were asked at once: included in what the request asks for, up to that number.
+  while (agreeing < needed_ && can_settle() && start(make_settling_reader(), reads_ < mirrors())) {
     lines_.count(Count::quorum_settling_reads);
-    start(std::move(reader));
+    ++agreeing;
     asked = true;
   }
   return asked;
@@ -145,10 +139,8 @@ bool QuorumRead::start_primary() {
   Candidates only;  // only the primary itself is asked
   only.insert(*primary);
   reader->memory.excluded = Candidates::first(mirrors()) - only;
-  if (!may_read(*reader, reads_ < needed_)) return false;
   clear();
-  start(std::move(reader));
-  return true;
+  return start(std::move(reader), reads_ < needed_);
 }
 
 std::unique_ptr<AttemptLine> QuorumRead::make_reader() const {
@@ -176,33 +168,31 @@ bool QuorumRead::can_settle() const {
 }
 
 /// The first reads of the quorum, and those that settle a disagreement, are part of the request.
-/// Others count as retries and need the budget. All but the first reads count in `max_attempts`.
-bool QuorumRead::may_read(Line& reader, bool asked_for) {
-  if (!asked_for && !lines_.rules_.retry->retry_reads) return false;
+/// Others are retries, with the rules of an immediate retry at another mirror; they are chosen one
+/// after the other, because each excludes the mirrors of those before. All but the first reads
+/// count in `max_attempts`. False: no mirror is asked for this reader.
+bool QuorumRead::start(std::unique_ptr<Line> line, bool asked_for) {
+  if (!asked_for && (!lines_.rules_.retry->retry_reads || awaits_standing())) return false;
   if (reads_ >= needed_ && !lines_.retries_.may_hedge()) return false;
-  if (!asked_for) {
-    if (!lines_.take_extra(reader, RetryBudget::For::other)) {
-      lines_.count(Count::retries_refused);
-      return false;
-    }
-    lines_.count(Count::retries);
-  } else if (auto& extra = lines_.main_.retry_permit; reads_ == 0 && extra) {
-    reader.retry_permit.emplace(*std::move(extra));
-    extra.reset();
-  }
-  if (reads_++ > 0) lines_.count(Count::quorum_reads);
-  return true;
-}
-
-void QuorumRead::start(std::unique_ptr<Line> line) {
   auto& others = lines_.others_;
   line->slot = free_slot();
   line->order = ++begun_;
+  if (auto& permit = lines_.main_.retry_permit; reads_ == 0 && permit) {
+    line->retry_permit.emplace(*std::move(permit));
+    permit.reset();
+  }
+  ++reads_;
   round_.push_back(line->slot);
   if (line->slot > others.size()) others.emplace_back();
   auto& place = others[line->slot - 1];
   place = std::move(line);
-  lines_.select(*place);
+  if (asked_for) {
+    lines_.select(*place);
+  } else {
+    place->next = {.final = Final::no, .reason = place->reason};
+    lines_.ask_elsewhere(*place);
+  }
+  return !place->ended();
 }
 
 /// A slot whose reply is no longer needed.
@@ -215,6 +205,12 @@ std::size_t QuorumRead::free_slot() const {
 std::size_t QuorumRead::running() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(round_, [&](std::size_t slot) { return !reader(slot).ended(); }));
+}
+
+bool QuorumRead::awaits_standing() const {
+  return std::ranges::any_of(round_, [&](std::size_t slot) {
+    return reader(slot).state == Line::State::waits_for_standing;
+  });
 }
 
 /// Number of readers whose answers count.
@@ -257,6 +253,7 @@ void QuorumRead::take_in(Line& line) {
     return;
   }
   const auto mirror = *line.end.mirror;
+  if (line.order > 1) lines_.count(Count::quorum_reads);
   main.memory.tried = main.memory.tried | line.memory.tried;
   for (const auto& mark : line.memory.marked_unreachable)
     if (!std::ranges::count(main.memory.marked_unreachable, mark))
@@ -289,9 +286,10 @@ QuorumPlan::Step QuorumRead::after_read(bool may_settle) {
     return {.what = Do::answer};
   }
   if (round_.empty() || lines_.main_.end.refused) return {.what = Do::fail};
-  const auto verdict = judge(answers, needed_);
+  const auto verdict = judge(answers, needed_, std::span(generations_).first(mirrors()), fresh_);
   using Kind = QuorumVerdict::Kind;
   unknown_ = verdict.kind == Kind::unknown;
+  if (!fresh_ && verdict.kind == Kind::behind) fresh_ = verdict.generation;
   if (verdict.kind == Kind::met || verdict.kind == Kind::behind) winner_ = slots[verdict.winner];
   selected_ = verdict.generation;
   if (winner_ && needed_ > 1) mark_those_behind();

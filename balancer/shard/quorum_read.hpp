@@ -40,11 +40,11 @@ class QuorumRead {
   std::unique_ptr<Line> make_reader() const;
   std::unique_ptr<Line> make_settling_reader() const;
   bool can_settle() const;
-  bool may_read(Line& reader, bool asked_for);
-  void start(std::unique_ptr<Line> reader);
+  bool start(std::unique_ptr<Line> reader, bool asked_for);
   std::size_t free_slot() const;
   bool starts_no_more_reads() const;
   std::size_t running() const;
+  bool awaits_standing() const;
   std::size_t counting() const;
   static bool counts(const Line& reader);
 
@@ -76,8 +76,9 @@ class QuorumRead {
   std::vector<std::size_t> round_;                           ///< slots asked in this round
   std::optional<std::size_t> winner_;                        ///< its slot
   std::array<Generation, Candidates::kMost> generations_{};  ///< of this query's answers
-  Candidates refusing_;                                      ///< reported overload
-  std::uint64_t selected_ = 0;                               ///< the newest generation
+  Generation fresh_;            ///< the newest one of the first answers, if they did not agree
+  Candidates refusing_;         ///< reported overload
+  std::uint64_t selected_ = 0;  ///< the newest generation
   std::size_t reads_ = 0;
   bool asked_ = false;     ///< the phase has asked a mirror
   bool unknown_ = false;   ///< mirrors report no generation

@@ -270,23 +270,25 @@ TEST(Quorum, ThatIsNeverMetIsAnErrorWithEveryGeneration) {  // CO-075
   EXPECT_EQ(master.count("quorum_failed"), 1);
 }
 
-// CO-074: of several zones a barrier takes 970 ms, unless the deadline comes before.
+// CO-074: with several zones a barrier takes 970 ms, unless the deadline comes before: it ends then
+// early enough for an answer. A busy machine may be late for that, but not each time.
 TEST(Quorum, ABarrierEndsWithTheDeadline) {
   Copies copies({told_by_pings(8), told_by_pings(7), told_by_pings(6)});
   std::string line;
   for (std::size_t i = 0; i < 3; ++i)
     line.append(i > 0 ? "|" : "")
         .append(copies[i].address())
-        .append(fmt::format(":products[tags=zone:{}]", i));
+        .append(fmt::format(":products[tags=zone:{}{}]", i, i == 2 ? ",weight=0" : ""));
   const RestingMaster master(seldom_pinged("max_attempts = 1"), table_of({line}, kNative));
   ASSERT_TRUE(master.shows({"router", "router", "router"}));
-  const auto began = std::chrono::steady_clock::now();
-  // Of the pair 7 and 6 the third is known to have reached 7.
-  const auto answer = master.find("", fmt::format("{}X-Timeout-Ms: 40\r\n", kQuorum));
-  // A busy machine may not get as far as the barrier: 504.
-  EXPECT_TRUE(answer.status == 503 || answer.status == 504 || at(answer.body, "/generation") == "7")
-      << answer.body;
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(900));
+  EXPECT_TRUE(eventually([&] {
+    const auto began = std::chrono::steady_clock::now();
+    const auto answer = master.find("", fmt::format("{}X-Timeout-Ms: 400\r\n", kQuorum));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(900));
+    EXPECT_TRUE(answer.status == 503 || answer.status == 504) << answer.body;
+    return answer.status == 503 && at(answer.body, "/error/type") == "quorum_not_met";
+  }));
+  EXPECT_EQ(copies[2].searches(), 0) << "or a barrier might be met";
 }
 
 TEST(Quorum, MirrorsThatSayNoGenerationCannotAgree) {

@@ -13,6 +13,13 @@ using Do = QuorumPlan::Do;
 using Step = QuorumPlan::Step;
 using Answers = std::vector<QuorumAnswer>;
 
+/// Each answer is of another mirror, and none has answered before.
+std::vector<std::optional<std::uint64_t>> seen_in(const Answers& answers) {
+  std::vector<std::optional<std::uint64_t>> seen;
+  for (const auto& answer : answers) seen.push_back(answer.generation);
+  return seen;
+}
+
 constexpr QuorumVerdict kMet{.kind = VerdictKind::met};
 constexpr QuorumVerdict kBehind{.kind = VerdictKind::behind};
 constexpr QuorumVerdict kTooFew{.kind = VerdictKind::too_few};
@@ -46,7 +53,20 @@ TEST(Quorum, IsMetWhenEnoughAnswersAreOfTheNewestGeneration) {  // CO-072
       {"nothing to compare with", {{std::nullopt}}, 1, {VerdictKind::met, 0, 0}},
       {"generation 0 is one", {{0}, {0}}, 2, {VerdictKind::met, 0, 0}},
   };
-  for (const auto& c : cases) EXPECT_EQ(judge(c.answers, c.needed), c.verdict) << c.what;
+  for (const auto& c : cases)
+    EXPECT_EQ(judge(c.answers, c.needed, seen_in(c.answers)), c.verdict) << c.what;
+}
+
+// The first answers were of generations 8 and 7: no update before the read is newer than 8.
+TEST(Quorum, IsMetLaterByTheNewestGenerationOfTheFirstAnswers) {
+  const Answers alone{{10}, {9}};
+  EXPECT_EQ(judge(alone, 2, seen_in(alone), 8), (QuorumVerdict{VerdictKind::met, 1, 9}));
+  EXPECT_EQ(judge(alone, 2, seen_in(alone)), (QuorumVerdict{VerdictKind::behind, 0, 10}));
+  const Answers old{{9}, {7}};
+  EXPECT_EQ(judge(old, 2, seen_in(old), 8), (QuorumVerdict{VerdictKind::behind, 0, 9}));
+  const Answers with_a_third{{9}, {7}, {9}};
+  EXPECT_EQ(judge(old, 2, seen_in(with_a_third), 8), (QuorumVerdict{VerdictKind::met, 0, 9}))
+      << "the third one answered in a round before";
 }
 
 TEST(Quorum, BarriersTakeTheirTimeAsTheScheduleSays) {  // CO-074

@@ -17,6 +17,9 @@ struct AQuorumRead : ShardStory {
     }
     return said;
   }
+  void uses_up_the_budget() {
+    while (protection->budget.take(RetryBudget::For::other)) continue;
+  }
   void pings_tell(std::size_t mirror, std::uint64_t generation) {
     mirrors->known.mirrors[mirror].description.generation = generation;
   }
@@ -76,6 +79,46 @@ TEST_F(AQuorumRead, ReadsAgainWhenTheyDoNotCatchUp) {
   EXPECT_EQ(time_passes(), "ask b in 1 (quorum); ask c in 2 (quorum)");
 }
 
+// CO-074: with several zones a barrier may take 970 ms.
+TEST_F(AQuorumRead, EndsItsBarrierBeforeTheDeadline) {
+  retry.max_attempts = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    pings_tell(i, 5);
+    mirrors->known.picture.mirrors[i].tags = {{"zone", std::string(1, static_cast<char>('a' + i))}};
+  }
+  rules.deadline = t0 + 100ms;
+  start();
+  ends(at_generation(5), 1);
+  auto said = ends(at_generation(6), 2);
+  auto until = 5ms;
+  for (const auto step : {5ms, 5ms, 5ms, 5ms, 5ms, 10ms, 10ms, 10ms, 10ms}) {
+    EXPECT_EQ(said, fmt::format("check generations; wait until {}ms for news", until / 1ms));
+    at(until);
+    said = time_passes();
+    until += step;
+  }
+  EXPECT_EQ(said, "check generations; wait until 70ms for news");
+  at(70ms);
+  EXPECT_EQ(time_passes(), "finish: quorum_not_met") << "the next step would be at 100 ms";
+}
+
+// Replicas are always a little late: the primary is newer each time, and no two of a round agree.
+TEST_F(AQuorumRead, IsMetByARoundThatHasReachedTheFirstAnswers) {
+  start();
+  ends(at_generation(5), 1);
+  ends(at_generation(6), 2);
+  ends(at_generation(5), 3);
+  for (int step = 1; step < 6; ++step) {
+    at(5ms * step);
+    time_passes();
+  }
+  at(30ms);
+  time_passes();
+  ends(at_generation(8), 1);
+  EXPECT_EQ(ends(at_generation(7), 2), "finish: answered");
+  EXPECT_EQ(request->result().slot, 2U) << "two mirrors have reached 7, and 6 was the newest";
+}
+
 TEST_F(AQuorumRead, IsRefusedWhereMirrorsDoNotSayTheirGeneration) {
   start();
   ends(Outcome::answered, 1);
@@ -93,12 +136,47 @@ TEST_F(AQuorumRead, AsksAnotherMirrorForOneThatFails) {
   EXPECT_EQ(request->failed()[0].mirror, 0U);
 }
 
-TEST_F(AQuorumRead, PaysForFurtherReadsLikeRetries) {
-  while (protection->budget.take(RetryBudget::For::other)) {
-  }
+// The read that replaces a failed one is an immediate retry: docs/decisions/012, 048.
+TEST_F(AQuorumRead, PaysNothingForAFurtherReadAtAMirrorThatWorks) {
+  uses_up_the_budget();
+  start();
+  EXPECT_EQ(ends(Outcome::broken, 1), "ask c in 3 (quorum)");
+  ends(at_generation(5), 2);
+  EXPECT_EQ(ends(at_generation(5), 3), "finish: answered");
+  EXPECT_EQ(counted(Count::retries_refused), 0U);
+}
+
+TEST_F(AQuorumRead, PaysForAFurtherReadAtAMirrorThatFails) {
+  protection->standings.ended(2, Outcome::agent_error);
+  uses_up_the_budget();
   start();
   EXPECT_EQ(ends(Outcome::broken, 1), "");
   EXPECT_EQ(counted(Count::retries_refused), 1U);
+}
+
+// One that fails is read again in the next round only if the budget pays for it.
+TEST_F(AQuorumRead, PaysForAFurtherRoundOfMirrorsThatFail) {
+  protection->standings.ended(2, Outcome::agent_error);
+  uses_up_the_budget();
+  start();
+  ends(Outcome::broken, 1);
+  EXPECT_EQ(last_of_rounds(ends(Outcome::broken, 2)), "finish: quorum_not_met");
+  EXPECT_EQ(counted(Count::quorum_reads), 1U);
+}
+
+TEST_F(AQuorumRead, WaitsForWhatAnotherRequestLearnsOfAnUnknownMirror) {
+  mirrors_are(4);
+  rules.any_mirror = false;
+  protection = std::make_unique<Protection>(4, ProtectionRules{.budget = {.saved = 0}});
+  std::optional<Standings::InFlightGuard> other(std::in_place, protection->standings, 3);
+  EXPECT_EQ(start(), "ask a in 1; ask b in 2 (quorum)");
+  protection->standings.ended(2, Outcome::agent_error);
+  EXPECT_EQ(ends(Outcome::broken, 1), "wait until 500ms for news");
+  EXPECT_EQ(ends(Outcome::broken, 2), "tell others; wait until 500ms for news")
+      << "one after the other";
+  protection->standings.ended(3, Outcome::answered);
+  other.reset();
+  EXPECT_EQ(news(), "ask d in 3 (quorum)");
 }
 
 TEST_F(AQuorumRead, AnswersWithAMistakeOfTheClient) {
