@@ -71,6 +71,7 @@ class Server : private AdminDesk {
   void call(AdminCall call, std::string who, Done done) override;
   void describe(Done done) override;
   void operate(const AdminCall& call, const std::string& who, Done done);
+  bool works(const std::string& address) const;
   void reset_karma(const AdminCall& call, const std::string& who, Done done);
   std::string save_overrides();
   void read_overrides();

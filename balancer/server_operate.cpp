@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "balancer/operate/admin_json.hpp"
+#include "balancer/operate/last_mirrors.hpp"
 #include "balancer/operate/state_file.hpp"
 #include "balancer/server.hpp"
 
@@ -66,6 +67,11 @@ void Server::operate(const AdminCall& call, const std::string& who, Done done) {
   if (!changed) return done(admin_error(changed.error().status, changed.error().reason));
   const auto before = subjects(call, settings_);
   auto settings = with_overrides(configured_, *changed);
+  if (!call.force)
+    if (const auto shards = shards_without_mirrors(
+            settings_, settings, [this](const std::string& address) { return works(address); });
+        !shards.empty())
+      return done(admin_error(409, last_mirror_text(shards)));
   const auto after = subjects(call, settings);
   const auto reply = std::make_shared<Done>(std::move(done));
   const auto not_saved = std::make_shared<std::string>();
@@ -80,6 +86,15 @@ void Server::operate(const AdminCall& call, const std::string& who, Done done) {
     return (*reply)(admin_error(400, "the change is not possible; nothing was changed", problems));
   overrides_ = *std::move(changed);
   *not_saved = save_overrides();
+}
+
+/// Whether the agent at this address is neither dead nor without an address.
+bool Server::works(const std::string& address) const {
+  const auto found = std::ranges::find(topology_->agents, address, &Agent::name);
+  if (found == topology_->agents.end()) return false;
+  const auto& agent = **found;
+  return !(agent.named() && agent.unresolved()) &&
+         !is_down(agent, topology_->settings.dead_after.value);
 }
 
 /// Returns why they could not be saved; empty: they were, or need not be.
@@ -109,13 +124,11 @@ void Server::read_overrides() {
   overrides_ = *std::move(read);
 }
 
-/// Forgets changes of mirrors that the configuration has changed meanwhile.
+/// Forgets changes of settings that the configuration has changed meanwhile.
 void Server::forget_overrides() {
   for (const auto& what : forget_reconfigured(overrides_, configured_)) {
     const auto message = fmt::format(
-        "what the operator changed of {} ends: its configuration is "
-        "another one now",
-        what);
+        "the operator's change of {} ends: the configuration has changed it, too", what);
     spdlog::info("{}", message);
     add_event(OperatorEvent::Kind::admin, message);
   }

@@ -87,6 +87,8 @@ void CommandLine::add_ctl(CLI::App& app) {
       "--table", options.table,
       "only of this table (ready, drain, maint, weight, hedging, reset_karma, restore)");
   ctl_->add_option("--mirror", options.mirror, "only this mirror (reset_karma, restore)");
+  ctl_->add_flag("--force", options.force,
+                 "also if a shard is left without a mirror that can serve (drain, maint, restore)");
   ctl_->add_option("--address", options.address,
                    "host:port, http://host:port or the path of a socket; 127.0.0.1:9309 if not "
                    "given");

@@ -41,6 +41,7 @@ struct CtlOptions {
   std::vector<std::string> arguments;  ///< its required members, in the order of members_of()
   std::string mirror;                  ///< optional members; empty: not given
   std::string table;
+  bool force = false;  ///< likewise; false: not given
   bool json = false;
 };
 

@@ -42,6 +42,7 @@ std::string body_of(AdminVerb verb, const CtlOptions& options) {
         add_member(out, members.required[i], options.arguments[i]);
       if (!options.mirror.empty()) out.text("mirror", options.mirror);
       if (!options.table.empty()) out.text("table", options.table);
+      if (options.force) out.raw("force", "true");
     });
   }
   return body;

@@ -149,12 +149,16 @@
     row.dataset.address = mirror.address;
   };
 
+  /// No mirror of the shard can be asked.
+  const isOut = (shard) => shard.can_serve === 0;
+
   const showShard = (table, shard, at, many) => {
     const key = table.name + '\n' + shard.shard;
     const made = shards.get(key) ?? shardElements(key, `${table.name}, shard ${shard.shard}`);
     const trouble = shard.mirrors.filter((m) => (levels[m.state] ?? 'unknown') !== 'good').length;
     write(made.diagnosis, `: ${shard.diagnosis} (${shard.strategy}, ${shard.kind})`);
-    level(made.diagnosis, trouble > 0 ? 'warn' : 'unknown');
+    const out = isOut(shard);
+    level(made.diagnosis, out ? 'bad' : trouble > 0 ? 'warn' : 'unknown');
     if (!made.touched) made.box.open = trouble > 0 || !many;
     const keys = shard.mirrors.map((m) => key + '\n' + m.mirror + ' ' + m.address);
     shard.mirrors.forEach((m, i) => {
@@ -169,7 +173,7 @@
     });
     for (const [old, {row}] of made.rows)
       if (!keys.includes(old)) { closeCharts(old); row.remove(); made.rows.delete(old); }
-    return {key, box: made.box, trouble};
+    return {key, box: made.box, trouble: out ? 2 : Number(trouble > 0)};
   };
 
   const showTables = (agents, at) => {
@@ -177,7 +181,7 @@
     const shown = agents.tables.flatMap((t) => t.shards.map((s) => showShard(t, s, at, many)));
     for (const [key, {box}] of shards)
       if (!shown.some((s) => s.key === key)) { box.remove(); shards.delete(key); }
-    const order = shown.slice().sort((a, b) => (b.trouble > 0) - (a.trouble > 0));
+    const order = shown.slice().sort((a, b) => b.trouble - a.trouble);
     const places = by('tables').children;
     order.forEach(({box}, i) => { if (places[i] !== box) by('tables').insertBefore(box, places[i] ?? null); });
     const known = new Set(shown.map((s) => s.key));
@@ -254,12 +258,14 @@
   const worst = (agents) => {
     let found = 'good';
     for (const table of agents.tables)
-      for (const shard of table.shards)
+      for (const shard of table.shards) {
+        if (isOut(shard)) return 'bad';
         for (const mirror of shard.mirrors) {
           const is = levels[mirror.state] ?? 'unknown';
           if (is === 'bad') return 'bad';
           if (is === 'warn') found = 'warn';
         }
+      }
     return found;
   };
   const showVerdict = (agents) => {

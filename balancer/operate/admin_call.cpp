@@ -35,9 +35,10 @@ std::expected<void, std::string> read_member(AdminCall& call, std::string_view n
     if (!value.IsUint() || value.GetUint() > kMostWeight)
       return std::unexpected(fmt::format("weight must be a number from 0 to {}", kMostWeight));
     call.weight = value.GetUint();
-  } else if (name == "on") {
-    if (!value.IsBool()) return std::unexpected("on must be true or false");
-    call.on = value.GetBool();
+  } else if (name == "on" || name == "force") {
+    if (!value.IsBool()) return std::unexpected(fmt::format("{} must be true or false", name));
+    if (name == "on") call.on = value.GetBool();
+    if (name == "force") call.force = value.GetBool();
   } else {
     call.level = kWords<LogLevel>.find(text_of(&value));
     if (!call.level)
@@ -62,9 +63,10 @@ AdminMembers members_of(AdminVerb verb) {
   using enum AdminVerb;
   switch (verb) {
     case ready:
+      return {{"mirror"}, {"table"}};
     case drain:
     case maint:
-      return {{"mirror"}, {"table"}};
+      return {{"mirror"}, {"table", "force"}};
     case weight:
       return {{"mirror", "weight"}, {"table"}};
     case strategy:
@@ -74,8 +76,9 @@ AdminMembers members_of(AdminVerb verb) {
     case log_level:
       return {{"level"}, {}};
     case reset_karma:
-    case restore:
       return {{}, {"mirror", "table"}};
+    case restore:
+      return {{}, {"mirror", "table", "force"}};
     case reload:
       return {};
   }
@@ -130,23 +133,29 @@ std::expected<std::vector<const TableSettings*>, AdminRefusal> tables_of(const A
   return found;
 }
 
-void override_mirror(MirrorOverride& by, const AdminCall& call) {
+void override_mirror(MirrorOverride& by, const AdminCall& call, const Settings& configured,
+                     const MirrorName& name) {
   using enum AdminVerb;
-  if (call.verb == weight) by.weight = call.weight;
-  if (call.verb == ready) by.state = ServiceState::ready;
-  if (call.verb == drain) by.state = ServiceState::drain;
-  if (call.verb == maint) by.state = ServiceState::maint;
+  if (call.verb == weight) {
+    by.weight = {.value = *call.weight, .configured = configured_weight(configured, name)};
+    return;
+  }
+  const auto state = call.verb == drain   ? ServiceState::drain
+                     : call.verb == maint ? ServiceState::maint
+                                          : ServiceState::ready;
+  by.state = {.value = state, .configured = configured_state(configured, name)};
 }
 
 std::optional<AdminRefusal> override_table(TableOverride& by, const AdminCall& call,
                                            const TableSettings& table) {
-  if (call.strategy) by.strategy = call.strategy;
+  if (call.strategy)
+    by.strategy = {.value = *call.strategy, .configured = configured_strategy(table)};
   if (!call.on) return std::nullopt;
   if (*call.on && table.hedge.value == "off")
     return AdminRefusal{409, fmt::format("table {} has hedge = off in its configuration; there is "
                                          "nothing to switch on",
                                          table.name)};
-  by.hedging = call.on;
+  by.hedging = {.value = *call.on, .configured = table.hedge.value};
   return std::nullopt;
 }
 
@@ -192,19 +201,14 @@ std::expected<Overrides, AdminRefusal> apply(const AdminCall& call, const Settin
   if (call.mirror) {
     const auto mirrors = mirrors_of(call, configured);
     if (!mirrors) return std::unexpected(mirrors.error());
-    for (const auto& name : *mirrors) {
-      auto& by = overrides.mirrors[name];
-      by.configured = configured_text(configured, name);
-      override_mirror(by, call);
-    }
+    for (const auto& name : *mirrors)
+      override_mirror(overrides.mirrors[name], call, configured, name);
   } else if (call.table) {
     const auto tables = tables_of(call, configured);
     if (!tables) return std::unexpected(tables.error());
-    for (const auto* table : *tables) {
-      auto& by = overrides.tables[table->name];
-      by.configured = configured_text(*table);
-      if (auto refused = override_table(by, call, *table)) return std::unexpected(*refused);
-    }
+    for (const auto* table : *tables)
+      if (auto refused = override_table(overrides.tables[table->name], call, *table))
+        return std::unexpected(*refused);
   } else {
     if (call.on) overrides.hedging = call.on;
     if (call.level) overrides.log_level = call.level;

@@ -44,6 +44,7 @@ struct AdminCall {
   std::optional<std::string> strategy;
   std::optional<bool> on;
   std::optional<LogLevel> level;
+  bool force = false;  ///< also if it takes the last mirror of a shard out of service
 };
 
 /// The members of the call's JSON: the required ones, then the optional ones. For messages, the

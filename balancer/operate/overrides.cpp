@@ -1,9 +1,11 @@
 #include "balancer/operate/overrides.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
 
 #include "agent/transport/http/http_syntax.hpp"
-#include "config/agent_line.hpp"
 #include "config/settings/words.hpp"
 
 namespace karmad {
@@ -29,34 +31,56 @@ void for_each_mirror(auto& settings, const MirrorName& name, Found found) {
 
 void override_table(TableSettings& table, const TableOverride& by) {
   if (by.strategy) {
-    table.ha_strategy = {*by.strategy, at_run_time()};
+    table.ha_strategy = {by.strategy->value, at_run_time()};
     for (auto& shard : table.shards) shard.ha_strategy = table.ha_strategy;
   }
-  if (by.hedging == false) table.hedge = {"off", at_run_time()};
+  if (by.hedging && !by.hedging->value) table.hedge = {"off", at_run_time()};
+}
+
+/// Each text once, in order.
+std::string distinct(const std::set<std::string>& texts) {
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+template <class T>
+bool was_reconfigured(std::optional<Override<T>>& by, const std::string& now) {
+  if (!by || now.empty()) return false;
+  if (!by->configured) by->configured = now;
+  if (*by->configured == now) return false;
+  by.reset();
+  return true;
 }
 
 }  // namespace
 
-std::string configured_text(const Settings& settings, const MirrorName& name) {
-  std::string all;
-  for_each_mirror(settings, name, [&](const TableSettings& table, const MirrorSettings& mirror) {
-    all += text(mirror, table) + '\n';
+std::string configured_state(const Settings& settings, const MirrorName& name) {
+  std::set<std::string> texts;
+  for_each_mirror(settings, name, [&](const TableSettings&, const MirrorSettings& mirror) {
+    texts.emplace(word(mirror.state.value));
   });
-  return all;
+  return distinct(texts);
 }
 
-std::string configured_text(const TableSettings& table) {
-  std::string all = fmt::format("hedge = {}\n", table.hedge.value);
+std::string configured_weight(const Settings& settings, const MirrorName& name) {
+  std::set<std::string> texts;
+  for_each_mirror(settings, name, [&](const TableSettings&, const MirrorSettings& mirror) {
+    texts.insert(std::to_string(mirror.weight.value));
+  });
+  return distinct(texts);
+}
+
+std::string configured_strategy(const TableSettings& table) {
+  std::set<std::string> texts;
   for (const auto& shard : table.shards)
-    all += fmt::format("ha_strategy = {}\n", shard.ha_strategy ? shard.ha_strategy->value : "");
-  return all;
+    texts.insert(shard.ha_strategy ? shard.ha_strategy->value : "default");
+  return distinct(texts);
 }
 
 Settings with_overrides(Settings settings, const Overrides& overrides) {
   for (const auto& [name, by] : overrides.mirrors)
     for_each_mirror(settings, name, [&](const TableSettings&, MirrorSettings& mirror) {
-      if (by.state) mirror.state = {*by.state, at_run_time()};
-      if (by.weight) mirror.weight = {*by.weight, at_run_time()};
+      if (by.state) mirror.state = {by.state->value, at_run_time()};
+      if (by.weight) mirror.weight = {by.weight->value, at_run_time()};
     });
   for (const auto& [name, by] : overrides.tables)
     for (auto& table : settings.tables)
@@ -68,22 +92,24 @@ Settings with_overrides(Settings settings, const Overrides& overrides) {
 
 std::vector<std::string> forget_reconfigured(Overrides& overrides, const Settings& configured) {
   std::vector<std::string> forgotten;
-  std::erase_if(overrides.mirrors, [&](const auto& entry) {
-    const auto& [name, by] = entry;
-    const auto now = configured_text(configured, name);
-    if (now.empty() || now == by.configured) return false;
-    forgotten.push_back(fmt::format("{} of table {}", name.address, name.table));
-    return true;
-  });
-  std::erase_if(overrides.tables, [&](const auto& entry) {
-    const auto& [name, by] = entry;
-    for (const auto& table : configured.tables)
-      if (is_called(table, name) && configured_text(table) != by.configured) {
-        forgotten.push_back(fmt::format("table {}", name));
-        return true;
-      }
-    return false;
-  });
+  for (auto& [name, by] : overrides.mirrors) {
+    if (was_reconfigured(by.state, configured_state(configured, name)))
+      forgotten.push_back(fmt::format("the state of {} of table {}", name.address, name.table));
+    if (was_reconfigured(by.weight, configured_weight(configured, name)))
+      forgotten.push_back(fmt::format("the weight of {} of table {}", name.address, name.table));
+  }
+  for (auto& [name, by] : overrides.tables)
+    for (const auto& table : configured.tables) {
+      if (!is_called(table, name)) continue;
+      if (was_reconfigured(by.strategy, configured_strategy(table)))
+        forgotten.push_back(fmt::format("the strategy of table {}", name));
+      if (was_reconfigured(by.hedging, table.hedge.value))
+        forgotten.push_back(fmt::format("the hedging of table {}", name));
+    }
+  std::erase_if(overrides.mirrors,
+                [](const auto& entry) { return !entry.second.state && !entry.second.weight; });
+  std::erase_if(overrides.tables,
+                [](const auto& entry) { return !entry.second.strategy && !entry.second.hedging; });
   return forgotten;
 }
 

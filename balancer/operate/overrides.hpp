@@ -19,20 +19,27 @@ struct MirrorName {
   auto operator<=>(const MirrorName&) const = default;
 };
 
-/// What the operator changed of a mirror. `configured`: its own settings at that time; once they
-/// are others, the change no longer counts.
+/// A setting that the operator changed. `configured`: its value in the configuration at that time,
+/// as text; once it is another one, the change no longer counts. None: not known, so the first
+/// value that is seen counts.
+template <class T>
+struct Override {
+  T value{};
+  std::optional<std::string> configured{};
+  bool operator==(const Override&) const = default;
+};
+
+/// What the operator changed of a mirror.
 struct MirrorOverride {
-  std::optional<ServiceState> state;
-  std::optional<unsigned> weight;
-  std::string configured;
+  std::optional<Override<ServiceState>> state;
+  std::optional<Override<unsigned>> weight;
   bool operator==(const MirrorOverride&) const = default;
 };
 
 /// The same of a table.
 struct TableOverride {
-  std::optional<std::string> strategy;
-  std::optional<bool> hedging;  ///< false: `hedge = off`; true: as configured
-  std::string configured;
+  std::optional<Override<std::string>> strategy;
+  std::optional<Override<bool>> hedging;  ///< false: `hedge = off`; true: as configured
   bool operator==(const TableOverride&) const = default;
 };
 
@@ -50,17 +57,18 @@ struct Overrides {
 /// Most mirrors and tables with changes.
 inline constexpr std::size_t kMostOverrides = 4096;
 
-/// The settings of the mirrors of that name, as text; empty: there is none.
-std::string configured_text(const Settings& settings, const MirrorName& name);
-/// The strategy and hedging of a table, as text.
-std::string configured_text(const TableSettings& table);
+// The values of the configuration, as text: each one once if the mirrors of that name or the shards
+// of the table differ. Empty: there is no such mirror.
+std::string configured_state(const Settings& settings, const MirrorName& name);
+std::string configured_weight(const Settings& settings, const MirrorName& name);
+std::string configured_strategy(const TableSettings& table);
 
 /// The settings of the configuration with the operator's changes. Pure.
 Settings with_overrides(Settings settings, const Overrides& overrides);
 
-/// Removes changes of mirrors and tables whose own settings are not those of the time of the change
-/// any more. A mirror that is missing keeps its change: it may come back. Returns what was removed,
-/// as parts of a sentence.
+/// Removes changes of settings whose configured value is not that of the time of the change any
+/// more; a change of another setting of the mirror or table does not matter. A mirror that is
+/// missing keeps its changes: it may come back. Returns what was removed, as parts of a sentence.
 std::vector<std::string> forget_reconfigured(Overrides& overrides, const Settings& configured);
 
 /// The content of the state file: JSON.

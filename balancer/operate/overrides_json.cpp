@@ -8,9 +8,10 @@
 #include "config/agent_options.hpp"
 #include "config/settings/words.hpp"
 
-// The state file: {"version":1,"mirrors":[{"table","address","state","weight","configured"}],
-// "tables":[{"table","strategy","hedging","configured"}],"hedging":true,"log_level":"info"}.
-// Members that were not changed are missing.
+// The state file: {"version":1,"mirrors":[{"table","address","state","configured_state","weight",
+// "configured_weight"}],"tables":[{"table","strategy","configured_strategy","hedging",
+// "configured_hedge"}],"hedging":true,"log_level":"info"}. Members that were not changed are
+// missing.
 
 namespace karmad {
 namespace {
@@ -22,6 +23,11 @@ using Json = rapidjson::Value;
 
 std::string_view truth(bool value) {
   return value ? "true" : "false";
+}
+
+template <class T>
+void put_configured(Document& out, std::string_view name, const Override<T>& by) {
+  if (by.configured) out.text(name, *by.configured);
 }
 
 /// Reads the file's members; the first mistake ends it.
@@ -41,16 +47,15 @@ class OverridesReader {
     Overrides overrides;
     each(document, "mirrors", [&](const Json& item) {
       auto& by = overrides.mirrors[{required(item, "table"), required(item, "address")}];
-      by.state = word_in<ServiceState>(item, "state");
-      by.weight = weight(item);
-      by.configured = text_of(member_of(&item, "configured"));
+      by.state = with_configured(word_in<ServiceState>(item, "state"), item, "configured_state");
+      by.weight = with_configured(weight(item), item, "configured_weight");
     });
     each(document, "tables", [&](const Json& item) {
       auto& by = overrides.tables[required(item, "table")];
-      if (const auto strategy = text_of(member_of(&item, "strategy")); !strategy.empty())
-        by.strategy = strategy;
-      by.hedging = truth_of(item, "hedging");
-      by.configured = text_of(member_of(&item, "configured"));
+      std::optional<std::string> strategy;
+      if (const auto name = text_of(member_of(&item, "strategy")); !name.empty()) strategy = name;
+      by.strategy = with_configured(std::move(strategy), item, "configured_strategy");
+      by.hedging = with_configured(truth_of(item, "hedging"), item, "configured_hedge");
     });
     overrides.hedging = truth_of(document, "hedging");
     overrides.log_level = word_in<LogLevel>(document, "log_level");
@@ -66,6 +71,16 @@ class OverridesReader {
     if (list == nullptr) return;
     if (!list->IsArray()) return mistake(name);
     for (const auto& item : list->GetArray()) use(item);
+  }
+
+  template <class T>
+  static std::optional<Override<T>> with_configured(std::optional<T> value, const Json& item,
+                                                    std::string_view configured) {
+    if (!value) return std::nullopt;
+    Override<T> by{.value = *std::move(value)};
+    if (const auto text = text_of(member_of(&item, configured)); !text.empty())
+      by.configured = text;
+    return by;
   }
 
   void mistake(std::string_view name) {
@@ -119,18 +134,28 @@ std::string overrides_json(const Overrides& overrides) {
         out.object([&] {
           out.text("table", name.table);
           out.text("address", name.address);
-          if (by.state) out.text("state", word(*by.state));
-          if (by.weight) out.value("weight", *by.weight);
-          out.text("configured", by.configured);
+          if (by.state) {
+            out.text("state", word(by.state->value));
+            put_configured(out, "configured_state", *by.state);
+          }
+          if (by.weight) {
+            out.value("weight", by.weight->value);
+            put_configured(out, "configured_weight", *by.weight);
+          }
         });
       });
       out.array("tables", overrides.tables, [&](const auto& entry) {
         const auto& [name, by] = entry;
         out.object([&] {
           out.text("table", name);
-          if (by.strategy) out.text("strategy", *by.strategy);
-          if (by.hedging) out.raw("hedging", truth(*by.hedging));
-          out.text("configured", by.configured);
+          if (by.strategy) {
+            out.text("strategy", by.strategy->value);
+            put_configured(out, "configured_strategy", *by.strategy);
+          }
+          if (by.hedging) {
+            out.raw("hedging", truth(by.hedging->value));
+            put_configured(out, "configured_hedge", *by.hedging);
+          }
         });
       });
       if (overrides.hedging) out.raw("hedging", truth(*overrides.hedging));

@@ -82,6 +82,7 @@ void write_shards(Document& out, const Snapshot& snapshot, std::string_view key,
         out.text("kind", shard.kind);
         out.value("mixed", shard.mixed);
         out.text("diagnosis", diagnosis(snapshot, shard));
+        out.value("can_serve", count_of(shard).can_serve);
         out.text("criteria", shard.criteria);
         out.object("retry_budget", [&] { write(out, shard.budget); });
         out.object("max_in_flight", [&] { write(out, shard.line); });

@@ -5,13 +5,14 @@
 #include <algorithm>
 
 namespace karmad {
-namespace {
 
 SetCount count_of(const ShardStatus& shard) {
   SetCount count;
   for (const auto& mirror : shard.mirrors) count.add(mirror.report.condition);
   return count;
 }
+
+namespace {
 
 const MirrorStatus& worst_of(const ShardStatus& shard) {
   return *std::ranges::max_element(shard.mirrors, {}, [](const MirrorStatus& mirror) {

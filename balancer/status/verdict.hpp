@@ -6,6 +6,9 @@
 
 namespace karmad {
 
+/// The mirrors of a shard, counted by what they can do.
+SetCount count_of(const ShardStatus& shard);
+
 /// How a shard is: the number of its ready mirrors and the diagnosis of the worst one.
 std::string diagnosis(const Snapshot& snapshot, const ShardStatus& shard);
 

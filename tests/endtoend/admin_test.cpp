@@ -69,11 +69,60 @@ TEST(Operator, DrainsAMirrorAndBringsItBack) {
 
 TEST(Operator, TakesOutAllMirrorsAndClientsAreToldAtOnce) {
   Operated karmad("selection_timeout = 30s");
-  for (std::size_t i : {0U, 1U}) karmad.ctl({"maint", karmad.set[i].address()});
+  for (std::size_t i : {0U, 1U}) karmad.ctl({"maint", karmad.set[i].address(), "--force"});
   const auto answer = karmad.master.search(kAnySearch);
   EXPECT_EQ(answer.status, 503);
   EXPECT_TRUE(answer.body.contains("taken out of service by the operator")) << answer.body;
   EXPECT_EQ(get(karmad.master.port(), "/readyz").status, 503);
+}
+
+TEST(Operator, DoesNotTakeOutTheLastMirrorOfAShardByMistake) {
+  Operated karmad;
+  const auto first = karmad.set[0].address();
+  const auto second = karmad.set[1].address();
+  EXPECT_EQ(karmad.ctl({"drain", first}).code, 0);
+  for (const std::string call : {"drain", "maint"}) {
+    const auto refused = karmad.ctl({call, second});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(refused.output.contains("status 409: ")) << refused.output;
+    EXPECT_TRUE(refused.output.contains("table t, shard 1")) << refused.output;
+  }
+  EXPECT_EQ(karmad.share(1, 10), 10U) << "nothing was changed";
+  EXPECT_EQ(karmad.ctl({"maint", first}).code, 0) << "it serves no searches as it is";
+  EXPECT_EQ(karmad.ctl({"drain", second, "--force"}).code, 0);
+  EXPECT_EQ(karmad.master.search(kAnySearch).status, 503);
+  const auto* const can_serve = "/tables/0/shards/0/can_serve";
+  EXPECT_TRUE(eventually([&] { return karmad.master.number(can_serve) == 0; }))
+      << "red in the dashboard";
+  EXPECT_EQ(karmad.ctl({"ready", first}).code, 0);
+  EXPECT_EQ(karmad.share(0, 10), 10U);
+  EXPECT_EQ(karmad.ctl({"weight", first, "0"}).code, 0) << "it goes on serving";
+  EXPECT_EQ(karmad.ctl({"weight", first, "0", "--force"}).code, 1);
+}
+
+TEST(Operator, CountsOnlyMirrorsThatWorkAndEveryTable) {
+  const FakeMirror shared([](const std::string&) { return nothing_found(); });
+  const FakeMirror other([](const std::string&) { return nothing_found(); });
+  const ClosedPort dead;
+  const auto socket = Operated::scratch_file("admin.sock");
+  const Master master(
+      fmt::format("listen = {}:admin\n ha_ping_interval = 0", socket),
+      fmt::format("table t {{\n type = distributed\n agent = {0}|{1}\n agent = {0}|{2}\n}}\n"
+                  "table u {{\n type = distributed\n agent = {0}|{1}\n}}\n",
+                  shared.address(), other.address(), dead.address()));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(kAnySearch).status, 200);
+  const auto ctl = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "ctl");
+    arguments.insert(arguments.end(), {"--address", socket});
+    Process process("karmad", arguments);
+    process.wait();
+    return process.output();
+  };
+  const auto refused = ctl({"drain", shared.address()});
+  EXPECT_TRUE(refused.contains("status 409: ")) << refused;
+  EXPECT_TRUE(refused.contains("left: table t, shard 2; ")) << refused;
+  EXPECT_TRUE(ctl({"drain", shared.address(), "--table", "u"}).contains("state drain"));
+  EXPECT_TRUE(ctl({"drain", dead.address()}).contains("state drain"));
 }
 
 TEST(Operator, ChangesWeightsWithEveryStrategyAtRunTime) {
@@ -96,17 +145,24 @@ TEST(Operator, LosesNoQueryWhileMirrorsComeAndGo) {
   }
 }
 
-TEST(Operator, KeepsChangesOverReloadsUnlessTheFileChangesTheMirror) {
+TEST(Operator, KeepsADrainOverReloadsUntilTheFileChangesTheState) {
   Operated karmad;
+  const auto reload_with = [&](const std::string& options) {
+    const auto table = fmt::format("table t {{\n type = distributed\n agent = {}{}|{}\n}}\n",
+                                   karmad.set[0].address(), options, karmad.set[1].address());
+    ASSERT_TRUE(karmad.master.reload(karmad.searchd_, table));
+  };
   karmad.ctl({"drain", karmad.set[0].address()});
   const auto reloaded = karmad.ctl({"reload"});
   EXPECT_EQ(reloaded.code, 0);
   EXPECT_TRUE(reloaded.output.contains("nothing changed")) << reloaded.output;
   EXPECT_EQ(karmad.share(0, 10), 0U);
-  const auto other = fmt::format("table t {{\n type = distributed\n agent = {}[weight=2]|{}\n}}\n",
-                                 karmad.set[0].address(), karmad.set[1].address());
-  ASSERT_TRUE(karmad.master.reload(karmad.searchd_, other));
-  EXPECT_GT(karmad.share(0, 30), 0U);
+  reload_with("[weight=2]");
+  EXPECT_EQ(karmad.share(0, 30), 0U) << "a change of its weight is none of its state";
+  reload_with("[weight=2,state=maint]");
+  EXPECT_EQ(karmad.share(0, 10), 0U);
+  reload_with("[weight=2]");
+  EXPECT_GT(karmad.share(0, 30), 0U) << "the file has taken the drain back";
 }
 
 TEST(Operator, FindsTheChangesAgainAfterARestart) {

@@ -47,15 +47,19 @@ TEST(AdminCalls, SayWhatIsWrongWithABody) {
   EXPECT_TRUE(complaint_about(drain, "{x").starts_with("the body is not JSON; at byte 1"));
   EXPECT_EQ(complaint_about(drain, "[]"), "the body must be a JSON object");
   EXPECT_EQ(complaint_about(drain, "{}"),
-            "the member mirror is missing; drain takes mirror, table (optional)");
+            "the member mirror is missing; drain takes mirror, table (optional), force (optional)");
   EXPECT_EQ(complaint_about(drain, R"({"mirror":"a","x":1})"),
-            "unknown member 'x'; drain takes mirror, table (optional)");
+            "unknown member 'x'; drain takes mirror, table (optional), force (optional)");
   EXPECT_EQ(complaint_about(drain, R"({"mirror":"a","mirror":"b"})"),
             "the member mirror is given twice");
   EXPECT_EQ(complaint_about(drain, R"({"mirror":7})"), "mirror must be a text that is not empty");
   EXPECT_EQ(complaint_about(weight, R"({"mirror":"a","weight":1001})"),
             "weight must be a number from 0 to 1000");
   EXPECT_EQ(complaint_about(hedging, R"({"on":1})"), "on must be true or false");
+  EXPECT_EQ(complaint_about(maint, R"({"mirror":"a:1","force":"yes"})"),
+            "force must be true or false");
+  EXPECT_EQ(complaint_about(ready, R"({"mirror":"a:1","force":true})"),
+            "unknown member 'force'; ready takes mirror, table (optional)");
   EXPECT_EQ(complaint_about(log_level, R"({"level":"loud"})"),
             "level must be one of debug, info, warning, error");
   EXPECT_EQ(complaint_about(reload, R"({"x":1})"), "unknown member 'x'; reload takes no members");
@@ -114,18 +118,58 @@ TEST(AdminCalls, TellTheStateOfTheirSubjects) {
             std::vector<std::string>{R"({"table":"u","strategy":"ars","hedge":"off"})"});
 }
 
-TEST(RuntimeChanges, EndOnceTheConfigurationOfTheMirrorIsAnotherOne) {
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = kTwoTables;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+/// What the configuration that became `text` takes back.
+std::vector<std::string> taken_back(Overrides& overrides, const std::string& text) {
+  return forget_reconfigured(overrides, settings_of(text));
+}
+
+TEST(RuntimeChanges, EndOnceTheConfigurationChangesThatSetting) {
+  using Strings = std::vector<std::string>;
   const auto configured = settings_of(kTwoTables);
   auto overrides = *apply(call_of(AdminVerb::drain, R"({"mirror":"a:1"})"), configured, {});
   EXPECT_TRUE(forget_reconfigured(overrides, configured).empty());
-  std::string other = kTwoTables;
-  other.replace(other.find("weight=3"), 8, "weight=4");
-  EXPECT_EQ(forget_reconfigured(overrides, settings_of(other)),
-            std::vector<std::string>{"a:1 of table u"});
+  EXPECT_EQ(taken_back(overrides, with("weight=3", "weight=4")), Strings{});
+  EXPECT_EQ(taken_back(overrides, with("weight=3", "weight=3,role=replica")), Strings{});
+  EXPECT_EQ(taken_back(overrides, with("agent = a:1|b:2", "agent = a:1[weight=2]")), Strings{});
+  EXPECT_EQ(taken_back(overrides, with("table u", "table v")), Strings{}) << "it may come back";
+  EXPECT_EQ(overrides.mirrors.size(), 2U);
+  EXPECT_EQ(taken_back(overrides, with("weight=3", "weight=3,state=maint")),
+            Strings{"the state of a:1 of table u"});
   EXPECT_EQ(overrides.mirrors.size(), 1U) << "that of table t stays";
-  std::string gone = kTwoTables;
-  gone.replace(gone.find("table u"), 7, "table v");
-  EXPECT_TRUE(forget_reconfigured(overrides, settings_of(gone)).empty()) << "it may come back";
+}
+
+TEST(RuntimeChanges, EndApartFromEachOther) {
+  using Strings = std::vector<std::string>;
+  const auto configured = settings_of(kTwoTables);
+  Overrides overrides;
+  for (const auto& call : {call_of(AdminVerb::maint, R"({"mirror":"a:1","table":"u"})"),
+                           call_of(AdminVerb::weight, R"({"mirror":"a:1","table":"u","weight":9})"),
+                           call_of(AdminVerb::strategy, R"({"table":"t","strategy":"ars"})"),
+                           call_of(AdminVerb::hedging, R"({"table":"t","on":false})")})
+    overrides = *apply(call, configured, overrides);
+  EXPECT_EQ(taken_back(overrides, with("weight=3", "weight=4")),
+            Strings{"the weight of a:1 of table u"});
+  const auto& kept = overrides.mirrors.at({"u", "a:1"});
+  EXPECT_FALSE(kept.weight);
+  ASSERT_TRUE(kept.state);
+  EXPECT_EQ(kept.state->value, ServiceState::maint);
+  EXPECT_EQ(taken_back(overrides, with("hedge = p95", "hedge = 5ms")),
+            Strings{"the hedging of table t"});
+  EXPECT_TRUE(overrides.tables.at("t").strategy);
+}
+
+TEST(RuntimeChanges, OfAStateFileWithoutConfiguredValuesStay) {
+  const auto read = parse_overrides(
+      R"({"version":1,"mirrors":[{"table":"u","address":"a:1","state":"drain","configured":"x"}]})");
+  ASSERT_TRUE(read) << read.error();
+  auto overrides = *read;
+  EXPECT_TRUE(taken_back(overrides, kTwoTables).empty());
+  EXPECT_EQ(taken_back(overrides, with("weight=3", "state=maint")).size(), 1U);
 }
 
 TEST(RuntimeChanges, SurviveInTheStateFile) {
