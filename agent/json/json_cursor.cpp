@@ -1,5 +1,7 @@
 #include "agent/json/json_cursor.hpp"
 
+#include <utility>
+
 #include "agent/json/json_grammar.hpp"
 #include "agent/json/json_text.hpp"
 
@@ -26,6 +28,18 @@ std::optional<std::string_view> take_value(JsonCursor& json) {
   return std::string_view(begin, static_cast<std::size_t>(after - begin));
 }
 
+std::optional<std::string_view> whole_value(std::string_view text) {
+  JsonCursor json(text);
+  const auto value = take_value(json);
+  skip_space(json);
+  return json.done() ? value : std::nullopt;
+}
+
+std::optional<std::string_view> whole_object(std::string_view text) {
+  const auto value = whole_value(text);
+  return value && is_object(*value) ? value : std::nullopt;
+}
+
 namespace {
 
 bool separates(char c) {
@@ -37,21 +51,23 @@ bool separates(char c) {
 std::optional<PassedMembers::Member> PassedMembers::next() {
   while (at_ < end_ && separates(*at_)) ++at_;
   if (at_ >= end_) return std::nullopt;
-  Member member;
-  const auto* after = after_passed_string(at_ + 1, end_);
-  member.name = {at_ + 1, static_cast<std::size_t>(after - at_ - 2)};
-  while (*after == ':' || is_space(*after)) ++after;
-  at_ = after;
-  if (*at_ == '"') {
-    after = after_passed_string(at_ + 1, end_);
-  } else if (*at_ == '{' || *at_ == '[') {
-    after = after_nested(at_, end_);
+  const auto* const key = std::exchange(at_, end_) + 1;
+  const auto* const key_end = after_passed_string(key, end_);
+  const auto* value = key_end;
+  while (value < end_ && (*value == ':' || is_space(*value))) ++value;
+  if (value >= end_) return std::nullopt;
+  const auto* after = value;
+  if (*value == '"') {
+    after = after_passed_string(value + 1, end_);
+  } else if (*value == '{' || *value == '[') {
+    after = after_nested(value, end_);
   } else {
     while (after < end_ && !separates(*after)) ++after;
   }
-  member.value = {at_, static_cast<std::size_t>(after - at_)};
+  if (after == nullptr) return std::nullopt;
   at_ = after;
-  return member;
+  return Member{{key, static_cast<std::size_t>(key_end - 1 - key)},
+                {value, static_cast<std::size_t>(after - value)}};
 }
 
 std::optional<std::string_view> JsonMembers::next() {

@@ -47,6 +47,12 @@ std::optional<std::string_view> take_string(JsonCursor& json);
 /// The bytes of the value at the cursor, of any type; nothing if it is malformed.
 std::optional<std::string_view> take_value(JsonCursor& json);
 
+/// The value that the whole text is, without the white space around it; nothing if the text is
+/// malformed or has anything else.
+std::optional<std::string_view> whole_value(std::string_view text);
+/// The same of an object.
+std::optional<std::string_view> whole_object(std::string_view text);
+
 /// Whether the value is a string, by its first byte.
 inline bool is_string(std::string_view value) {
   return !value.empty() && value.front() == '"';
@@ -131,8 +137,9 @@ bool visit_members(std::string_view object, Visit visit) {
   return visit_members(json, visit);
 }
 
-/// The members of an object that was passed before (take_value()): nothing is checked again. Any
-/// other value has none.
+/// The members of an object that was checked before, as take_value() and whole_object() return it,
+/// without white space around it. Nothing is checked again: of text that is malformed it finds some
+/// members or none, but reads no byte beyond it. Any other value has no members.
 class PassedMembers {
  public:
   struct Member {

@@ -335,7 +335,8 @@ const char* after_passed_string(const char* at, const char* end) {
                           _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
     });
 #endif
-    while (*at != '"' && *at != '\\') ++at;
+    while (at < end && *at != '"' && *at != '\\') ++at;
+    if (at >= end) return end;
     if (*at == '"') return at + 1;
   }
 }

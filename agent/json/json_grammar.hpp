@@ -21,7 +21,7 @@ const char* after_nested_on_any_machine(const char* at, const char* end);
 /// From behind an opening quote to behind the closing one.
 const char* after_string(const char* at, const char* end);
 
-/// The same for text validated before: only searches the closing quote.
+/// The same for text validated before: only searches the closing quote. `end` if there is none.
 const char* after_passed_string(const char* at, const char* end);
 
 /// To behind a number, `true`, `false` or `null` that is followed by a separator, a bracket, white

@@ -51,16 +51,6 @@ bool is_blank_line(std::string_view line) {
   return line.find_first_not_of(kJsonSpace) == line.npos;
 }
 
-/// The object that a line is; nothing: it is something else.
-std::optional<std::string_view> object_line(std::string_view line) {
-  JsonCursor json(line);
-  skip_space(json);
-  const auto object = take_value(json);
-  skip_space(json);
-  if (!object || !is_object(*object) || !json.done()) return std::nullopt;
-  return object;
-}
-
 std::optional<std::string> take_bulk_id(std::string_view value, std::string& id) {
   id = is_string(value) ? json_unescaped(without_quotes(value)) : std::string(value);
   const bool digits = !id.empty() && id.find_first_not_of("0123456789") == id.npos;
@@ -87,7 +77,7 @@ std::optional<std::string> take_bulk_member(std::string_view key, std::string_vi
 }
 
 std::expected<BulkHeader, std::string> read_bulk_header(std::string_view line) {
-  const auto object = object_line(line);
+  const auto object = whole_object(line);
   if (!object) return std::unexpected("is not a JSON object with an action");
   BulkHeader header;
   std::optional<std::string> wrong;
@@ -113,7 +103,7 @@ std::expected<BulkHeader, std::string> read_bulk_header(std::string_view line) {
 /// The document in the line behind an action.
 std::expected<std::string_view, std::string> bulk_document(const BulkHeader& header,
                                                            std::optional<std::string_view> line) {
-  const auto object = line ? object_line(*line) : std::nullopt;
+  const auto object = line ? whole_object(*line) : std::nullopt;
   if (!object)
     return std::unexpected(
         fmt::format("must be the document of the {} before it, a JSON object", header.action));

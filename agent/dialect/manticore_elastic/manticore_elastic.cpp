@@ -109,24 +109,17 @@ class OneShardSearch final : public FanOut {
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes&,
                                 std::string& out) const override {
     const auto body = replies.front().body;
-    if (is_whole_object(body)) return out.append(body), std::nullopt;
+    if (const auto object = whole_object(body)) return out.append(*object), std::nullopt;
     const auto clean = without_infinities(body);
-    if (!clean || !is_whole_object(*clean)) return BadReply{0, "it is malformed"};
+    const auto object = clean ? whole_object(*clean) : std::nullopt;
+    if (!object) return BadReply{0, "it is malformed"};
     const auto begin = out.size();
-    out += *clean;
+    out += *object;
     end_infinities(out, begin);
     return std::nullopt;
   }
 
  private:
-  static bool is_whole_object(std::string_view body) {
-    JsonCursor json(body);
-    skip_space(json);
-    const auto object = take_value(json);
-    skip_space(json);
-    return object && is_object(*object) && json.done();
-  }
-
   std::string_view body_;
   const Parsed& parsed_;
 };
@@ -234,12 +227,9 @@ Judgement ManticoreElastic::judge(const AgentReply& reply, bool merged) const {
 std::optional<std::string> ManticoreElastic::body_for_client(const Parsed& parsed, int status,
                                                              std::string_view body) const {
   if (!parsed.read) return updates_->body_for_client(parsed, status, body);
-  bool bare_error = false;
-  const bool whole = visit_members(body, [&](std::string_view key, std::string_view) {
-    if (key == "error") bare_error = true;
-    return key != "status";
-  });
-  if (!whole || !bare_error) return std::nullopt;
+  const auto error = whole_object(body);
+  if (!error || last_member(*error, "error").empty() || !last_member(*error, "status").empty())
+    return std::nullopt;
   const auto end = body.rfind('}');
   return fmt::format(R"({},"status":{}{})", body.substr(0, end), status, body.substr(end));
 }

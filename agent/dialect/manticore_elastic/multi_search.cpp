@@ -59,16 +59,6 @@ std::string_view take_line(std::string_view& rest, std::size_t& number) {
   return {};
 }
 
-/// Answers to searches have their status, and so have errors that karmad wrote.
-bool has_status(std::string_view body) {
-  bool found = false;
-  visit_members(body, [&](std::string_view key, std::string_view) {
-    found = key == "status";
-    return !found;
-  });
-  return found;
-}
-
 }  // namespace
 
 std::expected<std::vector<RequestPart>, ClientError> read_multi_search(
@@ -99,17 +89,14 @@ void append_responses(std::string& to, std::span<const PartAnswer> answers, Micr
   out.add(R"(,"responses":[)");
   for (const auto& answer : answers) {
     if (&answer != &answers.front()) out.add(',');
-    const auto end = answer.body.find_last_of('}');
-    const bool object = is_object(answer.body) && end != std::string_view::npos;
-    if (object && (answer.status == 200 || has_status(answer.body))) {
-      out.add(answer.body);
-    } else if (object) {
-      out.add(answer.body.substr(0, end));
-      out.add(R"(,"status":)");
-      out.add_number(answer.status);
-      out.add('}');
+    // Answers to searches have a status, and so have errors that karmad wrote.
+    auto object = whole_object(answer.body);
+    if (object && !PassedMembers(*object).next()) object.reset();
+    if (object && (answer.status == 200 || !last_member(*object, "status").empty())) {
+      out.add(*object);
     } else {
-      out.add(R"({"error":"no answer","status":)");
+      out.add(object ? object->substr(0, object->size() - 1) : R"({"error":"no answer")");
+      out.add(R"(,"status":)");
       out.add_number(answer.status);
       out.add('}');
     }

@@ -79,6 +79,11 @@ struct SearchRequest {
   ByteRange operator[](Property property) const {
     return properties[static_cast<std::size_t>(property)];
   }
+  /// The request without the white space around it.
+  std::string_view object_in(std::string_view body) const {
+    const auto begin = body.find('{');
+    return body.substr(begin, closing_brace + 1 - begin);
+  }
   /// The place that names the table; `other` is the second place, if there are two.
   ByteRange table_span() const {
     const auto [first, second] = named();

@@ -9,6 +9,11 @@ namespace {
 constexpr std::string_view kInfinity = "1e999";
 constexpr std::string_view kMinusInfinity = "-1e999";
 
+/// Whether a word at the beginning of the text that has `size` bytes ends there: `nan2` is none.
+bool ends_at(std::string_view text, std::size_t size) {
+  return text.size() <= size || std::string_view(",]} \t\r\n").contains(text[size]);
+}
+
 /// Bytes of a text, and what takes their place; no bytes: nothing does.
 struct ReplacedValue {
   std::size_t size = 0;
@@ -18,14 +23,15 @@ struct ReplacedValue {
 ReplacedValue infinity_at(std::string_view text) {
   const std::size_t sign = text.starts_with('-') ? 1 : 0;
   const auto word = text.substr(sign, 3);
-  if (word != "inf" && word != "nan") return {};
+  if ((word != "inf" && word != "nan") || !ends_at(text, sign + 3)) return {};
   return {sign + 3, sign == 1 && word == "inf" ? kMinusInfinity : kInfinity};
 }
 
 ReplacedValue mark_at(std::string_view text, bool padded) {
   constexpr std::string_view kNull = "null  ";
   for (const auto mark : {kInfinity, kMinusInfinity})
-    if (text.starts_with(mark)) return {mark.size(), kNull.substr(0, padded ? mark.size() : 4)};
+    if (text.starts_with(mark) && ends_at(text, mark.size()))
+      return {mark.size(), kNull.substr(0, padded ? mark.size() : 4)};
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include "agent/dialect/manticore/manticore.hpp"
 #include "agent/dialect/manticore_sql/call/call_plan.hpp"
+#include "tests/agent/transport/exact_bytes.hpp"
 
 namespace karmad {
 namespace {
@@ -194,6 +195,18 @@ TEST(Call, CompletionsNeedTheNameThatTheSearchServerReads) {
   ASSERT_FALSE(parsed);
   EXPECT_EQ(parsed.error().status, 400);
   EXPECT_EQ(parsed.error().reason, "\"table\" is missing");
+}
+
+TEST(Call, WhiteSpaceAroundARequestForCompletionsIsNoPartOfIt) {
+  for (const std::size_t size : {1U, 16U, 100U, 5000U})
+    for (const std::string_view space : {"", "\n", " \t\r\n"}) {
+      const ExactBytes body(
+          fmt::format(R"({}{{"query":"{}","table":"t"}}{})", space, std::string(size, 'a'), space));
+      const auto parsed = make_manticore_autocomplete({})->parse(
+          {"POST", "/autocomplete", "", "application/json", body});
+      ASSERT_TRUE(parsed) << parsed.error().reason;
+      EXPECT_EQ(parsed->table, "t");
+    }
 }
 
 TEST(Call, MergesCompletionsInJson) {

@@ -1,5 +1,6 @@
 // Values that JSON does not have, in the rows of shards.
 #include "agent/dialect/manticore_sql/select/select_fan_out.hpp"
+#include "agent/dialect/merge/infinities.hpp"
 #include "tests/agent/dialect/row_replies.hpp"
 
 namespace karmad {
@@ -19,6 +20,18 @@ TEST(SelectFanOut, OrdersInfinitiesAsSuchAndShowsNullBecauseClientsCanComputeThe
   EXPECT_FALSE(bad) << bad->reason;
   EXPECT_EQ(out, raw_reply({raw_set(columns, {R"({"id":1,"x":null})", R"({"id":2,"x":7.5})",
                                               R"({"id":3,"x":null})"})}));
+}
+
+TEST(Infinities, AreWordsThatEndWhereTheyEnd) {
+  EXPECT_EQ(without_infinities(R"({"a":inf,"b":[-inf,nan ],"c":-nan})"),
+            R"({"a":1e999,"b":[-1e999,1e999 ],"c":1e999})");
+  for (const std::string_view none :
+       {R"({"a":nan2})", R"({"a":inf7})", R"({"a":-inf5})", R"({"a":infinity})", R"({"a":nan(1)})",
+        R"({"a":"x,inf"})", R"({"a":nan"})", R"({"a":--inf})", R"({"a":INF})"})
+    EXPECT_FALSE(without_infinities(none)) << none;
+  std::string out = R"(x {"a":1e999,"b":[-1e999,1e9992],"c":"d :1e999","e":1e999.5})";
+  end_infinities(out, 2);
+  EXPECT_EQ(out, R"(x {"a":null,"b":[null,1e9992],"c":"d :1e999","e":1e999.5})");
 }
 
 }  // namespace

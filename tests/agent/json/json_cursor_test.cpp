@@ -13,6 +13,7 @@
 
 #include "agent/json/json_grammar.hpp"
 #include "agent/json/json_text.hpp"
+#include "tests/agent/transport/exact_bytes.hpp"
 
 namespace karmad {
 namespace {
@@ -338,6 +339,34 @@ TEST(PassedMembers, AreThoseThatACheckingWalkFinds) {
   }
   for (const std::string_view other : {"", "[]", "1", R"("{}")"})
     EXPECT_FALSE(PassedMembers(other).next()) << other;
+}
+
+TEST(PassedMembers, ReadNoByteBeyondATextThatWasNotChecked) {
+  const std::string text =
+      R"( {"a" : "q\"u\\", "b":[1,{"x":"]"}],"c":{"d":{}},"a long name of 16 bytes":-1.5e3,"e":nan2} )";
+  for (std::size_t from = 0; from < text.size(); ++from)
+    for (auto size = text.size() - from; size > 0; --size) {
+      const ExactBytes cut(text.substr(from, size));
+      PassedMembers members(cut);
+      for (std::size_t n = 0; members.next(); ++n) ASSERT_LT(n, text.size());
+      last_member(cut, "e");
+    }
+  for (const std::string_view broken :
+       {R"({"a)", R"({"a":)", R"({"a":1)", "{\"a\":\"x\n", "{", "{\"", R"({"a":{"b":nan2}})",
+        R"({"a\\":"\\"})", "{\"a\\"}) {
+    const ExactBytes exact(broken);
+    PassedMembers members(exact);
+    while (members.next()) continue;
+  }
+}
+
+TEST(WholeObject, IsWithoutWhiteSpaceAndHasNothingBehindIt) {
+  EXPECT_EQ(whole_object(" \r\n{\"a\":1}\t\n "), R"({"a":1})");
+  EXPECT_EQ(whole_object("{ }"), "{ }");
+  EXPECT_EQ(whole_value(" [1] "), "[1]");
+  for (const std::string_view other :
+       {"", " ", "1", "[]", "{}x", "{} {}", "{", "{\"a\":nan2}", "{}\f"})
+    EXPECT_FALSE(whole_object(other)) << other;
 }
 
 }  // namespace

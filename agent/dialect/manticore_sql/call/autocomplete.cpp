@@ -32,7 +32,7 @@ std::expected<Parsed, ClientError> ManticoreAutocomplete::parse(
   auto read = read_search_request(request.body, settings_.max_json_depth);
   if (!read) return std::unexpected(std::move(read.error()));
   // The search server reads no other name of it here; without it a mirror would count as broken.
-  if (last_member(request.body, "table").empty())
+  if (last_member(read->object_in(request.body), "table").empty())
     return std::unexpected(ClientError{400, "\"table\" is missing"});
   return parsed_of(*std::move(read));
 }

@@ -19,14 +19,6 @@ std::size_t column_named(const MergedRows& rows, std::string_view name) {
   return kNone;
 }
 
-/// Whether the text is one JSON value and nothing else.
-bool is_json(std::string_view text) {
-  JsonCursor json(text);
-  if (!take_value(json)) return false;
-  skip_space(json);
-  return json.done();
-}
-
 /// Writes the cells of rows as members of a search answer.
 class HitValues {
  public:
@@ -48,7 +40,7 @@ class HitValues {
       add_inside(row[paths_[column].attribute], *paths_[column].steps, cell);
     } else if (columns_[column].has_several_values()) {
       add_array(without_quotes(cell));
-      if (!is_json(text_)) text_ = cell;
+      if (!whole_value(text_)) text_ = cell;
       out_.add(text_);
     } else if (equals_literal(type, "json")) {
       add_json(cell);
@@ -76,7 +68,7 @@ class HitValues {
   /// The value that the string says; a string that says none stays one.
   void add_json(std::string_view cell) {
     read_text(cell);
-    out_.add(text_.empty() ? "null" : is_json(text_) ? std::string_view(text_) : cell);
+    out_.add(text_.empty() ? "null" : whole_value(text_) ? std::string_view(text_) : cell);
   }
 
   /// The value at `steps` of an attribute; if it has none, the cell.
@@ -84,7 +76,7 @@ class HitValues {
                   std::string_view cell) {
     text_.clear();
     if (is_string(attribute)) read_text(attribute);
-    const auto value = is_json(text_) ? value_at(text_, steps) : std::string_view();
+    const auto value = whole_value(text_) ? value_at(text_, steps) : std::string_view();
     out_.add(value.empty() ? cell : value);
   }
 
