@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "strategies/candidates.hpp"
 #include "strategies/random_source.hpp"
@@ -29,8 +30,32 @@ enum class Objection : std::uint8_t {
   not_probed,        ///< the attempt probes another mirror
   drained,           ///< taken out by the operator (`state`)
   maint,             ///< likewise
+  level_fails,       ///< as all mirrors of its level of the preference do; a later one works
+  unpaid,            ///< not known to work, so a retry there needs the budget, which is used up
+  silent,            ///< a search timed out there, and none was answered since
 };
-inline constexpr std::size_t kObjections = 16;
+inline constexpr std::array<std::string_view, 19> kObjectionTexts{
+    "tried by this request",
+    "other mirrors are preferred",
+    "refused the last connection",
+    "no connection at its last ping",
+    "lacks data that the client has seen",
+    "reported that it takes no requests",
+    "its breaker is open",
+    "ejected as an outlier",
+    "in slow start, with as many attempts in flight as that allows",
+    "its zone has failed",
+    "the primary is asked last",
+    "full (max_in_flight)",
+    "excluded by this request: asked or avoided by another attempt, or found unreachable",
+    "the attempt probes another mirror",
+    "taken out by the operator (drain)",
+    "taken out by the operator (maint)",
+    "all mirrors of its level of the read preference fail, those of a later level do not",
+    "not known to work, so a retry there needs the retry budget",
+    "its last search timed out, and it has answered none since",
+};
+inline constexpr std::size_t kObjections = kObjectionTexts.size();
 
 /// The mirrors with each objection.
 class Objections {

@@ -71,46 +71,70 @@ Candidates fresh(const ReadPreference& preference, const SetPicture& picture, Ca
   return kept;
 }
 
+// Each calls `use` with the levels in order, until it returns true: then the rest is not needed.
+
 /// The first tag set that matches any mirror decides (SS-063).
-Candidates tagged(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
-  if (preference.tag_sets.empty()) return from;
+template <class Use>
+bool by_tags(const ReadPreference& preference, const SetPicture& picture, Candidates from,
+             Use use) {
+  if (preference.tag_sets.empty()) return use(from);
   for (const auto& wanted : preference.tag_sets) {
     Candidates kept;
     for (auto mirror : from)
       if (has_all(picture.mirrors[mirror].tags, wanted)) kept.insert(mirror);
-    if (!kept.empty()) return kept;
+    if (use(kept)) return true;
   }
-  return {};
+  return false;
 }
 
-Candidates eligible(const ReadPreference& preference, const SetPicture& picture, Candidates from) {
-  return tagged(preference, picture, fresh(preference, picture, from));
+template <class Use>
+bool by_staleness_and_tags(const ReadPreference& preference, const SetPicture& picture,
+                           Candidates from, Use use) {
+  return by_tags(preference, picture, fresh(preference, picture, from), use);
 }
 
-Candidates suitable_in_roles(const Need& need, const SetPicture& picture, Candidates from) {
+template <class Use>
+bool by_role(const Need& need, const SetPicture& picture, Candidates from, Use use) {
   const auto& preference = need.preference;
   const auto primary = with_role(Role::primary, picture, from);
-  if (need.operation == Operation::write) return primary;
-  const auto replicas = with_role(Role::replica, picture, from);
-  switch (preference.mode) {
-    case Mode::primary:
-      return primary;
-    case Mode::primary_preferred:
-      return primary.empty() ? eligible(preference, picture, replicas) : primary;
-    case Mode::secondary:
-      return eligible(preference, picture, replicas);
-    case Mode::secondary_preferred: {
-      const auto kept = eligible(preference, picture, replicas);
-      return kept.empty() ? primary : kept;
-    }
-    case Mode::nearest:
-      return eligible(preference, picture, primary | replicas);
-  }
-  return {};
+  if (need.operation == Operation::write || preference.mode == Mode::primary) return use(primary);
+  if (preference.mode == Mode::primary_preferred && use(primary)) return true;
+  auto others = with_role(Role::replica, picture, from);
+  if (preference.mode == Mode::nearest) others = primary | others;
+  if (by_staleness_and_tags(preference, picture, others, use)) return true;
+  return preference.mode == Mode::secondary_preferred && use(primary);
 }
 
 bool tags_filter(const Need& need, const SetPicture& picture) {
   return picture.tags_in_flat && need.operation == Operation::read;
+}
+
+template <class Use>
+void for_levels(const Need& need, const SetPicture& picture, Candidates from, Use use) {
+  if (picture.incompatible) return;  // SS-121
+  switch (picture.kind) {
+    case SetKind::unknown:
+      break;
+    case SetKind::balanced:
+      use(from);
+      break;
+    case SetKind::direct:
+      use(from.where([&](auto m) {
+        return m < picture.mirrors.size() && picture.mirrors[m].role != Role::unknown;
+      }));
+      break;
+    case SetKind::flat: {
+      const auto available = with_role(Role::router, picture, from);
+      if (!tags_filter(need, picture))
+        use(available);
+      else
+        by_tags(need.preference, picture, available, use);
+      break;
+    }
+    case SetKind::roles:
+      by_role(need, picture, from, use);
+      break;
+  }
 }
 
 }  // namespace
@@ -151,25 +175,22 @@ std::optional<Micros> staleness(const SetPicture& picture, std::size_t mirror) {
   return Freshness(picture).lag(picture.mirrors[mirror]);
 }
 
+PreferenceLevels levels_for(const Need& need, const SetPicture& picture, Candidates from) {
+  PreferenceLevels levels;
+  for_levels(need, picture, from, [&](Candidates level) {
+    levels.add(level);
+    return false;
+  });
+  return levels;
+}
+
 Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates from) {
-  if (picture.incompatible) return {};  // SS-121
-  switch (picture.kind) {
-    case SetKind::unknown:
-      return {};
-    case SetKind::balanced:
-      return from;
-    case SetKind::direct:
-      return from.where([&](auto m) {
-        return m < picture.mirrors.size() && picture.mirrors[m].role != Role::unknown;
-      });
-    case SetKind::flat: {
-      const auto available = with_role(Role::router, picture, from);
-      return tags_filter(need, picture) ? tagged(need.preference, picture, available) : available;
-    }
-    case SetKind::roles:
-      return suitable_in_roles(need, picture, from);
-  }
-  return {};
+  Candidates suitable;
+  for_levels(need, picture, from, [&](Candidates level) {
+    suitable = level;
+    return !level.empty();
+  });
+  return suitable;
 }
 
 std::optional<ReadPreference> passed_on(const std::optional<ReadPreference>& asked, SetKind kind,

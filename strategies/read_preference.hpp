@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,8 +64,40 @@ std::optional<InvalidPreference> invalid_for(const ReadPreference& preference, S
 /// May be negative.
 std::optional<Micros> staleness(const SetPicture& picture, std::size_t mirror);
 
-/// The mirrors of `from` that suit the need: by kind and mode, then staleness, then tags (SS-047,
-/// SS-140 … SS-145). The preference must be valid. May be empty. Allocates nothing.
+/// The mirrors that may serve a need, in the order of its preference: disjoint levels, none empty.
+/// A level is used when the ones before it have no mirror left, or none that works. `secondary` has
+/// the replicas with the first tag set, then those with the second one, and no primary;
+/// `secondaryPreferred` has the primary as its last level.
+class PreferenceLevels {
+ public:
+  void add(Candidates level) {
+    level = level - all_;
+    if (level.empty()) return;
+    levels_[size_++] = level;
+    all_ = all_ | level;
+  }
+  Candidates all() const { return all_; }
+  std::size_t size() const { return size_; }
+  auto begin() const { return levels_.begin(); }
+  auto end() const { return levels_.begin() + static_cast<std::ptrdiff_t>(size_); }
+  /// The mirrors of `wanted` in the first level that has any.
+  Candidates first_of(Candidates wanted) const {
+    for (const auto level : *this)
+      if (const auto found = level & wanted; !found.empty()) return found;
+    return {};
+  }
+
+ private:
+  std::array<Candidates, Candidates::kMost> levels_;  // `size_` of them
+  std::size_t size_ = 0;
+  Candidates all_;
+};
+
+/// The levels of the mirrors of `from`: by kind and mode, then staleness, then tags (SS-047, SS-140
+/// … SS-145). The preference must be valid. May be empty. Allocates nothing.
+PreferenceLevels levels_for(const Need& need, const SetPicture& picture, Candidates from);
+
+/// The first of these levels: the mirrors that suit the need now. May be empty.
 Candidates suitable_for(const Need& need, const SetPicture& picture, Candidates from);
 
 /// Why a mirror does not suit the need now, for errors and the status: `its role is unknown`, `role

@@ -32,6 +32,7 @@ void MirrorSignals::add_sample(TimePoint now, float sample) noexcept {
 
 void MirrorSignals::answered(TimePoint now, Micros took) noexcept {
   add_sample(now, static_cast<float>(took.count()));
+  set(answered_at_, micros(now));
   // Checked first: most mirrors have no failures, and writing is more expensive.
   if (const auto penalty = get(penalty_); penalty > 0)
     set(penalty_, penalty < 1 ? 0 : penalty * PenaltyRules{}.success);

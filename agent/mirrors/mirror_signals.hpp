@@ -32,8 +32,11 @@ class alignas(64) MirrorSignals {
   float penalty() const noexcept { return get(penalty_); }
   /// Age of the oldest attempt of all workers at the last refresh, µs.
   float oldest() const noexcept { return get(oldest_); }
-  /// When the last search was answered, in µs of the process's clock.
+  /// When a search was last answered, or ended because it took too long, in µs of the process's
+  /// clock.
   std::int64_t last_answer() const noexcept { return get(sampled_); }
+  /// When a search was last answered.
+  std::int64_t answered_at() const noexcept { return get(answered_at_); }
   /// Attempts of the set at this mirror. The agent's own count includes those of other tables.
   std::uint32_t in_flight() const noexcept { return get(in_flight_); }
   std::atomic<std::uint32_t>& in_flight_count() noexcept { return in_flight_; }
@@ -89,9 +92,9 @@ class alignas(64) MirrorSignals {
   }
   void add_sample(TimePoint now, float sample) noexcept;
 
-  std::atomic<std::int64_t> sampled_{0};         // µs of the process's clock, as the next two
+  std::atomic<std::int64_t> sampled_{0};  // µs of the process's clock, as all times
+  std::atomic<std::int64_t> answered_at_{0};
   std::atomic<std::int64_t> starting_since_{0};  // 0: it is not starting
-  std::atomic<std::int64_t> load_at_{0};
   std::atomic<std::uint32_t> in_flight_{0};
   std::atomic<float> latency_{0};
   std::atomic<float> penalty_{0};
@@ -101,6 +104,7 @@ class alignas(64) MirrorSignals {
   std::atomic<float> started_{1};
   std::atomic<std::uint32_t> failures_in_a_row_{0};
   std::atomic<std::uint32_t> answers_since_start_{0};
+  std::atomic<std::int64_t> load_at_{0};  // rarely used, so it may be on the next line
 };
 
 }  // namespace karmad

@@ -120,6 +120,7 @@ struct Decision {
   bool avoid = false;           ///< the mirror, while there are others (BP-008, X-1)
   bool leave_zone = false;      ///< avoid all mirrors of its zone, likewise (CO-030)
   Prefer prefer = Prefer::any;  ///< for the next attempt, if it is there
+  bool paid = false;     ///< from the budget, also onto a mirror that works: the search timed out
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
   Micros retry_after{};  ///< the same for Retry-After; pings do not end it

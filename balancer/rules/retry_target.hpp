@@ -1,6 +1,7 @@
 #pragma once
 
 #include "balancer/rules/standings.hpp"
+#include "strategies/read_preference.hpp"
 
 namespace karmad {
 
@@ -18,13 +19,14 @@ struct RetryTarget {
 /// Rule: no query is lost while a working mirror is untried, and a set without working mirrors gets
 /// hardly more than its normal load (docs/decisions/012-retries-onto-proven-mirrors.md).
 ///
-/// A retry onto a working mirror is free, since it is not wasted load. If none is known to work,
-/// one paid attempt is made at each mirror of unknown state; other failed queries wait for its
-/// result. All other retries are paid for.
+/// A retry onto a working mirror is free, since it is not wasted load, and so is one onto a mirror
+/// of a later level of the preference: it is better than a paid one onto a failing mirror. If none
+/// is known to work, one attempt is made at each mirror of unknown state, paid for if the budget is
+/// `funded`; other failed queries wait for its result. All other retries are paid for.
 ///
-/// `preferred`: the `untried` mirrors without a reason against them (a left zone, a mark). The
-/// others are used if none of those works or is unknown. Pure.
-RetryTarget retry_target(Candidates preferred, Candidates untried, const Standings::Groups& stand,
-                         bool funded);
+/// `untried`: by the order of preference. `avoided`: those with a reason against them (a left zone,
+/// a mark); they are used if none of the others works or is unknown. Pure.
+RetryTarget retry_target(const PreferenceLevels& untried, Candidates avoided,
+                         const Standings::Groups& stand, bool funded);
 
 }  // namespace karmad

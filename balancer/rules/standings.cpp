@@ -18,11 +18,12 @@ bool is_unreachable(Outcome outcome) {
 
 }  // namespace
 
-MirrorStanding MirrorStanding::after(Outcome outcome) const {
+MirrorStanding MirrorStanding::after(Outcome outcome, bool is_silent) const {
   if (is_answer(outcome)) {
     auto next = *this;
     next.known = true;
-    next.unreachable = false;
+    next.unreachable = next.silent = false;
+    next.failures = 0;
     if (answers < needed) ++next.answers;
     return next;
   }
@@ -32,8 +33,10 @@ MirrorStanding MirrorStanding::after(Outcome outcome) const {
   const bool only_unreachable = now_unreachable && (!known || needed == 1);
   return {.known = true,
           .unreachable = now_unreachable,
+          .silent = outcome == Outcome::query_timeout && (silent || is_silent),
           .answers = 0,
-          .needed = only_unreachable ? std::uint8_t{1} : kProof};
+          .needed = only_unreachable ? std::uint8_t{1} : kProof,
+          .failures = std::min(static_cast<std::uint8_t>(failures + 1), kDown)};
 }
 
 MirrorStanding Standings::of(std::size_t mirror) const noexcept {
@@ -42,28 +45,37 @@ MirrorStanding Standings::of(std::size_t mirror) const noexcept {
 
 void Standings::restore(std::size_t mirror, const MirrorStanding& standing) noexcept {
   cells_[mirror].standing.store(pack(standing), memory_order_relaxed);
+  count_in(standing);
+}
+
+void Standings::count_in(const MirrorStanding& standing) noexcept {
   if (standing.unreachable) unreachable_.fetch_add(1, memory_order_relaxed);
+  if (standing.silent) silent_count_.fetch_add(1, memory_order_relaxed);
+  if (standing.down()) down_count_.fetch_add(1, memory_order_relaxed);
 }
 
 void Standings::take_over(const Standings& before, const FormerPlaces& places) noexcept {
   for_each_former(places, [&](std::size_t now, std::size_t then) {
     cells_[now].standing = before.cells_[then].standing.load(memory_order_relaxed);
     cells_[now].probed = before.cells_[then].probed.load(memory_order_relaxed);
-    if (of(now).unreachable) unreachable_.fetch_add(1, memory_order_relaxed);
+    count_in(of(now));
   });
 }
 
-void Standings::ended(std::size_t mirror, Outcome outcome) noexcept {
+void Standings::ended(std::size_t mirror, Outcome outcome, bool silent) noexcept {
   auto& standing = cells_[mirror].standing;
   auto bits = standing.load(memory_order_relaxed);
   MirrorStanding before;
   MirrorStanding next;
   do {
     before = unpack(bits);
-    next = before.after(outcome);
+    next = before.after(outcome, silent);
     if (next == before) return;
   } while (!standing.compare_exchange_weak(bits, pack(next)));
   if (next.unreachable != before.unreachable) unreachable_.fetch_add(next.unreachable ? 1 : -1u);
+  if (next.silent && !before.silent) cells_[mirror].probed.store(0, memory_order_relaxed);
+  if (next.silent != before.silent) silent_count_.fetch_add(next.silent ? 1 : -1u);
+  if (next.down() != before.down()) down_count_.fetch_add(next.down() ? 1 : -1u);
   if (!before.known || (next.proven() && !before.proven())) notify_waiters();
 }
 
@@ -91,6 +103,7 @@ Standings::Groups Standings::groups() const noexcept {
     const auto standing = unpack(cells_[i].standing.load());
     if (standing.proven()) groups.proven.insert(i);
     if (standing.failing()) groups.failing.insert(i);
+    if (standing.down()) groups.down.insert(i);
     if (standing.known) continue;
     groups.unknown.insert(i);
     if (cells_[i].under_way.load() != 0) groups.told_soon.insert(i);
@@ -99,10 +112,11 @@ Standings::Groups Standings::groups() const noexcept {
 }
 
 Candidates Standings::unreachable() const noexcept {
-  Candidates unreachable;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (unpack(cells_[i].standing.load(memory_order_relaxed)).unreachable) unreachable.insert(i);
-  return unreachable;
+  return all_that([](const MirrorStanding& mirror) { return mirror.unreachable; });
+}
+
+Candidates Standings::silent() const noexcept {
+  return all_that([](const MirrorStanding& mirror) { return mirror.silent; });
 }
 
 std::optional<std::size_t> Standings::try_probe(Candidates unreachable, TimePoint now,

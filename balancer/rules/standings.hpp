@@ -20,19 +20,25 @@ struct MirrorStanding {
   /// Answers in a row that prove a mirror after a failure. A mirror that fails every second request
   /// has that many once in 256 times.
   static constexpr std::uint8_t kProof = 8;
+  /// Failures in a row after which it is down: a single one may be the query's or chance.
+  static constexpr std::uint8_t kDown = 3;
 
-  bool known = false;        ///< an attempt has ended there
-  bool unreachable = false;  ///< the last attempt got no connection
-  std::uint8_t answers = 0;  ///< in a row; counted up to `needed`
-  std::uint8_t needed = 1;   ///< answers in a row that prove it
+  bool known = false;         ///< an attempt has ended there
+  bool unreachable = false;   ///< the last attempt got no connection
+  bool silent = false;        ///< a search timed out, and none was answered since it was sent
+  std::uint8_t answers = 0;   ///< in a row; counted up to `needed`
+  std::uint8_t needed = 1;    ///< answers in a row that prove it
+  std::uint8_t failures = 0;  ///< in a row; counted up to kDown
 
   /// It works: no recent attempt failed.
   bool proven() const { return known && answers >= needed; }
   bool failing() const { return known && answers == 0; }
+  bool down() const { return failures >= kDown; }
 
-  /// The state after an attempt. One answer proves an unknown mirror and one that was unreachable;
+  /// The state after an attempt; `silent`: it timed out, and the mirror has answered no other
+  /// search since it was sent. One answer proves an unknown mirror and one that was unreachable;
   /// after a wrong answer kProof answers are needed.
-  MirrorStanding after(Outcome outcome) const;
+  MirrorStanding after(Outcome outcome, bool silent = false) const;
 
   bool operator==(const MirrorStanding&) const = default;
 };
@@ -68,8 +74,9 @@ class Standings {
     bool counted_;  ///< the mirror was unknown when the attempt started
   };
 
-  /// An attempt has ended.
-  void ended(std::size_t mirror, Outcome outcome) noexcept;
+  /// An attempt has ended (MirrorStanding::after()). A mirror that becomes silent is due for a
+  /// probe at once: perhaps only that search takes long.
+  void ended(std::size_t mirror, Outcome outcome, bool silent = false) noexcept;
 
   MirrorStanding of(std::size_t mirror) const noexcept;
   /// Mirrors by state. `told_soon`: unknown mirrors with an attempt in progress that will show
@@ -79,8 +86,15 @@ class Standings {
     Candidates unknown;
     Candidates told_soon;
     Candidates failing;  ///< the last attempt was not answered
+    Candidates down;     ///< nor were those before it
   };
   Groups groups() const noexcept;
+
+  /// Whether any mirror is silent; one load.
+  bool any_silent() const noexcept { return silent_count_.load(std::memory_order_relaxed) != 0; }
+  Candidates silent() const noexcept;
+  /// Whether any mirror is down(); one load.
+  bool any_down() const noexcept { return down_count_.load(std::memory_order_relaxed) != 0; }
 
   /// Whether any mirror was unreachable at its last attempt; one load.
   bool any_unreachable() const noexcept {
@@ -110,19 +124,32 @@ class Standings {
   };
   static constexpr std::uint32_t pack(const MirrorStanding& s) {
     return std::uint32_t{s.known} | std::uint32_t{s.unreachable} << 1 |
-           std::uint32_t{s.answers} << 8 | std::uint32_t{s.needed} << 16;
+           std::uint32_t{s.silent} << 2 | std::uint32_t{s.answers} << 8 |
+           std::uint32_t{s.needed} << 16 | std::uint32_t{s.failures} << 24;
   }
   static constexpr MirrorStanding unpack(std::uint32_t bits) {
     return {.known = (bits & 1) != 0,
             .unreachable = (bits & 2) != 0,
+            .silent = (bits & 4) != 0,
             .answers = static_cast<std::uint8_t>(bits >> 8),
-            .needed = static_cast<std::uint8_t>(bits >> 16)};
+            .needed = static_cast<std::uint8_t>(bits >> 16),
+            .failures = static_cast<std::uint8_t>(bits >> 24)};
+  }
+  void count_in(const MirrorStanding& standing) noexcept;
+  template <class Wanted>
+  Candidates all_that(Wanted wanted) const noexcept {
+    Candidates found;
+    for (std::size_t i = 0; i < cells_.size(); ++i)
+      if (wanted(unpack(cells_[i].standing.load(std::memory_order_relaxed)))) found.insert(i);
+    return found;
   }
   void left(std::size_t mirror, bool counted) noexcept;
   void notify_waiters() noexcept;
 
   std::vector<Cell> cells_;
   std::atomic<std::uint32_t> unreachable_{0};  ///< number of such mirrors
+  std::atomic<std::uint32_t> silent_count_{0};
+  std::atomic<std::uint32_t> down_count_{0};
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<bool> changed_{false};
 };

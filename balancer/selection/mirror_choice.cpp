@@ -1,14 +1,46 @@
 #include "balancer/selection/mirror_choice.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "balancer/rules/zones.hpp"
 
 namespace karmad {
+namespace {
+
+/// Interval of probes to mirrors whose level of the preference is left out. Pings do not show
+/// whether searches succeed.
+constexpr Micros kLevelProbe = std::chrono::seconds(1);
+/// Shortest interval of probes to a mirror that does not answer in time: each costs a search the
+/// whole timeout.
+constexpr Micros kSilentProbe = std::chrono::seconds(10);
+
+}  // namespace
 
 Candidates MirrorChoice::suiting(Candidates from) const {
   const auto* need = rules_.needed();
   return need == nullptr ? from : suitable_for(*need, view_.picture, from);
+}
+
+PreferenceLevels MirrorChoice::levels(Candidates from) const {
+  if (const auto* need = rules_.needed()) return levels_for(*need, view_.picture, from);
+  PreferenceLevels one;
+  one.add(from);
+  return one;
+}
+
+/// The first levels of the preference, if no mirror of theirs has answered lately while a later
+/// level is not so. Single queries probe them.
+Candidates MirrorChoice::failing_levels(Candidates possible) const {
+  const auto& standings = moment_.protection.standings;
+  if (rules_.needed() == nullptr || !standings.any_down()) return {};
+  const auto stand = standings.groups();
+  Candidates failing;
+  for (const auto level : levels(possible)) {
+    if (!(level - stand.failing).empty() || (level & stand.down).empty()) return failing;
+    failing = failing | level;
+  }
+  return {};  // all are
 }
 
 /// Mirrors known to lack data that the client has seen or, for a quorum read, that another mirror
@@ -78,6 +110,7 @@ Objections MirrorChoice::objections(Candidates possible) const {
   all[tried] = line_.avoided;
   all[not_preferred] = line_.among.empty() ? Candidates{} : possible - line_.among;
   all[refuses_connects] = unreachable();
+  if (protection.standings.any_silent()) all[silent] = protection.standings.silent();
   all[ping_unanswered] = view_.unreachable;
   all[outdated] = too_old();
   if (protection.unavailable.any())
@@ -102,14 +135,18 @@ SelectionCriteria MirrorChoice::criteria() const {
   const auto last = against[outdated] | against[ping_unanswered] | against[unavailable] |
                     against[breaker_open] | against[starting] |
                     (panic ? Candidates() : against[ejected]);
-  const std::array reasons{against[tried], against[not_preferred], against[refuses_connects],
-                           last,           against[zone_left],     against[primary_last]};
+  const std::array reasons{
+      against[tried], against[not_preferred], against[refuses_connects], against[silent],
+      last,           against[zone_left],     against[primary_last]};
   const auto out = moment_.mirrors.out_of_service();
   against[removed] = never - out.all();
   against[drained] = never & out.drained;
   against[maint] = never & out.maint;
+  auto avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons);
+  against[level_fails] = failing_levels(possible - avoided);
+  avoided = avoided | against[level_fails];
   return {.need = rules_.needed(),
-          .avoided = avoided_for(rules_.needed(), view_.picture, possible, reasons),
+          .avoided = avoided,
           .excluded = never,
           .window = rules_.window,
           .now = moment_.now,
@@ -147,6 +184,12 @@ std::optional<Pick> MirrorChoice::probe() const {
   if (protection.breaker && rules_.reads()) due = protection.breaker->try_probe(moment_.now);
   if (!due && protection.standings.any_unreachable())
     due = protection.standings.try_probe(unreachable(), moment_.now, rules_.probe_every);
+  if (!due && rules_.reads() && protection.standings.any_silent())
+    due = protection.standings.try_probe(protection.standings.silent(), moment_.now,
+                                         std::max(rules_.probe_every, kSilentProbe));
+  if (!due && rules_.reads() && rules_.needed() != nullptr && protection.standings.any_down())
+    due = protection.standings.try_probe(criteria().objections[Objection::level_fails], moment_.now,
+                                         kLevelProbe);
   if (!due && !moment_.mirrors.pinged()) due = unasked();
   if (!due) return std::nullopt;
   auto only_it = criteria_now();
@@ -161,8 +204,8 @@ Candidates MirrorChoice::suitable() const {
   return suiting(all() - excluded());
 }
 
-Candidates MirrorChoice::untried() const {
-  return suiting(all() - line_.tried - excluded() - moment_.mirrors.full());
+PreferenceLevels MirrorChoice::untried_levels() const {
+  return levels(all() - line_.tried - excluded() - moment_.mirrors.full());
 }
 
 bool MirrorChoice::has_up_to_date() const {

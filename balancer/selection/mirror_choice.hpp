@@ -41,8 +41,10 @@ class MirrorChoice {
   /// slot.
   std::optional<Pick> probe() const;
 
-  /// The suitable mirrors with a free slot that this line has not tried.
-  Candidates untried() const;
+  /// The mirrors with a free slot that this line has not tried, in the order of the preference …
+  PreferenceLevels untried_levels() const;
+  /// … and all of them.
+  Candidates untried() const { return untried_levels().all(); }
   /// Whether such a mirror is not known to lack the generation that the client has seen (CO-077).
   bool has_up_to_date() const;
   /// Whether one of untried() is in another zone than `last` and in no zone that was left.
@@ -62,6 +64,8 @@ class MirrorChoice {
   Candidates excluded() const;
   Objections objections(Candidates possible) const;
   Candidates suiting(Candidates from) const;
+  PreferenceLevels levels(Candidates from) const;
+  Candidates failing_levels(Candidates possible) const;
   Candidates too_old() const;
   Candidates unreachable() const;
   std::optional<std::size_t> unasked() const;

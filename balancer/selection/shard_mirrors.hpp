@@ -64,6 +64,10 @@ class ShardMirrors {
   virtual void selection_waits(Micros /*remaining*/) {}
   virtual void selection_failed(std::string_view /*why*/) {}
 
+  /// For explanations and traces: a retry is not made. `criteria` exclude the mirrors that it could
+  /// have asked.
+  virtual void retry_refused(const SelectionCriteria& /*criteria*/, std::string_view /*why*/) {}
+
  protected:
   ~ShardMirrors() = default;
 };

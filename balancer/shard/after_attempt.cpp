@@ -1,6 +1,7 @@
 // The consequences of an attempt of a shard request: what is learned, and whether another attempt
 // follows.
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "balancer/core/long_work.hpp"
@@ -47,6 +48,13 @@ Standings::Groups standings_in(const ShardMoment& moment) {
   groups.failing = groups.failing - back;
   return groups;
 }
+
+// Why a retry is not made.
+constexpr std::string_view kUsedUp = "retry refused: the retry budget is used up";
+constexpr std::string_view kNoneWorks =
+    "retry refused: the retry budget is used up, and no other mirror is known to work";
+constexpr std::string_view kSwitchedOff =
+    "retry refused: retry_budget_percent and retry_budget_min are 0";
 
 bool is_out_of_reach(Outcome outcome) {
   return outcome == Outcome::connect_failed || outcome == Outcome::connect_timeout ||
@@ -103,7 +111,7 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
   if (line.selection_left) *line.selection_left -= report.connecting;
   if (report.marked_unreachable) line.memory.marked_unreachable.emplace_back(mirror, now());
   line.memory.among = {};
-  if (!report.undecided) protection.standings.ended(mirror, report.outcome);
+  if (!report.undecided) protection.standings.ended(mirror, report.outcome, report.silent);
   if (protection.breaker && !report.undecided && !report.passed_on)
     protection.breaker->ended(mirror, rules_.need->operation, report.outcome, now());
   line.under_way.reset();
@@ -154,13 +162,18 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();
   const bool fresh_left = !choice.untried().empty();
-  // A search that timed out may continue through the list of timeouts (CO-044). Otherwise a timeout
-  // causes no retry, unless the mirror turns out to be unreachable.
-  const bool next_step = report.outcome == Outcome::query_timeout &&
-                         line.attempts < rules_.timeout_steps && rules_.reads();
-  const auto outcome = next_step            ? Outcome::closed_early
-                       : report.unreachable ? Outcome::unreachable
-                                            : report.outcome;
+  // A search that timed out may continue through the list of timeouts (CO-044). Without a list it
+  // is asked once more, of a mirror that is not known to fail
+  // (docs/decisions/041-search-timeouts.md). Otherwise a timeout causes no retry, unless the mirror
+  // turns out to be unreachable.
+  const bool timed_out = report.outcome == Outcome::query_timeout && rules_.reads();
+  const bool next_step = timed_out && line.attempts < rules_.timeout_steps;
+  const bool once_more = timed_out && !report.unreachable && rules_.timeout_steps == 0 &&
+                         !line.after_timeout &&
+                         !(choice.untried() - standings_in(moment).failing).empty();
+  const auto outcome = next_step || once_more ? Outcome::closed_early
+                       : report.unreachable   ? Outcome::unreachable
+                                              : report.outcome;
   auto next = retries.after(
       {.outcome = outcome,
        .hint = hint,
@@ -174,6 +187,7 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
   if (next_step) next.pause = {};
+  next.paid = once_more;
   return next;
 }
 
@@ -223,8 +237,19 @@ void AttemptLines::retry(Line& line, const Decision& next) {
   line.next = next;
   line.retry_permit.reset();
   line.memory.among = {};
+  line.after_timeout = line.after_timeout || next.paid;
   if (next.avoid && next.pause == Micros{0} && !line.wanted) return ask_elsewhere(line);
-  consented(line, take_extra(line, RetryBudget::For::other));
+  if (take_extra(line, RetryBudget::For::other)) return consented(line, true, {});
+  if (line.wanted || !has_proven(line)) return refuse_retry(line, kUsedUp);
+  line.next.pause = {};  // it is meant for the mirror that was asked
+  line.memory.avoided.insert(*line.end.mirror);
+  ask_elsewhere(line);
+}
+
+/// Whether the request may ask a mirror that works and that it has not tried.
+bool AttemptLines::has_proven(const Line& line) const {
+  if (!rules_.reads() || rules_.subject.follow_up) return false;
+  return !(choice(line).untried() & standings_in(*moment_).proven).empty();
 }
 
 bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
@@ -235,22 +260,24 @@ bool AttemptLines::take_extra(Line& line, RetryBudget::For what) {
 
 /// Retries at once, at any untried mirror (docs/decisions/012).
 void AttemptLines::ask_elsewhere(Line& line) {
-  auto& protection = moment_->protection;
+  const auto& budget = moment_->protection.budget;
   using On = RetryTarget::On;
   for (;;) {
     line.memory.among = {};
     const auto choice = this->choice(line);
-    const auto open = choice.untried();
-    if (open.empty()) return consented(line, take_extra(line, RetryBudget::For::other));
-    const auto preferred = open - choice.criteria_now().avoided;
-    const auto target =
-        retry_target(preferred, open, standings_in(*moment_), protection.budget.saved() > 0);
-    if (target.among != preferred) line.memory.among = target.among;
-    const auto& budget = protection.budget;
+    const auto untried = choice.untried_levels();
+    if (untried.size() == 0)
+      return consented(line, take_extra(line, RetryBudget::For::other), kUsedUp);
+    const auto avoided = choice.criteria_now().avoided;
+    const auto target = retry_target(untried, avoided, standings_in(*moment_), budget.saved() > 0);
+    const auto by_itself = untried.first_of(untried.all() - avoided);
+    if (target.among != by_itself) line.memory.among = target.among;
+    if (line.next.paid)
+      return consented(line, take_extra(line, RetryBudget::For::untried), kUsedUp);
     if (target.on == On::nothing && budget.can_start_another())
-      return consented(line, take_extra(line, RetryBudget::For::proven));
+      return consented(line, take_extra(line, RetryBudget::For::proven), kSwitchedOff);
     if (target.on == On::budget && (budget.can_start_another() || budget.saved() == 0))
-      return consented(line, take_extra(line, RetryBudget::For::untried));
+      return consented(line, take_extra(line, RetryBudget::For::untried), kNoneWorks);
     if (!wait_for_standing(line)) return;
   }
 }
@@ -264,11 +291,11 @@ bool AttemptLines::wait_for_standing(Line& line) {
       count(Count::retries_waited);
       return true;
     }
-    consented(line, false);
+    refuse_retry(line, "retry refused: too many requests wait already (max_waiting_selections)");
     return false;
   }
   if (now() >= rules_.deadline) {
-    consented(line, false);
+    refuse_retry(line, "retry refused: the deadline came before it was known which mirrors work");
     return false;
   }
   line.state = State::waits_for_standing;
@@ -276,10 +303,23 @@ bool AttemptLines::wait_for_standing(Line& line) {
   return false;
 }
 
-void AttemptLines::consented(Line& line, bool may) {
+void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
   line.standing_wait.reset();
-  if (!may) count(Count::retries_refused);
-  if (may && !over_) return continue_retry(line);
+  if (!may) return refuse_retry(line, why_not);
+  if (over_) return end_line(line);
+  continue_retry(line);
+}
+
+/// Ends the line, and says which mirrors it has not asked.
+void AttemptLines::refuse_retry(Line& line, std::string_view why) {
+  count(Count::retries_refused);
+  line.memory.among = {};
+  const auto choice = this->choice(line);
+  auto criteria = choice.criteria_now();
+  criteria.objections[Objection::tried] = line.memory.tried;
+  criteria.objections[Objection::unpaid] = choice.untried();
+  criteria.excluded = criteria.excluded | line.memory.tried | choice.untried();
+  moment_->mirrors.retry_refused(criteria, why);
   end_line(line);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "balancer/selection/mirror_choice.hpp"
@@ -63,11 +64,12 @@ struct AttemptLine {
   std::size_t slot = 0;
   std::size_t order = 0;  ///< order in which lines started
   State state = State::ended;
-  bool retries = false;    ///< false: makes one attempt
-  bool waits = false;      ///< waits for a suitable mirror
-  bool cancelled = false;  ///< its attempt is being cancelled
-  bool taken_in = false;   ///< its end was reported to the race or the quorum
-  Generation generation;   ///< of its answer
+  bool retries = false;        ///< false: makes one attempt
+  bool waits = false;          ///< waits for a suitable mirror
+  bool cancelled = false;      ///< its attempt is being cancelled
+  bool taken_in = false;       ///< its end was reported to the race or the quorum
+  bool after_timeout = false;  ///< it was retried because of a timeout
+  Generation generation;       ///< of its answer
   LineMemory memory;
   ShardResult end;
   /// What is left of `selection_timeout` for waiting for mirrors and connecting, over all attempts
@@ -158,9 +160,11 @@ class AttemptLines {
   void note_behind(Line& line, const AttemptReport& report);
   void add_failed(const Line& line, std::string why);
   void retry(Line& line, const Decision& next);
+  bool has_proven(const Line& line) const;
   void ask_elsewhere(Line& line);
   bool wait_for_standing(Line& line);
-  void consented(Line& line, bool may);
+  void consented(Line& line, bool may, std::string_view why_not);
+  void refuse_retry(Line& line, std::string_view why);
   void continue_retry(Line& line);
   void make_retry(Line& line);
 

@@ -320,6 +320,8 @@ AttemptReport MirrorAttempt::report(const ErrorHint& hint) {
   if (!answered) {
     report.hint = hint;
     report.nothing_done = result_.nothing_done;
+    report.silent = result_.outcome == Outcome::query_timeout && result_.reply.bytes.empty() &&
+                    mirror_.signals.answered_at() < result_.sent_at.time_since_epoch().count();
     report.unreachable = result_.outcome == Outcome::query_timeout &&
                          mirror_.agent->counters.unreachable_since(result_.ended - result_.took);
     report.replaced = !query_.former && query_.worker.topology_now() != query_.topology;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "balancer/selection/explanation.hpp"
 #include "balancer/selection/selection_log.hpp"
@@ -295,12 +296,38 @@ std::optional<Pick> ShardDriver::pick(const SelectionCriteria& criteria, bool by
 }
 
 /// A choice without a selection, with the numbers of the mirrors; null if it has no room.
-ExplainedChoice* ShardDriver::explain_unchosen(ExplainRecord& record) {
+ExplainedChoice* ShardDriver::explain_unchosen(ExplainRecord& record,
+                                               const SelectionCriteria& criteria) {
   auto* const choice = explain_choice(record);
   if (choice == nullptr) return nullptr;
   const MirrorSet::PickRecord to{choice->steps, &record.numbers[choice->first_number]};
-  set_.acceptable({}, worker_.loop.index, &to);
+  set_.acceptable(criteria, worker_.loop.index, &to);
   return choice;
+}
+
+/// Says why each other mirror is not asked: in the explanation by mirror, in the trace as text.
+void ShardDriver::retry_refused(const SelectionCriteria& criteria, std::string_view why) {
+  auto& query = place_.query;
+  if (auto* const explained = explanation(query))
+    if (auto* const choice = explain_unchosen(*explained, criteria)) choice->refused = why;
+  if (!query.wants_trace) return;
+  std::string text(why);
+  for (std::size_t i = 0; i < set_.size(); ++i) {
+    if (criteria.objections[Objection::tried].contains(i)) continue;
+    fmt::format_to(std::back_inserter(text), "; not asked: {}", name(i));
+    const char* before = " (";
+    for (std::size_t o = 0; o < kObjections; ++o) {
+      if (!criteria.objections[static_cast<Objection>(o)].contains(i)) continue;
+      fmt::format_to(std::back_inserter(text), "{}{}", std::exchange(before, ", "),
+                     kObjectionTexts[o]);
+    }
+    if (*before == ',')
+      text += ')';
+    else if (criteria.need != nullptr)
+      fmt::format_to(std::back_inserter(text), " ({})",
+                     why_unsuitable(*criteria.need, view().picture, i));
+  }
+  query.trace.refused({place_.shard_number, std::move(text)});
 }
 
 /// Says why the last selection found no mirror, or why there was none.
@@ -310,7 +337,7 @@ void ShardDriver::explain_refusal(std::string_view why) {
   auto& choices = explained->choices;
   const bool selected =
       !choices.empty() && choices.back().shard == &place_.shard && !choices.back().steps.chosen;
-  auto* const choice = selected ? &choices.back() : explain_unchosen(*explained);
+  auto* const choice = selected ? &choices.back() : explain_unchosen(*explained, {});
   if (choice != nullptr) choice->refused = why;
 }
 
@@ -326,7 +353,7 @@ void ShardDriver::explain_attempt(Slot& slot, const action::Send& send) {
     if (choice.shard == &place_.shard && !choice.attempt && choice.steps.chosen == send.pick.mirror)
       found = &choice;
   if (found == nullptr) {
-    found = explain_unchosen(*explained);
+    found = explain_unchosen(*explained, {});
     if (found == nullptr) return;
     found->told = true;
     found->steps.chosen = static_cast<std::uint8_t>(send.pick.mirror);

@@ -96,7 +96,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   void record_used(Slot& slot);
   void log_retry(const action::Send& send);
   ExplainedChoice* explain_choice(ExplainRecord& record) const;
-  ExplainedChoice* explain_unchosen(ExplainRecord& record);
+  ExplainedChoice* explain_unchosen(ExplainRecord& record, const SelectionCriteria& criteria);
   void explain_refusal(std::string_view why);
   void explain_attempt(Slot& slot, const action::Send& send);
   void explain_end(const Slot& slot, const AttemptReport& report) const;
@@ -112,6 +112,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   void selection_started() override;
   void selection_waits(Micros remaining) override;
   void selection_failed(std::string_view why) override;
+  void retry_refused(const SelectionCriteria& criteria, std::string_view why) override;
 
   // AttemptOwner
   bool would_repeat(std::size_t slot, const AttemptReport& report) override;

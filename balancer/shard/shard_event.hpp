@@ -25,6 +25,7 @@ struct AttemptReport {
   bool sent = false;          ///< the agent may have received a part of the request
   bool nothing_done = false;  ///< the agent did nothing of the request
   bool out_of_time = false;   ///< ended by the deadline of the query
+  bool silent = false;        ///< a timeout, and the agent has answered no search meanwhile
   bool unreachable = false;   ///< a timeout, and pings found the agent unreachable meanwhile
   bool marked_unreachable =
       false;               ///< the set's state machine now treats the mirror as unavailable

@@ -28,25 +28,6 @@ Micros in_micros(float time) {
   return Micros{static_cast<Micros::rep>(time)};
 }
 
-constexpr std::array<std::string_view, kObjections> kObjectionTexts{
-    "tried by this request",
-    "other mirrors are preferred",
-    "refused the last connection",
-    "no connection at its last ping",
-    "lacks data that the client has seen",
-    "reported that it takes no requests",
-    "its breaker is open",
-    "ejected as an outlier",
-    "in slow start, with as many attempts in flight as that allows",
-    "its zone has failed",
-    "the primary is asked last",
-    "full (max_in_flight)",
-    "excluded by this request: asked or avoided by another attempt, or found unreachable",
-    "the attempt probes another mirror",
-    "taken out by the operator (drain)",
-    "taken out by the operator (maint)",
-};
-
 /// The objections to a mirror, the first one first.
 std::vector<std::string_view> objections_to(const PickSteps& steps, std::size_t mirror) {
   std::vector<std::string_view> found;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "agent/stats/outcome.hpp"
 #include "balancer/rules/attempt_reason.hpp"
@@ -44,6 +45,12 @@ struct TracedAttempt {
   Outcome outcome = Outcome::cancelled;
   int status = 0;  ///< of the reply; 0: none
   std::string error;
+};
+
+/// A retry that was not made, and why none of the other mirrors was asked.
+struct RefusedRetry {
+  std::uint32_t shard = 1;  ///< of the table, from 1
+  std::string why;
 };
 
 class Trace;
@@ -93,8 +100,12 @@ class Trace {
   bool partial = false;         ///< the answer lacks a shard
 
   OpenAttempt begin(const AttemptStart& start);
+  void refused(RefusedRetry retry) {
+    if (refused_.size() < kKept) refused_.push_back(std::move(retry));
+  }
 
   std::span<const TracedAttempt> attempts() const { return {attempts_.data(), attempts_.size()}; }
+  std::span<const RefusedRetry> refused() const { return refused_; }
   std::uint64_t started() const { return started_; }
   std::uint64_t succeeded() const { return succeeded_; }  ///< answered, also with a warning
   std::uint64_t failed() const { return failed_; }        ///< all other ends
@@ -110,6 +121,7 @@ class Trace {
   Micros since_began(TimePoint at) const { return std::chrono::duration_cast<Micros>(at - began); }
 
   boost::container::small_vector<TracedAttempt, 4> attempts_;
+  std::vector<RefusedRetry> refused_;
   std::uint64_t started_ = 0;
   std::uint64_t succeeded_ = 0;
   std::uint64_t failed_ = 0;

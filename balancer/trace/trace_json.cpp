@@ -14,6 +14,8 @@ constexpr std::size_t kWord = 32;    // operations may be methods chosen by a cl
 constexpr std::size_t kName = 128;   // of tables, agents
 constexpr std::size_t kClient = 64;  // an address
 constexpr std::size_t kError = 200;  // the beginning contains the cause
+constexpr std::size_t kRefused = 600;
+constexpr std::size_t kLongestAttempt = 2400;
 constexpr std::size_t kPath = 2048;
 constexpr std::size_t kAttemptsInLog = 32 << 10;
 constexpr int kFirstErrorStatus = 400;  // lower ones are not worth their bytes in each line
@@ -86,6 +88,28 @@ void add_attempt(JsonLine& out, const TracedAttempt& attempt) {
   out.add('}');
 }
 
+/// Adds the retries that were not made, as long as one attempt has room behind them.
+void add_refused(JsonLine& out, const Trace& trace, std::size_t end) {
+  if (trace.refused().empty()) return;
+  const auto start = out.size();
+  out.add(R"(,"refused":[)");
+  bool any = false;
+  for (const auto& retry : trace.refused()) {
+    const auto before = out.size();
+    if (any) out.add(',');
+    add_count(out, R"({"shard":)", retry.shard);
+    add_text(out, R"(,"why":)", retry.why, kRefused);
+    out.add('}');
+    if (out.size() + kLongestAttempt > end) {
+      out.cut(before);
+      break;
+    }
+    any = true;
+  }
+  if (!any) return out.cut(start);
+  out.add(']');
+}
+
 /// Adds attempts while `out` stays shorter than `end`, then closes the object.
 void add_attempts(JsonLine& out, const Trace& trace, std::size_t end) {
   out.add(R"(,"attempts":[)");
@@ -131,6 +155,7 @@ void append_json(std::string& text, const Trace& trace, TimePoint now, std::size
   add_time(out, R"(,"took_us":)", took(trace, now));
   add_queued(out, trace);
   add_time(out, R"(,"merge_us":)", trace.merge);
+  add_refused(out, trace, end);
   add_attempts(out, trace, end);
 }
 

@@ -20,7 +20,8 @@ bool is_silent(const MirrorSigns& signs) {
 
 bool is_failing(const MirrorSigns& signs) {
   const auto& latest = signs.latest;
-  return signs.unreachable || is_silent(signs) || signs.errors_in_a_row > 1 ||
+  return signs.unreachable || signs.searches_fail || is_silent(signs) ||
+         signs.errors_in_a_row > 1 ||
          (latest.attempts >= kFewAttempts &&
           static_cast<double>(latest.failures) >=
               kFailingShare * static_cast<double>(latest.attempts));
@@ -63,6 +64,8 @@ std::string why_failing(const MirrorSigns& signs) {
         fmt::format("no reply for a second, {} attempts are in flight", signs.in_flight), signs);
   if (signs.errors_in_a_row > 1)
     reason += fmt::format("; {} errors in a row", signs.errors_in_a_row);
+  else if (signs.searches_fail)
+    reason += "; no search was answered lately";
   else if (signs.latest.failures > 0)
     reason += fmt::format("; {} of the last {} attempts failed", signs.latest.failures,
                           signs.latest.attempts);

@@ -23,7 +23,7 @@ enum class MirrorCondition : std::uint8_t {
   drain,         ///< the operator has taken it out: it gets no new searches
   maint,         ///< likewise: it gets nothing, not even pings
   lagging,       ///< a replica that is too far behind its primary
-  failing,       ///< recent attempts or pings failed
+  failing,       ///< recent attempts or pings failed, or the last attempts, however long ago
   breaker_open,  ///< the breaker of its shard avoids it
   ejected,       ///< an outlier of its set (`outlier`)
   unresolved,    ///< its name has no address
@@ -64,6 +64,7 @@ struct MirrorSigns {
   bool answered = false;                  ///< has ever answered
   std::optional<std::string> unresolved;  ///< why its name has no address
   bool down = false;                      ///< is_down()
+  bool searches_fail = false;             ///< the last three, or all since one timed out
   bool tripped = false;                   ///< by the breaker of its shard
   std::optional<std::string> ejected;     ///< why it is ejected, and for how long
   bool panic = false;                     ///< ejections do not count: too few mirrors are left

@@ -190,9 +190,11 @@ struct MirrorWatch::SetSample {
   SetCount before;       ///< their conditions before the sample
   Candidates can_serve;  ///< the others are no measure
   const Need* need = nullptr;
+  Candidates may_serve;  ///< in any level of the preference
   ViewPtr view;
   Candidates full;
   Candidates tripped;
+  Candidates searches_fail;
 
   /// The median of the mean times of all mirrors but `self` that answered a few queries.
   std::optional<Micros> mean_of_peers(std::size_t self) const {
@@ -219,6 +221,7 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   MirrorSigns signs{.answered = read(counters.answered),
                     .unresolved = agent.named() ? agent.unresolved() : std::nullopt,
                     .down = is_down(agent, place.topology.settings.dead_after.value),
+                    .searches_fail = sample.searches_fail.contains(mirror),
                     .tripped = sample.tripped.contains(mirror),
                     .ejected = why_ejected(sample.shard, mirror, now),
                     .panic = is_in_panic(sample.shard),
@@ -241,9 +244,11 @@ MirrorSigns MirrorWatch::signs_of(WatchedMirror& watched, std::size_t mirror,
   if (sample.all_attempts > 0)
     signs.share =
         static_cast<double>(sample.attempts[mirror]) / static_cast<double>(sample.all_attempts);
-  if (sample.need != nullptr) signs.unsuitable = why_unsuitable(*sample.need, picture, mirror);
+  // A mirror of a later level of the preference is asked when the others fail.
+  if (sample.need != nullptr && !sample.may_serve.contains(mirror))
+    signs.unsuitable = why_unsuitable(*sample.need, picture, mirror);
   if (signs.errors_in_a_row > 0 || !signs.answered || signs.latest.failures > 0 || signs.tripped ||
-      signs.unreachable)
+      signs.searches_fail || signs.unreachable)
     signs.last_error = in_one_line(agent.last_error());
   if (is_slow(signs, before)) {
     signs.p95 = p95_of(agent, now);
@@ -269,6 +274,12 @@ void MirrorWatch::sample(const WatchedMirrors& mirrors, const Place& place, cons
   sample.all_attempts = std::reduce(sample.attempts.begin(), sample.attempts.end());
   const Selection selection(std::nullopt, place.table, place.topology.settings, Operation::read);
   sample.need = selection.at(shard);
+  if (sample.need != nullptr)
+    sample.may_serve =
+        levels_for(*sample.need, sample.view->picture, Candidates::first(set.size())).all();
+  const auto& standings = shard.protection->standings;
+  if (standings.any_down() || standings.any_silent())
+    sample.searches_fail = standings.groups().down | standings.silent();
   if (const auto& breaker = shard.protection->breaker) sample.tripped = breaker->tripped(now);
   Candidates changed;
   for (std::size_t i = 0; i < set.size(); ++i) {

@@ -224,7 +224,7 @@ TEST(Karma, TakesItsShareFromASilentMirrorAndGivesItBackWhenItHasRecovered) {
   // Pings are answered, so the mirror is not dead for long: karma has to see it.
   const Master master(
       "ha_strategy = nodeads\n dead_after = 1000\n ha_period_karma = 1s\n ha_ping_interval = 50ms\n"
-      " agent_query_timeout = 250ms",
+      " agent_query_timeout = 250ms\n agent_retry_count = 0",
       mirrors.table());
   std::atomic<int> failed{0};
   Load load(master.port(), 6, [&](HttpClient& client, std::size_t) {

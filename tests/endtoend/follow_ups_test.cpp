@@ -29,7 +29,7 @@ class FollowUps : public testing::Test {
   std::size_t requests() const { return a.requests() + b.requests(); }
 };
 
-TEST_F(FollowUps, AreNeverRetriedOnAnotherMirror) {  // BP-061, SS-180
+TEST_F(FollowUps, AreNeverRetriedOnAnotherMirror) {  // BP-061
   const struct {
     std::string_view method;
     std::string target;
@@ -56,6 +56,30 @@ TEST_F(FollowUps, AreNeverRetriedOnAnotherMirror) {  // BP-061, SS-180
   const RestingMaster master(taking_turns("agent_retry_count = 3"), table());
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(master.port(), "GET", "/logs/_search").status, 200);
   EXPECT_GE(master.count("agent_retry"), 1) << "a search is";
+}
+
+// karmad does not know the mirror that holds a cursor: a preference that leaves one names it. If it
+// is gone the follow-up fails, it is not moved.
+TEST_F(FollowUps, GoToTheMirrorThatAPreferenceLeavesOrFail) {  // SS-180
+  a.react(always(json(R"({"hits":"a page of a"})")));
+  const ClosedPort gone;
+  const RestingMaster master(
+      "workers = 1\n ha_strategy = roundrobin\n tags_in_flat = 1\n selection_timeout = 100ms",
+      engine({a.address() + "[tags=node:a]",
+              b.address() + "[tags=node:b]|" + gone.address() + "[tags=node:c]"}));
+  for (int i = 0; i < 6; ++i) {
+    const auto of_b =
+        ask(master.port(), "GET", kScroll, "", preferring("mode=nearest;tags=node:b"));
+    EXPECT_TRUE(of_b.body.contains("another page")) << of_b.status << of_b.body;
+    const auto of_a =
+        ask(master.port(), "GET", kScroll, "", preferring("mode=nearest;tags=node:a"));
+    EXPECT_TRUE(of_a.body.contains("a page of a")) << of_a.status << of_a.body;
+  }
+  const auto before = requests();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_GE(ask(master.port(), "GET", kScroll, "", preferring("mode=nearest;tags=node:c")).status,
+              500);
+  EXPECT_EQ(requests(), before);
 }
 
 TEST_F(FollowUps, WaitForTheSameMirrorWhenItRefusesThem) {  // BP-002

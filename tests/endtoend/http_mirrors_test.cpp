@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/endtoend/odd_replies.hpp"
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
@@ -59,14 +61,16 @@ class NastyMirror : public testing::TestWithParam<Kind> {
       "ha_ping_interval = 0\n";
 };
 
-TEST_P(NastyMirror, CostsNoClientItsAnswerButWhenTimeRunsOut) {
+TEST_P(NastyMirror, CostsNoClientItsAnswer) {  // X-18
   const auto tables = table(nasty.address() + "|" + good.address(), second);
   Master patient(kSettings, tables);
-  Master hasty(kHasty, tables);
   for (const auto& c : odd_replies()) {
     SCOPED_TRACE("a reply " + c.name);
     const auto end = end_of(c);
-    auto& master = end == End::timeout ? hasty : patient;
+    // Another one each time, because a mirror that does not answer is left out.
+    std::optional<Master> hasty;
+    if (end == End::timeout) hasty.emplace(kHasty, tables);
+    auto& master = hasty ? *hasty : patient;
     nasty.react([c](const std::string&) { return c.reaction; });
     if (c.at_head) nasty.react_to_heads();
     const auto seen = nasty.requests();
@@ -74,28 +78,20 @@ TEST_P(NastyMirror, CostsNoClientItsAnswerButWhenTimeRunsOut) {
     // At least one of two queries in a row goes to it first.
     int from_nasty = 0;
     int from_good = 0;
-    int lost = 0;
     for (int i = 0; i < 2; ++i) {
       const auto answer = c.at_head ? ask_large(master) : ask(master);
-      const bool timed_out = answer.status == 504 || answer.body.contains("\"timed_out\":true");
-      lost += timed_out;
-      if (!timed_out) {
-        EXPECT_LT(answer.status, 400) << answer.body.substr(0, 500);
-        (answer.body.contains(R"("from":"good")") ? from_good : from_nasty) += 1;
-        if (GetParam() == Kind::merged) {
-          EXPECT_TRUE(answer.body.contains(R"("from":"second")"));
-          EXPECT_FALSE(answer.body.contains("warning"));
-        }
-      } else {
-        EXPECT_TRUE(answer.body.contains(nasty.address())) << answer.body;
+      EXPECT_LT(answer.status, 400) << answer.body.substr(0, 500);
+      (answer.body.contains(R"("from":"good")") ? from_good : from_nasty) += 1;
+      if (GetParam() == Kind::merged) {
+        EXPECT_TRUE(answer.body.contains(R"("from":"second")"));
+        EXPECT_FALSE(answer.body.contains("warning"));
       }
     }
     const auto asked = static_cast<int>(nasty.requests() - seen);
     EXPECT_GE(asked, 1);
     EXPECT_EQ(from_nasty, end == End::taken ? asked : 0);
-    EXPECT_EQ(lost, end == End::timeout ? asked : 0);
-    EXPECT_EQ(from_good, 2 - from_nasty - lost);
-    EXPECT_EQ(master.count("agent_retry"), retries + (end == End::elsewhere ? asked : 0));
+    EXPECT_EQ(from_good, 2 - from_nasty);
+    EXPECT_EQ(master.count("agent_retry"), retries + (end == End::taken ? 0 : asked));
   }
   EXPECT_TRUE(eventually([&] { return patient.count("connections_open") == 1; }));
 }

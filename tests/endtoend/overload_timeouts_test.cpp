@@ -94,6 +94,79 @@ TEST(SearchTimeouts, AreNotForUpdates) {
   EXPECT_EQ(told_ms(mirrors[0].seen()[0]), 20000);
 }
 
+// One of three mirrors answers pings and never a search.
+TEST(SilentMirror, CostsNoSearchItsAnswer) {  // HA-026, X-18
+  for (const auto* strategy : {"random", "roundrobin", "nodeads", "adaptive"})
+    for (const auto* more : {"", "hedge = 50ms", "ping_type = none"}) {
+      SCOPED_TRACE(fmt::format("{} {}", strategy, more));
+      FakeSet mirrors(3);
+      mirrors[1].react(always(silence()));
+      const RestingMaster master(
+          fmt::format("workers = 1\n ha_strategy = {}\n agent_query_timeout = 400ms\n {}", strategy,
+                      more),
+          mirrors.table());
+      for (int i = 0; i < 60; ++i) EXPECT_EQ(master.find().status, 200) << i;
+      if (master.count("hedges") == 0) {
+        EXPECT_LE(mirrors[1].requests(), 4u) << "it is left out, but for probes";
+      }
+      mirrors[1].react(always(nothing_found()));
+    }
+}
+
+// In a busy set a query that is slow everywhere evicts no mirror; it is tried twice.
+TEST(SilentMirror, IsNotOneThatAnswersOtherSearches) {  // X-18
+  FakeSet mirrors(2);
+  for (std::size_t i = 0; i < 2; ++i)
+    mirrors[i].react([](const std::string& request) {
+      return request.contains("heavy") ? silence() : nothing_found();
+    });
+  const RestingMaster master("workers = 1\n ha_strategy = roundrobin\n agent_query_timeout = 500ms",
+                             mirrors.table());
+  Load load(master.port(), 2, expecting_200(std::string(kFindAll)));
+  EXPECT_TRUE(load.more(20));
+  const auto heavy =
+      ask(master.port(), "POST", "/search", R"({"table":"t","query":{"match":{"*":"heavy"}}})");
+  EXPECT_EQ(heavy.status, 504);
+  std::size_t heavies = 0;
+  for (std::size_t i = 0; i < 2; ++i)
+    for (const auto& request : mirrors[i].seen()) heavies += request.contains("heavy") ? 1 : 0;
+  EXPECT_EQ(heavies, 2u);
+  const std::size_t before[] = {mirrors[0].requests(), mirrors[1].requests()};
+  EXPECT_TRUE(load.more(100));
+  load.stop();
+  EXPECT_EQ(load.wrong(), "");
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_GT(mirrors[i].requests() - before[i], 20u) << i;
+}
+
+// In a quiet set the next search finds out whether only one query takes so long.
+TEST(SilentMirror, IsTriedAgainByTheNextSearch) {  // X-18
+  FakeSet mirrors(2);
+  for (std::size_t i = 0; i < 2; ++i)
+    mirrors[i].react([](const std::string& request) {
+      return request.contains("heavy") ? silence() : nothing_found();
+    });
+  const RestingMaster master(taking_turns("agent_query_timeout = 200ms"), mirrors.table());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(
+        ask(master.port(), "POST", "/search", R"({"table":"t","query":{"match":{"*":"heavy"}}})")
+            .status,
+        504);
+    EXPECT_EQ(master.find().status, 200);
+    EXPECT_EQ(master.find().status, 200);
+    const std::size_t before[] = {mirrors[0].requests(), mirrors[1].requests()};
+    for (int n = 0; n < 10; ++n) EXPECT_EQ(master.find().status, 200);
+    for (std::size_t m = 0; m < 2; ++m) EXPECT_GE(mirrors[m].requests() - before[m], 4u) << m;
+  }
+}
+
+TEST(SilentMirror, GetsAnUpdateOnce) {  // X-18
+  FakeSet mirrors(2, silence());
+  const RestingMaster master(taking_turns("agent_query_timeout = 100ms"),
+                             mirrors.table("updates = any"));
+  EXPECT_EQ(insert(master).status, 504);
+  EXPECT_EQ(mirrors.requests(), 1u);
+}
+
 // A third of the answers break off in the middle; the one retry repairs each of them.
 TEST(BrokenAnswers, AreFetchedElsewhere) {
   FakeSet mirrors(3);

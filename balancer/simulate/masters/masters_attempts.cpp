@@ -174,6 +174,8 @@ void Masters::end_attempt(std::uint32_t number, const Ending& ending) {
     if (ending.error != nullptr) report.hint = ending.error->hint;
     report.unreachable = result_.outcome == Outcome::query_timeout &&
                          mirror.agent->counters.unreachable_since(attempt.began);
+    report.silent = result_.outcome == Outcome::query_timeout &&
+                    mirror.signals.answered_at() < attempt.began.time_since_epoch().count();
     report.why = result_.why;
   }
   pooled.attempt.reset();

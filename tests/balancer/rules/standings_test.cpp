@@ -177,6 +177,13 @@ TEST(RetryTarget, DependsOnTheErrorAndDecidesWhichBudgetPays) {
        true,
        On::budget,
        these({0})},
+      {"an unknown one without savings: paid for if it fails",
+       all,
+       all,
+       {.unknown = these({1}), .failing = these({0, 2, 3})},
+       false,
+       On::nothing,
+       these({1})},
       {"preferred ones fail, another works",
        these({0}),
        all,
@@ -186,10 +193,73 @@ TEST(RetryTarget, DependsOnTheErrorAndDecidesWhichBudgetPays) {
        these({3})},
   };
   for (const auto& c : cases) {
-    const auto target = retry_target(c.preferred, c.untried, c.stand, c.funded);
+    PreferenceLevels untried;
+    untried.add(c.untried);
+    const auto target = retry_target(untried, c.untried - c.preferred, c.stand, c.funded);
     EXPECT_EQ(target.on, c.on) << c.what;
     EXPECT_EQ(target.among, c.among) << c.what;
   }
+}
+
+// A later level is asked rather than one that fails; of several that work, the first one.
+TEST(RetryTarget, GoesByTheOrderOfThePreference) {  // SS-146, X-19
+  PreferenceLevels untried;
+  untried.add(these({1, 2}));
+  untried.add(these({0}));
+  untried.add(these({3}));
+  const auto target = [&](const Standings::Groups& stand, Candidates avoided = {}) {
+    return retry_target(untried, avoided, stand, true);
+  };
+  const auto proven = target({.proven = these({0, 2, 3}), .failing = these({1})});
+  EXPECT_EQ(proven.on, On::nothing);
+  EXPECT_EQ(proven.among, these({2}));
+  const auto later = target({.proven = these({0, 3}), .failing = these({1, 2})});
+  EXPECT_EQ(later.on, On::nothing);
+  EXPECT_EQ(later.among, these({0}));
+  const auto not_sure = target({.proven = these({3}), .failing = these({1, 2})});
+  EXPECT_EQ(not_sure.on, On::nothing) << "mirror 0 has failed and not proved itself since";
+  EXPECT_EQ(not_sure.among, these({3}));
+  const auto unknown = target({.unknown = these({0, 3}), .failing = these({1, 2})});
+  EXPECT_EQ(unknown.on, On::budget);
+  EXPECT_EQ(unknown.among, these({0}));
+  const auto marked = target({.proven = these({0, 3}), .failing = these({1, 2})}, these({0}));
+  EXPECT_EQ(marked.among, these({3}));
+  const auto none = target({.failing = these({0, 1, 2, 3})});
+  EXPECT_EQ(none.on, On::budget);
+  EXPECT_EQ(none.among, these({1, 2}));
+}
+
+TEST(Standings, AMirrorIsDownAfterThreeFailuresInARow) {
+  Standings standings(2);
+  for (int i = 0; i < 2; ++i) standings.ended(0, Outcome::agent_error);
+  EXPECT_FALSE(standings.any_down());
+  standings.ended(0, Outcome::connect_failed);
+  EXPECT_TRUE(standings.any_down());
+  EXPECT_EQ(standings.groups().down, these({0}));
+  standings.ended(0, Outcome::answered);
+  EXPECT_FALSE(standings.any_down());
+}
+
+// A single search that takes long says nothing of a mirror that answers others; a mirror that
+// answers none is silent until it does.
+TEST(Standings, AMirrorIsSilentUntilItAnswers) {
+  Standings standings(2);
+  const TimePoint now{1h};
+  standings.ended(0, Outcome::query_timeout, false);
+  EXPECT_FALSE(standings.any_silent());
+  standings.ended(0, Outcome::query_timeout, true);
+  EXPECT_EQ(standings.silent(), these({0}));
+  EXPECT_EQ(standings.try_probe(these({0}), now, 10s), 0u) << "it is asked again at once";
+  EXPECT_FALSE(standings.try_probe(these({0}), now, 10s));
+  standings.ended(0, Outcome::query_timeout, true);
+  EXPECT_FALSE(standings.try_probe(these({0}), now + 9s, 10s));
+  standings.ended(0, Outcome::answered);
+  EXPECT_FALSE(standings.any_silent());
+  standings.ended(0, Outcome::query_timeout, true);
+  EXPECT_EQ(standings.try_probe(these({0}), now + 1s, 10s), 0u);
+  Standings after(1);
+  after.take_over(standings, {0});
+  EXPECT_TRUE(after.any_silent());
 }
 
 }  // namespace

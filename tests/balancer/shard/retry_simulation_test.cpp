@@ -1,5 +1,6 @@
 // No query is lost while an untried mirror works, and retries add little to the load of a failed
-// set: for several numbers of mirrors and dead mirrors, rates, kinds of failure and strategies.
+// set: for several numbers of mirrors and dead mirrors, rates, kinds of failure, strategies, read
+// preferences, weights, shards, hedges and timeouts.
 #include "tests/balancer/shard/retry_simulation.hpp"
 
 #include <fmt/format.h>
@@ -140,6 +141,198 @@ TEST_P(RetriesOf, RecoverWithTheSet) {
     simulation.run();
     EXPECT_GE(simulation.answered, before * 2 - 60) << GetParam() << " " << static_cast<int>(how);
   }
+}
+
+Tags tags(std::initializer_list<std::pair<const char*, const char*>> all) {
+  Tags tags;
+  for (const auto& [name, value] : all) tags.push_back({name, value});
+  return tags;
+}
+
+/// A primary and three replicas in two data centres.
+SimulatedSet with_roles(std::string name, ReadPreference preference,
+                        std::vector<double> weights = {}) {
+  SimulatedSet set{.name = std::move(name), .preference = std::move(preference)};
+  set.weights = std::move(weights);
+  set.picture.kind = SetKind::roles;
+  set.picture.ping_interval = 1s;
+  for (const auto* dc : {"a", "a", "b", "b"})
+    set.picture.mirrors.push_back(
+        {.role = Role::replica, .tags = tags({{"dc", dc}, {"zone", dc}})});
+  set.picture.mirrors[0].role = Role::primary;
+  return set;
+}
+
+SimulatedSet with_tags_in_flat(std::string name, std::vector<Tags> tag_sets) {
+  auto set = with_roles(std::move(name), {.mode = Mode::nearest, .tag_sets = std::move(tag_sets)});
+  set.picture.kind = SetKind::flat;
+  set.picture.tags_in_flat = true;
+  for (auto& mirror : set.picture.mirrors) mirror.role = Role::router;
+  return set;
+}
+
+std::vector<SimulatedSet> preferences() {
+  const auto a = tags({{"dc", "a"}});
+  const auto b = tags({{"dc", "b"}});
+  std::vector<SimulatedSet> all{
+      with_roles("secondaryPreferred", {.mode = Mode::secondary_preferred}),
+      with_roles("primaryPreferred", {.mode = Mode::primary_preferred}),
+      with_roles("nearest", {.mode = Mode::nearest}),
+      with_roles("primary", {.mode = Mode::primary}),
+      with_roles("secondary", {.mode = Mode::secondary}),
+      with_roles("secondary, dc:b", {.mode = Mode::secondary, .tag_sets = {b}}),
+      with_roles("nearest, dc:a|", {.mode = Mode::nearest, .tag_sets = {a, {}}}),
+      with_roles(
+          "nearest, zone:b|zone:a",
+          {.mode = Mode::nearest, .tag_sets = {tags({{"zone", "b"}}), tags({{"zone", "a"}})}}),
+      with_roles("secondaryPreferred, dc:b|dc:a",
+                 {.mode = Mode::secondary_preferred, .tag_sets = {b, a}}),
+      with_roles("secondaryPreferred, primary without weight", {.mode = Mode::secondary_preferred},
+                 {0, 1, 1, 1}),
+      with_roles("secondaryPreferred, replicas without weight", {.mode = Mode::secondary_preferred},
+                 {1, 0, 0, 1}),
+      with_tags_in_flat("flat, dc:a|dc:b", {a, b}),
+      with_tags_in_flat("flat, dc:b|", {b, {}})};
+  all.push_back({.name = "flat"});
+  all.push_back(
+      {.name = "flat with weights", .picture = {}, .preference = {}, .weights = {0, 1, 0, 2}});
+  return all;
+}
+
+/// A set, its failing mirrors and everything else that a query meets, by chance.
+struct Trial {
+  std::vector<Does> does;
+  const Load* load;
+  RetrySimulation::Setup setup;
+  std::string what;
+};
+
+Trial drawn(std::uint64_t seed, std::span<const Does> failures) {
+  static const auto sets = preferences();
+  constexpr const char* strategies[] = {"random",   "roundrobin", "nodeads",
+                                        "noerrors", "leastops",   "adaptive"};
+  SeededRandom random(seed);
+  Trial trial;
+  trial.setup.seed = seed;
+  trial.setup.set = sets[seed % sets.size()];
+  trial.setup.strategy = strategies[random.below(std::size(strategies))];
+  trial.setup.retries = kSettings[random.below(std::size(kSettings))];
+  trial.setup.shards = 1 + random.below(3) / 2;
+  if (random.below(3) == 0)
+    trial.setup.hedging.setting = {.kind = HedgeSetting::Kind::after, .after = 8ms};
+  trial.load = &kLoads[random.below(std::size(kLoads))];
+  trial.what = fmt::format("seed {}: {}, {}, {}, {} shards, hedge {}, does", seed,
+                           trial.setup.set.name, trial.load->name, trial.setup.strategy,
+                           trial.setup.shards, text(trial.setup.hedging.setting));
+  for (std::size_t i = 0; i < 4; ++i) {
+    const bool works = random.below(5) < 2;
+    trial.does.push_back(works ? Does::work : failures[random.below(failures.size())]);
+    trial.what += fmt::format(" {}", static_cast<int>(trial.does.back()));
+  }
+  return trial;
+}
+
+// While a mirror of any level of the preference works and was not tried, no query is lost,
+// whatever the budget says of retries onto failing ones.
+TEST(RetriesByPreference, LoseNothingWhileAMirrorOfAnyLevelWorks) {  // SS-146, X-19
+  constexpr Does failures[] = {Does::refuse, Does::reset, Does::say_500, Does::fail_half};
+  for (std::uint64_t seed = 1; seed <= 240; ++seed) {
+    const auto trial = drawn(seed, failures);
+    RetrySimulation simulation(trial.does, trial.setup);
+    trial.load->put(simulation);
+    simulation.run();
+    EXPECT_EQ(simulation.lost, 0u) << trial.what;
+    EXPECT_EQ(simulation.stranded, 0u) << trial.what;
+    if (!simulation.can_be_answered()) continue;
+    EXPECT_EQ(simulation.failed, 0u) << trial.what;
+  }
+}
+
+// The first choice is a mirror that works: a level whose mirrors all fail is left out, and asked
+// again by single queries, which bring it back.
+TEST(RetriesByPreference, LeaveOutALevelThatFailsAndFindItAgain) {  // SS-146
+  for (const auto how : kFailures)
+    for (const auto* strategy : {"random", "roundrobin", "leastops"}) {
+      RetrySimulation simulation(
+          {Does::work, how, how, how},
+          {.strategy = strategy, .set = with_roles("", {.mode = Mode::secondary_preferred})});
+      kLoads[1].put(simulation);  // 3 s
+      simulation.run();
+      EXPECT_EQ(simulation.failed, 0u) << strategy;
+      const auto wasted = simulation.attempts - simulation.attempts_at[0];
+      EXPECT_LE(wasted, 3u * (3 + 3) + 9) << strategy << " " << static_cast<int>(how);
+
+      RetrySimulation back(
+          {Does::work, how, how, how},
+          {.strategy = strategy, .set = with_roles("", {.mode = Mode::secondary_preferred})});
+      kLoads[1].put(back);
+      back.change(3s, some(4, 0, how));
+      kLoads[1].put(back, 3s);
+      kLoads[1].put(back, 6s);
+      back.run();
+      EXPECT_EQ(back.failed, 0u) << strategy;
+      EXPECT_GE(back.attempts - back.attempts_at[0], 450u) << strategy << static_cast<int>(how);
+    }
+}
+
+// Modes that name one kind of mirror never leave it.
+TEST(RetriesByPreference, StayWhereThePreferenceIsStrict) {  // SS-032, SS-034, SS-063
+  const auto b = tags({{"dc", "b"}});
+  const struct {
+    SimulatedSet set;
+    Candidates may;
+  } cases[] = {
+      {with_roles("primary", {.mode = Mode::primary}), Candidates::from_bits(0b0001)},
+      {with_roles("secondary", {.mode = Mode::secondary}), Candidates::from_bits(0b1110)},
+      {with_roles("dc:b", {.mode = Mode::nearest, .tag_sets = {b}}), Candidates::from_bits(0b1100)},
+      {with_tags_in_flat("flat", {b}), Candidates::from_bits(0b1100)}};
+  for (const auto& c : cases) {
+    std::vector<Does> does(4, Does::work);
+    for (const auto mirror : c.may) does[mirror] = Does::say_500;
+    RetrySimulation simulation(does, {.set = c.set});
+    kLoads[1].put(simulation);
+    simulation.run();
+    EXPECT_EQ(simulation.answered, 0u) << c.set.name;
+    EXPECT_EQ(simulation.lost, 0u) << c.set.name;
+    for (const auto other : Candidates::first(4) - c.may)
+      EXPECT_EQ(simulation.attempts_at[other], 0u) << c.set.name;
+  }
+}
+
+// A set that fails in all levels gets no more than a flat one.
+TEST(RetriesByPreference, AddAFifthAndTenWhenNoLevelWorks) {
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+    constexpr Does failures[] = {Does::refuse, Does::reset, Does::say_500};
+    auto trial = drawn(seed, failures);
+    trial.setup.shards = 1;
+    trial.setup.hedging = {};
+    trial.does.assign(4, failures[seed % std::size(failures)]);
+    RetrySimulation simulation(trial.does, trial.setup);
+    trial.load->put(simulation);
+    simulation.run();
+    EXPECT_LE(simulation.attempts, simulation.requests * 12 / 10 + 10) << trial.what;
+    EXPECT_EQ(simulation.stranded, 0u) << trial.what;
+  }
+}
+
+// One mirror answers pings and never a search: only searches of the first moments are lost.
+TEST(RetriesAfterATimeout, LoseNothingOnceTheSilentMirrorIsKnown) {  // HA-026, X-18
+  const Load loads[] = {{"1/s", 60, 1, 1s}, {"100/s", 1500, 1, 10ms}, {"10/s", 300, 1, 100ms}};
+  for (const auto& load : loads)
+    for (const auto* strategy : {"random", "roundrobin", "nodeads", "adaptive"})
+      for (const auto mirrors : {2u, 3u, 5u}) {
+        RetrySimulation simulation(some(mirrors, 1, Does::hang), {.strategy = strategy});
+        load.put(simulation);
+        simulation.run();
+        const auto what = fmt::format("{} {} {}", load.name, strategy, mirrors);
+        EXPECT_LE(simulation.last_lost, 4s) << what;
+        EXPECT_EQ(simulation.stranded, 0u) << what;
+        if (load.every == 1s) {
+          EXPECT_EQ(simulation.failed, 0u) << what;
+        }
+        // After that, single searches probe it.
+        EXPECT_LE(simulation.attempts_at[0], 4s / load.every + 10) << what;
+      }
 }
 
 }  // namespace

@@ -74,11 +74,57 @@ TEST_F(ARequest, DoesNotRepeatAnUpdateThatMayHaveBeenSent) {
   EXPECT_EQ(ends(Outcome::connect_failed), "check; ask b (retry)");
 }
 
-// HA-026
-TEST_F(ARequest, IsNotRepeatedAfterATimeOutOfTheQuery) {
+TEST_F(ARequest, IsRepeatedOnceAfterATimeOutOfTheQuery) {  // HA-026, X-18
   start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "ask b (retry)");
+  EXPECT_EQ(protection->budget.saved(), 9U) << "paid for, although b works";
   EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out");
   EXPECT_TRUE(request->result().timed_out);
+  EXPECT_EQ(protection->budget.saved(), 9U);
+}
+
+// The retry may be sent elsewhere like any other; after a time-out there it is not.
+TEST_F(ARequest, GoesOnIfItsRetryAfterATimeOutFailsOtherwise) {
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "ask b (retry)");
+  EXPECT_EQ(ends(Outcome::broken), "ask c (retry)");
+  EXPECT_EQ(answers(), "finish: answered");
+}
+
+TEST_F(ARequest, IsNotRepeatedAfterATimeOutWhereItMustNotBe) {  // HA-026, X-18
+  rules.subject.ordinary.per_mirror = 0;
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out") << "agent_retry_count = 0";
+  rules.subject.ordinary.per_mirror.reset();
+  need.operation = Operation::write;
+  rules.subject.kind = RequestClass::write;
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out") << "an update";
+  need.operation = Operation::read;
+  rules.subject.kind = RequestClass::read;
+  for (std::size_t i = 1; i < 3; ++i) protection->standings.ended(i, Outcome::agent_error);
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out") << "the others fail";
+  rules.deadline = t0;
+  start();
+  EXPECT_EQ(ends(Outcome::query_timeout), "finish: query timed out") << "no time is left";
+}
+
+// A mirror that answers pings, but no search, is left out until it answers one.
+TEST_F(ARequest, IsNotSentFirstToASilentMirror) {
+  start();
+  auto told = report(Outcome::query_timeout);
+  told.silent = true;
+  EXPECT_EQ(ends(told), "ask b (retry)");
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(start(), "ask a") << "perhaps only that search took long";
+  EXPECT_EQ(start(), "ask b");
+  at(9s);
+  EXPECT_EQ(start(), "ask b");
+  at(11s);
+  EXPECT_EQ(start(), "ask a");
+  EXPECT_EQ(answers(), "finish: answered");
+  EXPECT_EQ(start(), "ask a");
 }
 
 // CO-044
