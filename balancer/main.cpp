@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 
 #include "balancer/client/command_line.hpp"
@@ -30,6 +31,7 @@ using namespace karmad;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+constexpr int kSystem = 71;  // EX_OSERR
 constexpr int kConfig = 78;  // EX_CONFIG
 
 int report(const Problems& problems) {
@@ -47,6 +49,24 @@ int print_generated(const std::string& name, const CLI::App& app) {
   }
   std::cout << *text;
   return std::cout.flush() ? 0 : 1;
+}
+
+int serve(const std::string& path, Settings settings, std::vector<std::string> command,
+          bool takeover, bool forced) {
+  ProcessLog log(settings.searchd.log_level.value, settings.searchd.log_format.value);
+  const auto configure_log = [&log](LogLevel level, LogFormat format) {
+    log.configure(level, format);
+  };
+  Server server(path, std::move(settings), log.lines(),
+                {.configure_log = configure_log, .command = std::move(command)});
+  if (takeover) server.take_over_running(forced);
+  Problems problems;
+  if (const auto failure = server.open(problems)) {
+    if (!problems.empty()) return report(problems);
+    std::cerr << "karmad: " << failure->why << '\n';
+    return failure->exit_code;
+  }
+  return server.run();
 }
 
 }  // namespace
@@ -87,6 +107,11 @@ int main(int argc, char** argv) {
   app.add_flag("--takeover", takeover,
                "take over the listening sockets and what was learned from the process that listens "
                "at takeover_socket, which then ends; without such a process start as usual");
+  bool forced = false;
+  app.add_flag("--force", forced,
+               "with --takeover: take over even if this process can serve less than the running "
+               "one")
+      ->needs("--takeover");
   const CommandLine commands(app);
   app.set_version_flag("-V,--version", version_text(kCommit));
   app.get_option("--config")->type_name("FILE");
@@ -122,19 +147,10 @@ int main(int argc, char** argv) {
     std::cout << dump(*loaded.settings);
     return 0;
   }
-  const auto& searchd = loaded.settings->searchd;
-  ProcessLog log(searchd.log_level.value, searchd.log_format.value);
-  const auto configure_log = [&log](LogLevel level, LogFormat format) {
-    log.configure(level, format);
-  };
-  Server server(path, *std::move(loaded.settings), log.lines(),
-                {.configure_log = configure_log, .command = {argv, argv + argc}});
-  if (takeover) server.take_over_running();
-  Problems problems;
-  if (const auto failure = server.open(problems)) {
-    if (!problems.empty()) return report(problems);
-    std::cerr << "karmad: " << failure->why << '\n';
-    return failure->exit_code;
+  try {
+    return serve(path, *std::move(loaded.settings), {argv, argv + argc}, takeover, forced);
+  } catch (const std::exception& error) {  // no memory, threads or descriptors
+    std::cerr << "karmad: the operating system gives too little to start: " << error.what() << '\n';
+    return kSystem;
   }
-  return server.run();
 }

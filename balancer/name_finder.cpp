@@ -47,11 +47,11 @@ NameFinder::Result NameFinder::look_up(const NameQuestion& question, const DnsSe
   if (question.srv) {
     const auto targets = look_up_srv(question.host, dns);
     if (!targets) return std::unexpected(targets.error());
-    return Found{.addresses = {}, .mirrors = mirrors_of(*targets)};
+    return FoundName{.addresses = {}, .mirrors = mirrors_of(*targets)};
   }
   auto addresses = look_up_addresses(question.host, dns);
   if (!addresses) return std::unexpected(addresses.error());
-  return Found{.addresses = *addresses, .mirrors = mirrors_at(*addresses)};
+  return FoundName{.addresses = *addresses, .mirrors = mirrors_at(*addresses)};
 }
 
 /// Look-ups whose results the main thread waits for.
@@ -106,6 +106,8 @@ void NameFinder::ask(const std::set<NameQuestion>& all, const std::set<NameQuest
     auto [entry, is_new] = names_.try_emplace(question);
     entry->second.expands = expanding.contains(question);
     if (!is_new) continue;
+    if (const auto last = remembered_.find(question); last != remembered_.end())
+      entry->second.found = last->second;
     if (batch) ++batch->asked;
     start(question, entry->second, batch);
   }
@@ -115,6 +117,13 @@ void NameFinder::ask(const std::set<NameQuestion>& all, const std::set<NameQuest
   for (const auto& [question, name] : names_)
     if (name.expands && name.found) answers_[question] = name.found->mirrors;
   start_ticking();
+}
+
+std::map<NameQuestion, FoundName> NameFinder::known() const {
+  std::map<NameQuestion, FoundName> known;
+  for (const auto& [question, name] : names_)
+    if (name.found) known.emplace(question, *name.found);
+  return known;
 }
 
 void NameFinder::refresh() {

@@ -29,6 +29,10 @@ class NameFinder {
 
   NameFinder(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board, Hooks hooks);
 
+  /// The last answers of a former process: they count for new names until these have others.
+  void remember(std::map<NameQuestion, FoundName> last) { remembered_ = std::move(last); }
+  /// The last good answer of every name.
+  std::map<NameQuestion, FoundName> known() const;
   /// From now on these are looked up. `expanding`: those of them that may stand for several
   /// mirrors. Waits up to `wait` for the answers to the new ones.
   void ask(const std::set<NameQuestion>& all, const std::set<NameQuestion>& expanding,
@@ -45,11 +49,7 @@ class NameFinder {
   void stop();
 
  private:
-  struct Found {
-    std::vector<HostAddress> addresses;  ///< as they are to be tried; empty for SRV records
-    std::vector<NamedMirror> mirrors;    ///< in order
-  };
-  using Result = std::expected<Found, std::string>;
+  using Result = std::expected<FoundName, std::string>;
   struct Name {
     bool expands = false;
     bool asking = false;
@@ -57,7 +57,7 @@ class NameFinder {
     bool asked = false;  ///< has had a result
     TimePoint next{};    ///< when it is looked up again by `dns_refresh`
     TimePoint last{};    ///< when its last look-up began
-    std::optional<Found> found;
+    std::optional<FoundName> found;
     std::string why;  ///< of the last failure; empty once a look-up succeeds
   };
   struct Batch;
@@ -75,6 +75,7 @@ class NameFinder {
   const Hooks hooks_;
   boost::asio::steady_timer timer_;
   std::map<NameQuestion, Name> names_;
+  std::map<NameQuestion, FoundName> remembered_;
   NameAnswers answers_;
   std::shared_ptr<const Topology> topology_;
   Micros refresh_{};

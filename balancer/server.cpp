@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <latch>
 #include <limits>
 #include <random>
@@ -49,6 +50,24 @@ std::uint32_t most_clients(unsigned wanted, rlim_t files) {
   const auto possible = static_cast<std::uint32_t>(
       std::min<rlim_t>(files - files / 4, std::numeric_limits<std::int32_t>::max()));
   return wanted == 0 ? possible : std::min<std::uint32_t>(wanted, possible);
+}
+
+/// The descriptors of a process that serves at least some clients. Each worker has three for its
+/// loop and one for every listen line, and needs some for connections to clients and mirrors.
+rlim_t descriptors_needed(unsigned workers, std::size_t listen_lines) {
+  constexpr rlim_t kOfProcess = 24;  // logs, signals, the main loop, names, the takeover
+  constexpr rlim_t kOfWorker = 3 + 8;
+  return kOfProcess + workers * (kOfWorker + listen_lines);
+}
+
+/// How many descriptors are open; 0: unknown.
+std::size_t open_descriptors() {
+  std::error_code error;
+  std::size_t count = 0;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
+       !error && entry != end; entry.increment(error))
+    ++count;
+  return count;
 }
 
 /// The pings of a mirror. Two mirrors at one agent share a pinger if these are equal.
@@ -133,17 +152,23 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   const int signals = open_signals();
   if (signals < 0) return StartFailure{kSystem, "cannot open a descriptor for signals"};
   signals_.assign(signals);
-  shared_.connections.most =
-      most_clients(settings_.searchd.max_connections.value, raise_file_limit());
+  const auto files = raise_file_limit();
+  const auto lines = settings_.searchd.listen.size();
+  if (const auto needed = descriptors_needed(worker_count_, lines); files < needed)
+    return StartFailure{
+        kSystem, fmt::format("only {} descriptors may be open (ulimit -n, LimitNOFILE), and {} "
+                             "workers with {} listen lines need at least {}",
+                             files, worker_count_, lines, needed)};
+  shared_.connections.most = most_clients(settings_.searchd.max_connections.value, files);
   log_notices(settings_);
   problems = read_secrets(file_settings_.searchd);
   Problems notices;
   Topology::judge(file_settings_, hooks_.dialects, problems, notices);
   if (!problems.empty()) return StartFailure{78, "the configuration has errors"};
   if (auto failure = inherit()) return failure;
+  read_state();
   find_mirrors();
   configured_ = with_mirrors(file_settings_, discovery_->pictures());
-  if (!take_over_overrides()) read_overrides();
   forget_overrides();
   settings_ = with_overrides(configured_, overrides_);
   topology_ = Topology::build(settings_, environment(), nullptr, problems);
@@ -158,6 +183,7 @@ std::optional<StartFailure> Server::open(Problems& problems) {
   topology_->apply_limits(Loop::now());
   limit_memory();
   name_agents(topology_);
+  if (auto failure = refuse_to_serve_less()) return failure;
   adopt_rates(*topology_);
 
   selection_log_ = std::make_shared<SelectionLog>(log_);
@@ -214,6 +240,12 @@ std::optional<StartFailure> Server::open(Problems& problems) {
     spdlog::info("listening on {}", text(bound));
     bound_.push_back({address, listen.at});
   }
+  constexpr std::size_t kForConnections = 8;
+  if (const auto open = open_descriptors(); open + kForConnections * worker_count_ > files)
+    return StartFailure{kSystem,
+                        fmt::format("{} of {} descriptors (ulimit -n, LimitNOFILE) are open "
+                                    "before the first connection; that leaves too few to serve",
+                                    open, files)};
   return std::nullopt;
 }
 

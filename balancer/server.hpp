@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,6 +39,15 @@ struct StartFailure {
   std::string why;
 };
 
+/// What changes when a file is written or replaced.
+struct FileStamp {
+  std::uint64_t inode = 0;
+  std::int64_t size = -1;
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+
 /// Extensions of an application that links karmad; none by default.
 struct Hooks {
   Selector selector;                       ///< further restricts the acceptable mirrors (SS-020)
@@ -57,7 +68,11 @@ class Server : private AdminDesk {
   ~Server();
 
   /// Makes open() take over the sockets and the knowledge of the process that runs (`--takeover`).
-  void take_over_running() { takes_over_ = true; }
+  /// `forced`: also if this process can serve less than that one.
+  void take_over_running(bool forced) {
+    takes_over_ = true;
+    forced_ = forced;
+  }
   /// Opens everything that can fail. Adds problems of the configuration that only this library can
   /// find to `problems`.
   std::optional<StartFailure> open(Problems& problems);
@@ -73,8 +88,10 @@ class Server : private AdminDesk {
   void operate(const AdminCall& call, const std::string& who, Done done);
   bool works(const std::string& address) const;
   void reset_karma(const AdminCall& call, const std::string& who, Done done);
-  std::string save_overrides();
-  void read_overrides();
+  std::string state_text() const;
+  std::string save_state();
+  void read_state();
+  void use_state(const std::string& text, const std::string& source);
   void forget_overrides();
   static Problems read_secrets(InstanceSettings& searchd);
   /// `done`: gets what changed; may be empty.
@@ -88,14 +105,18 @@ class Server : private AdminDesk {
   std::expected<SharedSockets, std::string> sockets_of(std::size_t line, Address& address,
                                                        bool admin);
   void restore_from_former();
-  bool take_over_overrides();
+  std::optional<StartFailure> refuse_to_serve_less() const;
+  void take_over_changes(const std::string& text);
+  void reload_if_file_changed();
   void begin_serving();
   bool finish_takeover();
   void serve_successors();
   std::expected<TakeoverOffer, std::string> offer();
-  void release(Successor successor);
+  std::string release(Successor successor);
   void after_release();
   void upgrade();
+  void store_sockets();
+  void leave_stored_sockets();
   void tell_service(std::string_view message) const;
   void tell_service_ready(bool as_successor = false) const;
   void tell_service_reloading() const;
@@ -151,7 +172,7 @@ class Server : private AdminDesk {
   std::string config_path_;
   Settings file_settings_;  ///< as they were read
   Settings configured_;     ///< with the mirrors that were found, without what the operator changed
-  Overrides overrides_;     ///< main thread only
+  Overrides overrides_;     ///< main thread; it locks overrides_mutex_ to write
   Settings settings_;       ///< those in use
   unsigned worker_count_;
   SharedState shared_;
@@ -191,12 +212,18 @@ class Server : private AdminDesk {
   bool signalled_ = false;  ///< to stop
   int exit_code_ = 0;
 
+  std::mutex overrides_mutex_;  ///< overrides_ and handed_over_: no change after the handover
+  LastFound last_found_;        ///< by a former process; for the start
+  std::string saved_state_;     ///< the content of the state file
+  FileStamp config_stamp_;      ///< of the file as it was read at the start
   bool takes_over_ = false;
+  bool forced_ = false;
   std::optional<SuccessorChannel> former_;  ///< the process that is taken over, until it has ended
   std::optional<Learned> learned_;          ///< by that process
   InheritedSockets inherited_;
   std::vector<std::string> unused_;       ///< addresses of sockets that have no listen line
   std::vector<int> listening_;            ///< the descriptors of all acceptors
+  std::set<int> stored_;                  ///< those of them that systemd holds, too
   std::atomic<bool> handed_over_{false};  ///< the sockets belong to another process
   Successor successor_;
   const ServiceNotifier service_{std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""};

@@ -41,7 +41,10 @@ void Server::find_mirrors() {
                             [this] {
                               for (auto& worker : workers_)
                                 worker->post([&w = *worker] { w.drop_outdated(); });
+                              mirrors_changed();  // saves them
                             }});
+  discovery_->remember(file_settings_, last_found_.pictures);
+  finder_->remember(std::move(last_found_.names));
   discovery_->adopt(file_settings_);
   // Time for the first answers, so that the first queries find mirrors.
   const auto end = std::chrono::steady_clock::now() + kWaitForAnswers;
@@ -51,6 +54,8 @@ void Server::find_mirrors() {
     }
   }
   main_.restart();  // without work left it has stopped
+  // A start drops shards that a source has no more, as a reload does; a takeover keeps them.
+  if (!learned_) discovery_->adopt(file_settings_);
   ask_names(kWaitForAnswers);
 }
 
@@ -106,6 +111,7 @@ void Server::mirrors_changed() {
     change_due_ = false;
     next_change_ = std::chrono::steady_clock::now() + kBetweenChanges;
     adopt_mirrors();
+    if (!stopping_ && !workers_.empty()) save_state();
   });
 }
 
@@ -119,7 +125,7 @@ void Server::adopt_mirrors() {
     changes = "properties of mirrors have changed";
   }
   auto kept = overrides_;
-  const auto forgotten = forget_reconfigured(kept, next);
+  forget_reconfigured(kept, next);
   const auto problems =
       adopt(with_overrides(next, kept),
             {.kind = OperatorEvent::Kind::mirrors_changed, .message = "mirrors: " + changes});
@@ -127,7 +133,7 @@ void Server::adopt_mirrors() {
     refused_mirrors_.clear();
     configured_ = std::move(next);
     forget_overrides();
-    if (!forgotten.empty()) save_overrides();
+    save_state();
     return;
   }
   auto message = fmt::format("the mirrors that were found cannot be used: {}; the last ones stay",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "balancer/discovery/mirror_json.hpp"
 #include "balancer/operate/admin_json.hpp"
 #include "balancer/operate/last_mirrors.hpp"
 #include "balancer/operate/state_file.hpp"
@@ -11,6 +12,9 @@
 
 namespace karmad {
 namespace {
+
+constexpr std::string_view kTakenOver =
+    "another process takes over from this one; repeat the call, which it will get";
 
 /// A call in a few words, for the log and the event.
 std::string text(const AdminCall& call) {
@@ -63,6 +67,8 @@ void Server::operate(const AdminCall& call, const std::string& who, Done done) {
   spdlog::info("operator ({}): {}", who, text(call));
   if (call.verb == AdminVerb::reload) return reload(std::move(done));
   if (call.verb == AdminVerb::reset_karma) return reset_karma(call, who, std::move(done));
+  const std::scoped_lock lock(overrides_mutex_);
+  if (handed_over_) return done(admin_error(503, kTakenOver));
   auto changed = apply(call, configured_, overrides_);
   if (!changed) return done(admin_error(changed.error().status, changed.error().reason));
   const auto before = subjects(call, settings_);
@@ -85,7 +91,7 @@ void Server::operate(const AdminCall& call, const std::string& who, Done done) {
   if (!problems.empty())
     return (*reply)(admin_error(400, "the change is not possible; nothing was changed", problems));
   overrides_ = *std::move(changed);
-  *not_saved = save_overrides();
+  *not_saved = save_state();
 }
 
 /// Whether the agent at this address is neither dead nor without an address.
@@ -97,35 +103,59 @@ bool Server::works(const std::string& address) const {
          !is_down(agent, topology_->settings.dead_after.value);
 }
 
-/// Returns why they could not be saved; empty: they were, or need not be.
-std::string Server::save_overrides() {
+std::string Server::state_text() const {
+  const LastFound found{.pictures = discovery_->pictures(), .names = finder_->known()};
+  return overrides_json(overrides_, found == LastFound() ? "" : last_found_json(found));
+}
+
+/// Returns why the state could not be saved; empty: it was, or need not be.
+std::string Server::save_state() {
   const auto& file = settings_.searchd.state_file;
   if (!file) return {};
-  const auto written = write_state_file(file->value, overrides_json(overrides_));
-  if (written) return {};
+  auto text = state_text();
+  const bool nothing = saved_state_.empty() && text == overrides_json({});
+  if (nothing || text == saved_state_) return {};
+  const auto written = write_state_file(file->value, text);
+  if (written) {
+    saved_state_ = std::move(text);
+    return {};
+  }
   const auto why = fmt::format("state_file {}: {}", file->value, written.error());
-  spdlog::error("{}; what was changed at run time is lost at the end", why);
+  spdlog::error("{}; what was changed or found at run time is lost at the end", why);
   return why;
 }
 
-/// Reads the state file at the start. What it cannot use is told and left out: a wrong file must
-/// not prevent a start.
-void Server::read_overrides() {
+/// Reads what the former process has handed over, or else the state file, at the start. What it
+/// cannot use is told and left out: a wrong file must not prevent a start.
+void Server::read_state() {
   const auto& file = configured_.searchd.state_file;
+  const auto content =
+      file ? read_state_file(file->value) : std::expected<std::string, std::string>();
+  saved_state_ = content.value_or("");
+  if (learned_ && !learned_->overrides.empty())
+    return use_state(learned_->overrides, "what the former process has sent");
   if (!file) return;
-  const auto content = read_state_file(file->value);
-  if (content && content->empty()) return;
-  auto read = content ? parse_overrides(*content) : std::unexpected(content.error());
+  const auto source = fmt::format("state_file {}", file->value);
+  if (content) return use_state(*content, source);
+  spdlog::error("{} is not used: {}", source, content.error());
+  add_event(OperatorEvent::Kind::admin, fmt::format("{} is not used: {}", source, content.error()));
+}
+
+void Server::use_state(const std::string& text, const std::string& source) {
+  if (text.empty()) return;
+  auto read = parse_overrides(text);
   if (!read) {
-    const auto message = fmt::format("state_file {} is not used: {}", file->value, read.error());
+    const auto message = fmt::format("{} is not used: {}", source, read.error());
     spdlog::error("{}", message);
     return add_event(OperatorEvent::Kind::admin, message);
   }
   overrides_ = *std::move(read);
+  last_found_ = last_found_in(text);
 }
 
 /// Forgets changes of settings that the configuration has changed meanwhile.
 void Server::forget_overrides() {
+  const std::scoped_lock lock(overrides_mutex_);
   for (const auto& what : forget_reconfigured(overrides_, configured_)) {
     const auto message = fmt::format(
         "the operator's change of {} ends: the configuration has changed it, too", what);
@@ -135,6 +165,8 @@ void Server::forget_overrides() {
 }
 
 void Server::reset_karma(const AdminCall& call, const std::string& who, Done done) {
+  if (handed_over_ || (takeover_service_ && takeover_service_->offering()))
+    return done(admin_error(503, kTakenOver));
   const auto names = mirrors_of(call, configured_);
   if (!names) return done(admin_error(names.error().status, names.error().reason));
   add_event(OperatorEvent::Kind::admin, fmt::format("operator ({}): {}", who, text(call)));

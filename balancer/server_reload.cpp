@@ -100,7 +100,7 @@ Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
   ask_names_of(file);
   auto found = with_mirrors(file, discovery_->pictures_for(file));
   auto kept = overrides_;
-  const auto forgotten = forget_reconfigured(kept, found);
+  forget_reconfigured(kept, found);
   auto settings = with_overrides(found, kept);
   auto result =
       admin_reloaded(difference(effective_settings(settings_), effective_settings(settings)));
@@ -116,7 +116,7 @@ Problems Server::adopt_file(Settings file, const std::shared_ptr<Done>& reply) {
   ask_names(Micros{0});
   finder_->refresh();
   forget_overrides();
-  if (!forgotten.empty()) save_overrides();
+  save_state();
   return problems;
 }
 

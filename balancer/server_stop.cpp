@@ -31,6 +31,7 @@ void Server::stop(int signal) {
   finder_->stop();
   if (watchdog_) watchdog_->workers_end();
   tell_service(stopping_text("ending the requests in progress"));
+  leave_stored_sockets();
   shared_.monitoring.draining.store(true, std::memory_order_relaxed);
   const auto delay = topology_->settings.drain_delay.value;
   if (signal != SIGTERM || delay == Micros{0}) return close_down();

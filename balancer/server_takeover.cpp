@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <future>
+#include <map>
 #include <ranges>
+#include <utility>
 
 #include "balancer/handover/learned_state.hpp"
 #include "balancer/server.hpp"
@@ -31,6 +34,12 @@ std::expected<std::vector<PassedDescriptor>, std::string> descriptors_of_systemd
   return passed;
 }
 
+FileStamp stamp_of(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  return {facts.st_ino, facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+}
+
 Micros monotonic_now() {
   return std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch());
 }
@@ -38,6 +47,7 @@ Micros monotonic_now() {
 }  // namespace
 
 std::optional<StartFailure> Server::inherit() {
+  config_stamp_ = stamp_of(config_path_);
   if (auto failure = ask_running_process()) return failure;
   auto passed = descriptors_of_systemd();
   if (!passed) return StartFailure{kSystemError, passed.error()};
@@ -81,7 +91,12 @@ std::optional<StartFailure> Server::ask_running_process() {
     if (const auto added = inherited_.add(std::move(socket)); !added)
       spdlog::warn("takeover: a socket of process {} is not used: {}", former_->former_pid(),
                    added.error());
-  if (auto learned = parse_learned(former_->learned())) {
+  if (!former_->ended().empty()) {
+    spdlog::warn(
+        "takeover: process {} ended while it handed over: {}; this process goes on with "
+        "{} of its sockets",
+        former_->former_pid(), former_->ended(), former_->sockets().size());
+  } else if (auto learned = parse_learned(former_->learned())) {
     learned_ = *std::move(learned);
   } else {
     spdlog::warn("takeover: what process {} has learned is not used: {}", former_->former_pid(),
@@ -102,17 +117,43 @@ std::expected<SharedSockets, std::string> Server::sockets_of(std::size_t line, A
   return sockets;
 }
 
-/// Continues with what the operator has changed in the running process. False: nothing is known of
-/// that.
-bool Server::take_over_overrides() {
-  if (!learned_ || learned_->overrides.empty()) return false;
-  auto read = parse_overrides(learned_->overrides);
-  if (!read) {
-    spdlog::warn("takeover: what was changed at run time is not taken over: {}", read.error());
-    return false;
-  }
-  overrides_ = *std::move(read);
-  return true;
+/// A process that runs is not replaced by one that answers fewer searches.
+std::optional<StartFailure> Server::refuse_to_serve_less() const {
+  if (!learned_) return std::nullopt;
+  const auto lost = shards_lost(*learned_, *topology_, configured_);
+  if (lost.empty()) return std::nullopt;
+  const auto what = fmt::format("this process can serve less than process {}: {}",
+                                former_->former_pid(), fmt::join(lost, "; "));
+  if (!forced_)
+    return StartFailure{kSystemError,
+                        fmt::format("takeover: {}; the running process goes on (--force takes over "
+                                    "nevertheless)",
+                                    what)};
+  spdlog::warn("takeover: {}; it takes over because of --force", what);
+  return std::nullopt;
+}
+
+/// Adopts what the operator has changed in the former process while this one opened.
+void Server::take_over_changes(const std::string& text) {
+  if (text.empty()) return;
+  auto changes = parse_overrides(text);
+  if (!changes)
+    return spdlog::error("takeover: the last changes are not taken over: {}", changes.error());
+  forget_reconfigured(*changes, configured_);
+  if (*changes == overrides_) return;
+  const auto problems =
+      adopt(with_overrides(configured_, *changes),
+            {.kind = OperatorEvent::Kind::admin,
+             .message = "takeover: what the operator changed meanwhile counts here"});
+  if (!problems.empty())
+    return spdlog::error("takeover: the last changes cannot be used: {}", problems.front().message);
+  const std::scoped_lock lock(overrides_mutex_);
+  overrides_ = *std::move(changes);
+}
+
+/// A reload of the former process may have come after this process had read the file.
+void Server::reload_if_file_changed() {
+  if (stamp_of(config_path_) != config_stamp_) reload();
 }
 
 void Server::restore_from_former() {
@@ -129,7 +170,9 @@ void Server::begin_serving() {
   for (const auto& acceptors : acceptors_)
     for (const auto& acceptor : acceptors) listening_.push_back(acceptor->descriptor());
   if (former_ && !finish_takeover()) return;
-  former_.reset();
+  if (std::exchange(former_, std::nullopt)) reload_if_file_changed();
+  save_state();
+  store_sockets();
   serve_successors();
   const auto interval = watchdog_interval(std::getenv("WATCHDOG_USEC"), std::getenv("WATCHDOG_PID"),
                                           ::getpid(), former);
@@ -143,6 +186,38 @@ void Server::begin_serving() {
   tell_service_ready(former != 0);
 }
 
+/// Gives copies of the listening sockets to systemd. It holds them while the service restarts, so
+/// that connections wait for the next process, which gets the sockets as with socket activation.
+void Server::store_sockets() {
+  const auto room = service_.active() ? store_size(std::getenv("FDSTORE")) : 0;
+  if (room == 0) return;
+  for (const auto& address : unused_) tell_service(not_stored_text(stored_name(address)));
+  std::map<std::string, std::vector<int>> by_name;
+  for (const int socket : listening_) {
+    const auto bound = bound_address(socket);
+    if (bound && stored_.size() < room && stored_.insert(socket).second)
+      by_name[stored_name(text(*bound))].push_back(socket);
+  }
+  for (const auto& [name, sockets] : by_name)
+    for (std::span<const int> rest(sockets); !rest.empty();) {
+      const auto part = rest.first(std::min(rest.size(), ServiceNotifier::kMostSent));
+      rest = rest.subspan(part.size());
+      if (service_.send(stored_text(name), part)) continue;
+      spdlog::warn("systemd does not hold the sockets {}: {}", name, std::strerror(errno));
+      for (const int socket : part) stored_.erase(socket);
+    }
+  if (stored_.size() < listening_.size())
+    spdlog::warn("systemd holds {} of {} listening sockets (FileDescriptorStoreMax)",
+                 stored_.size(), listening_.size());
+}
+
+/// At a signal to stop: connections to these sockets wait for the next process.
+void Server::leave_stored_sockets() {
+  for (const auto& acceptors : acceptors_)
+    for (const auto& acceptor : acceptors)
+      if (stored_.contains(acceptor->descriptor())) acceptor->hand_over();
+}
+
 /// False: the running process goes on, so this one ends.
 bool Server::finish_takeover() {
   using enum SuccessorChannel::Release;
@@ -152,11 +227,12 @@ bool Server::finish_takeover() {
     case confirmed:
       spdlog::info("takeover: process {} accepts no more connections", pid);
       add_event(OperatorEvent::Kind::started, fmt::format("karmad took over from process {}", pid));
+      take_over_changes(ending.more);
       return true;
     case unconfirmed:
       spdlog::error(
-          "takeover: process {} has not confirmed that it accepts no more connections "
-          "({}); this process goes on",
+          "takeover: process {} has not confirmed that it accepts no more connections ({}); this "
+          "process goes on",
           pid, ending.why);
       return true;
     case not_told:
@@ -173,8 +249,9 @@ void Server::serve_successors() {
   const auto& setting = settings_.searchd.takeover_socket;
   if (!setting) return;
   auto service = TakeoverService::open(
-      setting->value, {.offer = [this] { return offer(); },
-                       .release = [this](Successor successor) { release(std::move(successor)); }});
+      setting->value,
+      {.offer = [this] { return offer(); },
+       .release = [this](Successor successor) { return release(std::move(successor)); }});
   if (!service) {
     spdlog::error("takeover_socket {}: {}; this process cannot be taken over", setting->value,
                   service.error());
@@ -188,7 +265,7 @@ std::expected<TakeoverOffer, std::string> Server::offer() {
   auto result = std::make_shared<std::promise<std::string>>();
   auto learned = result->get_future();
   asio::post(main_, [this, result] {
-    workers_.front()->post([this, result, overrides = overrides_json(overrides_)] {
+    workers_.front()->post([this, result, overrides = state_text()] {
       auto all = collect_learned(*workers_.front()->topology(), *admission_, Loop::now());
       all.overrides = overrides;
       result->set_value(to_json(all));
@@ -199,12 +276,15 @@ std::expected<TakeoverOffer, std::string> Server::offer() {
   return TakeoverOffer{listening_, learned.get()};
 }
 
-/// On the thread of the service.
-void Server::release(Successor successor) {
+/// On the thread of the service. Returns the operator's changes, with those since the offer; after
+/// it, calls are refused.
+std::string Server::release(Successor successor) {
   tell_service(main_pid_text(successor.pid));
   successor_ = std::move(successor);
+  const std::scoped_lock lock(overrides_mutex_);
   handed_over_ = true;
   asio::post(main_, [this] { after_release(); });
+  return overrides_json(overrides_);
 }
 
 /// Ends as after a signal, but leaves the shared sockets as they are: another process accepts from
@@ -231,6 +311,7 @@ void Server::upgrade() {
   }
   if (stopping_) return spdlog::info("USR2: no successor is started, as this process ends");
   auto command = hooks_.command;
+  std::erase(command, "--force");  // it was meant for one takeover
   if (std::ranges::find(command, "--takeover") == command.end()) command.push_back("--takeover");
   std::vector<char*> arguments;
   for (auto& argument : command) arguments.push_back(argument.data());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -49,6 +50,16 @@ Pictures Discovery::pictures_for(const Settings& file) const {
   return pictures;
 }
 
+void Discovery::remember(const Settings& file, const Pictures& last) {
+  for (const auto& table : file.tables) {
+    const auto found = last.find(table.name);
+    if (!table.discovery || found == last.end()) continue;
+    auto pictures = pictures_;
+    pictures.insert(*found);
+    if (!hooks_.judge(pictures)) pictures_ = std::move(pictures);
+  }
+}
+
 void Discovery::adopt(const Settings& file) {
   if (stopped_) return;
   pictures_ = pictures_for(file);
@@ -91,7 +102,10 @@ void Discovery::reported(const DiscoverySource& source,
   const auto count = entries ? entries->size() : 0;
   const auto wrong = entries ? take(source, *std::move(entries)) : entries.error();
   if (wrong.empty()) return board_.good(text(source), count, wall_now());
-  board_.failed(text(source), wrong, is_first ? kAsWritten : kHeld, wall_now());
+  const bool holds = !is_first || std::ranges::any_of(tables_, [&](const auto& table) {
+    return table.second == source && pictures_.contains(table.first);
+  });
+  board_.failed(text(source), wrong, holds ? kHeld : kAsWritten, wall_now());
   hooks_.failed();
 }
 

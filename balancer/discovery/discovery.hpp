@@ -26,6 +26,9 @@ class Discovery {
   Discovery(std::shared_ptr<MainDoor> door, DnsSettings dns, SourceBoard& board, Hooks hooks);
   ~Discovery();
 
+  /// Before the first adopt(): the last pictures of a former process. Those that cannot be used
+  /// with this configuration are left out.
+  void remember(const Settings& file, const Pictures& last);
   /// Follows the sources of this configuration. Their tables get the pictures as they are now,
   /// without what was kept only because it had gone.
   void adopt(const Settings& file);

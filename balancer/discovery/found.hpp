@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/transport/dns.hpp"
 #include "config/settings/settings.hpp"
 
 namespace karmad {
@@ -56,6 +57,21 @@ struct NamedMirror {
   auto operator<=>(const NamedMirror&) const = default;
 };
 using NameAnswers = std::map<NameQuestion, std::vector<NamedMirror>>;
+
+/// What a name stands for.
+struct FoundName {
+  std::vector<HostAddress> addresses;  ///< as they are to be tried; empty for SRV records
+  std::vector<NamedMirror> mirrors;    ///< in order
+  bool operator==(const FoundName&) const = default;
+};
+
+/// The last good answers of all sources and names. They outlive a process: its successor uses them
+/// until it has answers of its own.
+struct LastFound {
+  Pictures pictures;
+  std::map<NameQuestion, FoundName> names;
+  bool operator==(const LastFound&) const = default;
+};
 
 /// All that was found.
 struct FoundMirrors {

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/ip/address.hpp>
 #include <set>
 #include <span>
 #include <tuple>
@@ -170,6 +173,137 @@ std::expected<FoundEntries, std::string> read_entries(std::string_view json) {
   }
   if (auto sound = check_entries(entries); !sound) return std::unexpected(sound.error());
   return entries;
+}
+
+namespace {
+
+using SourceWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void put(SourceWriter& out, const char* name, std::string_view text) {
+  out.Key(name);
+  out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+void put(SourceWriter& out, const char* name, unsigned number) {
+  out.Key(name);
+  out.Uint(number);
+}
+
+/// An array of what `put_one` writes for each item.
+template <class Items, class PutOne>
+void put_list(SourceWriter& out, const char* name, const Items& items, PutOne put_one) {
+  out.Key(name);
+  out.StartArray();
+  for (const auto& item : items) put_one(item);
+  out.EndArray();
+}
+
+void put_found_mirror(SourceWriter& out, unsigned shard, const FoundMirror& mirror) {
+  out.StartObject();
+  put(out, "address", text(mirror.address));
+  put(out, "shard", shard);
+  if (mirror.remote) put(out, "remote", *mirror.remote);
+  if (mirror.role) put(out, "role", *mirror.role);
+  if (mirror.tags) put(out, "tags", *mirror.tags);
+  put(out, "weight", mirror.weight);
+  put(out, "state", word(mirror.state));
+  out.EndObject();
+}
+
+void put_found_name(SourceWriter& out, const NameQuestion& question, const FoundName& name) {
+  out.StartObject();
+  put(out, "host", question.host);
+  out.Key("srv");
+  out.Bool(question.srv);
+  put_list(out, "addresses", name.addresses,
+           [&](const HostAddress& address) { out.String(address.to_string()); });
+  put_list(out, "mirrors", name.mirrors, [&](const NamedMirror& mirror) {
+    out.StartObject();
+    put(out, "address", mirror.address.host);
+    put(out, "port", unsigned{mirror.address.port});
+    if (mirror.weight) put(out, "weight", *mirror.weight);
+    out.EndObject();
+  });
+  out.EndObject();
+}
+
+/// Calls `take` for each element of a member that is an array.
+template <class Take>
+void each_of(const JsonValue& value, const char* name, Take take) {
+  const auto* list = member(value, name);
+  if (list == nullptr || !list->IsArray()) return;
+  for (const auto& element : list->GetArray()) take(element);
+}
+
+std::optional<unsigned> whole_in(const JsonValue& value, const char* name, unsigned most) {
+  const auto* found = member(value, name);
+  if (found == nullptr || !found->IsUint() || found->GetUint() > most) return std::nullopt;
+  return found->GetUint();
+}
+
+FoundName found_name_in(const JsonValue& value) {
+  FoundName name;
+  each_of(value, "addresses", [&](const JsonValue& one) {
+    boost::system::error_code error;
+    const auto address =
+        boost::asio::ip::make_address(one.IsString() ? one.GetString() : "", error);
+    if (!error) name.addresses.push_back(address);
+  });
+  each_of(value, "mirrors", [&](const JsonValue& one) {
+    NamedMirror mirror;
+    mirror.address.host = text_member(one, "address");
+    mirror.address.port = static_cast<std::uint16_t>(whole_in(one, "port", 65535).value_or(0));
+    mirror.weight = whole_in(one, "weight", kMostWeight);
+    boost::system::error_code error;
+    boost::asio::ip::make_address(mirror.address.host, error);
+    if (!error) name.mirrors.push_back(std::move(mirror));
+  });
+  return name;
+}
+
+}  // namespace
+
+std::string last_found_json(const LastFound& found) {
+  rapidjson::StringBuffer buffer;
+  SourceWriter out(buffer);
+  out.StartObject();
+  put_list(out, "tables", found.pictures, [&](const auto& entry) {
+    out.StartObject();
+    put(out, "name", entry.first);
+    put_list(out, "mirrors", entry.second, [&](const auto& shard) {
+      for (const auto& mirror : shard.second) put_found_mirror(out, shard.first, mirror);
+    });
+    out.EndObject();
+  });
+  put_list(out, "names", found.names,
+           [&](const auto& entry) { put_found_name(out, entry.first, entry.second); });
+  out.EndObject();
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+LastFound last_found_in(std::string_view json) {
+  LastFound last;
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (document.HasParseError()) return last;
+  const auto* found = member(document, "found");
+  if (found == nullptr) return last;
+  each_of(*found, "tables", [&](const JsonValue& table) {
+    Picture picture;
+    each_of(table, "mirrors", [&](const JsonValue& mirror) {
+      if (auto entry = read_entry(mirror))
+        picture[entry->shard].push_back(std::move(entry->mirror));
+    });
+    if (!picture.empty()) last.pictures[std::string(text_member(table, "name"))] = picture;
+  });
+  each_of(*found, "names", [&](const JsonValue& value) {
+    const auto* srv = member(value, "srv");
+    auto name = found_name_in(value);
+    if (name.addresses.empty() && name.mirrors.empty()) return;
+    last.names[{std::string(text_member(value, "host")),
+                srv != nullptr && srv->IsBool() && srv->GetBool()}] = std::move(name);
+  });
+  return last;
 }
 
 }  // namespace karmad

@@ -19,4 +19,11 @@ std::expected<FoundEntries, std::string> read_entries(std::string_view json);
 /// What is wrong with the entries together: too many, or one address twice in a shard.
 std::expected<void, std::string> check_entries(const FoundEntries& entries);
 
+/// As a JSON object,
+/// `{"tables":[{"name","mirrors":[…]}],"names":[{"host","srv","addresses","mirrors"
+/// :[{"address","port","weight"}]}]}`. `mirrors` of a table: entries as above.
+std::string last_found_json(const LastFound& found);
+/// Reads the member `found` of a JSON object. What is missing or wrong is left out.
+LastFound last_found_in(std::string_view json);
+
 }  // namespace karmad

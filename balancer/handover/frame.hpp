@@ -26,7 +26,7 @@ enum class FrameKind : std::uint16_t {
   sockets,    ///< listening sockets, and their addresses; as many frames as needed
   learned,    ///< what was learned; the last frame of the offer
   ready,      ///< from the successor: it accepts connections
-  released,   ///< the former process accepts none any more
+  released,   ///< the former process accepts none any more; what the operator changed last
   refused,    ///< no takeover, and why
 };
 

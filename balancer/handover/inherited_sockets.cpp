@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -86,6 +87,8 @@ std::expected<void, std::string> InheritedSockets::add(Descriptor socket) {
   auto bound = bound_address(socket.get());
   if (!bound) return std::unexpected(std::move(bound).error());
   struct stat facts {};
+  if (bound->is_unix() && ::stat(bound->unix_path.c_str(), &facts) != 0)
+    return std::unexpected(fmt::format("the path {} does not lead to it any more", text(*bound)));
   if (::fstat(socket.get(), &facts) != 0) return std::unexpected(std::strerror(errno));
   if (std::ranges::find(sockets_, facts.st_ino, &Inherited::inode) == sockets_.end())
     sockets_.push_back({std::move(socket), *std::move(bound), facts.st_ino});

@@ -1,6 +1,9 @@
 #include "balancer/handover/learned_state.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 namespace karmad {
 namespace {
@@ -128,6 +131,34 @@ std::size_t restore_learned(const Learned& learned, const Topology& topology, Ad
     admission.restore_probing(learned.tickets->concurrency, learned.tickets->throughput,
                               topology.settings, now);
   return restored;
+}
+
+std::vector<std::string> shards_lost(const Learned& learned, const Topology& topology,
+                                     const Settings& settings) {
+  const auto served = [&](const LearnedMirror& mirror) {
+    const auto agent = std::ranges::find(learned.agents, mirror.address, &LearnedAgent::address);
+    return agent != learned.agents.end() && (agent->answered || agent->errors_in_a_row == 0);
+  };
+  std::vector<std::string> lost;
+  for (const auto& table : learned.tables) {
+    const auto here =
+        std::ranges::find(topology.tables, table.name, [](const auto& one) { return one->name; });
+    const auto configured = std::ranges::find(settings.tables, table.name, &TableSettings::name);
+    if (here == topology.tables.end() || configured == settings.tables.end()) continue;
+    const auto& shards = (*here)->shards;
+    for (std::size_t s = 0; s < table.shards.size(); ++s) {
+      if (s >= shards.size() && !configured->discovery) break;
+      if (std::ranges::none_of(table.shards[s], served)) continue;
+      std::optional<std::string> why =
+          s < shards.size() ? std::nullopt : std::optional<std::string>("not found");
+      for (std::size_t i = 0; s < shards.size() && i < shards[s]->mirrors->size(); ++i) {
+        why = (*shards[s]->mirrors)[i].agent->unresolved();
+        if (!why) break;
+      }
+      if (why) lost.push_back(fmt::format("table {}, shard {}: {}", table.name, s + 1, *why));
+    }
+  }
+  return lost;
 }
 
 }  // namespace karmad

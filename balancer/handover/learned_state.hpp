@@ -15,4 +15,10 @@ Learned collect_learned(const Topology& topology, const Admission& admission, Ti
 std::size_t restore_learned(const Learned& learned, const Topology& topology, Admission& admission,
                             TimePoint now);
 
+/// Shards that had a mirror in the former process and have none here, as `table t, shard 1: why`:
+/// no mirror was found, or no name has an address. Tables and shards that the configuration has not
+/// any more do not count; a table with `discovery` has its shards from its source.
+std::vector<std::string> shards_lost(const Learned& learned, const Topology& topology,
+                                     const Settings& settings);
+
 }  // namespace karmad

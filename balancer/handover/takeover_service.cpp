@@ -104,6 +104,7 @@ void TakeoverService::run() {
     if (!socket) continue;
     Channel channel(std::move(socket), stop_.get());
     const auto served = serve(channel);
+    offering_ = false;
     if (served) continue;
     spdlog::warn("takeover: {}; this process goes on", served.error());
     (void)channel.send(FrameKind::refused, served.error(), {}, Channel::Clock::now() + 1s);
@@ -127,6 +128,7 @@ std::expected<void, std::string> TakeoverService::serve(Channel& channel) {
   if (auto hello = expect(FrameKind::hello, kExchange); !hello)
     return std::unexpected(std::move(hello).error());
   spdlog::info("takeover: process {} asks for the listening sockets", peer.pid);
+  offering_ = true;
   auto offer = callbacks_.offer();
   if (!offer) return std::unexpected(std::move(offer).error());
   const std::span<const int> sockets(offer->sockets);
@@ -139,8 +141,8 @@ std::expected<void, std::string> TakeoverService::serve(Channel& channel) {
   const auto unused = expect(FrameKind::ready, kOpening);
   if (!unused) return std::unexpected(unused.error());
   released_ = true;
-  callbacks_.release({peer.pid, lines_of(*unused)});
-  if (auto told = channel.send(FrameKind::released, {}, {}, in(kExchange)); !told)
+  const auto more = callbacks_.release({peer.pid, lines_of(*unused)});
+  if (auto told = channel.send(FrameKind::released, more, {}, in(kExchange)); !told)
     spdlog::warn("takeover: process {} got no confirmation: {}", peer.pid, told.error());
   return {};
 }

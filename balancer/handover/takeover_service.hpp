@@ -33,8 +33,8 @@ class TakeoverService {
     /// Makes the offer, or says why there is none. On the thread of the service.
     std::function<std::expected<TakeoverOffer, std::string>()> offer;
     /// A successor accepts connections: this process must stop to. On the thread of the service,
-    /// once; then the service has ended.
-    std::function<void(Successor)> release;
+    /// once; then the service has ended. Returns what the successor must know in addition.
+    std::function<std::string(Successor)> release;
   };
 
   /// Listens at `path` with mode 0600; replaces a socket that is there. The error says why not.
@@ -44,6 +44,9 @@ class TakeoverService {
   TakeoverService& operator=(const TakeoverService&) = delete;
   /// Ends a takeover in progress, and removes the socket, if it was not handed over.
   ~TakeoverService();
+
+  /// A successor has asked and is neither ready nor forgotten. Any thread.
+  bool offering() const { return offering_; }
 
  private:
   TakeoverService(Descriptor listener, Descriptor stop, std::string path, Callbacks callbacks);
@@ -56,6 +59,7 @@ class TakeoverService {
   const std::string path_;
   const Callbacks callbacks_;
   std::uint64_t inode_ = 0;  ///< of the path
+  std::atomic<bool> offering_{false};
   std::atomic<bool> released_{false};
   std::thread thread_;
 };

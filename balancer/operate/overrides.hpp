@@ -71,8 +71,8 @@ Settings with_overrides(Settings settings, const Overrides& overrides);
 /// missing keeps its changes: it may come back. Returns what was removed, as parts of a sentence.
 std::vector<std::string> forget_reconfigured(Overrides& overrides, const Settings& configured);
 
-/// The content of the state file: JSON.
-std::string overrides_json(const Overrides& overrides);
+/// The content of the state file: JSON. `found`: JSON for its member of that name; empty: none.
+std::string overrides_json(const Overrides& overrides, std::string_view found = {});
 /// Reads it. The error says what is wrong.
 std::expected<Overrides, std::string> parse_overrides(std::string_view json);
 

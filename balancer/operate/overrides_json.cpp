@@ -11,7 +11,7 @@
 // The state file: {"version":1,"mirrors":[{"table","address","state","configured_state","weight",
 // "configured_weight"}],"tables":[{"table","strategy","configured_strategy","hedging",
 // "configured_hedge"}],"hedging":true,"log_level":"info"}. Members that were not changed are
-// missing.
+// missing. "found" is what sources and names said last (last_found_json()).
 
 namespace karmad {
 namespace {
@@ -123,7 +123,7 @@ class OverridesReader {
 
 }  // namespace
 
-std::string overrides_json(const Overrides& overrides) {
+std::string overrides_json(const Overrides& overrides, std::string_view found) {
   std::string json;
   {
     Document out(json);
@@ -160,6 +160,7 @@ std::string overrides_json(const Overrides& overrides) {
       });
       if (overrides.hedging) out.raw("hedging", truth(*overrides.hedging));
       if (overrides.log_level) out.text("log_level", word(*overrides.log_level));
+      if (!found.empty()) out.raw("found", found);
     });
   }
   return json;

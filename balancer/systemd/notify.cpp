@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstring>
 
 namespace karmad {
 namespace {
@@ -49,6 +51,24 @@ std::string status_text(std::string_view status) {
   return status_line(status);
 }
 
+std::string stored_text(std::string_view name) {
+  return fmt::format("FDSTORE=1\nFDNAME={}\n", name);
+}
+
+std::string not_stored_text(std::string_view name) {
+  return fmt::format("FDSTOREREMOVE=1\nFDNAME={}\n", name);
+}
+
+std::string stored_name(std::string_view address) {
+  std::string name = "listen-";
+  for (const char c : address) name += c > ' ' && c < 0x7f && c != ':' ? c : '_';
+  return name;
+}
+
+std::size_t store_size(const char* fdstore) {
+  return number_in<std::size_t>(fdstore).value_or(0);
+}
+
 std::string main_pid_text(int pid) {
   return fmt::format("MAINPID={}\n", pid);
 }
@@ -75,9 +95,23 @@ ServiceNotifier::~ServiceNotifier() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-bool ServiceNotifier::send(std::string_view message) const {
-  return active() && ::send(socket_, message.data(), message.size(), MSG_NOSIGNAL) ==
-                         static_cast<ssize_t>(message.size());
+bool ServiceNotifier::send(std::string_view message, std::span<const int> descriptors) const {
+  if (!active() || descriptors.size() > kMostSent) return false;
+  iovec piece{const_cast<char*>(message.data()), message.size()};
+  msghdr head{};
+  head.msg_iov = &piece;
+  head.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostSent)> control{};
+  if (!descriptors.empty()) {
+    head.msg_control = control.data();
+    head.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    auto* part = CMSG_FIRSTHDR(&head);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
+  }
+  return ::sendmsg(socket_, &head, MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
 }
 
 std::optional<Micros> watchdog_interval(const char* usec, const char* pid, int own, int former) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,12 @@ std::string text(const ServiceReady& ready);
 std::string reloading_text(Micros monotonic);
 std::string stopping_text(std::string_view status);
 std::string status_text(std::string_view status);
+/// Asks systemd to hold the descriptors of the message under this name, which FDNAME allows, until
+/// the service is stopped for good; and not to hold them any more.
+std::string stored_text(std::string_view name);
+std::string not_stored_text(std::string_view name);
+/// The name for the listening sockets at this address.
+std::string stored_name(std::string_view address);
 /// Sent by the process that hands its service over.
 std::string main_pid_text(int pid);
 
@@ -35,12 +42,17 @@ class ServiceNotifier {
   ~ServiceNotifier();
 
   bool active() const { return socket_ >= 0; }
-  /// Returns whether it was sent.
-  bool send(std::string_view message) const;
+  /// Returns whether it was sent. At most kMostSent descriptors, which stay open here.
+  bool send(std::string_view message, std::span<const int> descriptors = {}) const;
+  static constexpr std::size_t kMostSent = 200;
 
  private:
   int socket_ = -1;
 };
+
+/// The number in FDSTORE: how many descriptors systemd holds for the service; 0: none. systemd sets
+/// it since version 254; the unit sets it for older ones.
+std::size_t store_size(const char* fdstore);
 
 /// The interval in which systemd wants a sign of life: WATCHDOG_USEC, if WATCHDOG_PID is unset or
 /// one of these processes. Nothing: it wants none. `former`: the process that was taken over, or 0.

@@ -121,8 +121,9 @@ constexpr std::array kSearchdKeys{
         "Most connections to the listeners with `:admin`; they do not count for `max_connections`.",
         counts(1, 10'000)),
     key("state_file", &I::state_file,
-        "File that keeps what the operator changed at run time (states and weights of mirrors …) "
-        "over restarts.",
+        "File that keeps what the operator changed at run time (states and weights of mirrors …), "
+        "and "
+        "the last answers of names and sources of mirrors, over restarts.",
         {}, "it is lost at the end of the process"),
     key("listen_socket_mode", &I::listen_socket_mode,
         "Permissions of the unix sockets in `listen`; if not set, those with `:admin` have 0600. A "

@@ -10,8 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <filesystem>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "tests/support/cluster.hpp"
@@ -46,6 +50,30 @@ class NotifySocket {
       message = next();
       return message.contains(text);
     });
+    return message;
+  }
+  /// The next message with descriptors; they are added to `into`, above those of redirections.
+  std::string next_with_descriptors(std::vector<int>& into) const {
+    pollfd wait{fd_, POLLIN, 0};
+    std::string message(4096, '\0');
+    if (::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(kSoon).count())) <= 0)
+      return {};
+    iovec piece{message.data(), message.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(200 * sizeof(int))];
+    msghdr head{};
+    head.msg_iov = &piece;
+    head.msg_iovlen = 1;
+    head.msg_control = control;
+    head.msg_controllen = sizeof control;
+    const auto size = ::recvmsg(fd_, &head, MSG_DONTWAIT);
+    message.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    for (auto* part = CMSG_FIRSTHDR(&head); part != nullptr; part = CMSG_NXTHDR(&head, part))
+      for (std::size_t i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+        into.push_back(::fcntl(fd, F_DUPFD, 100));
+        ::close(fd);
+      }
     return message;
   }
   /// The next message; empty: none came in time.
@@ -229,6 +257,89 @@ TEST(SocketActivation, UsesTheSocketsThatMatchAListenLine) {
   EXPECT_TRUE(process.wait_for(fmt::format(
       "the socket at 127.0.0.1:{}, opened by systemd, has no listen line", unused.port)))
       << process.output();
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(), 0) << process.output();
+}
+
+/// Clients, each with a connection per request, until they are destroyed.
+class ManyClients {
+ public:
+  explicit ManyClients(int port) {
+    for (int i = 0; i < 16; ++i)
+      threads_.emplace_back([this, port](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+          HttpClient client(port);
+          const auto answer = client.request("POST", "/search", R"({"table":"t"})");
+          ++(answer && answer->status == 200 ? answered : lost);
+        }
+      });
+  }
+  void stop() { threads_.clear(); }
+  std::atomic<int> answered{0};
+  std::atomic<int> lost{0};
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
+TEST(SocketStore, RefusesNoConnectionDuringARestart) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  const TempDir dir;
+  const auto port = ClosedPort().port();
+  const auto socket = dir.path() + "/unix.sock";
+  const auto config = dir.file(
+      "k.conf",
+      service_config(mirror, fmt::format("listen = 127.0.0.1:{}\n listen = {}\n workers = 2\n"
+                                         " shutdown_linger = 100ms",
+                                         port, socket)));
+  const NotifySocket systemd(dir.path() + "/notify");
+  const auto variables = "FDSTORE=64 NOTIFY_SOCKET=" + systemd.name();
+  std::optional running(started_with(variables, config));
+  std::vector<int> held;
+  const auto first = systemd.next_with_descriptors(held);
+  EXPECT_TRUE(first.starts_with("FDSTORE=1\nFDNAME=listen-")) << first;
+  systemd.next_with_descriptors(held);
+  ASSERT_EQ(held.size(), 4U) << "two lines, two workers";
+  ManyClients clients(port);
+  for (const int number : {SIGTERM, SIGKILL, SIGTERM}) {
+    const auto enough = clients.answered + 100;
+    ASSERT_TRUE(eventually([&] { return clients.answered > enough; }));
+    const auto lost = clients.lost.load();
+    running->signal(number);
+    running->wait();
+    if (number == SIGTERM) {
+      EXPECT_EQ(clients.lost, lost);
+    }
+    std::string redirections;
+    for (std::size_t i = 0; i < held.size(); ++i)
+      redirections += fmt::format("{}<&{} ", i + 3, held[i]);
+    running.emplace(
+        started_with(variables + fmt::format(" LISTEN_PID=$$ LISTEN_FDS={}", held.size()), config,
+                     redirections));
+    ASSERT_TRUE(running->wait_for("listening on " + socket)) << running->output();
+    EXPECT_FALSE(running->output().contains("is not used")) << running->output();
+  }
+  const auto enough = clients.answered + 100;
+  ASSERT_TRUE(eventually([&] { return clients.answered > enough; }));
+  clients.stop();
+  EXPECT_LE(clients.lost, 16) << "those in progress at the kill, of " << clients.answered;
+  running->signal(SIGTERM);
+  EXPECT_EQ(running->wait(), 0) << running->output();
+  for (const int fd : held) ::close(fd);
+}
+
+TEST(SocketStore, IsAskedToForgetTheSocketsOfLinesThatAreGone) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  const TempDir dir;
+  const OpenedSocket gone;
+  const NotifySocket systemd(dir.path() + "/notify");
+  auto process = started_with(
+      "FDSTORE=64 NOTIFY_SOCKET=" + systemd.name() + " LISTEN_PID=$$ LISTEN_FDS=1",
+      dir.file("k.conf",
+               service_config(mirror, fmt::format("listen = 127.0.0.1:{}", ClosedPort().port()))),
+      fmt::format("3<&{}", gone.fd));
+  EXPECT_EQ(systemd.next(),
+            fmt::format("FDSTOREREMOVE=1\nFDNAME=listen-127.0.0.1_{}\n", gone.port));
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait(), 0) << process.output();
 }

@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
+#include "tests/support/name_server.hpp"
 
 namespace karmad::test {
 namespace {
@@ -305,6 +308,171 @@ TEST(Takeover, IsStartedByUsr2) {
   EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
   ASSERT_EQ(::kill(successor, SIGTERM), 0);
   EXPECT_EQ(running.wait(), 0) << running.output();  // reads until the successor has ended too
+}
+
+/// A table whose name is looked up: with a silent name server a successor needs half a second.
+std::string named_table(const std::string& agents) {
+  return takeover_table(agents, "ha_strategy = roundrobin") +
+         "table slow {\n type = distributed\n agent = slow.test:1\n}\n";
+}
+
+std::string looking_up(const NameServer& names) {
+  return fmt::format("dns_servers = {}\n dns_timeout = 10s\n dns_tries = 1", names.address());
+}
+
+TEST(Takeover, LosesNoChangeThatIsMadeWhileTheSuccessorOpens) {
+  const FakeMirror kept([](const std::string&) { return nothing_found(); });
+  const FakeMirror drained([](const std::string&) { return nothing_found(); });
+  NameServer names;
+  names.set("slow.test", {"127.0.0.1"});
+  Service service(named_table(kept.address() + "|" + drained.address()));
+  const auto admin = ClosedPort().port();
+  const auto config = service.config(
+      looking_up(names), fmt::format("127.0.0.1:0\n listen = 127.0.0.1:{}:admin", admin));
+  std::optional running(Service::start(config));
+  const auto port = serving_port(*running);
+  ASSERT_NE(port, 0) << running->output();
+  names.mood(NameServer::Mood::silent);
+  for (const std::string call : {"drain", "ready", "maint"}) {
+    auto next = Service::successor(config);
+    ASSERT_TRUE(running->wait_for("asks for the listening sockets"));
+    const auto answer =
+        post(admin, "/admin/" + call, fmt::format(R"({{"mirror":"{}"}})", drained.address()));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    ASSERT_EQ(serving_port(next), port) << next.output();
+    EXPECT_EQ(running->wait(), 0) << running->output();
+    const auto before = drained.requests();
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+    EXPECT_EQ(drained.requests() - before, call == "ready" ? 5U : 0U) << call;
+    running.emplace(std::move(next));
+  }
+}
+
+TEST(Takeover, LeavesAProcessWhateverMomentTheFormerOneIsKilledAt) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  NameServer names;
+  names.set("slow.test", {"127.0.0.1"});
+  Service service(named_table(mirror.address()));
+  const auto port = ClosedPort().port();
+  const auto config =
+      service.config(looking_up(names) + "\n workers = 2", fmt::format("127.0.0.1:{}", port));
+  std::optional running(Service::start(config));
+  ASSERT_EQ(serving_port(*running), port) << running->output();
+  names.mood(NameServer::Mood::silent);
+  std::minstd_rand random(31);
+  for (int round = 0; round < 12; ++round) {
+    auto next = Service::successor(config);
+    if (round % 3 != 0) {
+      ASSERT_TRUE(running->wait_for("asks for the listening sockets"));
+    }
+    const std::chrono::milliseconds after(random() % 700);
+    next.wait_for("no such line", after);
+    running->kill();
+    ASSERT_TRUE(next.wait_for(kSuccessorMayCome)) << after << ": " << next.output();
+    EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200) << after << next.output();
+    running.emplace(std::move(next));
+  }
+}
+
+/// karmad with this limit of descriptors.
+Process limited(int descriptors, const std::string& config, const std::string& more = "") {
+  return {"/bin/bash",
+          {"-c", fmt::format("ulimit -n {}; exec \"{}/karmad\" --config \"{}\" {}", descriptors,
+                             KARMAD_BINARY_DIR, config, more)}};
+}
+
+TEST(Takeover, IsNotDoneWithTooFewDescriptors) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  const auto config = service.config("workers = 2");
+  auto running = Service::start(config);
+  const auto port = serving_port(running);
+  ASSERT_NE(port, 0) << running.output();
+  for (const int descriptors : {8, 10, 12, 16, 20, 24, 32, 40}) {
+    for (const auto* how : {"", "--takeover"}) {
+      auto process = limited(descriptors, config, how);
+      EXPECT_EQ(process.wait(), 71) << descriptors << process.output();
+      EXPECT_TRUE(process.output().contains("karmad: ")) << descriptors << process.output();
+    }
+    EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200) << descriptors;
+  }
+  auto next = limited(100, config, "--takeover");
+  EXPECT_EQ(serving_port(next), port) << next.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+}
+
+/// A file with these mirrors, for `discovery = file …`.
+std::string mirrors_file(const TempDir& dir, const std::string& address) {
+  return dir.file("mirrors.json", fmt::format(R"([{{"address":"{}"}}])", address));
+}
+
+TEST(Takeover, KnowsTheMirrorsOfASourceThatIsAway) {
+  const FakeMirror listed([](const std::string&) { return nothing_found(); });
+  const FakeMirror named([](const std::string&) { return nothing_found(); });
+  const TempDir dir;
+  const auto file = mirrors_file(dir, listed.address());
+  NameServer names;
+  names.set("found.test", {"127.0.0.1"});
+  Service service(
+      fmt::format("table t {{\n type = distributed\n discovery = file {}\n}}\n"
+                  "table n {{\n type = distributed\n agent = found.test:{}:t\n}}\n",
+                  file, named.port()));
+  const auto config =
+      service.config(looking_up(names) + fmt::format("\n state_file = {}", service.path("state")));
+  const auto serves = [&](int port) {
+    EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+    EXPECT_EQ(post(port, "/search", R"({"table":"n"})").status, 200);
+  };
+  auto running = Service::start(config);
+  auto port = serving_port(running);
+  serves(port);
+  std::filesystem::remove(file);
+  names.mood(NameServer::Mood::silent);
+  auto next = Service::successor(config);
+  ASSERT_EQ(serving_port(next), port) << next.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
+  serves(port);
+  next.signal(SIGTERM);
+  EXPECT_EQ(next.wait(), 0) << next.output();
+  auto restarted = Service::start(config);
+  port = serving_port(restarted);
+  ASSERT_NE(port, 0) << restarted.output();
+  serves(port);
+  restarted.kill();
+  EXPECT_EQ(restarted.wait(), -SIGKILL);
+  auto third = Service::start(config);
+  port = serving_port(third);
+  ASSERT_NE(port, 0) << third.output();
+  serves(port);
+  const FakeMirror moved([](const std::string&) { return nothing_found(); });
+  mirrors_file(dir, moved.address());
+  EXPECT_TRUE(eventually([&] {
+    post(port, "/search", kTakeoverQuery);
+    return moved.requests() > 0;
+  })) << "the source counts again once it answers";
+}
+
+TEST(Takeover, IsRefusedToASuccessorThatCanServeLess) {
+  const FakeMirror mirror([](const std::string&) { return nothing_found(); });
+  Service service(takeover_table(mirror.address()));
+  auto running = Service::start(service.config());
+  const auto port = serving_port(running);
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  const TempDir dir;
+  const auto less = dir.file(
+      "less.conf", fmt::format("searchd {{\n listen = 127.0.0.1:0\n takeover_socket = {}\n}}\n"
+                               "table t {{\n type = distributed\n discovery = file {}/none\n}}\n",
+                               service.socket(), dir.path()));
+  auto refused = Service::successor(less);
+  EXPECT_EQ(refused.wait(), 71) << refused.output();
+  EXPECT_TRUE(refused.output().contains("can serve less than process")) << refused.output();
+  EXPECT_TRUE(refused.output().contains("table t, shard 1: no mirror was found"))
+      << refused.output();
+  EXPECT_EQ(post(port, "/search", kTakeoverQuery).status, 200);
+  Process forced("karmad", {"--config", less, "--takeover", "--force"});
+  EXPECT_EQ(serving_port(forced), port) << forced.output();
+  EXPECT_EQ(running.wait(), 0) << running.output();
 }
 
 }  // namespace

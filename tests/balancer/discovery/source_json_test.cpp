@@ -235,5 +235,28 @@ TEST(Kubernetes, AsksForTheSlicesOfTheService) {
           .ends_with("&watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=18"));
 }
 
+TEST(LastFound, IsReadAsItWasWritten) {
+  LastFound found;
+  found.pictures["t"][2] = {{.address = {.host = "10.0.0.1", .port = 9308, .unix_path = {}},
+                             .remote = "r",
+                             .role = "replica",
+                             .tags = "dc:a",
+                             .weight = 7,
+                             .state = ServiceState::drain}};
+  found.pictures["t"][1] = {{.address = {.host = {}, .port = 0, .unix_path = "/run/a.sock"}}};
+  found.names[{"a.test", false}] = {
+      .addresses = {boost::asio::ip::make_address("10.0.0.2"),
+                    boost::asio::ip::make_address("::1")},
+      .mirrors = {{.address = {.host = "10.0.0.2", .port = 0, .unix_path = {}}, .weight = {}}}};
+  found.names[{"s.test", true}] = {
+      .addresses = {},
+      .mirrors = {{.address = {.host = "10.0.0.3", .port = 9, .unix_path = {}}, .weight = 3}}};
+  EXPECT_EQ(last_found_in("{\"found\":" + last_found_json(found) + "}"), found);
+  for (const auto* wrong : {"", "{", "[]", "{}", R"({"found":7})",
+                            R"({"found":{"tables":[7,{"name":"t","mirrors":[{"shard":1}]}],)"
+                            R"("names":[{"host":"a","addresses":["x"]}]}})"})
+    EXPECT_EQ(last_found_in(wrong), LastFound()) << wrong;
+}
+
 }  // namespace
 }  // namespace karmad
