@@ -57,7 +57,7 @@ class SelectReader {
     for (const auto& column : all_columns()) {
       SqlCursor name(column.name, cursor_.complaint());
       items.push_back(
-          {read_expression(name, {out_.select.table, {}, nullptr, nullptr}), column.name});
+          {read_expression(name, {out_.select.table, {}, nullptr, nullptr}), column.name, true});
     }
   }
 

@@ -23,6 +23,7 @@ struct ResultSet {
   std::size_t found = 0;    ///< of a SELECT: documents, or groups
   bool more = false;        ///< the search was cut off: `found` is a lower bound
   bool grouped = false;     ///< the rows are groups
+  bool matched = true;      ///< of a SELECT: there are documents behind the rows
   std::size_t changed = 0;  ///< rows of a change
   std::string scroll;       ///< token of the next page; empty: none
   std::string facet;        ///< of a facet: the name of its key

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "demo/engine/change.hpp"
+#include "demo/sql/raw_schema.hpp"
 
 namespace karmad {
 
@@ -47,11 +48,17 @@ class ScriptRun {
     const std::chrono::duration<double> took = Clock::now() - start;
     meta_ = meta_of(server_.index, statement.select, main, took.count());
     scroll_ = main.scroll;
-    out_.push_back(std::move(main));
+    add(std::move(main), statement.select, statement);
     for (const auto& facet : statement.facets) {
-      out_.push_back(run_select(server_.index, facet));
+      add(run_select(server_.index, facet), facet, statement);
       out_.back().facet = facet.items.front().name;
     }
+  }
+
+  void add(ResultSet result, const Select& select, const Statement& statement) {
+    if (!result.matched && result.rows.empty())
+      result.columns = raw_schema(select, statement.select, statement.facets);
+    out_.push_back(std::move(result));
   }
 
   /// All rows of an INSERT or none.

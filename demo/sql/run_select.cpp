@@ -264,6 +264,7 @@ ResultSet run_select(const Index& index, const Select& select) {
   std::vector<Row> rows;
   for (const auto& hit : found_hits(index, select, out))
     rows.push_back({&index, hit, nullptr, &marked});
+  out.matched = !rows.empty();
   if (select.groups()) {
     group_rows(select, rows, out);
     return out;

@@ -16,7 +16,8 @@ namespace karmad {
 
 struct SelectItem {
   Expression expression;
-  std::string name;  ///< as answers show it
+  std::string name;     ///< as answers show it
+  bool of_all = false;  ///< one of those that `*` stands for
 };
 
 struct OrderKey {

@@ -146,11 +146,12 @@ std::string write_raw(std::span<const ResultSet> results) {
 std::string write_sql_hits(const Index& index, std::span<const ResultSet> results,
                            std::int64_t took_ms) {
   const auto& main = results[0];
+  const auto rows = main.matched ? main.rows.size() : 0;  // aggregates of nothing are no hit
   auto out = fmt::format(
       "{{\"took\":{},\"timed_out\":false,\"hits\":{{\"total\":{},"
       "\"total_relation\":\"{}\",\"hits\":[",
-      took_ms, main.found, main.more ? "gte" : "eq");
-  for (std::size_t row = 0; row < main.rows.size(); ++row) {
+      took_ms, main.matched ? main.found : 0, main.more ? "gte" : "eq");
+  for (std::size_t row = 0; row < rows; ++row) {
     if (row > 0) out += ',';
     append_hit(out, index, main, row);
   }

@@ -172,6 +172,7 @@ TEST(SelectMerge, ShowsNoRowForAggregatesOverNothingUnlessTheClientCounts) {
       raw_reply({raw_set({"m:double", "n:long"}, {R"({"m":null,"n":0})"}), meta_set(0)});
   EXPECT_EQ(rows_in(select_merged(plan, {nothing, nothing})), "{\"m\":null,\"n\":0}\n");
   plan.rows.hidden = 1;
+  plan.rows.documents = ColumnAt{1};
   EXPECT_EQ(rows_in(select_merged(plan, {nothing, nothing})), "");
 }
 

@@ -213,7 +213,20 @@ class Server {
     return number(of_group(expression(parts[0]), group)) > std::stod(parts[1]);
   }
 
+  /// Of no document: the inner columns, in another order.
+  std::string write_nothing() const {
+    std::string columns = "{\"@count\":{\"type\":\"long long\"}}";
+    for (const auto& item : query_.items)
+      if (!item.text.starts_with("COUNT") && item.text != "GROUPBY()")
+        columns = fmt::format("{{\"{}\":{{\"type\":\"long\"}}}},{}", item.name, columns);
+    return fmt::format(
+        "{{\n\"columns\":[{}],\n\"data\":[\n],\n\"total\":0,\n\"error\":\"\",\n\"warning\":\"\"\n}"
+        "}",
+        columns);
+  }
+
   std::string write() const {
+    if (docs_.empty()) return write_nothing();
     std::string columns;
     for (const auto& item : query_.items) {
       const bool text = item.text == "brand" || (item.text == "GROUPBY()" &&

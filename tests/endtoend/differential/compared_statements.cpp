@@ -61,8 +61,8 @@ std::string rows_as_text(const GeneratedStatement& statement, const std::string&
   std::string out;
   for (const auto& set : json.GetArray()) {
     std::size_t dropped = 0;
-    // SHOW WARNINGS without a warning has columns and no rows, or neither.
-    const bool columns = set.HasMember("columns") && !set["columns"][0].HasMember("Level");
+    // Columns of a result without rows mean nothing.
+    const bool columns = set.HasMember("data") && !set["data"].Empty();
     out += columns ? json_of_rows(set["columns"]) + "\n" : "done\n";
     if (set.HasMember("data")) {
       for (auto& row : set["data"].GetArray()) {

@@ -164,8 +164,22 @@ std::string StatementGenerator::condition() {
   }
 }
 
+std::string StatementGenerator::few() {
+  switch (below(4)) {
+    case 0:
+      return fmt::format("id={}", 1 + below(1000));
+    case 1:
+      return fmt::format("id IN ({},{},{})", 1 + below(900), 1 + below(900), 1 + below(900));
+    case 2:
+      return fmt::format("price={} AND ANY(tags)={}", 20 + below(300), 1 + below(12));
+    default:
+      return fmt::format("id<{} AND MATCH('{}')", 5 + below(60), pick(kWord));
+  }
+}
+
 std::string StatementGenerator::where(bool always) {
   if (!always && one_in(3)) return {};
+  if (one_in(4)) return " WHERE " + few();
   auto out = one_in(3) ? match() : condition();
   if (one_in(2)) out += " AND " + condition();
   return " WHERE " + out;

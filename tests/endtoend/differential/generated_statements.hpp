@@ -80,6 +80,8 @@ class StatementGenerator {
 
   std::string match();
   std::string condition();
+  /// Conditions of so few documents that most shards have none.
+  std::string few();
   std::string where(bool always = false);
   std::string direction() { return one_in(2) ? " ASC" : " DESC"; }
   std::string limit();

@@ -41,7 +41,6 @@ class GroupMerge {
   std::expected<MergedRows, FanOut::BadReply> run() {
     const CommonColumns common(replies_, set_);
     rows_.columns = common.columns();
-    if (rows_.columns.empty()) return MergedRows{};
     if (!find_columns()) return bad(first_shard(), "its rows lack columns that were requested");
     for (std::size_t s = 0; s < replies_.shards(); ++s) {
       shard_begin_.push_back(static_cast<std::uint32_t>(rows_.count));
@@ -91,6 +90,7 @@ class GroupMerge {
       if (rows_.columns[c].name == "count(*)") counts_ = c;
     for (const auto& folded : plan_.folded)
       if (folded.fold == Fold::mean) counts_ = at(folded.weight);
+    if (plan_.documents) counts_ = at(*plan_.documents);
     for (const auto& folded : plan_.folded) {
       FoldColumn column{.fold = folded.fold, .column = at(folded.column), .counts = counts_};
       if (folded.fold == Fold::mean) column.weight = at(folded.weight);
@@ -174,17 +174,8 @@ class GroupMerge {
     ordered_.push_back(kept);
   }
 
-  /// Aggregates over no document at all: without a COUNT in its list the server shows no row for
-  /// them; the shards had one because of a hidden count.
   bool is_empty_group(const KeptGroup& kept) {
-    const auto hidden = [&](std::size_t column) {
-      return column + plan_.hidden >= rows_.columns.size();
-    };
-    return counts_ && hidden(*counts_) && plan_.group.empty() &&
-           cell(kept.begin, *counts_) == "0" &&
-           std::ranges::none_of(folds_, [&](const FoldColumn& fold) {
-             return fold.fold == Fold::distinct && !hidden(fold.column);
-           });
+    return plan_.documents && cell(kept.begin, *counts_) == "0";
   }
 
   std::string_view& cell(std::size_t kept, std::size_t column) {

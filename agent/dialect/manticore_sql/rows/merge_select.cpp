@@ -13,6 +13,15 @@ namespace karmad {
 
 namespace {
 
+/// A result where no shard has rows: what the shards list without the hidden columns.
+MergedRows without_rows(const RawReplies& replies, std::size_t set, const RowPlan& plan) {
+  MergedRows merged;
+  for (const auto& column : replies.listed_columns(set))
+    if (!column.name.starts_with(kHiddenName)) merged.columns.push_back(column);
+  if (plan.grouped) merged.groups_of_shard.resize(replies.shards());
+  return merged;
+}
+
 std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const SelectPlan& plan,
                                                                     const RawReplies& replies) {
   std::vector<DistinctPairs> pairs;
@@ -26,6 +35,10 @@ std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const Select
   sets.reserve(1 + plan.facets.size());
   for (std::size_t i = 0; i <= plan.facets.size(); ++i) {
     const auto& rows = i == 0 ? plan.rows : plan.facets[i - 1];
+    if (!replies.has_rows(i)) {
+      sets.push_back(without_rows(replies, i, rows));
+      continue;
+    }
     auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
                                : merge_documents(replies, i, rows, plan.collation);
     if (!merged) return std::unexpected(std::move(merged.error()));
@@ -53,7 +66,8 @@ std::string next_scroll_token(const SelectPlan& plan, const RawReplies& raw,
   if (rows.count == 0) return plan.scroll->given();
   const auto columns = rows.columns.size();
   for (std::size_t s = 0; s < raw.shards(); ++s)
-    if (raw.answered(s) && raw.set(s, 0).columns != columns) return {};  // places may differ
+    if (const auto& set = raw.set(s, 0); set.columns != 0 && set.columns != columns)
+      return {};  // places may differ
   return plan.scroll->next_token({.before = plan.rows.offset,
                                   .rows = rows.count,
                                   .keys = plan.rows.order.size(),

@@ -17,8 +17,7 @@ CommonColumns::CommonColumns(const RawReplies& replies, std::size_t set) {
     if (first == nullptr) first = &found;
     same &= found.columns == first->columns && found.first_column == first->first_column;
   }
-  if (first == nullptr) return;
-  const auto columns = replies.columns_of(*first);
+  const auto columns = first == nullptr ? replies.listed_columns(set) : replies.columns_of(*first);
   columns_.assign(columns.begin(), columns.end());
   if (!same) keep_common(replies, set);
 }

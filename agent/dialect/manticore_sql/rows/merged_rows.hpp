@@ -45,7 +45,7 @@ inline std::optional<std::size_t> position(ColumnAt column, std::size_t columns)
 }
 
 /// The columns that the result sets of one number have in all shards, by name, in the order of the
-/// first shard. Replies without columns are left out.
+/// first shard. Sets without rows are left out, unless no shard has rows.
 class CommonColumns {
  public:
   CommonColumns(const RawReplies& replies, std::size_t set);

@@ -84,6 +84,19 @@ std::optional<FanOut::BadReply> RawReplies::read(std::span<const ShardReply> rep
   return std::nullopt;
 }
 
+bool RawReplies::has_rows(std::size_t number) const {
+  for (std::size_t s = 0; s < shards(); ++s)
+    if (set(s, number).columns != 0) return true;
+  return false;
+}
+
+std::span<const RawColumn> RawReplies::listed_columns(std::size_t number) const {
+  for (std::size_t s = 0; s < shards(); ++s)
+    if (const auto& found = set(s, number); found.listed != 0)
+      return std::span(columns_).subspan(found.first_column, found.listed);
+  return {};
+}
+
 bool RawReplies::read_reply(std::string_view body, RawSet* sets, LastSet last,
                             std::string_view& wrong) {
   const auto last_byte = body.find_last_not_of(kJsonSpace);
@@ -142,8 +155,10 @@ bool RawReplies::read_set(JsonCursor& json, RawSet& set, KnownColumns& known, bo
     }
     if (equals_literal(*key, "data")) {
       skip_space(json);
-      if (json.done() || *json.at != '[' || set.columns == 0) return false;
+      if (json.done() || *json.at != '[' || set.listed == 0) return false;
       set.rows = json;
+      auto first = json;
+      if (take(first, '[') && !take(first, ']')) set.columns = set.listed;
       if (up_to_rows) return true;
     }
     const auto value = take_value(json);
@@ -159,7 +174,7 @@ bool RawReplies::read_columns(JsonCursor& json, RawSet& set, KnownColumns& known
       std::memcmp(json.at, known.bytes.data(), size) == 0) {
     json.at += size;
     set.first_column = known.first;
-    set.columns = known.count;
+    set.listed = known.count;
     return true;
   }
   const auto* const begin = json.at;
@@ -167,10 +182,10 @@ bool RawReplies::read_columns(JsonCursor& json, RawSet& set, KnownColumns& known
   JsonElements columns(json);
   while (columns.next())
     if (!read_column(json)) return false;
-  set.columns = columns_.size() - set.first_column;
+  set.listed = columns_.size() - set.first_column;
   if (!columns.complete()) return false;
   if (size == 0)
-    known = {{begin, static_cast<std::size_t>(json.at - begin)}, set.first_column, set.columns};
+    known = {{begin, static_cast<std::size_t>(json.at - begin)}, set.first_column, set.listed};
   return true;
 }
 

@@ -21,11 +21,13 @@ struct RawColumn {
   bool has_several_values() const { return type.starts_with("multi"); }
 };
 
-/// One result set of a shard's reply.
+/// One result set of a shard's reply. One without rows has no columns: where a server finds
+/// nothing, those that it lists are its inner ones, without aliases and in another order.
 struct RawSet {
   std::size_t first_column = 0;  ///< in RawReplies; equal for sets with the same bytes of columns
   std::size_t columns = 0;
-  JsonCursor rows;           ///< at the opening bracket of the rows; null: a set without rows
+  std::size_t listed = 0;    ///< the columns in the reply, also of a set without rows
+  JsonCursor rows;           ///< at the opening bracket of the rows; null: the set has none
   std::string_view warning;  ///< inside of the JSON string; empty: none
 };
 
@@ -53,6 +55,10 @@ class RawReplies {
   std::span<const RawColumn> columns_of(const RawSet& set) const {
     return std::span(columns_).subspan(set.first_column, set.columns);
   }
+  /// Whether any shard has rows in its set of that number.
+  bool has_rows(std::size_t number) const;
+  /// The columns for a result without rows: those that the first set of that number lists.
+  std::span<const RawColumn> listed_columns(std::size_t number) const;
 
  private:
   /// The columns of an earlier reply's set of the same number, which are often the same bytes.

@@ -26,6 +26,9 @@ constexpr std::string_view content_type_of(RowForm form) {
   return form == RowForm::text ? "text/plain; charset=UTF-8" : "";
 }
 
+/// How the names of hidden columns begin; clients cannot use such names.
+inline constexpr std::string_view kHiddenName = "karmad_";
+
 /// A column of the shards' rows: from the left if all columns before it are known, else from the
 /// right, because `*` stands for an unknown number of columns. Counted from 0 on both sides: 0 from
 /// the right is the last column, hidden ones included.
@@ -86,6 +89,7 @@ struct RowPlan {
   std::size_t hidden = 0;  ///< number of last columns that the client does not get
   /// Of a facet: number of columns behind the hidden ones that the client gets.
   std::size_t behind = 0;
+  std::string facet_name;     ///< of a facet: its key's, inside of a JSON string
   std::vector<RowKey> order;  ///< rows of documents: ends with the id, so that it is total
   std::size_t offset = 0;
   std::size_t limit = 20;
@@ -108,6 +112,8 @@ struct RowPlan {
   std::optional<ColumnAt> group_number;
   bool exact = false;  ///< keys are values inside JSON, whose strings differ by case
   std::vector<FoldedColumn> folded;
+  /// Without GROUP BY: COUNT(*), where the server shows no row for aggregates of no document.
+  std::optional<ColumnAt> documents;
   std::vector<RowKey> within;  ///< order of the rows of one group
   std::size_t per_group = 1;   ///< GROUP n BY
   std::optional<RowCondition> having;

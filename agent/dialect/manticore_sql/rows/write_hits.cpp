@@ -133,9 +133,8 @@ void add_hits(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
 }
 
 void add_facet(JsonLine& out, const RowPlan& plan, const MergedRows& rows) {
-  if (rows.columns.empty()) return out.add("\"\":{\"buckets\":[]}");
   out.add('"');
-  out.add(rows.columns.front().name);
+  out.add(rows.count == 0 ? std::string_view(plan.facet_name) : rows.columns.front().name);
   out.add("\":{\"buckets\":[");
   auto count = column_named(rows, "count(*)");
   if (count == kNone) count = rows.columns.size() - 1;

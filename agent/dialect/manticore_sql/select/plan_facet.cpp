@@ -4,6 +4,7 @@
 
 #include "agent/dialect/manticore_sql/select/hiding_aliases.hpp"
 #include "agent/dialect/manticore_sql/select/select_draft.hpp"
+#include "agent/json/json_line.hpp"
 
 namespace karmad {
 
@@ -36,6 +37,11 @@ class FacetPlanner {
     for (const auto& item : *items)
       if (auto refusal = refuse_id_alias(item)) return refusal;
     items_ = std::move(*items);
+    const auto& first = items_.front();
+    JsonLine(out_.rows.facet_name)
+        .add_escaped(!first.alias.empty()        ? first.alias
+                     : is_path(first.expression) ? text_of(first.expression)
+                                                 : std::string_view(first.canonical));
     if (facet_.by.empty()) {
       by_ = items_;
       if (by_.size() <= kMostGroupKeys) return std::nullopt;

@@ -247,11 +247,26 @@ class GroupPlanner {
       }
       rows_.folded.push_back(folded);
     }
-    // Sums and counts that the means have added.
+    plan_row_of_nothing();
+    // Sums and counts that the means and plan_row_of_nothing() have added.
     const auto all = columns_.aggregated();
     for (auto i = aggregated.size(); i < all.size(); ++i)
       rows_.folded.push_back({all[i].column, all[i].fold});
     return std::nullopt;
+  }
+
+  /// Aggregates of no document are a row where the list has a COUNT, but never a hit.
+  void plan_row_of_nothing() {
+    if (!draft_.group.empty()) return;
+    const auto counts = [](const SelectItem& item) {
+      return item.canonical == "count(*)" ||
+             (item.aggregate && item.aggregate->fold == Fold::distinct);
+    };
+    const auto mean = std::ranges::find(rows_.folded, Fold::mean, &FoldedColumn::fold);
+    if (draft_.form == RowForm::hits)
+      rows_.documents = columns_.of("COUNT(*)", "count(*)", Fold::sum);
+    else if (mean != rows_.folded.end() && std::ranges::none_of(draft_.items, counts))
+      rows_.documents = mean->weight;
   }
 
   void settle() {
@@ -271,6 +286,7 @@ class GroupPlanner {
       if (folded.fold == Fold::mean) columns_.settle(folded.weight);
       if (folded.sum) columns_.settle(*folded.sum);
     }
+    if (rows_.documents) columns_.settle(*rows_.documents);
     if (rows_.having) columns_.settle(rows_.having->column);
     for (std::size_t i = 0; i < draft_.items.size(); ++i)
       if (const auto& shown = draft_.items[i].shown; !shown.empty())

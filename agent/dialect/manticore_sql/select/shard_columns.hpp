@@ -14,7 +14,7 @@ namespace karmad {
 /// Gives hidden columns their names, which are unique within one statement.
 class HiddenNames {
  public:
-  std::string next() { return "karmad_" + std::to_string(next_++); }
+  std::string next() { return std::string(kHiddenName) + std::to_string(next_++); }
 
  private:
   std::size_t next_ = 0;

@@ -1,0 +1,128 @@
+// A shard that finds nothing lists the inner columns of its server. They are no part of the answer,
+// and cost no other shard its rows.
+#include "tests/agent/dialect/row_replies.hpp"
+#include "tests/agent/dialect/select_planning.hpp"
+
+namespace karmad {
+namespace {
+
+using select_planning::planned;
+
+struct RowlessCase {
+  std::string_view statement;
+  std::vector<std::string> raw;      ///< columns of a shard without rows
+  std::vector<std::string> columns;  ///< of one with rows, the hidden ones included
+  std::string row;
+  std::string shown;
+};
+
+const std::vector<RowlessCase>& rowless_cases() {
+  static const std::vector<RowlessCase> cases = {
+      {"SELECT * FROM t WHERE n=1",
+       {"id:long long", "n:long", "karmad_0:long long", "karmad_1:long long", "title:string"},
+       {"id:long long", "title:string", "n:long", "karmad_0:long long", "karmad_1:long long"},
+       R"({"id":7,"title":"x","n":1,"karmad_0":1,"karmad_1":7})",
+       R"({"id":7,"title":"x","n":1})"},
+      {"SELECT title FROM t WHERE n=1 ORDER BY id ASC",
+       {"id:long long", "title:string", "karmad_0:long long"},
+       {"title:string", "karmad_0:long long"},
+       R"({"title":"x","karmad_0":7})",
+       R"({"title":"x"})"},
+      {"SELECT brand, COUNT(*) c FROM t WHERE n=1 GROUP BY brand ORDER BY brand ASC",
+       {"brand:string", "karmad_0:long long", "karmad_1:long long", "@groupby:long long",
+        "@count:long long"},
+       {"brand:string", "c:long long", "karmad_0:long long", "karmad_1:long long",
+        "karmad_2:string"},
+       R"({"brand":"a","c":3,"karmad_0":1,"karmad_1":7,"karmad_2":"a"})",
+       R"({"brand":"a","c":3})"},
+      {"SELECT MIN(price) FROM t WHERE n=1",
+       {"min(price):float", "@groupby:long", "@count:long long"},
+       {"min(price):float"},
+       R"x({"min(price)":2.5})x",
+       R"x({"min(price)":2.5})x"},
+  };
+  return cases;
+}
+
+TEST(RowlessReplies, AreLeftOutOfTheColumnsWhereverTheyStand) {
+  for (const auto& [statement, raw, columns, row, shown] : rowless_cases()) {
+    const auto plan = planned(statement).plan;
+    const auto with_row = raw_reply({raw_set(columns, {row}), meta_set(1)});
+    const auto without = raw_reply({raw_set(raw, {}), meta_set(0)});
+    std::vector<std::string> visible;
+    for (const auto& column : columns)
+      if (!column.starts_with("karmad_")) visible.push_back(column);
+    const auto expected = raw_reply({raw_set(visible, {shown})});
+    EXPECT_EQ(select_merged(plan, {without, with_row}), expected) << statement;
+    EXPECT_EQ(select_merged(plan, {with_row, without}), expected) << statement;
+    EXPECT_EQ(select_merged(plan, {without, with_row, without}), expected) << statement;
+    EXPECT_EQ(select_merged(plan, {with_row, without, without}), expected) << statement;
+  }
+}
+
+TEST(RowlessReplies, OfAllShardsAreAnEmptyResultWithoutHiddenColumns) {
+  for (const auto& [statement, raw, columns, row, shown] : rowless_cases()) {
+    auto plan = planned(statement).plan;
+    const auto without = raw_reply({raw_set(raw, {}), meta_set(0)});
+    auto visible = raw;
+    std::erase_if(visible, [](const auto& column) { return column.starts_with("karmad_"); });
+    EXPECT_EQ(select_merged(plan, {without, without}), raw_reply({raw_set(visible, {})}))
+        << statement;
+    plan.form = RowForm::text;
+    EXPECT_EQ(select_merged(plan, {without, without}).find("karmad"), std::string::npos);
+    plan.form = RowForm::hits;
+    EXPECT_EQ(select_merged(plan, {without, without}),
+              R"({"took":0,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]}})")
+        << statement;
+  }
+}
+
+TEST(RowlessReplies, AreSoForEachFacetByItself) {
+  auto plan = planned("SELECT id FROM t ORDER BY id ASC LIMIT 0,1 FACET brand FACET n").plan;
+  const std::vector<std::string> raw = {"id:long long", "brand:string", "n:long",
+                                        "@groupby:long long", "@count:long long"};
+  const auto without =
+      raw_reply({raw_set(raw, {}), raw_set(raw, {}), raw_set(raw, {}), meta_set(0)});
+  const auto brands =
+      raw_set({"brand:string", "count(*):long long"}, {R"x({"brand":"a","count(*)":1})x"});
+  const auto with_rows = raw_reply(
+      {raw_set({"id:long long"}, {R"({"id":7})"}), brands, raw_set(raw, {}), meta_set(1)});
+  const auto expected =
+      raw_reply({raw_set({"id:long long"}, {R"({"id":7})"}), brands, raw_set(raw, {})});
+  EXPECT_EQ(select_merged(plan, {without, with_rows}), expected);
+  EXPECT_EQ(select_merged(plan, {with_rows, without, without}), expected);
+  plan.form = RowForm::hits;
+  EXPECT_EQ(
+      select_merged(plan, {without, without}),
+      R"({"took":0,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]},"aggregations":{"brand":{"buckets":[]},"n":{"buckets":[]}}})");
+}
+
+TEST(RowlessReplies, LeaveTheDistinctValuesOfOtherShardsAlone) {
+  const auto plan =
+      planned("SELECT n, COUNT(DISTINCT brand) d FROM t GROUP BY n ORDER BY n ASC").plan;
+  const std::vector<std::string> raw = {"n:long", "@groupby:long", "@count:long long",
+                                        "@distinct:long", "brand:string"};
+  const auto without = raw_reply({raw_set(raw, {}), meta_set(0), raw_set({"@count:long"}, {})});
+  const std::vector<std::string> columns = {"n:long", "d:long", "karmad_0:long", "karmad_1:long",
+                                            "karmad_2:long"};
+  const auto with_rows = raw_reply(
+      {raw_set(columns, {R"({"n":5,"d":2,"karmad_0":1,"karmad_1":3,"karmad_2":5})"}), meta_set(1),
+       raw_set({"n:long", "brand:string"}, {R"({"n":5,"brand":"a"})", R"({"n":5,"brand":"b"})"})});
+  const auto expected = raw_reply({raw_set({"n:long", "d:long"}, {R"({"n":5,"d":2})"})});
+  EXPECT_EQ(select_merged(plan, {without, with_rows}), expected);
+  EXPECT_EQ(select_merged(plan, {with_rows, without, without}), expected);
+}
+
+TEST(RowlessReplies, OfAggregatesAreARowForRowsAndNoHit) {
+  const auto statement = "SELECT COUNT(*), MIN(price) FROM t WHERE n=1";
+  const std::vector<std::string> columns = {"count(*):long long", "min(price):float"};
+  const auto nothing =
+      raw_reply({raw_set(columns, {R"x({"count(*)":0,"min(price)":null})x"}), meta_set(0)});
+  EXPECT_EQ(select_merged(planned(statement).plan, {nothing, nothing}),
+            raw_reply({raw_set(columns, {R"x({"count(*)":0,"min(price)":null})x"})}));
+  EXPECT_EQ(select_merged(planned(statement, RowForm::hits).plan, {nothing, nothing}),
+            R"({"took":0,"timed_out":false,"hits":{"total":0,"total_relation":"eq","hits":[]}})");
+}
+
+}  // namespace
+}  // namespace karmad
