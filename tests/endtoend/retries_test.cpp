@@ -136,18 +136,24 @@ TEST(Retries, WaitTheDelayBetweenRoundsAlsoTheQuerysOwn) {
   EXPECT_EQ(mirrors.requests(), 5u + 3u);
 }
 
-// HA-026
-TEST(Retries, AreNotMadeAfterAQueryTimeOut) {
-  Mirrors mirrors(2, nothing_found());
-  mirrors[0].react(with(silence()));
-  const Master master(
-      kCalmRetries +
-          "ha_strategy = roundrobin\n agent_query_timeout = 100ms\n agent_retry_count = 3",
-      mirrors.table());
-  EXPECT_EQ(master.search(kQuery).status, 504);
-  EXPECT_EQ(mirrors[0].requests(), 1u);
-  EXPECT_EQ(mirrors[1].requests(), 0u);
-  EXPECT_EQ(counted(master, 0, "periods/1/query_timeouts"), 1);
+// HA-026, X-18
+TEST(Retries, AfterAQueryTimeOutAreOneOnAnotherMirrorUnlessRetriesAreOff) {
+  for (const unsigned retries : {0U, 1U, 3U}) {
+    Mirrors mirrors(3, nothing_found());
+    mirrors[0].react(with(silence()));
+    mirrors[1].react(with(silence()));
+    mirrors[2].react(with(silence()));
+    const Master master(
+        kCalmRetries +
+            fmt::format(
+                "ha_strategy = roundrobin\n agent_query_timeout = 100ms\n agent_retry_count = {}",
+                retries),
+        mirrors.table());
+    EXPECT_EQ(master.search(kQuery).status, 504) << retries;
+    EXPECT_EQ(mirrors[0].requests(), 1U) << retries;
+    EXPECT_EQ(mirrors[1].requests() + mirrors[2].requests(), retries == 0 ? 0U : 1U) << retries;
+    EXPECT_EQ(counted(master, 0, "periods/1/query_timeouts"), 1);
+  }
 }
 
 TEST(Retries, AreNotMadeForWhatTheClientGotWrongAndNoMirrorIsBlamed) {
