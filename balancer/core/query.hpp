@@ -39,9 +39,12 @@ struct Query : RequestFields {
 
   Worker& worker;
   const Topology* topology;
-  const Topology* former = nullptr;                ///< the previous one, after a new plan
-  std::shared_ptr<const Topology> newer_topology;  ///< owns that of the new plan
-  bool plan_again = false;  ///< a shard moved: plan once with the current topology (CO-052)
+  const Topology* former = nullptr;  ///< the previous one, after a new plan
+  std::forward_list<std::shared_ptr<const Topology>> newer_topologies;  ///< owns those of new plans
+  /// A shard moved, or what the query waits for was replaced: plan with the current topology
+  /// (CO-052).
+  bool plan_again = false;
+  std::optional<Micros> selection_left;  ///< of `selection_timeout`, for the new plan
   /// Answers the query with the current topology. Set by the caller of the scatter.
   Task<Answer> (*replan)(Query& query, Scatter scatter) = nullptr;
   ClientRequest request;

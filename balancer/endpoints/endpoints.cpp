@@ -360,12 +360,12 @@ void judge(const Settings& settings, Problems& problems, Problems& notices) {
 
 namespace {
 
-/// Answers the query again with the current topology, because a shard has moved (CO-052).
+/// Answers the query again with the current topology (CO-052).
 Task<Answer> replan(Query& query, Scatter scatter) {
   query.plan_again = false;
   query.worker.counters.add(Count::planned_anew);
-  query.newer_topology = query.worker.topology();
-  query.former = std::exchange(query.topology, query.newer_topology.get());
+  const auto& current = query.newer_topologies.emplace_front(query.worker.topology());
+  query.former = std::exchange(query.topology, current.get());
   return answer(query, scatter);
 }
 

@@ -42,6 +42,7 @@ class ScatterGather {
 
   /// All steps before a mirror is asked; an answer if the query ends there.
   std::optional<Answer> prepare() {
+    query_.plan_again = false;
     if (!query_.former) query_.worker.counters.add(Count::queries);
     query_.table = &shard_query_.table;
     query_.trace.table = shard_query_.table.name;
@@ -72,7 +73,7 @@ class ScatterGather {
     if (running > 0) co_await all_done;
   }
 
-  /// Whether a shard moved and not all shards have answered.
+  /// Whether a shard moved or has new mirrors, and not all shards have answered.
   bool needs_new_plan() const {
     return query_.plan_again && may_replan() && !query_.stopped && !has_mistake_ &&
            !parts_.all_answered();
@@ -226,8 +227,12 @@ class ScatterGather {
                                [](const auto& shard) { return shard->mirrors->size() > 1; });
   }
 
-  /// Whether a shard that moved makes the query start anew: a change only without other parts.
-  bool may_replan() const { return !changes_data() || parts_.size() == 1; }
+  /// Whether the query may start anew: a change only without other parts, or if none was sent.
+  bool may_replan() const {
+    if (!changes_data() || parts_.size() == 1) return true;
+    return std::ranges::none_of(parts_.all(),
+                                [](const ShardPart& part) { return part->has_sent(); });
+  }
 
   std::string_view merged_content_type() const {
     const auto of_plan = plan_->content_type();

@@ -115,9 +115,11 @@ bool AttemptLines::all_ended() const {
 void AttemptLines::take_over(const Line& line) {
   const bool timed_out = main_.end.timed_out || line.end.timed_out;
   const bool plan_again = main_.end.plan_again || line.end.plan_again;
+  const auto selection_left = main_.end.selection_left;
   main_.end = line.end;
   main_.end.timed_out = timed_out;
   main_.end.plan_again = plan_again;
+  main_.end.selection_left = selection_left;
   main_.end.refused.reset();
 }
 

@@ -168,7 +168,11 @@ void ShardDriver::wait_ended() {
 
 void ShardDriver::finish() {
   finished_ = true;
-  if (request_.result().plan_again) place_.query.plan_again = true;
+  if (auto& query = place_.query;
+      result().plan_again && !result().answered() && worker_.topology_now() != query.topology) {
+    query.plan_again = true;
+    query.selection_left = result().selection_left;
+  }
   for (const auto& other : others_)
     if (other->number != result().slot) record_and_release(*other);
   if (result().slot != 0) record_and_release(first_);

@@ -43,6 +43,8 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   const ShardResult& result() const { return request_.result(); }
   bool answered() const { return !is_mistake_ && result().answered(); }
   Outcome outcome() const { return is_mistake_ ? Outcome::client_mistake : result().outcome; }
+  /// Whether a mirror was sent the request.
+  bool has_sent() const { return first_.mirror != nullptr; }
   /// Mirrors of several shards agree that the query is at fault.
   void take_as_mistake() { is_mistake_ = true; }
   Reply& reply();

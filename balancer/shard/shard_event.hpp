@@ -108,13 +108,16 @@ struct ShardResult {
   Outcome outcome = Outcome::cancelled;
   unsigned status = 0;  ///< of the last answer
   unsigned sub_status = 0;
-  int status_override = 0;            ///< the status to report instead, if not 0 (CO-056)
-  bool timed_out = false;             ///< there is no answer because of a timeout
-  bool in_doubt = false;              ///< a mirror got the request, and told nothing of its end
-  bool plan_again = false;            ///< the shard moved: the query must be planned again (CO-052)
-  ErrorHint hint;                     ///< from the last error answer
-  std::optional<std::size_t> mirror;  ///< the last one asked
-  std::size_t slot = 0;               ///< the slot with its reply
+  int status_override = 0;  ///< the status to report instead, if not 0 (CO-056)
+  bool timed_out = false;   ///< there is no answer because of a timeout
+  bool in_doubt = false;    ///< a mirror got the request, and told nothing of its end
+  /// The shard moved, or a new configuration replaced the mirrors that the request waits for: the
+  /// query must be planned again (CO-052).
+  bool plan_again = false;
+  std::optional<Micros> selection_left;  ///< of `selection_timeout`, for that plan
+  ErrorHint hint;                        ///< from the last error answer
+  std::optional<std::size_t> mirror;     ///< the last one asked
+  std::size_t slot = 0;                  ///< the slot with its reply
   /// No mirror was selected and no attempt failed before; or the helpers' queue is full.
   std::optional<Refusal> refused;
 

@@ -60,6 +60,7 @@ void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
 }
 
 void AttemptLines::select_for_slot(Line& line) {
+  if (moment_->mirrors.closed() && now() < rules_.deadline) return give_up_selection(line);
   line.slots = choice(line).suitable_if_free();
   if (line.slots.empty()) {
     end_slot_wait(line);
@@ -146,7 +147,16 @@ void AttemptLines::select_again(Line& line) {
 void AttemptLines::give_up_selection(Line& line) {
   auto& mirrors = moment_->mirrors;
   auto& refused = line.end.refused;
-  if (!refused && mirrors.closed()) refused = configuration_changed();
+  if (!refused && mirrors.closed()) {
+    refused = configuration_changed();
+    // What waits here can be sent: the query goes on with the mirrors of the new configuration, and
+    // waits for them as long as it would have waited for these.
+    const bool has_time = !line.selection_left || selection_end(line) > now();
+    if (has_time && now() < rules_.deadline) {
+      line.end.plan_again = main_.end.plan_again = true;
+      main_.end.selection_left = line.selection_left;
+    }
+  }
   if (!refused) {
     refused = nothing_suitable(*rules_.need, mirrors);
     count(Count::selections_failed);

@@ -187,22 +187,92 @@ TEST_F(NoPrimary, AnEndOfTheProgramDoesNotWaitForThem) {
   EXPECT_EQ(master.process().wait(), 0) << master.process().output();
 }
 
-TEST_F(NoPrimary, AReloadEndsTheWaitForASetThatIsGone) {
+/// The sets of shards whose first mirror is the primary.
+std::string shards_of(const std::vector<std::pair<std::string, std::string>>& sets) {
+  std::vector<std::string> lines;
+  for (const auto& [primary, replica] : sets)
+    lines.push_back(fmt::format("{}[role=primary]|{}[role=replica]", primary, replica));
+  return table_of(lines);
+}
+
+// Nothing was sent for a query that waits: a reload that brings a primary answers it.
+TEST_F(NoPrimary, WhatWaitsGoesOnWithTheMirrorsOfAReload) {  // SS-112
   const FakeMirror promoted([](const std::string&) { return nothing_found(); });
   RestingMaster master(choosing(), table());
   ASSERT_TRUE(master.shows({"unknown", "replica"}));
   {
-    auto before = Pending::search(master, "primary");
-    ASSERT_TRUE(master.has_waiting(1));
-    ASSERT_TRUE(
-        master.reload(choosing(), table_of({fmt::format("{}[role=primary]|{}[role=replica]",
-                                                        promoted.address(), replica.address())})));
-    EXPECT_EQ(master.find("primary").status, 200);
-    const auto answer = before.answer();
-    EXPECT_EQ(answer.status, 503);
-    EXPECT_EQ(answer.fields.at("retry-after"), "1");
-    EXPECT_EQ(at(answer.body, "/error/type"), "configuration_changed") << answer.body;
+    std::vector<Pending> before;
+    for (int i = 0; i < 20; ++i) before.push_back(Pending::search(master, "primary"));
+    ASSERT_TRUE(master.has_waiting(20));
+    ASSERT_TRUE(master.reload(choosing(), shards_of({{promoted.address(), replica.address()}})));
+    for (auto& search : before) {
+      const auto answer = search.answer();
+      EXPECT_EQ(answer.status, 200) << answer.body;
+    }
   }
+  EXPECT_TRUE(master.has_waiting(0));
+  EXPECT_EQ(master.count("selections_failed"), 0);
+  EXPECT_EQ(master.count("queries_failed"), 0);
+  EXPECT_EQ(master.count("queries"), 20);
+}
+
+TEST_F(NoPrimary, AWaitOutlastsReloadsThatBringNoPrimary) {
+  const ClosedPort other;
+  const FakeMirror promoted([](const std::string&) { return nothing_found(); });
+  RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  auto search = Pending::search(master, "primary");
+  Pending change(master, "/insert", R"({"table":"t","id":7,"doc":{"n":1}})");
+  ASSERT_TRUE(master.has_waiting(2));
+  ASSERT_TRUE(master.reload(choosing(), shards_of({{other.address(), replica.address()}})));
+  ASSERT_TRUE(eventually([&] { return master.count("planned_anew") == 2; }));
+  ASSERT_TRUE(master.has_waiting(2));
+  ASSERT_TRUE(master.reload(choosing(), table()));
+  ASSERT_TRUE(eventually([&] { return master.count("planned_anew") == 4; }));
+  ASSERT_TRUE(master.reload(choosing(), shards_of({{promoted.address(), replica.address()}})));
+  EXPECT_EQ(search.answer().status, 200);
+  EXPECT_LT(change.answer().status, 500);
+  EXPECT_EQ(promoted.requests(), 2u);
+}
+
+// One shard has answered already, or waits, too; also if the reload takes the waiting shard away.
+TEST_F(NoPrimary, ASearchOfTwoShardsGoesOnWithTheMirrorsOfAReload) {
+  const FakeMirror other([](const std::string&) { return nothing_found(); });
+  const FakeMirror promoted([](const std::string&) { return nothing_found(); });
+  const ClosedPort closed;
+  const std::pair whole{other.address(), replica.address()};
+  const std::pair lacking{primary.address(), replica.address()};
+  const std::pair none{closed.address(), replica.address()};
+  const std::pair now{promoted.address(), replica.address()};
+  for (const auto& [before, after] :
+       {std::pair{shards_of({lacking, whole}), shards_of({now, whole})},
+        std::pair{shards_of({whole, lacking}), shards_of({whole, now})},
+        std::pair{shards_of({lacking, none}), shards_of({now, whole})},
+        std::pair{shards_of({whole, lacking}), shards_of({whole})},
+        std::pair{shards_of({lacking}), shards_of({now, whole, whole})}}) {
+    SCOPED_TRACE(after);
+    RestingMaster master(choosing(), before);
+    auto search = Pending::search(master, "primary");
+    ASSERT_TRUE(eventually([&] { return master.count("selections_waiting") > 0; }));
+    ASSERT_TRUE(master.reload(choosing(), after));
+    const auto answer = search.answer();
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_FALSE(answer.body.contains("warning")) << answer.body;
+  }
+}
+
+TEST_F(NoPrimary, AReloadWithoutTheTableEndsTheWait) {
+  RestingMaster master(choosing(), table());
+  ASSERT_TRUE(master.shows({"unknown", "replica"}));
+  auto before = Pending::search(master, "primary");
+  ASSERT_TRUE(master.has_waiting(1));
+  auto renamed = table();
+  renamed.replace(renamed.find("table t"), 7, "table u");
+  ASSERT_TRUE(master.reload(choosing(), renamed));
+  const auto answer = before.answer();
+  const auto later = master.find("primary");
+  EXPECT_EQ(answer.status, later.status);
+  EXPECT_EQ(answer.body, later.body) << "the same error as for a new query";
   EXPECT_TRUE(master.has_waiting(0));
 }
 

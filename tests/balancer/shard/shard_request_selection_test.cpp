@@ -59,6 +59,7 @@ TEST_F(ASelection, EndsWhenAReloadReplacesTheSet) {
   start();
   mirrors->is_closed = true;
   EXPECT_EQ(news(), "finish: configuration_changed");
+  EXPECT_TRUE(request->result().plan_again) << "nothing was sent";
 }
 
 TEST_F(ASelection, EndsWithTheQuery) {
