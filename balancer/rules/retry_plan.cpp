@@ -203,11 +203,14 @@ Decision RetryLoop::ordinary(const Moment& now) {
           .refresh = is_connecting(now.ended.outcome)};
 }
 
-/// BP-004 … BP-013, BP-025.
+/// BP-004 … BP-013, BP-025. The pause and the token protect mirrors that are overloaded: one that
+/// is not is asked at once, without a token, like after a delay for one mirror (CO-036, X-11).
 Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
   overload_met_ = true;
   if (!now.ended.hint.retryable) return over(Final::not_retryable);
   if (retries_ >= rules_.overload_max_retries) return over(Final::limit);
+  if (now.ended.hopeful_left && rules_.overload_retarget && !subject_.follow_up)
+    return {.final = Final::no, .reason = AttemptReason::overload, .avoid = true};
   const auto pause = backoff(backoff_limits(now.ended.hint), retries_ + 1, now.jitter);
   if (pause >= now.left) return over(Final::deadline);
   if (bucket != nullptr && !bucket->take()) return over(Final::no_token);

@@ -95,6 +95,8 @@ struct AttemptSummary {
   bool other_zone = false;  ///< an untried mirror is in a zone that was not left
   /// A suitable mirror was not tried yet and is not known to be behind.
   bool up_to_date_left = false;
+  /// A suitable mirror was not tried yet, and works or is unknown: it is not overloaded.
+  bool hopeful_left = false;
 };
 
 /// Why there is no further attempt.

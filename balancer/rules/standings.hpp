@@ -87,6 +87,8 @@ class Standings {
     Candidates told_soon;
     Candidates failing;  ///< the last attempt was not answered
     Candidates down;     ///< nor were those before it
+
+    Candidates hopeful() const { return proven | unknown; }
   };
   Groups groups() const noexcept;
 

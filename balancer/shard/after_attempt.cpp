@@ -161,7 +161,8 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   const MirrorChoice choice(rules_, line.memory, moment);
   const auto& picture = moment.mirrors.view().picture;
   const auto mirrors = picture.mirrors.size();
-  const bool fresh_left = !choice.untried().empty();
+  const auto untried = choice.untried();
+  const bool fresh_left = !untried.empty();
   // A search that timed out may continue through the list of timeouts (CO-044). Without a list it
   // is asked once more, of a mirror that is not known to fail
   // (docs/decisions/041-search-timeouts.md). Otherwise a timeout causes no retry, unless the mirror
@@ -170,7 +171,7 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   const bool next_step = timed_out && line.attempts < rules_.timeout_steps;
   const bool once_more = timed_out && !report.unreachable && rules_.timeout_steps == 0 &&
                          !line.after_timeout &&
-                         !(choice.untried() - standings_in(moment).failing).empty();
+                         !(untried - standings_in(moment).failing).empty();
   const auto outcome = next_step || once_more ? Outcome::closed_early
                        : report.unreachable   ? Outcome::unreachable
                                               : report.outcome;
@@ -183,7 +184,8 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
        .tried = fresh_left ? std::min(line.memory.tried.size(), mirrors - 1) : mirrors,
        .set = picture.kind,
        .other_zone = choice.has_other_zone(line.end.mirror),
-       .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date()},
+       .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date(),
+       .hopeful_left = hint.overload && !(untried & standings_in(moment).hopeful()).empty()},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
   if (next_step) next.pause = {};

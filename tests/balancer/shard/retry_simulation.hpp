@@ -101,6 +101,7 @@ class RetrySimulation {
     need_.preference = setup_.set.preference.value_or(ReadPreference{.mode = Mode::nearest});
     for (std::size_t i = 0; i < setup_.shards; ++i)
       shards_.push_back(std::make_unique<Shard>(*this));
+    retry_rules_.overload_max_retries = 10;
   }
 
   void request(Micros at) {

@@ -25,7 +25,7 @@ struct Load {
 const Load kLoads[] = {
     {"1/s", 200, 1, 1s},           {"100/s", 300, 1, 10ms},        {"3000/s", 600, 1, 333us},
     {"bursts of 5", 40, 5, 100ms}, {"bursts of 60", 6, 60, 100ms}, {"a burst of 500", 1, 500, 1s}};
-constexpr Does kFailures[] = {Does::refuse, Does::reset, Does::say_500};
+constexpr Does kFailures[] = {Does::refuse, Does::reset, Does::say_500, Does::say_429};
 #if defined(__SANITIZE_ADDRESS__)
 constexpr const char* kStrategies[] = {"nodeads"};  // the others take the same steps, and time
 #else

@@ -4,7 +4,11 @@ namespace karmad::testing {
 namespace {
 
 /// One sequence of attempts: the first one and its retries.
-struct ARequest : ShardStory {};
+struct ARequest : ShardStory {
+  void all_fail() {
+    for (std::size_t i = 0; i < 3; ++i) protection->standings.ended(i, Outcome::agent_error);
+  }
+};
 
 TEST_F(ARequest, IsOneAttemptWhenThatIsAnswered) {
   EXPECT_EQ(start(), "ask a");
@@ -143,8 +147,18 @@ TEST_F(ARequest, AsksAnotherMirrorWhenPingsFoundTheFirstOneUnreachable) {
   EXPECT_EQ(ends(told), "ask b (retry)");
 }
 
+// a mirror that works is not overloaded.
+TEST_F(ARequest, AsksAMirrorThatWorksAtOnceAfterOverload) {
+  while (protection->budget.take(RetryBudget::For::other)) continue;
+  start();
+  EXPECT_EQ(ends(hint(Kind::overload)), "ask b (overload)");
+  EXPECT_EQ(counted(Count::overload_retries), 1U);
+  EXPECT_EQ(answers(), "finish: answered");
+}
+
 // BP-004, BP-007, BP-008
 TEST_F(ARequest, PausesAfterOverloadAndAsksAnother) {
+  all_fail();
   start();
   EXPECT_EQ(ends(hint(Kind::overload)), "wait until 50ms");
   EXPECT_EQ(protection->budget.extras(), 1U);  // what is queued counts
@@ -156,6 +170,7 @@ TEST_F(ARequest, PausesAfterOverloadAndAsksAnother) {
 }
 
 TEST_F(ARequest, LooksAgainOnlyWhenAPauseIsOver) {
+  all_fail();
   start();
   ends(hint(Kind::overload));
   at(49ms);
@@ -165,6 +180,7 @@ TEST_F(ARequest, LooksAgainOnlyWhenAPauseIsOver) {
 
 // BP-014: what is queued before its pause ends with the query; no mirror is asked after it.
 TEST_F(ARequest, EndsInItsPauseWhenTheQueryIsOver) {
+  all_fail();
   start();
   ends(hint(Kind::overload));
   EXPECT_EQ(is_cancelled(), "finish: agent error");
