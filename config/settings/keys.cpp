@@ -204,9 +204,9 @@ constexpr std::array kSearchdKeys{
     key("tags_in_flat", &I::tags_in_flat,
         "1: `tag_sets` also apply to mirrors without roles. 0: they are ignored there."),
     key("karma_compound", &I::karma_compound,
-        "0: the weights of a block follow the latencies of the last one, so that a mirror which is "
-        "fast again has its share back after one block. 1: the old weights are multiplied by them, "
-        "as in the search server's manual, which moves almost all searches to the fastest mirror."),
+        "0: the weights move half of the way to the speeds of the last block, so that they settle "
+        "also where latency depends on load. 1: the old weights are multiplied by the speeds, as "
+        "in the search server's manual, which moves almost all searches to the fastest mirror."),
     key("dead_after", &I::dead_after,
         "Errors in a row that `nodeads` tolerates; one more and the mirror is dead.",
         counts(0, 1000)),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 
 #include "strategies/candidates.hpp"
@@ -17,6 +18,9 @@ constexpr double kStarved = 0.1;
 /// How much slower than the others a mirror may be to start over. Twice: a mirror without traffic
 /// has cold caches, and only traffic warms them.
 constexpr double kComparable = 2;
+/// The largest factor of one step. With four, a mirror leaves the floor within three periods, and a
+/// queue that one bad period has left takes no share for long.
+constexpr double kLargestStep = 4;
 
 using Means = std::span<const std::optional<Micros>>;
 
@@ -51,6 +55,26 @@ void make_sum_one(std::span<double> weights) {
   scale_to(1, weights, all);
 }
 
+bool all_equal(std::span<const double> weights, Candidates of) {
+  const auto first = weights[of.nth(0)];
+  return of.where([&](auto m) { return std::abs(weights[m] - first) < 1e-9 * first; }) == of;
+}
+
+/// Step 2 without compounding.
+void step_towards_speeds(std::span<double> weights, Means means, Candidates measured) {
+  const bool fresh = all_equal(weights, measured);
+  const auto share = sum(weights, measured);
+  double speeds = 0;
+  for (auto mirror : measured) speeds += speed(*means[mirror]);
+  for (auto mirror : measured) {
+    auto& weight = weights[mirror];
+    const auto target = share * speed(*means[mirror]) / speeds;
+    weight = fresh
+                 ? target
+                 : weight * std::clamp(std::sqrt(target / weight), 1 / kLargestStep, kLargestStep);
+  }
+}
+
 /// Step 4: lets starved mirrors that are about as fast as the others start over.
 void start_over(std::span<double> weights, Means means, Candidates measured) {
   const auto starved_below = kStarved / static_cast<double>(weights.size());
@@ -78,9 +102,12 @@ void next_weights(std::span<double> weights, Means means, const KarmaRules& rule
   make_sum_one(weights);
   const auto share = sum(weights, measured);
 
-  if (rules.compound) start_over(weights, means, measured);
-  for (auto mirror : measured)
-    weights[mirror] = (rules.compound ? weights[mirror] : 1.0) * speed(*means[mirror]);
+  start_over(weights, means, measured);
+  if (rules.compound) {
+    for (auto mirror : measured) weights[mirror] *= speed(*means[mirror]);
+  } else {
+    step_towards_speeds(weights, means, measured);
+  }
   scale_to(share, weights, measured);
 
   const auto least = rules.floor / static_cast<double>(weights.size());

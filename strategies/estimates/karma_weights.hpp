@@ -11,7 +11,7 @@
 namespace karmad {
 
 struct KarmaRules {
-  /// Multiply by the current weight (HA-006), or follow the last period alone.
+  /// Multiply by the current weight (HA-006), or approach the speeds of the last period (HA-028).
   bool compound = kDefaultSettings.karma_compound.value;
   double floor = 0.01;  ///< lowest weight, relative to an even share 1/N (HA-020)
   bool operator==(const KarmaRules&) const = default;
@@ -25,12 +25,16 @@ struct KarmaRules {
 /// 1. Mirrors without a measurement keep their share; the measured ones divide the rest. Without
 /// any
 ///    measurement nothing changes (HA-021).
-/// 2. Measured mirrors: weight × 1/mean, or 1/mean alone (HA-006, X-14). A mean of 0 counts as 1
-/// µs.
+/// 2. Measured mirrors, compounding: weight × 1/mean (HA-006). Else the target is 1/mean divided
+///    by the sum, and the new weight is the geometric mean of the old one and the target, at
+///    most four times the old one or a quarter of it (HA-028): where the mean depends on the share,
+///    a full step goes too far and comes back for ever. From equal weights, as at the start, the
+///    step is a full one. A mean of 0 counts as 1 µs.
 /// 3. None of these falls below floor/N (HA-020); applied before the measured share is restored.
-/// 4. Compounding only: with equal times step 2 changes nothing, so a mirror that lost its share in
-///    a stall would never recover. Therefore a mirror below a tenth of an even share, whose mean is
-///    at most twice the others' weighted mean, restarts in step 2 with their average weight.
+/// 4. A mirror that lost its share in a stall would recover late, and with compounding never: with
+///    equal times step 2 changes nothing there. Therefore a mirror below a tenth of an even share,
+///    whose mean is at most twice the others' weighted mean, restarts in step 2 with their average
+///    weight.
 void next_weights(std::span<double> weights, std::span<const std::optional<Micros>> means,
                   const KarmaRules& rules);
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -78,7 +80,14 @@ TEST(NextWeights, OverTenPeriodsAndARecovery) {
     expect_near(memoryless, {0.761905, 0.190476, 0.047619});
   }
   expect_near(compound, {0.993399, 0.003300, 0.003300}, 1e-4);
-  expect_near(after(memoryless, Means(3, 5ms), kMemoryless), Weights(3, 1.0 / 3));
+  for (const auto& expected :
+       {Weights{0.571429, 0.285714, 0.142857}, Weights{0.453082, 0.320377, 0.226541}}) {
+    memoryless = after(memoryless, Means(3, 5ms), kMemoryless);
+    expect_near(memoryless, expected);
+  }
+  for (int period = 0; period < 2; ++period)
+    memoryless = after(memoryless, Means(3, 5ms), kMemoryless);
+  expect_near(memoryless, Weights(3, 1.0 / 3), 0.1 / 3);
   expect_near(after(compound, Means(3, 5ms)), Weights(3, 1.0 / 3), 0.01);
 }
 
@@ -89,9 +98,90 @@ TEST(KarmaFloor, GivesEveryMirrorSomeSearchesInAPeriod) {
   EXPECT_DOUBLE_EQ(with_samples({}, 0, 4).floor, 0.01);
 }
 
-TEST(NextWeights, WithoutCompoundingTheWeightsBeforeDoNotMatter) {
-  expect_near(after({0.98, 0.01, 0.01}, {5ms, 20ms, 80ms}, kMemoryless),
-              {0.761905, 0.190476, 0.047619});
+// HA-028
+TEST(NextWeights, WithoutCompoundingGoHalfTheWayInLogarithms) {
+  const auto next = after({0.5, 0.25, 0.25}, {10ms, 10ms, 20ms}, kMemoryless);
+  EXPECT_NEAR(next[0] / next[1], std::sqrt(2.0), 1e-9);
+  EXPECT_NEAR(next[1] / next[2], std::sqrt(2.0), 1e-9);
+}
+
+// HA-028
+TEST(NextWeights, WithoutCompoundingAStepIsAtMostAFactorOfFour) {
+  const auto next = after({0.949, 0.051}, {1s, 1ms}, kMemoryless);
+  EXPECT_NEAR(next[1] / next[0], 0.051 * 4 / (0.949 / 4), 1e-9);
+}
+
+// HA-028
+TEST(NextWeights, OfFixedLatenciesArriveFromAnyWeights) {
+  for (const auto& start :
+       {Weights{0.9, 0.05, 0.05}, Weights{0.2, 0.4, 0.4}, Weights{0.15, 0.8, 0.05}}) {
+    auto weights = start;
+    for (int period = 0; period < 5; ++period)
+      weights = after(weights, {5ms, 20ms, 80ms}, kMemoryless);
+    const Weights target{0.761905, 0.190476, 0.047619};
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(weights[i] / target[i], 1, 0.1) << i;
+  }
+}
+
+/// The mean time at a single server that takes `service` for a search and gets `load` times what it
+/// can do; beyond that its queue grows until the searches time out.
+Micros queueing(Micros service, double load) {
+  const auto mean = load < 1 ? static_cast<double>(service.count()) / (1 - load) : 3e6;
+  return Micros{static_cast<std::int64_t>(std::min(mean, 3e6))};
+}
+
+/// Weights after each of `periods`, at single servers with these service times that are together
+/// used to `load`.
+std::vector<Weights> settled(Weights weights, const std::vector<Micros>& services, double load,
+                             int periods, const KarmaRules& rules = kMemoryless) {
+  double rate = 0;  // of all servers
+  for (const auto service : services) rate += 1 / static_cast<double>(service.count());
+  std::vector<Weights> all;
+  for (int period = 0; period < periods; ++period) {
+    Means means;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      means.push_back(queueing(
+          services[i], load * rate * weights[i] * static_cast<double>(services[i].count())));
+    next_weights(weights, means, rules);
+    all.push_back(weights);
+  }
+  return all;
+}
+
+// HA-028: latencies that depend on the shares. In an open loop 1/latency of single servers is in
+// balance where all are equally used.
+TEST(NextWeights, SettleWithinFivePeriodsWhereLatencyDependsOnTheShare) {
+  const std::vector<std::vector<Micros>> sets{
+      {4ms, 12ms}, {12ms, 4ms}, {5ms, 5ms}, {4ms, 8ms, 12ms, 20ms}, {4ms, 4ms, 4ms, 12ms}};
+  for (const auto load : {0.2, 0.4, 0.66}) {
+    for (const auto& services : sets) {
+      double rate = 0;
+      for (const auto service : services) rate += 1 / static_cast<double>(service.count());
+      const auto fresh = Weights(services.size(), 1.0 / static_cast<double>(services.size()));
+      auto skewed = fresh;
+      skewed[0] *= 0.6;
+      for (const auto& start : {fresh, skewed}) {
+        const auto all = settled(start, services, load, 40);
+        for (std::size_t period = 4; period < all.size(); ++period)
+          for (std::size_t i = 0; i < services.size(); ++i)
+            EXPECT_NEAR(all[period][i] * rate * static_cast<double>(services[i].count()), 1, 0.1)
+                << "load " << load << ", period " << period + 1 << ", mirror " << i << " of "
+                << services.size();
+      }
+    }
+  }
+}
+
+// The rule of the search server's manual, as it is written: the difference that damping makes.
+TEST(NextWeights, SwingWhenCompoundingWhereLatencyDependsOnTheShare) {
+  const auto all = settled({0.5, 0.5}, {4ms, 12ms}, 0.66, 40, kCompound);
+  double least = 1;
+  double most = 0;
+  for (std::size_t period = 20; period < all.size(); ++period) {
+    least = std::min(least, all[period][0]);
+    most = std::max(most, all[period][0]);
+  }
+  EXPECT_GT(most / least, 1.2);
 }
 
 TEST(NextWeights, DependOnTheRatiosOfLatenciesOnly) {
@@ -128,7 +218,11 @@ TEST(NextWeights, DoNotChangeWithoutAMeasuredMirror) {
 
 TEST(NextWeights, AnUnmeasuredMirrorKeepsItsShareAndTheOthersDivideTheirs) {
   expect_near(after({0.4, 0.3, 0.3}, {10ms, std::nullopt, 30ms}), {0.56, 0.3, 0.14});
-  expect_near(after({0.4, 0.3, 0.3}, {10ms, std::nullopt, 30ms}, kMemoryless), {0.525, 0.3, 0.175});
+  // The geometric means of 0.4 and 0.525, and of 0.3 and 0.175, scaled to their share of 0.7.
+  expect_near(after({0.4, 0.3, 0.3}, {10ms, std::nullopt, 30ms}, kMemoryless),
+              {0.466667, 0.3, 0.233333}, 0.01);
+  expect_near(after({0.35, 0.3, 0.35}, {10ms, std::nullopt, 30ms}, kMemoryless),
+              {0.525, 0.3, 0.175});
 }
 
 TEST(NextWeights, AnUnmeasuredMirrorKeepsItsShareForEverAndHoweverTheOthersFare) {
