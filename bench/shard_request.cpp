@@ -37,9 +37,8 @@ class OfASet final : public ShardMirrors {
   std::string_view name(std::size_t mirror) const override { return (*set_)[mirror].agent->name; }
   std::string last_error(std::size_t) const override { return {}; }
   Candidates failing() const override { return {}; }
-  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
-                           RandomSource& random) const override {
-    return by_share ? set_->pick_by_share(criteria, 0, random) : set_->pick(criteria, 0, random);
+  std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override {
+    return set_->pick(criteria, 0, random);
   }
   Candidates acceptable(const SelectionCriteria& criteria) const override {
     return set_->acceptable(criteria, 0);

@@ -117,7 +117,6 @@ struct PickSteps {
   PickSteps() {}  // NOLINT: with `= default` it would be filled with zeros first
 
   bool any_mirror = false;  ///< no requirements for a mirror
-  bool by_share = false;    ///< drawn by shares instead of in turn
   std::optional<std::uint8_t> chosen;
   std::optional<Micros> window;
   Candidates excluded;  ///< never chosen

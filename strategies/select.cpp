@@ -55,30 +55,6 @@ Narrowed narrow(const SelectionCriteria& criteria, const SetPicture& picture, Mi
   return narrowed;
 }
 
-std::optional<std::size_t> drawn_by_share(const Strategy& strategy, MirrorViews mirrors,
-                                          Candidates from, RandomSource& random) {
-  const auto shares = strategy.shares(mirrors, from);
-  auto drawn = random.uniform();
-  std::optional<std::size_t> chosen;
-  for (const auto mirror : from) {
-    if (chosen && drawn < 0) break;
-    if (shares[mirror] <= 0) continue;
-    chosen = mirror;
-    drawn -= shares[mirror];
-  }
-  return chosen;
-}
-
-/// Calls `choose` with the source of random numbers, and records its draws and result.
-template <class Choose>
-std::optional<std::size_t> chosen(RandomSource& random, PickSteps* steps, Choose choose) {
-  if (steps == nullptr) return choose(random);
-  RecordedRandom recorded(random, steps->draws);
-  const std::optional<std::size_t> mirror = choose(recorded);
-  if (mirror) steps->chosen = static_cast<std::uint8_t>(*mirror);
-  return mirror;
-}
-
 }  // namespace
 
 Candidates acceptable(const SelectionCriteria& criteria, const SetPicture& picture,
@@ -91,23 +67,15 @@ std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& 
                            PickSteps* steps) {
   const auto [suitable, acceptable] = narrow(criteria, picture, mirrors, strategy, steps);
   if (acceptable.empty()) return std::nullopt;
-  const auto mirror = chosen(random, steps, [&, from = acceptable](RandomSource& numbers) {
-    return std::optional(strategy.choose(mirrors, from, numbers));
-  });
-  return Pick{*mirror, suitable, acceptable};
-}
-
-std::optional<Pick> select_by_share(const SelectionCriteria& criteria, const SetPicture& picture,
-                                    MirrorViews mirrors, const Strategy& strategy,
-                                    RandomSource& random, PickSteps* steps) {
-  const auto [suitable, acceptable] = narrow(criteria, picture, mirrors, strategy, steps);
-  if (acceptable.empty()) return std::nullopt;
-  if (steps != nullptr) steps->by_share = true;
-  const auto mirror = chosen(random, steps, [&, from = acceptable](RandomSource& numbers) {
-    return drawn_by_share(strategy, mirrors, from, numbers);
-  });
-  if (!mirror) return std::nullopt;
-  return Pick{*mirror, suitable, acceptable};
+  const auto choose = [&, from = acceptable](RandomSource& numbers) {
+    return criteria.takes_turn ? strategy.choose(mirrors, from, numbers)
+                               : strategy.choose_out_of_turn(mirrors, from, numbers);
+  };
+  if (steps == nullptr) return Pick{choose(random), suitable, acceptable};
+  RecordedRandom recorded(random, steps->draws);
+  const auto mirror = choose(recorded);
+  steps->chosen = static_cast<std::uint8_t>(mirror);
+  return Pick{mirror, suitable, acceptable};
 }
 
 }  // namespace karmad

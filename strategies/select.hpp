@@ -21,8 +21,9 @@ struct SelectionCriteria {
   Candidates excluded;           ///< found to be unreachable or removed; never chosen
   std::optional<Micros> window;  ///< for round trips; none: unlimited (X-5)
   const Selector* selector = nullptr;
-  TimePoint now{};        ///< for the age of attempts in flight; the epoch: ages do not count
-  Objections objections;  ///< why mirrors are avoided or excluded; only for explanations
+  bool takes_turn = true;  ///< in `roundrobin`; false for retries, hedges and probes
+  TimePoint now{};         ///< for the age of attempts in flight; the epoch: ages do not count
+  Objections objections;   ///< why mirrors are avoided or excluded; only for explanations
 };
 
 /// A chosen mirror, and the candidates at that moment.
@@ -41,12 +42,6 @@ struct Pick {
 std::optional<Pick> select(const SelectionCriteria& criteria, const SetPicture& picture,
                            MirrorViews mirrors, const Strategy& strategy, RandomSource& random,
                            PickSteps* steps = nullptr);
-
-/// The same, but drawn by the strategy's shares instead of in turn. If criteria allow only some
-/// mirrors, the order of `roundrobin` would continue after these and never reach the skipped ones.
-std::optional<Pick> select_by_share(const SelectionCriteria& criteria, const SetPicture& picture,
-                                    MirrorViews mirrors, const Strategy& strategy,
-                                    RandomSource& random, PickSteps* steps = nullptr);
 
 /// The mirrors that select() would choose from. For status, waits and tests.
 Candidates acceptable(const SelectionCriteria& criteria, const SetPicture& picture,

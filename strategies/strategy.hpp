@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 
 #include "strategies/candidates.hpp"
 #include "strategies/choose.hpp"
@@ -18,8 +20,17 @@ class Strategy {
   virtual Candidates narrow(MirrorViews, Candidates suitable) const { return suitable; }
   /// Chooses one of `from`, the result of `narrow`, which is not empty.
   virtual std::size_t choose(MirrorViews mirrors, Candidates from, RandomSource& random) const = 0;
+  /// The same for an attempt that takes no turn: a retry, a hedge or a probe.
+  virtual std::size_t choose_out_of_turn(MirrorViews mirrors, Candidates from,
+                                         RandomSource& random) const {
+    return choose(mirrors, from, random);
+  }
   /// The probability that `choose` takes each mirror of `from`; sums to 1. Pure.
   virtual Shares shares(MirrorViews mirrors, Candidates from) const = 0;
+  /// Continues the order of the strategy that a reload replaces, if it has one. `places`: the
+  /// former position of each mirror.
+  virtual void continue_from(const Strategy& /*before*/,
+                             std::span<const std::optional<std::size_t>> /*places*/) {}
 };
 
 }  // namespace karmad

@@ -104,6 +104,7 @@ void MirrorSet::take_over() {
   block_ = before->block_;
   typical_duration_ = before->typical_duration_.load(std::memory_order_relaxed);
   failure_cost_ = before->failure_cost_;
+  options_.strategy->continue_from(before->strategy(), options_.places);
   for (std::size_t i = 0; i < mirrors_.size(); ++i)
     if (!options_.places[i]) absent_.insert(i);
   publish();
@@ -162,14 +163,6 @@ std::optional<Pick> MirrorSet::pick(const SelectionCriteria& criteria, unsigned 
   if (!options_.selector)
     return select(criteria, picture, mirrors, *options_.strategy, random, steps);
   return select(with_selector(criteria), picture, mirrors, *options_.strategy, random, steps);
-}
-
-std::optional<Pick> MirrorSet::pick_by_share(const SelectionCriteria& criteria, unsigned worker,
-                                             RandomSource& random, const PickRecord* record) const {
-  Views views;
-  const auto mirrors = fill(views, {worker, criteria.now}, record);
-  return select_by_share(with_selector(criteria), slots_[worker].view->picture, mirrors,
-                         *options_.strategy, random, steps_of(record));
 }
 
 Candidates MirrorSet::acceptable(const SelectionCriteria& criteria, unsigned worker,

@@ -188,9 +188,6 @@ class MirrorSet : public std::enable_shared_from_this<MirrorSet> {
   /// No allocation, no lock. `record`: filled in, unless null.
   std::optional<Pick> pick(const SelectionCriteria& criteria, unsigned worker, RandomSource& random,
                            const PickRecord* record = nullptr) const;
-  /// The same, drawn by the strategy's shares instead of in turn (select_by_share()).
-  std::optional<Pick> pick_by_share(const SelectionCriteria& criteria, unsigned worker,
-                                    RandomSource& random, const PickRecord* record = nullptr) const;
   /// The mirrors that pick() would choose from.
   Candidates acceptable(const SelectionCriteria& criteria, unsigned worker,
                         const PickRecord* record = nullptr) const;

@@ -149,6 +149,7 @@ SelectionCriteria MirrorChoice::criteria() const {
           .avoided = avoided,
           .excluded = never,
           .window = rules_.window,
+          .takes_turn = line_.tried.empty() && line_.among.empty(),
           .now = moment_.now,
           .objections = against};
 }
@@ -163,7 +164,7 @@ SelectionCriteria MirrorChoice::criteria_now() const {
 
 std::optional<Pick> MirrorChoice::choose(SelectionCriteria criteria) const {
   for (;;) {
-    const auto pick = moment_.mirrors.pick(criteria, !line_.among.empty(), moment_.random);
+    const auto pick = moment_.mirrors.pick(criteria, moment_.random);
     if (!pick || moment_.mirrors.try_take_slot(pick->mirror)) return pick;
     criteria.excluded.insert(pick->mirror);
     criteria.objections[Objection::full].insert(pick->mirror);
@@ -195,6 +196,7 @@ std::optional<Pick> MirrorChoice::probe() const {
   auto only_it = criteria_now();
   Candidates probed;
   probed.insert(*due);
+  only_it.takes_turn = false;
   only_it.excluded = only_it.excluded | (all() - probed);
   only_it.objections[Objection::not_probed] = all() - probed;
   return choose(only_it);

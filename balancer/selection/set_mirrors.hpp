@@ -23,10 +23,8 @@ class SetMirrors : public ShardMirrors {
     return set_[mirror].agent->last_error();
   }
   Candidates failing() const override;
-  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
-                           RandomSource& random) const override {
-    return by_share ? set_.pick_by_share(criteria, seen_by_, random)
-                    : set_.pick(criteria, seen_by_, random);
+  std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override {
+    return set_.pick(criteria, seen_by_, random);
   }
   Candidates acceptable(const SelectionCriteria& criteria) const override {
     return set_.acceptable(criteria, seen_by_);

@@ -32,8 +32,8 @@ class ShardMirrors {
   virtual std::string last_error(std::size_t mirror) const = 0;
   /// Mirrors whose last request or ping failed.
   virtual Candidates failing() const = 0;
-  /// The strategy's choice; nothing if no mirror is suitable. `by_share`: drawn, not in turn.
-  virtual std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
+  /// The strategy's choice; nothing if no mirror is suitable.
+  virtual std::optional<Pick> pick(const SelectionCriteria& criteria,
                                    RandomSource& random) const = 0;
   /// The mirrors that pick() would choose from.
   virtual Candidates acceptable(const SelectionCriteria& criteria) const = 0;

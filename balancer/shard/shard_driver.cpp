@@ -288,15 +288,14 @@ ExplainedChoice* ShardDriver::explain_choice(ExplainRecord& record) const {
   return choice;
 }
 
-std::optional<Pick> ShardDriver::pick(const SelectionCriteria& criteria, bool by_share,
+std::optional<Pick> ShardDriver::pick(const SelectionCriteria& criteria,
                                       RandomSource& random) const {
   const auto worker = worker_.loop.index;
   auto* const explained = explanation(place_.query);
   auto* const choice = explained != nullptr ? explain_choice(*explained) : nullptr;
-  if (choice == nullptr) return SetMirrors::pick(criteria, by_share, random);
+  if (choice == nullptr) return SetMirrors::pick(criteria, random);
   const MirrorSet::PickRecord record{choice->steps, &explained->numbers[choice->first_number]};
-  return by_share ? set_.pick_by_share(criteria, worker, random, &record)
-                  : set_.pick(criteria, worker, random, &record);
+  return set_.pick(criteria, worker, random, &record);
 }
 
 /// A choice without a selection, with the numbers of the mirrors; null if it has no room.

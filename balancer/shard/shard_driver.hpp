@@ -108,8 +108,7 @@ class ShardDriver final : private SetMirrors, private AttemptOwner {
   ShardMoment moment(TimePoint now);
 
   // SetMirrors
-  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
-                           RandomSource& random) const override;
+  std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override;
   bool try_take_slot(std::size_t mirror) override;
   void selection_started() override;
   void selection_waits(Micros remaining) override;

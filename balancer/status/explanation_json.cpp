@@ -139,9 +139,7 @@ void write_choice(Document& out, const ExplainRecord& record, const ExplainedCho
   out.object([&] {
     const auto& set = *choice.shard->mirrors;
     out.text("set", name(choice.view->picture.kind));
-    out.text("chosen_by", choice.told             ? "the error answer"
-                          : choice.steps.by_share ? "shares"
-                                                  : std::string_view(set.strategy_name()));
+    out.text("chosen_by", choice.told ? "the error answer" : std::string_view(set.strategy_name()));
     const auto shares = probabilities(record, choice);
     std::vector<std::size_t> mirrors(set.size());
     for (std::size_t i = 0; i < mirrors.size(); ++i) mirrors[i] = i;

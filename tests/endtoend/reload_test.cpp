@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
 #include "tests/support/load.hpp"
@@ -123,6 +127,42 @@ TEST(Reload, OfALimitKeepsThePauseThatAMirrorAskedFor) {
       master.reload(kCalm, table("t", line + "|" + fresh.address(), "ha_strategy = roundrobin")));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
   EXPECT_EQ(busy.requests(), before);
+}
+
+// HA-004: the order is that of the process, not of a configuration.
+TEST(Reload, KeepsTheOrderOfRoundRobin) {
+  std::vector<int> order;
+  const auto noting = [&](int number) {
+    return FakeMirror::React([&order, number](const std::string&) {
+      order.push_back(number);
+      return nothing_found();
+    });
+  };
+  const FakeMirror first(noting(1));
+  const FakeMirror second(noting(2));
+  const FakeMirror third(noting(3));
+  const std::string searchd = kCalm + "\n ha_strategy = roundrobin";
+  const auto with = [&](const std::string& options) {
+    return table("t", fmt::format("{}|{}{}|{}", first.address(), second.address(), options,
+                                  third.address()));
+  };
+  Master master(searchd, with(""));
+  const auto search = [&](int times) {
+    for (int i = 0; i < times; ++i) EXPECT_EQ(master.search(query("t")).status, 200);
+  };
+  search(1);
+  ASSERT_TRUE(master.reload(searchd + "\n dead_after = 7", with("")));
+  search(1);
+  ASSERT_TRUE(master.reload(searchd + "\n karma_compound = 1", with("")));
+  search(2);
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 1}));
+  ASSERT_TRUE(master.reload(searchd, with("[weight=2]")));
+  search(4);
+  EXPECT_NE(order[4], 1) << "the first after a reload of a weight";
+  EXPECT_EQ(std::ranges::count(order.begin() + 4, order.end(), 2), 2);
+  ASSERT_TRUE(master.reload(searchd, with("")));
+  search(3);
+  for (std::size_t i = 8; i < order.size(); ++i) EXPECT_EQ(order[i], order[i - 1] % 3 + 1) << i;
 }
 
 TEST(Reload, OfABrokenFileChangesNothingAndReportsThePlace) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "strategies/kinds/registry.hpp"
 #include "tests/strategies/builders.hpp"
 #include "tests/strategies/scripted_random.hpp"
 
@@ -42,10 +43,64 @@ TEST_F(RoundRobinTest, FailedMirrorsKeepTheirTurn) {
   EXPECT_EQ(picks(4), (std::vector<std::size_t>{0, 1, 2, 0}));
 }
 
-TEST_F(RoundRobinTest, ARetryIsATurnToo) {
+TEST_F(RoundRobinTest, ARetryTakesNoTurn) {
   EXPECT_EQ(pick(), 0U);
-  EXPECT_EQ(pick(set_of({0})), 1U);
-  EXPECT_EQ(pick(), 2U);
+  SeededRandom random(1);
+  Candidates retried;
+  for (int i = 0; i < 20; ++i)
+    retried.insert(
+        select({.avoided = set_of({0}), .takes_turn = false}, {}, mirrors_, strategy_, random)
+            ->mirror);
+  EXPECT_EQ(retried, set_of({1, 2})) << "both";
+  EXPECT_EQ(picks(3), (std::vector<std::size_t>{1, 2, 0}));
+}
+
+/// The strategy of a set after a reload.
+class RoundRobinAfterReload : public RoundRobinTest {
+ protected:
+  std::vector<std::size_t> after(std::vector<std::optional<std::size_t>> places, int count) {
+    RoundRobin next;
+    next.continue_from(strategy_, places);
+    mirrors_.resize(places.size());
+    std::vector<std::size_t> taken;
+    testing::ScriptedRandom no_chance{};
+    for (int i = 0; i < count; ++i)
+      taken.push_back(testing::pick_any(mirrors_, {}, next, no_chance));
+    return taken;
+  }
+};
+
+TEST_F(RoundRobinAfterReload, TheOrderContinues) {
+  picks(4);
+  EXPECT_EQ(after({0, 1, 2}, 3), (std::vector<std::size_t>{1, 2, 0}));
+  picks(2);  // the cursor is past the end
+  EXPECT_EQ(after({0, 1, 2}, 3), (std::vector<std::size_t>{0, 1, 2}));
+}
+
+TEST_F(RoundRobinAfterReload, TheOrderContinuesWithTheNextMirrorThatIsLeft) {
+  picks(1);
+  EXPECT_EQ(after({0, std::nullopt, 2}, 2), (std::vector<std::size_t>{2, 0})) << "a new second";
+  EXPECT_EQ(after({2, 1, 0}, 3), (std::vector<std::size_t>{1, 2, 0})) << "in another order";
+  EXPECT_EQ(after({std::nullopt, 0, 1, 2}, 3), (std::vector<std::size_t>{2, 3, 0}));
+  EXPECT_EQ(after({std::nullopt, std::nullopt}, 2), (std::vector<std::size_t>{0, 1}));
+}
+
+TEST_F(RoundRobinAfterReload, WeightsThatBeginToDifferOrNoLongerDoContinueTheOrder) {
+  picks(1);
+  mirrors_[0].weight = 2;
+  EXPECT_EQ(after({0, 1, 2}, 3), (std::vector<std::size_t>{1, 2, 0})) << "0 has had its turn";
+  EXPECT_EQ(picks(1), (std::vector<std::size_t>{1}));
+  mirrors_[0].weight = 1;
+  EXPECT_EQ(after({0, 1, 2}, 3), (std::vector<std::size_t>{2, 0, 1}));
+}
+
+TEST_F(RoundRobinAfterReload, AnotherStrategyLeavesNoOrder) {
+  picks(1);
+  RoundRobin next;
+  next.continue_from(*make_strategy("random", {}),
+                     std::vector<std::optional<std::size_t>>{0, 1, 2});
+  testing::ScriptedRandom no_chance{};
+  EXPECT_EQ(testing::pick_any(mirrors_, {}, next, no_chance), 0U);
 }
 
 TEST_F(RoundRobinTest, TheTurnOfAnAvoidedMirrorGoesToTheNextInOrder) {

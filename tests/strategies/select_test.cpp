@@ -190,14 +190,14 @@ TEST(Select, ReportsItsCandidates) {
   EXPECT_EQ(picked, (Pick{.mirror = 2, .suitable = set_of({0, 2}), .acceptable = set_of({2})}));
 }
 
-// The order of `roundrobin` is not taken where only some mirrors come into criteria.
-TEST(Select, DrawsByShareWithoutTakingATurn) {
+TEST(Select, OutOfTurnTheOrderOfRoundRobinStaysAsItIs) {
   const auto strategy = make_strategy("roundrobin", {});
   const std::vector<MirrorView> mirrors(3);
   SeededRandom random(1);
   std::array<int, 3> drawn{};
   for (int i = 0; i < 300; ++i)
-    ++drawn[select_by_share({.excluded = set_of({1})}, {}, mirrors, *strategy, random)->mirror];
+    ++drawn[select({.excluded = set_of({1}), .takes_turn = false}, {}, mirrors, *strategy, random)
+                ->mirror];
   EXPECT_EQ(drawn[1], 0);
   EXPECT_NEAR(drawn[0], 150, 40);
   EXPECT_EQ(select({}, {}, mirrors, *strategy, random)->mirror, 0U);

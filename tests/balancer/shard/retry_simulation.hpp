@@ -52,10 +52,8 @@ class SimulatedMirrors final : public ShardMirrors {
       if (numbers[i].errors_in_a_row > 0) failing.insert(i);
     return failing;
   }
-  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
-                           RandomSource& random) const override {
-    return by_share ? select_by_share(criteria, known_.picture, numbers, *strategy_, random)
-                    : select(criteria, known_.picture, numbers, *strategy_, random);
+  std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override {
+    return select(criteria, known_.picture, numbers, *strategy_, random);
   }
   Candidates acceptable(const SelectionCriteria& criteria) const override {
     return karmad::acceptable(criteria, known_.picture, numbers, *strategy_);

@@ -48,11 +48,9 @@ class MirrorsByHand final : public ShardMirrors {
   }
   std::string last_error(std::size_t) const override { return "refused the connection"; }
   Candidates failing() const override { return failed; }
-  std::optional<Pick> pick(const SelectionCriteria& criteria, bool by_share,
-                           RandomSource& random) const override {
+  std::optional<Pick> pick(const SelectionCriteria& criteria, RandomSource& random) const override {
     const std::vector<MirrorView> numbers(known.picture.mirrors.size());
-    return by_share ? select_by_share(criteria, known.picture, numbers, strategy, random)
-                    : select(criteria, known.picture, numbers, strategy, random);
+    return select(criteria, known.picture, numbers, strategy, random);
   }
   Candidates acceptable(const SelectionCriteria& criteria) const override {
     const std::vector<MirrorView> numbers(known.picture.mirrors.size());
