@@ -59,6 +59,11 @@ void write(StatsWriter& out, const RetryBudgetStatus& budget) {
   out.add({"retry_budget_refused", "retries and hedges that the budget has not allowed", counter,
            Unit::count, kHidden, "refused"},
           budget.refused);
+  if (budget.tokens)
+    out.add(
+        {"retry_tokens", "tokens for retries after overload that are left, with adaptive_retries",
+         gauge, Unit::count, kHidden, "tokens"},
+        *budget.tokens);
 }
 
 bool TokenBucket::take() {

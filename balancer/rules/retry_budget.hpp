@@ -29,6 +29,8 @@ class TokenBucket {
   void take_over(const TokenBucket& before) { tenths_ = std::min(before.tenths(), capacity_); }
   /// Takes one token; false if there is none (BP-025).
   bool take();
+  /// The retry is not made: nothing was asked of a mirror.
+  void give_back() { deposit(kToken); }
 
   std::int64_t tenths() const { return tenths_.load(std::memory_order_relaxed); }
 
@@ -56,6 +58,7 @@ struct RetryBudgetStatus {
   std::uint32_t saved = 0;   ///< further attempts saved up
   std::uint64_t given = 0;   ///< granted since the start
   std::uint64_t refused = 0;
+  std::optional<std::uint64_t> tokens;  ///< whole ones of the set's bucket, with adaptive_retries
 };
 void write(StatsWriter& out, const RetryBudgetStatus& budget);
 

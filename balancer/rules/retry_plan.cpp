@@ -217,7 +217,8 @@ Decision RetryLoop::overload(const Moment& now, TokenBucket* bucket) {
   return {.final = Final::no,
           .reason = AttemptReason::overload,
           .pause = pause,
-          .avoid = now.avoids() || rules_.overload_retarget};
+          .avoid = now.avoids() || rules_.overload_retarget,
+          .took_token = bucket != nullptr};
 }
 
 /// CO-020, CO-021, X-11: takes no token and counts for no other rule.
@@ -241,16 +242,26 @@ Decision RetryLoop::throttled(const Moment& now) {
           .avoid = now.avoids() || rules_.overload_retarget};
 }
 
+/// Shortens a pause so that the retry has `min_execution` before the deadline (CO-056). Nothing:
+/// less than that is left, and a retry without the pause would only be one more request.
+std::optional<Micros> RetryLoop::pause_before_deadline(Micros wanted, Micros left) const {
+  if (wanted == Micros{0}) return wanted;
+  const auto longest = left - rules_.min_execution;
+  if (longest <= Micros{0}) return std::nullopt;
+  return std::min(wanted, longest);
+}
+
 /// CO-050 … CO-054. The pause leaves the retry `min_execution` before the deadline, when there is
 /// as much (CO-056).
 Decision RetryLoop::moved(const Moment& now, AttemptReason reason) {
   if (reason == AttemptReason::recreated && ++recreated_ >= rules_.recreated_answers)
     return over(Final::limit);
-  const auto longest = std::max(Micros{0}, now.left - rules_.min_execution);
-  const auto pause = direct_++ == 0 ? Micros{0} : rules_.moved_pause.step(moves_++);
+  const auto wanted = direct_++ == 0 ? Micros{0} : rules_.moved_pause.step(moves_++);
+  const auto pause = pause_before_deadline(wanted, now.left);
+  if (!pause) return over(Final::deadline);
   return {.final = Final::no,
           .reason = reason,
-          .pause = std::min(pause, longest),
+          .pause = *pause,
           .avoid = now.avoids() || reason == AttemptReason::moved,
           .refresh = true};
 }
@@ -264,10 +275,11 @@ Decision RetryLoop::conflict(const Moment& now) {
                       (rules_.conflict_salt_ms > 0 ? 1 : 0);
     pause = std::min(limits.cap, limits.step(conflicts_++) + std::chrono::milliseconds(salt));
   }
-  const auto longest = std::max(Micros{0}, now.left - rules_.min_execution);
+  const auto possible = pause_before_deadline(pause, now.left);
+  if (!possible) return over(Final::deadline);
   return {.final = Final::no,
           .reason = AttemptReason::conflict,
-          .pause = std::min(pause, longest),
+          .pause = *possible,
           .avoid = now.avoids()};
 }
 

@@ -122,6 +122,7 @@ struct Decision {
   bool avoid = false;           ///< the mirror, while there are others (BP-008, X-1)
   bool leave_zone = false;      ///< avoid all mirrors of its zone, likewise (CO-030)
   Prefer prefer = Prefer::any;  ///< for the next attempt, if it is there
+  bool took_token = false;      ///< to be given back if the retry is not made (BP-025)
   bool paid = false;     ///< from the budget, also onto a mirror that works: the search timed out
   Micros unavailable{};  ///< if not 0: the mirror is not to be asked for this shard that long, or
                          ///< until a ping says otherwise; also after the last attempt
@@ -156,6 +157,7 @@ class RetryLoop {
   Decision ordinary(const Moment& now);
   Decision overload(const Moment& now, TokenBucket* bucket);
   Decision throttled(const Moment& now);
+  std::optional<Micros> pause_before_deadline(Micros wanted, Micros left) const;
   Decision moved(const Moment& now, AttemptReason reason);
   Decision conflict(const Moment& now);
   Decision elsewhere(const Moment& now, AttemptReason reason);

@@ -82,8 +82,16 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
     end_line(line);
     return break_off_all();
   }
-  if (!next.is_retry() || over_ || line.cancelled) return end_line(line);
+  if (!next.is_retry() || over_ || line.cancelled) {
+    return_token(next);
+    return end_line(line);
+  }
   retry(line, next);
+}
+
+/// BP-025: a retry that is not made costs no token.
+void AttemptLines::return_token(const Decision& next) {
+  if (next.took_token) moment_->protection.tokens.give_back();
 }
 
 /// The reply could not be merged. Asks another mirror if the retry rules allow that at once.
@@ -170,8 +178,7 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
   const bool timed_out = report.outcome == Outcome::query_timeout && rules_.reads();
   const bool next_step = timed_out && line.attempts < rules_.timeout_steps;
   const bool once_more = timed_out && !report.unreachable && rules_.timeout_steps == 0 &&
-                         !line.after_timeout &&
-                         !(untried - standings_in(moment).failing).empty();
+                         !line.after_timeout && !(untried - standings_in(moment).failing).empty();
   const auto outcome = next_step || once_more ? Outcome::closed_early
                        : report.unreachable   ? Outcome::unreachable
                                               : report.outcome;
@@ -307,6 +314,7 @@ bool AttemptLines::wait_for_standing(Line& line) {
 
 void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
   line.standing_wait.reset();
+  if (!may || over_) return_token(line.next);
   if (!may) return refuse_retry(line, why_not);
   if (over_) return end_line(line);
   continue_retry(line);

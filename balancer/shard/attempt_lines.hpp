@@ -163,6 +163,7 @@ class AttemptLines {
   bool has_proven(const Line& line) const;
   void ask_elsewhere(Line& line);
   bool wait_for_standing(Line& line);
+  void return_token(const Decision& next);
   void consented(Line& line, bool may, std::string_view why_not);
   void refuse_retry(Line& line, std::string_view why);
   void continue_retry(Line& line);

@@ -94,6 +94,8 @@ class Collector {
                        .line = set.wait_queue().status(),
                        .outliers = outliers(shard),
                        .mixed = view.mixed};
+    if (table.retry_rules.adaptive_retries)
+      status.budget.tokens = static_cast<std::uint64_t>(shard.protection->tokens.tenths() / 10);
     const auto shares =
         set.shares(selection.criteria(shard, {}, set.out_of_service().all()), worker_);
     auto reports = watch_ == nullptr ? std::vector<MirrorReport>{} : watch_->reports(set);

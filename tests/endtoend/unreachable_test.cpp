@@ -128,14 +128,20 @@ TEST_F(Frozen, ATimeOutIsRepeatedElsewhereWhenTheMirrorCannotBeReached) {
   EXPECT_EQ(master.count("query_timeouts"), 1);
 }
 
-TEST_F(Frozen, ASlowMirrorIsNotAskedTwice) {
-  const RestingMaster master(settings("agent_query_timeout = 1s"), table());
-  ASSERT_TRUE(master.shows(kRoles));
-  primary.react([](const std::string& request) {
-    return request.starts_with("GET /hello") ? serving("primary")(request) : silence();
-  });
-  EXPECT_EQ(master.find("primaryPreferred").status, 504);
-  EXPECT_EQ(searches(replica), 0u);
+//
+TEST_F(Frozen, ASlowMirrorCostsOneAttemptElsewhereUnlessRetriesAreOff) {
+  for (const unsigned retries : {0U, 1U}) {
+    const RestingMaster master(
+        settings(fmt::format("agent_query_timeout = 1s\n agent_retry_count = {}", retries)),
+        table());
+    ASSERT_TRUE(master.shows(kRoles));
+    primary.react([](const std::string& request) {
+      return request.starts_with("GET /hello") ? serving("primary")(request) : silence();
+    });
+    EXPECT_EQ(master.find("primaryPreferred").status, retries == 0 ? 504 : 200);
+    EXPECT_EQ(searches(replica), retries);
+    EXPECT_EQ(searches(primary), retries + 1U) << "of both masters";
+  }
 }
 
 // Without roles and preferences, and with a strategy that ignores the state of mirrors.

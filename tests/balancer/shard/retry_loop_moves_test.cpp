@@ -31,6 +31,24 @@ TEST(RetryLoop, LeavesTheRetryTimeToExecute) {  // CO-056
   EXPECT_EQ(story.pauses, (Pauses{0ms, 10ms}));
 }
 
+// CO-056: one attempt at the end, and none without its pause.
+TEST(RetryLoop, DoesNotAskWithoutAPauseShortlyBeforeTheDeadline) {
+  for (const auto kind : {Kind::moved, Kind::migrating, Kind::retry_with})
+    for (const auto left : {200ms, 60ms, 51ms, 50ms, 20ms, 1ms}) {
+      Story story{.rules = {.max_attempts = 1000}, .left = left};
+      story.play({refused(kind)});
+      EXPECT_EQ(story.final, Final::deadline);
+      ASSERT_FALSE(story.pauses.empty());
+      EXPECT_EQ(story.pauses.front(), 0ms) << "the first retry has no pause in any case";
+      Micros paused{};
+      for (std::size_t i = 1; i < story.pauses.size(); ++i) {
+        EXPECT_GT(story.pauses[i], 0us) << left.count();
+        paused += story.pauses[i];
+      }
+      EXPECT_EQ(paused, std::max<Micros>(left - 50ms, 0us)) << left.count();
+    }
+}
+
 TEST(RetryLoop, ARecreatedIndexAllowsTwoRetries) {  // CO-053
   Story story{.rules = products()};
   EXPECT_EQ(story.play({refused(Kind::recreated)}), 3U);

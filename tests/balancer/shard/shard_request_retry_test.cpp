@@ -169,6 +169,21 @@ TEST_F(ARequest, PausesAfterOverloadAndAsksAnother) {
   EXPECT_EQ(protection->budget.extras(), 0U);
 }
 
+// BP-025: the budget refuses the retry, so its token stays.
+TEST_F(ARequest, TakesNoTokenForARetryThatTheBudgetRefuses) {
+  retry.adaptive_retries = true;
+  all_fail();
+  std::vector<RetryBudget::RetryPermit> others;
+  while (auto permit = protection->budget.take(RetryBudget::For::other))
+    others.push_back(*std::move(permit));
+  for (const auto before = protection->tokens.tenths(); const int round : {1, 2, 3}) {
+    start();
+    EXPECT_EQ(ends(hint(Kind::overload)), "finish: agent error") << round;
+    EXPECT_EQ(protection->tokens.tenths(), before) << round;
+  }
+  others.clear();
+}
+
 TEST_F(ARequest, LooksAgainOnlyWhenAPauseIsOver) {
   all_fail();
   start();

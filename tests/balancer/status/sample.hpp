@@ -72,6 +72,7 @@ inline Snapshot sample_snapshot() {
                       .mirrors = {on_first, on_second},
                       .kind = "roles",
                       .criteria = R"({"mode":"secondaryPreferred","maxStalenessSeconds":120})",
+                      .budget = {.tokens = 998},
                       .line = {.waiting = 2, .waited = 9, .refused = 4, .time = 31250us},
                       .mixed = true},
                      {.strategy = "random", .mirrors = {lone}, .kind = "direct"}};
