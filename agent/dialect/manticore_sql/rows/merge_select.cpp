@@ -13,6 +13,21 @@ namespace karmad {
 
 namespace {
 
+/// The first shard whose rows lack a hidden column that was requested, or have others in its place.
+std::optional<std::size_t> shard_without_hidden(const RawReplies& replies, std::size_t set,
+                                                const RowPlan& plan) {
+  for (std::size_t s = 0; s < replies.shards(); ++s) {
+    const auto columns = replies.columns_of(replies.set(s, set));
+    if (columns.empty()) continue;
+    const auto behind = plan.hidden_names.size() + plan.behind;
+    if (columns.size() < behind ||
+        !std::ranges::equal(columns.subspan(columns.size() - behind, plan.hidden_names.size()),
+                            plan.hidden_names, {}, &RawColumn::name))
+      return s;
+  }
+  return std::nullopt;
+}
+
 /// A result where no shard has rows: what the shards list without the hidden columns.
 MergedRows without_rows(const RawReplies& replies, std::size_t set, const RowPlan& plan) {
   MergedRows merged;
@@ -39,6 +54,8 @@ std::expected<std::vector<MergedRows>, FanOut::BadReply> merge_sets(const Select
       sets.push_back(without_rows(replies, i, rows));
       continue;
     }
+    if (const auto shard = shard_without_hidden(replies, i, rows))
+      return std::unexpected(FanOut::BadReply{*shard, "its rows lack columns that were requested"});
     auto merged = rows.grouped ? merge_groups(replies, i, rows, plan.collation, pairs)
                                : merge_documents(replies, i, rows, plan.collation);
     if (!merged) return std::unexpected(std::move(merged.error()));

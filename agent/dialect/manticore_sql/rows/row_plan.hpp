@@ -86,7 +86,8 @@ struct JsonCell {
 /// How a result set of several shards becomes one. A shard's documents are in the order `order`,
 /// except that its last key, the id, may be missing.
 struct RowPlan {
-  std::size_t hidden = 0;  ///< number of last columns that the client does not get
+  std::size_t hidden = 0;                 ///< number of last columns that the client does not get
+  std::vector<std::string> hidden_names;  ///< what the shards call them, in their order
   /// Of a facet: number of columns behind the hidden ones that the client gets.
   std::size_t behind = 0;
   std::string facet_name;     ///< of a facet: its key's, inside of a JSON string

@@ -110,6 +110,7 @@ std::expected<RowsDraft, ClientError> plan_documents(SelectDraft& draft) {
     if (auto refusal = plan_scroll(draft, out)) return std::unexpected(std::move(*refusal));
 
   rows.hidden = columns.hidden();
+  rows.hidden_names = columns.hidden_names();
   for (auto& key : rows.order) columns.settle(key.column);
   for (auto& json : rows.json) {
     columns.settle(json.column);

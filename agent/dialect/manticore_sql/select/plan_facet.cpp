@@ -64,6 +64,10 @@ class FacetPlanner {
     return std::nullopt;
   }
 
+  const std::string& next_hidden() {
+    return out_.rows.hidden_names.emplace_back(draft_.names.next());
+  }
+
   Refusal plan_keys() {
     auto& rows = out_.rows;
     rows.grouped = true;
@@ -73,7 +77,7 @@ class FacetPlanner {
       const auto shown = facet_.by.empty() ? std::optional(i) : shown_column(by_[i]);
       auto name = std::string(text_of(by_[i].expression));
       if (!shown) {
-        const auto alias = draft_.names.next();
+        const auto& alias = next_hidden();
         hidden += fmt::format(", {} AS {}", name, alias);
         if (!is_plain_key(by_[i].expression)) name = alias;
       }
@@ -95,7 +99,7 @@ class FacetPlanner {
     std::string hidden;
     auto& rows = out_.rows;
     for (const std::string_view key : {"weight()", "id"}) {
-      hidden += fmt::format(", {} AS {}", key, draft_.names.next());
+      hidden += fmt::format(", {} AS {}", key, next_hidden());
       rows.within.push_back({{items_.size() + rows.hidden++, false}, key == "weight()", false});
     }
     return hidden;
@@ -106,7 +110,7 @@ class FacetPlanner {
     auto path = draft_.json_path(items_.front());
     if (!path) return false;
     auto& rows = out_.rows;
-    hidden += fmt::format(", {} AS {}", path->attribute, draft_.names.next());
+    hidden += fmt::format(", {} AS {}", path->attribute, next_hidden());
     rows.json.push_back({{0}, {items_.size() + rows.hidden++}, std::move(path->steps)});
     return true;
   }

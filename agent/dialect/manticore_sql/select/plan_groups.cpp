@@ -292,6 +292,7 @@ class GroupPlanner {
       if (const auto& shown = draft_.items[i].shown; !shown.empty())
         rows_.names.emplace_back(columns_.settled(i), shown);
     rows_.hidden = columns_.hidden();
+    rows_.hidden_names = columns_.hidden_names();
     out_.hidden = columns_.written();
   }
 

@@ -93,6 +93,12 @@ std::vector<ShardColumns::Aggregated> ShardColumns::aggregated() const {
   return found;
 }
 
+std::vector<std::string> ShardColumns::hidden_names() const {
+  std::vector<std::string> names;
+  for (const auto& hidden : hidden_) names.push_back(hidden.name);
+  return names;
+}
+
 std::string ShardColumns::written() const {
   std::string text;
   for (const auto& hidden : hidden_) text += fmt::format(", {} AS {}", hidden.text, hidden.name);

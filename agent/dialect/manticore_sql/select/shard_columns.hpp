@@ -51,6 +51,7 @@ class ShardColumns {
   std::vector<Aggregated> aggregated() const;
 
   std::size_t hidden() const { return hidden_.size(); }
+  std::vector<std::string> hidden_names() const;
   /// `, expression AS karmad_0` for each hidden column.
   std::string written() const;
 
