@@ -1,7 +1,5 @@
 #include "balancer/search/scatter_gather.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -166,11 +164,7 @@ class ScatterGather {
           std::ranges::count_if(parts_, [](const ShardPart& part) { return !part->answered(); });
       if (missing == std::ssize(parts_) && !may_lack_all()) co_return unmerged_.no_answer();
       const bool timed_out = parts_.any_timed_out();
-      if (missing > 0 && !may_be_partial())
-        co_return unmerged_.failed(
-            timed_out ? 504 : 503,
-            fmt::format("partial results are denied and {} of {} shards have no answer: {}",
-                        missing, parts_.size(), unmerged_.reasons()));
+      if (missing > 0 && !may_be_partial()) co_return unmerged_.incomplete(missing);
       const auto replies = replies_of_shards();
       std::size_t size = 0;
       for (const auto& reply : replies) size += reply.body.size();

@@ -1,5 +1,7 @@
 #include "balancer/search/unmerged_answers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/json/json_text.hpp"
@@ -54,8 +56,20 @@ Answer UnmergedAnswers::no_answer() {
     const bool found = failed_part != parts_.end();
     return failed(found ? (*failed_part)->result().status_override : status, reasons());
   }
-  auto answer = failed(429, reasons());
-  const auto delay = overloaded->result().hint.delay.value_or(Micros(1s));
+  return this->overloaded(*overloaded, reasons());
+}
+
+Answer UnmergedAnswers::incomplete(std::ptrdiff_t missing) {
+  const auto reason =
+      fmt::format("partial results are denied and {} of {} shards have no answer: {}", missing,
+                  parts_.size(), reasons());
+  if (const auto* const part = parts_.overloaded()) return overloaded(*part, reason);
+  return failed(parts_.any_timed_out() ? 504 : 503, reason);
+}
+
+Answer UnmergedAnswers::overloaded(const ShardDriver& part, std::string_view reason) {
+  auto answer = failed(429, reason);
+  const auto delay = part.result().hint.delay.value_or(Micros(1s));
   answer.overloaded = true;
   answer.retry_after = static_cast<unsigned>(
       std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(delay).count()));

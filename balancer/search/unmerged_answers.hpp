@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,8 @@ class UnmergedAnswers {
   /// No shard answered. Passes on overload that retries did not overcome, so that the client
   /// retries later (BP-013, BP-025).
   Answer no_answer();
+  /// Some shards have no answer, and partial results are denied. As above, if one is overloaded.
+  Answer incomplete(std::ptrdiff_t missing);
   /// Whether a mirror got an update and did not tell how it ended.
   bool may_be_changed() const { return !query_.parsed.read && parts_.any_in_doubt(); }
   /// An error because of mirrors; counted.
@@ -31,6 +34,8 @@ class UnmergedAnswers {
   std::string reasons() const { return parts_.reasons(shard_query_.table.name, may_be_changed()); }
 
  private:
+  /// The shard asks for a later retry (BP-013).
+  Answer overloaded(const ShardDriver& part, std::string_view reason);
   void write_for_client(Reply& reply, int status);
   /// An error in the dialect of the table.
   Answer error(int status, std::string_view reason);

@@ -4,6 +4,7 @@
 
 #include "tests/support/cluster.hpp"
 #include "tests/support/fake_mirror.hpp"
+#include "tests/support/fake_set.hpp"
 
 namespace karmad::test {
 namespace {
@@ -85,6 +86,27 @@ TEST(PartialResults, AreDeniedByTheTableUnlessTheRequestAllowsThem) {
   EXPECT_EQ(master.search(kQuery).status, 503);
   EXPECT_EQ(master.search(kQuery, kAllow).status, 200);
   EXPECT_EQ(master.search(kQuery, kDeny).status, 503);
+}
+
+// BP-013: a client that shall return later is told so, whichever shard refuses, and how.
+TEST(PartialResults, DeniedBecauseOfOverloadAreToldAsOverload) {
+  const FakeMirror alive(with(nothing_found()));
+  const ClosedPort gone;
+  for (const auto status : {429, 503}) {
+    const FakeMirror busy(with(refused(status, "Retry-After: 7\r\n")));
+    for (const auto& table :
+         {shards(alive.address(), busy.address()), shards(busy.address(), alive.address()),
+          shards(gone.address(), busy.address(),
+                 fmt::format(" agent = {}:products", alive.address()))}) {
+      const Master master("ha_ping_interval = 0", table);
+      const auto answer = master.search(kQuery, kDeny);
+      EXPECT_EQ(answer.status, 429) << answer.body;
+      EXPECT_EQ(answer.fields.at("retry-after"), "7");
+      EXPECT_TRUE(has(answer, "SystemOverloadedError")) << answer.body;
+      EXPECT_TRUE(has(answer, "RetryableError")) << answer.body;
+      EXPECT_TRUE(has(answer, "partial results are denied")) << answer.body;
+    }
+  }
 }
 
 TEST(PartialResults, AreDeniedByTheInstanceUnlessTheTableAllowsThem) {
