@@ -60,16 +60,15 @@ bool all_equal(std::span<const double> weights, Candidates of) {
   return of.where([&](auto m) { return std::abs(weights[m] - first) < 1e-9 * first; }) == of;
 }
 
-/// Step 2 without compounding.
-void step_towards_speeds(std::span<double> weights, Means means, Candidates measured) {
-  const bool fresh = all_equal(weights, measured);
+/// Step 2 without compounding. `whole`: the target itself.
+void step_towards_speeds(std::span<double> weights, Means means, Candidates measured, bool whole) {
   const auto share = sum(weights, measured);
   double speeds = 0;
   for (auto mirror : measured) speeds += speed(*means[mirror]);
   for (auto mirror : measured) {
     auto& weight = weights[mirror];
     const auto target = share * speed(*means[mirror]) / speeds;
-    weight = fresh
+    weight = whole
                  ? target
                  : weight * std::clamp(std::sqrt(target / weight), 1 / kLargestStep, kLargestStep);
   }
@@ -102,11 +101,12 @@ void next_weights(std::span<double> weights, Means means, const KarmaRules& rule
   make_sum_one(weights);
   const auto share = sum(weights, measured);
 
+  const bool at_start = all_equal(weights, measured);  // not because a mirror starts over
   start_over(weights, means, measured);
   if (rules.compound) {
     for (auto mirror : measured) weights[mirror] *= speed(*means[mirror]);
   } else {
-    step_towards_speeds(weights, means, measured);
+    step_towards_speeds(weights, means, measured, at_start);
   }
   scale_to(share, weights, measured);
 

@@ -151,8 +151,14 @@ std::vector<Weights> settled(Weights weights, const std::vector<Micros>& service
 // HA-028: latencies that depend on the shares. In an open loop 1/latency of single servers is in
 // balance where all are equally used.
 TEST(NextWeights, SettleWithinFivePeriodsWhereLatencyDependsOnTheShare) {
-  const std::vector<std::vector<Micros>> sets{
-      {4ms, 12ms}, {12ms, 4ms}, {5ms, 5ms}, {4ms, 8ms, 12ms, 20ms}, {4ms, 4ms, 4ms, 12ms}};
+  const std::vector<std::vector<Micros>> sets{{4ms, 12ms},
+                                              {12ms, 4ms},
+                                              {5ms, 5ms},
+                                              {4ms, 8ms},
+                                              {2ms, 12ms},
+                                              {4ms, 20ms},
+                                              {4ms, 8ms, 12ms, 20ms},
+                                              {4ms, 4ms, 4ms, 12ms}};
   for (const auto load : {0.2, 0.4, 0.66}) {
     for (const auto& services : sets) {
       double rate = 0;
