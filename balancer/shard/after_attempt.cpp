@@ -90,8 +90,8 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
 }
 
 /// BP-025: a retry that is not made costs no token.
-void AttemptLines::return_token(const Decision& next) {
-  if (next.took_token) moment_->protection.tokens.give_back();
+void AttemptLines::return_token(Decision& next) {
+  if (std::exchange(next.took_token, false)) moment_->protection.tokens.give_back();
 }
 
 /// The reply could not be merged. Asks another mirror if the retry rules allow that at once.
@@ -192,7 +192,8 @@ Decision AttemptLines::decide(const Line& line, RetryLoop& retries, const Attemp
        .set = picture.kind,
        .other_zone = choice.has_other_zone(line.end.mirror),
        .up_to_date_left = hint.kind == ErrorHint::Kind::generation_low && choice.has_up_to_date(),
-       .hopeful_left = hint.overload && !(untried & standings_in(moment).hopeful()).empty()},
+       .hopeful_left =
+           hint.overload && !((untried - in_race()) & standings_in(moment).hopeful()).empty()},
       std::chrono::duration_cast<Micros>(rules_.deadline - moment.now), moment.random.uniform(),
       tokens);
   if (next_step) next.pause = {};
@@ -250,9 +251,16 @@ void AttemptLines::retry(Line& line, const Decision& next) {
   if (next.avoid && next.pause == Micros{0} && !line.wanted) return ask_elsewhere(line);
   if (take_extra(line, RetryBudget::For::other)) return consented(line, true, {});
   if (line.wanted || !has_proven(line)) return refuse_retry(line, kUsedUp);
+  return_token(line.next);
   line.next.pause = {};  // it is meant for the mirror that was asked
   line.memory.avoided.insert(*line.end.mirror);
   ask_elsewhere(line);
+}
+
+Candidates AttemptLines::in_race() const {
+  auto asked = main_.memory.tried;
+  for (const auto& other : others_) asked = asked | other->memory.tried;
+  return asked;
 }
 
 /// Whether the request may ask a mirror that works and that it has not tried.
@@ -314,14 +322,17 @@ bool AttemptLines::wait_for_standing(Line& line) {
 
 void AttemptLines::consented(Line& line, bool may, std::string_view why_not) {
   line.standing_wait.reset();
-  if (!may || over_) return_token(line.next);
   if (!may) return refuse_retry(line, why_not);
-  if (over_) return end_line(line);
+  if (over_) {
+    return_token(line.next);
+    return end_line(line);
+  }
   continue_retry(line);
 }
 
 /// Ends the line, and says which mirrors it has not asked.
 void AttemptLines::refuse_retry(Line& line, std::string_view why) {
+  return_token(line.next);
   count(Count::retries_refused);
   line.memory.among = {};
   const auto choice = this->choice(line);

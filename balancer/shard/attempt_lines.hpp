@@ -163,7 +163,9 @@ class AttemptLines {
   bool has_proven(const Line& line) const;
   void ask_elsewhere(Line& line);
   bool wait_for_standing(Line& line);
-  void return_token(const Decision& next);
+  void return_token(Decision& next);
+  /// The mirrors that hedges or further readers have been sent to.
+  Candidates in_race() const;
   void consented(Line& line, bool may, std::string_view why_not);
   void refuse_retry(Line& line, std::string_view why);
   void continue_retry(Line& line);

@@ -59,7 +59,8 @@ TEST(Zones, ASearchLeavesTheZoneOfAFailingMirrorOnce) {  // CO-036, CO-037
   const auto trace = traced(master);
   EXPECT_EQ(at(trace, "/attempts/1/reason"), "zone") << trace;
   EXPECT_EQ(at(trace, "/attempts/2/reason"), "retry");
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(mirrors[i].requests(), 2U);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_GE(mirrors[i].requests(), 1U) << "each one, before any is asked again";
 }
 
 TEST(Zones, DoNotMatterIfTheSettingIsOff) {  // CO-031

@@ -139,7 +139,9 @@ TEST_P(RetriesOf, RecoverWithTheSet) {
     kLoads[1].put(simulation, kLoads[1].lasts() * 2);
     const auto before = kLoads[1].bursts;
     simulation.run();
-    EXPECT_GE(simulation.answered, before * 2 - 60) << GetParam() << " " << static_cast<int>(how);
+    // Retries at overloaded mirrors pause, so the one that has recovered is found later.
+    const auto lost = how == Does::say_429 ? 120U : 60U;
+    EXPECT_GE(simulation.answered, before * 2 - lost) << GetParam() << " " << static_cast<int>(how);
   }
 }
 
