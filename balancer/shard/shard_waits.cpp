@@ -60,7 +60,6 @@ void AttemptLines::refuse_slot(Line& line, Refusal refusal) {
 }
 
 void AttemptLines::select_for_slot(Line& line) {
-  if (moment_->mirrors.closed() && now() < rules_.deadline) return give_up_selection(line);
   line.slots = choice(line).suitable_if_free();
   if (line.slots.empty()) {
     end_slot_wait(line);
