@@ -10,9 +10,10 @@ namespace karmad {
 
 /// The order of the configuration line: 1, 2, …, N, 1, 2, … over all workers; errors are ignored
 /// (HA-004). Skips mirrors that are not candidates, and continues after the one chosen, so that no
-/// mirror is chosen twice in a row while there is another. Retries, hedges and probes are drawn by
-/// weight and leave the order as it is: with two mirrors of which one fails, a retry that took a
-/// turn would lead every first attempt to the failing one. A reload continues the order.
+/// mirror is chosen twice in a row while there is another. Retries, hedges and probes have a
+/// cursor of their own, or are drawn by weight, and leave the order as it is: with two mirrors of
+/// which one fails, a retry that took a turn would lead every first attempt to the failing one. A
+/// reload continues the order.
 ///
 /// Mirrors with different weights are chosen in proportion to them, each at regular intervals:
 /// every mirror has a time at which it is due next, which a choice moves on by 1 / weight (stride
@@ -25,7 +26,8 @@ class RoundRobin final : public Strategy {
   }
   std::size_t choose_out_of_turn(MirrorViews mirrors, Candidates from,
                                  RandomSource& random) const override {
-    return weighted(mirrors, from, random, weight_of);
+    return evenly_weighted(mirrors, from) ? next_at(out_of_turn_, from)
+                                          : weighted(mirrors, from, random, weight_of);
   }
   Shares shares(MirrorViews mirrors, Candidates from) const override {
     return weighted_shares(mirrors, from, weight_of);
@@ -61,12 +63,18 @@ class RoundRobin final : public Strategy {
     return {.due = due, .begins = begins, .ends = begins + 1 / weight};
   }
 
-  std::size_t next_in_order(MirrorViews mirrors, Candidates from) const {
+  template <class Cursor>
+  static std::size_t next_at(Cursor& cursor, Candidates from) {
     // Relaxed: only the order of this one atomic matters.
-    auto turn = cursor_.load(std::memory_order_relaxed);
+    auto turn = cursor.load(std::memory_order_relaxed);
     auto taken = from.next_from(turn);
-    while (!cursor_.compare_exchange_weak(turn, taken + 1, std::memory_order_relaxed))
+    while (!cursor.compare_exchange_weak(turn, taken + 1, std::memory_order_relaxed))
       taken = from.next_from(turn);
+    return taken;
+  }
+
+  std::size_t next_in_order(MirrorViews mirrors, Candidates from) const {
+    const auto taken = next_at(cursor_, from);
     record_turn(taken, mirrors[taken].weight);
     return taken;
   }
@@ -104,7 +112,8 @@ class RoundRobin final : public Strategy {
     }
   }
 
-  mutable std::atomic<std::size_t> cursor_{0};  // next position; may be past the end
+  mutable std::atomic<std::size_t> cursor_{0};       // next position; may be past the end
+  mutable std::atomic<std::size_t> out_of_turn_{0};  // of retries, hedges and probes
   mutable std::array<std::atomic<double>, Candidates::kMost> due_{};  // when its next turn begins
   mutable std::atomic<double> now_{0};                                // when the latest turn began
 };

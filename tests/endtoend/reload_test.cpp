@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -159,7 +160,7 @@ TEST(Reload, KeepsTheOrderOfRoundRobin) {
   ASSERT_TRUE(master.reload(searchd, with("[weight=2]")));
   search(8);
   EXPECT_NE(order[4], 1) << "the first after a reload of a weight";
-  EXPECT_NEAR(std::ranges::count(order.begin() + 4, order.end(), 2), 4, 1);
+  EXPECT_LE(std::abs(std::ranges::count(order.begin() + 4, order.end(), 2) - 4), 1);
   ASSERT_TRUE(master.reload(searchd, with("")));
   search(3);
   for (std::size_t i = 12; i < order.size(); ++i) EXPECT_EQ(order[i], order[i - 1] % 3 + 1) << i;
