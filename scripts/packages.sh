@@ -11,6 +11,8 @@ ci_packages=(prometheus chromium)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-19)
+# compiler and run-time libraries of the sanitizers and of the fuzz target: builds in half the time of g++
+sanitizer_packages=(clang-19 libclang-rt-19-dev)
 # dpkg-shlibdeps finds the libraries that the package depends on.
 package_packages=(dpkg-dev)
 # Checks of the package, a fresh root, checks of the unit; readers of completions and manual pages.

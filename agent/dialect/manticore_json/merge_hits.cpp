@@ -154,6 +154,7 @@ class Merge {
       const auto value = take_value(lane.rest);
       if (!value) return false;
       if (equals_literal(*key, "_id")) {
+        if (is_object(*value) || is_array(*value)) return false;
         lane.id = *value;
         read_key(SortKey::By::id, *value, values);
       } else if (equals_literal(*key, "_score")) {

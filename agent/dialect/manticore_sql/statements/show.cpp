@@ -104,8 +104,10 @@ class OneShard final : public FanOut {
 
   std::optional<BadReply> merge(std::span<const ShardReply> replies, const MergeNotes&,
                                 std::string& out) const override {
+    const auto answer = whole_value(replies[0].body);
+    if (!answer) return BadReply{0, "the answer is not JSON"};
     if (kept_ == KeptSets::whole_answer) {
-      out.append(replies[0].body);
+      out.append(*answer);
       return std::nullopt;
     }
     auto sets = inside_of(replies[0].body);
