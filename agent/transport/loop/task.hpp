@@ -95,13 +95,11 @@ struct Promise : PromiseBase {
     value.emplace(std::forward<U>(result));
   }
   void return_value(InPlace) {}
-  auto yield_value(InPlace) {
-    struct Ready : std::suspend_never {
-      T& place;
-      T& await_resume() const noexcept { return place; }
-    };
-    return Ready{{}, value.emplace()};
-  }
+  struct Ready : std::suspend_never {
+    T& place;
+    T& await_resume() const noexcept { return place; }
+  };
+  Ready yield_value(InPlace) { return {{}, value.emplace()}; }
   T& result() { return *value; }
 };
 

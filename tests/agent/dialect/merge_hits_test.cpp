@@ -285,6 +285,8 @@ TEST(MergedAnswer, NamesTheShardItCannotUnderstand) {
       {answer(1, R"({"_id":2 "_score":9})"), "a hit is malformed"},
       {answer(1, R"({"_id":2,"_score":99} {"_id":3})"), "a hit is malformed"},
       {answer(1, "7"), "a hit is malformed"},
+      {answer(1, R"({"_id":{"a":"b"},"_score":9})"), "a hit is malformed"},
+      {answer(1, R"({"_score":9,"_id":["7"]})"), "a hit is malformed"},
   };
   for (const auto& c : cases) {
     const auto merged = Searching().merged(R"({"table":"t"})", {good, c.bad});

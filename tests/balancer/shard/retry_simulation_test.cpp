@@ -28,11 +28,7 @@ const Load kLoads[] = {
     {"1/s", 120, 1, 1s},           {"100/s", 300, 1, 10ms},        {"3000/s", 400, 1, 333us},
     {"bursts of 5", 30, 5, 100ms}, {"bursts of 60", 6, 60, 100ms}, {"a burst of 300", 1, 300, 1s}};
 constexpr Does kFailures[] = {Does::refuse, Does::reset, Does::say_500, Does::say_429};
-#if defined(__SANITIZE_ADDRESS__)
-constexpr const char* kStrategies[] = {"nodeads"};  // the others take the same steps, and time
-#else
 constexpr const char* kStrategies[] = {"roundrobin", "leastops"};  // by turn, and by load
-#endif
 const RetrySettings kSettings[] = {{}, {.per_mirror = 1, .delay = 500ms}};
 
 std::vector<Does> some(std::size_t mirrors, std::size_t dead, Does how) {

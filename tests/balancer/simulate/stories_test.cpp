@@ -32,13 +32,6 @@ void PrintTo(const SimulationStory& story, std::ostream* out) {
   for (const auto& setting : story.settings) *out << ", " << setting;
 }
 
-constexpr auto kTooSlow = "AddressSanitizer plays the stories of one strategy only, to save time";
-#if defined(__SANITIZE_ADDRESS__)
-constexpr std::string_view kOnlyStrategy = "leastops";  // the others take similar steps, and time
-#else
-constexpr std::string_view kOnlyStrategy;
-#endif
-
 const SimulationStory kStories[] = {
     {"homogeneous", "nodeads", {}, {.p99_ms = 26}},
     {"homogeneous", "leastops", {}, {.p99_ms = 26}},
@@ -173,7 +166,6 @@ class SimulationStories : public ::testing::TestWithParam<SimulationStory> {};
 
 TEST_P(SimulationStories, Holds) {
   const auto& [scenario, strategy, settings, limits] = GetParam();
-  if (!kOnlyStrategy.empty() && strategy != kOnlyStrategy) GTEST_SKIP() << kTooSlow;
   const auto result = run_story(scenario, strategy, {.settings = settings});
   const auto requests = static_cast<double>(result.requests);
   const auto duration = library_scenario(scenario)->duration;
@@ -206,7 +198,6 @@ double p99_ms(const SimulationResult& result) {
 
 // What the manual promises of `adaptive`.
 TEST(SimulationPromises, AdaptiveIsNearTheOracleWithFewAndManyMirrors) {
-  if (!kOnlyStrategy.empty()) GTEST_SKIP() << kTooSlow;
   for (const unsigned mirrors : {4U, 16U, 64U})
     for (const auto* scenario : {"homogeneous", "slow10", "slow3", "stall", "blackhole", "die",
                                  "brownout", "grey", "cold-return", "heterogeneous"}) {
@@ -219,7 +210,6 @@ TEST(SimulationPromises, AdaptiveIsNearTheOracleWithFewAndManyMirrors) {
 }
 
 TEST(SimulationPromises, AHundredMastersDoAboutAsWellAsOne) {
-  if (!kOnlyStrategy.empty()) GTEST_SKIP() << kTooSlow;
   for (const auto* scenario : {"homogeneous", "slow10", "stall", "herding"}) {
     const auto one = run_story(scenario, "adaptive", {.masters = 1});
     const auto hundred = run_story(scenario, "adaptive", {.masters = 100});
@@ -228,14 +218,12 @@ TEST(SimulationPromises, AHundredMastersDoAboutAsWellAsOne) {
 }
 
 TEST(SimulationPromises, AMirrorThatReturnsColdNeverGetsTwiceItsShare) {
-  if (!kOnlyStrategy.empty()) GTEST_SKIP() << kTooSlow;
   for (const auto* strategy : {"adaptive", "prequal", "ars"})
     for (const auto& interval : run_story("cold-return", strategy, {}).intervals)
       EXPECT_LE(interval.mirrors[1].share, 2 * 0.25) << strategy;
 }
 
 TEST(SimulationPromises, HedgesAtTheQuantileOfTheWellMirrorsCutTheTail) {
-  if (!kOnlyStrategy.empty()) GTEST_SKIP() << kTooSlow;
   const ScenarioOverrides hedged{.settings = {"hedge = p95", "retry_budget_percent = 5"}};
   for (const auto* scenario : {"homogeneous", "slow10", "slow3", "stall", "brownout"}) {
     const auto result = run_story(scenario, "adaptive", hedged);

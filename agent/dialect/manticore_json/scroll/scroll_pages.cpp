@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/dialect/manticore_json/sort_plan.hpp"
+#include "agent/json/json_cursor.hpp"
 #include "agent/json/json_text.hpp"
 
 namespace karmad {
