@@ -85,7 +85,7 @@ Task<void> attempt(Loop& loop, Pool& pool, const AttemptRequest& request, Stop& 
       connection = std::move(taken->connection);
     }
     result.generation = connection->generation;
-    if (reused && !request.repeatable) {
+    if (reused && (!request.repeatable || request.looks_first)) {
       const auto came = connection->look_for_unasked();
       if (came == Stream::Unasked::bytes) unasked(pool, result);
       if (came != Stream::Unasked::nothing) {

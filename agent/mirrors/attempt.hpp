@@ -21,7 +21,8 @@ struct AttemptRequest {
   std::span<const Field> extra;          ///< further fields, at most kMaxExtraFields
   const Head* passed_on = nullptr;       ///< head whose end-to-end fields are passed on
   unsigned hops = 0;                     ///< value of X-Karmad-Hops; 0: it is not sent
-  bool repeatable = true;  ///< may be resent on a new connection if a kept one was stale
+  bool repeatable = true;    ///< may be resent on a new connection if a kept one was stale
+  bool looks_first = false;  ///< notices that a kept connection was closed before it is used
   Micros connect_timeout{};
   std::optional<Micros>
       first_byte_timeout;  ///< until a reply begins to arrive; none: only the next

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "agent/transport/pool.hpp"
+#include "agent/transport/refuses_connections.hpp"
 
 // How a pool opens a connection.
 
@@ -135,6 +136,28 @@ Task<std::expected<Pool::Taken, NoConnection>> Pool::connect(Stop& stop) {
   if (stop.requested()) co_return Result(std::unexpected(opening.stopped(stop.why())));
   co_return Result(std::unexpected(opening.failed(
       {is_ours(error) ? Outcome::local_error : Outcome::connect_failed, error.message()})));
+}
+
+Task<bool> refuses_connections(Loop& loop, const Destination& agent, Stop& stop) {
+  const auto endpoints = agent.endpoints();
+  if (!endpoints || endpoints->empty()) co_return false;
+  for (const auto& endpoint : *endpoints) {
+    Socket socket(loop.io.get_executor());
+    error_code error;
+    socket.open(endpoint.protocol(), error);
+    if (error) co_return false;
+    socket.non_blocking(true, error);
+    Connect connecting{socket, endpoint};
+    {
+      const Stop::Guard guard(stop, &socket, [](void* target) {
+        error_code ignored;
+        static_cast<Socket*>(target)->close(ignored);
+      });
+      co_await connecting;
+    }
+    if (stop.requested() || !connecting.error || is_ours(connecting.error)) co_return false;
+  }
+  co_return true;
 }
 
 }  // namespace karmad

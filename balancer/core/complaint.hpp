@@ -9,15 +9,16 @@ namespace karmad {
 
 struct Shard;
 
-/// An error of a mirror whose text does not show whether the query or the mirror caused it. It is
-/// recorded only when that is decided. If a second mirror gives the same error, the query is at
-/// fault and both mirrors count as answering; if another mirror answers, or none is left, it is the
-/// mirror's error. Belongs to its query.
+/// An error of a mirror whose text does not show whether the query or the mirror caused it. If it
+/// may be the query's, it is recorded when that is decided: if a second mirror gives the same
+/// error, the query is at fault and both mirrors count as answering; if another mirror answers, or
+/// none is left, it is the mirror's error. Belongs to its query.
 struct Complaint {
   const Shard* shard;
   std::size_t mirror;  ///< its position in the set
   std::string text;    ///< text in the form of comparable()
   AttemptResult end;   ///< the attempt, without its reply
+  bool recorded;       ///< already, as the mirror's error
 };
 
 }  // namespace karmad

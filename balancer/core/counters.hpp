@@ -28,6 +28,7 @@ enum class Count : std::uint8_t {
   queries_failed,
   client_mistakes,
   mistakes_agreed,
+  crashing_requests,
   answers_partial,
   updates_incomplete,
   attempts,
@@ -116,6 +117,10 @@ inline constexpr std::array<CountStat, kCounts> kCountStats{{
      {"mistakes_agreed",
       "client mistakes recognized only because two mirrors gave the same error; the log has "
       "their texts"}},
+    {Count::crashing_requests,
+     {"crashing_requests",
+      "queries not sent to another mirror because two mirrors crashed on them, now or in the last "
+      "five minutes"}},
     {Count::answers_partial, {"answers_partial", "answers without the results of some shards"}},
     {Count::updates_incomplete,
      {"updates_incomplete", "updates that some mirrors carried out and others did not"}},

@@ -11,7 +11,6 @@
 #include "balancer/core/reload_counts.hpp"
 #include "balancer/core/user_handle.hpp"
 #include "balancer/rules/admission/rate_gates.hpp"
-#include "balancer/rules/agreed_errors.hpp"
 #include "strategies/time.hpp"
 
 namespace karmad {
@@ -35,7 +34,6 @@ struct Process {
   HelperPool* helpers = nullptr;             ///< null: each worker does its long work itself
   std::shared_ptr<const SelectionLog> selection_log;
   std::atomic<std::uint32_t> waiting_selections{0};  ///< that wait for a suitable mirror (SS-113)
-  AgreedErrors agreed_errors;
   DocumentIds document_ids;
 };
 

@@ -12,6 +12,7 @@
 #include "agent/mirrors/attempt.hpp"
 #include "balancer/core/body_source.hpp"
 #include "balancer/core/complaint.hpp"
+#include "balancer/core/crash_suspicion.hpp"
 #include "balancer/core/request_fields.hpp"
 #include "balancer/core/response_stream.hpp"
 #include "balancer/core/ticket.hpp"
@@ -76,7 +77,9 @@ struct Query : RequestFields {
   bool unpacked = false;           ///< `request.body` was decompressed
   bool memory_denied() const { return memory != nullptr && memory->denied(); }
   std::vector<Complaint> complaints;  ///< errors of mirrors that the query may have caused
-  Ticket ingress_ticket;              ///< both are held until the answer was handed to the socket
+  /// Agents that it may have crashed: they closed its connection without an answer.
+  std::vector<CrashSuspicion> crashes;
+  Ticket ingress_ticket;  ///< both are held until the answer was handed to the socket
   Ticket work_ticket;
   std::unique_ptr<SqlSession>* sql_session = nullptr;  ///< of its connection; null: it has none
   std::string* meta = nullptr;       ///< gets what its dialect tells of it aside; null: not wanted

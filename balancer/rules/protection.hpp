@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "agent/health/state.hpp"
+#include "balancer/rules/answered_queries.hpp"
 #include "balancer/rules/breaker.hpp"
+#include "balancer/rules/crashing_requests.hpp"
+#include "balancer/rules/error_texts.hpp"
 #include "balancer/rules/generation.hpp"
 #include "balancer/rules/outlier_ejection.hpp"
 #include "balancer/rules/retry_budget.hpp"
@@ -96,7 +99,11 @@ struct ProtectionRules {
 /// Protects the mirrors of one shard from additional load; shared by all workers.
 struct Protection {
   Protection(std::size_t mirrors, const ProtectionRules& rules, unsigned workers = 1)
-      : budget(rules.budget, workers), unavailable(mirrors), behind(mirrors), standings(mirrors) {
+      : budget(rules.budget, workers),
+        unavailable(mirrors),
+        behind(mirrors),
+        standings(mirrors),
+        answered(workers) {
     if (rules.breaker) breaker.emplace(mirrors, *rules.breaker);
     if (rules.outliers) outliers.emplace(mirrors, *rules.outliers);
   }
@@ -111,6 +118,9 @@ struct Protection {
     unavailable.take_over(before.unavailable, places);
     behind.take_over(before.behind, places);
     standings.take_over(before.standings, places);
+    answered.take_over(before.answered);
+    error_texts.take_over(before.error_texts);
+    crashing.take_over(before.crashing);
   }
 
   RetryBudget budget;
@@ -120,6 +130,9 @@ struct Protection {
   UnavailableMarks unavailable;
   BehindMarks behind;
   Standings standings;
+  AnsweredQueries answered;
+  ErrorTexts error_texts;
+  CrashingRequests crashing;
 };
 
 }  // namespace karmad

@@ -152,6 +152,9 @@ class RetryBudget {
   /// Whether take() would succeed now, for hedges that need preparation.
   bool may_take() const { return saved() >= 1 && extras() < most_extras(); }
 
+  /// Whether an attempt that is not needed may be made.
+  bool is_half_full() const { return saved() * 2 >= rules_.saved; }
+
   std::uint32_t live() const;
   std::uint32_t extras() const { return extras_.load(std::memory_order_relaxed); }
   std::uint32_t most_extras() const;

@@ -7,6 +7,7 @@
 
 #include "agent/json/json_text.hpp"
 #include "balancer/admission/request_gate.hpp"
+#include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/search/blackhole.hpp"
 #include "balancer/search/shard_parts.hpp"
@@ -45,6 +46,12 @@ class ScatterGather {
     query_.table = &shard_query_.table;
     query_.trace.table = shard_query_.table.name;
     begin_explanation(query_, shard_query_.table, selection_.need());
+    if (crashed_mirrors()) {
+      query_.worker.counters.add(Count::crashing_requests);
+      return unmerged_.failed(502,
+                              "two mirrors closed their connection on this request in the last 5 "
+                              "minutes and then refused connections; it is not sent again");
+    }
     const auto& shards = shard_query_.table.shards;
     if (needs_plan()) {
       auto plan = plan_result_ ? *std::move(plan_result_) : fan_out();
@@ -93,6 +100,8 @@ class ScatterGather {
     if (!query_.complaints.empty()) compare_shards();
     if (tells_of_change) {
       return false;
+    } else if (parts_.any_crashed()) {
+      answer = unmerged_.failed(502, unmerged_.reasons());
     } else if (auto* part = parts_.refusing()) {
       unmerged_.pass_on(*part, answer);
     } else if (const auto* refused = parts_.whole_refusal(may_be_partial(), may_lack_all());
@@ -221,6 +230,14 @@ class ScatterGather {
                                [](const auto& shard) { return shard->mirrors->size() > 1; });
   }
 
+  /// Whether the same request crashed mirrors in the last minutes.
+  bool crashed_mirrors() const {
+    return std::ranges::any_of(shard_query_.table.shards, [this](const auto& shard) {
+      const auto& crashing = shard->protection->crashing;
+      return crashing.any() && crashing.contains(fingerprint(query_.request), Loop::now());
+    });
+  }
+
   /// Whether the query may start anew: a change only without other parts, or if none was sent.
   bool may_replan() const {
     if (!changes_data() || parts_.size() == 1) return true;
@@ -291,6 +308,7 @@ class ScatterGather {
       cancel_parts();  // other mirrors would refuse it too
     }
     if (query_.plan_again && !part.answered() && may_replan()) cancel_parts();
+    if (part.result().crashed) cancel_parts();  // mirrors of other shards may crash as well
     if (--running == 0) all_done.notify();
   }
 

@@ -92,6 +92,11 @@ bool ShardParts::any_timed_out() const {
       parts_, [](const auto& part) { return !part->answered() && part->result().timed_out; });
 }
 
+bool ShardParts::any_crashed() const {
+  return std::ranges::any_of(
+      parts_, [](const auto& part) { return !part->answered() && part->result().crashed; });
+}
+
 bool ShardParts::any_in_doubt() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->result().in_doubt; });
 }

@@ -44,6 +44,8 @@ class ShardParts {
   bool any_timed_out() const;
   /// Whether a mirror got its request and did not tell how it ended.
   bool any_in_doubt() const;
+  /// Whether two mirrors crashed on the request of a part.
+  bool any_crashed() const;
   /// Lists every part without an answer with the mirrors tried and the reasons. `may_be_changed`:
   /// an update whose end is not known, which the text says.
   std::string reasons(std::string_view table, bool may_be_changed) const;

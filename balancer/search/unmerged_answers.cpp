@@ -9,7 +9,9 @@
 namespace karmad {
 
 void UnmergedAnswers::pass_on(ShardDriver& part, Answer& answer) {
-  if (part.outcome() == Outcome::client_mistake) query_.worker.counters.add(Count::client_mistakes);
+  if (!part.answered())
+    query_.worker.counters.add(part.outcome() == Outcome::client_mistake ? Count::client_mistakes
+                                                                         : Count::queries_failed);
   answer.status = part.reply().status;
   if (const auto* const plan = shard_query_.plan)
     answer.status = plan->refusal_status(answer.status, part.reply().body());

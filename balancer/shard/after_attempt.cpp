@@ -73,6 +73,11 @@ void AttemptLines::attempt_ended(Line& line, AttemptReport& report) {
     line.end.outcome = Outcome::agent_error;  // it shows the mirror's state
   }
   add_failed(line, std::move(report.why));
+  if (report.crashed) {
+    line.end.crashed = main_.end.crashed = true;
+    end_line(line);
+    return break_off_all();
+  }
   // The shard has moved, and a reload has replaced the configuration meanwhile: the whole query is
   // planned again, once (CO-051, CO-052).
   const auto kind = report.hint.kind;
@@ -140,7 +145,9 @@ void AttemptLines::learn(Line& line, const AttemptReport& report) {
 Decision AttemptLines::after_attempt(Line& line, const AttemptReport& report) {
   auto* const tokens = &moment_->protection.tokens;
   const bool answered = line.end.answered();
-  if (line.retry_permit && (answered || report.outcome == Outcome::client_mistake))
+  // A retry that shows only that mirrors agree is paid for, like one that fails.
+  if (line.retry_permit &&
+      (answered || (report.outcome == Outcome::client_mistake && !report.agreed)))
     line.retry_permit->succeeded();
   if (line.retry_permit) {
     line.retry_permit.reset();

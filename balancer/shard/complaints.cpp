@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "balancer/rules/agreed_errors.hpp"
+#include "balancer/core/fingerprint.hpp"
 #include "balancer/selection/shard_query.hpp"
 
 namespace karmad {
@@ -29,11 +29,6 @@ void replace_word(std::string& text, std::string_view word, std::string_view by)
   }
 }
 
-/// Includes the table, so that texts of different tables are remembered separately.
-std::string remembered_as(const ShardQuery& shard_query, std::string_view text) {
-  return fmt::format("{}\n{}", shard_query.table.name, text);
-}
-
 const Mirror& mirror_of(const Complaint& complaint) {
   return (*complaint.shard->mirrors)[complaint.mirror];
 }
@@ -46,14 +41,23 @@ const Complaint* complaint_of(const Query& query, const Shard& shard, std::size_
   return found == query.complaints.end() ? nullptr : &*found;
 }
 
-/// Whether two mirrors recently gave this error for other queries.
-bool is_known(const Query& query, const ShardQuery& shard_query, std::string_view text) {
-  return query.worker.process.agreed_errors.knows(remembered_as(shard_query, text), Loop::now());
+/// The facts about the error of that mirror, if it stands alone.
+ErrorFacts facts_of(const Query& query, const Shard& shard, std::size_t mirror) {
+  const auto& protection = *shard.protection;
+  return {.proven = protection.standings.of(mirror).proven() ? 1u : 0u,
+          .valid_query = protection.answered.contains(fingerprint(query.request), Loop::now()),
+          .spare_budget = protection.budget.is_half_full()};
+}
+
+TextHistory history_of(const Shard& shard, std::string_view text) {
+  const auto& protection = *shard.protection;
+  return protection.error_texts.history(text, protection.answered.count(), Loop::now());
 }
 
 /// Records the complaint for its mirror.
 void record_complaint(Query& query, const ShardQuery& shard_query, Complaint& complaint,
                       Outcome as) {
+  if (complaint.recorded) return;
   auto& protection = *complaint.shard->protection;
   const auto& set = *complaint.shard->mirrors;
   complaint.end.outcome = as;
@@ -66,16 +70,26 @@ void record_complaint(Query& query, const ShardQuery& shard_query, Complaint& co
          complaint.end);
 }
 
-void log_agreement(Query& query, const ShardQuery& shard_query, std::string_view text) {
+void log_text(const ShardQuery& shard_query, const Shard& shard, std::string_view text,
+              Cause cause) {
+  const auto left_out = shard.protection->error_texts.line_due(text, cause, Loop::now());
+  if (!left_out) return;
+  spdlog::warn(
+      "table {}: {}: {:?}{}", shard_query.table.name,
+      cause == Cause::query
+          ? "mirrors gave the same error for a query, so it counts as the query's mistake"
+          : "many different queries get the same error and few are answered, so it counts as an "
+            "error of the mirrors",
+      text.substr(0, kShown),
+      *left_out == 0 ? "" : fmt::format(" ({} more since the last such message)", *left_out));
+}
+
+/// The mirrors agree that the query is at fault.
+void accept_agreement(Query& query, const ShardQuery& shard_query, const Shard& shard,
+                      std::string_view text) {
   query.worker.counters.add(Count::mistakes_agreed);
-  auto& agreed = query.worker.process.agreed_errors;
-  const auto left_out = agreed.agreed(remembered_as(shard_query, text), Loop::now());
-  if (left_out)
-    spdlog::warn(
-        "table {}: mirrors gave the same error for a query, so it counts as the query's mistake: "
-        "{:?}{}",
-        shard_query.table.name, text.substr(0, kShown),
-        *left_out == 0 ? "" : fmt::format(" ({} more since the last such message)", *left_out));
+  shard.protection->error_texts.agreed(text);
+  log_text(shard_query, shard, text, Cause::query);
 }
 
 }  // namespace
@@ -88,31 +102,38 @@ std::string comparable(int status, std::string_view said, std::span<const std::s
   return fmt::format("{}: {}", status, text);
 }
 
-bool is_mistake_of_query(Query& query, const ShardQuery& shard_query, const Shard& shard,
-                         std::size_t mirror, Candidates untried, std::string_view said,
-                         const AttemptResult& result) {
+Cause cause_of_error(Query& query, const ShardQuery& shard_query, const Shard& shard,
+                     std::size_t mirror, Candidates untried, std::string_view said,
+                     const AttemptResult& result) {
   const auto& asked = (*shard.mirrors)[mirror];
-  const bool own_names = shard_query.table.dialect.capabilities.understands_errors;
-  auto text = comparable(result.reply.status, said,
-                         own_names ? std::span(asked.tables) : std::span<const std::string>{},
-                         own_names ? std::string_view(asked.agent->name) : std::string_view{});
-  const auto stand = shard.protection->standings.groups();
-  Complaints all{.proven = stand.proven.contains(mirror),
-                 .proven_left = !(untried & stand.proven).empty(),
-                 .unknown_left = !(untried & stand.unknown).empty(),
-                 .known = is_known(query, shard_query, text),
-                 .one_shard = shard_query.plan == nullptr};
+  auto text = comparable(result.reply.status, said, asked.tables, asked.agent->name);
+  auto& protection = *shard.protection;
+  auto& texts = protection.error_texts;
+  const auto stand = protection.standings.groups();
+  auto facts = facts_of(query, shard, mirror);
+  facts.proven_left = !(untried & stand.proven).empty();
+  facts.unknown_left = !(untried & stand.unknown).empty();
+  facts.one_shard = shard_query.plan == nullptr;
   for (const auto& other : query.complaints) {
     if (other.shard != &shard || other.text != text || mirror_of(other).agent == asked.agent)
       continue;
-    ++all.alike;
-    all.proven += stand.proven.contains(other.mirror) ? 1 : 0;
+    ++facts.alike;
+    facts.proven += stand.proven.contains(other.mirror) ? 1 : 0;
   }
-  if (query_is_at_fault(all)) {
-    log_agreement(query, shard_query, text);
+  const auto history =
+      texts.got(text, fingerprint(query.request), protection.answered.count(), Loop::now());
+  const auto cause = cause_of(facts, history);
+  if (cause == Cause::query) {
+    accept_agreement(query, shard_query, shard, text);
     settle_complaints(query, shard_query, &shard, Outcome::client_mistake);
-    return true;
+    return cause;
   }
+  if (facts.valid_query) {
+    texts.refuted(text);
+  } else if (facts.alike > 1 && !facts.proven_left && !facts.unknown_left) {
+    texts.agreed(text);
+  }
+  if (history.is_trouble_of_set()) log_text(shard_query, shard, text, Cause::mirror);
   AttemptResult kept;
   kept.outcome = result.outcome;
   kept.why = result.why;
@@ -121,19 +142,21 @@ bool is_mistake_of_query(Query& query, const ShardQuery& shard_query, const Shar
   kept.connect = result.connect;
   kept.unasked = result.unasked;
   kept.sent = result.sent;
-  query.complaints.push_back({&shard, mirror, std::move(text), std::move(kept)});
-  return false;
+  query.complaints.push_back(
+      {&shard, mirror, std::move(text), std::move(kept), cause == Cause::mirror});
+  return cause;
 }
 
 bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const Shard& shard,
                               std::size_t mirror) {
   const auto* said = complaint_of(query, shard, mirror);
   if (said == nullptr) return false;
-  const bool agreed = std::ranges::any_of(query.complaints, [&](const Complaint& other) {
-    return other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent;
-  });
-  if (!agreed && !is_known(query, shard_query, said->text)) return false;
-  log_agreement(query, shard_query, said->text);
+  auto facts = facts_of(query, shard, mirror);
+  facts.spare_budget = false;
+  for (const auto& other : query.complaints)
+    if (other.text == said->text && mirror_of(other).agent != mirror_of(*said).agent) ++facts.alike;
+  if (cause_of(facts, history_of(shard, said->text)) != Cause::query) return false;
+  accept_agreement(query, shard_query, shard, said->text);
   settle_complaints(query, shard_query, nullptr, Outcome::client_mistake);
   return true;
 }
@@ -148,17 +171,19 @@ void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard*
 }
 
 void give_up_complaints(Query& query, const ShardQuery& shard_query) {
-  for (auto& complaint : query.complaints)
+  for (auto& complaint : query.complaints) {
+    auto facts = facts_of(query, *complaint.shard, complaint.mirror);
+    facts.spare_budget = false;
+    const auto cause = cause_of(facts, history_of(*complaint.shard, complaint.text));
     record_complaint(query, shard_query, complaint,
-                     is_known(query, shard_query, complaint.text) ? Outcome::client_mistake
-                                                                  : Outcome::agent_error);
+                     cause == Cause::query ? Outcome::client_mistake : Outcome::agent_error);
+  }
   query.complaints.clear();
 }
 
 void refute_complaints(Query& query, const ShardQuery& shard_query, const Shard& shard) {
   for (const auto& complaint : query.complaints)
-    if (complaint.shard == &shard)
-      query.worker.process.agreed_errors.refuted(remembered_as(shard_query, complaint.text));
+    if (complaint.shard == &shard) shard.protection->error_texts.refuted(complaint.text);
   settle_complaints(query, shard_query, &shard, Outcome::agent_error);
 }
 

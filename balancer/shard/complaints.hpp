@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "balancer/core/query.hpp"
+#include "balancer/rules/error_texts.hpp"
 
 namespace karmad {
 
@@ -17,17 +18,17 @@ struct ShardQuery;
 std::string comparable(int status, std::string_view said, std::span<const std::string> tables,
                        std::string_view agent);
 
-/// Whether the error of the mirror, from the attempt `result`, shows that the query is at fault,
-/// given the errors of other mirrors of this shard and the mirrors left to ask (`untried`;
-/// query_is_at_fault()). If so, all complaints of this shard are recorded as if the mirrors had
-/// answered. If not, this one is stored.
-bool is_mistake_of_query(Query& query, const ShardQuery& shard_query, const Shard& shard,
-                         std::size_t mirror, Candidates untried, std::string_view said,
-                         const AttemptResult& result);
+/// Who caused the error of the mirror, from the attempt `result`, given the errors of other mirrors
+/// of this shard, the mirrors left to ask (`untried`), and what the shard has seen of this text
+/// (cause_of()). If the query did, all complaints of this shard are recorded as if the mirrors had
+/// answered. If it is undecided, this one is stored; if the mirror did, the caller records it.
+Cause cause_of_error(Query& query, const ShardQuery& shard_query, const Shard& shard,
+                     std::size_t mirror, Candidates untried, std::string_view said,
+                     const AttemptResult& result);
 
 /// Called when all shards have ended without an answer: whether a mirror of any other shard gave
-/// the same error, or two mirrors did recently for another query. If so, the query is at fault, and
-/// all complaints are recorded.
+/// the same error, or mirrors agreed on it for another query, so that the query is at fault
+/// (cause_of()). Then all complaints are recorded.
 bool is_mistake_in_all_shards(Query& query, const ShardQuery& shard_query, const Shard& shard,
                               std::size_t mirror);
 
@@ -38,8 +39,8 @@ void settle_complaints(Query& query, const ShardQuery& shard_query, const Shard*
 /// Another mirror of the shard answered the query: the errors were caused by the mirrors.
 void refute_complaints(Query& query, const ShardQuery& shard_query, const Shard& shard);
 
-/// The query has ended undecided: the mirrors are at fault, unless two mirrors gave the same error
-/// recently.
+/// The query has ended undecided: the mirrors are at fault, unless mirrors agreed on this error for
+/// other queries.
 void give_up_complaints(Query& query, const ShardQuery& shard_query);
 
 }  // namespace karmad

@@ -1,15 +1,26 @@
 #include "balancer/shard/mirror_attempt.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+#include <ranges>
+#include <vector>
+
 #include "agent/health/error_hint.hpp"
 #include "agent/json/json_tree.hpp"
 #include "agent/transport/http/field_names.hpp"
 #include "agent/transport/http/http_syntax.hpp"
+#include "agent/transport/refuses_connections.hpp"
+#include "balancer/core/fingerprint.hpp"
 #include "balancer/core/long_work.hpp"
 #include "balancer/shard/attempt_effects.hpp"
 #include "balancer/shard/complaints.hpp"
 
 namespace karmad {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::string_view kForwardedFor = "X-Forwarded-For";
 
@@ -88,6 +99,7 @@ AttemptRequest order_of(const Query& query, const ShardQuery& shard_query, const
           .passed_on = passes_fields ? &query.head : nullptr,
           .hops = query.hops + 1,
           .repeatable = shard_query.parsed.read && !shard_query.parsed.follow_up,
+          .looks_first = !query.crashes.empty(),
           .connect_timeout = send.connect_timeout,
           .first_byte_timeout = shard_query.table.first_byte_timeout,
           .query_timeout = query_timeout(shard_query, send.number),
@@ -138,6 +150,7 @@ MirrorAttempt::MirrorAttempt(const AttemptPlace& place, const action::Send& send
       mirror_(set_[mirror]),
       agent_slot_(std::move(slot)),
       tracks_state_(shard_query_.selection.at(place.shard) != nullptr),
+      worked_(!place.shard.protection->standings.of(mirror).failing()),
       written_(query_.worker.loop.buffers),
       extra_(
           query_, shard_query_,
@@ -232,11 +245,95 @@ Task<void> MirrorAttempt::check_aside() {
 bool MirrorAttempt::is_undecided(std::string_view complaint, const ErrorHint& hint) {
   if (result_.outcome != Outcome::agent_error) return false;
   if (hint.kind != ErrorHint::Kind::none || hint.overload) return false;
-  if (!is_mistake_of_query(query_, shard_query_, place_.shard, mirror, place_.owner.untried(slot_),
-                           complaint, result_))
-    return true;
-  result_.outcome = Outcome::client_mistake;
-  return false;
+  const auto cause = cause_of_error(query_, shard_query_, place_.shard, mirror,
+                                    place_.owner.untried(slot_), complaint, result_);
+  agreed_ = cause == Cause::query;
+  if (agreed_) result_.outcome = Outcome::client_mistake;
+  return cause == Cause::undecided;
+}
+
+/// Whether its agent worked until it closed the connection on this request without an answer. The
+/// agent may also have refused a new connection already, if the closed one was a kept one. A
+/// request that was answered before crashes no agent.
+bool MirrorAttempt::may_have_crashed() const {
+  using enum Outcome;
+  if (!worked_ || !result_.sent) return false;
+  const bool refused = result_.outcome == connect_failed && result_.stale;
+  if (!refused && result_.outcome != closed_early && result_.outcome != broken) return false;
+  return !place_.shard.protection->answered.contains(fingerprint(query_.request), Loop::now());
+}
+
+/// The agents of this shard among `crashes`. Those of other shards do not count: hosts that die at
+/// the same time close the connections of all parts of a query.
+auto MirrorAttempt::crashes_here() const {
+  return query_.crashes | std::views::filter([this](const CrashSuspicion& crash) {
+           for (std::size_t i = 0; i < set_.size(); ++i)
+             if (set_[i].agent == crash.agent) return true;
+           return false;
+         });
+}
+
+bool MirrorAttempt::needs_crash_check() {
+  if (std::exchange(crash_noted_, true) || !may_have_crashed()) return false;
+  auto& crashes = query_.crashes;
+  if (std::ranges::find(crashes, mirror_.agent, &CrashSuspicion::agent) != crashes.end())
+    return false;
+  crashes.push_back({mirror_.agent, result_.outcome == Outcome::connect_failed});
+  suspected_ = true;
+  auto here = crashes_here();
+  return std::ranges::distance(here) > 1 && !std::ranges::all_of(here, &CrashSuspicion::refused);
+}
+
+/// The earlier agents first: if one of them accepts connections, the last one needs no second look.
+/// A process that ends may accept connections for a moment after it has closed others.
+Task<void> MirrorAttempt::check_crash() {
+  constexpr Micros kConnect = 50ms;
+  constexpr Micros kSecondLook = 20ms;
+  auto& loop = query_.worker.loop;
+  QueryStop stop(query_);
+  std::vector<std::shared_ptr<Agent>> unknown;  // other parts may add some while this one waits
+  for (const auto& crash : crashes_here())
+    if (!crash.refused) unknown.push_back(crash.agent);
+  const auto refuses = [&](const Agent& agent) -> Task<bool> {
+    Stop& until = stop;
+    until.arm(std::min(Loop::now() + kConnect, query_.deadline), StopReason::connect_timeout);
+    const bool refused = co_await refuses_connections(loop, agent, until);
+    until.disarm();
+    co_return refused;
+  };
+  for (const auto& agent : unknown) {
+    bool refused = co_await refuses(*agent);
+    if (!refused && agent == unknown.back() && count_crashes() > 0) {
+      co_await sleep(loop, Loop::now() + kSecondLook, stop);
+      refused = co_await refuses(*agent);
+    }
+    std::ranges::find(query_.crashes, agent, &CrashSuspicion::agent)->refused = refused;
+  }
+}
+
+std::size_t MirrorAttempt::count_crashes() const {
+  return static_cast<std::size_t>(std::ranges::count_if(crashes_here(), &CrashSuspicion::refused));
+}
+
+/// Two mirrors crashed on the request: no further one gets it, now and for some minutes.
+void MirrorAttempt::remember_crash() {
+  const auto& request = query_.request;
+  result_.why +=
+      "; it is not sent to another mirror, because two mirrors closed their connection on it and "
+      "then refused connections";
+  place_.shard.protection->crashing.add(fingerprint(request), Loop::now());
+  query_.worker.counters.add(Count::crashing_requests);
+  std::string agents;
+  for (const auto& crash : crashes_here())
+    agents.append(agents.empty() ? "" : ", ").append(crash.agent->name);
+  constexpr std::size_t kTextShown = 200;
+  spdlog::error(
+      "query {}{}{}: table {}: the mirrors {} closed their connection on this request and then "
+      "refused connections; it is not sent to another mirror, and repetitions are refused for 5 "
+      "minutes: {:?}",
+      query_.id, query_.request_id.empty() ? "" : ", request ID ", query_.request_id.text(),
+      shard_query_.table.name, agents,
+      (request.body.empty() ? request.query : request.body).substr(0, kTextShown));
 }
 
 void MirrorAttempt::count_end() const {
@@ -266,6 +363,8 @@ void MirrorAttempt::end_trace() {
 AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   result_.lost_race = lost_race_ && result_.outcome == Outcome::cancelled;
   count_end();
+  const bool crashed = suspected_ && count_crashes() > 1;
+  if (crashed) remember_crash();
   char ends_in = 0;
   std::string complaint;
   if (result_.outcome == Outcome::answered) {
@@ -298,10 +397,15 @@ AttemptReport MirrorAttempt::judge(std::unique_ptr<ResponseStream>& rest) {
   end_trace();
   if (!rest && !undecided && (shard_query_.plan == nullptr || !answered))
     record(mirror_, set_.failure_floor(), query_.worker.loop.index, result_.ended, result_);
+  if (answered)
+    place_.shard.protection->answered.add(query_.worker.loop.index, fingerprint(query_.request),
+                                          result_.ended);
   if (answered && !query_.complaints.empty()) refute_complaints(query_, shard_query_, place_.shard);
   auto report = this->report(hint);
   report.marked_unreachable = marked_unreachable;
   report.undecided = undecided;
+  report.agreed = agreed_;
+  report.crashed = crashed;
   report.passed_on = rest != nullptr;
   return report;
 }

@@ -69,6 +69,11 @@ class MirrorAttempt final : private AttemptInFlight {
   bool is_long_to_check() const;
   /// Judges the answer on a helper thread.
   Task<void> check_aside();
+  /// Whether other agents may have crashed on this request like this one, and that is not known
+  /// yet; if so, call check_crash() first. Called once, after the end.
+  bool needs_crash_check();
+  /// Finds out with short connects whether they refuse connections.
+  Task<void> check_crash();
   /// Ends it in any state. `lost_race`: an attempt sent later has answered.
   void cancel(bool lost_race);
 
@@ -81,6 +86,10 @@ class MirrorAttempt final : private AttemptInFlight {
   Judgement check() const;
   AttemptReport report(const ErrorHint& hint);
   bool is_undecided(std::string_view complaint, const ErrorHint& hint);
+  bool may_have_crashed() const;
+  auto crashes_here() const;
+  std::size_t count_crashes() const;
+  void remember_crash();
   void count_end() const;
   void count_result() const;
   void keep_rest(char ends_in, std::unique_ptr<ResponseStream>& rest);
@@ -97,6 +106,7 @@ class MirrorAttempt final : private AttemptInFlight {
   Mirror& mirror_;
   AgentSlot agent_slot_;
   bool tracks_state_;  ///< reports to the set's state machine
+  const bool worked_;  ///< the mirror did not fail at its last attempt
   Buffer written_;
   MemoryReservation written_memory_;
   ExtraFields extra_;
@@ -108,6 +118,9 @@ class MirrorAttempt final : private AttemptInFlight {
   bool aside_ = false;                ///< a helper thread was asked to check
   bool no_helper_ = false;            ///< but its queue is full
   bool lost_race_ = false;
+  bool agreed_ = false;       ///< a mistake of the client, because mirrors gave the same error
+  bool crash_noted_ = false;  ///< needs_crash_check() was called
+  bool suspected_ = false;    ///< the agent may have crashed on the request
 };
 
 }  // namespace karmad

@@ -35,7 +35,9 @@ std::optional<Task<void>> ShardDriver::next() {
       handle(event::Cancelled{}, Loop::now());
     }
     if (awaited_ != nullptr) {
-      if (awaited_->attempt->is_long_to_check()) return awaited_->attempt->check_aside();
+      auto& attempt = *awaited_->attempt;
+      if (attempt.is_long_to_check()) return attempt.check_aside();
+      if (attempt.needs_crash_check()) return attempt.check_crash();
       end_attempt(*std::exchange(awaited_, nullptr));
     } else if (!ended_.empty()) {
       auto* const slot = ended_.front();
@@ -117,6 +119,7 @@ void ShardDriver::begin_attempts() {
 Task<void> ShardDriver::run_attempt(Slot& slot) {
   co_await slot.attempt->ask();
   if (slot.attempt->is_long_to_check()) co_await slot.attempt->check_aside();
+  if (slot.attempt->needs_crash_check()) co_await slot.attempt->check_crash();
   ended_.push_back(&slot);
   if (waiting_ != nullptr) waiting_->request(StopReason::cancelled);
 }

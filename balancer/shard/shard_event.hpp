@@ -30,6 +30,8 @@ struct AttemptReport {
   bool marked_unreachable =
       false;               ///< the set's state machine now treats the mirror as unavailable
   bool undecided = false;  ///< the cause is not known yet: recorded later
+  bool agreed = false;     ///< the client's mistake only because mirrors gave the same error
+  bool crashed = false;    ///< two mirrors crashed on this request: no further one is asked
   bool passed_on = false;  ///< the reply is passed on: the breaker gets its result at the end
   bool replaced = false;   ///< a reload has replaced the topology of this query
   bool no_helper = false;  ///< the reply was not checked: the helpers' queue is full
@@ -111,6 +113,7 @@ struct ShardResult {
   int status_override = 0;  ///< the status to report instead, if not 0 (CO-056)
   bool timed_out = false;   ///< there is no answer because of a timeout
   bool in_doubt = false;    ///< a mirror got the request, and told nothing of its end
+  bool crashed = false;     ///< two mirrors crashed on the request
   /// The shard moved, or a new configuration replaced the mirrors that the request waits for: the
   /// query must be planned again (CO-052).
   bool plan_again = false;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "tests/support/fake_set.hpp"
 #include "tests/support/load.hpp"
@@ -28,6 +30,11 @@ std::string calm(const std::string& more = {}) {
          more;
 }
 
+/// Shows karmad that the mirrors answer other queries: until then an error is theirs.
+void answer_some(const RestingMaster& master) {
+  for (int i = 0; i < 24; ++i) ASSERT_EQ(master.find().status, 200);
+}
+
 void expect_healthy(const RestingMaster& master, std::size_t mirrors) {
   for (std::size_t i = 0; i < mirrors; ++i) {
     EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 0) << i;
@@ -39,6 +46,8 @@ TEST(QueryMistakes, OfSixClientsLeaveAllMirrorsHealthyAtTwoAttemptsEach) {
   FakeSet set(3);
   for (std::size_t i = 0; i < 3; ++i) set[i].react(refusing(json(kStrange, 500)));
   RestingMaster master(calm("ha_strategy = nodeads\n breaker = 1"), set.table());
+  answer_some(master);
+  const auto before = master.count("queries");
   Load load(master.port(), 6, [](HttpClient& client, std::size_t) -> std::string {
     const auto answer = client.request("POST", "/search", kBad);
     if (!answer) return "no answer";
@@ -49,9 +58,9 @@ TEST(QueryMistakes, OfSixClientsLeaveAllMirrorsHealthyAtTwoAttemptsEach) {
   ASSERT_TRUE(load.more(600));
   load.stop();
   EXPECT_EQ(load.wrong(), "");
-  const auto queries = master.count("queries");
+  const auto queries = master.count("queries") - before;
   // The first queries go to the third mirror as well, because nothing is known of the others yet.
-  EXPECT_LE(master.count("agent_attempts"), 2 * queries + 6 * 3);
+  EXPECT_LE(master.count("agent_attempts"), before + 2 * queries + 6 * 3);
   EXPECT_EQ(master.count("mistakes_agreed"), queries);
   EXPECT_EQ(master.count("client_mistakes"), queries);
   EXPECT_EQ(master.count("queries_failed"), 0);
@@ -75,6 +84,7 @@ TEST(QueryMistakes, AreTheSameWhereMirrorsNameTheirOwnTableAndAddress) {
   b.react(error(b, "second"));
   RestingMaster master(calm(),
                        table_of({fmt::format("{}:first|{}:second", a.address(), b.address())}));
+  answer_some(master);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(master.search(kBad).status, 500);
   EXPECT_EQ(master.count("mistakes_agreed"), 5);
   expect_healthy(master, 2);
@@ -189,6 +199,7 @@ TEST(QueryMistakes, AreRememberedWhenOneMirrorIsLeft) {
   FakeSet set(2);
   for (std::size_t i = 0; i < 2; ++i) set[i].react(refusing(json(kStrange, 500)));
   RestingMaster master(calm("ha_strategy = roundrobin"), set.table());
+  answer_some(master);
   EXPECT_EQ(master.search(kBad).status, 500);
   set[1].react(always({"", Reaction::Then::reset}));
   // The query that finds out that it is gone fails.
@@ -215,6 +226,7 @@ TEST(QueryMistakes, AreSeenWhereEachShardHasOneMirrorAndNoShardAnswers) {
   FakeMirror b(refusing(json(kStrange, 500)));
   RestingMaster master(calm("agent_retry_count = 0"),
                        table_of({a.address() + ":products", b.address() + ":products"}));
+  answer_some(master);
   const auto answer = master.search(kBad);
   EXPECT_EQ(answer.status, 500);
   EXPECT_EQ(answer.body, kStrange);
@@ -226,25 +238,90 @@ TEST(QueryMistakes, AreSeenWhereEachShardHasOneMirrorAndNoShardAnswers) {
   EXPECT_EQ(master.number_of(0, "errors_in_a_row"), 1);
 }
 
-TEST(QueryMistakes, AreSeenOfAnUnknownServerWhenStatusAndJsonBodyAreTheSame) {
-  FakeSet set(2, json(R"({"error":{"type":"null_pointer_exception"},"status":500})", 500));
-  RestingMaster master(calm(), set.table("dialect = http\n route = /x\n reads = /x/*"));
-  EXPECT_EQ(post(master.port(), "/x/_search", "{}").status, 500);
-  EXPECT_EQ(master.count("mistakes_agreed"), 1);
-  expect_healthy(master, 2);
-  // An HTML page of a web server in front of the mirror does not judge the request.
-  set.react({"HTTP/1.1 500 X\r\nContent-Length: 12\r\n\r\n<html/> oops"});
-  EXPECT_EQ(post(master.port(), "/x/_search", "{}").status, 500);
-  EXPECT_EQ(master.count("mistakes_agreed"), 1);
-  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1);
+// A.4: a status of 500 and above is the server's, also if all mirrors say the same.
+TEST(QueryMistakes, AreNotSeenInTheErrorsOfAnUnknownServer) {
+  for (const int status : {500, 501, 503, 599}) {
+    FakeSet set(2);
+    const auto error = json(R"({"error":{"type":"null_pointer_exception"}})", status);
+    for (std::size_t i = 0; i < 2; ++i)
+      set[i].react([error](const std::string& request) {
+        return request.contains(R"({"bad":1})") ? error : nothing_found();
+      });
+    RestingMaster master(calm(), set.table("dialect = http\n route = /x\n reads = /x/*"));
+    for (int i = 0; i < 24; ++i)
+      ASSERT_EQ(post(master.port(), "/x/_search", "{}").status, 200) << status;
+    EXPECT_EQ(post(master.port(), "/x/_search", R"({"bad":1})").status, status);
+    EXPECT_EQ(master.count("client_mistakes"), 0) << status;
+    EXPECT_EQ(master.count("queries_failed"), 1) << status;
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(master.number_of(i, "errors_in_a_row"), 1) << status;
+  }
 }
 
 TEST(QueryMistakes, OfStatementsAreSeenToo) {
-  FakeSet set(2, json(R"([{"total":0,"error":"the widget cannot be turned","warning":""}])"));
+  FakeSet set(2);
   RestingMaster master(calm(), set.table());
+  answer_some(master);
+  set.react(json(R"([{"total":0,"error":"the widget cannot be turned","warning":""}])"));
   EXPECT_EQ(post(master.port(), "/sql?mode=raw", "query=SELECT+*+FROM+t").status, 200);
   EXPECT_EQ(master.count("mistakes_agreed"), 1);
   expect_healthy(master, 2);
+}
+
+// A.4: whatever the text is, and whether it names something of the query or not.
+TEST(TroubleOfTheSet, IsNotTheQueriesWhateverItsText) {
+  for (const auto* text :
+       {"disk full", "no space left on device", "table is locked", "row %d of 'q%d' is lost", "",
+        "block %d at offset %d cannot be read", "die Festplatte ist voll"})
+    for (const bool worked : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", text, worked));
+      FakeSet set(3);
+      std::atomic<bool> fails{!worked};
+      for (std::size_t i = 0; i < 3; ++i)
+        set[i].react([&fails, text = std::string(text)](const std::string& request) {
+          if (!fails) return nothing_found();
+          std::string said = text;
+          const auto number = std::to_string(std::hash<std::string>()(request) % 10'000);
+          for (std::size_t at = 0; (at = said.find("%d")) != said.npos;)
+            said.replace(at, 2, number);
+          return json(fmt::format(R"({{"error":"{}"}})", said), 500);
+        });
+      RestingMaster master(calm(), set.table());
+      if (worked) answer_some(master);
+      fails = true;
+      const auto queries = master.count("queries");
+      const auto attempts = master.count("agent_attempts");
+      for (int i = 0; i < 100; ++i)
+        EXPECT_GE(
+            master.search(fmt::format(R"({{"table":"t","query":{{"match":{{"*":"w{}"}}}}}})", i))
+                .status,
+            500);
+      EXPECT_EQ(master.count("queries"), queries + 100);
+      // 1.2 attempts per query and ten, and the first eight texts that may be the queries'.
+      EXPECT_LE(master.count("agent_attempts") - attempts, 120 + 10 + (worked ? 8 * 3 : 0));
+      EXPECT_GE(master.count("queries_failed"), worked ? 92 : 100);
+      EXPECT_GT(master.number_of(0, "errors_in_a_row"), 10);
+      EXPECT_EQ(get(master.port(), "/readyz").status, 503);
+    }
+}
+
+// Half of what two of three mirrors get fails at random: nothing of that is the clients' mistake.
+TEST(TroubleOfTheSet, AtRandomIsNeverTheClients) {
+  for (const auto* text : {"disk full", "row 17 is lost"}) {
+    FakeSet set(3);
+    for (std::size_t i = 0; i < 2; ++i)
+      set[i].react([text, turn = std::make_shared<std::atomic<unsigned>>(i)](const std::string&) {
+        return (*turn)++ * 7 % 10 < 5 ? json(fmt::format(R"({{"error":"{}"}})", text), 500)
+                                      : nothing_found();
+      });
+    RestingMaster master(calm(), set.table());
+    int lost = 0;
+    for (int i = 0; i < 300; ++i)
+      lost += master.search(fmt::format(R"({{"table":"t","query":{{"match":{{"*":"w{}"}}}}}})", i))
+                  .status != 200;
+    EXPECT_EQ(lost, 0) << text;
+    EXPECT_EQ(master.count("client_mistakes"), 0) << text;
+  }
 }
 
 // A stopping mirror answers 400 to new requests.

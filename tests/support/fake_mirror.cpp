@@ -239,12 +239,17 @@ void FakeMirror::serve(int socket) {
       over = !send_in_steps(socket, all.substr(0, held_from), step);
       while (!over && held_from < all.size() && holds_rest_ && !stopping_) ::poll(nullptr, 0, 1);
       over = over || !send_in_steps(socket, all.substr(held_from), step);
+      if (reaction.then == Reaction::Then::die) {
+        stopping_ = true;
+        ::shutdown(listener_, SHUT_RDWR);
+        close_all();
+      }
       if (reaction.then == Reaction::Then::reset) {
         const linger now{1, 0};
         ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
       }
-      over =
-          over || reaction.then == Reaction::Then::reset || reaction.then == Reaction::Then::close;
+      over = over || reaction.then == Reaction::Then::reset ||
+             reaction.then == Reaction::Then::close || reaction.then == Reaction::Then::die;
       if (reaction.then == Reaction::Then::hang) break;
       pollfd next{socket, POLLIN, 0};
       if (reaction.then == Reaction::Then::linger && in.empty())

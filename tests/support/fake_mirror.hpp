@@ -15,7 +15,8 @@ namespace karmad::test {
 /// What a fake mirror does with a request: bytes to send, and what becomes of the connection.
 struct Reaction {
   /// `linger`: stay, and close when no further request comes for a moment.
-  enum class Then { stay, close, reset, hang, linger };
+  /// `die`: reset all connections and refuse new ones, like a process that crashed.
+  enum class Then { stay, close, reset, hang, linger, die };
   std::string bytes;
   Then then = Then::stay;
   std::size_t step = 0;                       ///< bytes per packet; 0: all at once
@@ -87,7 +88,7 @@ class FakeMirror {
   int listener_ = -1;
   int port_ = 0;
   bool pings_too_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false};  ///< or dead
   std::atomic<bool> heads_only_{false};
   std::atomic<std::size_t> accepted_{0};
   std::atomic<bool> holds_rest_{true};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "agent/dialect/opaque_http/follow_up.hpp"
 #include "agent/json/json_line.hpp"
@@ -17,18 +16,6 @@ bool covered(const std::vector<std::string>& patterns, std::string_view path) {
     pattern.remove_suffix(1);
     return path.starts_with(pattern);
   });
-}
-
-/// The whole body of a 500 or 501 that may concern the request: JSON up to some length. Other
-/// bodies, such as a proxy's error page, are the same for every request.
-std::string complaint_in(const AgentReply& reply) {
-  constexpr std::size_t kLongest = 16 << 10;
-  if (reply.status != 500 && reply.status != 501) return {};
-  if (!reply.whole || reply.body.size() > kLongest) return {};
-  const auto body = reply.body.substr(0, reply.body.find_last_not_of(kJsonSpace) + 1);
-  const bool json = body.size() > 2 && (body.ends_with('}') || body.ends_with(']')) &&
-                    (body.starts_with('{') || body.starts_with('['));
-  return std::string(json ? body : std::string_view{});
 }
 
 class OpaqueHttp final : public Dialect {
@@ -76,8 +63,7 @@ class OpaqueHttp final : public Dialect {
   Judgement judge(const AgentReply& reply, bool) const override {
     if (reply.status >= 500 || reply.status == 429)
       return {.outcome = Outcome::agent_error,
-              .message = fmt::format("answered with status {}", reply.status),
-              .complaint = complaint_in(reply)};
+              .message = fmt::format("answered with status {}", reply.status)};
     if (reply.status >= 400)
       return {Outcome::client_mistake, fmt::format("answered with status {}", reply.status)};
     return {Outcome::answered, {}};
