@@ -8,6 +8,7 @@
 #include "config/check_steps.hpp"
 #include "config/check_tables.hpp"
 #include "config/own_address.hpp"
+#include "config/settings/address.hpp"
 #include "config/settings/socket_access.hpp"
 
 namespace karmad {

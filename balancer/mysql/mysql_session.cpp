@@ -15,26 +15,6 @@ constexpr std::size_t kMysqlLinger = 16 << 20;      // most bytes that are read 
 
 }  // namespace
 
-/// Notices that the client leaves while a query runs: then no read is outstanding.
-struct MysqlSession::DisconnectWatch {
-  explicit DisconnectWatch(MysqlSession& session)
-      : watcher(session.worker_.disconnect_watcher),
-        socket(session.socket().native_handle()),
-        stop(session.worker_.loop),
-        guard(stop, &session,
-              [](void* target) { static_cast<MysqlSession*>(target)->on_client_left(); }) {
-    watcher.watch(socket, stop);
-  }
-  DisconnectWatch(const DisconnectWatch&) = delete;
-  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
-  ~DisconnectWatch() { watcher.forget(socket); }
-
-  DisconnectWatcher& watcher;
-  const int socket;
-  Stop stop;
-  Stop::Guard guard;
-};
-
 std::string mysql_refusal_bytes(std::string_view reason) {
   std::string out;
   MysqlWriter packets(out);

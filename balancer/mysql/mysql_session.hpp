@@ -177,4 +177,24 @@ Task<MysqlSession::CommandOutcome> MysqlSession::run_work(std::size_t bytes, Wor
   co_return refused;
 }
 
+/// Notices that the client leaves while a query runs: then no read is outstanding.
+struct MysqlSession::DisconnectWatch {
+  explicit DisconnectWatch(MysqlSession& session)
+      : watcher(session.worker_.disconnect_watcher),
+        socket(session.socket().native_handle()),
+        stop(session.worker_.loop),
+        guard(stop, &session,
+              [](void* target) { static_cast<MysqlSession*>(target)->on_client_left(); }) {
+    watcher.watch(socket, stop);
+  }
+  DisconnectWatch(const DisconnectWatch&) = delete;
+  DisconnectWatch& operator=(const DisconnectWatch&) = delete;
+  ~DisconnectWatch() { watcher.forget(socket); }
+
+  DisconnectWatcher& watcher;
+  const int socket;
+  Stop stop;
+  Stop::Guard guard;
+};
+
 }  // namespace karmad
